@@ -10,7 +10,7 @@ INCONCLUSIVE := $(CURDIR)/target/inconclusive
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python test-live test-long lint fmt agent bench bench-live bench-segments bench-emulation tcp clean system
+.PHONY: help build demo docs test test-rust test-python test-live test-long lint fmt agent bench bench-live bench-segments bench-emulation tcp clean system peers
 # Without bytecode, each process of the tests compiles the package and the tests again.
 unexport PYTHONDONTWRITEBYTECODE
 # Groups of tests follow each other, whatever -j says: some measure the machine.
@@ -52,9 +52,13 @@ test-python: $(VENV)/.dev ## run the tests of the Python package, several at a t
 	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadscope --ignore tests/live -m 'not alone and not long'
 
 # Most live tests wait: twice as many run at a time as there are processors. Those that expect times or rates run alone.
-test-live: $(VENV)/.dev ## run the tests on network namespaces, and those that measure this machine, one at a time
+test-live: $(VENV)/.dev peers ## run the tests on network namespaces, and those that measure this machine, one at a time
 	status=0; $(BIN)/python -m pytest -n $$((2 * $$(nproc))) --maxprocesses 16 --dist loadgroup -m 'not alone and not long' tests/live || status=$$?; \
 	$(BIN)/python -m pytest -m 'alone and not long' tests/live tests/agreement || status=$$?; exit $$status
+
+# Tests that need them are skipped, with the reason, where they cannot be built.
+peers:
+	-scripts/install-stamp-peers target/peers
 
 test-long: system $(VENV)/.dev ## run the tests that take minutes
 	$(BIN)/python -m pytest -m long
@@ -69,6 +73,13 @@ lint: $(VENV)/.dev ## formatting, lints, types, and the direction of imports
 	$(BIN)/lint-imports
 	scripts/check-circles
 	$(BIN)/python scripts/generate-scenario --check
+
+$(VENV)/.docs: $(VENV)/.dev
+	$(PIP) --editable '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.docs ## build the documentation site into target/site, with its notebooks executed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
 fmt: $(VENV)/.dev ## format everything
 	cargo fmt

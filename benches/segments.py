@@ -21,6 +21,8 @@ from benches import machine
 from benches.children import ChildError, run_child
 
 LIMIT_S = 120.0
+TARGET_PER_S = 14_000
+"""Frames on the medium, of which a quarter collide with CSMA/CD and none with PLCA."""
 TARGET_LATE_US = 100.0
 """Most lateness of 99 in 100 frames to their hosts, beyond the declared offset."""
 COAX = 'standard = "ieee-10"\nlength = "500 m"'
@@ -55,13 +57,13 @@ class Row:
     hosts: int
     octets: int
     arrivals: str = SATURATED
-    least_attempts_per_s: float | None = None
-    """Target; frames that arrive, with PLCA."""
+    judged: str | None = None
+    """What is to be at least `TARGET_PER_S`; None if nothing is."""
 
 
 ROWS = (
-    Row("CSMA/CD 10 Mb/s", COAX, 24, 64, least_attempts_per_s=14_000.0),
-    Row("PLCA 10 Mb/s", BUS, 24, 64, least_attempts_per_s=14_000.0),
+    Row("CSMA/CD 10 Mb/s", COAX, 24, 64, judged="attempts_per_s"),
+    Row("PLCA 10 Mb/s", BUS, 24, 64, judged="frames_per_s"),
     Row("CSMA/CD 10 Mb/s", COAX, 10, 1518),
 )
 MORE_ROWS = (
@@ -124,11 +126,10 @@ def measure(row: Row, *, transmit_ms: int) -> dict[str, Any]:
 
 
 def _verdict(row: dict[str, Any]) -> str:
-    least = row["least_attempts_per_s"]
-    if least is None:
+    if row["judged"] is None:
         return ""
-    is_met = row["attempts_per_s"] >= least and (row["late_us"]["p99"] or 0.0) <= TARGET_LATE_US
-    return "PASS" if is_met else "MISS"
+    is_late = (row["late_us"]["p99"] or 0.0) > TARGET_LATE_US
+    return "MISS" if is_late or row[row["judged"]] < TARGET_PER_S else "PASS"
 
 
 def print_results(results: dict[str, Any]) -> None:
@@ -139,8 +140,9 @@ def print_results(results: dict[str, Any]) -> None:
         f" before, {here['load_at_end']} after"
     )
     print(
-        "Emulated segments, saturated hosts; per second of the medium. PASS: at least 14 000"
-        f" attempts/s, and 99 in 100 frames at most {TARGET_LATE_US:g} us late"
+        "Emulated segments, saturated hosts; per second of the medium. PASS: at least"
+        f" {TARGET_PER_S} attempts/s (PLCA: frames/s), and 99 in 100 frames at most"
+        f" {TARGET_LATE_US:g} us late"
     )
     heads = ["segment", "hosts", "frame", "frames/s", "attempts/s", "relay", "late p50 us"]
     heads += ["p99", "p99.9", "behind p99 us", "violations", ""]

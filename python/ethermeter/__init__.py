@@ -7,7 +7,7 @@ Examples
 --------
 >>> import ethermeter as em
 >>> run = em.load("poisson-load").run()  # doctest: +SKIP
->>> run.to_pandas()  # doctest: +SKIP
+>>> run.estimates()  # doctest: +SKIP
 >>> run.plot("utilisation")  # doctest: +SKIP
 
 """
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ethermeter import theory, voice
     from ethermeter._core import version
     from ethermeter.api import Figure, Loaded, Run, load, open
+    from ethermeter.exploration import explore
 
     __version__: str = version()
 
@@ -29,6 +30,7 @@ __all__ = [
     "RunError",
     "TrialError",
     "__version__",
+    "explore",
     "load",
     "open",
     "theory",
@@ -46,8 +48,16 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return import_module(f"ethermeter.{name}")
+    if name == "explore":
+        from ethermeter.exploration import explore
+
+        return explore
     if name in __all__:
         from ethermeter import api
 
         return getattr(api, name)
     raise AttributeError(f"module 'ethermeter' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -16,10 +16,12 @@ __all__ = [
     "host_task",
     "interface_plca",
     "make_certificates",
+    "measure_peer",
     "measure_test",
     "plca_timing",
     "read_counts",
     "serve_agent",
+    "serve_reflector",
     "simulate_trial",
     "standards",
     "version",
@@ -57,6 +59,19 @@ def serve_agent(
     ready: Callable[[str], object],
     should_stop: Callable[[], object],
 ) -> None: ...
+def measure_peer(
+    task: str,
+    *,
+    key: bytes | None = None,
+    namespace: str | PathLike[str] | None = None,
+) -> str: ...
+def serve_reflector(
+    service: str,
+    *,
+    key: bytes | None = None,
+    ready: Callable[[str], object],
+    should_stop: Callable[[], object],
+) -> str: ...
 def read_counts(text: str) -> Counts: ...
 def simulate_trial(text: str, watch: Watch | None = None) -> Counts: ...
 def standards() -> dict[str, dict[str, Any]]: ...

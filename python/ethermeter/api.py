@@ -1,21 +1,25 @@
 """The Python interface: load an experiment, run it, read its results."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ethermeter import frames
 from ethermeter.engines.work import TrialError
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import Fault, InputError, choices
 from ethermeter.figure import Figure
+from ethermeter.frames import Library
 from ethermeter.metrics import Metric
+from ethermeter.notebook import counted, html_table
+from ethermeter.report.style import style_of
 from ethermeter.run import RunOptions, default_directory, evaluate, execute, finished_run
 from ethermeter.store import RunDirectory, RunError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
+    from ethermeter.analysis.claims import Claim
+    from ethermeter.analysis.estimates import Point
     from ethermeter.experiment import Experiment
     from ethermeter.plan import Plan
     from ethermeter.trial import Trial
@@ -34,13 +38,33 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Loaded:
     """Experiments that were read and can be run; several are run as one plan."""
 
     experiments: "tuple[Experiment, ...]"
     name: str | None = None
     """Name of the plan, or None for the name of the first experiment."""
+
+    def __repr__(self) -> str:
+        name = self.name or self.experiments[0].path.stem
+        points = counted(sum(each.points for each in self.experiments), "point")
+        trials = counted(sum(each.trials for each in self.experiments), "trial")
+        return f"Loaded({name!r}: {points}, {trials})"
+
+    def _repr_html_(self) -> str:
+        """Return title, points and varied keys of the experiments as a table, for notebooks."""
+        rows = [
+            (
+                each.title,
+                each.points,
+                each.trials,
+                ", ".join(each.engines),
+                "; ".join(f"{of.key}: {', '.join(of.texts[:8])}" for of in each.sweeps),
+            )
+            for each in self.experiments
+        ]
+        return html_table(repr(self), ("title", "points", "trials", "engines", "varied"), rows)
 
     def plan(self, *, seed: int | None = None, replications: int | None = None) -> "Plan":
         """Expand into trials; equal arguments give equal trials.
@@ -112,11 +136,28 @@ class Loaded:
         return Run(found)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Run:
     """A finished run, in its directory."""
 
     directory: RunDirectory
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r}: {counted(len(self.trials()), 'trial')})"
+
+    def _repr_html_(self) -> str:
+        """Return what the run holds as a table, for notebooks."""
+        points = self.points()
+        known = dict.fromkeys(metric for point in points for metric in point.estimates)
+        report = self.path / "report.html"
+        rows = [
+            ("series", ", ".join(dict.fromkeys(point.series for point in points))),
+            ("engines", ", ".join(dict.fromkeys(point.engine for point in points))),
+            ("points", len(points)),
+            ("metrics", ", ".join(known)),
+            ("report", report if report.exists() else "none; ethermeter report writes it"),
+        ]
+        return html_table(repr(self), ("", ""), rows)
 
     @property
     def path(self) -> Path:
@@ -127,88 +168,182 @@ class Run:
         """Trials of the run, in the order of its plan."""
         return self.directory.trials()
 
-    def to_pandas(
-        self, *, metric: Metric | str | None = None, whole_segment: bool = False
-    ) -> "pd.DataFrame":
-        """Observations as a data frame. Needs pandas: `pip install 'ethermeter[pandas]'`.
+    def observations(
+        self,
+        *,
+        metric: Metric | str | None = None,
+        whole: bool = False,
+        library: Library = "pandas",
+    ) -> Any:
+        """Return the observations of every trial as a data frame.
 
         Parameters
         ----------
         metric
             Only this one; None for all.
-        whole_segment
-            Leave out the rows of single stations.
+        whole
+            Leave out the rows of single stations and flows.
+        library
+            "pandas" (`pip install 'ethermeter[pandas]'`), "polars" or "arrow".
 
         Returns
         -------
         :
-            One row an observation: series, what the experiment varies (one column each; numbers
-            where all values are numbers), replication, trial, station (-1 for the whole segment),
-            metric, value (in the metric's unit), caution.
+            One row an observation: series, engine, what the experiment varies (a column each, as
+            numbers in SI units and octets where all values are quantities), replication, trial,
+            station (-1 for the whole segment or network), metric, value (in the metric's unit),
+            caution. `attrs["units"]` of a pandas frame has the units of the varied keys.
 
         Raises
         ------
         InputError
-            If there is no such metric.
+            If there is no such metric or library.
 
         Examples
         --------
         >>> run = em.open("runs/poisson-load-0123456789ab")  # doctest: +SKIP
-        >>> run.to_pandas(metric="utilisation", whole_segment=True)  # doctest: +SKIP
+        >>> run.observations(metric="utilisation", whole=True)  # doctest: +SKIP
 
         """
         import pyarrow.compute as pc
 
         wanted = None if metric is None else _metric(metric)
-        table = self.directory.observations()
+        table = self.directory.observations(whole=whole)
         if wanted is not None:
             table = table.filter(pc.equal(table["metric"], str(wanted)))
-        if whole_segment:
-            table = table.filter(pc.equal(table["station"], -1))
-        frame: pd.DataFrame = table.to_pandas()
-        trials = {trial.id: trial for trial in self.trials()}
-        columns: dict[str, dict[str, object]] = {
-            "series": {name: trial.series for name, trial in trials.items()}
-        }
-        for key in dict.fromkeys(key for trial in trials.values() for key in trial.point):
-            columns[key] = _numbers({name: trial.point.get(key) for name, trial in trials.items()})
-        columns["replication"] = {name: trial.replication for name, trial in trials.items()}
-        for place, (key, values) in enumerate(columns.items()):
-            frame.insert(place, key, frame["trial"].map(values).astype(object).infer_objects())
-        return frame
+        return frames.converted(frames.of_trials(self.directory, table), library)
 
-    def estimates(self) -> dict[str, object]:
-        """Estimate of every metric at every point, with its interval.
+    def estimates(
+        self, *metrics: Metric | str, series: str | None = None, library: Library = "pandas"
+    ) -> Any:
+        """Return the estimate of every metric at every point, with its 95% interval.
 
-        They are those of `estimates.json`: `metrics` and `points`; a point has `series`, `point`,
-        `replications` and `estimates`.
-        """
-        import json
+        Parameters
+        ----------
+        *metrics
+            Only these; all if none is given.
+        series
+            Only this one; None for all.
+        library
+            As of `observations`.
 
-        evaluate(self.path, report=False, anew=False)
-        found: dict[str, object] = json.loads(
-            (self.path / "estimates.json").read_text(encoding="utf-8")
-        )
-        return found
-
-    def plot(self, metric: Metric | str, *, series: str | None = None) -> "Figure":
-        """Figure of one metric over what the experiment varies.
-
-        The figure shows itself in a notebook and can be saved. It has all series side by side, or
-        one.
+        Returns
+        -------
+        :
+            One row an estimate: series, engine, what the experiment varies, replications, metric,
+            value, low and high (missing where there is no interval), unit, cautions.
 
         Raises
         ------
         InputError
-            If there is no such metric.
+            If there is no such metric, series or library.
 
         Examples
         --------
-        >>> run.plot("utilisation").save("utilisation.svg")  # doctest: +SKIP
+        >>> run.estimates("utilisation", "collisions_per_frame")  # doctest: +SKIP
+
+        """
+        points = self.points()
+        if series is not None:
+            known = list(dict.fromkeys(point.series for point in points))
+            if series not in known:
+                raise InputError.of(str(self.path), "series", series, choices(series, known))
+            points = tuple(point for point in points if point.series == series)
+        wanted = [_metric(metric) for metric in metrics] or None
+        return frames.converted(frames.of_estimates(points, wanted), library)
+
+    def points(self) -> "tuple[Point, ...]":
+        """Return the points of the run, each with its estimates by metric."""
+        from ethermeter.analysis import estimates
+
+        evaluate(self.path, report=False, anew=False)
+        return estimates.read(self.path)
+
+    def histograms(self, *, library: Library = "pandas") -> Any:
+        """Return the histograms of delay: a row a bucket, from `low_s` to below `high_s`.
+
+        Columns and `library` as of `observations`; `count` in place of the value.
+        """
+        table = frames.of_trials(self.directory, self.directory.histograms())
+        return frames.converted(table, library)
+
+    def ports(self, *, library: Library = "pandas") -> Any:
+        """Return what was counted at the ports of networks; a row a port. `library` as above.
+
+        Raises
+        ------
+        InputError
+            If the run has no network.
+
+        """
+        table = self.directory.ports()
+        if table is None:
+            raise InputError.of(str(self.path), "ports", "none", "a run of a network")
+        return frames.converted(frames.of_trials(self.directory, table), library)
+
+    def claims(self) -> "tuple[Claim, ...]":
+        """Return the published claims that the run was compared with; empty if there are none."""
+        from ethermeter.analysis import claims
+
+        evaluate(self.path, report=False, anew=False)
+        found = [claims.read(self.path, file) for file in (claims.FILE, claims.LIVE_FILE)]
+        return tuple(claim for each in found if each is not None for claim in each[1])
+
+    def plot(
+        self,
+        metric: Metric | str,
+        *,
+        series: str | None = None,
+        style: str = "screen",
+        **values: object,
+    ) -> "Figure":
+        """Figure of one metric over what the experiment varies.
+
+        The figure shows itself in a notebook and can be saved as PDF (with its fonts), SVG or PNG.
+
+        Parameters
+        ----------
+        metric
+            Its name.
+        series
+            One series; None for all, side by side.
+        style
+            "screen", or "one-column" or "two-column" of a paper.
+        **values
+            Changes of the style: `width`, `height`, `columns`, `font`, `font_size`, `log_x`,
+            `log_y`, `theme` ("light" or "dark"), `title` (`ethermeter.report.style.Style`).
+
+        Raises
+        ------
+        InputError
+            If there is no such metric, style or value of one.
+
+        Examples
+        --------
+        >>> run.plot("access_delay", style="one-column", log_y=True).save("f.pdf")  # doctest: +SKIP
 
         """
         evaluate(self.path, report=False, anew=False)
-        return Figure(self.path, str(_metric(metric)), series)
+        drawn = style_of(style).changed(**values)
+        return Figure(self.path, str(_metric(metric)), series, drawn)
+
+    def chart(self, metric: Metric | str, *, series: str | None = None) -> Any:
+        """Return the figure of `plot` as an Altair chart, to be changed.
+
+        Needs Altair: `pip install 'ethermeter[notebook]'`.
+
+        Raises
+        ------
+        InputError
+            As of `plot`, and if Altair is not installed.
+
+        """
+        try:
+            import altair
+        except ImportError as error:
+            allowed = "installed: pip install 'ethermeter[notebook]'"
+            raise InputError.of("chart", "altair", "missing", allowed) from error
+        return altair.Chart.from_dict(self.plot(metric, series=series).vega_lite(), validate=False)
 
 
 def locate(name: Path | str) -> Path:
@@ -229,18 +364,23 @@ def locate(name: Path | str) -> Path:
 
     shipped = experiment.shipped()
     if str(name) not in shipped:
-        allowed = f"a file, or a shipped experiment: {', '.join(shipped)}"
+        allowed = f"a file, or a shipped experiment: {choices(name, shipped)}"
         raise InputError.of("command line", "experiment", str(name), allowed)
     return shipped[str(name)]
 
 
-def load(*names: Path | str, overrides: Sequence[str] = (), name: str | None = None) -> Loaded:
+def load(
+    *sources: Path | str | Mapping[str, object],
+    overrides: Sequence[str] = (),
+    name: str | None = None,
+) -> Loaded:
     """Read experiments.
 
     Parameters
     ----------
-    *names
-        Files, or names of shipped experiments; several make one plan.
+    *sources
+        Each a file, the name of a shipped experiment, the text of a file (with more than one line),
+        or its tables as a mapping; several make one plan.
     overrides
         `"key.path=value"`, laid over every experiment before it is checked.
     name
@@ -249,28 +389,44 @@ def load(*names: Path | str, overrides: Sequence[str] = (), name: str | None = N
     Raises
     ------
     InputError
-        With every fault of every file.
+        With every fault of every experiment.
 
     Examples
     --------
     >>> import ethermeter as em
-    >>> em.load("poisson-load", overrides=["run.replications=3"]).run()  # doctest: +SKIP
+    >>> em.load("poisson-load", overrides=["run.replications=3"])
+    Loaded('poisson-load': 120 points, 360 trials)
+    >>> hub = {
+    ...     "title": "Ten hosts on a hub",
+    ...     "segment": {"standard": "ieee-10", "length": "100 m"},
+    ...     "stations": [{"count": 10, "frames": "1518 B", "arrivals": "saturated"}],
+    ... }
+    >>> em.load(hub)
+    Loaded('experiment': 1 point, 1 trial)
 
     """
-    from ethermeter import experiment
-
-    if not names:
+    if not sources:
         raise TypeError("load needs at least one experiment")
     loaded: list[Experiment] = []
     faults: list[Fault] = []
-    for each in names:
+    for each in sources:
         try:
-            loaded.append(experiment.load(locate(each), overrides=overrides))
+            loaded.append(_read(each, overrides))
         except InputError as error:
             faults.extend(error.faults)
     if faults:
         raise InputError(faults)
     return Loaded(tuple(loaded), name)
+
+
+def _read(source: Path | str | Mapping[str, object], overrides: Sequence[str]) -> "Experiment":
+    from ethermeter import experiment
+
+    if isinstance(source, Mapping):
+        return experiment.of_tables(source, overrides=overrides)
+    if isinstance(source, str) and "\n" in source:
+        return experiment.of_text(source, overrides=overrides)
+    return experiment.load(locate(source), overrides=overrides)
 
 
 def open(path: Path | str) -> Run:
@@ -297,16 +453,4 @@ def _metric(name: Metric | str) -> Metric:
     try:
         return Metric(name)
     except ValueError:
-        raise InputError.of(
-            "command line", "metric", str(name), f"one of {', '.join(Metric)}"
-        ) from None
-
-
-def _numbers(values: dict[str, str | None]) -> dict[str, object]:
-    """Numbers if every text is one, so that the column can be sorted and drawn; else the texts."""
-    for kind in (int, float):
-        try:
-            return {name: None if text is None else kind(text) for name, text in values.items()}
-        except ValueError:
-            continue
-    return dict(values)
+        raise InputError.of("command line", "metric", str(name), choices(name, Metric)) from None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ethermeter.faults import Fault, InputError, shown
+from ethermeter.faults import Fault, InputError, choices, shown
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -106,7 +106,7 @@ def same_shape(function: str, names: Sequence[str], arrays: Sequence[Array]) -> 
 def choice(function: str, name: str, value: object, allowed: Sequence[str]) -> str:
     """Return the value if it is one of those allowed; raise `ArgumentError` otherwise."""
     if not isinstance(value, str) or value not in allowed:
-        raise ArgumentError(function, name, shown(value), f"one of {', '.join(allowed)}")
+        raise ArgumentError(function, name, shown(value), choices(value, allowed))
     return value
 
 

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import islice
 from typing import TypeVar
 
@@ -11,6 +12,9 @@ LONGEST_VALUE = 80
 """Characters of a faulty value that are shown."""
 MOST_LISTED = 50
 """Faults of one file that are listed; the others are counted."""
+
+_NEAR = 0.7
+"""Similarity above which a name is suggested, 0 to 1: two of three letters are not enough."""
 
 T = TypeVar("T")
 Key = str | int
@@ -131,6 +135,24 @@ def lines(faults: Iterable[Fault]) -> list[str]:
         *map(str, chosen),
         *(f"{file}: {count} more fault{'s' * (count > 1)}" for file, count in more.items()),
     ]
+
+
+def choices(given: object, known: Iterable[str], lead: str = "one of ") -> str:
+    """Return what is allowed where a name is not among the known ones; a near one comes first.
+
+    `lead` stands before the list.
+
+    Examples
+    --------
+    >>> choices("poison-load", ["poisson-load", "schools-hub"])
+    'did you mean poisson-load? One of poisson-load, schools-hub'
+    >>> choices("speed", ["loss", "utilisation"])
+    'one of loss, utilisation'
+    """
+    names = list(known)
+    near = get_close_matches(str(given).strip("\"'"), names, 1, cutoff=_NEAR)
+    listing = f"{lead}{', '.join(names)}"
+    return f"did you mean {near[0]}? {listing[0].upper()}{listing[1:]}" if near else listing
 
 
 def shown(value: object) -> str:

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ethermeter.document import VegaLite
+from ethermeter.report.style import STYLES, Style
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -17,12 +20,15 @@ class Figure:
         What it shows.
     series
         Of which series; None for all, side by side.
+    style
+        Size, type and scales.
 
     """
 
     run: Path
     metric: str
     series: str | None = None
+    style: Style = STYLES["screen"]
 
     def save(self, path: Path | str) -> Path:
         """Draw into a file.
@@ -40,7 +46,13 @@ class Figure:
         """
         from ethermeter.report import figures
 
-        return figures.export(self.run, self.metric, Path(path), self.series)
+        return figures.export(self.run, self.metric, Path(path), self.series, self.style)
+
+    def vega_lite(self) -> VegaLite:
+        """Return the figure as a specification of Vega-Lite."""
+        from ethermeter.report import figures
+
+        return figures.spec(self.run, self.metric, self.series, self.style)
 
     def svg(self) -> str:
         """Draw as SVG text."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from ethermeter.engines.live import Laboratory, Station
 from ethermeter.engines.live.agents import read_credentials
 from ethermeter.experiment import toml
-from ethermeter.faults import Fault, InputError, shown
+from ethermeter.faults import Fault, InputError, choices, shown
 
 LARGEST_BYTES = 1_000_000
 MOST_HOSTS = 1000
@@ -129,7 +129,11 @@ def _station(
     needs_loopback: bool,
 ) -> Station | None:
     for unknown in entry.keys() - set(_KEYS):
-        wrong(f"{key}.{unknown}", entry[unknown], f"unknown key; expected {', '.join(_KEYS)}")
+        wrong(
+            f"{key}.{unknown}",
+            entry[unknown],
+            f"unknown key; {choices(unknown, _KEYS, 'expected ')}",
+        )
     control = entry.get("control", "(missing)")
     if not isinstance(control, str) or (address_and_port := _split(control)) is None:
         example = 'such as "10.0.0.1:4988" or "[fd00::1]:4988"'

@@ -14,6 +14,7 @@ from ethermeter.experiment import Experiment
 from ethermeter.experiment.document import MOST_TRIALS
 from ethermeter.experiment.reading import raise_all
 from ethermeter.faults import Fault, InputError
+from ethermeter.notebook import counted, html_table
 from ethermeter.scenario import Scenario
 from ethermeter.theory.assumptions import ANSWERING, MODELS, NETWORK_MODELS, Assumptions
 from ethermeter.trial import (
@@ -40,12 +41,26 @@ _ALLOWED_TRIALS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """A list of trials under a short name, fit for a directory."""
 
     name: str
     trials: tuple[Trial, ...]
+
+    def __repr__(self) -> str:
+        engines = ", ".join(dict.fromkeys(trial.engine for trial in self.trials))
+        return f"Plan({self.name!r}: {counted(len(self.trials), 'trial')}; {engines or 'none'})"
+
+    def _repr_html_(self) -> str:
+        """Return the varied values of every point as a table, for notebooks."""
+        keys = list(dict.fromkeys(key for trial in self.trials for key in trial.point))
+        points = Counter(
+            (each.series, each.engine, *(each.point.get(key, "") for key in keys))
+            for each in self.trials
+        )
+        rows = [(*point, count) for point, count in points.items()]
+        return html_table(repr(self), ("series", "engine", *keys, "trials"), rows)
 
     @cached_property
     def hash(self) -> str:

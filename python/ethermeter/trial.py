@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import msgspec
@@ -69,10 +69,10 @@ class Trial:
     seed: int
     engine: str
     point: Mapping[str, str]
-    scenario: Scenario
-    line: str
-    live: Live | None = None
-    theory: Assumptions | None = None
+    scenario: Scenario = field(repr=False)
+    line: str = field(repr=False)
+    live: Live | None = field(default=None, repr=False)
+    theory: Assumptions | None = field(default=None, repr=False)
 
     def assumptions(self) -> Assumptions:
         """Return what theories assume besides the scenario."""

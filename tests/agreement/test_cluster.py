@@ -180,3 +180,18 @@ def test_control_c_on_a_cluster_stops_before_the_end_and_says_how_to_go_on(tmp_p
     assert said == [
         f"ethermeter: interrupted; finished trials are kept. To continue: {to_continue}"
     ]
+
+
+@pytest.mark.parametrize("cluster", ["ready_worker"], indirect=True)
+def test_a_search_gives_the_same_bytes_on_a_cluster(tmp_path, cluster):
+    address, _ = cluster
+    words = ("--smallest", "network.switches.switch.queue", "--from", 20, "--to", 27)
+    words += ("--while", "loss == 0", "--no-report")
+    for name, more in (("here", ()), ("there", ("--cluster", address))):
+        ended = call(
+            real("search", "buffer-sizing", *words, "--out", tmp_path / name, *more),
+            env=ENVIRONMENT,
+        )
+        assert ended.returncode == 0, ended.stderr
+        assert "smallest network.switches.switch.queue with loss == 0: 24 at 95%" in ended.stdout
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")

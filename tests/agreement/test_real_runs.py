@@ -127,18 +127,18 @@ def test_the_python_interface_runs_once_and_opens_again(tmp_path, monkeypatch):
     again = em.load(experiment, overrides=["run.replications=2"]).run(out=tmp_path / "run")
     assert again == run == em.open(tmp_path / "run")
     assert len(run.trials()) == 12
-    points = run.estimates()["points"]
-    assert [point["replications"] for point in points] == [2] * 6
+    points = run.points()
+    assert [point.replications for point in points] == [2] * 6
 
-    frame = run.to_pandas(metric="utilisation", whole_segment=True)
+    frame = run.observations(metric="utilisation", whole=True)
     assert list(frame["stations.count"]) == [1] * 4 + [2] * 4 + [5] * 4
     assert frame["stations.count"].dtype.kind == "i"
     assert list(frame["replication"]) == [0, 1] * 6
     means = frame.groupby(["stations.count", "stations.frames"], sort=False)["value"].mean()
-    assert np.allclose(means, [point["estimates"]["utilisation"]["value"] for point in points])
-    assert set(run.to_pandas()["station"]) == {-1, 0, 1, 2, 3, 4}
+    assert np.allclose(means, [point.estimates["utilisation"].value for point in points])
+    assert set(run.observations()["station"]) == {-1, 0, 1, 2, 3, 4}
     with pytest.raises(em.InputError, match="one of utilisation"):
-        run.to_pandas(metric="speed")
+        run.observations(metric="speed")
 
 
 def test_an_unfinished_run_cannot_be_opened(tmp_path):

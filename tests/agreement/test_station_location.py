@@ -72,5 +72,6 @@ def test_an_unknown_study_names_those_that_there_are():
     assert ended.returncode == 2
     assert (
         ended.stderr
-        == f"command line: study = gonsalves-tobagi1987: one of {', '.join(registry.names())}\n"
+        == "command line: study = gonsalves-tobagi1987: did you mean gonsalves-tobagi1986? "
+        f"One of {', '.join(registry.names())}\n"
     )

@@ -5,6 +5,6 @@ import ethermeter as em
 
 def values(run: em.Run, *, trial: int = 0, flow: int = -1) -> dict[str, float]:
     """Every metric of a flow in a trial; -1: of all flows together."""
-    table = run.to_pandas()
+    table = run.observations()
     found = table[(table["trial"] == run.trials()[trial].id) & (table["station"] == flow)]
     return dict(zip(found["metric"].astype(str), found["value"], strict=True))

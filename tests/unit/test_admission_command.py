@@ -345,7 +345,7 @@ def test_a_run_without_voice_is_refused(tmp_path):
         ((), "--series = not given: one of minimum, rate-84"),
         (
             ("--series", "maximum"),
-            "--series = maximum: one of minimum, rate-84, fairness, data-load",
+            "--series = maximum: did you mean minimum? One of minimum, rate-84, fairness",
         ),
         (
             ("--series", "data-load"),
@@ -364,7 +364,7 @@ def test_a_run_without_voice_is_refused(tmp_path):
         ),
         (
             ("--series", "minimum", "--at", "stations.frames.samples.least=65 B"),
-            "--at = stations.frames.samples.least=65 B: one of 64 B, ",
+            "--at = stations.frames.samples.least=65 B: did you mean 64 B? One of 64 B, ",
         ),
         (
             ("--series", "minimum", "--at", "segment.turnaround=1 us"),

@@ -92,7 +92,7 @@ def test_what_is_finished_is_not_run_again(run, tmp_path):
     ("words", "said"),
     [
         ((), "study = (missing): one of boggs1988"),
-        (("boggs1989",), "study = boggs1989: one of boggs1988"),
+        (("boggs1989",), "study = boggs1989: did you mean boggs1988? One of boggs1988"),
         (("all", "--set", "seed=1"), "--set = seed=1: not with all"),
     ],
 )

@@ -8,20 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ethermeter.analysis.interval import student
 from ethermeter.calls import OnSegment, Quality, Question, Wanted, quality
 from ethermeter.metrics import Metric
 from ethermeter.store.rows import HISTOGRAMS, METRICS, TrialRows
 from ethermeter.strategies import answered
-from ethermeter.strategies.calls import (
-    QUALITIES,
-    Answer,
-    CallSearch,
-    Interval,
-    Rated,
-    judged,
-    next_numbers,
-)
+from ethermeter.strategies.calls import Answer, CallSearch
 from ethermeter.voice import e_model
 from program import invoke
 
@@ -128,23 +119,6 @@ def test_a_question_has_room_for_what_the_bits_and_the_standard_leave():
     assert SEGMENT.load_of_a_call(question) == pytest.approx(2 * 0.00952)
     assert question.most == 52
     assert Question(OnSegment({"standard": "ieee-100"}), codec="g729", packet_s=0.06).most == 512
-
-
-def of_margin(calls: int, limit: int) -> Rated:
-    """Return a number of calls that is good enough up to a limit, by one thousandth a call."""
-    margin = Interval.of(student(np.array([limit + 0.5 - calls] * 3) / 1000))
-    unknown = Interval(None, None, None)
-    return Rated(calls, margin, **dict.fromkeys(QUALITIES, unknown), cautions=())
-
-
-@pytest.mark.parametrize("limit", [0, 1, 2, 25, 26, 27, 51, 52])
-def test_the_search_finds_the_largest_number_that_is_good_enough(limit):
-    tried: dict[int, Rated] = {}
-    while numbers := next_numbers(tried, 52):
-        assert not tried.keys() & set(numbers)
-        tried |= {calls: of_margin(calls, limit) for calls in numbers}
-    assert judged(tried, 52) == (limit, limit, limit)
-    assert {max(limit, 1), min(limit + 1, 52)} <= set(tried)
 
 
 def test_few_calls_are_as_good_as_the_codec_and_far_too_many_as_bad_as_can_be():

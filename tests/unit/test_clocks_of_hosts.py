@@ -67,7 +67,7 @@ def loaded(folder: Path, text: str) -> Any:
 
 
 def cautions(run: em.Run, metric: str, *, flow: int = -1) -> set[str]:
-    table = run.to_pandas(metric=metric)
+    table = run.observations(metric=metric)
     found = table[(table["trial"] == run.trials()[0].id) & (table["station"] == flow)]
     return set(found["caution"].astype(str).iloc[0].split())
 
@@ -174,7 +174,7 @@ def test_clocks_that_differ_shift_delays_and_change_no_other_row(tmp_path):
     assert math.isnan(values(run, flow=1)["clock_delay"])
     assert cautions(run, "clock_delay", flow=1) == {"no-samples"}
     assert cautions(run, "clock_delay") == set()
-    ours, theirs = run.to_pandas(), bare.to_pandas()
+    ours, theirs = run.observations(), bare.observations()
     kept = ours[~ours["metric"].astype(str).str.startswith("clock")].reset_index(drop=True)
     assert kept.astype({"metric": str, "caution": str}).equals(
         theirs.astype({"metric": str, "caution": str})
@@ -194,7 +194,7 @@ def test_rows_of_clocks_follow_those_of_flows(tmp_path):
     for text, more in ((TWO, CLOCK_METRICS), (COMPARED, (*CLOCK_METRICS, *SYNCHRONISED_METRICS))):
         folder = tmp_path / str(len(more))
         run = loaded(folder, text).run(out=folder / "run", jobs=1)
-        rows = run.to_pandas()
+        rows = run.observations()
         rows = rows[rows["trial"] == run.trials()[0].id]
         expected = [
             m
@@ -308,7 +308,7 @@ def test_a_trial_that_is_measured_has_no_simulated_clocks(tmp_path):
 
 def test_the_shipped_comparison_errs_by_no_more_than_it_states_in_any_trial(tmp_path):
     run = em.load("clock-comparison").run(out=tmp_path / "run", jobs=1)
-    table = run.to_pandas()
+    table = run.observations()
     table = table[table["station"] == 0]
     found = {
         name: table[table["metric"] == name]["value"].to_numpy()
@@ -318,10 +318,9 @@ def test_the_shipped_comparison_errs_by_no_more_than_it_states_in_any_trial(tmp_
     # No delay is wrong by the receiver's clock, which is true; the sender's goes 50 ppm faster, and
     # as does a bound by it; and rounding.
     assert (found["delay_error"] <= 1.00005 * found["delay_uncertainty"] + 2e-9).all()
-    points = run.estimates()["points"]
-    of = {tuple(point["point"].values()): point["estimates"] for point in points}
+    of = {tuple(point.point.values()): point.estimates for point in run.points()}
     for settle in ("100 ms", "1 s"):
-        idle, full = (of[load, settle]["delay_error"]["value"] for load in ("0.001", "0.8"))
+        idle, full = (of[load, settle]["delay_error"].value for load in ("0.001", "0.8"))
         # Answers wait where the load waits: a path of unequal ways is told wrong.
         assert full > 3 * idle
     pages.write_report(run.path)

@@ -24,6 +24,7 @@ from ethermeter.experiment.frames import Growth
 from ethermeter.experiment.network import Clock, HostGroup, Hub, Link, Network, Router, Switch
 from ethermeter.experiment.phases import Phases, Run
 from ethermeter.experiment.plca import GroupPlca, Outage, Phy, SegmentPlca
+from ethermeter.experiment.search import Search
 from ethermeter.experiment.segment import Segment, Star
 from ethermeter.experiment.stations import StationGroup
 from ethermeter.experiment.traffic import Register
@@ -36,7 +37,7 @@ TEXT = (Path(__file__).parents[2] / "docs" / "experiment-file.md").read_text(enc
 
 
 def test_every_key_is_documented():
-    tables = (Document, Segment, Star, StationGroup, Growth, Coder, Register, Phases, Run)
+    tables = (Document, Segment, Star, StationGroup, Growth, Coder, Register, Phases, Run, Search)
     of_plca = (SegmentPlca, GroupPlca, Phy, Outage)
     for text, several in ((TEXT, tables), (PLCA, of_plca)):
         for table in several:

@@ -19,7 +19,7 @@ def times(*buckets: tuple[float, float, int]) -> Times:
 
 def result(*, violations: int = 0, late: Times | None = None) -> Result:
     """Result of a test on a segment of two stations with 500 frames each."""
-    station = StationTotals("s", 500, 0, 490, 31_360, 20, 10, 1)
+    station = StationTotals("s", 500, 0, 490, 31_360, 20, 10, 1, 5, 320, 0, 0)
     segment = SegmentCounts(
         stations=(station, station),
         bit_ps=100_000,
@@ -32,6 +32,7 @@ def result(*, violations: int = 0, late: Times | None = None) -> Result:
         too_late_ns=times(),
         late_ns=late or times((0.0, 1000.0, 900), (4000.0, 5000.0, 90), (8000.0, 9000.0, 10)),
         noticed_after_ns=times(),
+        behind_ns=times(),
     )
     return Result(outcome="complete", agents={}, flows={}, segment=segment)
 

@@ -132,8 +132,8 @@ def test_a_switch_has_its_queue_and_hears_all_and_a_host_has_credit(tmp_path):
     ]
     assert queues == [None, None, 7]
     assert (cable.hear_all, hubs.hear_all) == ((0,), (2,))
-    # Fragments of 606 octets and more: 11 ms of them, and one, for each half of the window.
-    half = -(-11_000_000 // ((606 + 8) * 800)) + 1
+    # Fragments of 606 octets and more: 26 ms of them, and one, for each half of the window.
+    half = -(-26_000_000 // ((606 + 8) * 800)) + 1
     assert windows_of(trial) == [2 * half]
     assert hubs.credit == (half, None, None)
 
@@ -177,10 +177,12 @@ def counted(stations, counts="", offset_ns=1000):
             queue_most=number + 1,
             queue_octets_most=10 * number,
             access_most_ps=100 * number,
+            samples=0,
         )
         for number in range(stations)
     )
-    return SegmentCounts(totals, 100_000, 1, 1, offset_ns, 0, {}, 0, NONE, NONE, NONE, counts)
+    times = (NONE,) * 4
+    return SegmentCounts(totals, 100_000, 1, 1, offset_ns, 0, {}, 0, *times, None, counts)
 
 
 def test_ports_at_media_have_their_counts_and_others_have_none(tmp_path, monkeypatch):

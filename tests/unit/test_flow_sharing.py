@@ -132,10 +132,13 @@ def test_a_run_of_a_network_leaves_lines_and_fairness_in_a_file(tmp_path):
         # Two wires of 0.8 µs an octet, and queues besides.
         assert line["slope_s_per_octet"]["value"] > 1.6e-6
     assert len(told["fairness"]) == 4
-    rows = run.to_pandas(metric="data_rate")
+    rows = run.observations(metric="data_rate")
     for each in told["fairness"]:
         at = rows[
-            (rows["flows.load.frames"] == each["point"]["flows.load.frames"])
+            (
+                rows["flows.load.frames"]
+                == int(each["point"]["flows.load.frames"].removesuffix(" B"))
+            )
             & (rows["station"] >= 0)
         ]
         by_replication = [

@@ -25,7 +25,11 @@ MALFORMED = {
         "at most 5",
     ),
     "theory a text": ('theory = "lam-1980"\n', "theory", "expected a table"),
-    "unknown key": ("[theory]\nmodel = 1\n", "theory.model", "unknown key; allowed: models"),
+    "unknown key": (
+        "[theory]\nmodel = 1\n",
+        "theory.model",
+        "unknown key; did you mean models? Allowed: models",
+    ),
     "unknown model": ('[theory]\nmodels = ["lam-1979"]\n', "theory.models.0", '"lam-1980"'),
     "no model": ("[theory]\nmodels = []\n", "theory.models", "at least 1"),
     "model twice": (

@@ -476,7 +476,7 @@ def fault(tmp_path: Path, text: str, key: str, allowed: str) -> None:
         (
             ("[[flows]]", "[run]\nbatch = 5\n[[flows]]"),
             "run.batch",
-            "unknown key; allowed: engines, replications, batches",
+            "unknown key; did you mean batches? Allowed: engines, replications, batches",
         ),
         (
             ("[[flows]]", '[segment]\nstandard = "ieee-10"\n[[flows]]'),

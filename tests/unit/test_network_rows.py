@@ -162,7 +162,7 @@ def test_what_a_full_port_loses_is_what_did_not_come(tmp_path):
 
 def test_every_flow_and_all_flows_have_every_metric_in_the_order_of_the_list(tmp_path):
     run = ran(tmp_path, SATURATED)
-    table = run.to_pandas()
+    table = run.observations()
     for trial in run.trials():
         rows = table[table["trial"] == trial.id]
         flows = len(trial.scenario.flows)
@@ -262,7 +262,7 @@ def test_segments_and_networks_can_be_run_as_one_plan(tmp_path):
     table = run.directory.histograms().to_pandas()
     assert set(table[table["trial"] == "s/00000"]["station"]) == {-1}
     assert set(table[table["trial"] == "n/00000"]["station"]) == {0}
-    points = {point["series"]: set(point["estimates"]) for point in run.estimates()["points"]}
+    points = {point.series: set(point.estimates) for point in run.points()}
     assert "utilisation" in points["s"]
     assert points["n"] == {m.value for m in FLOW_METRICS}
     assert run.directory.provenance()["implementations"] == ["fast"]
@@ -314,7 +314,7 @@ def test_a_flow_is_overloaded_only_where_it_may_wait_without_limit():
 
 
 def cautions(run: em.Run, metric: str, *, flow: int = -1) -> set[str]:
-    table = run.to_pandas(metric=metric)
+    table = run.observations(metric=metric)
     found = table[(table["trial"] == run.trials()[0].id) & (table["station"] == flow)]
     return set(found["caution"].astype(str).iloc[0].split())
 

@@ -18,6 +18,7 @@ def counted(over_s: float, frames: int, *, plca: bool = False, used: int = 0) ->
     times = {**quantiles, "buckets": []}
     turns = {"is_ok": True, "used": used, "yielded": 10, "missed": 0} if plca else None
     of = {"arrived": frames, "dropped": 1, "discarded": 2, "starved": 0, "plca": turns}
+    of |= {"queue_most": 1, "queue_octets_most": 117, "access_most_ps": 0, "samples": 0}
     stations = [
         {**of, "interface": "a", "frames": sent, "octets": 117 * sent, "collisions": 2 * sent}
         for sent in (frames, 0)
@@ -34,6 +35,7 @@ def counted(over_s: float, frames: int, *, plca: bool = False, used: int = 0) ->
         "too_late_ns": times,
         "late_ns": times,
         "noticed_after_ns": times,
+        "behind_ns": times,
         "cycles": 100 * frames if plca else None,
     }
     return msgspec.convert(whole, type=SegmentCounts)

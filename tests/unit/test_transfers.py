@@ -175,7 +175,7 @@ def test_rows_of_a_file_are_those_of_a_hand_calculation(tmp_path):
     path.write_text(
         COPY.replace('window = "8760 B"', 'window = "8760 B"\nstack = "rfc-2581"'), encoding="utf-8"
     )
-    table = em.load(path).run(out=tmp_path / "run", jobs=1).to_pandas()
+    table = em.load(path).run(out=tmp_path / "run", jobs=1).observations()
     values = dict(table[table["station"] == 0].set_index("metric")["value"])
     # A frame has 58 octets around its data, 8 before it, and 80 ns an octet; seven blocks, and six
     # times the client's 70 us between them.

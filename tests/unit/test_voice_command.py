@@ -158,7 +158,7 @@ def test_talkers_and_calls_are_counted():
         ),
         (
             ("codecs", "g711", "--packet", "20 ms", "--standard", "ieee-9"),
-            "--standard = ieee-9: one of dix-10, ",
+            "--standard = ieee-9: did you mean ieee-10? One of dix-10, ",
         ),
         (("codecs", "g711", "--packet", "20 ms", "--ip", "ipx"), "ip = "),
         (

@@ -226,7 +226,7 @@ def test_from_file_to_observations_no_sample_is_ever_missing(
         found = run_of(
             Path(folder),
             'title = "t"\n' + SEGMENT + speakers + data + PHASES.format(measure, drain),
-        ).to_pandas()
+        ).observations()
     table = found.pivot_table(index="station", columns="metric", values="value", observed=True)
     fates = table["samples_delivered"] + table["samples_lost"] + table["samples_buffered"]
     assert (table["samples_offered"] == fates).all()
@@ -251,11 +251,11 @@ def test_a_point_without_voice_has_no_row_and_no_estimate_of_it(tmp_path):
     (tmp_path / "b.toml").write_text(spoken, encoding="utf-8")
     run = em.load(tmp_path / "a.toml", tmp_path / "b.toml").run(out=tmp_path / "both", jobs=1)
     alone = em.load(tmp_path / "a.toml").run(out=tmp_path / "alone", jobs=1)
-    assert set(alone.to_pandas()["metric"]) == set(METRICS)
+    assert set(alone.observations()["metric"]) == set(METRICS)
     assert set(
         alone.directory.observations()["metric"].combine_chunks().dictionary.to_pylist()
     ) == set(METRICS)
-    kept = run.to_pandas()
+    kept = run.observations()
     assert set(kept[kept["series"] == "a"]["metric"]) == set(METRICS)
     assert set(kept[kept["series"] == "b"]["metric"]) == {*METRICS, *VOICE}
     of = {point.series: set(point.estimates) for point in estimates.read(run.path)}

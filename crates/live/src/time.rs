@@ -119,6 +119,21 @@ impl WallClock {
     }
 }
 
+/// Largest error of the wall clock by the kernel, in nanoseconds; `None` where it is not
+/// synchronised, or the kernel does not report it.
+#[must_use]
+#[expect(unsafe_code, reason = "a call that no safe wrapper knows")]
+pub fn wall_clock_error_ns() -> Option<u64> {
+    // SAFETY: a structure of integers, for which zero is a value; without modes nothing is set.
+    let mut clock: libc::timex = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes the structure, which lives through the call.
+    let state = unsafe { libc::adjtimex(&raw mut clock) };
+    let is_synchronised =
+        (0..libc::TIME_ERROR).contains(&state) && clock.status & libc::STA_UNSYNC == 0;
+    let error_ns = u64::try_from(clock.maxerror).ok()?.saturating_mul(1000);
+    is_synchronised.then_some(error_ns)
+}
+
 #[inline]
 fn read_ns(clock: ClockId) -> u64 {
     let time = clock_gettime(clock).expect("clocks of Linux are always there");

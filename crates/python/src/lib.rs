@@ -5,6 +5,8 @@ mod counts;
 mod host;
 mod live;
 #[cfg(target_os = "linux")]
+mod peer;
+#[cfg(target_os = "linux")]
 mod record;
 #[cfg(target_os = "linux")]
 mod relay;
@@ -104,6 +106,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trial::check_trial, module)?)?;
     module.add_function(wrap_pyfunction!(trial::read_counts, module)?)?;
     module.add_function(wrap_pyfunction!(trial::simulate_trial, module)?)?;
+    #[cfg(target_os = "linux")]
+    module.add_function(wrap_pyfunction!(peer::measure_peer, module)?)?;
+    #[cfg(target_os = "linux")]
+    module.add_function(wrap_pyfunction!(peer::serve_reflector, module)?)?;
     #[cfg(target_os = "linux")]
     module.add_class::<record::Recorder>()?;
     #[cfg(target_os = "linux")]

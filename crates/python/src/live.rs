@@ -196,7 +196,7 @@ fn raise(error: Error) -> PyErr {
 /// Do something on a thread of its own, in a network namespace if one is given, while the caller's
 /// thread gets its messages and is asked whether to stop. An exception there, that of Ctrl-C too,
 /// stops it and is raised when it has ended; a second one is raised at once.
-fn attended<T: Send + 'static, M: Send + 'static>(
+pub fn attended<T: Send + 'static, M: Send + 'static>(
     py: Python<'_>,
     namespace: Option<PathBuf>,
     work: impl FnOnce(&AtomicBool, &Sender<M>) -> T + Send + 'static,

@@ -54,6 +54,8 @@ struct Held {
     frame: u32,
     /// Its length on the medium; of voice, the least until it is sent.
     bits: u64,
+    /// Octets of it in the card.
+    octets: u64,
     samples: u32,
     /// When it arrived at the queue; of voice, when its first sample was made.
     arrived: i64,
@@ -79,14 +81,14 @@ pub struct StationTotals {
     pub discarded: u64,
     /// Times that a saturated source or a coder offered a frame which the host had not sent yet.
     pub starved: u64,
-    /// Samples in the frames that were sent, if they are of a coder.
-    pub samples: u64,
     /// Most frames in the card, the one being sent included.
     pub queue_most: u64,
     /// Most octets of them.
     pub queue_octets_most: u64,
     /// Longest access delay of a frame whose transmission ended in the measured window.
     pub access_most_ps: u64,
+    /// Samples in the frames that were sent, if they are of a coder.
+    pub samples: u64,
 }
 
 impl StationTotals {
@@ -137,9 +139,9 @@ pub(crate) struct Cards<'s> {
     counters: Counters,
     /// Where every frame that was sent goes besides, without being a station.
     pub listener: Option<u32>,
-    marking: Marking,
     /// What keeps attempts for a capture; usually nothing does.
     pub recorder: Option<Recorder>,
+    marking: Marking,
 }
 
 impl Held {
@@ -147,6 +149,7 @@ impl Held {
         Self {
             frame: waiting.frame,
             bits: take_up.least_bits.unwrap_or(waiting.bits),
+            octets: waiting.bits / 8,
             samples: 0,
             arrived: take_up.arrived,
             taken_up: take_up.ready,
@@ -186,15 +189,15 @@ impl Card {
         if is_full {
             return Err(self.drop());
         }
-        let mut ready = None;
-        if self.held.is_some() {
+        let ready = if self.held.is_some() {
             self.waiting.push_back(waiting);
+            None
         } else {
             let Some(take_up) = self.supply.take(waiting.arrived) else { return Err(self.drop()) };
             self.totals.starved += u64::from(take_up.is_late);
             self.held = Some(Held::new(waiting, take_up));
-            ready = Some(take_up.ready);
-        }
+            Some(take_up.ready)
+        };
         self.octets = octets;
         self.totals.queue_most = self.totals.queue_most.max(frames as u64);
         self.totals.queue_octets_most = self.totals.queue_octets_most.max(octets);
@@ -239,8 +242,8 @@ impl<'s> Cards<'s> {
             finished: Vec::new(),
             counters: Counters::new(segment, tracing),
             listener: None,
-            marking: Marking::new(segment),
             recorder: None,
+            marking: Marking::new(segment),
         }
     }
 
@@ -257,6 +260,11 @@ impl<'s> Cards<'s> {
     /// The card of a station has room for so many octets.
     pub fn limit(&mut self, station: u32, octets: u64) {
         self.each[station as usize].room_octets = octets;
+    }
+
+    /// An address is behind a station.
+    pub fn place(&mut self, address: Address, station: u32) {
+        self.addresses.insert(address, station);
     }
 
     /// What happened at a station, and the address that it last sent from.
@@ -373,17 +381,22 @@ impl Hosts for Cards<'_> {
     }
 
     fn deliver(&mut self, station: u32, number: u32, start: i64, end: i64) -> (Attempt, i64) {
-        let held = self.held(station);
-        held.attempts += 1;
-        let frame = held.frame;
-        self.each[station as usize].octets -= self.frames.bits(frame) / 8;
+        self.held(station).attempts += 1;
         self.fill(station, end);
         let held = *self.held(station);
         let attempt = attempt(station, held, start, end);
+        let phases = &self.segment.phases;
+        let window = phases.measure_from_ps..phases.measure_to_ps;
         let totals = &mut self.each[station as usize].totals;
         totals.frames += 1;
         totals.octets += attempt.bits / 8;
         totals.samples += u64::from(held.samples);
+        if window.contains(&end.cast_unsigned()) {
+            let access_ps = (start - attempt.taken_up).cast_unsigned();
+            totals.access_most_ps = totals.access_most_ps.max(access_ps);
+        }
+        self.each[station as usize].octets -= held.octets;
+        let frame = held.frame;
         self.hold_for_capture(station, start, frame);
         let left = self.stations() - 1;
         if left > 0 {
@@ -421,7 +434,7 @@ impl Hosts for Cards<'_> {
             }
         }
         card.totals.discarded += 1;
-        card.octets -= held.bits / 8;
+        card.octets -= held.octets;
         self.leave(station, held.frame);
         (attempt(Ending::Discarded), self.each[station as usize].take_up(end))
     }
@@ -444,13 +457,6 @@ impl Hosts for Cards<'_> {
     }
 
     fn record(&mut self, attempt: &Attempt) {
-        let phases = &self.segment.phases;
-        let window = phases.measure_from_ps..phases.measure_to_ps;
-        if attempt.ending == Ending::Delivered && window.contains(&attempt.end.cast_unsigned()) {
-            let access_ps = (attempt.start - attempt.taken_up).cast_unsigned();
-            let most_ps = &mut self.each[attempt.station as usize].totals.access_most_ps;
-            *most_ps = access_ps.max(*most_ps);
-        }
         self.counters.record(attempt);
         if let Some(recorder) = &mut self.recorder {
             recorder.record(attempt, self.segment, &mut self.frames);

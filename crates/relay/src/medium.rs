@@ -178,6 +178,11 @@ impl<'s> Medium<'s> {
         self.bus.hosts.limit(station, octets);
     }
 
+    /// An address is behind a station: frames for it go nowhere else, even before it was heard.
+    pub fn place(&mut self, address: Address, station: u32) {
+        self.bus.hosts.place(address, station);
+    }
+
     /// Every frame that was sent goes to this number too, which is none of a station: without
     /// propagation, so that a station that is alone is heard.
     pub fn listen(&mut self, listener: u32) {

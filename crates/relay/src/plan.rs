@@ -1,5 +1,6 @@
 //! What wires and segments there are to be.
 
+use crate::cards::Address;
 use crate::direction::{Loss, Properties};
 use crate::medium::refuse;
 use ethermeter_live::Error;
@@ -29,6 +30,10 @@ pub struct Wire {
 pub struct Segment {
     /// The names of the interfaces: one for each station of any trial, in their order.
     pub ends: Vec<String>,
+    /// Of the first of them, the address of the host behind, where one is known; others are learnt
+    /// from the frames that come from there.
+    #[serde(default)]
+    pub addresses: Vec<Option<Address>>,
     /// How long after its time on the medium a frame is given to a host: the same for all.
     pub offset_ns: u64,
     /// How long after its time it is decided what happens on the medium, at most the offset: a

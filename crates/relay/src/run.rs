@@ -351,7 +351,13 @@ impl Relay {
         match control.next() {
             None => {}
             Some(Err(error)) => control.refuse(&error),
-            Some(Ok(Request::Count {})) => control.answer(&self.counted(segments)?),
+            Some(Ok(Request::Count {})) => {
+                // What idle cycles count follows from the time.
+                for (segment, ports) in segments.iter_mut().zip(&mut self.ports) {
+                    segment.advance(ports, self.wall);
+                }
+                control.answer(&self.counted(segments)?);
+            }
             Some(Ok(Request::Begin { at_ns, segments: of })) => {
                 match Trial::new(at_ns, of, &self.ports) {
                     Err(error) => control.refuse(&error),
@@ -436,7 +442,7 @@ impl Doors {
 fn stay_on_one_processor() {
     let Ok(allowed) = sched_getaffinity(Pid::from_raw(0)) else { return };
     let mut processors = (0..CpuSet::count()).filter(|&at| allowed.is_set(at).unwrap_or(false));
-    let (Some(_), Some(last)) = (processors.next(), processors.last()) else { return };
+    let (Some(_), Some(last)) = (processors.next(), processors.next_back()) else { return };
     let mut one = CpuSet::new();
     // Where the system refuses, it moves as before.
     let _ = one.set(last).and_then(|()| sched_setaffinity(Pid::from_raw(0), &one));

@@ -14,7 +14,7 @@
 use crate::account::quantiles_ns;
 use crate::capture::Capture;
 use crate::ends::{self, Ring};
-use crate::medium::Medium;
+use crate::medium::{Address, Medium};
 use crate::plan::{Segment as Plan, SegmentTrial};
 use ethermeter_ethernet::frame::FCS;
 use ethermeter_live::time::{worked_ns, WallClock, PS_PER_NS};
@@ -39,6 +39,7 @@ const NOTES_PER_CREDIT: u64 = 8;
 pub(crate) struct Ports {
     pub names: Vec<String>,
     pub sockets: Vec<Socket>,
+    addresses: Vec<Option<Address>>,
     rings: Vec<Ring>,
     offset_ns: u64,
     pub lag_ns: u64,
@@ -91,7 +92,9 @@ impl Ports {
         }
         let names = plan.ends.clone();
         let (offset_ns, lag_ns) = (plan.offset_ns, plan.lag_ns);
-        Ok(Self { names, sockets, rings, offset_ns, lag_ns, longest_octets, capture: None })
+        let addresses = plan.addresses.clone();
+        let capture = None;
+        Ok(Self { names, sockets, addresses, rings, offset_ns, lag_ns, longest_octets, capture })
     }
 }
 
@@ -106,6 +109,11 @@ impl<'b> Segment<'b> {
         }
         for (station, octets) in (0..stations).zip(&of.queue_octets) {
             medium.limit(station, octets.unwrap_or(u64::MAX));
+        }
+        for (station, address) in (0..stations).zip(&ports.addresses) {
+            if let Some(address) = address {
+                medium.place(*address, station);
+            }
         }
         if let Some(listener) = of.listener {
             medium.listen(listener);

@@ -179,6 +179,19 @@ fn a_frame_goes_to_the_addressed_once_it_was_heard_of() {
 }
 
 #[test]
+fn a_frame_for_an_address_whose_station_is_known_goes_there_alone_before_it_was_heard() {
+    let bus = CompiledBus::of_segment(&idle(1, 3)).expect("a segment");
+    let mut medium = Medium::new(&bus, false).expect("real hosts");
+    medium.place([2, 0, 0, 0, 0, 1], 1);
+    let octets = [&[2, 0, 0, 0, 0, 1][..], &[2, 0, 0, 0, 0, 0], &[0; 48]].concat();
+    medium.offer(0, 0, &[&octets]);
+    medium.advance(500 * US);
+    assert_eq!(medium.next_delivery().map(|(delivery, _)| delivery.station), Some(1));
+    medium.forget();
+    assert!(medium.next_delivery().is_none());
+}
+
+#[test]
 fn a_stamp_that_comes_too_late_is_a_violation_and_its_frame_arrives_now() {
     let bus = CompiledBus::of_segment(&idle(2, 3)).expect("a segment");
     let mut medium = Medium::new(&bus, true).expect("real hosts");

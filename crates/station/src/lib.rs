@@ -24,3 +24,4 @@ mod token_bucket;
 
 pub use lease::RENEWAL_NS;
 pub use report::{AgentReport, Counts, HostCounters, RoleReport, SinkReport};
+pub use token_bucket::TokenBucket;

@@ -23,12 +23,15 @@ pub struct TokenBucket {
 
 impl TokenBucket {
     /// A bucket filled at `per_s` from `now_ns` on, with room for one item of `largest`.
+    #[must_use]
     pub fn new(per_s: u64, largest: u64, now_ns: u64) -> Self {
         let burst = i128::from(per_s) * i128::from(BURST_NS);
         let most = burst.max(i128::from(largest) * i128::from(NS_PER_S));
         Self { per_s, left: 0, most, since_ns: now_ns }
     }
 
+    /// The rate at which it is filled.
+    #[must_use]
     pub fn per_s(&self) -> u64 {
         self.per_s
     }

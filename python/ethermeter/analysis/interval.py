@@ -13,7 +13,7 @@ LEVEL = 0.95
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Estimate:
     """A value with its 95% interval."""
 
@@ -26,6 +26,11 @@ class Estimate:
     # Lower and upper end of an interval that is not symmetrical about the value; None of Student's
     # t interval, which follows from `error` and `degrees`
     ends: tuple[float, float] | None = None
+
+    def __repr__(self) -> str:
+        interval = f", {self.low:.4g} to {self.high:.4g}" if self.has_interval else ""
+        doubts = f"; {' '.join(self.cautions)}" if self.cautions else ""
+        return f"Estimate({self.value:.4g}{interval}{doubts})"
 
     @property
     def half_width(self) -> float:

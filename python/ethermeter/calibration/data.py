@@ -15,19 +15,15 @@ from ethermeter.analysis.accounts import LIVE
 from ethermeter.analysis.interfaces import Found, interfaces_of
 from ethermeter.experiment import toml
 from ethermeter.faults import Fault, InputError, shown
+from ethermeter.imports import Column
+from ethermeter.imports import read as read_foreign
+from ethermeter.imports.columns import SI
 from ethermeter.metrics import Group, Metric, metrics_of
 from ethermeter.scenario import Scenario
-from ethermeter.units import Dimension, UnitError
+from ethermeter.units import UnitError
 
 MOST_DATA = 10_000
 """Rows that may be fitted at once."""
-
-_SI = {
-    "s": (Dimension.TIME, Fraction(units.PS_PER_S)),
-    "bit/s": (Dimension.RATE, Fraction(1)),
-    "1/s": (Dimension.FREQUENCY, Fraction(1)),
-}
-"""Dimension of a metric's unit, and its size in that dimension's base unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +42,64 @@ class Datum:
     error: float | None
 
 
-def read_data(paths: Sequence[Path], *, metrics: Sequence[Metric]) -> tuple[Datum, ...]:
+def read_data(
+    paths: Sequence[Path], *, metrics: Sequence[Metric], columns: Sequence[Column] = ()
+) -> tuple[Datum, ...]:
     """Read everything that was measured.
 
-    `paths`: run directories (their live trials, or all if they have none) and CSV files. `metrics`:
-    what to take of runs; a CSV file names it.
+    `paths`: run directories (their live trials, or all if they have none), CSV files and files of
+    other programs. `metrics`: what to take of runs and of other programs; a CSV file names it.
+    `columns`: those of CSV files of other programs.
     Raises InputError with every fault of a file, or if there is nothing to fit.
     """
-    found = [
-        datum
-        for path in paths
-        for datum in (_of_run(path, metrics) if path.is_dir() else _of_csv(path))
-    ]
+    found = [datum for path in paths for datum in _of(path, metrics, columns)]
     if not 1 <= len(found) <= MOST_DATA:
         raise InputError.of(
             str(paths[0]), "(data)", str(len(found)), f"expected 1 to {MOST_DATA} values"
         )
     return tuple(found)
+
+
+def _of(path: Path, metrics: Sequence[Metric], columns: Sequence[Column]) -> list[Datum]:
+    if path.is_dir():
+        return _of_run(path, metrics)
+    if columns or not _is_own(path):
+        return _of_foreign(path, metrics, columns)
+    return _of_csv(path)
+
+
+def _is_own(path: Path) -> bool:
+    """Whether a file is no known file of another program."""
+    try:
+        with path.open("rb") as file:
+            begin = file.read(4096)
+    except OSError:
+        return True
+    head = begin.decode("utf-8", "replace").lstrip()
+    is_known = any(word in head for word in ("txTime", "rxTime", "ReceiveRate"))
+    return not (head.startswith("{") or begin.startswith(b"\x1f\x8b") or is_known)
+
+
+def _of_foreign(path: Path, metrics: Sequence[Metric], columns: Sequence[Column]) -> list[Datum]:
+    """Values of another program's file, measured with the model's file as it is."""
+    flows = read_foreign(path, columns)
+    if len(flows) != 1:
+        allowed = f"expected one flow, as the model's values are of all together: {list(flows)}"
+        raise InputError.of(str(path), "(flows)", str(len(flows)), allowed)
+    (found,) = flows.values()
+    data = [
+        Datum(str(path), {}, metric, known.value, _error(known.error))
+        for metric in metrics
+        if (known := found.get(metric)) is not None and math.isfinite(known.value)
+    ]
+    if not data:
+        allowed = f"expected values of {', '.join(metrics)}, as calibrate.metrics has them"
+        raise InputError.of(str(path), "(data)", ", ".join(found), allowed)
+    return data
+
+
+def _error(error: float) -> float | None:
+    return error if math.isfinite(error) and error > 0 else None
 
 
 def _of_run(path: Path, metrics: Sequence[Metric]) -> list[Datum]:
@@ -160,7 +197,7 @@ def _number(text: str, metric: Metric) -> float:
     except ValueError:
         expected = f"a number of {unit or 'no unit'}, or one with a unit"
         found = units.quantity(text, expected=expected)
-        dimension, size = _SI.get(unit, (None, Fraction(1)))
+        dimension, size = SI.get(unit, (None, Fraction(1)))
         if found.dimension is not dimension:
             raise UnitError(f"expected {expected} of the same kind") from None
         return float(found.base / size)

@@ -14,7 +14,7 @@ from ethermeter.experiment.key_paths import overridden
 from ethermeter.experiment.lowering import Scenarios
 from ethermeter.experiment.reading import of_document
 from ethermeter.experiment.toml import assigned
-from ethermeter.faults import Fault, InputError, shown
+from ethermeter.faults import Fault, InputError, choices, shown
 from ethermeter.metrics import Group, Metric, metrics_of
 from ethermeter.scenario import Scenario
 from ethermeter.trial import SIMULATION, Trial, planned
@@ -150,7 +150,10 @@ def read_model(path: Path) -> Model:
         raise InputError.of(file, "calibrate", value, "expected a table with metrics and unknown")
     faults = [
         Fault(
-            file, f"calibrate.{key}", shown(table[key]), f"unknown key; allowed: {', '.join(_KEYS)}"
+            file,
+            f"calibrate.{key}",
+            shown(table[key]),
+            f"unknown key; {choices(key, _KEYS, 'allowed: ')}",
         )
         for key in table
         if key not in _KEYS

@@ -7,7 +7,7 @@ from fractions import Fraction
 from ethermeter import units
 from ethermeter.experiment.key_paths import resolved
 from ethermeter.experiment.toml import PathError
-from ethermeter.faults import Fault, Key, shown
+from ethermeter.faults import Fault, Key, choices, shown
 from ethermeter.units import Dimension, UnitError
 
 MOST_UNKNOWNS = 32
@@ -99,7 +99,10 @@ def _read(
         return None, [Fault(file, place, shown(given), "expected a table with keys, from and to")]
     faults = [
         Fault(
-            file, f"{place}.{key}", shown(given[key]), f"unknown key; allowed: {', '.join(_KEYS)}"
+            file,
+            f"{place}.{key}",
+            shown(given[key]),
+            f"unknown key; {choices(key, _KEYS, 'allowed: ')}",
         )
         for key in given
         if key not in _KEYS

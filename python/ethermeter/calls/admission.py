@@ -17,7 +17,7 @@ from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Floats
 from ethermeter.analysis.tables import PS_PER_S, Trial, batch_sums
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import Fault, InputError, choices
 from ethermeter.metrics import Metric
 from ethermeter.scenario import Scenario
 from ethermeter.stations import groups_of
@@ -231,7 +231,7 @@ def _series(run: Path, points: Sequence[Point], wanted: str | None) -> str:
     ]
     of_calls = "one with voice that varies the number of stations"
     if wanted is not None and wanted not in there:
-        raise _fault("command line", "--series", wanted, f"one of {', '.join(there)}")
+        raise _fault("command line", "--series", wanted, choices(wanted, there))
     if wanted is not None and wanted not in fit:
         known = ", ".join(fit) or "this run has none"
         raise _fault("command line", "--series", wanted, f"{of_calls}: {known}")
@@ -265,7 +265,7 @@ def _count_key(points: Sequence[Point], fixed: Mapping[str, str]) -> str:
         if key not in values:
             wrong.append((f"{key}={value}", f"KEY=VALUE with one of the keys {', '.join(values)}"))
         elif value not in values[key]:
-            wrong.append((f"{key}={value}", f"one of {', '.join(values[key])}"))
+            wrong.append((f"{key}={value}", choices(value, values[key])))
     free = [key for key in values if key not in fixed]
     counts = [key for key in free if _COUNT.fullmatch(key) and len(values[key]) > 1]
     if not counts:

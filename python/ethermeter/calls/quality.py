@@ -64,6 +64,14 @@ class Quality:
     utilisation: float
     cautions: tuple[str, ...] = ()  # Of delays and losses of the trial
 
+    @property
+    def is_carried(self) -> bool:
+        """Whether no unlimited queue is offered more than its link carries.
+
+        Delays in such a queue would grow with the length of the trial.
+        """
+        return Caution.UNBOUNDED_QUEUE not in self.cautions
+
 
 @dataclass(frozen=True, slots=True)
 class Heard:

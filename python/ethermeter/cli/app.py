@@ -7,6 +7,7 @@ import typer
 from ethermeter.cli import (
     admission,
     agent,
+    benchmark,
     bottleneck,
     calibrating,
     calls,
@@ -17,8 +18,10 @@ from ethermeter.cli import (
     inspecting,
     measure,
     plca,
+    reflector,
     reporting,
     running,
+    search,
     testbed,
     theory,
     voice,
@@ -39,13 +42,16 @@ GROUPS: Groups = {
         "schema": "Print the JSON Schema of experiment files, for editors.",
     },
     "Measurement": {
-        "measure": "Measure an experiment between real hosts.",
+        "measure": "Measure an experiment between real hosts, or a host that answers.",
+        "reflector": "Answer test packets of STAMP on this host.",
         "agent": "Send and receive on this host for a coordinator.",
         "hosts": "Certify and check the hosts of a laboratory.",
         "testbed": "Make virtual hosts on this machine and remove them.",
     },
     "Limits": {
+        "search": "Find the largest or smallest value with which conditions hold.",
         "calls": "Find how many calls fit with a given quality.",
+        "benchmark": "Run a suite: RFC 2544, 2889, 3918, 6349, Y.1564.",
         "bottleneck": "Find which stage limits a transfer.",
         "ceilings": "Measure what each stage of this host can do alone.",
         "explain": "Explain what limited each TCP connection of a capture.",
@@ -117,7 +123,7 @@ command(
     "compare",
     examples=(
         "  ethermeter compare runs/before runs/after\n  ethermeter compare runs/before runs/after "
-        "--json"
+        "--json\n  ethermeter compare runs/release-1 runs/release-2 --fail-below 2%"
     ),
 )(reporting.compare)
 command(theory.app, "agreement", examples=choosing.AGREEMENT_EXAMPLES)(choosing.agreement)
@@ -128,13 +134,16 @@ command(voice.app, "talkers", examples=voice.TALKERS_EXAMPLES)(voice.talkers)
 command(app, "ceilings", examples=ceilings.EXAMPLES)(ceilings.ceilings)
 command(app, "explain", examples=explain.EXAMPLES)(explain.explain)
 command(app, "plca", examples=plca.EXAMPLES)(plca.plca)
+command(app, "benchmark", examples=benchmark.EXAMPLES)(benchmark.benchmark)
 command(app, "bottleneck", examples=bottleneck.EXAMPLES)(bottleneck.bottleneck)
+command(app, "search", examples=search.EXAMPLES)(search.search)
 command(app, "calls", examples=calls.EXAMPLES)(calls.calls)
 command(voice.app, "admission", examples=admission.EXAMPLES)(admission.admission)
 command(app, "calibrate", examples=calibrating.CALIBRATE_EXAMPLES)(calibrating.calibrate)
 command(app, "predict", examples=calibrating.PREDICT_EXAMPLES)(calibrating.predict)
 command(voice.app, "erlang", examples=voice.ERLANG_EXAMPLES)(voice.erlang)
 command(app, "measure", examples=measure.EXAMPLES)(measure.measure)
+command(app, "reflector", examples=reflector.EXAMPLES)(reflector.reflector)
 command(app, "agent", examples=agent.EXAMPLES)(agent.agent)
 app.add_typer(hosts.app)
 app.add_typer(testbed.app)

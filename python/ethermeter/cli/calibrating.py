@@ -27,8 +27,8 @@ def calibrate(
         typer.Argument(
             metavar="DATA…",
             help=(
-                "Run directories and CSV files: metric, value, error, and a dotted key for each "
-                "column else."
+                "Run directories, CSV files (metric, value, error, and a dotted key for each "
+                "column else), and files of iperf3, flent, sockperf or ns-3."
             ),
         ),
     ],
@@ -53,6 +53,7 @@ def calibrate(
     resume: options.Resume = False,
     force: options.Force = False,
     cluster: options.Cluster = None,
+    columns: options.Columns = None,
     as_json: options.Json = False,
 ) -> None:
     """Estimate the unknown parameters of a network from what was measured of it."""
@@ -65,13 +66,16 @@ def calibrate(
         unknown_rows,
     )
     from ethermeter.cli.progress import ProgressDisplay
+    from ethermeter.imports import parse_columns
     from ethermeter.report.model_page import fitted_page
     from ethermeter.run import RunOptions, search
     from ethermeter.strategies.calibration import CalibrationSearch
 
     _check_out(out, ("network.toml", "answer.json", "report.html"), force=force)
     known = read_model(model)
-    strategy = CalibrationSearch(known, read_data(data, metrics=known.metrics))
+    mapped = parse_columns(columns) if columns is not None else ()
+    measured = read_data(data, metrics=known.metrics, columns=mapped)
+    strategy = CalibrationSearch(known, measured)
     known.check_interfaces([path for path in data if path.is_dir()])
     run_options = RunOptions(
         jobs=jobs,

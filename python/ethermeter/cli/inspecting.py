@@ -27,12 +27,16 @@ def validate(
     """Check experiment files; name every fault."""
     from ethermeter import api
     from ethermeter.faults import Fault, InputError, lines, listed
+    from ethermeter.search import check_table
 
     faults: list[Fault] = []
     trials: dict[str, int] = {}
     for file in files:
         try:
-            trials[file] = len(api.load(file).plan().trials)
+            loaded = api.load(file)
+            trials[file] = len(loaded.plan().trials)
+            for experiment in loaded.experiments:
+                check_table(experiment)
         except InputError as error:
             faults.extend(error.faults)
     if as_json:
@@ -131,11 +135,11 @@ def experiments(
 
 def _shipped(name: str) -> Path:
     from ethermeter import experiment
-    from ethermeter.faults import InputError
+    from ethermeter.faults import InputError, choices
 
     shipped = experiment.shipped()
     if name not in shipped:
-        raise InputError.of("command line", "experiment", name, f"one of {', '.join(shipped)}")
+        raise InputError.of("command line", "experiment", name, choices(name, shipped))
     return shipped[name]
 
 

@@ -1,15 +1,14 @@
 """The command that measures: trials of the engine "live" between agents."""
 
-import shlex
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from ethermeter.analysis.claims import LIVE_FILE
-from ethermeter.cli import options, running
+from ethermeter.cli import capturing, options, running
+from ethermeter.cli import quick as hosts_alone
 from ethermeter.cli.bounds import print_bounds
 from ethermeter.cli.guard import FAILED, say
 from ethermeter.cli.output import print_json
@@ -37,7 +36,10 @@ EXAMPLES = """\
   ethermeter measure my-network.toml --testbed --quick
   ethermeter measure --study erg --testbed
   ethermeter measure --study boggs1988 --testbed --full
-  ethermeter measure --study hughesjones2000 --testbed --quick"""
+  ethermeter measure --study hughesjones2000 --testbed --quick
+  ethermeter measure --to 192.0.2.7
+  ethermeter measure --to 192.0.2.7 --by iperf3 --streams 4 --json
+  ethermeter measure --to 192.0.2.7 --every 5m --for 24h --out runs/uplink"""
 IPS = (4, 6)
 MOST_DROPS = 5
 """Places between hosts at which frames were dropped that are printed."""
@@ -197,6 +199,16 @@ def measure(
             ),
         ),
     ] = None,
+    to: hosts_alone.To = None,
+    by: hosts_alone.By = None,
+    origin: hosts_alone.Origin = None,
+    duration: hosts_alone.Duration = None,
+    streams: hosts_alone.Streams = None,
+    rate: hosts_alone.Rate = None,
+    key_file: hosts_alone.KeyFile = None,
+    every: hosts_alone.Every = None,
+    until: hosts_alone.For = None,
+    as_csv: hosts_alone.Csv = False,
     overrides: options.Overrides = None,
     jobs: options.Jobs = None,
     seed: options.Seed = None,
@@ -212,12 +224,53 @@ def measure(
     Exit code 1 if an agent was lost in a trial: that one has no values, all others are there. 2 if
     it cannot be measured, 130 after Ctrl-C, 143 after SIGTERM; finished trials are then kept.
     """
+    if to is not None:
+        others: dict[str, object] = {
+            "EXPERIMENT": experiment,
+            "--study": study,
+            "--quick": quick,
+            "--testbed": testbed,
+            "--testbed-hosts": testbed_hosts,
+            "--loopback": loopback,
+            "--capture": capture,
+            "--capture-at": capture_at,
+            "--set": overrides,
+        }
+        hosts_alone.refuse(others, "expected without --to: it measures without an experiment")
+        hosts_alone.quick(
+            to,
+            by=by,
+            origin=origin,
+            duration=duration,
+            streams=streams,
+            rate=rate,
+            key_file=key_file,
+            hosts=hosts,
+            every=every,
+            until=until,
+            out=out,
+            as_json=as_json,
+            as_csv=as_csv,
+        )
+        return
+    of_hosts: dict[str, object] = {
+        "--by": by,
+        "--from": origin,
+        "--time": duration,
+        "--streams": streams,
+        "--rate": rate,
+        "--key-file": key_file,
+        "--every": every,
+        "--for": until,
+        "--csv": as_csv,
+    }
+    hosts_alone.refuse(of_hosts, "expected with --to HOST only")
     from ethermeter import api
     from ethermeter.analysis import accounts, live
     from ethermeter.faults import Fault, InputError
     from ethermeter.run import RunOptions
 
-    captures = _captures(
+    captures = capturing.captures_of(
         capture=capture,
         at=capture_at or (),
         octets=capture_octets,
@@ -228,7 +281,7 @@ def measure(
     testbed, plain = _testbed(
         testbed_hosts, testbed=testbed, plain=plain, loopback=loopback, hosts=hosts, study=study
     )
-    place = _place(
+    place = place_of(
         hosts,
         testbed=testbed,
         plain=plain,
@@ -272,7 +325,7 @@ def measure(
     found = accounts.read(summary.run.path)
     if as_json:
         taken = (
-            {"captures": _tell_captures(summary.run.path, as_json=True)}
+            {"captures": capturing.tell_captures(summary.run.path, as_json=True)}
             if captures is not None
             else {}
         )
@@ -292,7 +345,7 @@ def measure(
         print_drops([each for of in found if of.reads_switches for each in of.drops])
         running.print_files(summary)
         if captures is not None:
-            _tell_captures(summary.run.path, as_json=False)
+            capturing.tell_captures(summary.run.path, as_json=False)
     for trial, why in summary.failed.items():
         say(f"ethermeter: trial {trial}: {why}; it has no values")
     for each in found:
@@ -302,71 +355,6 @@ def measure(
             )
     if summary.failed:
         raise typer.Exit(FAILED)
-
-
-def _captures(
-    *,
-    capture: bool,
-    at: "Sequence[str]",
-    octets: int | None,
-    megabytes: int | None,
-    hosts: Path | None,
-) -> "Captures | None":
-    from ethermeter.engines.live import MOST_OCTETS, SNAP_OCTETS, Captures
-    from ethermeter.engines.live.recording import check_allowed
-    from ethermeter.faults import Fault, InputError
-
-    if not capture and not at:
-        for option, value in (("--capture-octets", octets), ("--capture-size", megabytes)):
-            if value is not None:
-                raise InputError(
-                    [
-                        Fault(
-                            "command line",
-                            option,
-                            str(value),
-                            "expected with --capture or --capture-at only",
-                        )
-                    ]
-                )
-        return None
-    if hosts is not None:
-        allowed = (
-            "expected with --testbed or --loopback: a capture is taken where the agent runs, and "
-            "agents take none; record there "
-            "while it is measured (dumpcap -i INTERFACE -s 128 -w FILE.pcapng, or tcpdump), then "
-            "ethermeter explain FILE.pcapng"
-        )
-        raise InputError([Fault("command line", "--capture", "given with --hosts", allowed)])
-    check_allowed()
-    return Captures(
-        tuple(at),
-        octets or SNAP_OCTETS,
-        MOST_OCTETS if megabytes is None else megabytes * 1_000_000,
-    )
-
-
-def _tell_captures(run: Path, *, as_json: bool) -> list[dict[str, object]]:
-    """Print where the captures of a run are and whether they are complete, and return them."""
-    from ethermeter.store.captures import read
-
-    found = read(run)
-    if not found:
-        say(f"{run}: has no captures; --force measures it again, with captures")
-        return []
-    if not as_json:
-        size_mb = sum(each.octets for each in found) / 1e6
-        typer.echo(
-            f"{len(found)} captures, {size_mb:.1f} MB, {sum(each.dropped for each in found)} "
-            "frames dropped"
-        )
-        typer.echo(f"to explain one: ethermeter explain {shlex.quote(str(run / found[0].file))}")
-    if beyond := sum(each.beyond_size for each in found):
-        say(
-            f"ethermeter: {beyond} frames arrived after a capture had reached its largest size and "
-            "are counted only; --capture-size allows more"
-        )
-    return [asdict(each) for each in found]
 
 
 def _print_series(points: "Sequence[Point]") -> None:
@@ -553,7 +541,7 @@ def _study_of(names: "Sequence[str]") -> str | None:
     return next((study for study in registry.live_names() if parts == {("live", study)}), None)
 
 
-def _place(
+def place_of(
     hosts: Path | None,
     *,
     testbed: bool,
@@ -564,6 +552,10 @@ def _place(
     ip: int,
     least: int,
 ) -> "Place":
+    """Return where is measured: hosts, a testbed or the loopback interface.
+
+    Raises InputError unless exactly one of them is wanted, with options that go with it.
+    """
     from ethermeter import hosts_file
     from ethermeter.engines.live import Hosts, Local
     from ethermeter.faults import Fault, InputError

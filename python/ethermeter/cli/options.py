@@ -6,6 +6,15 @@ from typing import Annotated
 import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="METRIC=COLUMN[:UNIT],...",
+        show_default=False,
+        help="Of CSV files of other programs: which column has which metric.",
+    ),
+]
 Jobs = Annotated[
     int | None,
     typer.Option(

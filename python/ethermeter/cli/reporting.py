@@ -67,12 +67,12 @@ def figures(
 ) -> None:
     """Draw figures of a finished run into files."""
     from ethermeter import api
-    from ethermeter.faults import InputError
+    from ethermeter.faults import InputError, choices
 
     found = api.open(run)
     there = list(dict.fromkeys(trial.series for trial in found.trials()))
     if series is not None and series not in there:
-        raise InputError.of("command line", "--series", series, f"one of {', '.join(there)}")
+        raise InputError.of("command line", "--series", series, choices(series, there))
     drawn = [
         found.plot(metric, series=name)
         for metric in metrics or ["utilisation"]
@@ -95,18 +95,39 @@ def figures(
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
-    second: Annotated[
-        Path, typer.Argument(metavar="RUN", help="The run directory to compare it with.")
+    first: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN", help="A run directory, or a file of iperf3, flent, sockperf or ns-3."
+        ),
     ],
+    second: Annotated[Path, typer.Argument(metavar="RUN", help="What to compare it with.")],
     *,
+    fail_below: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-below",
+            metavar="SHARE",
+            show_default=False,
+            help="Of benchmarks: exit code 1 if a value of the second run is worse by more than "
+            "this share of the first, or missing.",
+        ),
+    ] = None,
+    columns: options.Columns = None,
     as_json: options.Json = False,
 ) -> None:
-    """Compare two finished runs point by point."""
+    """Compare two finished runs, or files of other programs, point by point."""
     from ethermeter import api
+    from ethermeter.cli import benchmark
+    from ethermeter.imports import parse_columns
     from ethermeter.report import compare as comparison
 
-    found = comparison.compare(api.open(first).path, api.open(second).path)
+    if fail_below is not None or (first.is_dir() and benchmark.is_benchmark(first)):
+        benchmark.compare(first, second, fail_below=fail_below, as_json=as_json)
+        return
+    paths = [path if path.is_file() else api.open(path).path for path in (first, second)]
+    mapped = parse_columns(columns) if columns is not None else ()
+    found = comparison.compare(*paths, columns=mapped)
     if as_json:
         print_json(found)
     else:

@@ -157,7 +157,7 @@ def reproduce(
     within --out, and studies.html is written beside them. A study that fails does not stop the
     others; the exit code is then 1.
     """
-    from ethermeter.faults import InputError
+    from ethermeter.faults import InputError, choices
     from ethermeter.run import RunOptions
 
     if list_studies:
@@ -165,7 +165,7 @@ def reproduce(
         return
     if study != ALL and study not in registry.names():
         raise InputError.of(
-            "command line", "study", study or "(missing)", f"one of {', '.join(registry.names())}"
+            "command line", "study", study or "(missing)", choices(study, registry.names())
         )
 
     def summary_of(name: str, directory: Path | None, *, title: str) -> Summary:

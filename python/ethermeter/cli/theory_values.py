@@ -1,6 +1,5 @@
 """Arguments of `ethermeter theory eval MODEL`: names and values, with units, lists and ranges."""
 
-import difflib
 import math
 import re
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ethermeter.arguments import ArgumentError, Range
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import Fault, InputError, choices
 from ethermeter.theory.entry import Model, Symbol
 from ethermeter.units import PS_PER_S, Dimension, UnitError, parse
 
@@ -126,16 +125,15 @@ def read(entry: Model, arguments: Sequence[str]) -> dict[str, object]:
     """
     faults: list[Fault] = []
     found: dict[str, object] = {}
-    known = ", ".join(symbol.argument for symbol in entry.symbols)
+    known = [symbol.argument for symbol in entry.symbols]
     for argument in arguments:
         name, equals, text = argument.partition("=")
         symbol = entry.symbol(name)
         if not equals:
             faults.append(Fault("command line", "argument", argument, "expected NAME=VALUE"))
         elif symbol is None:
-            near = difflib.get_close_matches(name, [symbol.argument for symbol in entry.symbols], 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            faults.append(Fault("command line", name, text, f"{entry.name} takes {known}{hint}"))
+            allowed = f"an argument of {entry.name}: {choices(name, known)}"
+            faults.append(Fault("command line", name, text, allowed))
         elif name in found:
             faults.append(Fault("command line", name, text, "expected once"))
         else:

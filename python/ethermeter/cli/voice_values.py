@@ -12,7 +12,7 @@ from ethermeter.arguments import Array, Flags, Range
 from ethermeter.arguments import Range as TheoryRange
 from ethermeter.cli.output import number
 from ethermeter.cli.theory_values import value as read_value
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import Fault, InputError, choices
 from ethermeter.theory.entry import Symbol
 from ethermeter.units import UnitError
 from ethermeter.voice import Connection, Medium, arguments
@@ -297,7 +297,7 @@ def one_of(option: str, name: str, known: Iterable[str]) -> str:
 
     """
     if name not in (names := list(known)):
-        refuse(option, name, f"one of {', '.join(names)}")
+        refuse(option, name, choices(name, names))
     return name
 
 

@@ -259,4 +259,13 @@ def _load(port: PortMean) -> str:
     return f"{port.utilisation:.6g} {frames:.6g}"
 
 
+METRICS: Mapping[str, tuple[Metric, ...]] = {
+    BOUNDS: (Metric.ONE_WAY_DELAY_MAX, Metric.ROUND_TRIP_MAX),
+    MEANS: (
+        *(Metric.ONE_WAY_DELAY, Metric.LOSS, Metric.MESSAGE_RATE, Metric.ROUND_TRIP),
+        Metric.DATA_RATE,
+    ),
+}
+"""Metrics that each theory speaks of."""
+
 _MODELS: Mapping[str, Callable[[Scenario], _Answer]] = {BOUNDS: _bounds, MEANS: _means}

@@ -21,10 +21,11 @@ from ethermeter.experiment.flows import MOST_FLOWS, Flow
 from ethermeter.experiment.network import Network
 from ethermeter.experiment.phases import NetworkRun, NetworkTheory, Phases, Run, Theory
 from ethermeter.experiment.quantity import ALLOWED, Table, complaint, is_tag
+from ethermeter.experiment.search import Search
 from ethermeter.experiment.segment import Segment, standards
 from ethermeter.experiment.stations import StationGroup
 from ethermeter.experiment.toml import Tables
-from ethermeter.faults import Fault, InputError, Key, dotted, shown
+from ethermeter.faults import Fault, InputError, Key, choices, dotted, shown
 from ethermeter.trial import LARGEST_SEED
 
 MOST_GROUPS = 1024
@@ -87,6 +88,8 @@ class _Common(Table):
     """What is varied; read by `sweep`, which knows the values' exact arithmetic."""
     phases: Phases = Field(default_factory=Phases)
     """What happens when."""
+    search: Search | None = None
+    """Which value of a key is searched, by `ethermeter search` only."""
     sources: dict[
         str,
         Annotated[
@@ -155,6 +158,7 @@ TABLES: dict[str, type[Table]] = {
     "phases": Phases,
     "theory": Theory,
     "run": Run,
+    "search": Search,
 }
 """Tables of files of both short forms."""
 
@@ -239,7 +243,7 @@ def _allowed(details: ErrorDetails, model: type[BaseModel], path: Sequence[Key])
         text = fields_at(model, path[:-1])[str(path[-1])].description
         return f"required: {text[:1].lower()}{text[1:].rstrip('.')}" if text else "required"
     if kind == "extra_forbidden":
-        return f"unknown key; allowed: {', '.join(fields_at(model, path[:-1]))}"
+        return f"unknown key; {choices(path[-1], fields_at(model, path[:-1]), 'allowed: ')}"
     if kind not in _ALLOWED:
         return details["msg"]
     text = _ALLOWED[kind].format_map(details.get("ctx", {}))

@@ -10,7 +10,7 @@ from ethermeter import units
 from ethermeter.experiment import toml
 from ethermeter.experiment.document import MOST_TRIALS, TABLES, fields_of, form_of
 from ethermeter.experiment.toml import EVERY, PathError, Tables, assigned
-from ethermeter.faults import Fault, Faults, Key, shown
+from ethermeter.faults import Fault, Faults, Key, choices, shown
 from ethermeter.units import UnitError
 
 LONGEST_PATH = 8
@@ -42,7 +42,9 @@ def resolved(
         path.append(group)
     fields = fields_of(TABLES[top])
     if not rest or rest[0] not in fields:
-        raise PathError(f"expected one of the keys of {top}: {', '.join(fields)}")
+        raise PathError(
+            choices(rest[0] if rest else "", fields, f"expected one of the keys of {top}: ")
+        )
     if top == "network":
         return (*path, *_named(document.get(top), rest))
     path += [_number(part) for part in rest]
@@ -119,7 +121,7 @@ def _group(document: Mapping[str, object], top: str, rest: list[str]) -> tuple[K
 
 _LONGEST = 10_000
 _QUOTED_TABLES = ("vary", "sources")
-_GROUPED_TABLES = ("segment", "stations", "network", "flows", "phases", "run")
+_GROUPED_TABLES = ("segment", "stations", "network", "flows", "phases", "run", "search")
 
 
 def overridden(document: Tables, overrides: Sequence[str]) -> tuple[Tables, list[Fault]]:
@@ -139,7 +141,7 @@ def overridden(document: Tables, overrides: Sequence[str]) -> tuple[Tables, list
         try:
             text.encode("utf-8")
             path = _path(result, key.strip())
-            changed = assigned(result, path, _value(value.strip()))
+            changed = assigned(result, path, value_of(value.strip()))
         except (PathError, UnicodeEncodeError) as error:
             allowed = str(error) if isinstance(error, PathError) else "expected UTF-8 text"
             faults.append(Fault("--set", key.strip(), shown(value.strip()), allowed))
@@ -148,7 +150,7 @@ def overridden(document: Tables, overrides: Sequence[str]) -> tuple[Tables, list
     return result, faults
 
 
-def _value(text: str) -> object:
+def value_of(text: str) -> object:
     """Return a TOML value, or the text itself, so that quotes need not survive a shell."""
     try:
         read = tomllib.loads(f"value = {text}")

@@ -21,6 +21,9 @@ from ethermeter.experiment.lowering import Scenarios
 from ethermeter.experiment.toml import EVERY, PathError, Tables, assigned, covers
 from ethermeter.faults import Fault, Faults, InputError, shown
 
+FROM_TEXT = "experiment"
+"""What an experiment that is no file is called; its series too unless the text names one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
@@ -85,6 +88,38 @@ def load(path: Path, *, overrides: Sequence[str] = ()) -> Experiment:
     file = str(path)
     text = toml.text_of(path, file=file)
     document = toml.parsed(text, file=file)
+    return _of_tables(document, path, text, overrides)
+
+
+def of_text(text: str, *, overrides: Sequence[str] = ()) -> Experiment:
+    """Read the text of an experiment file, as `load` does a file; faults call it `FROM_TEXT`.
+
+    Other files that it names are looked for in the working directory.
+    """
+    document = toml.parsed(text, file=FROM_TEXT)
+    return _of_tables(document, Path(FROM_TEXT), text, overrides)
+
+
+def of_tables(tables: Mapping[str, object], *, overrides: Sequence[str] = ()) -> Experiment:
+    """Read the tables of an experiment file, made in Python, as `of_text` does its text.
+
+    Raises
+    ------
+    InputError
+        With every fault that was found, also where a value has no form in TOML.
+
+    """
+    try:
+        text = toml.document(tables)
+    except TypeError as error:
+        allowed = f"text, numbers, booleans, lists and tables ({error})"
+        raise InputError.of(
+            FROM_TEXT, "(tables)", "a value without a form in TOML", allowed
+        ) from error
+    return of_text(text, overrides=overrides)
+
+
+def _of_tables(document: Tables, path: Path, text: str, overrides: Sequence[str]) -> Experiment:
     if not overrides:
         return of_document(document, path, text=text)
     document, faults = overridden(document, overrides)

@@ -21,7 +21,7 @@ from ethermeter.experiment.quantity import (
     number,
     written,
 )
-from ethermeter.faults import Faults, KeyPath, dotted
+from ethermeter.faults import Faults, KeyPath, choices, dotted
 from ethermeter.scenario import CsmaCd
 
 
@@ -42,7 +42,7 @@ MOST_PLACES = 1024
 
 def _known(name: str) -> str:
     if name not in standards():
-        raise complaint(f"expected one of {', '.join(standards())}")
+        raise complaint(choices(name, standards(), "expected one of "))
     return name
 
 

@@ -36,6 +36,7 @@ class Group(Enum):
     FLOW_VOICE = ("a network in which some flow has a coder", "flow", "simulation, live")
     CLOCK = ("a simulated network whose hosts have clocks", "flow", "simulation")
     SYNCHRONISED = ("a simulated network whose hosts synchronise clocks", "flow", "simulation")
+    PEER = ("a quick measurement", "flow", "none")
 
     def __init__(self, trials: str, entity: str, engines: str) -> None:
         """Make a member from its row."""
@@ -118,3 +119,4 @@ class Row:
     flow_voice = partialmethod(_defined, group=Group.FLOW_VOICE)
     clock = partialmethod(_defined, group=Group.CLOCK)
     synchronised = partialmethod(_defined, group=Group.SYNCHRONISED)
+    peer = partialmethod(_defined, group=Group.PEER)

@@ -548,6 +548,10 @@ class Metric(StrEnum):
         "share of the window in which the PLCA status of the node was OK; of all nodes the mean",
         is_exact=True,
     )
+    JITTER = Row("jitter", "Jitter", _US).peer(
+        "smoothed mean difference of the transit times of successive datagrams (RFC 3550, section "
+        "6.4.1); of several streams their mean"
+    )
 
     @property
     def group(self) -> Group:

@@ -2,21 +2,26 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict
 
+from ethermeter import imports
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, difference
 from ethermeter.document import number
 from ethermeter.faults import InputError
+from ethermeter.imports import Column
 from ethermeter.json_values import finite
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report.cautions import Marks
 from ethermeter.report.labels import FLOW_MAIN_METRICS, MAIN_METRICS, MORE_COMPARED
 
 METRICS: tuple[Metric, ...] = tuple(
-    metric for metric in Metric if metric in (*MAIN_METRICS, *MORE_COMPARED, *FLOW_MAIN_METRICS)
+    metric
+    for metric in Metric
+    if metric in (*MAIN_METRICS, *MORE_COMPARED, *FLOW_MAIN_METRICS, Metric.JITTER)
 )
 
 
@@ -44,15 +49,25 @@ class Row(TypedDict):
     cautions: list[str]
 
 
-def compare(run_a: Path, run_b: Path, *, metrics: Sequence[Metric] = METRICS) -> list[Row]:
+def compare(
+    run_a: Path,
+    run_b: Path,
+    *,
+    metrics: Sequence[Metric] = METRICS,
+    columns: Sequence[Column] = (),
+) -> list[Row]:
     """Compare the estimates of two runs at the points that either has, in the order of the first.
 
     Parameters
     ----------
     run_a, run_b
-        Directories of finished runs.
+        Directories of finished runs, or files of other programs. Flows of two files are matched by
+        name; the only flow of a file is compared with the only point of a run, that of its live
+        trials if it has any.
     metrics
         What to compare.
+    columns
+        Columns of CSV files of other programs.
 
     Returns
     -------
@@ -65,7 +80,7 @@ def compare(run_a: Path, run_b: Path, *, metrics: Sequence[Metric] = METRICS) ->
     InputError
         If the runs have no point in common.
     """
-    first, second = _by_point(estimates.read(run_a)), _by_point(estimates.read(run_b))
+    first, second = _matched(run_a, run_b, columns)
     if not set(first) & set(second):
         allowed = f"a run with a point of {run_a}: the same series, engine and varied keys"
         raise InputError.of(str(run_b), "points", "none in common", allowed)
@@ -80,6 +95,41 @@ def compare(run_a: Path, run_b: Path, *, metrics: Sequence[Metric] = METRICS) ->
             if ends != (None, None):
                 rows.append(_row(known, metric, *ends))
     return rows
+
+
+_Points = dict[tuple[object, ...], Point]
+FILE = "file"
+"""Series and engine of the points of a file of another program."""
+
+
+def _matched(run_a: Path, run_b: Path, columns: Sequence[Column]) -> tuple[_Points, _Points]:
+    are_files = [not path.is_dir() for path in (run_a, run_b)]
+    if columns and not any(are_files):
+        allowed = "expected with a file of another program"
+        raise InputError.of("command line", "--columns", "given", allowed)
+    found = [
+        _of_file(path, columns) if is_file else list(estimates.read(path))
+        for path, is_file in zip((run_a, run_b), are_files, strict=True)
+    ]
+    if are_files == [True, True] and len(found[0]) == len(found[1]) == 1:
+        # The only flows of two files are compared, whatever their names.
+        found[1] = [replace(found[1][0], point=found[0][0].point)]
+    elif any(are_files) and not all(are_files):
+        at = are_files.index(True)
+        run = found[1 - at]
+        run = [point for point in run if point.engine == "live"] or run
+        for path, points in (((run_a, run_b)[at], found[at]), ((run_a, run_b)[1 - at], run)):
+            if len(points) != 1:
+                allowed = "expected one flow of the file and one point of the run"
+                raise InputError.of(str(path), "points", str(len(points)), allowed)
+        found[at] = [replace(run[0], estimates=found[at][0].estimates)]
+        found[1 - at] = run
+    return _by_point(found[0]), _by_point(found[1])
+
+
+def _of_file(path: Path, columns: Sequence[Column]) -> list[Point]:
+    flows = imports.read(path, columns)
+    return [Point(FILE, {"flow": name}, FILE, 1, found) for name, found in flows.items()]
 
 
 def _by_point(points: Sequence[Point]) -> dict[tuple[object, ...], Point]:

@@ -7,18 +7,19 @@ from pathlib import Path
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.document import VegaLite
-from ethermeter.faults import InputError
+from ethermeter.faults import InputError, choices
 from ethermeter.metrics import Metric
 from ethermeter.report.axes import choose, panels
 from ethermeter.report.charts.files import require_format, save
 from ethermeter.report.charts.frame import SCHEMA
 from ethermeter.report.charts.lines import lines
+from ethermeter.report.style import STYLES, Style
 from ethermeter.report.theme import config
 
-WIDTH, COLUMNS = 460, 2
 
-
-def spec(run_dir: Path, metric: str, series: str | None = None) -> VegaLite:
+def spec(
+    run_dir: Path, metric: str, series: str | None = None, style: Style = STYLES["screen"]
+) -> VegaLite:
     """Draw a metric of a run as a Vega-Lite specification, curves with 95% bands.
 
     Parameters
@@ -29,30 +30,50 @@ def spec(run_dir: Path, metric: str, series: str | None = None) -> VegaLite:
         Name of a metric, such as "utilisation".
     series
         One series of the run; all of them, side by side, if None.
+    style
+        Size, type and scales.
 
     Raises
     ------
     InputError
         If the run has no such series or metric, or varies nothing that could be an x axis.
     """
-    return draw(estimates.read(run_dir), metric, series, name=str(run_dir))
+    return draw(estimates.read(run_dir), metric, series, name=str(run_dir), style=style)
 
 
-def draw(points: Sequence[Point], metric: str, series: str | None, *, name: str) -> VegaLite:
+def draw(
+    points: Sequence[Point],
+    metric: str,
+    series: str | None,
+    *,
+    name: str,
+    style: Style = STYLES["screen"],
+) -> VegaLite:
     """Draw a metric of estimates as `spec` does; `name` stands for the run in errors."""
     known = {found.value for point in points for found in point.estimates}
     if metric not in known:
-        raise InputError.of(name, "metric", metric, f"expected one of {', '.join(sorted(known))}")
+        raise InputError.of(
+            name, "metric", metric, choices(metric, sorted(known), "expected one of ")
+        )
     every = list(dict.fromkeys(point.series for point in points))
     if series is not None and series not in every:
-        raise InputError.of(name, "series", series, f"expected one of {', '.join(every)}")
+        raise InputError.of(name, "series", series, choices(series, every, "expected one of "))
     asked = Metric(metric)
     charts = []
     for of in every if series is None else [series]:
         members = [point for point in points if point.series == of]
         axes = choose(members)
         for panel in panels(members, axes, asked):
-            chart = lines(panel, asked, axes, width=WIDTH, height=300, is_nearest=False)
+            chart = lines(
+                panel,
+                asked,
+                axes,
+                width=style.width,
+                height=style.height,
+                is_nearest=False,
+                logarithmic="x" * style.log_x + "y" * style.log_y,
+                font_size=style.font_size - 0.5,
+            )
             titles = [part for part in (of if len(every) > 1 else "", panel.title) if part]
             charts.append({**chart, "title": ", ".join(titles) or asked.label.title})
     if not charts:
@@ -63,26 +84,30 @@ def draw(points: Sequence[Point], metric: str, series: str | None, *, name: str)
             "no figure, for the run varies no quantity or holds no value of it",
         )
     common = {"$schema": SCHEMA}
-    ground = {**config("light", font="sans-serif"), "background": "white"}
     if len(charts) == 1:
-        return {**common, **charts[0], "config": _coloured(ground, charts[0])}
+        title = {"title": style.title} if style.title else {}
+        return {**common, **charts[0], **title, "config": _config(charts[0], style)}
     # Colours are a matter of the whole specification; the panel with the most curves needs the
     # longest ramp.
-    longest = max(charts, key=lambda chart: len(chart["usermeta"]["colours"]["light"]))
+    longest = max(charts, key=lambda chart: len(chart["usermeta"]["colours"][style.theme]))
     # Parts of a concatenation keep their own padding as spacing, and each needs its own name for
     # what the pointer selects.
     parts = [_part(chart, number) for number, chart in enumerate(charts)]
     return {
         **common,
+        **({"title": style.title} if style.title else {}),
         "concat": parts,
-        "columns": COLUMNS,
+        "columns": style.columns,
         "spacing": 40,
-        "config": _coloured(ground, longest),
+        "config": _config(longest, style),
     }
 
 
-def _coloured(ground: VegaLite, chart: VegaLite) -> VegaLite:
-    return {**ground, "range": {"category": chart["usermeta"]["colours"]["light"]}}
+def _config(chart: VegaLite, style: Style) -> VegaLite:
+    ground = config(style.theme, font=style.font, font_size=style.font_size)
+    paper = "white" if style.theme == "light" else "#171d23"
+    colours = {"category": chart["usermeta"]["colours"][style.theme]}
+    return {**ground, "background": paper, "range": colours}
 
 
 def _part(chart: VegaLite, number: int) -> VegaLite:
@@ -93,7 +118,13 @@ def _part(chart: VegaLite, number: int) -> VegaLite:
     return {**renamed, "resolve": {"scale": {"color": "independent"}}}
 
 
-def export(run_dir: Path, metric: str, out: Path, series: str | None = None) -> Path:
+def export(
+    run_dir: Path,
+    metric: str,
+    out: Path,
+    series: str | None = None,
+    style: Style = STYLES["screen"],
+) -> Path:
     """Write a figure; the suffix of `out` gives the format: PNG, PDF or SVG.
 
     Raises
@@ -102,4 +133,4 @@ def export(run_dir: Path, metric: str, out: Path, series: str | None = None) -> 
         If the suffix is none of these, or as for `spec`.
     """
     require_format(out)
-    return save(spec(run_dir, metric, series), out)
+    return save(spec(run_dir, metric, series, style), out)

@@ -12,6 +12,7 @@ from ethermeter.report.data import ReportData
 from ethermeter.report.render import Page, render
 from ethermeter.report.sections import (
     agreement,
+    benchmark,
     captures,
     connections,
     emulated,
@@ -47,13 +48,16 @@ def page(data: ReportData, study: StudyPage) -> str:
     """Put the report together."""
     sections: list[Section | None] = [
         *study.measured,
+        benchmark.build(data),
         search.build(data),
         run.claims(data),
         *study.sections,
     ]
     names = list(dict.fromkeys(point.series for point in data.points))
+    # Trials of a benchmark are points of no curve: its tests have figures of their own.
+    is_benchmark = benchmark.answer_of(data) is not None
     for name in names:
-        if name not in data.presentation.omitted:
+        if name not in data.presentation.omitted and not is_benchmark:
             members = _drawn([point for point in data.points if point.series == name])
             is_only = not data.study and len(names) == 1
             sections.append(series.build(name, members, data, is_only=is_only))

@@ -104,8 +104,11 @@ def _plasma(place: float) -> str:
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in zip(*ends, strict=True))
 
 
-def config(ground: Ground, *, font: str) -> VegaLite:
-    """Vega-Lite configuration: type, axes and grid; curve colours come with each figure."""
+def config(ground: Ground, *, font: str, font_size: float = 11) -> VegaLite:
+    """Vega-Lite configuration: type, axes and grid; curve colours come with each figure.
+
+    `font_size` in pixels is that of labels; titles are a little larger.
+    """
     ink = _INK[ground]
     return {
         "background": "transparent",
@@ -115,8 +118,8 @@ def config(ground: Ground, *, font: str) -> VegaLite:
             "labelColor": ink["muted"],
             "titleColor": ink["muted"],
             "titleFontWeight": "normal",
-            "labelFontSize": 11,
-            "titleFontSize": 11.5,
+            "labelFontSize": font_size,
+            "titleFontSize": font_size + 0.5,
             "gridColor": ink["grid"],
             "domainColor": ink["axis"],
             "tickColor": ink["axis"],
@@ -126,13 +129,18 @@ def config(ground: Ground, *, font: str) -> VegaLite:
         "axisX": {"grid": False},
         "axisY": {"domain": False, "ticks": False, "labelPadding": 6},
         "rule": {"color": ink["text"]},
-        "text": {"fontSize": 11, "color": ink["text"]},
-        "title": {"color": ink["text"], "fontSize": 13, "fontWeight": 600, "anchor": "start"},
+        "text": {"fontSize": font_size, "color": ink["text"]},
+        "title": {
+            "color": ink["text"],
+            "fontSize": font_size + 2,
+            "fontWeight": 600,
+            "anchor": "start",
+        },
         "legend": {
             "labelColor": ink["muted"],
             "titleColor": ink["muted"],
-            "labelFontSize": 11,
-            "titleFontSize": 11,
+            "labelFontSize": font_size,
+            "titleFontSize": font_size,
             "orient": "top",
         },
         "header": {"labelColor": ink["text"], "titleColor": ink["muted"]},

@@ -319,6 +319,7 @@ class FlowResult(ReceiverResult, frozen=True):
 
     from_: str = field(name="from", default="")
     to: str | Sequence[str] = ""
+    port: str = ""
     sending: Role | None = None
     cautions: Sequence[str] = ()
     receivers: Mapping[str, ReceiverResult] | None = None
@@ -356,12 +357,20 @@ class HostSample(Table, frozen=True):
     memory_available_octets: int = 0
 
 
+class UdpCounters(Table, frozen=True):
+    """Datagrams of a host that its system has counted, of all programs."""
+
+    sent: int = 0
+    received: int = 0
+
+
 class HostEdge(Table, frozen=True):
     """Counters of a host at an edge of the phases."""
 
     at: str
     taken_ns: int = 0
     host: HostSample = HostSample()
+    udp: UdpCounters = UdpCounters()
 
 
 class HostColumns(Table, frozen=True):

@@ -273,21 +273,27 @@ def has_plca(scenario: Scenario) -> bool:
 def observations_of_scenario(
     scenario: Scenario, *, is_live: bool = False, is_theory: bool = False
 ) -> int:
-    """Return the number of observations of a trial of a scenario.
+    """Return the number of observations of a trial of a scenario; arguments of `layout_of`."""
+    return len(layout_of(scenario, is_live=is_live, is_theory=is_theory)[0])
 
-    A measured trial has none of clocks, for real hosts have their own; a theory of a network none
-    of voice either.
+
+def layout_of(
+    scenario: Scenario, *, is_live: bool = False, is_theory: bool = False
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int16]]:
+    """Return the `layout` of a trial of a scenario.
+
+    A measured trial has no observations of clocks, for real hosts have their own; a theory of a
+    network none of voice either.
     """
     flows = flows_of(scenario)
     of_network = is_theory and flows > 0
-    entity, _ = layout(
+    return layout(
         flows or station_count(scenario),
         of_flows=flows > 0,
         voice=has_voice(scenario) and not of_network,
         plca=has_plca(scenario),
         clocks=0 if is_live or not flows or of_network else clocks_of(scenario),
     )
-    return len(entity)
 
 
 @lru_cache(maxsize=1024)

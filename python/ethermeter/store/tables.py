@@ -188,13 +188,13 @@ def _observations(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
     if any(voice):
         words = (*METRICS, *VOICE_METRICS)
     if any(plca):
-        words = tuple(Metric)
+        words = tuple(metric for metric in Metric if metric.group is not Group.PEER)
     elif any(flows):
         talks = any(own and has for own, has in zip(flows, voice, strict=True))
         words = tuple(
             metric
             for metric in Metric
-            if metric.group is not Group.PLCA
+            if metric.group not in (Group.PLCA, Group.PEER)
             and (talks or metric.group is not Group.FLOW_VOICE)
             and (any(clocks) or metric.group not in (Group.CLOCK, Group.SYNCHRONISED))
         )

@@ -1,4 +1,4 @@
-"""How many calls fit: bisection over the number of calls."""
+"""How many calls fit: a search over the number of calls."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,11 +8,13 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from ethermeter.analysis.interval import Estimate, student
+from ethermeter.analysis.interval import LEVEL, Floats, student
+from ethermeter.analysis.sequential import SequentialTest
 from ethermeter.calls.quality import Quality, Wanted, rated
 from ethermeter.calls.question import Question
 from ethermeter.experiment import Experiment
-from ethermeter.metrics import Caution
+from ethermeter.strategies.bisection import Bisection, Ends
+from ethermeter.strategies.estimated import Interval
 from ethermeter.strategies.strategy import Finished, Observed, question_text
 from ethermeter.trial import Trial, renumbered
 
@@ -29,29 +31,6 @@ QUALITIES = (
     "utilisation",
 )
 """Fields of `Quality` of which an answer has the mean over the replications."""
-
-
-class Interval(msgspec.Struct, frozen=True):
-    """A mean with its 95% interval; None where it is undefined."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-
-    @classmethod
-    def of(cls, estimate: Estimate) -> "Interval":
-        """Return the interval of an estimate."""
-        return cls(
-            *(
-                number if math.isfinite(number) else None
-                for number in (estimate.value, estimate.low, estimate.high)
-            )
-        )
-
-    @property
-    def half_width(self) -> float | None:
-        """Half of its width."""
-        return None if self.high is None or self.value is None else self.high - self.value
 
 
 class Rated(msgspec.Struct, frozen=True):
@@ -88,27 +67,14 @@ class Rated(msgspec.Struct, frozen=True):
             cautions=tuple(dict.fromkeys(word for each in qualities for word in each.cautions)),
         )
 
-    @property
-    def is_enough(self) -> bool:
-        """Whether the mean is good enough, in a trial of any length."""
-        return self.is_carried and _is_good(self.margin.value)
-
-    @property
-    def is_carried(self) -> bool:
-        """Whether no unlimited queue is offered more than its link carries.
-
-        Delays in such a queue would grow with the length of the trial.
-        """
-        return Caution.UNBOUNDED_QUEUE not in self.cautions
-
 
 class Answer(msgspec.Struct, frozen=True, rename={"is_limited_by_stations": "limited_by_stations"}):
     """The largest number of calls that is good enough: `answer.json` of a run.
 
     `subject`: the segment, or the hosts and the links between them, and the other traffic. `calls`:
     the largest number that is good enough on the mean and all of whose fewer that were tried are
-    too; 0 if not even one is. `sure`, `possible`: numbers tried whose interval is on the good side,
-    the largest of them; and the largest whose interval reaches it. `is_limited_by_stations`:
+    too; 0 if not even one is. `sure`, `possible`: the largest number whose interval is on the good
+    side, and the one before the smallest whose interval is on the other. `is_limited_by_stations`:
     whether the answer is the most that was tried: the room of the bits, or of the number of
     stations or flows. `codec`, `packet_s`, `talkers`, `activity`, `replications`, `seed`: as of
     `Question`. `load_of_a_call`, `segment`: of a segment: share of its line rate that a call needs
@@ -137,7 +103,10 @@ class Answer(msgspec.Struct, frozen=True, rename={"is_limited_by_stations": "lim
 
 
 class CallSearch:
-    """Finds how many calls fit: by halving, which takes for granted that more calls are no better.
+    """Finds how many calls fit, which takes for granted that more calls are no better.
+
+    Every number that is tried has the same replications, and is decided about by the 95% interval
+    of its own margin.
 
     `question`: which calls, and where. `wanted`: what is good enough. `buffer_s`: delay of network
     and jitter buffer that the receivers have set [s]; None for the best of each trial. `beyond_s`:
@@ -159,6 +128,9 @@ class CallSearch:
         self._question, self._wanted = question, wanted
         self._buffer_s, self._beyond_s = buffer_s, beyond_s
         self._most = question.most
+        # Equal margins are decided about as soon as there is an interval.
+        test = SequentialTest((question.replications,), (1 - LEVEL) / 2, equal=2)
+        self._bisection = Bisection(self._most, test)
         self._qualities: dict[str, Quality] = {}
 
     @property
@@ -188,21 +160,27 @@ class CallSearch:
 
     def propose(self, observed: Sequence[Observed]) -> tuple[Trial, ...] | Finished[Answer]:
         """Return the trials of the next number of calls, or the answer."""
-        tried = self._tried(observed)
-        numbers = next_numbers(tried, self._most)
-        if not numbers:
-            return Finished(self._answer(tried))
+        qualities: dict[int, list[Quality]] = {}
+        for each in observed:
+            qualities.setdefault(int(each.trial.point[CALLS]), []).append(self._quality(each))
+        samples = {calls - 1: self._margins(of) for calls, of in qualities.items()}
+        runs = {calls - 1: len(of) for calls, of in qualities.items()}
+        steps = self._bisection.steps(samples, runs)
+        if not steps:
+            tried = self._bisection.tried(samples, runs)
+            return Finished(self._answer(self._bisection.ends(tried), qualities))
+        numbers = [step.position + 1 for step in steps]
         trials = [(calls, trial) for calls in numbers for trial in self._question.trials(calls)]
         return tuple(
             renumbered(trial, len(observed) + at, point={CALLS: str(calls)})
             for at, (calls, trial) in enumerate(trials)
         )
 
-    def _tried(self, observed: Sequence[Observed]) -> dict[int, Rated]:
-        qualities: dict[int, list[Quality]] = {}
-        for each in observed:
-            qualities.setdefault(int(each.trial.point[CALLS]), []).append(self._quality(each))
-        return {calls: Rated.of(calls, of, self._wanted) for calls, of in qualities.items()}
+    def _margins(self, qualities: Sequence[Quality]) -> Floats:
+        """Return the margins of the trials of a number of calls, shape `(1, trials)`."""
+        if not all(each.is_carried for each in qualities):
+            return np.full((1, len(qualities)), -np.inf)
+        return np.array([[self._wanted.margin(each) for each in qualities]])
 
     def _quality(self, observed: Observed) -> Quality:
         trial = observed.trial
@@ -224,15 +202,14 @@ class CallSearch:
             self._qualities[trial.id] = replace(worst, cautions=tuple(words))
         return self._qualities[trial.id]
 
-    def _answer(self, tried: Mapping[int, Rated]) -> Answer:
-        calls, sure, possible = judged(tried, self._most)
-        asked = self._question
+    def _answer(self, ends: Ends, qualities: Mapping[int, Sequence[Quality]]) -> Answer:
+        asked, calls = self._question, ends.estimate + 1
         facts = asked.venue.facts(asked)
         return Answer(
             subject=asked.subject,
             calls=calls,
-            sure=sure,
-            possible=possible,
+            sure=ends.sure + 1,
+            possible=ends.fails,
             is_limited_by_stations=calls == self._most,
             codec=asked.codec,
             packet_s=asked.packet_s,
@@ -241,43 +218,11 @@ class CallSearch:
             wanted=self._wanted.as_json(),
             replications=asked.replications,
             seed=asked.seed,
-            tried=tuple(tried[number] for number in sorted(tried)),
+            tried=tuple(
+                Rated.of(number, qualities[number], self._wanted) for number in sorted(qualities)
+            ),
             load_of_a_call=facts.load_of_a_call,
             segment=facts.segment,
             network=facts.network,
             pairs=facts.pairs,
         )
-
-
-def next_numbers(tried: Mapping[int, Rated], most: int) -> tuple[int, ...]:
-    """Return the numbers of calls to try next; none when the search is over."""
-    low, high = _bounds(tried, most)
-    if high - low > 1:
-        return ((low + high) // 2,)
-    # What is next to the answer shows how sure it is.
-    beside = (low + 1, low - 1)
-    return tuple(calls for calls in beside if 1 <= calls <= most and calls not in tried)
-
-
-def judged(tried: Mapping[int, Rated], most: int) -> tuple[int, int, int]:
-    """Return the largest number of calls that is good enough, surely so, and possibly so.
-
-    The last two are by the intervals.
-    """
-    calls, _ = _bounds(tried, most)
-    listed = [each for each in tried.values() if each.is_carried]
-    sure = [each.calls for each in listed if each.calls <= calls and _is_good(each.margin.low)]
-    possible = [each.calls for each in listed if each.calls >= calls and _is_good(each.margin.high)]
-    return calls, max(sure, default=0), max(possible, default=calls)
-
-
-def _bounds(tried: Mapping[int, Rated], most: int) -> tuple[int, int]:
-    """Return how far halving has come: the answer is at least the first and below the second."""
-    low, high = 0, most + 1
-    while high - low > 1 and (middle := (low + high) // 2) in tried:
-        low, high = (middle, high) if tried[middle].is_enough else (low, middle)
-    return low, high
-
-
-def _is_good(margin: float | None) -> bool:
-    return margin is not None and margin >= 0

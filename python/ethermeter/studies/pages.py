@@ -37,5 +37,5 @@ def study_page(run_dir: Path) -> StudyPage:
         live = registry.find(name).presentation
         if presentation == NO_STUDY:
             # Media have the graphs of the study; all else is that of any measured run.
-            presentation = Presentation(graphs=live.graphs)
+            presentation = Presentation(graphs=live.graphs, compared=live.graphs)
     return StudyPage(presentation=presentation, sections=sections, live=live, measured=measured)

@@ -371,8 +371,14 @@ def _make(
             interfaces.append(interface)
             others = (other for other in segment.stations if other != node)
             leads += [Lead(node, end[1], other) for other in others]
+        addresses = tuple(
+            tuple(bytes.fromhex(made[node].mac.replace(":", ""))) if node in made else None
+            for node in segment.stations
+        )
         shared.append(
-            RelayedSegment(tuple(interfaces), segment.offset_ns, segment.lag_ns, segment.medium)
+            RelayedSegment(
+                tuple(interfaces), segment.offset_ns, segment.lag_ns, segment.medium, addresses
+            )
         )
     for node in known:
         fill_table(node, namespaces[node], leads, made)

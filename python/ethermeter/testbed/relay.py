@@ -92,6 +92,8 @@ class RelayedSegment(msgspec.Struct, frozen=True):
     """How long after its time it is decided what happens on the medium."""
     medium: SegmentTrial
     """The medium while no trial runs."""
+    addresses: tuple[tuple[int, ...] | None, ...] = ()
+    """Octets of the Ethernet address behind each interface; None if it is not known."""
 
 
 class RelayPlan(msgspec.Struct, frozen=True):
@@ -181,13 +183,13 @@ class StationTotals(msgspec.Struct, frozen=True):
     """Frames that were given up."""
     starved: int
     """Times that a saturated host, or one with a coder, had no frame ready in its card."""
-    samples: int
-    """Samples in the frames that were sent, of a coder."""
     queue_most: int
     """Most frames in the card, the one being sent included."""
     queue_octets_most: int
     access_most_ps: int
     """Longest access delay of a frame whose transmission ended in the measured window."""
+    samples: int
+    """Samples in the frames that were sent, of a coder."""
     plca: Turns | None = None
     """None without PLCA."""
 

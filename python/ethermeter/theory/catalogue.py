@@ -2,6 +2,7 @@
 
 from ethermeter import theory
 from ethermeter.arguments import ArgumentError
+from ethermeter.faults import choices
 from ethermeter.theory.entry import Aspect, Assumption, Model, Output, Symbol, entry_of
 
 __all__ = ["Aspect", "Assumption", "Model", "Output", "Symbol", "model", "models"]
@@ -60,5 +61,5 @@ def model(name: str) -> Model:
     """
     known = models()
     if name not in known:
-        raise ArgumentError("command line", "MODEL", name, f"one of {', '.join(known)}")
+        raise ArgumentError("command line", "MODEL", name, choices(name, known))
     return known[name]

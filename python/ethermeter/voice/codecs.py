@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from ethermeter.arguments import ArgumentError
-from ethermeter.faults import shown
+from ethermeter.faults import choices, shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,5 +154,5 @@ def codec_named(function: str, value: object) -> Codec:
     if isinstance(value, Codec):
         return value
     if not isinstance(value, str) or value not in CODECS:
-        raise ArgumentError(function, "codec", shown(value), f"one of {', '.join(CODECS)}")
+        raise ArgumentError(function, "codec", shown(value), choices(value, CODECS))
     return CODECS[value]

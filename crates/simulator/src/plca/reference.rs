@@ -5,7 +5,6 @@
 
 use super::compiled::{CompiledBus, CompiledPlca};
 use super::counters::{BusCounters, Line, Signal};
-use super::ended::MOST_KEPT;
 use super::event::{Entry, Event, Symbol};
 use super::hosts::{Hosts, SegmentHosts};
 use super::reception::Reception;
@@ -201,7 +200,7 @@ impl<'w, H: Hosts> Machine<'w, H> {
             damage: (0..count).map(|station| stream(station, Purpose::Loss)).collect(),
             damaged: VecDeque::new(),
             first_kept: 0,
-            sum_up_at: MOST_KEPT,
+            sum_up_at: super::ended::MOST_KEPT,
             attempts: Vec::new(),
             logical: Vec::new(),
             signals: Vec::new(),

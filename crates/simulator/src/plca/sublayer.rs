@@ -112,6 +112,9 @@ impl Sublayer {
 
     /// Let opportunities pass that were over before `now`, or at it if that is included, and in which
     /// nothing happened. The last one under its timer is left to that.
+    ///
+    /// # Panics
+    /// Never: a cycle has at most 255 opportunities.
     pub fn catch_up(&mut self, now: i64, is_included: bool) -> Option<Passed> {
         let (begin, until) = self.opportunity;
         let duration = self.timers.duration(Timer::Opportunity);

@@ -8,7 +8,7 @@ loopback, `recording` takes captures during a trial.
 """
 
 from ethermeter.engines.live.laboratory import Laboratory, Station
-from ethermeter.engines.live.places import Hosts, Local, Place
+from ethermeter.engines.live.places import Hosts, Kept, Local, Place
 from ethermeter.engines.live.recording import MOST_OCTETS, SNAP_OCTETS, Captures
 from ethermeter.engines.live.trials import FOLDER, FailedTrial, Underway, duration_s
 
@@ -19,6 +19,7 @@ __all__ = [
     "Captures",
     "FailedTrial",
     "Hosts",
+    "Kept",
     "Laboratory",
     "Local",
     "Place",

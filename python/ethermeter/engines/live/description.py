@@ -4,7 +4,6 @@ import ipaddress
 import json
 from collections import Counter
 from collections.abc import Mapping
-from functools import partial
 
 from msgspec import Struct, field
 from msgspec.json import encode
@@ -233,8 +232,10 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
         faults += found
     if faults:
         raise InputError(faults)
-    held = partial(_on_segment, spread_ps=phases.spread_ps) if on_segment else _credited
-    flows = [held(flow, of) for flow, of in zip(flows, credit, strict=True)]
+    flows = [
+        _on_segment(flow, of, phases.spread_ps) if on_segment else _credited(flow, of)
+        for flow, of in zip(flows, credit, strict=True)
+    ]
     begin_ps = phases.begin_ps - lead.lead_ps
     transmit_ps, from_ps, to_ps = (
         at_ps - begin_ps for at_ps in (phases.stop_ps, phases.measure_from_ps, phases.measure_to_ps)
@@ -262,7 +263,7 @@ def _credited(flow: TestFlow, frames: int | None) -> TestFlow:
     return replace(flow, traffic=replace(flow.traffic, credit_frames=frames))
 
 
-def _on_segment(flow: TestFlow, frames: int | None, *, spread_ps: int) -> TestFlow:
+def _on_segment(flow: TestFlow, frames: int | None, spread_ps: int) -> TestFlow:
     """Return a flow of a host on an emulated segment, as of `_credited`.
 
     Without credit it sends at times, for which it wakes with real-time priority; the hosts and the

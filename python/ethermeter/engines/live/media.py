@@ -44,8 +44,12 @@ USUAL_QUEUE = 64
 """Frames that the card of a host has room for where programs of any kind send."""
 LONGEST_PS = 10**16
 """Longest trial; a medium goes on after it."""
-MOST_CREDIT = 4096
-"""Frames that a sender may have between its call and the end of their transmission."""
+USUAL_OCTETS = 1518
+"""Longest frame of an interface with the usual MTU."""
+MOST_CREDIT_OCTETS = 1_500_000
+"""Octets that a sender may have between its call and the end of their transmission, of frames as
+long as its interface takes: the ring between kernel and relay has room for more.
+"""
 _CREDITED = ("udp", "packet")
 """Ports whose senders can be held back by credit."""
 _OWN_MAC = "ieee-10"
@@ -195,21 +199,21 @@ def _is_credited(flow: Flow, port: str) -> bool:
     )
 
 
-def window_frames(medium: Medium, least_bits: int) -> int:
-    """Return how many frames of at least so many bits a sender has ahead of a medium.
+def frame_ps(medium: Medium, bits: int) -> int:
+    """Return the time of a frame with its preamble on a medium."""
+    return (mac_of(medium).preamble_bits + bits) * medium.bit_ps
 
-    Half of them last until the host has been told of the others, and sent more.
+
+def window_frames(
+    least_ps: float, slow_ns: int = SLOW_HOST_NS, *, longest_octets: int = USUAL_OCTETS
+) -> int:
+    """Return how many frames a sender has ahead of a medium, one leaving each `least_ps` at most.
+
+    Half of them last until the host has been told of the others, and sent more within `slow_ns`.
+    `longest_octets`: of a frame that its interface takes.
     """
-    packet_ns = (mac_of(medium).preamble_bits + least_bits) * medium.bit_ps / 1000
-    return window(packet_ns, SLOW_HOST_NS)
-
-
-def window(packet_ns: float, slow_ns: int) -> int:
-    """Return how many frames a sender has ahead that takes `slow_ns` to send again.
-
-    `packet_ns` is the least time between two that leave its card.
-    """
-    return min(2 * (math.ceil((OFFSET_NS + slow_ns) / packet_ns) + 1), MOST_CREDIT)
+    half = math.ceil((OFFSET_NS + slow_ns) * 1000 / least_ps) + 1
+    return min(2 * half, MOST_CREDIT_OCTETS // longest_octets)
 
 
 def windows_of(trial: Trial) -> list[int | None]:
@@ -227,7 +231,7 @@ def windows_of(trial: Trial) -> list[int | None]:
             for bits in lengths_of(flow.frames)
             for octets in frame_octets(flow.framing, bits // 8)
         ]
-        found.append(window_frames(medium, 8 * min(frames)))
+        found.append(window_frames(frame_ps(medium, 8 * min(frames))))
     return found
 
 

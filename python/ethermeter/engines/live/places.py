@@ -2,10 +2,10 @@
 
 import itertools
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 from ethermeter.engines.live import agents, trials
 from ethermeter.engines.live.agents import IPV6, Bench
@@ -115,16 +115,17 @@ class Local:
         self, works: Sequence[Work], directory: Path
     ) -> Generator[Finished | Underway, None, None]:
         """Measure trials one after the other; what is built stays as long as the network does."""
-        for _, group in itertools.groupby(works, key=self._key):
+        for _, group in itertools.groupby(works, key=self.key):
             alike = list(group)
-            with self._bench([trial_of(work) for work in alike]) as bench:
+            with self.bench([trial_of(work) for work in alike]) as bench:
                 for work in alike:
                     bench.revive()
-                    yield from self._measured(work, bench, directory)
+                    yield from self.measured(work, bench, directory)
 
-    def _measured(
+    def measured(
         self, work: Work, bench: Bench, directory: Path
     ) -> Generator[Finished | Underway, None, None]:
+        """Measure a trial on a bench."""
         if self.captures is None:
             yield from trials.run([work], bench.laboratory, directory)
             return
@@ -138,16 +139,19 @@ class Local:
                     recording.keep()
                 yield seen
 
-    def _key(self, work: Work) -> str:
+    def key(self, work: Work) -> str:
+        """Return what trials on one bench have in common."""
         trial = trial_of(work)
         scenario = trial.scenario
         if is_segment(scenario):
-            return "segment"  # any medium, one trial after the other
+            # Any medium, one trial after the other, between interfaces that take its frames.
+            return f"segment {mtu_octets(of_hosts(trial).scenario)}"
         parts = (scenario.nodes, scenario.links, scenario.media, trial.settings())
         return repr((*parts, mtu_octets(scenario), selective_acknowledgements(scenario)))
 
     @contextmanager
-    def _bench(self, alike: Sequence[Trial]) -> Iterator[Bench]:
+    def bench(self, alike: Sequence[Trial]) -> Iterator[Bench]:
+        """Build what trials with one key need, and remove it at the end."""
         scenario = alike[0].scenario
         if is_segment(scenario):
             mtu = max(mtu_octets(of_hosts(trial).scenario) for trial in alike)
@@ -167,6 +171,52 @@ class Local:
                 hosts_at_least=self.hosts_at_least,
             ) as bench:
                 yield bench
+
+
+class Kept:
+    """A venue on this machine whose namespaces stay from one call to the next.
+
+    They are built again when a trial needs another network, and removed at the end of the block.
+    """
+
+    def __init__(self, local: Local) -> None:
+        self._local = local
+        self._stack = ExitStack()
+        self._bench: Bench | None = None
+        self._key = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *of: object) -> None:
+        self._stack.close()
+
+    @property
+    def name(self) -> str:
+        """Name for the provenance."""
+        return self._local.name
+
+    def check(self, works: Sequence[Work]) -> None:
+        """Refuse trials that cannot be measured here, before anything runs."""
+        self._local.check(works)
+
+    def run(
+        self, works: Sequence[Work], directory: Path
+    ) -> Generator[Finished | Underway, None, None]:
+        """Measure trials one after the other."""
+        for work in works:
+            bench = self._prepared(work)
+            bench.revive()
+            yield from self._local.measured(work, bench, directory)
+
+    def _prepared(self, work: Work) -> Bench:
+        """Return the bench of the network of a trial."""
+        key = self._local.key(work)
+        if self._bench is None or key != self._key:
+            self._stack.close()
+            self._bench = self._stack.enter_context(self._local.bench([trial_of(work)]))
+            self._key = key
+        return self._bench
 
 
 def mtu_octets(scenario: Scenario) -> int:

@@ -1,8 +1,7 @@
 """Ports: what the emulated media of a test counted of the ports at them."""
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import fields
 
 import numpy as np
 
@@ -40,12 +39,10 @@ def port_counts(scenario: Scenario, counted: Mapping[str, SegmentCounts]) -> Por
         if shared.is_segment:
             # The segment's ends of what joins nodes to it, which send nothing.
             is_counted[[port + 1 for port in shared.ports]] = True
-    known: dict[str, Any] = {
-        of.name: np.where(is_counted, getattr(found, of.name), NOT_COUNTED)
-        for of in fields(PortCounts)
-        if of.name != "classes"
-    }
-    return replace(found, **known)
+    for of in fields(PortCounts):
+        if of.name != "classes":
+            getattr(found, of.name)[~is_counted] = NOT_COUNTED
+    return found
 
 
 def _columns(shared: Shared, counts: StationCounts, segment: SegmentCounts) -> dict[str, Numbers]:

@@ -14,11 +14,13 @@ from msgspec import Raw, structs
 from msgspec.json import decode, encode
 
 from ethermeter.engines.live.media import (
+    SLOW_HOST_NS,
+    USUAL_OCTETS,
     USUAL_QUEUE,
+    frame_ps,
     shared_media,
     silent_phases,
     trials_of,
-    window,
     window_frames,
 )
 from ethermeter.engines.offered import packet_ps
@@ -51,9 +53,7 @@ from ethermeter.trial import RAW_FRAMES, Live, Trial, core_trial
 LISTENER = "listener"
 """Host that receives the frames of a station that is alone."""
 SLOW_TALKER_NS = 100_000_000
-"""Time within which a host with a coder sends again after it was told that its frames have left:
-longer than of others, for its packets are few.
-"""
+"""Time within which a host with a coder, whose packets are few, sends again after a note."""
 SHORTEST_BITS = 512
 OCTET_BITS = 8
 _BOUNDARIES = ("begin_ps", "stop_ps", "measure_from_ps", "measure_to_ps", "end_ps")
@@ -107,12 +107,16 @@ def credit_frames(scenario: Scenario) -> list[int | None]:
     """
     medium = medium_of(scenario)
     found: list[int | None] = []
+    lengths = [lengths_of(group.flow.frames)[0] for group in groups_of(scenario)]
+    longest_octets = max(USUAL_OCTETS, *(max(of) // OCTET_BITS for of in lengths))
     for group in groups_of(scenario):
-        coder, lengths = group.flow.arrivals, group.flow.frames
-        if isinstance(coder, CoderArrivals) and isinstance(lengths, SamplesLengths):
-            frames = window(packet_ps(coder, lengths) / 1000, SLOW_TALKER_NS)
-        else:
-            frames = window_frames(medium, min(lengths_of(lengths)[0]))
+        least_ps: float = frame_ps(medium, min(lengths_of(group.flow.frames)[0]))
+        slow_ns = SLOW_HOST_NS
+        if isinstance(group.flow.arrivals, CoderArrivals):
+            assert isinstance(group.flow.frames, SamplesLengths), "packets of a coder hold samples"
+            least_ps = packet_ps(group.flow.arrivals, group.flow.frames)
+            slow_ns = SLOW_TALKER_NS
+        frames = window_frames(least_ps, slow_ns, longest_octets=longest_octets)
         found += [frames if _has_credit(group.flow) else None] * group.count
     return found
 

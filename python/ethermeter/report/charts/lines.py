@@ -22,8 +22,11 @@ from ethermeter.report.charts.frame import (
 from ethermeter.report.labels import key_title, time_kinds
 from ethermeter.report.theme import KIND_COLOURS
 
-_LABEL_STEP = 11.5
-_LABEL_WIDTH = 6.4
+FONT_SIZE = 10.5
+"""Size of the names of curves, in pixels."""
+_LABEL_STEP = 1.1
+"""Distance of these names from each other, and the width of a letter of them, by their size."""
+_LABEL_WIDTH = 0.61
 _LONG_NAME = 20
 
 
@@ -66,19 +69,47 @@ def _domain(rows: Sequence[Json], *, from_zero: bool, most: float) -> tuple[floa
     return float(f"{bottom:.12g}"), float(f"{top:.12g}")
 
 
+def _positive(rows: Sequence[Json], logarithmic: str) -> list[Json]:
+    """Leave out what a logarithmic axis has no room for."""
+    found = [row for row in rows if "x" not in logarithmic or row["x"] > 0]
+    if "y" not in logarithmic:
+        return found
+    found = [row for row in found if row["y"] is not None and row["y"] > 0]
+    return [
+        {key: value for key, value in row.items() if key not in ("l", "h")}
+        if (row.get("l") or 0) <= 0
+        else row
+        for row in found
+    ]
+
+
+def _scale(is_log: bool) -> Json:  # noqa: FBT001 - one of two scales
+    return {"type": "log"} if is_log else {}
+
+
 def _labels(
-    panel: Panel, rows: Sequence[Json], domain: tuple[float, float], height: int
+    rows: Sequence[Json],
+    domain: tuple[float, float],
+    height: int,
+    font_size: float,
+    *,
+    is_log: bool,
 ) -> list[Json]:
     """Curve names at the ends of their lines, moved apart where they would overlap."""
     ends = {row["c"]: row for row in rows if row["y"] is not None}
     wanted = sorted(ends.values(), key=lambda row: row["y"])
+    if is_log:
+        moved = [{**row, "y": math.log10(row["y"])} for row in wanted]
+        low, high = (math.log10(end) for end in domain)
+        found = _labels(moved, (low, high), height, font_size, is_log=False)
+        return [{**row, "y": 10 ** row["y"]} for row in found]
     per_pixel = (domain[1] - domain[0]) / height
     # A cluster of touching labels begins where the sum of squared moves of its members is least
     # (pool adjacent violators).
     clusters: list[
         tuple[float, int]
     ] = []  # sum of the beginnings its members want, and how many they are
-    step = min(_LABEL_STEP, height / max(len(wanted), 1))
+    step = min(_LABEL_STEP * font_size, height / max(len(wanted), 1))
     for row in wanted:
         clusters.append(((row["y"] - domain[0]) / per_pixel, 1))
         while (
@@ -112,6 +143,8 @@ def lines(
     is_nearest: bool = True,
     label: Label | None = None,
     knees: Mapping[str, Knee] | None = None,
+    logarithmic: str = "",
+    font_size: float = FONT_SIZE,
 ) -> Json:
     """One metric against x, one curve each, with 95% bands, names at the ends and tooltips.
 
@@ -128,6 +161,11 @@ def lines(
         Instead of the metric's own.
     knees
         Marked by a diamond, by the curve's name.
+    logarithmic
+        Letters of the axes that are logarithmic: "", "x", "y" or "xy". Values and ends of
+        intervals that are not positive are left out there.
+    font_size
+        Of the names of curves.
     """
     label = label or metric.label
     rows = [
@@ -135,7 +173,16 @@ def lines(
         for curve in panel.curves
         for x, estimate in curve.points
     ]
-    domain = _domain(rows, from_zero=label.from_zero, most=label.most)
+    if logarithmic:
+        rows = _positive(rows, logarithmic) or rows
+    # Where nothing is positive the axis stays linear.
+    logarithmic = "".join(axis for axis in logarithmic if (rows[0][axis] or 0) > 0)
+    is_log = "y" in logarithmic
+    if is_log:
+        shown = [row["y"] for row in rows if row["y"] is not None]
+        domain = 0.8 * min(shown), 1.25 * max(shown)
+    else:
+        domain = _domain(rows, from_zero=label.from_zero, most=label.most)
     names = [curve.name for curve in panel.curves]
     is_single = names == [""]
     # Long names at the ends of curves would leave no room for these.
@@ -146,14 +193,14 @@ def lines(
         "field": "x",
         "type": "quantitative",
         "title": axis_title(axes.x or "", axes.x_unit),
-        "scale": {"zero": False, "nice": False, "padding": 6},
+        "scale": {"zero": False, "nice": False, "padding": 6, **_scale("x" in logarithmic)},
         "axis": _x_axis(panel.curves),
     }
     y: Json = {
         "field": "y",
         "type": "quantitative",
         "title": label.axis,
-        "scale": {"domain": list(domain), "nice": False},
+        "scale": {"domain": list(domain), "nice": False, **_scale(is_log)},
     }
     faint: Json = {"condition": {"param": "hover", "value": 1}, "value": 0.25}
     band: Json = {
@@ -202,13 +249,13 @@ def lines(
     elif not is_single:
         layers.append(
             {
-                "data": {"values": _labels(panel, rows, domain, height)},
+                "data": {"values": _labels(rows, domain, height, font_size, is_log=is_log)},
                 "mark": {
                     "type": "text",
                     "align": "left",
                     "baseline": "middle",
                     "dx": 7,
-                    "fontSize": 10.5,
+                    "fontSize": font_size,
                     "aria": False,
                 },
                 "encoding": {
@@ -222,7 +269,7 @@ def lines(
         )
     if knees:
         layers.append(_knees(knees, label, x, y, colour))
-    right = 10 if is_single or is_named_below else round(10 + _LABEL_WIDTH * longest)
+    right = 10 if is_single or is_named_below else round(10 + _LABEL_WIDTH * font_size * longest)
     spec = frame(
         rows,
         {"layer": layers},

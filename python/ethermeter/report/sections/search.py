@@ -11,6 +11,7 @@ from markupsafe import Markup
 from ethermeter.document import Block, Heading, Section, Table, Text, number, plain
 from ethermeter.report.data import ReportData, Search
 from ethermeter.report.labels import key_title
+from ethermeter.report.sections import search_points
 from ethermeter.report.tables import code, small
 
 OPEN_ROWS = 16
@@ -33,9 +34,16 @@ def build(data: ReportData) -> Section | None:
     found = data.search
     if found is None:
         return None
+    answer = found.answer
+    points: list[Block] = []
+    if isinstance(answer, Mapping) and "points" in answer:
+        points = search_points.blocks(answer)
+        answer = {key: answer[key] for key in answer if key not in search_points.SHOWN}
+    # The tests of a benchmark are a section of their own.
+    has_section = isinstance(answer, Mapping) and "suite" in answer
+    result = [Heading("Result"), *points, *_blocks(answer, "Answer", "answer.json")]
     blocks: list[Block] = [
-        Heading("Result"),
-        *_blocks(found.answer, "Answer", "answer.json"),
+        *([] if has_section else result),
         Heading("Question"),
         *_blocks(found.question, "Question", "question.json"),
         Heading("Trials on the way"),

@@ -1,0 +1,213 @@
+//! The control connection: cookie, states as single octets, JSON after its length in four octets.
+
+use crate::Error;
+use ethermeter_live::time::{HostTime, Timeline};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Octets of a cookie, with the zero at its end.
+pub const COOKIE_OCTETS: usize = 37;
+/// Octets of the longest JSON text that is read: results of 128 streams have less than a tenth.
+pub const LONGEST_JSON: usize = 1 << 20;
+/// Longest time in one call, so that the stop flag is looked at.
+pub(super) const LONGEST_CALL: Duration = Duration::from_millis(50);
+
+/// State of a test, as both ends send it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i8)]
+pub enum State {
+    /// Data may flow soon.
+    TestStart = 1,
+    /// Data flows.
+    TestRunning = 2,
+    /// The client has ended the test.
+    TestEnd = 4,
+    /// The server waits for parameters.
+    ParameterExchange = 9,
+    /// The server waits for data connections.
+    CreateStreams = 10,
+    /// The server has ended the test.
+    ServerTerminate = 11,
+    /// The client gives up.
+    ClientTerminate = 12,
+    /// The server waits for results.
+    ExchangeResults = 13,
+    /// The server has sent its results.
+    DisplayResults = 14,
+    /// The client has all results.
+    Done = 16,
+    /// The server has another test.
+    AccessDenied = -1,
+    /// The server reports an error.
+    ServerError = -2,
+}
+
+impl State {
+    /// The state of an octet; `None` if it is not one that servers send.
+    #[must_use]
+    pub fn read(octet: u8) -> Option<Self> {
+        [
+            Self::TestStart,
+            Self::TestRunning,
+            Self::ParameterExchange,
+            Self::CreateStreams,
+            Self::ServerTerminate,
+            Self::ExchangeResults,
+            Self::DisplayResults,
+            Self::AccessDenied,
+            Self::ServerError,
+        ]
+        .into_iter()
+        .find(|&state| state as i8 == octet.cast_signed())
+    }
+}
+
+/// The control connection.
+pub(super) struct Control<'a> {
+    stream: TcpStream,
+    stop: &'a AtomicBool,
+    /// What the peer has to do within this time.
+    patience_ns: u64,
+    /// How long the connection took to open.
+    pub opened_in_ns: u64,
+}
+
+impl<'a> Control<'a> {
+    pub fn open(to: SocketAddr, patience_ns: u64, stop: &'a AtomicBool) -> Result<Self, Error> {
+        let (stream, opened_in_ns) = connected(to, patience_ns)?;
+        Ok(Self { stream, stop, patience_ns, opened_in_ns })
+    }
+
+    /// Send some octets.
+    pub fn send(&mut self, octets: &[u8]) -> Result<(), Error> {
+        // Small messages on an idle connection: the kernel takes them at once.
+        self.stream.set_nonblocking(false).map_err(Error::system("preparing a connection"))?;
+        self.stream
+            .set_write_timeout(Some(Duration::from_nanos(self.patience_ns)))
+            .map_err(Error::system("preparing a connection"))?;
+        self.stream.write_all(octets).map_err(|error| closed(&error))
+    }
+
+    pub fn enter(&mut self, state: State) -> Result<(), Error> {
+        self.send(&[(state as i8).cast_unsigned()])
+    }
+
+    pub fn send_json(&mut self, text: &str) -> Result<(), Error> {
+        let octets = u32::try_from(text.len()).expect("a short text");
+        self.send(&octets.to_be_bytes())?;
+        self.send(text.as_bytes())
+    }
+
+    /// Wait for a state of the server.
+    pub fn expect(&mut self, expected: State) -> Result<(), Error> {
+        let mut octet = [0];
+        self.fill(&mut octet)?;
+        match State::read(octet[0]) {
+            Some(state) if state == expected => Ok(()),
+            state => Err(self.unexpected(octet[0], state)),
+        }
+    }
+
+    /// Fail if the server has sent a state, which it does not while data flows, or hung up.
+    pub fn expect_silence(&mut self) -> Result<(), Error> {
+        let doing = || Error::system("preparing a connection");
+        self.stream.set_nonblocking(true).map_err(doing())?;
+        let mut octet = [0];
+        let read = self.stream.read(&mut octet);
+        self.stream.set_nonblocking(false).map_err(doing())?;
+        match read {
+            Ok(0) => Err(Error::Peer("the server closed the connection during the test".into())),
+            Ok(_) => Err(self.unexpected(octet[0], State::read(octet[0]))),
+            Err(error) if is_early(&error) => Ok(()),
+            Err(error) => Err(closed(&error)),
+        }
+    }
+
+    /// Read JSON of at most [`LONGEST_JSON`] octets.
+    pub fn json(&mut self) -> Result<Vec<u8>, Error> {
+        let mut length = [0; 4];
+        self.fill(&mut length)?;
+        let octets = u32::from_be_bytes(length) as usize;
+        if !(1..=LONGEST_JSON).contains(&octets) {
+            let text = format!(
+                "the server announced {octets} octets of JSON; 1 to {LONGEST_JSON} are read"
+            );
+            return Err(Error::Peer(text));
+        }
+        let mut text = vec![0; octets];
+        self.fill(&mut text)?;
+        Ok(text)
+    }
+
+    fn unexpected(&mut self, octet: u8, state: Option<State>) -> Error {
+        match state {
+            Some(State::AccessDenied) => Error::Busy,
+            Some(State::ServerTerminate) => Error::Peer("the server ended the test".into()),
+            Some(State::ServerError) => {
+                let mut numbers = [0; 8];
+                let number = match self.fill(&mut numbers) {
+                    Ok(()) => u32::from_be_bytes(numbers[..4].try_into().expect("four octets")),
+                    Err(error) => return error,
+                };
+                Error::Peer(format!("the server reports error {number} of iperf3"))
+            }
+            Some(state) => Error::Peer(format!("the server sent the state {state:?} out of order")),
+            None => Error::Peer(format!("the server sent {octet}, which is no state of iperf3")),
+        }
+    }
+
+    fn fill(&mut self, room: &mut [u8]) -> Result<(), Error> {
+        self.stream
+            .set_read_timeout(Some(LONGEST_CALL))
+            .map_err(Error::system("preparing a connection"))?;
+        let until_ns = HostTime.now_ns() + self.patience_ns;
+        let mut filled = 0;
+        while filled < room.len() {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(Error::Stopped);
+            }
+            if HostTime.now_ns() > until_ns {
+                let milliseconds = self.patience_ns / 1_000_000;
+                return Err(Error::Peer(format!("the server sent nothing for {milliseconds} ms")));
+            }
+            match self.stream.read(&mut room[filled..]) {
+                Ok(0) => return Err(Error::Peer("the server closed the connection".into())),
+                Ok(octets) => filled += octets,
+                Err(error) if is_early(&error) => {}
+                Err(error) => return Err(closed(&error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Connect; returns how long it took, which is a round trip and the work of both hosts.
+pub(super) fn connected(to: SocketAddr, patience_ns: u64) -> Result<(TcpStream, u64), Error> {
+    let begin_ns = HostTime.now_ns();
+    let stream = TcpStream::connect_timeout(&to, Duration::from_nanos(patience_ns))
+        .map_err(|error| Error::Peer(format!("{to}: {}", in_words(&error))))?;
+    let opened_in_ns = HostTime.now_ns() - begin_ns;
+    stream.set_nodelay(true).map_err(Error::system("preparing a connection"))?;
+    Ok((stream, opened_in_ns))
+}
+
+fn in_words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => "refuses connections".into(),
+        io::ErrorKind::TimedOut => "does not answer".into(),
+        _ => error.to_string(),
+    }
+}
+
+pub(super) fn closed(error: &io::Error) -> Error {
+    Error::Peer(format!("the server closed the connection: {error}"))
+}
+
+pub(super) fn is_early(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+    )
+}

@@ -1,0 +1,343 @@
+//! A session of test packets, and what came back.
+
+use super::packet::{is_authentic, sign, Answer, ErrorEstimate, Mode, Request, Timestamp};
+use super::{tlv, Key, HMAC_OCTETS, LONGEST};
+use crate::datagrams::{Arrived, Datagrams};
+use crate::Error;
+use ethermeter_live::clock::{Exchange, Relation};
+use ethermeter_live::time::{wall_clock_error_ns, HostTime, Timeline, NS_PER_S};
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// Longest session.
+const LONGEST_NS: u64 = 3600 * NS_PER_S;
+/// Most packets of a session, whose times are kept.
+const MOST_PACKETS: u64 = 1_000_000;
+
+/// A session.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Session {
+    /// The reflector.
+    pub to: SocketAddr,
+    /// Packets.
+    pub packets: u64,
+    /// Time from one to the next.
+    pub interval_ns: u64,
+    /// An answer that takes longer is lost.
+    pub timeout_ns: u64,
+    /// Octets of a packet, TLVs included; the shortest of its mode without.
+    #[serde(default)]
+    pub octets: Option<usize>,
+    /// Whether packets have TLVs, and an HMAC over them where there is a key; without, they are
+    /// those of RFC 8762, with zeros to their length.
+    #[serde(default)]
+    pub has_tlvs: bool,
+    /// Number of the session (RFC 8972, section 3); 0 for none.
+    #[serde(default)]
+    pub ssid: u16,
+    /// Without an answer to the first packets for so long, it ends.
+    #[serde(default)]
+    pub patience_ns: Option<u64>,
+}
+
+/// Four times of an answered packet, in nanoseconds: sent and returned by this host's wall clock,
+/// received and answered by the reflector's, all relative to `epoch_ns` of the session.
+pub type Times = [i64; 4];
+
+/// What came back of a session.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Reflected {
+    /// Packets that were sent.
+    pub sent: u64,
+    /// Packets that the system did not send.
+    pub unsent: u64,
+    /// Octets of each.
+    pub octets: u64,
+    /// Wall clock time to which times are relative.
+    pub epoch_ns: u64,
+    /// Sequence number of each answered packet, in the order of answers.
+    pub sequence: Vec<u32>,
+    /// Sequence numbers of their answers.
+    pub reflector_sequence: Vec<u32>,
+    /// Their times.
+    pub times_ns: Vec<Times>,
+    /// Hop limit with which packets reached the reflector, as it says; 0 if it says none.
+    pub sender_ttl: Vec<u8>,
+    /// Hop limit with which answers arrived.
+    pub hops: Vec<Option<u8>>,
+    /// Answers to a packet that had been answered.
+    pub duplicates: u64,
+    /// Answers after the timeout.
+    pub late: u64,
+    /// Packets that are no answer to one of this session.
+    pub foreign: u64,
+    /// Answers with a wrong HMAC.
+    pub not_authentic: u64,
+    /// Whether this host's clock is synchronised, and its largest error.
+    pub own_error_ns: Option<u64>,
+    /// Whether the reflector's clock is synchronised by all of its answers, and its largest error.
+    pub reflector_error_ns: Option<u64>,
+    /// Flags of TLVs in the last answer: type and flags.
+    pub tlvs: Vec<(u8, u8)>,
+    /// The reflector's clock compared with this host's; `None` with too few answers.
+    pub clock: Option<Clock>,
+}
+
+/// Relation of the reflector's clock to this host's, in the middle of the session.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Clock {
+    /// How far the reflector's is ahead.
+    pub offset_ns: f64,
+    /// Largest error of that.
+    pub uncertainty_ns: f64,
+    /// How much it gains each nanosecond.
+    pub drift: f64,
+    /// Wall clock time of the middle, relative to the epoch.
+    pub at_ns: i64,
+    /// Exchanges that contradict the line beyond their bounds.
+    pub contradictions: usize,
+}
+
+impl Session {
+    fn check(&self, mode: Mode) -> Result<usize, Error> {
+        Error::unless_within("packets", self.packets, 1, MOST_PACKETS)?;
+        Error::unless_within("interval_ns", self.interval_ns, 10_000, 60 * NS_PER_S)?;
+        Error::unless_within("timeout_ns", self.timeout_ns, 1_000_000, 60 * NS_PER_S)?;
+        Error::unless_within(
+            "length of the session (ns)",
+            self.packets * self.interval_ns,
+            1,
+            LONGEST_NS,
+        )?;
+        let least = mode.octets() + if self.has_tlvs { tlv_octets(mode) } else { 0 };
+        let octets = self.octets.unwrap_or(least);
+        Error::unless_within("octets", octets as u64, least as u64, LONGEST as u64)?;
+        if self.has_tlvs && octets > least && octets < least + tlv::HEADER {
+            let allowed = format!("{least}, or {} to {LONGEST}", least + tlv::HEADER);
+            return Err(Error::range("octets", octets, allowed));
+        }
+        Ok(octets)
+    }
+
+    /// Send the session's packets and await their answers, in one thread.
+    ///
+    /// # Errors
+    /// If a number is out of range, the system refuses, or `should_stop`.
+    pub fn perform(
+        &self,
+        key: Option<&[u8]>,
+        should_stop: impl Fn() -> bool,
+    ) -> Result<Reflected, Error> {
+        let key = key.map(Key::new).transpose()?;
+        let mode = if key.is_some() { Mode::Authenticated } else { Mode::Open };
+        let octets = self.check(mode)?;
+        let local = match self.to.ip() {
+            IpAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+            IpAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+        };
+        let mut socket = Datagrams::open(local, Some(self.to))?;
+        let mut account = Account::new(self, mode, octets, key, socket.wall_ns());
+        let mut packet = vec![0; octets];
+        let mut buffer = [0; LONGEST];
+        let begin_ns = HostTime.now_ns();
+        let last_ns = begin_ns + (self.packets - 1) * self.interval_ns;
+        let end_ns = last_ns + self.timeout_ns;
+        let mut next = 0;
+        loop {
+            let now_ns = HostTime.now_ns();
+            if should_stop() {
+                return Err(Error::Stopped);
+            }
+            let is_silent = account.found.sequence.is_empty()
+                && self.patience_ns.is_some_and(|patience_ns| now_ns > begin_ns + patience_ns);
+            if now_ns >= end_ns || is_silent || account.is_complete() {
+                break;
+            }
+            let mut due_ns = end_ns;
+            if next < self.packets {
+                due_ns = begin_ns + next * self.interval_ns;
+                if now_ns >= due_ns {
+                    account.write(&mut packet, &mut socket);
+                    let is_sent = socket.send(&packet)?;
+                    account.count_sent(is_sent);
+                    next += 1;
+                    continue;
+                }
+            }
+            socket.wait(due_ns.min(now_ns + NS_PER_S / 20));
+            while let Some(arrived) = socket.receive(&mut buffer)? {
+                account.count(&buffer[..arrived.octets], &arrived);
+            }
+        }
+        Ok(account.closed())
+    }
+}
+
+/// Octets of the TLVs of a packet: counters, timestamping and, in authenticated mode, the HMAC.
+fn tlv_octets(mode: Mode) -> usize {
+    let hmac = if mode == Mode::Authenticated { tlv::HEADER + HMAC_OCTETS } else { 0 };
+    tlv::HEADER + 12 + tlv::HEADER + 4 + hmac
+}
+
+/// A session's packets and answers, without a socket.
+struct Account<'a> {
+    session: &'a Session,
+    mode: Mode,
+    key: Option<Key>,
+    /// Time of sending of each packet; 0 of those that were not sent.
+    sent_ns: Vec<u64>,
+    is_answered: Vec<bool>,
+    exchanges: Vec<Exchange>,
+    are_synchronised: bool,
+    found: Reflected,
+}
+
+impl<'a> Account<'a> {
+    fn new(
+        session: &'a Session,
+        mode: Mode,
+        octets: usize,
+        key: Option<Key>,
+        epoch_ns: u64,
+    ) -> Self {
+        let packets = usize::try_from(session.packets).expect("at most a million");
+        Self {
+            session,
+            mode,
+            key,
+            sent_ns: Vec::with_capacity(packets),
+            is_answered: vec![false; packets],
+            exchanges: Vec::with_capacity(packets),
+            are_synchronised: true,
+            found: Reflected {
+                octets: octets as u64,
+                epoch_ns,
+                own_error_ns: wall_clock_error_ns(),
+                ..Reflected::default()
+            },
+        }
+    }
+
+    /// Write the next packet.
+    fn write(&mut self, packet: &mut [u8], socket: &mut Datagrams) {
+        let sequence = u32::try_from(self.sent_ns.len()).expect("at most a million");
+        let base = self.mode.octets();
+        if self.session.has_tlvs {
+            self.write_tlvs(&mut packet[base..], sequence);
+        }
+        let wall_ns = socket.wall_ns();
+        let request = Request {
+            sequence,
+            timestamp: Timestamp::ntp(wall_ns),
+            error: ErrorEstimate::of(self.found.own_error_ns),
+            ssid: self.session.ssid,
+        };
+        request.write(self.mode, packet);
+        if let Some(key) = &self.key {
+            sign(key, packet);
+        }
+        self.sent_ns.push(wall_ns);
+    }
+
+    fn write_tlvs(&self, extension: &mut [u8], sequence: u32) {
+        let mut at = tlv::write(extension, tlv::kind::COUNTERS, 12);
+        let sent = u32::try_from(self.found.sent + 1).expect("at most a million");
+        extension[tlv::HEADER..tlv::HEADER + 4].copy_from_slice(&sent.to_be_bytes());
+        at += tlv::write(&mut extension[at..], tlv::kind::TIMESTAMPS, 4);
+        let hmac = if self.key.is_some() { tlv::HEADER + HMAC_OCTETS } else { 0 };
+        let padding = extension.len() - at - hmac;
+        if padding >= tlv::HEADER {
+            at += tlv::write(&mut extension[at..], tlv::kind::PADDING, padding - tlv::HEADER);
+        }
+        if let Some(key) = &self.key {
+            tlv::write_hmac(key, sequence, extension, at);
+        }
+    }
+
+    fn count_sent(&mut self, is_sent: bool) {
+        if is_sent {
+            self.found.sent += 1;
+        } else {
+            self.found.unsent += 1;
+            *self.sent_ns.last_mut().expect("a packet was written") = 0;
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.sent_ns.len() as u64 == self.session.packets
+            && self.found.sequence.len() as u64 == self.found.sent
+    }
+
+    /// Count an arrival.
+    fn count(&mut self, octets: &[u8], arrived: &Arrived) {
+        let found = &mut self.found;
+        let Some(answer) = Answer::read(self.mode, octets) else {
+            found.foreign += 1;
+            return;
+        };
+        if self.key.as_ref().is_some_and(|key| !is_authentic(key, octets)) {
+            found.not_authentic += 1;
+            return;
+        }
+        let index = answer.sender_sequence as usize;
+        let sent_ns = self.sent_ns.get(index).copied().unwrap_or(0);
+        if sent_ns == 0 || answer.sender_timestamp != Timestamp::ntp(sent_ns) {
+            found.foreign += 1;
+            return;
+        }
+        if std::mem::replace(&mut self.is_answered[index], true) {
+            found.duplicates += 1;
+            return;
+        }
+        if arrived.wall_ns.saturating_sub(sent_ns) > self.session.timeout_ns {
+            found.late += 1;
+            return;
+        }
+        let is_ptp = answer.error.is_ptp();
+        let received_ns = answer.received.wall_ns(is_ptp, sent_ns);
+        let answered_ns = answer.timestamp.wall_ns(is_ptp, sent_ns);
+        let since = |ns: u64| ns.wrapping_sub(found.epoch_ns).cast_signed();
+        let times =
+            [since(sent_ns), since(received_ns), since(answered_ns), since(arrived.wall_ns)];
+        self.exchanges.push(Exchange {
+            requested_ns: sent_ns,
+            received_ns,
+            answered_ns,
+            returned_ns: arrived.wall_ns,
+        });
+        self.are_synchronised &= answer.error.is_synchronised();
+        found.reflector_error_ns = found.reflector_error_ns.max(answer.error.error_ns());
+        found.sequence.push(answer.sender_sequence);
+        found.reflector_sequence.push(answer.sequence);
+        found.times_ns.push(times);
+        found.sender_ttl.push(answer.sender_ttl);
+        found.hops.push(arrived.hops);
+        if self.session.has_tlvs {
+            let extension = octets.get(self.mode.octets()..).unwrap_or(&[]);
+            found.tlvs = tlv::places(extension)
+                .take(8)
+                .map(|place| (place.kind, extension[place.at]))
+                .collect();
+        }
+    }
+
+    fn closed(mut self) -> Reflected {
+        if !self.are_synchronised {
+            self.found.reflector_error_ns = None;
+        }
+        if let (Ok(relation), Some(first), Some(last)) =
+            (Relation::fitted(&self.exchanges), self.exchanges.first(), self.exchanges.last())
+        {
+            let middle_ns = first.requested_ns.midpoint(last.returned_ns);
+            self.found.clock = Some(Clock {
+                offset_ns: relation.offset_ns(middle_ns),
+                uncertainty_ns: relation.uncertainty_ns(middle_ns),
+                drift: relation.drift(),
+                at_ns: middle_ns.wrapping_sub(self.found.epoch_ns).cast_signed(),
+                contradictions: relation.contradictions(),
+            });
+        }
+        self.found
+    }
+}

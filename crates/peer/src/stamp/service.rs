@@ -1,0 +1,79 @@
+//! A reflector at a socket.
+
+use super::reflector::{Arrival, Reflector, ReflectorCounts, Rules};
+use super::{Key, LONGEST};
+use crate::datagrams::Datagrams;
+use crate::Error;
+use ethermeter_live::time::{wall_clock_error_ns, HostTime, Timeline, NS_PER_S};
+use serde::Deserialize;
+use std::net::SocketAddr;
+
+/// How often a waiting reflector asks whether to stop.
+const ASKED_EVERY_NS: u64 = 50_000_000;
+
+/// A reflector's address and rules.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Service {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// What it answers.
+    pub rules: Rules,
+}
+
+impl Service {
+    /// A reflector's task, from JSON.
+    ///
+    /// # Errors
+    /// If it is not one.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        Ok(serde_json::from_str(text)?)
+    }
+
+    /// Answer until `should_stop`; `ready` is called with the address. Returns what came.
+    ///
+    /// # Errors
+    /// If a rule is out of range, or the system refuses.
+    pub fn serve(
+        self,
+        key: Option<&[u8]>,
+        ready: impl FnOnce(SocketAddr),
+        should_stop: impl Fn() -> bool,
+    ) -> Result<ReflectorCounts, Error> {
+        let key = key.map(Key::new).transpose()?;
+        let mut reflector = Reflector::new(self.rules, key, HostTime.now_ns())?;
+        let mut socket = Datagrams::open(self.listen, None)?;
+        ready(socket.local()?);
+        // One octet more than the longest that is answered, so that a longer one shows.
+        let mut buffer = [0; LONGEST + 1];
+        let mut clock_error_ns = wall_clock_error_ns();
+        let mut asked_ns = HostTime.now_ns();
+        while !should_stop() {
+            socket.wait(HostTime.now_ns() + ASKED_EVERY_NS);
+            let until_ns = HostTime.now_ns() + ASKED_EVERY_NS;
+            while let Some(arrived) = socket.receive(&mut buffer)? {
+                let now_ns = HostTime.now_ns();
+                if now_ns - asked_ns > NS_PER_S {
+                    (clock_error_ns, asked_ns) = (wall_clock_error_ns(), now_ns);
+                }
+                let arrival = Arrival {
+                    from: arrived.from,
+                    wall_ns: arrived.wall_ns,
+                    hops: arrived.hops,
+                    now_ns,
+                    clock_error_ns,
+                };
+                let packet = &mut buffer[..arrived.octets];
+                if reflector.answer(packet, &arrival, || socket.wall_ns())
+                    && !socket.send_to(packet, arrived.from)?
+                {
+                    reflector.count_unsent();
+                }
+                if now_ns >= until_ns {
+                    break;
+                }
+            }
+        }
+        Ok(reflector.counts().clone())
+    }
+}

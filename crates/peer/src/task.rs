@@ -1,0 +1,30 @@
+//! A measurement with a peer as one line of JSON, its result likewise.
+
+use crate::iperf3::client::Test;
+use crate::stamp::sender::Session;
+use crate::Error;
+use serde::Deserialize;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A measurement with a peer.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+enum Task {
+    Stamp(Session),
+    Iperf3(Test),
+}
+
+/// Perform a measurement; a key is for STAMP's authenticated mode.
+///
+/// # Errors
+/// If the task is not valid, the peer does not answer, refuses or breaks the protocol, the system
+/// refuses, or `stop` is set.
+pub fn perform(line: &str, key: Option<&[u8]>, stop: &AtomicBool) -> Result<String, Error> {
+    let result = match serde_json::from_str(line)? {
+        Task::Stamp(session) => {
+            serde_json::to_string(&session.perform(key, || stop.load(Ordering::Relaxed))?)
+        }
+        Task::Iperf3(test) => serde_json::to_string(&test.perform(stop)?),
+    };
+    Ok(result?)
+}

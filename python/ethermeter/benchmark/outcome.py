@@ -1,0 +1,379 @@
+"""Outcome: what a trial did to the frames of its streams, with a location for each lost frame."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ethermeter.analysis.benchmark import LOCATIONS
+from ethermeter.analysis.losses import Loss, losses
+from ethermeter.benchmark.bench import Stream, hosts_of
+from ethermeter.framing import lengths_of
+from ethermeter.metrics import Metric
+from ethermeter.nodes import kind_of
+from ethermeter.scenario import Flow, Scenario
+from ethermeter.store.result import Connection, Result, Sender, read
+from ethermeter.store.rows import (
+    BATCH_COUNTS,
+    FLOW_METRICS,
+    HISTOGRAMS,
+    PORT_COLUMNS,
+    TrialRows,
+)
+from ethermeter.trial import LIVE, Trial
+from ethermeter.units import PS_PER_S
+
+_SEEN = {
+    "sender-queue": "generator",
+    "sender-interface": "generator",
+    "network": "wire",
+    "switch": "device",
+    "receiver-interface": "receiver",
+    "socket": "receiver",
+}
+"""Location of what a counter of a measurement saw dropped, by the names of `analysis.losses`."""
+_ON_MEDIUM = (Metric.LOST_ATTEMPTS, Metric.LOST_DAMAGED)
+_LATE, _LATE_WITH_LOSS = 0.05, 0.002
+"""Lateness of a frame, as a share of the transmission, from which a trial is not what was asked
+for: without and with lost frames.
+"""
+_LONGEST_BITS = 8 * 1518
+OWN = ("generator", "receiver")
+"""Locations that belong to the testers."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowOutcome:
+    """Frames of one stream.
+
+    `sent` and `received` count a frame to several receivers once for each. `delay_s` is the mean
+    one-way delay; NaN without a frame.
+    """
+
+    sent: int
+    received: int
+    ignored: int  # Copies that came to hosts to which they were not addressed
+    delay_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """One-way delays of all streams together, in s; NaN without a frame."""
+
+    mean_s: float
+    least_s: float
+    most_s: float
+    variation_s: float  # 99.9% quantile minus the least, ITU-T Y.1540
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Frames of a trial, counted over all of its transmission when the drain had ended.
+
+    Parameters
+    ----------
+    intended
+        Frames that the streams should have sent; those sent where that follows from the device.
+    lost
+        Lost frames by location, those not sent included; only locations with some.
+    messages
+        Frames that arrived by batch and stream, shape (batches, streams); -1 where not counted.
+    rows, scenario
+        Of the trial, for what only some tests read.
+
+    """
+
+    intended: int
+    sent: int
+    received: int
+    lost: Mapping[str, int]
+    flows: tuple[FlowOutcome, ...]
+    delays: Delays
+    transmit_s: float
+    messages: npt.NDArray[np.int64]
+    round_trip_s: float  # Shortest round trip of requests; NaN without
+    loaded_round_trip_s: float  # Mean round trip of segments of a connection; NaN without
+    late_s: float  # How late a frame was handed over at most, in a measurement
+    rows: TrialRows
+    scenario: Scenario
+
+    @property
+    def lost_frames(self) -> int:
+        """Frames that should have arrived and did not."""
+        return max(self.intended, self.sent) - self.received
+
+    @property
+    def loss(self) -> float:
+        """Share of the intended frames that did not arrive."""
+        whole = max(self.intended, self.sent)
+        return self.lost_frames / whole if whole else 0.0
+
+    @property
+    def is_late(self) -> bool:
+        """Whether a sender was so late that the rate, or its evenness, was another one.
+
+        A sender that has fallen behind catches up with a burst, which a device may lose without
+        being too slow. Without lost frames only a rate that was not offered matters.
+        """
+        share = _LATE_WITH_LOSS if self.lost_frames else _LATE
+        return self.late_s > share * self.transmit_s
+
+    @property
+    def own_losses(self) -> int:
+        """Frames that the testers lost or did not send."""
+        return sum(self.lost.get(location, 0) for location in OWN)
+
+    def value(self, metric: Metric, flow: int = 0) -> float:
+        """Return the value of a metric of one stream."""
+        return float(flow_values(self.rows, metric)[flow])
+
+    def largest_delay_s(self, flow: int) -> float:
+        """Return the largest one-way delay of a stream; NaN without a frame."""
+        return self.value(Metric.ONE_WAY_DELAY_MAX, flow)
+
+    def variation_s(self, flow: int) -> float:
+        """Return the 99.9% quantile of a stream's one-way delay minus the least one."""
+        return _spread(self.rows, self.largest_delay_s(flow), flow)[1]
+
+
+def outcome_of(trial: Trial, rows: TrialRows, result: bytes, streams: Sequence[Stream]) -> Outcome:
+    """Return the outcome of a trial.
+
+    Parameters
+    ----------
+    trial, rows, result
+        As of `ethermeter.strategies.Observed`.
+    streams
+        Its streams; none of connections.
+
+    """
+    scenario = trial.scenario
+    phases = scenario.phases
+    transmit_s = (phases.stop_ps - phases.begin_ps) / PS_PER_S
+    copies = np.array([len(flow.to) for flow in scenario.flows])
+    offered = _counts(flow_values(rows, Metric.OFFERED_RATE) * transmit_s) * copies
+    if trial.engine == LIVE:
+        measured = read(result)
+        found = losses(measured)
+        sent, received = _measured(found, measured, len(copies))
+    else:
+        measured, found = None, ()
+        sent = offered
+        received = sent - _counts(flow_values(rows, Metric.LOSS) * sent)
+    wanted = [int(count) for count in sent]
+    for at, stream in enumerate(streams):
+        if stream.intended is not None:
+            wanted[at] = stream.intended * int(copies[at])
+    ignored = _counts(flow_values(rows, Metric.IGNORED))
+    delay_s = flow_values(rows, Metric.ONE_WAY_DELAY)
+    intended = sum(wanted)
+    lost = (
+        _located_live(found, intended - int(sent.sum()), scenario, measured)
+        if measured is not None
+        else _located(rows, scenario, max(intended, int(sent.sum())) - int(received.sum()))
+    )
+    return Outcome(
+        intended=intended,
+        sent=int(sent.sum()),
+        received=int(received.sum()),
+        lost={name: lost[name] for name in LOCATIONS if lost.get(name, 0) > 0},
+        flows=tuple(
+            FlowOutcome(int(sent[at]), int(received[at]), int(ignored[at]), float(delay_s[at]))
+            for at in range(len(copies))
+        ),
+        delays=_delays(rows),
+        transmit_s=transmit_s,
+        messages=_by_batch(rows),
+        round_trip_s=_least_s(rows, "round_trip"),
+        loaded_round_trip_s=(
+            all_value(rows, Metric.ACKNOWLEDGEMENT_DELAY)
+            if measured is None
+            else _tcp_round_trip_s(measured)
+        ),
+        late_s=0.0 if measured is None else _late_s(measured),
+        rows=rows,
+        scenario=scenario,
+    )
+
+
+def flow_values(rows: TrialRows, metric: Metric) -> npt.NDArray[np.float64]:
+    """Return the values of a metric of every flow, shape (flows,)."""
+    begin = len(FLOW_METRICS) + FLOW_METRICS.index(metric) * rows.flows
+    return rows.values[begin : begin + rows.flows]
+
+
+def all_value(rows: TrialRows, metric: Metric) -> float:
+    """Return the value of a metric of all flows together."""
+    return float(rows.values[FLOW_METRICS.index(metric)])
+
+
+def _counts(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    return np.rint(np.nan_to_num(values)).astype(np.int64)
+
+
+def _measured(
+    found: Sequence[Loss], result: Result, flows: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the frames that each flow of a measurement sent and received."""
+    at = {name: number for number, name in enumerate(result.flows)}
+    sent, received = np.zeros(flows, np.int64), np.zeros(flows, np.int64)
+    for loss in found:
+        sent[at[loss.flow]] += round(loss.sent)
+        received[at[loss.flow]] += round(loss.received)
+    return sent, received
+
+
+def _located_live(
+    found: Sequence[Loss], unsent: int, scenario: Scenario, result: Result
+) -> dict[str, int]:
+    """Return the lost frames of a measurement by location.
+
+    Counters of hosts and ports count the frames of all streams that pass them, so that each is
+    taken once for all streams of its sender or receiver.
+    """
+    switches = {node.name for node in scenario.nodes if kind_of(node)[0] in ("switch", "router")}
+    flows = {flow.name: flow for flow in scenario.flows}
+    most: dict[tuple[str, ...], float] = {}
+    for loss in found:
+        at_hops: dict[str, float] = {}
+        for (place, node, towards), count in loss.between.items():
+            most[place, node, towards] = max(most.get((place, node, towards), 0.0), count)
+            at_hops[place] = at_hops.get(place, 0.0) + count
+        for place, count in loss.places.items():
+            host = flows[loss.flow].from_ if place.startswith("sender") else loss.receiver
+            rest = count - at_hops.get(place, 0.0)
+            if rest > 0:
+                most[place, host] = max(most.get((place, host), 0.0), rest)
+    lost = dict.fromkeys(LOCATIONS, 0)
+    for (place, node, *_), count in most.items():
+        # The queue of a relayed wire out of a switch is that of the port of the switch.
+        location = "device" if place == "network" and node in switches else _SEEN[place]
+        lost[location] += round(count)
+    missing = round(sum(loss.missing for loss in found))
+    # Counters see frames of others, too, or one frame twice.
+    lost = _within(lost, missing)
+    unexplained = missing - sum(lost.values())
+    never_sent = min(unexplained, _never_sent(found, result, flows))
+    lost["unexplained"] = unexplained - never_sent
+    lost["generator"] += never_sent + max(0, unsent)
+    return lost
+
+
+def _never_sent(found: Sequence[Loss], result: Result, flows: Mapping[str, Flow]) -> int:
+    """Return the datagrams that senders counted as sent and their systems did not send.
+
+    Known of hosts all of whose flows are unicast datagrams that need no fragments.
+    """
+    claimed: dict[str, float] = {}
+    known = {flow.name for flow in flows.values() if _is_one_datagram(flow, result)}
+    for loss in found:
+        host = flows[loss.flow].from_
+        claimed[host] = claimed.get(host, 0.0) + (loss.sent if loss.flow in known else math.inf)
+    hidden = 0
+    for host, count in claimed.items():
+        agent = result.agents.get(host)
+        edges = [] if agent is None or agent.result is None else agent.result.host
+        if math.isfinite(count) and len(edges) > 1:
+            hidden += max(0, round(count) - (edges[-1].udp.sent - edges[0].udp.sent))
+    return hidden
+
+
+def _is_one_datagram(flow: Flow, result: Result) -> bool:
+    of = result.flows.get(flow.name)
+    is_udp = of is not None and of.port == "udp"
+    return is_udp and flow.address == "unicast" and max(lengths_of(flow.frames)) <= _LONGEST_BITS
+
+
+def _located(rows: TrialRows, scenario: Scenario, missing: int) -> dict[str, int]:
+    """Return the lost frames of a simulation by location."""
+    hosts = hosts_of(scenario.nodes)
+    columns = len(PORT_COLUMNS)
+    ports = rows.ports.reshape(-1, columns)
+    dropped, buffered = (
+        ports[:, PORT_COLUMNS.index(name)].clip(min=0) for name in ("dropped", "buffer_dropped")
+    )
+    lost = dict.fromkeys(LOCATIONS, 0)
+    lost["generator"] = int(_counts(flow_values(rows, Metric.DROPPED)).sum())
+    owners = [end.node for link in scenario.links for end in link.ends]
+    for owner, of_queue, of_buffer in zip(owners, dropped, buffered, strict=False):
+        if owner in hosts:
+            lost["generator"] += int(of_queue)
+            lost["receiver"] += int(of_buffer)
+    queued, stored = (
+        int(_counts(flow_values(rows, metric)).sum())
+        for metric in (Metric.LOST_QUEUE, Metric.LOST_BUFFER)
+    )
+    of_hosts = lost["receiver"] + int(
+        sum(count for owner, count in zip(owners, dropped, strict=False) if owner in hosts)
+    )
+    # A stage of a host may have a queue as one of a device has: its losses cannot be told apart.
+    has_stages = any(stage.queue_frames for host in hosts.values() for stage in host.receive)
+    lost["unexplained" if has_stages else "device"] += max(0, queued + stored - of_hosts)
+    lost["wire"] = sum(int(_counts(flow_values(rows, metric)).sum()) for metric in _ON_MEDIUM)
+    # Copies that a device floods are lost, too, and are missing nowhere.
+    lost = _within(lost, missing)
+    lost["late"] = max(0, missing - sum(lost.values()))
+    return lost
+
+
+def _within(lost: Mapping[str, int], missing: int) -> dict[str, int]:
+    """Return what counters saw as parts of the missing frames, if they saw more than these."""
+    seen = sum(lost.values())
+    if seen <= missing:
+        return dict(lost)
+    return {name: math.floor(count * missing / seen) for name, count in lost.items()}
+
+
+def _late_s(result: Result) -> float:
+    """Return how late a frame with a time was handed over at most, in s."""
+    counted = [flow.sending.counted for flow in result.flows.values() if flow.sending is not None]
+    late_ns = [one.pacing.worst_ns for one in counted if isinstance(one, Sender)]
+    return max(late_ns, default=0) / 1e9
+
+
+def _tcp_round_trip_s(result: Result) -> float:
+    """Return the mean of the round trips that the senders of connections saw; NaN without."""
+    found: list[int] = []
+    for flow in result.flows.values():
+        counted = None if flow.sending is None else flow.sending.counted
+        if isinstance(counted, Connection):
+            found += counted.tcp.columns.round_trip_us
+    return float(np.mean(found)) / 1e6 if found else math.nan
+
+
+def _least_s(rows: TrialRows, histogram: str) -> float:
+    """Return the lower end of the first bucket of a histogram, in s; NaN without samples."""
+    kind = rows.histogram == HISTOGRAMS.index(histogram)
+    return float(rows.low_ps[kind].min()) / PS_PER_S if kind.any() else math.nan
+
+
+def _delays(rows: TrialRows) -> Delays:
+    most_s = all_value(rows, Metric.ONE_WAY_DELAY_MAX)
+    least_s, variation_s = _spread(rows, most_s)
+    return Delays(all_value(rows, Metric.ONE_WAY_DELAY), least_s, most_s, variation_s)
+
+
+def _spread(rows: TrialRows, most_s: float, flow: int | None = None) -> tuple[float, float]:
+    """Return the least one-way delay, and the 99.9% quantile minus it; of all flows if None."""
+    kind = rows.histogram == HISTOGRAMS.index("one_way_delay")
+    if flow is not None:
+        kind &= rows.histogram_flow == flow
+    if not kind.any():
+        return math.nan, math.nan
+    low, high, count = rows.low_ps[kind], rows.high_ps[kind], rows.count[kind]
+    order = np.argsort(high, kind="stable")
+    below = np.cumsum(count[order])
+    at = int(np.searchsorted(below, 0.999 * below[-1]))
+    least_s = float(low.min()) / PS_PER_S
+    tail_s = min(float(high[order][at]) / PS_PER_S, most_s)
+    return least_s, max(0.0, tail_s - least_s)
+
+
+def _by_batch(rows: TrialRows) -> npt.NDArray[np.int64]:
+    columns = len(BATCH_COUNTS)
+    if not rows.flows or not rows.flow_batch_counts.size:
+        return np.empty((0, rows.flows), np.int64)
+    counts = rows.flow_batch_counts.reshape(-1, rows.flows, columns)
+    return counts[:, :, BATCH_COUNTS.index("messages")]

@@ -1,0 +1,291 @@
+"""The command that searches the largest or smallest value with which conditions hold."""
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from ethermeter.cli import options, running
+from ethermeter.cli.guard import FAILED, say
+from ethermeter.cli.output import number, print_json, print_table
+
+if TYPE_CHECKING:
+    from ethermeter.engines.live import Place
+    from ethermeter.strategies.search import Answer, Kept, Point
+
+EXAMPLES = """\
+  ethermeter search office --set network.classes=8 --while 'loss <= 0.1%' \
+--largest flows.backup.arrivals.token_bucket.rate --from '20 Mb/s' --to '60 Mb/s' --step '1 Mb/s'
+  ethermeter search office --set network.classes=1 --largest network.hosts.phone.count \
+--from 1 --to 40 --while 'call: one_way_delay.p99 <= 10 ms' --while 'loss <= 0.1%'
+  ethermeter search buffer-sizing --smallest network.switches.switch.queue --from 1 --to 40 \
+--while 'loss == 0'
+  ethermeter search my-network.toml --engine theory/queueing --json
+  ethermeter search my-network.toml --testbed --replications 10 --out runs/largest --resume"""
+TABLE_ROWS = 40
+
+
+def search(
+    experiment: options.Experiment,
+    *,
+    largest: Annotated[
+        str | None,
+        typer.Option(
+            "--largest",
+            metavar="KEY",
+            show_default=False,
+            help="The key whose largest value is wanted, such as flows.load.arrivals.poisson_load.",
+        ),
+    ] = None,
+    smallest: Annotated[
+        str | None,
+        typer.Option(
+            "--smallest",
+            metavar="KEY",
+            show_default=False,
+            help="The key whose smallest value is wanted, such as network.switches.s.queue.",
+        ),
+    ] = None,
+    first: Annotated[
+        str | None,
+        typer.Option("--from", metavar="VALUE", show_default=False, help="First value tried."),
+    ] = None,
+    last: Annotated[
+        str | None,
+        typer.Option("--to", metavar="VALUE", show_default=False, help="Last value tried."),
+    ] = None,
+    step: Annotated[
+        str | None,
+        typer.Option(
+            "--step",
+            metavar="VALUE",
+            show_default=False,
+            help="Distance of the values: 1 for integers, else a hundredth of the range.",
+        ),
+    ] = None,
+    conditions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--while",
+            metavar="CONDITION",
+            show_default=False,
+            help=(
+                "What must hold: 'loss <= 0.1%' of each flow, 'call: one_way_delay.p99 <= 20 ms' "
+                "of one, 'together: data_rate >= 90 Mb/s' of all. Can be given several times."
+            ),
+        ),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            show_default=False,
+            help="simulation (unless given), theory/MODEL, idealised/MODEL, or live.",
+        ),
+    ] = None,
+    confidence: Annotated[
+        str | None,
+        typer.Option(
+            "--confidence",
+            metavar="SHARE",
+            show_default=False,
+            help="Probability that the answer lies between the stated values; 95% unless given.",
+        ),
+    ] = None,
+    replications: Annotated[
+        int | None,
+        typer.Option(
+            "--replications",
+            min=1,
+            max=1000,
+            show_default=False,
+            help="Trials of a value at most; 64 unless given.",
+        ),
+    ] = None,
+    hosts: Annotated[
+        Path | None,
+        typer.Option(
+            "--hosts",
+            metavar="FILE",
+            show_default=False,
+            help="Measure between the agents of these hosts.",
+        ),
+    ] = None,
+    testbed: Annotated[
+        bool,
+        typer.Option("--testbed", help="Measure in namespaces on this machine. Needs root."),
+    ] = False,
+    loopback: Annotated[
+        bool, typer.Option("--loopback", help="Measure on the loopback interface.")
+    ] = False,
+    wires: Annotated[
+        Literal["shaped", "relay"],
+        typer.Option("--wires", help="With --testbed: how wires get their rate."),
+    ] = "shaped",
+    overrides: options.Overrides = None,
+    seed: options.Seed = None,
+    jobs: options.Jobs = None,
+    out: options.Out = None,
+    resume: options.Resume = False,
+    force: options.Force = False,
+    cluster: options.Cluster = None,
+    no_report: options.NoReport = False,
+    as_json: options.Json = False,
+) -> None:
+    """Find the largest or smallest value of a key with which conditions hold.
+
+    Question and range may be the table [search] of the file. Exit code 0 if the answer is known to
+    one step, 1 if it stays undecided or no value of the range holds, 2 for bad input.
+    """
+    import msgspec
+
+    from ethermeter import api
+    from ethermeter.experiment import load
+    from ethermeter.run import RunOptions
+    from ethermeter.search import question_of
+    from ethermeter.strategies.search import Answer, ValueSearch
+
+    place = _place(hosts, testbed=testbed, loopback=loopback, wires=wires, engine=engine)
+    given = {
+        "largest": largest,
+        "smallest": smallest,
+        "from": _value(first),
+        "to": _value(last),
+        "step": _value(step),
+        "while": conditions,
+        "engine": "live" if engine is None and place is not None else engine,
+        "confidence": None if confidence is None else _confidence(confidence),
+        "replications": replications,
+    }
+    more = [*(overrides or ()), *([] if seed is None else [f"seed={seed}"])]
+    question = question_of(
+        load(api.locate(experiment), overrides=more),
+        {key: value for key, value in given.items() if value is not None},
+    )
+    run_options = RunOptions(
+        jobs=jobs,
+        cluster=cluster,
+        resume=resume,
+        force=force,
+        command=tuple(sys.argv),
+        seed=question.seed,
+    )
+    run, summary = running.search_and_sum_up(
+        ValueSearch(question), run_options, out=out, report=not no_report, place=place
+    )
+    found = msgspec.json.decode(run.answer(), type=Answer)
+    if as_json:
+        print_json(msgspec.to_builtins(found))
+    else:
+        _print(found)
+        running.print_files(summary)
+    for trial, why in summary.failed.items():
+        say(f"ethermeter: trial {trial}: {why}; it has no values")
+    if found.outcome in ("undecided", "none"):
+        raise typer.Exit(FAILED)
+
+
+def _place(
+    hosts: Path | None,
+    *,
+    testbed: bool,
+    loopback: bool,
+    wires: Literal["shaped", "relay"],
+    engine: str | None,
+) -> "Place | None":
+    """Return where is measured; None if nothing is."""
+    from ethermeter.cli.measure import place_of
+    from ethermeter.cli.voice_values import refuse
+
+    is_live = engine == "live"
+    if hosts is None and not testbed and not loopback:
+        if is_live:
+            refuse("--engine", "live", "with one of --hosts FILE, --testbed and --loopback")
+        return None
+    if engine is not None and not is_live:
+        refuse("--engine", engine, "live, or none, with --hosts, --testbed or --loopback")
+    return place_of(
+        hosts,
+        testbed=testbed,
+        plain=False,
+        loopback=loopback,
+        wires=wires,
+        captures=None,
+        ip=4,
+        least=0,
+    )
+
+
+def _value(text: str | None) -> object:
+    """Return a value of a range: a number, or a text with a unit."""
+    from ethermeter.experiment.key_paths import value_of
+
+    return None if text is None else value_of(text)
+
+
+_PERCENT = re.compile(r"\s*([0-9.]+)\s*%\s*", re.ASCII)
+
+
+def _confidence(text: str) -> float:
+    from ethermeter.cli.voice_values import refuse
+
+    found = _PERCENT.fullmatch(text)
+    try:
+        return float(found[1]) / 100 if found else float(text)
+    except ValueError:
+        refuse("--confidence", text, 'a share such as "95%" or 0.95')
+
+
+def _print(found: "Answer") -> None:
+    from ethermeter.metrics import Metric
+    from ethermeter.report.cautions import Marks
+    from ethermeter.search.conditions import condition
+
+    asked = [condition(text) for text in found.conditions]
+    metrics = [each.metric for each in asked]
+    marks = Marks(each.cautions for each in found.points)
+    head = [found.key, "", "trials"]
+    for each in asked:
+        of = f"{each.of}: " if each.of else ""
+        head += [f"{of}{each.metric} {each.metric.label.unit}".rstrip(), "95% interval", "of"]
+
+    def row(point: "Point") -> list[str]:
+        cells = [f"{point.value}{marks.at(point.cautions)}", point.verdict, str(point.replications)]
+        for kept, metric in zip(point.conditions, metrics, strict=True):
+            cells += _cells(kept, metric)
+        return cells
+
+    def _cells(kept: "Kept", metric: Metric) -> list[str]:
+        factor, of = metric.label.factor, kept.estimate
+        ends = [None if end is None else factor * end for end in (of.value, of.low, of.high)]
+        interval = "–" if ends[1] is None else f"{number(ends[1])} … {number(ends[2])}"
+        return [number(ends[0]), interval, kept.flow]
+
+    rows = [row(point) for point in found.points[:TABLE_ROWS]]
+    kept = _filled(head, rows)
+    print_table([head[at] for at in kept], [[each[at] for at in kept] for each in rows])
+    for line in marks.legend():
+        typer.echo(line)
+    for caution in found.cautions:
+        typer.echo(f"caution: {caution}")
+    typer.echo(found.sentence)
+    if found.outcome == "undecided" and found.estimate is not None:
+        typer.echo(
+            f"by the means {found.estimate}; more --replications, or a larger --step, decide"
+        )
+    if found.bound is not None:
+        bound = found.bound
+        typer.echo(
+            f"bound: {bound.what}: {bound.value} {bound.unit}; with this room nothing is lost"
+            if bound.value is not None
+            else f"no bound: {bound.what}: {bound.why}"
+        )
+
+
+def _filled(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the columns that have something in them: stations of a segment have no name."""
+    return [at for at in range(len(head)) if head[at] != "of" or any(row[at] for row in rows)]

@@ -1,0 +1,70 @@
+"""Results of other programs as estimates of our metrics: iperf3, flent, sockperf, ns-3.
+
+Each file gives flows by name, with estimates by metric. What is read, and in which columns and
+units, is in docs/quick-measurement.md.
+"""
+
+import gzip
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ethermeter.analysis.interval import Estimate
+from ethermeter.faults import InputError
+from ethermeter.imports import flent, iperf3
+from ethermeter.imports.columns import Column, parse_columns, read_columns
+from ethermeter.metrics import Metric
+
+__all__ = ["Column", "Flows", "parse_columns", "read"]
+
+Flows = Mapping[str, Mapping[Metric, Estimate]]
+"""Estimates by metric, by flow."""
+MOST_OCTETS = 256 << 20
+"""Octets of a file, uncompressed, at most."""
+_GZIP = b"\x1f\x8b"
+
+
+def read(path: Path, columns: Sequence[Column] = ()) -> Flows:
+    """Read a file of another program.
+
+    `columns` are those of a CSV file; those of sockperf and ns-3 are known.
+    Raises InputError with what is wrong.
+    """
+    file = str(path)
+    text = _text(path)
+    if not text.lstrip().startswith("{"):
+        return {path.stem: read_columns(text, file, columns)}
+    if columns:
+        allowed = "expected with a CSV file only"
+        raise InputError.of(file, "--columns", "given", allowed)
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError.of(file, "(text)", str(error)[:100], "expected JSON") from None
+    if isinstance(document, dict) and "x_values" in document:
+        return flent.flows(document, file)
+    if isinstance(document, dict) and "end" in document:
+        return iperf3.flows(document, file)
+    allowed = "expected JSON of iperf3 --json, with end, or of flent, with x_values and results"
+    raise InputError.of(file, "(text)", "another JSON document", allowed)
+
+
+def _text(path: Path) -> str:
+    file = str(path)
+    try:
+        with path.open("rb") as raw:
+            begin = raw.read(2)
+            raw.seek(0)
+            # A compressed file of any length is read to the limit only.
+            source = gzip.GzipFile(fileobj=raw) if begin == _GZIP else raw
+            octets = source.read(MOST_OCTETS + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        allowed = "expected a readable file"
+        raise InputError.of(file, "(file)", str(error)[:200], allowed) from None
+    if len(octets) > MOST_OCTETS:
+        raise InputError.of(file, "(file)", "too long", f"expected at most {MOST_OCTETS} octets")
+    try:
+        return octets.decode()
+    except UnicodeDecodeError:
+        raise InputError.of(file, "(text)", "not UTF-8", "expected text of UTF-8") from None

@@ -1,0 +1,147 @@
+"""Values by agents of ours: an experiment between two hosts of a laboratory, or on loopback."""
+
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from ethermeter import api
+from ethermeter.analysis import estimates
+from ethermeter.analysis.interval import Estimate
+from ethermeter.engines.live import Hosts, Laboratory, Local, Place
+from ethermeter.faults import InputError
+from ethermeter.metrics import Caution, Metric, percentiles
+from ethermeter.quick.result import Value
+from ethermeter.run import RunOptions, evaluate, execute
+
+BY = "agent"
+_HEAD = """\
+title = "Quick measurement: {flow}"
+series = "{flow}"
+seed = 1
+[network]
+rate = "10 Gb/s"
+[[network.hosts]]
+name = "{here}"
+[[network.hosts]]
+name = "{there}"
+[[network.links]]
+ends = ["{here}", "{there}"]
+[phases]
+transmit = "{transmit_ms} ms"
+measure = "last {measure_ms} ms"
+drain = "200 ms"
+[run]
+engines = ["live"]
+replications = 1
+[[flows]]
+name = "{flow}"
+from = "{source}"
+to = "{sink}"
+"""
+_PING = 'data = "100 B"\narrivals = { poisson = "200 /s" }\nresponse = { data = "100 B" }\n'
+_LIGHT = 'data = "200 B"\narrivals = { poisson = "200 /s" }\n'
+_TCP = 'transfer.stream = {}\ntransfer.tcp = { window = "1 MB" }\n'
+_UDP = 'data = "1472 B"\narrivals = "saturated"\n'
+_FLOWS = (
+    ("round-trip", _PING, True),
+    ("tcp-up", _TCP, True),
+    ("tcp-down", _TCP, False),
+    ("udp-up", _UDP, True),
+    ("udp-down", _UDP, False),
+    ("there", _LIGHT, True),
+    ("back", _LIGHT, False),
+)
+"""Flows of a quick measurement: name, keys, and whether it goes from here to there."""
+_DELAYS = (Metric.ONE_WAY_DELAY, *percentiles(Metric.ONE_WAY_DELAY))
+_TRIPS = (Metric.ROUND_TRIP, *percentiles(Metric.ROUND_TRIP))
+_SHOWN = {
+    "round-trip": (*_TRIPS, Metric.LOSS),
+    "tcp-up": (Metric.DATA_RATE, Metric.RETRANSMITTED),
+    "tcp-down": (Metric.DATA_RATE, Metric.RETRANSMITTED),
+    "udp-up": (Metric.DATA_RATE, Metric.LOSS, Metric.REORDERED),
+    "udp-down": (Metric.DATA_RATE, Metric.LOSS, Metric.REORDERED),
+    "there": (*_DELAYS, Metric.LOSS),
+    "back": (*_DELAYS, Metric.LOSS),
+}
+"""Metrics of each flow that a quick measurement reports."""
+_SETTLE_MS = 200
+_AROUND_S = 0.8
+
+
+def measured(
+    here: str,
+    there: str,
+    *,
+    laboratory: Laboratory | None,
+    duration_s: float,
+    follow: Callable[[str, float], None],
+) -> tuple[list[Value], dict[str, str], list[str]]:
+    """Measure between the agents of two hosts; values, limits by flow, and notes.
+
+    Without a laboratory two agents are started on loopback addresses of this machine.
+    """
+    measure_ms = max(200, round(duration_s / len(_FLOWS) * 1000 - _AROUND_S * 1000))
+    place: Place = Local("loopback") if laboratory is None else Hosts(laboratory)
+    with tempfile.TemporaryDirectory(prefix="ethermeter-") as folder:
+        files = []
+        for flow, keys, is_up in _FLOWS:
+            file = Path(folder) / f"{flow}.toml"
+            head = _HEAD.format(
+                flow=flow,
+                here=here,
+                there=there,
+                source=here if is_up else there,
+                sink=there if is_up else here,
+                transmit_ms=measure_ms + _SETTLE_MS,
+                measure_ms=measure_ms,
+            )
+            file.write_text(head + keys, encoding="utf-8")
+            files.append(file)
+        loaded = api.load(*files, name="quick")
+        directory = Path(folder) / "run"
+        execute(
+            loaded.plan(),
+            loaded.experiments,
+            directory=directory,
+            options=RunOptions(),
+            follow=lambda progress: follow(progress.phase or "agents", progress.share),
+            place=place,
+        )
+        evaluate(directory, report=False)
+        points = estimates.read(directory)
+    values = []
+    limits = {}
+    for point in points:
+        for metric in _SHOWN[point.series]:
+            if (found := point.estimates.get(metric)) is not None:
+                values.append(Value(point.series, metric, found, BY))
+        limit = _limit(point.series, point.estimates)
+        if limit is not None:
+            limits[point.series] = limit
+    return values, limits, []
+
+
+def _limit(flow: str, found: Mapping[Metric, Estimate]) -> str | None:
+    rate = found.get(Metric.DATA_RATE)
+    if rate is None or flow not in ("tcp-up", "tcp-down", "udp-up", "udp-down"):
+        return None
+    if Caution.CONSENT_LIMITED in rate.cautions:
+        return "the receiver's consent"
+    if Caution.HOST_LIMITED in rate.cautions:
+        return "a host"
+    loss = found.get(Metric.LOSS)
+    if flow.startswith("udp") and loss is not None and loss.value > 0:
+        return "the path or the receiver: datagrams were lost"
+    again = found.get(Metric.RETRANSMITTED)
+    if flow.startswith("tcp") and again is not None and again.value > 0:
+        return f"the path: TCP sent {again.value:.0f} segments again"
+    return "what the sender hands to its interface, or TCP's windows: nothing was lost"
+
+
+def station_of(laboratory: Laboratory, option: str, name: str) -> str:
+    """Return the name of a host of a laboratory, by its name or address."""
+    for station in laboratory.stations.values():
+        if name in (station.name, station.address):
+            return station.name
+    allowed = f"expected a host of {laboratory.source}: {', '.join(laboratory.stations)}"
+    raise InputError.of("command line", option, name, allowed)

@@ -1,0 +1,109 @@
+"""Results of a quick measurement: values of metrics by flow, as JSON, CSV and a table."""
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ethermeter.analysis.interval import Estimate, Floats
+from ethermeter.analysis.samples import samples_of
+from ethermeter.json_values import finite
+from ethermeter.metrics import Caution, Metric
+
+Record = dict[str, Any]
+"""A measurement, or what is asked of one, as JSON has it."""
+CSV_HEAD = ("at", "to", "by", "flow", "metric", "unit", "value", "low", "high", "cautions")
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One metric of one flow, with its 95% interval, in the metric's SI unit."""
+
+    flow: str
+    metric: Metric
+    estimate: Estimate
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What a quick measurement found.
+
+    Parameters
+    ----------
+    to
+        The host, as it was given.
+    at
+        When it began, as ISO 8601 in UTC.
+    by
+        What answered: "agent", "stamp", "iperf3".
+    values
+        Values by flow.
+    limits
+        What limited a flow, by its name.
+    notes
+        Facts about the peer and the clocks, and peers that did not answer.
+
+    """
+
+    to: str
+    at: str
+    by: tuple[str, ...]
+    values: tuple[Value, ...]
+    limits: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> Record:
+        """Return it as JSON has it; undefined numbers are None."""
+        return {
+            "to": self.to,
+            "at": self.at,
+            "by": list(self.by),
+            "values": [
+                {
+                    "flow": value.flow,
+                    "metric": value.metric.value,
+                    "unit": value.metric.unit,
+                    "value": finite(value.estimate.value),
+                    "low": finite(value.estimate.low),
+                    "high": finite(value.estimate.high),
+                    "cautions": list(value.estimate.cautions),
+                    "by": value.by,
+                }
+                for value in self.values
+            ],
+            "limits": self.limits,
+            "notes": list(self.notes),
+        }
+
+    def as_csv(self, *, with_head: bool = True) -> str:
+        """Return it as CSV, one line a value; undefined numbers are empty."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        if with_head:
+            writer.writerow(CSV_HEAD)
+        for value in self.values:
+            numbers = (value.estimate.value, value.estimate.low, value.estimate.high)
+            writer.writerow(
+                (
+                    self.at,
+                    self.to,
+                    value.by,
+                    value.flow,
+                    value.metric.value,
+                    value.metric.unit,
+                    *(repr(float(each)) if math.isfinite(each) else "" for each in numbers),
+                    " ".join(value.estimate.cautions),
+                )
+            )
+        return text.getvalue()
+
+
+def distribution(
+    flow: str, metric: Metric, samples: Floats, by: str, cautions: Sequence[Caution] = ()
+) -> list[Value]:
+    """Return the mean of samples in the order of time, with its interval, and percentiles."""
+    found = samples_of(metric, samples, cautions)
+    return [Value(flow, each, estimate, by) for each, estimate in found.items()]

@@ -1,0 +1,128 @@
+"""Benchmark: the tables and figures of a suite, with its conditions."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from ethermeter.analysis.benchmark import Answer, Column, Row, Test
+from ethermeter.analysis.interval import Estimate
+from ethermeter.document import (
+    AnnotatedCurves,
+    Block,
+    Bullets,
+    Figure,
+    Heading,
+    Label,
+    Line,
+    Section,
+    Table,
+    Text,
+    number,
+)
+from ethermeter.report.data import ReportData
+
+OPEN_ROWS = 16
+_FIGURES: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "throughput": (("rate", "line_rate"), "Frame rate"),
+    "latency": (("latency", "delay"), "Time"),
+    "frame-loss": (("loss",), "Lost frames"),
+    "back-to-back": (("burst", "buffer"), "Frames"),
+}
+"""Tests with a figure: its columns, and the name of its y axis."""
+
+
+def answer_of(data: ReportData) -> Answer | None:
+    """Return the answer of a run of a benchmark; None of other runs."""
+    found = data.search
+    if found is None or not isinstance(found.answer, Mapping) or "suite" not in found.answer:
+        return None
+    return msgspec.convert(found.answer, type=Answer)
+
+
+def build(data: ReportData) -> Section | None:
+    """Tabulate and draw the tests of a suite; None of other runs."""
+    answer = answer_of(data)
+    if answer is None:
+        return None
+    lead = f"{answer.network}, {answer.venue}. Testers: {', '.join(answer.testers)}."
+    conditions = [[name, text] for name, text in answer.conditions.items()]
+    blocks: list[Block] = [Text(lead, "lead")]
+    if answer.culprit:
+        blocks.append(Text(f"The testers lose frames without the device: {answer.culprit}."))
+    for test in answer.tests:
+        blocks += _blocks(test)
+    if answer.refused:
+        blocks.append(Heading("Refused"))
+        blocks.append(Bullets([f"{each.test}: {each.why}" for each in answer.refused]))
+    blocks.append(Heading("Conditions"))
+    blocks.append(Table(("Condition", "Value"), conditions, "Conditions", "plain"))
+    return Section("benchmark", "Benchmark", answer.title, blocks)
+
+
+def _blocks(test: Test) -> list[Block]:
+    keys = list(dict.fromkeys(key for row in test.rows for key in row.point))
+    head = [*(key.capitalize() for key in keys), *map(_head, test.columns)]
+    rows = [
+        [
+            *(row.point.get(key, "") for key in keys),
+            *(_cell(row.values.get(column.key)) for column in test.columns),
+        ]
+        for row in test.rows
+    ]
+    blocks: list[Block] = [Heading(test.title), Text(test.clause)]
+    if rows:
+        table = Table(head, rows, test.title, headers=len(keys), open_rows=OPEN_ROWS)
+        figure = _figure(test)
+        blocks += [table] if figure is None else [figure, table]
+    return [*blocks, *([Bullets(test.remarks)] if test.remarks else [])]
+
+
+def _head(column: Column) -> str:
+    title = f"{column.title[:1].upper()}{column.title[1:]}"
+    return f"{title} ({column.unit})" if column.unit else title
+
+
+def _cell(value: float | str | None) -> str:
+    if isinstance(value, str):
+        return value
+    return "–" if value is None else number(float(value))
+
+
+def _figure(test: Test) -> Figure | None:
+    """Draw a test against the length of frames, or the loss against the load."""
+    columns, y_title = _FIGURES.get(test.name, ((), ""))
+    is_loss = test.name == "frame-loss"
+    lines: list[Line] = []
+    unit = ""
+    for column in test.columns:
+        if column.key not in columns:
+            continue
+        unit = column.unit
+        if is_loss:
+            lengths = list(dict.fromkeys(row.point["frame"] for row in test.rows))
+            for length in lengths:
+                rows = [row for row in test.rows if row.point["frame"] == length]
+                lines += _line(length, rows, "load", "%", column)
+        else:
+            lines += _line(column.title, test.rows, "frame", " B", column)
+    if not any(len(line.points) > 1 for line in lines):
+        return None
+    x = Label("Offered load", "% of line rate") if is_loss else Label("Frame", "B")
+    chart = AnnotatedCurves(lines, (), x, Label(y_title, unit), "Frame" if is_loss else "")
+    return Figure(chart, test.title)
+
+
+def _line(name: str, rows: Sequence[Row], key: str, unit: str, column: Column) -> list[Line]:
+    """Return the curve of a column, without its missing values; none without a value."""
+    points = []
+    for row in rows:
+        value = row.values.get(column.key)
+        if isinstance(value, int | float):
+            x = float(row.point[key].removesuffix(unit))
+            points.append((x, _exact(x), _exact(float(value))))
+    return [Line(name, tuple(sorted(points, key=lambda point: point[0])))] if points else []
+
+
+def _exact(value: float) -> Estimate:
+    return Estimate(value, math.nan, math.nan)

@@ -1,0 +1,242 @@
+"""Conditions: what must hold of metrics of flows or stations, such as "loss <= 0.1%"."""
+
+import math
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethermeter.analysis.groups import by_flow, by_group, by_table
+from ethermeter.metrics import ALL, Caution, Group, Metric, caution_mask, caution_text
+from ethermeter.scenario import CoderArrivals, Flow
+from ethermeter.search.closest import suggestion
+from ethermeter.store.rows import TrialRows, flows_of, layout_of
+from ethermeter.trial import LIVE, THEORY, Trial
+from ethermeter.units import Dimension, UnitError, parse, quantity
+
+TOGETHER = "together"
+"""Name of all flows, or stations, together."""
+RELATIONS = ("<=", ">=", "==", "<", ">")
+_TEXT = re.compile(
+    r"\s*(?:(?P<of>[^:<>=]+?)\s*:)?\s*(?P<metric>[A-Za-z0-9_.]+)\s*"
+    rf"(?P<relation>{'|'.join(RELATIONS)})\s*(?P<limit>[^<>=]+?)\s*"
+)
+_SHARE = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(%|ppm)?", re.ASCII)
+_SHARES = {None: 1.0, "%": 1e-2, "ppm": 1e-6}
+_DIMENSIONS = {
+    "s": (Dimension.TIME, 1e12),
+    "bit/s": (Dimension.RATE, 1.0),
+    "1/s": (Dimension.FREQUENCY, 1.0),
+}
+"""Dimension of the limits of metrics by their unit, and how many base units are one of it."""
+EXAMPLES = '"loss <= 0.1%" or "call: one_way_delay.p99 <= 20 ms"'
+_UNBOUNDED = caution_mask([Caution.UNBOUNDED_QUEUE])
+_UNDEFINED = caution_mask([Caution.NO_SAMPLES, Caution.NO_BOUND])
+
+
+class ConditionError(ValueError):
+    """A text that is no condition, or one that an experiment cannot have; what was allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A condition in a trial, of one flow or group.
+
+    `name`: the flow or group; empty for all stations of a segment. `value`: of the metric, in its
+    unit; NaN where it is undefined. `margin`: by how much the condition holds, negative where it
+    does not; minus infinity where no other sample could change that. `cautions`: words of the
+    closed list.
+    """
+
+    name: str
+    value: float
+    margin: float
+    cautions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A metric, whose it is, and the limit it must keep.
+
+    `of`: name of a flow, of a table of flows or of a group of stations; `TOGETHER`; empty for each
+    flow, or all stations of a segment. `limit`: in the unit of the metric. `shown`: the limit as
+    written.
+    """
+
+    of: str
+    metric: Metric
+    relation: str
+    limit: float
+    shown: str
+
+    def __str__(self) -> str:
+        """Return the condition as text."""
+        of = f"{self.of}: " if self.of else ""
+        return f"{of}{self.metric.value} {self.relation} {self.shown}"
+
+    def check(self, trial: Trial) -> None:
+        """Raise ConditionError if a trial has no such metric, flow or group."""
+        self._members(trial)
+
+    def judged(self, trial: Trial, rows: TrialRows) -> list[Judged]:
+        """Return what the results of a trial say of the condition, flow by flow."""
+        entity, metric = _layout(trial)
+        of_metric = metric == _INDEX[self.metric]
+        found = []
+        for name, members in self._members(trial).items():
+            at = np.flatnonzero(of_metric & np.isin(entity, members))
+            values, masks = rows.values[at], rows.cautions[at]
+            known = values[np.isfinite(values)]
+            value = float(known.mean()) if known.size else math.nan
+            mask = int(np.bitwise_or.reduce(masks)) if masks.size else 0
+            words = caution_text(mask & ~int(_UNDEFINED) if known.size else mask)
+            margin = -math.inf if mask & int(_UNBOUNDED) else self.margin(value)
+            found.append(Judged(name, value, margin, tuple(words.split())))
+        return found
+
+    def margin(self, value: float) -> float:
+        """By how much a value keeps the limit, in the unit of the metric."""
+        if math.isnan(value):
+            return -math.inf
+        if self.relation == "==":
+            return 0.0 if value == self.limit else -math.inf
+        found = self.limit - value if self.relation[0] == "<" else value - self.limit
+        # A value at the limit does not keep one that it must be beyond.
+        return -sys.float_info.min if found == 0 and len(self.relation) == 1 else found
+
+    def _members(self, trial: Trial) -> Mapping[str, NDArray[np.int64]]:
+        """Return the flows or stations of which it must hold, by the name of each that counts."""
+        scenario = trial.scenario
+        known = _metrics_of(trial)
+        if self.metric not in known:
+            of = f"the engine {trial.engine}" if trial.engine != "simulation" else "this experiment"
+            raise ConditionError(
+                f"expected a metric that {of} has: {suggestion(self.metric.value, known)}"
+            )
+        if self.of == TOGETHER:
+            return {TOGETHER: np.array([ALL])}
+        if not flows_of(scenario):
+            return self._stations(trial)
+        if not self.of:
+            every = {
+                name: members
+                for name, members in by_flow(scenario).items()
+                if _has(scenario.flows[int(members[0])], self.metric)
+            }
+            if not every:
+                raise ConditionError(f"expected a metric that a flow has; none has {self.metric}")
+            return every
+        tables, flows = by_table(scenario), by_flow(scenario)
+        if self.of not in tables and self.of not in flows:
+            names = [TOGETHER, *tables, *flows]
+            raise ConditionError(f"expected a flow: {suggestion(self.of, names)}")
+        members = tables[self.of] if self.of in tables else flows[self.of]
+        lacking = [
+            scenario.flows[at].name
+            for at in members.tolist()
+            if not _has(scenario.flows[at], self.metric)
+        ]
+        if lacking:
+            raise ConditionError(f"expected a metric that {lacking[0]} has, not {self.metric}")
+        return {scenario.flows[at].name: np.array([at]) for at in members.tolist()}
+
+    def _stations(self, trial: Trial) -> Mapping[str, NDArray[np.int64]]:
+        if not self.of:
+            return {"": np.array([ALL])}
+        groups = by_group(trial.scenario)
+        if self.of not in groups:
+            raise ConditionError(
+                f"expected a group of stations: {suggestion(self.of, [TOGETHER, *groups])}"
+            )
+        entity, metric = _layout(trial)
+        if not (entity[metric == _INDEX[self.metric]] >= 0).any():
+            raise ConditionError(f"expected no group: {self.metric} is of all stations only")
+        return {self.of: groups[self.of]}
+
+
+def condition(text: str) -> Condition:
+    """Return the condition of a text, such as "call: one_way_delay.p99 <= 20 ms".
+
+    Raises ConditionError if it is none.
+    """
+    found = _TEXT.fullmatch(text)
+    if found is None:
+        raise ConditionError(
+            f"expected [FLOW:] METRIC RELATION VALUE with one of {' '.join(RELATIONS)}, such as "
+            f"{EXAMPLES}"
+        )
+    name = found["metric"].replace(".", "_").lower()
+    if name not in set(Metric):
+        raise ConditionError(f"expected a metric: {suggestion(name, map(str, Metric))}")
+    metric = Metric(name)
+    return Condition(
+        (found["of"] or "").strip(),
+        metric,
+        found["relation"],
+        _limit(found["limit"], metric),
+        found["limit"],
+    )
+
+
+def _limit(text: str, metric: Metric) -> float:
+    """Return a limit in the unit of its metric."""
+    if metric.unit in _DIMENSIONS:
+        dimension, size = _DIMENSIONS[metric.unit]
+        try:
+            return float(parse(text, dimension, signed=True)) / size
+        except UnitError as error:
+            raise ConditionError(f"{metric}: {error}") from None
+    match = _SHARE.fullmatch(text)
+    try:
+        if match is not None:
+            return float(match[1]) * _SHARES[match[2]]
+        quantity(text)
+    except (ValueError, UnitError):
+        pass
+    raise ConditionError(f'expected a number without a unit, or with %, such as "{metric} <= 1%"')
+
+
+_INDEX = {metric: at for at, metric in enumerate(Metric)}
+
+
+def _layout(trial: Trial) -> tuple[NDArray[np.int32], NDArray[np.int16]]:
+    return layout_of(
+        trial.scenario, is_live=trial.engine == LIVE, is_theory=trial.engine.startswith(THEORY)
+    )
+
+
+def _metrics_of(trial: Trial) -> list[Metric]:
+    every = list(Metric)
+    return [every[at] for at in np.unique(_layout(trial)[1]).tolist()]
+
+
+_OF_RESPONSES = ("round_trip", "timed_out", "exchanges")
+_OF_TRANSFERS = (
+    *(Metric.TRANSFER_RATE, Metric.ACKNOWLEDGEMENT_DELAY, Metric.RETRANSMITTED, Metric.TIMEOUTS),
+)
+_OF_MESSAGES = ("one_way_delay", "inter_arrival", "offered", "message", "frame_rate", "loss")
+
+
+def _has(flow: Flow, metric: Metric) -> bool:
+    """Whether a flow is of a kind that has a metric."""
+    if metric in _OF_TRANSFERS:
+        return flow.transfer is not None
+    if any(definition.group is Group.FLOW_VOICE for definition in metric.definitions):
+        return isinstance(flow.arrivals, CoderArrivals)
+    if metric.value.startswith(_OF_RESPONSES):
+        return flow.response is not None or flow.transfer is not None
+    if metric.value.startswith(_OF_MESSAGES):
+        return flow.transfer is None
+    return True
+
+
+def margins_of(
+    conditions: Sequence[Condition], trial: Trial, rows: TrialRows
+) -> list[list[Judged]]:
+    """Return what a trial says of conditions; an empty list for a measurement that failed."""
+    if trial.engine == LIVE and np.isnan(rows.values).all():
+        return []
+    return [each.judged(trial, rows) for each in conditions]

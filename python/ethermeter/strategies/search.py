@@ -1,0 +1,379 @@
+"""Search: the largest or smallest value of a key with which conditions hold."""
+
+import itertools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+import numpy as np
+from scipy.special import stdtrit
+
+from ethermeter.analysis.interval import Floats, student
+from ethermeter.analysis.sequential import SequentialTest, Verdict, sequential_test
+from ethermeter.experiment import Experiment
+from ethermeter.search.bounds import Bound, bound_of
+from ethermeter.search.conditions import Condition, Judged, margins_of
+from ethermeter.search.question import Direction, Question
+from ethermeter.strategies.bisection import Bisection, Ends, Tried, most_positions
+from ethermeter.strategies.estimated import Interval
+from ethermeter.strategies.strategy import Finished, Observed, question_text
+from ethermeter.trial import Trial, renumbered
+
+USUAL_REPLICATIONS = 12
+"""Trials of a value, for the progress."""
+REVERSAL = 0.1
+"""Of the limit: how much better a harder value must be to be noticed."""
+REVERSAL_ERROR = 0.001
+"""Probability with which equal means are taken for a reversal."""
+REVERSAL_SAMPLES = 5
+"""Fewest trials of both values, those of the first look."""
+
+Outcome = Literal["answered", "all", "none", "undecided"]
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """A condition at a value, of the flow or group that keeps it least.
+
+    `condition`: as text. `metric`: its name. `flow`: name of the flow or group; empty for all
+    stations. `estimate`: mean of the metric over the trials with its 95% interval, in the unit of
+    the metric; None where it is undefined. `limit`: in the same unit.
+    """
+
+    condition: str
+    metric: str
+    flow: str
+    estimate: Interval
+    limit: float
+
+
+class Point(msgspec.Struct, frozen=True):
+    """A value that was tried.
+
+    `value`: as text. `number`: without its unit. `verdict`: of all conditions together.
+    `replications`: trials with a result. `failed`: trials without one. `conditions`: each with its
+    estimate. `cautions`: words of the closed list.
+    """
+
+    value: str
+    number: float
+    verdict: Verdict
+    replications: int
+    failed: int
+    conditions: tuple[Kept, ...]
+    cautions: tuple[str, ...]
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a search found: `answer.json` of a run.
+
+    `sentence`: the answer in words. `outcome`: "answered" if neighbours are decided to hold and to
+    fail, "all" if even the hardest value holds, "none" if not even the easiest does, "undecided"
+    otherwise. `estimate`: the last value that holds by the means. `at_least`, `at_most`: values
+    between which the answer lies with the confidence; None where no value of the range is known to
+    hold, or may. `key`, `direction`, `step`, `engine`, `confidence`, `seed`: as of the question.
+    `unit`: of the values. `most_replications`: of a value. `cautions`: sentences about what was
+    taken for granted. `bound`: what theory says. `points`: every value that was tried, by size.
+    """
+
+    sentence: str
+    outcome: Outcome
+    key: str
+    direction: Direction
+    estimate: str | None
+    at_least: str | None
+    at_most: str | None
+    step: str
+    unit: str
+    conditions: tuple[str, ...]
+    engine: str
+    confidence: float
+    most_replications: int
+    seed: int
+    cautions: tuple[str, ...]
+    bound: Bound | None
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Samples:
+    """What the trials of a value say: of each trial, of each condition, what was judged."""
+
+    trials: list[list[list[Judged]]]
+
+    def margins(self) -> Floats:
+        """Margins of all conditions and flows, shape `(margins, trials)`."""
+        rows = [[each.margin for of in trial for each in of] for trial in self.trials]
+        width = min(map(len, rows), default=0)
+        return np.array([row[:width] for row in rows], np.float64).reshape(len(rows), width).T
+
+
+class ValueSearch:
+    """Finds the last value of a range at which conditions hold, for replications with chance.
+
+    `question`: what is wanted. It is taken for granted that conditions hold less and less along the
+    values.
+    """
+
+    name = "search"
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        count = question.values.count
+        most = most_positions(count)
+        test = (
+            sequential_test((1 - question.confidence) / most, most=question.replications)
+            if question.has_chance
+            else SequentialTest((1,), 0.0)
+        )
+        self._bisection = Bisection(count, test, has_ends=True, most=most)
+        self._judged: dict[str, list[list[Judged]]] = {}
+        self._expected = USUAL_REPLICATIONS * self._bisection.positions_left({})
+
+    @property
+    def question(self) -> str:
+        """The experiment at its easiest value, the range, and what must hold, as JSON text."""
+        asked = self._question
+        return question_text(
+            {
+                "strategy": self.name,
+                "experiment": asked.at(0).source_text,
+                "direction": asked.direction,
+                "key": asked.key,
+                "first": asked.values.text(0),
+                "last": asked.values.text(asked.values.count - 1),
+                "step": asked.values.step_text,
+                "conditions": [str(each) for each in asked.conditions],
+                "engine": asked.engine,
+                "confidence": asked.confidence,
+                "replications": asked.replications,
+            }
+        )
+
+    @property
+    def experiments(self) -> tuple[Experiment, ...]:
+        """The experiment at its easiest value."""
+        return (self._question.at(0),)
+
+    @property
+    def expected_trials(self) -> int:
+        """About how many trials it needs, by those so far."""
+        return self._expected
+
+    def propose(self, observed: Sequence[Observed]) -> tuple[Trial, ...] | Finished[Answer]:
+        """Return the next replications, or the answer."""
+        samples, runs = self._sorted(observed)
+        margins = {at: of.margins() for at, of in samples.items()}
+        tried = self._bisection.tried(margins, runs)
+        steps = self._bisection.steps(margins, runs)
+        if not steps:
+            return Finished(self._answer(self._bisection.ends(tried), tried, samples, runs))
+        usual = len(observed) / len(runs) if runs else USUAL_REPLICATIONS
+        left = self._bisection.positions_left(tried) * usual if self._question.has_chance else 0
+        self._expected = round(len(observed) + sum(step.end - step.begin for step in steps) + left)
+        trials = [
+            trial
+            for step in steps
+            for trial in self._question.trials(step.position, step.begin, step.end)
+        ]
+        return tuple(
+            renumbered(trial, number, point=trial.point)
+            for number, trial in enumerate(trials, len(observed))
+        )
+
+    def _sorted(self, observed: Sequence[Observed]) -> tuple[dict[int, _Samples], Counter[int]]:
+        """Return the samples of each position, and its trials."""
+        samples: dict[int, _Samples] = {}
+        runs: Counter[int] = Counter()
+        for each in observed:
+            position = self._position(each.trial)
+            if each.trial.id not in self._judged:
+                self._judged[each.trial.id] = margins_of(
+                    self._question.conditions, each.trial, each.rows
+                )
+            runs[position] += 1
+            found = samples.setdefault(position, _Samples([]))
+            if judged := self._judged[each.trial.id]:
+                found.trials.append(judged)
+        return samples, runs
+
+    def _position(self, trial: Trial) -> int:
+        """Return the position of the value of a trial."""
+        values = self._question.values
+        (text,) = trial.point.values()
+        number = text.partition(" ")[0]
+        return round((float(number) - float(values.first)) / float(values.step))
+
+    def _answer(
+        self,
+        ends: Ends,
+        tried: Mapping[int, Tried],
+        samples: Mapping[int, _Samples],
+        runs: Mapping[int, int],
+    ) -> Answer:
+        asked = self._question
+        values, last = asked.values, asked.values.count - 1
+        outcome: Outcome = "undecided"
+        if ends.fails == 0:
+            outcome = "none"
+        elif ends.sure == last:
+            outcome = "all"
+        elif ends.fails - ends.sure == 1:
+            outcome = "answered"
+        within = [
+            values.text(at) if 0 <= at <= last else None
+            for at in (ends.estimate, ends.sure, ends.fails - 1)
+        ]
+        points = tuple(
+            self._point(at, tried[at], samples[at], runs[at])
+            for at in sorted(tried, key=values.number)
+        )
+        return Answer(
+            sentence=self._sentence(ends, outcome),
+            outcome=outcome,
+            key=asked.key,
+            direction=asked.direction,
+            estimate=within[0],
+            at_least=within[1] if asked.direction == "largest" else within[2],
+            at_most=within[2] if asked.direction == "largest" else within[1],
+            step=values.step_text,
+            unit=values.unit,
+            conditions=tuple(map(str, asked.conditions)),
+            engine=asked.engine,
+            confidence=asked.confidence,
+            most_replications=asked.replications,
+            seed=asked.seed,
+            cautions=tuple(self._cautions(tried, samples)),
+            bound=bound_of(asked) if "network" in asked.experiment.document else None,
+            points=points,
+        )
+
+    def _sentence(self, ends: Ends, outcome: Outcome) -> str:
+        """Say what was found, in one sentence."""
+        asked = self._question
+        values, last = asked.values, asked.values.count - 1
+        how = f" at {100 * asked.confidence:g}%" if asked.has_chance else f" by {asked.engine}"
+        held = " and ".join(map(str, asked.conditions))
+        begin = f"{asked.direction} {asked.key} with {held}"
+        if outcome == "none":
+            return f"{begin}: no value holds, not even {values.text(0)}{how}"
+        if outcome == "all":
+            return f"{begin}: {values.text(last)}, the end of the range{how}; perhaps beyond"
+        if outcome == "answered":
+            return f"{begin}: {values.text(ends.sure)}{how}; {values.text(ends.fails)} fails"
+        low, high = (
+            values.text(at) if 0 <= at <= last else None for at in (ends.sure, ends.fails - 1)
+        )
+        if asked.direction == "smallest":
+            low, high = high, low
+        known = (
+            f"between {low} and {high}"
+            if low is not None and high is not None
+            else f"at least {low}"
+            if low is not None
+            else f"at most {high}"
+            if high is not None
+            else "nowhere known"
+        )
+        return (
+            f"{begin}: {known}{how}, undecided there after {asked.replications} trials of a value"
+        )
+
+    def _point(self, at: int, tried: Tried, samples: _Samples, runs: int) -> Point:
+        values, trials = self._question.values, samples.trials
+        kept = []
+        words: dict[str, None] = {}
+        for number, condition in enumerate(self._question.conditions):
+            of_trials = [trial[number] for trial in trials]
+            kept.append(_least_kept(condition, of_trials))
+            words |= dict.fromkeys(
+                word for of in of_trials for each in of for word in each.cautions
+            )
+        return Point(
+            values.text(at),
+            float(values.number(at)),
+            tried.verdict,
+            len(trials),
+            runs - len(trials),
+            tuple(kept),
+            tuple(words),
+        )
+
+    def _cautions(self, tried: Mapping[int, Tried], samples: Mapping[int, _Samples]) -> list[str]:
+        """Say where results are not as it was taken for granted, and what keeps from deciding."""
+        found, values = [], self._question.values
+        least, most = self._bisection.test.equal, self._question.replications
+        if most < least and any(each.verdict == "undecided" for each in tried.values()):
+            found.append(
+                f"values whose trials all agree, as without loss, need {least} trials to be "
+                f"decided about; at most {most} were allowed"
+            )
+        holds = [at for at in tried if tried[at].verdict == "holds"]
+        fails = [at for at in tried if tried[at].verdict == "fails"]
+        if holds and fails and max(holds) > min(fails):
+            found.append(
+                f"not monotone: {values.text(max(holds))} holds though {values.text(min(fails))} "
+                "fails; the answer is the last value before the first that fails"
+            )
+        for number, condition in enumerate(self._question.conditions):
+            if pair := self._reversal(number, condition, samples):
+                easy, hard, name = pair
+                of = f" of {name}" if name else ""
+                found.append(
+                    f"not monotone: {condition.metric}{of} is worse at {values.text(easy)} than "
+                    f"at {values.text(hard)}; the search takes for granted that it is not"
+                )
+        return found
+
+    def _reversal(
+        self, number: int, condition: Condition, samples: Mapping[int, _Samples]
+    ) -> tuple[int, int, str] | None:
+        """Return two neighbours of which the harder one keeps a condition better, and the flow."""
+        series: dict[str, dict[int, Floats]] = {}
+        for at in sorted(samples):
+            of_trials = [trial[number] for trial in samples[at].trials]
+            for name in dict.fromkeys(each.name for of in of_trials for each in of):
+                known = [each.margin for of in of_trials for each in of if each.name == name]
+                if known and np.isfinite(known).all():
+                    series.setdefault(name, {})[at] = np.array(known)
+        tests = sum(max(0, len(of) - 1) for of in series.values())
+        for name, of in series.items():
+            places = list(of)
+            for easy, hard in itertools.pairwise(places):
+                gain = float(of[hard].mean() - of[easy].mean())
+                if gain <= REVERSAL * abs(condition.limit):
+                    continue
+                if _is_above(of[hard], of[easy], REVERSAL_ERROR / tests):
+                    return easy, hard, name
+        return None
+
+
+def _is_above(first: Floats, second: Floats, error: float) -> bool:
+    """Whether a mean is above another one, by Welch's test with a one-sided error."""
+    if first.size == second.size == 1:  # of a theory
+        return True
+    if min(first.size, second.size) < REVERSAL_SAMPLES:
+        return False
+    parts = [(float(of.var(ddof=1)) / of.size, of.size - 1) for of in (first, second)]
+    variance = sum(part for part, _ in parts)
+    if variance == 0:
+        return True
+    degrees = variance**2 / sum(part**2 / of for part, of in parts)
+    statistic = (first.mean() - second.mean()) / np.sqrt(variance)
+    return bool(statistic > stdtrit(degrees, 1 - error))
+
+
+def _least_kept(condition: Condition, of_trials: Sequence[Sequence[Judged]]) -> Kept:
+    """Return the estimate of the flow or group that keeps a condition least."""
+    by_name: dict[str, list[Judged]] = {}
+    for of in of_trials:
+        for each in of:
+            by_name.setdefault(each.name, []).append(each)
+    metric = condition.metric.value
+    if not by_name:
+        return Kept(str(condition), metric, "", Interval(None, None, None), condition.limit)
+    means = {name: float(np.mean([each.margin for each in of])) for name, of in by_name.items()}
+    worst = min(means, key=means.__getitem__)
+    values = np.array([each.value for each in by_name[worst]])
+    return Kept(str(condition), metric, worst, Interval.of(student(values)), condition.limit)

@@ -1,0 +1,206 @@
+"""The commands `benchmark` and `compare`: tables, files, exit codes and what they refuse."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmark_runs import SWITCH
+from ethermeter import _core
+from ethermeter.analysis.benchmark import (
+    Answer,
+    Column,
+    Row,
+    compare,
+    csv_rows,
+    is_regression,
+    read,
+)
+from ethermeter.analysis.benchmark import (
+    Test as Table,
+)
+from ethermeter.faults import InputError
+from ethermeter.store import RunDirectory
+from program import invoke
+
+QUICK = ("--frames", "64,1518", "--trial", "50 ms")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the run of a suite on the shipped switch."""
+    directory = tmp_path_factory.mktemp("benchmark") / "run"
+    ended = invoke("benchmark", "rfc2544", *QUICK, "--out", directory)
+    assert ended.returncode == 0, ended.output
+    (directory.parent / "printed").write_text(ended.stdout)
+    return directory
+
+
+def test_tables_fit_into_eighty_columns(run: Path) -> None:
+    printed = (run.parent / "printed").read_text()
+    tables = [line for line in printed.splitlines() if str(run) not in line]
+    assert max(map(len, tables)) <= 80
+    for title in ("Throughput", "Latency", "Frame loss rate", "Back-to-back", "System recovery"):
+        assert title in printed
+
+
+def test_the_answer_is_json_and_csv_with_equal_values(run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "values.csv"
+    again = invoke("benchmark", "rfc2544", *QUICK, "--out", run, "--json", "--csv", file)
+    assert again.returncode == 0, again.output
+    assert "already finished" in again.stderr
+    found = json.loads(again.stdout)
+    answer = read(RunDirectory(run).answer(), file="answer.json")
+    assert found["suite"] == answer.suite == "rfc2544"
+    with file.open(newline="") as opened:
+        rows = list(csv.reader(opened))
+    assert rows == [list(row) for row in csv_rows(answer)]
+    values = {tuple(row[1:4]): row[5] for row in rows[1:]}
+    (table,) = (test for test in found["tests"] if test["name"] == "throughput")
+    for row in table["rows"]:
+        of_file = values["throughput", f"frame {row['point']['frame']}", "rate"]
+        assert float(of_file) == row["values"]["rate"]
+
+
+def test_the_report_has_the_tests_and_the_conditions(run: Path) -> None:
+    page = (run / "report.html").read_text(encoding="utf-8")
+    for text in ("RFC 2544 section 26.1", "RFC 9004 section 5.4", "Conditions", "MLRsearch 1.2.1"):
+        assert text in page
+
+
+def test_a_suite_that_broke_off_goes_on_where_it_was(run: Path, tmp_path: Path) -> None:
+    half = tmp_path / "half"
+    trials = []
+
+    def breaking(line: str, watch: Any = None) -> Any:
+        trials.append(line)
+        if len(trials) > 20:
+            raise RuntimeError("the simulator broke off")
+        return _core.simulate_trial(line, watch)
+
+    broken = invoke("benchmark", "rfc2544", *QUICK, "--out", half, core=breaking)
+    assert broken.returncode == 1, broken.output
+    refused = invoke("benchmark", "rfc2544", *QUICK, "--out", half)
+    assert refused.returncode == 2
+    ended = invoke("benchmark", "rfc2544", *QUICK, "--out", half, "--resume", "--no-report")
+    assert ended.returncode == 0, ended.output
+    for name in ("answer.json", "plan.jsonl", "observations.parquet"):
+        assert (half / name).read_bytes() == (run / name).read_bytes(), name
+
+
+def test_compare_names_what_became_worse_and_fails_on_demand(run: Path, tmp_path: Path) -> None:
+    slow = tmp_path / "slow.toml"
+    slow.write_text(SWITCH.read_text(encoding="utf-8").replace("12 ns", "13 ns"), encoding="utf-8")
+    other = tmp_path / "other"
+    ended = invoke("benchmark", "rfc2544", *QUICK, "--network", slow, "--out", other, "--no-report")
+    assert ended.returncode == 0, ended.output
+    same = invoke("compare", run, run, "--fail-below", "2%")
+    assert same.returncode == 0
+    assert "no regression" in same.stdout
+    worse = invoke("compare", run, other, "--fail-below", "2%", "--json")
+    assert worse.returncode == 1
+    found = json.loads(worse.stdout)
+    assert found["regression"]
+    (rate,) = (
+        each
+        for each in found["differences"]
+        if (each["test"], each["point"], each["key"]) == ("throughput", {"frame": "1518 B"}, "rate")
+    )
+    assert rate["verdict"] == "worse"
+    # Both are found within half a percent, and a buffer of 64 frames hides 1280 a second in 50 ms.
+    assert rate["change"] == pytest.approx((300 + 1518 * 12) / (300 + 1518 * 13) - 1, abs=0.03)
+    assert invoke("compare", run, other).returncode == 0
+    assert invoke("compare", other, run, "--fail-below", "50%").returncode == 0
+
+
+def test_the_list_names_every_suite() -> None:
+    listed = json.loads(invoke("benchmark", "--list", "--json").stdout)
+    assert [each["name"] for each in listed] == [
+        "rfc2544",
+        "rfc2889",
+        "rfc3918",
+        "rfc6349",
+        "y1564",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "key", "allowed"),
+    [
+        ((), "SUITE", "rfc2544, rfc2889"),
+        (("rfc9999",), "SUITE", "rfc2544, rfc2889"),
+        (("rfc2544", "--frames", "63"), "--frames", "from 64 to 9018"),
+        (("rfc2544", "--frames", "64,64"), "--frames", "each once"),
+        (("rfc2544", "--frames", "²"), "--frames", "from 64 to 9018"),
+        (("rfc2544", "--width", "0%"), "--width", "a share above 0%"),
+        (("rfc2544", "--width", "nan%"), "--width", "a share above 0%"),
+        (("rfc2544", "--trial", "1 ms"), "--trial", "at least 10 ms"),
+        (("rfc2544", "--trial", "1 km"), "--trial", "a time"),
+        (("rfc2544", "--trial", "1 s", "--standard"), "--trial", "without --standard"),
+        (("rfc2544", "--rate", "1 Gb/s"), "--rate", "--hosts"),
+        (("rfc2544", "--testers", "tester1,nobody"), "--testers", "tester1, tester2"),
+        (("rfc2544", "--testers", "tester1"), "network.hosts", "at least two"),
+        (("rfc2544", "--network", "poisson-load"), "network", "the device under test"),
+        (("rfc2544", "--network", "missing.toml"), "(file)", "exists"),
+        (("rfc2544", "--testbed", "--hosts", "lab.toml"), "--testbed", "one of them"),
+        (("y1564",), "--service", "required"),
+        (
+            ("y1564", "--service", "v: cir=1 Mb/s", "--service", "v: cir=1 Mb/s"),
+            "--service",
+            "once",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_a_line(
+    words: tuple[str, ...], key: str, allowed: str
+) -> None:
+    ended = invoke("benchmark", *words)
+    assert ended.returncode == 2, ended.output
+    (line,) = ended.stderr.splitlines()
+    assert key in line
+    assert allowed in line
+
+
+def small(rate: float | None, loss: float = 0.0, *, may_stop: bool = False) -> Answer:
+    """Return an answer of one test."""
+    columns = (Column("rate", "rate", "", "higher"), Column("loss", "loss", "", "lower"))
+    rows = (Row({"frame": "64 B"}, {"rate": rate, "loss": loss}),)
+    tests = (Table("t", "T", "", columns, rows, may_stop=may_stop),)
+    return Answer(suite="s", title="", network="", venue="", testers=(), conditions={}, tests=tests)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdicts", "is_worse"),
+    [
+        (small(100.0), small(99.0), ["same", "same"], False),
+        (small(100.0), small(97.9), ["worse", "same"], True),
+        (small(100.0), small(102.1), ["better", "same"], False),
+        (small(100.0), small(None), ["missing", "same"], True),
+        (small(None), small(100.0), ["new", "same"], False),
+        (small(100.0), small(100.0, 0.1), ["same", "worse"], True),
+        (small(100.0, 0.1), small(100.0), ["same", "better"], False),
+    ],
+)
+def test_verdicts_follow_the_direction_and_the_tolerance(
+    before: Answer, after: Answer, verdicts: list[str], *, is_worse: bool
+) -> None:
+    found = compare(before, after, tolerance=0.02)
+    assert [each.verdict for each in found] == verdicts
+    assert is_regression(found) is is_worse
+
+
+def test_rows_after_the_end_of_a_test_are_not_missed() -> None:
+    before, after = small(100.0, may_stop=True), small(100.0, may_stop=True)
+    (test,) = after.tests
+    ended = Table(test.name, test.title, "", test.columns, (), may_stop=True)
+    shorter = Answer(
+        suite="s", title="", network="", venue="", testers=(), conditions={}, tests=(ended,)
+    )
+    assert compare(before, shorter, tolerance=0.02) == ()
+
+
+def test_benchmarks_of_different_suites_are_not_compared() -> None:
+    other = Answer(suite="o", title="", network="", venue="", testers=(), conditions={}, tests=())
+    with pytest.raises(InputError, match="expected a benchmark of s"):
+        compare(small(1.0), other, tolerance=0.02)

@@ -1,0 +1,240 @@
+"""Files of other programs: their values as estimates of our metrics, by hand."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ethermeter.calibration import read_data
+from ethermeter.faults import InputError
+from ethermeter.imports import parse_columns, read
+from ethermeter.metrics import Metric
+from ethermeter.report.compare import compare
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+SECONDS = 10
+
+
+def iperf3_udp(rate_mbps: float = 8.0) -> dict[str, Any]:
+    """Text of `iperf3 --udp --json`, with a tenth of a second more or less in each interval."""
+    octets = rate_mbps * 1e6 / 8
+    intervals = [
+        {"sum": {"seconds": 1.0, "bytes": octets * (1 + 0.1 * (-1) ** number), "omitted": False}}
+        for number in range(SECONDS)
+    ]
+    total = {"bits_per_second": rate_mbps * 1e6, "lost_percent": 0.5, "jitter_ms": 0.25}
+    return {
+        "start": {"test_start": {"protocol": "UDP", "reverse": 1}},
+        "intervals": intervals,
+        "end": {"sum": total},
+    }
+
+
+def written(path: Path, document: object) -> Path:
+    """Write JSON."""
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_iperf3_of_udp(tmp_path: Path) -> None:
+    found = read(written(tmp_path / "udp.json", iperf3_udp()))
+    assert list(found) == ["udp-down"]
+    values = found["udp-down"]
+    assert values[Metric.DATA_RATE].value == 8e6
+    assert values[Metric.LOSS].value == 0.005
+    assert values[Metric.JITTER].value == 0.00025
+    # Ten intervals of 7.2 and 8.8 Mb/s: standard error 0.8 / 3 Mb/s or more.
+    assert values[Metric.DATA_RATE].half_width > 2.26 * 0.8e6 / 3
+
+
+def test_iperf3_in_both_directions(tmp_path: Path) -> None:
+    sums = {"bits_per_second": 5e6}
+    end = {
+        "sum_sent": {"bits_per_second": 6e6, "retransmits": 3},
+        "sum_received": sums,
+        "sum_sent_bidir_reverse": {"retransmits": 4},
+        "sum_received_bidir_reverse": {"bits_per_second": 7e6},
+    }
+    document = {"start": {"test_start": {"protocol": "TCP", "reverse": 0}}, "end": end}
+    found = read(written(tmp_path / "tcp.json", document))
+    assert {flow: values[Metric.DATA_RATE].value for flow, values in found.items()} == {
+        "tcp-up": 5e6,
+        "tcp-down": 7e6,
+    }
+    assert found["tcp-down"][Metric.RETRANSMITTED].value == 4
+
+
+def test_flent(tmp_path: Path) -> None:
+    pings = [None, *(float(number) for number in range(1, 101))]
+    results = {
+        "Ping (ms) ICMP": pings,
+        "TCP upload": [10.0] * 50,
+        "TCP upload avg": [1.0] * 50,
+        "Ping (ms) avg": [1.0] * 50,
+    }
+    path = tmp_path / "rrul.flent.gz"
+    path.write_bytes(gzip.compress(json.dumps({"x_values": [], "results": results}).encode()))
+    found = read(path)
+    assert set(found) == {"Ping (ms) ICMP", "TCP upload"}
+    assert found["Ping (ms) ICMP"][Metric.ROUND_TRIP].value == pytest.approx(0.0505)
+    assert found["Ping (ms) ICMP"][Metric.ROUND_TRIP_MAX].value == pytest.approx(0.1)
+    assert found["TCP upload"][Metric.DATA_RATE].value == pytest.approx(10e6)
+
+
+def test_sockperf(tmp_path: Path) -> None:
+    rows = "".join(f"{number}, {number}.5, {number}.5001\n" for number in range(100))
+    path = tmp_path / "full.csv"
+    path.write_text("------\ntest was performed\n------\npacket, txTime(sec), rxTime(sec)\n" + rows)
+    trips = read(path)["full"]
+    assert trips[Metric.ROUND_TRIP].value == pytest.approx(1e-4)
+    assert trips[Metric.ROUND_TRIP_P99].value == pytest.approx(1e-4)
+
+
+def test_ns3(tmp_path: Path) -> None:
+    path = tmp_path / "manet.csv"
+    head = "SimulationSecond,ReceiveRate,PacketsReceived,NumberOfSinks,RoutingProtocol\n"
+    path.write_text(head + "".join(f"{second},20.48,40,10,AODV\n" for second in range(30)))
+    found = read(path)["manet"]
+    assert found[Metric.DATA_RATE].value == pytest.approx(20_480)
+    assert found[Metric.MESSAGE_RATE].value == pytest.approx(40)
+
+
+def test_columns_by_hand(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("when,delay,lost\n0,1.5,2\n1,2.5,4\n")
+    columns = parse_columns("one_way_delay=delay:ms, loss=lost:%")
+    found = read(path, columns)["own"]
+    assert found[Metric.ONE_WAY_DELAY].value == pytest.approx(0.002)
+    assert found[Metric.LOSS].value == pytest.approx(0.03)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "speed=rx",
+        "data_rate",
+        "data_rate=",
+        "data_rate=rx:ms",
+        "loss=rx:ms",
+        "data_rate=rx:parsec",
+    ],
+)
+def test_a_wrong_mapping_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="--columns"):
+        parse_columns(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "head"),
+        ("a,b\n1,2\n", "head"),
+        ("txTime,rxTime\n", "at least one row"),
+        ("txTime,rxTime\n2,1\n", "line 2"),
+        ("txTime,rxTime\n1,x\n", "line 2"),
+        ("txTime,rxTime\n1\n", "line 2"),
+        ("{", "expected JSON"),
+        ("{}", "iperf3"),
+        ("[" * 100_000, "head"),
+        ('{"a": ' * 100_000, "expected JSON"),
+        ('{"end": {}, "error": "refused"}', "without an error"),
+        ('{"end": {}, "start": 5}', "start"),
+        ('{"end": {}, "start": {"test_start": {"protocol": "SCTP"}}}', "TCP or UDP"),
+        ('{"x_values": [], "results": {"Ping": [1, -1]}}', "Ping"),
+        ('{"x_values": [], "results": {"Ping": [1, true]}}', "Ping"),
+        ('{"x_values": [], "results": {}}', "begin with Ping"),
+    ],
+)
+def test_what_is_no_file_of_these_programs_is_named(
+    tmp_path: Path, text: str, expected: str
+) -> None:
+    path = tmp_path / "file"
+    path.write_text(text)
+    with pytest.raises(InputError, match=expected) as raised:
+        read(path)
+    assert str(path) in str(raised.value)
+
+
+def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ethermeter.imports.MOST_OCTETS", 1 << 20)
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(b"{" + b" " * (50 << 20)))
+    with pytest.raises(InputError, match="at most"):
+        read(path)
+
+
+def test_two_files_are_compared(tmp_path: Path) -> None:
+    first = written(tmp_path / "a.json", iperf3_udp(8.0))
+    second = written(tmp_path / "b.json", iperf3_udp(16.0))
+    rows = {row["metric"]: row for row in compare(first, second)}
+    assert rows["data_rate"]["difference"] == pytest.approx(8e6)
+    assert rows["data_rate"]["verdict"] == "higher"
+    assert rows["loss"]["verdict"] == "same"
+
+
+def test_a_file_is_data_of_a_calibration(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.json", iperf3_udp())
+    (datum,) = read_data([path], metrics=[Metric.DATA_RATE])
+    assert (datum.metric, datum.value, datum.point) == (Metric.DATA_RATE, 8e6, {})
+    assert datum.error is not None
+    assert datum.error > 0.8e6 / 3 * 0.99
+    with pytest.raises(InputError, match="expected values of round_trip"):
+        read_data([path], metrics=[Metric.ROUND_TRIP])
+
+
+def assert_read_or_refused(path: Path) -> None:
+    """Reading a file gives values, or faults that name it."""
+    faults = []
+    try:
+        read(path)
+    except InputError as error:
+        faults = list(error.faults)
+    assert all(fault.file == str(path) for fault in faults)
+
+
+KEYS = [
+    "start",
+    "end",
+    "test_start",
+    "protocol",
+    "sum",
+    "sum_received",
+    "intervals",
+    "bits_per_second",
+    "bytes",
+    "seconds",
+    "results",
+    "x_values",
+    "Ping",
+    "TCP",
+]
+values = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(max_size=5) | st.integers(),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(KEYS),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=30,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.dictionaries(st.sampled_from(["start", "end", "x_values", "results"]), values) | values)
+def test_any_document_is_read_or_refused(tmp_path: Path, document: object) -> None:
+    path = written(tmp_path / "fuzz.json", document)
+    assert_read_or_refused(path)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.binary(max_size=200), st.sampled_from([b"", b"txTime,rxTime\n", b"\x1f\x8b", b"{"]))
+def test_any_octets_are_read_or_refused(tmp_path: Path, octets: bytes, begin: bytes) -> None:
+    path = tmp_path / "fuzz"
+    path.write_bytes(begin + octets)
+    assert_read_or_refused(path)

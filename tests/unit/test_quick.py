@@ -1,0 +1,249 @@
+"""Quick measurements: values by hand, series that resume, bad input."""
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ethermeter.faults import InputError
+from ethermeter.metrics import Metric
+from ethermeter.quick import by_iperf3, by_stamp, series
+from ethermeter.quick.peers import (
+    Clock,
+    Datagrams,
+    Interval,
+    Iperf3Result,
+    Reflected,
+    TcpInfo,
+    address_of,
+)
+from program import invoke
+
+US = 1000
+
+
+def reflected(
+    answers: dict[int, int], *, sent: int = 40, ahead_ns: int = 0, turn_ns: int = 5 * US
+) -> Reflected:
+    """A session with 30 us there, 50 us back; answers by sequence number."""
+    times = []
+    for sequence in answers:
+        at = sequence * 10_000 * US
+        came = at + 30 * US + ahead_ns
+        times.append((at, came, came + turn_ns, at + 80 * US + turn_ns))
+    return Reflected(
+        sent=sent,
+        unsent=0,
+        octets=44,
+        epoch_ns=0,
+        sequence=list(answers),
+        reflector_sequence=list(answers.values()),
+        times_ns=times,
+        sender_ttl=[253] * len(answers),
+        hops=[None] * len(answers),
+        duplicates=0,
+        late=0,
+        foreign=0,
+        not_authentic=0,
+        own_error_ns=None,
+        reflector_error_ns=None,
+        tlvs=[],
+        clock=Clock(ahead_ns, 40.0 * US, 0.0, 0, 0),
+    )
+
+
+def estimates(found: Reflected) -> dict[tuple[str, Metric], float]:
+    """Values by flow and metric."""
+    values, _ = by_stamp.values(found)
+    return {(value.flow, value.metric): value.estimate.value for value in values}
+
+
+def test_times_of_a_session_by_hand() -> None:
+    found = estimates(reflected({number: number for number in range(40)}, ahead_ns=7_000_000))
+    assert found["round-trip", Metric.ROUND_TRIP] == pytest.approx(80e-6)
+    assert found["there", Metric.ONE_WAY_DELAY_P50] == pytest.approx(30e-6)
+    assert found["back", Metric.ONE_WAY_DELAY_P50] == pytest.approx(50e-6)
+    assert found["there", Metric.DELAY_UNCERTAINTY] == pytest.approx(40e-6)
+    assert found["there", Metric.JITTER] == pytest.approx(0.0, abs=1e-12)
+    assert found["round-trip", Metric.LOSS] == 0
+
+
+def test_a_reflector_with_one_time_is_named() -> None:
+    _, notes = by_stamp.values(reflected({number: number for number in range(40)}, turn_ns=0))
+    assert any("T2 = T3" in note for note in notes)
+    assert any("routers on the way there: 2" in note for note in notes)
+
+
+def test_losses_have_the_direction_that_the_reflector_counted() -> None:
+    # 40 sent; 3 and 4 were lost there, the answers of 10, 11 and 12 on the way back.
+    answers, own = {}, 0
+    for number in range(40):
+        if number in (3, 4):
+            continue
+        if number not in (10, 11, 12):
+            answers[number] = own
+        own += 1
+    found = estimates(reflected(answers))
+    assert found["there", Metric.LOSS] == pytest.approx(2 / 40)
+    assert found["back", Metric.LOSS] == pytest.approx(3 / 38)
+    assert found["round-trip", Metric.LOSS] == pytest.approx(5 / 40)
+
+
+def test_the_direction_of_losses_is_unknown_if_the_reflector_repeats_numbers() -> None:
+    session = reflected({number: number for number in range(40) if number != 7})
+    assert by_stamp.directions(session) is None
+    assert any("direction" in note for note in by_stamp.values(session)[1])
+
+
+def test_a_session_without_answers_has_no_values() -> None:
+    found = estimates(reflected({}, sent=3))
+    assert found["round-trip", Metric.LOSS] == 1
+    assert np.isnan(found["round-trip", Metric.ROUND_TRIP])
+
+
+def test_jitter_is_that_of_rfc_3550() -> None:
+    assert by_stamp.jitter_s(np.array([0.0, 16e-6, 0.0])) == pytest.approx(1.9375e-6)
+
+
+def iperf3_result(**fields: object) -> Iperf3Result:
+    """A test of 1 s with 10 Mb/s."""
+    usual: dict[str, object] = {
+        "opened_in_ns": [1],
+        "window_ns": 10**9,
+        "octets": 1_250_000,
+        "streams": [(1_250_000, 10**9)],
+        "intervals": [Interval(10**8, 125_000 + 1000 * (-1) ** k, 0, 0) for k in range(10)],
+        "datagrams": None,
+        "tcp": [],
+        "round_trips_us": [],
+        "sent_again": 0,
+        "own_processor": 0.1,
+        "server_processor": 0.1,
+        "congestion": None,
+    }
+    return Iperf3Result(**(usual | fields))  # type: ignore[arg-type]
+
+
+def test_a_rate_is_that_of_the_receiver_with_the_interval_of_intervals() -> None:
+    (rate, again) = by_iperf3.values_of("tcp-up", iperf3_result(), "up")
+    assert rate.estimate.value == pytest.approx(10e6)
+    # 10 intervals of 10 Mb/s ± 80 kb/s: at least Student's t with 9 degrees.
+    assert rate.estimate.half_width >= 2.262 * 80e3 / 3 * 0.99
+    assert again.estimate.value == 0
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (iperf3_result(own_processor=0.95), "this host"),
+        (iperf3_result(server_processor=1.2), "the server"),
+        (iperf3_result(tcp=[TcpInfo(1000, 900, 0)]), "receive window"),
+        (iperf3_result(tcp=[TcpInfo(1000, 0, 900)]), "send buffer"),
+        (iperf3_result(sent_again=7), "7 segments"),
+        (iperf3_result(sent_again=None), "not known"),
+        (iperf3_result(datagrams=Datagrams(100, 100, 5, None, None, 0.0)), "datagrams were lost"),
+        (
+            iperf3_result(datagrams=Datagrams(100, 100, 0, None, None, 0.0)),
+            "hands to its interface",
+        ),
+    ],
+)
+def test_what_limited_a_test(found: Iperf3Result, expected: str) -> None:
+    assert expected in by_iperf3.limit_of(found, "up", 0)
+
+
+def test_a_series_resumes_and_keeps_its_slots(tmp_path: Path) -> None:
+    question = {"to": "192.0.2.7"}
+    with series.opened(tmp_path / "s", question, every_s=10, for_s=60) as kept:
+        assert kept.slots == 6
+        assert kept.next_slot(kept.begun_s, after=-1) == 0
+        kept.append(0, {"at": "2026-01-01T00:00:00Z", "error": "nothing answers"})
+        # A process that ran late leaves out slots that are over.
+        assert kept.next_slot(kept.begun_s + 35, after=0) == 3
+        assert kept.next_slot(kept.begun_s + 61, after=5) is None
+    lines = tmp_path / "s" / series.LINES
+    lines.write_bytes(lines.read_bytes() + b'{"slot": 1, "at": "20')
+    with series.opened(tmp_path / "s", question, every_s=10, for_s=60) as kept:
+        value = {"flow": "udp-up", "metric": "data_rate", "value": 5e6, "low": None, "high": None}
+        kept.append(2, {"at": "2026-01-01T00:00:20Z", "values": [value]})
+        assert [found["slot"] for found in kept.read()] == [0, 2]
+        page = kept.write_page().read_text()
+        assert "nothing answers" in page
+        assert "udp-up" in page
+        with (
+            pytest.raises(InputError, match="no other process"),
+            series.opened(tmp_path / "s", question, every_s=10, for_s=60),
+        ):
+            pass
+    with (
+        pytest.raises(InputError, match="every_s"),
+        series.opened(tmp_path / "s", question, every_s=11, for_s=60),
+    ):
+        pass
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").touch()
+    with (
+        pytest.raises(InputError, match="new directory"),
+        series.opened(tmp_path / "other", question, every_s=10, for_s=60),
+    ):
+        pass
+    assert time.time() >= kept.begun_s
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--to", ""], "--to"),
+        (["--to", "no such host"], "--to"),
+        (["--to", "127.0.0.1:99999"], "1 to 65535"),
+        (["--to", "127.0.0.1", "--by", "ping"], "agent, stamp, iperf3"),
+        (["--to", "127.0.0.1", "--time", "5"], "--time"),
+        (["--to", "127.0.0.1", "--time", "1 s"], "3 s to 3600 s"),
+        (["--to", "127.0.0.1", "--rate", "fast"], "--rate"),
+        (["--to", "127.0.0.1", "--every", "5m"], "--for"),
+        (["--to", "127.0.0.1", "--every", "5 s", "--for", "1 h"], "--every"),
+        (["--to", "127.0.0.1", "--json", "--csv"], "--csv"),
+        (["--to", "127.0.0.1", "--key-file", "/nowhere"], "--key-file"),
+        (["--to", "127.0.0.1", "--testbed"], "--testbed"),
+        (["--to", "127.0.0.1", "wire-live"], "EXPERIMENT"),
+        (["--to", "192.0.2.7", "--by", "agent"], "--hosts FILE"),
+        (["wire-live", "--testbed", "--streams", "2"], "--streams"),
+        (["--to", "127.0.0.1", "--out", "x"], "--every only"),
+    ],
+)
+def test_bad_options_are_named(words: list[str], expected: str) -> None:
+    ended = invoke("measure", *words)
+    assert ended.returncode == 2, ended.output
+    assert expected in ended.stderr
+    assert "Traceback" not in ended.output
+
+
+def test_a_host_on_which_nothing_answers_is_an_error_of_one_line() -> None:
+    ended = invoke("measure", "--to", "127.0.77.250:9", "--time", "3 s")
+    assert ended.returncode == 1
+    assert "refuses connections" in ended.stderr
+    assert len(ended.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--listen", "nowhere:x"], "--listen"),
+        (["--listen", "192.0.2.7:8620"], "--listen"),
+        (["--listen", "127.0.0.1:8620", "--allow", "10.0.0.0/99"], "--allow"),
+        (["--listen", "127.0.0.1:8620", "--key-file", "/dev/null"], "1 to 64 octets"),
+    ],
+)
+def test_bad_options_of_a_reflector_are_named(words: list[str], expected: str) -> None:
+    ended = invoke("reflector", *words)
+    assert ended.returncode == 2, ended.output
+    assert expected in ended.stderr
+
+
+def test_addresses_with_and_without_ports() -> None:
+    assert address_of("192.0.2.7") == ("192.0.2.7", None)
+    assert address_of("192.0.2.7:5") == ("192.0.2.7", 5)
+    assert address_of("[2001:db8::1]:5") == ("2001:db8::1", 5)
+    assert address_of("2001:db8::1") == ("2001:db8::1", None)
+    assert json.dumps(address_of("127.0.0.1")) == '["127.0.0.1", null]'
