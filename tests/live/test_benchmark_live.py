@@ -8,42 +8,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from benchmark_runs import device
-from ethermeter.benchmark import Bench, Suite, load
+from ethermeter.benchmark import Bench, load
 from ethermeter.benchmark.outcome import Outcome, outcome_of
-from ethermeter.benchmark.rates import Throughput, key_of, rate_stimulus
+from ethermeter.benchmark.rates import key_of, rate_stimulus
 from ethermeter.engines.live import Kept, Local, agents
 from ethermeter.engines.work import Finished, Work
-from ethermeter.run import RunOptions, search
-from ethermeter.strategies.benchmark import Benchmark
-from stalls import QuietWindow
 
 pytestmark = pytest.mark.root
 WIRE_BPS = 10_000_000
-WIDTH = 0.005
-TRIAL_S = 4.0
-BEHIND = """
-title = "A wire of 10 Mb/s behind one of 20 Mb/s"
-[network]
-rate = "20 Mb/s"
-[[network.hosts]]
-name = "sender"
-[[network.hosts]]
-name = "sink"
-[[network.switches]]
-name = "device"
-queue = QUEUE
-[[network.links]]
-ends = ["sender", "device"]
-[[network.links]]
-ends = ["device", "sink"]
-rate = "10 Mb/s"
-"""
 WIRE = """
 title = "A wire of 10 Mb/s"
 [network]
@@ -86,26 +63,6 @@ def frames_of(namespace: str, interface: str) -> int:
     return int(link["stats64"]["rx"]["packets"])
 
 
-def results_of(suite: Suite, kinds: Sequence[str], directory: Path) -> dict[str, Any]:
-    """Run the steps of some kinds of a suite on a testbed, and return their results."""
-    steps = tuple(step for step in suite.steps if step.key.split(" ")[0] in kinds)
-    results: dict[str, Any] = {}
-
-    def keep(found: Any) -> tuple[()]:
-        results.update(found)
-        return ()
-
-    part = replace(suite, steps=steps, tables=keep, culprit=lambda _: "")
-    with Kept(Local("testbed", "relay")) as place:
-        search(
-            Benchmark(part, venue="testbed"),
-            directory=directory,
-            options=RunOptions(),
-            place=place,
-        )
-    return results
-
-
 def measured(bench: Bench, loads: Sequence[float], octets: int, directory: Path) -> Any:
     """Return the outcomes of trials from the first tester to the second, and what `ip` counted."""
     one, other = bench.testers[:2]
@@ -127,39 +84,6 @@ def measured(bench: Bench, loads: Sequence[float], octets: int, directory: Path)
         for trial, done, stimulus in zip(trials, finished, stimuli, strict=True)
     ]
     return outcomes, place.received
-
-
-@pytest.mark.alone
-@pytest.mark.long
-@pytest.mark.parametrize("octets", [64, 512, 1518])
-def test_the_rate_of_a_relayed_wire_is_found_within_the_width(
-    octets: int, new_path: Any, in_quiet_window: QuietWindow
-) -> None:
-    capacity = WIRE_BPS / ((octets + 20) * 8)
-    # A queue hides at most half of the width in a trial. It takes what a sender that is as late
-    # as a valid trial permits, 0.2% of the trial, then sends at twice the rate.
-    queue = int(WIDTH / 2 * capacity * TRIAL_S)
-    bench = device(
-        BEHIND.replace("QUEUE", str(queue)),
-        frames=(octets,),
-        trial_s=TRIAL_S,
-        width=WIDTH,
-        **LIVE,
-    )
-
-    def found() -> tuple[Throughput, list[Outcome], list[int]]:
-        results = results_of(load("rfc2544", bench), ("generator", "throughput"), new_path())
-        throughput: Throughput = results[key_of("throughput", octets)]
-        assert throughput.rate is not None
-        return throughput, *measured(bench, [throughput.rate, 1.0], octets, new_path())
-
-    # Trials in which the sender stalled are repeated by the suite itself.
-    throughput, (at_rate, idle), (counted, others) = in_quiet_window(found, tolerated_stall_s=0.5)
-    assert throughput.rate == pytest.approx(capacity, rel=WIDTH)
-    # What comes besides the test's frames is that of a trial of two frames.
-    assert counted - (others - idle.received) == pytest.approx(at_rate.received, abs=10)
-    if not at_rate.is_late:
-        assert (counted - others) / TRIAL_S == pytest.approx(capacity, rel=2 * WIDTH)
 
 
 @pytest.mark.long
