@@ -8,16 +8,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from benchmark_runs import device
-from ethermeter.benchmark import Bench, load
+from ethermeter.benchmark import Bench, Suite, load
 from ethermeter.benchmark.outcome import Outcome, outcome_of
 from ethermeter.benchmark.rates import key_of, rate_stimulus
 from ethermeter.engines.live import Kept, Local, agents
 from ethermeter.engines.work import Finished, Work
+from ethermeter.run import RunOptions, search
+from ethermeter.strategies.benchmark import Benchmark
 
 pytestmark = pytest.mark.root
 WIRE_BPS = 10_000_000
@@ -61,6 +64,26 @@ def frames_of(namespace: str, interface: str) -> int:
     shown = subprocess.run(command, check=True, capture_output=True, text=True, timeout=10)
     (link,) = json.loads(shown.stdout)
     return int(link["stats64"]["rx"]["packets"])
+
+
+def results_of(suite: Suite, kinds: Sequence[str], directory: Path) -> dict[str, Any]:
+    """Run the steps of some kinds of a suite on a testbed, and return their results."""
+    steps = tuple(step for step in suite.steps if step.key.split(" ")[0] in kinds)
+    results: dict[str, Any] = {}
+
+    def keep(found: Any) -> tuple[()]:
+        results.update(found)
+        return ()
+
+    part = replace(suite, steps=steps, tables=keep, culprit=lambda _: "")
+    with Kept(Local("testbed", "relay")) as place:
+        search(
+            Benchmark(part, venue="testbed"),
+            directory=directory,
+            options=RunOptions(),
+            place=place,
+        )
+    return results
 
 
 def measured(bench: Bench, loads: Sequence[float], octets: int, directory: Path) -> Any:
