@@ -24,6 +24,23 @@ from ethermeter.strategies.benchmark import Benchmark
 
 pytestmark = pytest.mark.root
 WIRE_BPS = 10_000_000
+BEHIND = """
+title = "A wire of 10 Mb/s behind one of 20 Mb/s"
+[network]
+rate = "20 Mb/s"
+[[network.hosts]]
+name = "sender"
+[[network.hosts]]
+name = "sink"
+[[network.switches]]
+name = "device"
+queue = QUEUE
+[[network.links]]
+ends = ["sender", "device"]
+[[network.links]]
+ends = ["device", "sink"]
+rate = "10 Mb/s"
+"""
 WIRE = """
 title = "A wire of 10 Mb/s"
 [network]
