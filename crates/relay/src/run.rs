@@ -351,13 +351,7 @@ impl Relay {
         match control.next() {
             None => {}
             Some(Err(error)) => control.refuse(&error),
-            Some(Ok(Request::Count {})) => {
-                // What idle cycles count follows from the time.
-                for (segment, ports) in segments.iter_mut().zip(&mut self.ports) {
-                    segment.advance(ports, self.wall);
-                }
-                control.answer(&self.counted(segments)?);
-            }
+            Some(Ok(Request::Count {})) => control.answer(&self.counted(segments)?),
             Some(Ok(Request::Begin { at_ns, segments: of })) => {
                 match Trial::new(at_ns, of, &self.ports) {
                     Err(error) => control.refuse(&error),

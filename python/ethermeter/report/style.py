@@ -5,8 +5,6 @@ from dataclasses import dataclass, fields, replace
 from ethermeter.faults import InputError, choices
 from ethermeter.report.theme import Ground
 
-POINTS_PER_INCH = 72
-
 
 @dataclass(frozen=True, slots=True)
 class Style:
