@@ -16,8 +16,8 @@ from ethermeter import _core, api
 from ethermeter.engines.live.media import segments_of
 from ethermeter.testbed import Segment, kept, make_network, remove_kept
 from ethermeter.trial import core_trial
+from prediction import prediction
 from program import call, real
-from scipy import stats
 
 pytestmark = pytest.mark.root
 
@@ -159,13 +159,6 @@ def written(folder: Path, text: str = NETWORK) -> Path:
     return path
 
 
-def prediction(values: np.ndarray) -> tuple[float, float]:
-    """Mean and half-width of the interval for one more value like these, by Student's t."""
-    count = len(values)
-    quantile = stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)
-    return values.mean(), quantile * values.std(ddof=1) * np.sqrt(1 + 1 / count)
-
-
 def simulated(path: Path) -> list:
     """Return the counts of simulations with different seeds."""
     trials = api.load(str(path)).plan(replications=REPLICATIONS).trials
@@ -220,13 +213,13 @@ def test_media_of_a_network_carry_and_delay_as_simulated_ones(new_path, in_quiet
     counts = simulated(written(new_path()))
     hub = [0, 2, 5]
     collisions, half_width = prediction(
-        np.array([each.ports.collisions[hub].sum() for each in counts], float)
+        np.array([each.ports.collisions[hub].sum() for each in counts], float), CONFIDENCE
     )
     assert abs(sum(ports[port]["collisions"] for port in hub) - collisions) <= half_width
     delays = np.array(
         [each.flows.one_way.sum_ps.sum() / each.flows.one_way.count.sum() / 1e12 for each in counts]
     )
-    delay_s, half_width_s = prediction(delays)
+    delay_s, half_width_s = prediction(delays, CONFIDENCE)
     # Bridges and hosts take some tens of microseconds, shaped wires less than a frame's time.
     assert abs(live["one_way_delay"]["value"] - delay_s) <= half_width_s + 100e-6
     assert result["media"]["bus"]["violations"] == 0
@@ -267,19 +260,23 @@ def ten_hosts(folder: Path):
 
 
 BLAST = """\
-import socket, sys, time
+import signal, socket, sys, time
 sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 sink.bind(("", 9000))  # nothing reads it: datagrams are taken, and dropped at the full socket
 source = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+signals = []
+signal.signal(signal.SIGTERM, lambda *signalled: signals.append(signalled))
 print("ready", flush=True)
-while True:
+sys.stdin.readline()  # until all are: a host without a receiver answers by ICMP
+while not signals:
     for _ in range(12):  # frames of 256 octets, more than twice a ninth of what the cable carries
         source.sendto(bytes(210), (sys.argv[1], 9000))
     time.sleep(0.01)
+time.sleep(60)  # its port stays open for what waits in cards
 """
 FETCH = """\
 import sys, urllib.request
-page = urllib.request.urlopen(sys.argv[1], timeout=20).read()
+page = urllib.request.urlopen(sys.argv[1], timeout=60).read()
 print(page == bytes(range(256)) * 200)
 """
 
@@ -296,15 +293,21 @@ def test_programs_share_a_cable_with_eight_saturated_hosts(new_path, in_quiet_wi
                 process = subprocess.Popen(
                     host.command(*command),
                     cwd=folder,
+                    stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
                 )
-                stack.callback(process.communicate)
+                stack.callback(process.wait)
                 stack.callback(process.kill)
                 return process
 
-            for host, to in zip(eight, [*eight[1:], eight[0]], strict=True):
-                assert start(host, "python3", "-c", BLAST, to.ipv4).stdout.readline()
+            blasts = [
+                start(host, "python3", "-c", BLAST, to.ipv4)
+                for host, to in zip(eight, [*eight[1:], eight[0]], strict=True)
+            ]
+            assert all(blast.stdout.readline() for blast in blasts)
+            for blast in blasts:
+                blast.stdin.close()
             start(other, "iperf3", "-s", "-1")
             server = ["python3", "-m", "http.server", "8000", "--bind", other.ipv4]
             start(other, *server)
@@ -320,13 +323,14 @@ def test_programs_share_a_cable_with_eight_saturated_hosts(new_path, in_quiet_wi
             pinged = subprocess.run(one.command(*ping), capture_output=True, text=True, check=True)
             command = one.command("python3", "-c", FETCH, f"http://{other.ipv4}:8000/page")
             fetched = subprocess.run(command, capture_output=True, text=True, check=True)
-            stack.close()
-            time.sleep(0.2)
-            counted = bed.relay.count().segments[0]
+            for blast in blasts:
+                blast.terminate()
+            counted = of_empty_cards(bed.relay)
             received = [frames_of(host) for host in bed.hosts.values()]
-        # What MACs delivered came to hosts: each frame to the one that has its address, or to all.
+        # What the MAC of a host delivered came to the one host that it sends to, frame by frame.
         assert not any(counted.dropped.values())
-        assert sum(received) >= sum(station.frames for station in counted.stations)
+        sent = [station.frames for station in counted.stations]
+        assert received == [sent[1], sent[0], sent[9], *sent[2:9]]
         for station in counted.stations[2:]:
             # Its card was full again and again: the host is saturated.
             assert station.dropped > station.frames / 10
@@ -346,7 +350,7 @@ def test_programs_share_a_cable_with_eight_saturated_hosts(new_path, in_quiet_wi
     # Of the transfer, and of all that the cable carries: one more run of the same chance. Before
     # and after the transfer there is a station less for some tenths of a second, a percent at most.
     for one_bps, each_bps in zip(measured_bps, simulated_bps, strict=True):
-        mean_bps, half_width_bps = prediction(np.array(each_bps))
+        mean_bps, half_width_bps = prediction(np.array(each_bps), CONFIDENCE)
         assert abs(one_bps - mean_bps) <= half_width_bps + 0.01 * mean_bps, one_bps
     assert counted.violations <= 1e-4 * sum(station.arrived for station in counted.stations)
 
@@ -355,6 +359,17 @@ def carried_bps(before, after) -> float:
     """Return the bit rate of all frames on a segment between two readings."""
     octets = [sum(station.octets for station in of.stations) for of in (before, after)]
     return (octets[1] - octets[0]) * 8 / (after.over_ns - before.over_ns) * 1e9
+
+
+def of_empty_cards(relay):
+    """Wait until all that came to the cards of a segment has left them; return what was counted."""
+    for _ in range(200):
+        time.sleep(0.1)
+        counted = relay.count().segments[0]
+        left = [of.frames + of.discarded + of.dropped for of in counted.stations]
+        if left == [of.arrived for of in counted.stations]:
+            return counted
+    raise AssertionError("frames stay in cards")
 
 
 def frames_of(host) -> int:

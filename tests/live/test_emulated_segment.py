@@ -22,6 +22,7 @@ from ethermeter.testbed import (
 from ethermeter.testbed.build import INTERFACE
 from ethermeter.testbed.relay import Control
 from ethermeter.trial import core_trial
+from prediction import prediction
 from program import call, real
 from stalls import INCONCLUSIVE
 
@@ -54,7 +55,12 @@ CODER = "{ coder = { sample = '4 bit', every = '125 us' } }"
 COAX = 'standard = "ieee-10"\nlength = "500 m"'
 MOST_AHEAD = 1024
 """Frames that a saturated sender has ahead at most, of the lengths below."""
-ON_OFF = "{ on_off = { period = '1 ms', on = '20 ms', off = '20 ms' } }"
+ON_OFF = "{ on_off = { period = '2 ms', on = '20 ms', off = '20 ms' } }"
+"""Half of what the medium carries: all that arrives in a window is sent in it."""
+FRAME_BITS = 8 * (8 + 512)
+"""Bits of the frames of these sources, with preamble."""
+REPLICATIONS = 30
+CONFIDENCE = 0.999
 EXPERIMENTAL = """\
 standard = "experimental-3"
 round_trip = "5.5 us"
@@ -256,8 +262,18 @@ def compared(run: Path) -> dict[str, tuple[float, float]]:
 
 def simulated(path: Path):
     """Return the counts of the simulation of an experiment."""
-    (trial,) = (t for t in api.load(str(path)).plan().trials if t.engine == "simulation")
-    return _core.simulate_trial(core_trial(trial.scenario, seed=trial.seed))
+    (counts,) = replications(path, None)
+    return counts
+
+
+def replications(path: Path, number: int | None = REPLICATIONS) -> list[Counts]:
+    """Return the counts of simulations of an experiment, each with its seed."""
+    trials = api.load(str(path)).plan(replications=number).trials
+    return [
+        _core.simulate_trial(core_trial(trial.scenario, seed=trial.seed))
+        for trial in trials
+        if trial.engine == "simulation"
+    ]
 
 
 @pytest.mark.alone
@@ -299,9 +315,16 @@ def test_arrivals_meet_the_delays_of_the_simulation(arrivals, new_path, in_quiet
         return compared(folder / "run")
 
     found = in_quiet_window(of_window, tolerated_stall_s=STALLS_S / 4)
-    for metric, tolerance in [("bit_rate", 0.01), ("transmission_delay", 0.05)]:
-        live, simulated = found[metric]
-        assert live == pytest.approx(simulated, rel=tolerance), metric
+    # Sources draw the same times. Nothing is lost, so what is sent in the window is what comes in
+    # it; at each of its ends each host may have a frame more or less.
+    live, simulated = found["bit_rate"]
+    assert live == pytest.approx(simulated, abs=2 * 5 * FRAME_BITS / 0.8)
+    # Frames leave hosts late by some microseconds and meet other collisions.
+    path = written(new_path(), count=5, arrivals=arrivals, spread="20 ms")
+    stations = [each.stations for each in replications(path)]
+    delays = np.array([of.delay_ps.sum() / of.frames.sum() for of in stations]) / 1e12
+    delay_s, half_width_s = prediction(delays, CONFIDENCE)
+    assert abs(found["transmission_delay"][0] - delay_s) <= half_width_s
 
 
 def talking(folder: Path, count: int, most: str, talk: str = "") -> tuple[dict, Counts, Path]:
