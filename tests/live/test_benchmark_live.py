@@ -16,14 +16,17 @@ import pytest
 from benchmark_runs import device
 from ethermeter.benchmark import Bench, Suite, load
 from ethermeter.benchmark.outcome import Outcome, outcome_of
-from ethermeter.benchmark.rates import key_of, rate_stimulus
+from ethermeter.benchmark.rates import Throughput, key_of, rate_stimulus
 from ethermeter.engines.live import Kept, Local, agents
 from ethermeter.engines.work import Finished, Work
 from ethermeter.run import RunOptions, search
 from ethermeter.strategies.benchmark import Benchmark
+from stalls import QuietWindow
 
 pytestmark = pytest.mark.root
 WIRE_BPS = 10_000_000
+WIDTH = 0.005
+TRIAL_S = 4.0
 BEHIND = """
 title = "A wire of 10 Mb/s behind one of 20 Mb/s"
 [network]
@@ -124,6 +127,39 @@ def measured(bench: Bench, loads: Sequence[float], octets: int, directory: Path)
         for trial, done, stimulus in zip(trials, finished, stimuli, strict=True)
     ]
     return outcomes, place.received
+
+
+@pytest.mark.alone
+@pytest.mark.long
+@pytest.mark.parametrize("octets", [64, 512, 1518])
+def test_the_rate_of_a_relayed_wire_is_found_within_the_width(
+    octets: int, new_path: Any, in_quiet_window: QuietWindow
+) -> None:
+    capacity = WIRE_BPS / ((octets + 20) * 8)
+    # A queue hides at most half of the width in a trial. It takes what a sender that is as late
+    # as a valid trial permits, 0.2% of the trial, then sends at twice the rate.
+    queue = int(WIDTH / 2 * capacity * TRIAL_S)
+    bench = device(
+        BEHIND.replace("QUEUE", str(queue)),
+        frames=(octets,),
+        trial_s=TRIAL_S,
+        width=WIDTH,
+        **LIVE,
+    )
+
+    def found() -> tuple[Throughput, list[Outcome], list[int]]:
+        results = results_of(load("rfc2544", bench), ("generator", "throughput"), new_path())
+        throughput: Throughput = results[key_of("throughput", octets)]
+        assert throughput.rate is not None
+        return throughput, *measured(bench, [throughput.rate, 1.0], octets, new_path())
+
+    # Trials in which the sender stalled are repeated by the suite itself.
+    throughput, (at_rate, idle), (counted, others) = in_quiet_window(found, tolerated_stall_s=0.5)
+    assert throughput.rate == pytest.approx(capacity, rel=WIDTH)
+    # What comes besides the test's frames is that of a trial of two frames.
+    assert counted - (others - idle.received) == pytest.approx(at_rate.received, abs=10)
+    if not at_rate.is_late:
+        assert (counted - others) / TRIAL_S == pytest.approx(capacity, rel=2 * WIDTH)
 
 
 @pytest.mark.long

@@ -1,0 +1,75 @@
+"""A search whose values are measured on a testbed."""
+
+import json
+from pathlib import Path
+
+import pytest
+from program import call, real
+from stalls import INCONCLUSIVE, NewPath, QuietWindow
+
+pytestmark = pytest.mark.root
+
+WIRE = """\
+title = "A wire of 10 Mb/s behind one of 20 Mb/s"
+[network]
+rate = "20 Mb/s"
+[[network.hosts]]
+name = "sender"
+[[network.hosts]]
+name = "sink"
+[[network.switches]]
+name = "device"
+queue = 20
+[[network.links]]
+ends = ["sender", "device"]
+[[network.links]]
+ends = ["device", "sink"]
+rate = "10 Mb/s"
+[[flows]]
+name = "load"
+from = "sender"
+to = "sink"
+frames = "512 B"
+port = "packet"
+arrivals = { regular = "500 us" }
+[phases]
+settle = "100 ms"
+transmit = "1 s"
+measure = "last 900 ms"
+[search]
+smallest = "flows.load.arrivals.regular"
+from = "410 us"
+to = "450 us"
+step = "10 us"
+while = ["loss <= 0.1%"]
+"""
+FRAME_US = (512 + 20) * 8 / 10
+"""Time of a frame with preamble and gap on the wire: 425.6 us, so that 430 us is the answer. At
+420 us, 31 frames more than the wire carries come in 1 s: the queue has room for 20.
+"""
+STALL_S = 0.015
+"""A sender that is late by this sends 35 frames at twice the rate of the wire: 17 wait."""
+
+
+@pytest.mark.alone
+def test_the_shortest_period_that_a_wire_carries_is_found(
+    new_path: NewPath, in_quiet_window: QuietWindow
+) -> None:
+    def found() -> tuple[dict, Path]:
+        folder = new_path()
+        path = folder / "wire.toml"
+        path.write_text(WIRE, encoding="utf-8")
+        words = ["--testbed", "--replications", "8", "--out", folder / "run", "--json"]
+        done = call(real("search", path, *words))
+        assert done.returncode in {0, 1}, done.stderr
+        return json.loads(done.stdout), folder / "run"
+
+    answer, run = in_quiet_window(found, tolerated_stall_s=STALL_S)
+    if answer["outcome"] == "undecided":
+        pytest.skip(f"{INCONCLUSIVE}{answer['sentence']}")
+    assert answer["estimate"] == "430 us"
+    for point in answer["points"]:
+        assert (point["verdict"] == "holds") == (point["number"] > FRAME_US)
+    assert len(list((run / "live").glob("*/*.json"))) == sum(
+        point["replications"] for point in answer["points"]
+    )
