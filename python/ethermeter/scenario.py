@@ -552,7 +552,23 @@ class LoadRegisterBackoff(Table, frozen=True, kw_only=True, tag_field="rule", ta
     """
 
 
-Backoff = ExponentialBackoff | LinearBackoff | ConstantBackoff | NoneBackoff | LoadRegisterBackoff
+class PythonBackoff(Table, frozen=True, kw_only=True, tag_field="rule", tag="python"):
+    """r is what a function in Python returns, in the process that has registered it."""
+
+    name: str
+    """Name under which the function is registered."""
+    sha256: str
+    """SHA-256 of its source, in hexadecimal digits."""
+
+
+Backoff = (
+    ExponentialBackoff
+    | LinearBackoff
+    | ConstantBackoff
+    | NoneBackoff
+    | LoadRegisterBackoff
+    | PythonBackoff
+)
 """Rule for r, the number of slots to wait after the n-th collision of a frame."""
 AfterAttemptLimit = Literal["discard", "resume"]
 """What follows the last failed attempt."""
@@ -770,6 +786,15 @@ class TokenBucketArrivals(Table, frozen=True, kw_only=True, tag_field="kind", ta
     """Time from the begin of the source to its first message; 0 if `None`."""
 
 
+class PythonArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="python"):
+    """What a generator in Python yields, in the process that has registered it."""
+
+    name: str
+    """Name under which the generator is registered."""
+    sha256: str
+    """SHA-256 of its source, in hexadecimal digits."""
+
+
 Arrivals = (
     SaturatedArrivals
     | RegularArrivals
@@ -777,6 +802,7 @@ Arrivals = (
     | OnOffArrivals
     | CoderArrivals
     | TokenBucketArrivals
+    | PythonArrivals
 )
 """Arrivals of frames at a station."""
 

@@ -90,7 +90,7 @@ fn attempt_limit() -> u32 {
 }
 
 /// Rule for r, the number of slots to wait after the n-th collision of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "rule", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Backoff {
@@ -125,6 +125,13 @@ pub enum Backoff {
         /// than r slots after it.
         ticks: bool,
     },
+    /// r is what a function in Python returns, in the process that has registered it.
+    Python {
+        /// Name under which the function is registered.
+        name: String,
+        /// SHA-256 of its source, in hexadecimal digits.
+        sha256: String,
+    },
 }
 
 impl Default for Backoff {
@@ -136,15 +143,19 @@ impl Default for Backoff {
 
 impl Backoff {
     /// How many values r can take after the n-th collision.
+    ///
+    /// # Panics
+    /// If r is that of a function in Python, which is called instead.
     #[inline]
     #[must_use]
-    pub fn range(self, collisions: u32) -> u64 {
-        match self {
+    pub fn range(&self, collisions: u32) -> u64 {
+        match *self {
             Self::Exponential { limit } => 1 << collisions.min(limit),
             Self::Linear { limit } => u64::from(collisions.min(limit)) + 1,
             Self::Constant { slots } => u64::from(slots),
             Self::None {} => 1,
             Self::LoadRegister { bits, .. } => 1 << collisions.min(bits),
+            Self::Python { .. } => unreachable!("a function in Python has no range"),
         }
     }
 }
