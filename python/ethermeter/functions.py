@@ -12,12 +12,12 @@ import math
 import re
 import textwrap
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 
 from ethermeter.faults import InputError, choices, shown
-from ethermeter.scenario import PythonArrivals, PythonBackoff, Scenario
+from ethermeter.scenario import PythonArrivals, PythonBackoff, PythonFunction, Scenario
 
 if TYPE_CHECKING:
     from ethermeter._core import Draws
@@ -128,7 +128,7 @@ def _register(kind: Kind, name: str, function: Callable[..., Any], *, takes: str
     if not callable(function):
         allowed = f"expected a function, or a class, called as {takes}"
         raise InputError.of(where, name, shown(function), allowed)
-    _check_call(where, name, function, takes)
+    _check_call(kind, name, function, takes)
     try:
         source = textwrap.dedent(inspect.getsource(function))
     except (OSError, TypeError):
@@ -138,20 +138,28 @@ def _register(kind: Kind, name: str, function: Callable[..., Any], *, takes: str
     _registered[kind, name] = Registered(kind, name, function, digest)
 
 
-def _check_call(where: str, name: str, function: Callable[..., Any], takes: str) -> None:
+def _check_call(kind: Kind, name: str, function: Callable[..., Any], takes: str) -> None:
     """Refuse a function that cannot be called with as many arguments as it will be."""
-    is_class = inspect.isclass(function)
-    arguments: list[object] = [None] * (takes.count(",") + 1)
-    called = function.__call__ if is_class else function
+    arguments = [None] * (takes.count(",") + 1)
+    made = ""
     try:
-        if is_class:
-            arguments.insert(0, None)  # self
-            inspect.signature(function).bind()
-        inspect.signature(called).bind(*arguments)
+        if kind == "backoff" and isinstance(function, type):
+            made = "made without arguments and "
+            _check_instances(function, arguments)
+        else:
+            inspect.signature(function).bind(*arguments)
     except (TypeError, ValueError) as error:
-        made = "made without arguments and " if is_class else ""
         allowed = f"expected what can be {made}called as {takes}: {error}"
-        raise InputError.of(where, name, repr(function), allowed) from None
+        raise InputError.of(f"register_{kind}", name, repr(function), allowed) from None
+
+
+def _check_instances(of: type, arguments: Sequence[object]) -> None:
+    """Raise TypeError unless a class makes instances without arguments that can be called."""
+    inspect.signature(of).bind()
+    calls = [vars(base)["__call__"] for base in inspect.getmro(of) if "__call__" in vars(base)]
+    if not calls:
+        raise TypeError("its instances have no __call__")
+    inspect.signature(calls[0]).bind(None, *arguments)
 
 
 def unknown(kind: Kind, name: str) -> str:
@@ -163,9 +171,9 @@ def unknown(kind: Kind, name: str) -> str:
     return f"expected {lead}none" if not known else f"expected {choices(name, known, lead)}"
 
 
-def sha256_of(kind: Kind, name: str) -> str:
-    """Return the SHA-256 of the source of the function of that name; KeyError if there is none."""
-    return _registered[kind, name].sha256
+def planned(kind: Kind, name: str) -> PythonFunction:
+    """Return the function of that name as in a plan; KeyError if there is none."""
+    return PythonFunction(name=name, sha256=_registered[kind, name].sha256)
 
 
 Key = tuple[Kind, str, str]
@@ -178,11 +186,13 @@ def named_in(scenarios: Iterable[Scenario]) -> list[Key]:
     for scenario in scenarios:
         for medium in scenario.media:
             for group in medium.stations:
-                if isinstance(backoff := group.backoff, PythonBackoff):
-                    found.add(("backoff", backoff.name, backoff.sha256))
+                if isinstance(group.backoff, PythonBackoff):
+                    of = group.backoff.function
+                    found.add(("backoff", of.name, of.sha256))
         for flow in scenario.flows:
-            if isinstance(arrivals := flow.arrivals, PythonArrivals):
-                found.add(("source", arrivals.name, arrivals.sha256))
+            if isinstance(flow.arrivals, PythonArrivals):
+                of = flow.arrivals.function
+                found.add(("source", of.name, of.sha256))
     return sorted(found)
 
 
@@ -287,19 +297,19 @@ def _called(kind: Kind, name: str, sha256: str) -> Registered:
     return _registered[kind, name]
 
 
-def _frame(
-    found: object, calls: "_Calls", range_bits: tuple[int, int]
-) -> tuple[int, int | None]:
+def _frame(found: object, calls: "_Calls", range_bits: tuple[int, int]) -> tuple[int, int | None]:
     """Return the waiting time in ps and the length in bits of what a source yielded."""
-    wait_s, octets = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
+    wait_s: object = found
+    octets: object = None
+    if isinstance(found, tuple) and len(found) == 2:
+        wait_s, octets = found
     if not _is_number(wait_s) or not 0 <= wait_s <= LONGEST_WAIT_S:
         allowed = f"(wait_s, octets) or wait_s, wait_s from 0 to {LONGEST_WAIT_S}"
         raise calls.refused(found, allowed)
     if octets is None:
         return round(wait_s * _PS_PER_S), None
     shortest, longest = range_bits
-    is_whole = _is_number(octets) and octets == int(octets)
-    if not is_whole or not shortest <= 8 * octets <= longest:
+    if not (_is_number(octets) and octets == int(octets) and shortest <= 8 * octets <= longest):
         allowed = (
             f"whole octets from {shortest / 8:g} to {longest / 8:g}, the shortest and the longest"
             " of the station's frames"
@@ -308,7 +318,7 @@ def _frame(
     return round(wait_s * _PS_PER_S), 8 * int(octets)
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     """Whether a value is a finite number; those of NumPy are."""
     if isinstance(value, bool):
         return False

@@ -1,6 +1,4 @@
-"""Functions in Python as backoff and source: against what is built in, and refused where they cannot
-be called.
-"""
+"""Functions in Python as backoff and source: against built-in ones, and refused elsewhere."""
 
 import functools
 import json
@@ -94,16 +92,15 @@ def test_the_standards_backoff_in_python_gives_the_counts_of_the_built_in_one(le
         rows_of(experiment(length=length, backoff=backoff))
         for backoff in ("exponential", {"python": "standard"})
     )
-    assert built_in.implementation == "fast" and own.implementation == "reference"
+    assert built_in.implementation == "fast"
+    assert own.implementation == "reference"
     assert own.events > 1000
     assert_equal_counts(own, built_in)
 
 
 def test_another_backoff_gives_other_counts():
     em.register_backoff("eager", lambda collisions, draws: draws.below(2))
-    built_in, own = (
-        rows_of(experiment(backoff=b)) for b in ("exponential", {"python": "eager"})
-    )
+    built_in, own = (rows_of(experiment(backoff=b)) for b in ("exponential", {"python": "eager"}))
     assert not np.array_equal(own.values, built_in.values, equal_nan=True)
 
 
@@ -119,7 +116,7 @@ def test_a_poisson_source_in_python_gives_the_counts_of_the_built_in_one(source,
     )
     # What is offered is known of the one and counted of the other.
     scenario = own.plan(replications=1).trials[0].scenario
-    entities, metrics = layout_of(scenario)
+    _entities, metrics = layout_of(scenario)
     load = np.flatnonzero(metrics == list(Metric).index(Metric.OFFERED_LOAD_G))
     assert_equal_counts(rows_of(own), rows_of(built_in), but=load)
     assert load.size
@@ -171,7 +168,9 @@ def test_a_fraction_of_a_slot_is_a_time_and_a_generator_may_end():
         yield 0.001, 100
 
     em.register_source("three", three)
-    values = values_of(experiment(backoff={"python": "half"}, arrivals={"python": "three"}, count=1))
+    values = values_of(
+        experiment(backoff={"python": "half"}, arrivals={"python": "three"}, count=1)
+    )
     assert values[Metric.FRAMES] == 3
     assert values[Metric.BIT_RATE] == pytest.approx(((64 + 1518 + 100) * 8 + 3 * 160) / 0.5)
 
@@ -197,7 +196,8 @@ def test_an_exception_names_function_station_and_call():
 
     em.register_backoff("broken", broken)
     text, error = failure(backoff={"python": "broken"})
-    assert 'backoff "broken" at station ' in text and "call 1: ZeroDivisionError" in text
+    assert 'backoff "broken" at station ' in text
+    assert "call 1: ZeroDivisionError" in text
     assert f"({__file__}, line " in text
     assert isinstance(error.__cause__.__cause__, ZeroDivisionError)
 
@@ -207,7 +207,7 @@ def test_an_exception_names_function_station_and_call():
 
     em.register_source("brittle", brittle)
     text, _ = failure(arrivals={"python": "brittle"})
-    assert 'source "brittle" at station 0, call 2: KeyError: \'x\'' in text
+    assert "source \"brittle\" at station 0, call 2: KeyError: 'x'" in text
 
 
 @pytest.mark.usefixtures("_elsewhere")
@@ -215,7 +215,8 @@ def test_an_exception_names_function_station_and_call():
 def test_slots_out_of_range_are_refused_with_the_range(value):
     em.register_backoff("wrong", lambda collisions, draws: 10**400 if value == "1e400" else value)
     text, _ = failure(backoff={"python": "wrong"})
-    assert "call 1: returned " in text and "expected slots from 0 to 1073741824" in text
+    assert "call 1: returned " in text
+    assert "expected slots from 0 to 1073741824" in text
 
 
 @pytest.mark.usefixtures("_elsewhere")
@@ -237,7 +238,8 @@ def test_frames_out_of_range_are_refused_with_the_range(frame, allowed):
 
     em.register_source("wrong", wrong)
     text, _ = failure(arrivals={"python": "wrong"})
-    assert 'source "wrong" at station 0, call 1: yielded ' in text and allowed in text
+    assert 'source "wrong" at station 0, call 1: yielded ' in text
+    assert allowed in text
 
 
 @pytest.mark.usefixtures("_elsewhere")
@@ -323,11 +325,13 @@ def test_theories_of_a_simulated_file_do_not_apply():
 def test_a_bus_and_a_network_refuse_functions():
     em.register_source("own", poisson)
     with pytest.raises(InputError, match="another standard than 10BASE-T1S"):
-        em.load({
-            "title": "Bus",
-            "segment": {"standard": "10base-t1s", "length": "25 m"},
-            "stations": [{"count": 2, "frames": "64 B", "arrivals": {"python": "own"}}],
-        })
+        em.load(
+            {
+                "title": "Bus",
+                "segment": {"standard": "10base-t1s", "length": "25 m"},
+                "stations": [{"count": 2, "frames": "64 B", "arrivals": {"python": "own"}}],
+            }
+        )
     with pytest.raises(InputError, match="no generator in Python in a network"):
         em.load("request-response", overrides=['flows.0.arrivals={ python = "own" }'])
 
@@ -353,6 +357,7 @@ def test_what_cannot_be_registered_is_refused():
         ("1x", standard, "expected a letter"),
         ("x", 3, "expected a function, or a class, called as"),
         ("x", poisson, "called as \\(collisions, draws\\): too many"),
+        ("x", type("Silent", (), {}), "its instances have no __call__"),
         ("x", functools.partial(standard), "whose source Python can read"),
     ):
         with pytest.raises(InputError, match=allowed):

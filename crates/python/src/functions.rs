@@ -95,7 +95,7 @@ impl Functions {
 impl Custom for Functions {
     fn backoff(&self, rule: &Rule<'_>, chance: Stream) -> Arc<Mutex<dyn CustomBackoff>> {
         let made = self.calls.call(|py| {
-            let given = (rule.name, rule.sha256, rule.station);
+            let given = (&rule.function.name, &rule.function.sha256, rule.station);
             let function = self.made_by.bind(py).call_method1("backoff", given)?.unbind();
             Ok((function, Py::new(py, Draws(chance))?))
         });
@@ -110,7 +110,8 @@ impl Custom for Functions {
     ) -> Arc<Mutex<dyn CustomSource>> {
         let frames = self.calls.call(|py| {
             let lengths = (least_bits, most_bits);
-            let given = (rule.name, rule.sha256, rule.station, lengths, Draws(chance));
+            let (name, sha256) = (&rule.function.name, &rule.function.sha256);
+            let given = (name, sha256, rule.station, lengths, Draws(chance));
             let made = self.made_by.bind(py).call_method1("source", given)?;
             Ok(made.cast_into::<PyIterator>()?.unbind())
         });

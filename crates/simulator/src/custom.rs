@@ -4,7 +4,7 @@
 //! Only the reference simulator of segments runs them. One that fails returns `None` from then on and
 //! stops the trial by its watch.
 
-use ethermeter_traffic::custom::CustomSource;
+use ethermeter_traffic::custom::{CustomSource, PythonFunction};
 use ethermeter_traffic::Stream;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
@@ -27,10 +27,8 @@ pub trait Custom {
 /// A rule as a scenario names it, and the station that follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule<'s> {
-    /// Name of the rule.
-    pub name: &'s str,
-    /// SHA-256 of its source.
-    pub sha256: &'s str,
+    /// The function that is the rule.
+    pub function: &'s PythonFunction,
     /// Number of the station, from 0.
     pub station: u32,
 }

@@ -1,6 +1,7 @@
 //! When a source that does not wait for the medium offers frames.
 
 use crate::chance::Stream;
+use crate::custom::PythonFunction;
 use crate::times::LONGEST_PS;
 use crate::voice::Spurts;
 use serde::{Deserialize, Serialize};
@@ -62,10 +63,8 @@ pub enum Arrivals {
     },
     /// What a generator in Python yields, in the process that has registered it.
     Python {
-        /// Name under which the generator is registered.
-        name: String,
-        /// SHA-256 of its source, in hexadecimal digits.
-        sha256: String,
+        /// The generator.
+        function: Box<PythonFunction>,
     },
 }
 
@@ -101,7 +100,8 @@ impl Arrivals {
             return (phase_ps > LONGEST_PS)
                 .then(|| format!("phase_ps must be at most {LONGEST_PS}, got {phase_ps}"));
         }
-        if let Self::Python { name, .. } = self {
+        if let Self::Python { function } = self {
+            let name = &function.name;
             return Some(format!("must not be a generator in Python here, got {name}"));
         }
         let fine = match self {

@@ -1,9 +1,21 @@
 //! A source of the caller's own, which gives its frames one by one: when each comes, and how long it
 //! is.
 
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
+
+/// A function in Python, as a scenario names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PythonFunction {
+    /// Name under which it is registered.
+    pub name: String,
+    /// SHA-256 of its source, in hexadecimal digits.
+    pub sha256: String,
+}
 
 /// Gives frames in the order of their arrivals.
 pub trait CustomSource: Debug + Send {
@@ -39,11 +51,7 @@ pub(crate) struct CustomFrames {
 }
 
 impl CustomFrames {
-    pub fn new(
-        source: Arc<Mutex<dyn CustomSource>>,
-        begin_ps: u64,
-        room: Option<u32>,
-    ) -> Self {
+    pub fn new(source: Arc<Mutex<dyn CustomSource>>, begin_ps: u64, room: Option<u32>) -> Self {
         let room = room.map(|frames| frames as usize);
         let mut frames = Self { source, next: None, room, waiting: VecDeque::new() };
         frames.advance(begin_ps);

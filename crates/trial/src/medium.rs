@@ -3,6 +3,7 @@
 pub use crate::csma_cd::CsmaCd;
 use crate::idealised::{Adaptive, Polling, Slotted, Unslotted};
 use crate::plca::{Interval, Plca, PlcaNodes};
+use ethermeter_traffic::custom::PythonFunction;
 use serde::{Deserialize, Serialize};
 
 /// A medium that several stations share.
@@ -127,10 +128,8 @@ pub enum Backoff {
     },
     /// r is what a function in Python returns, in the process that has registered it.
     Python {
-        /// Name under which the function is registered.
-        name: String,
-        /// SHA-256 of its source, in hexadecimal digits.
-        sha256: String,
+        /// The function.
+        function: Box<PythonFunction>, // boxed: other rules stay small
     },
 }
 

@@ -58,8 +58,8 @@ def simulated(
 ) -> tuple[Counts, float]:
     """Return what the core counted in a trial of its own form, and the time it took in s.
 
-    `makers` makes the functions in Python that its stations follow. Raises RuntimeError if it breaks
-    off because of a fault of its own, FunctionError if such a function fails.
+    `makers` makes the functions in Python that its stations follow. Raises RuntimeError if it
+    breaks off because of a fault of its own, FunctionError if such a function fails.
     """
     from ethermeter import _core
 

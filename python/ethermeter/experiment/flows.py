@@ -17,10 +17,10 @@ from ethermeter.experiment.origin import Origin, lowered
 from ethermeter.experiment.quantity import PositiveTime, Table, complaint, distinct, octets, written
 from ethermeter.experiment.stations import room
 from ethermeter.experiment.traffic import (
-    PythonSource,
     Arrivals,
     Generator,
     PoissonLoad,
+    PythonSource,
     Times,
     TokenBucketSource,
     arrivals_plan,
@@ -418,7 +418,9 @@ class _Maker:
             allowed = "not allowed with a coder, which waits for the wire, or a token bucket"
             wrong(("shaper",), "given", allowed)
         if isinstance(flow.arrivals, PythonSource):
-            allowed = "expected no generator in Python in a network: only stations of a segment have one"
+            allowed = (
+                "expected no generator in Python in a network: only stations of a segment have one"
+            )
             wrong(("arrivals", "python"), shown(flow.arrivals.python), allowed)
         generator = None if talks(flow) else flow.generator
         check_saturation(flow.arrivals, flow.queue, generator, self.faults)

@@ -395,7 +395,7 @@ def arrivals_plan(arrivals: Arrivals) -> scenario.Arrivals:
                 rate_bps=bucket.rate, burst_octets=bucket.burst, phase_ps=bucket.phase or None
             )
         case PythonSource(python=name):
-            return scenario.PythonArrivals(name=name, sha256=functions.sha256_of("source", name))
+            return scenario.PythonArrivals(function=functions.planned("source", name))
         case _:
             return scenario.SaturatedArrivals()
 
@@ -441,7 +441,7 @@ def backoff_plan(backoff: Backoff, *, limit: int) -> scenario.Backoff:
                 bits=register.bits, clock_ps=register.clock, ticks=register.ticks
             )
         case PythonBackoff(python=name):
-            return scenario.PythonBackoff(name=name, sha256=functions.sha256_of("backoff", name))
+            return scenario.PythonBackoff(function=functions.planned("backoff", name))
         case "none":
             return scenario.NoneBackoff()
         case _:

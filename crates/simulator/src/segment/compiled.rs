@@ -46,7 +46,8 @@ impl CompiledSegment {
         let compiled = Self::with_custom(trial)?;
         match compiled.groups.iter().find_map(Group::custom_path) {
             Some(path) => {
-                let allowed = "must not be a function in Python: only CSMA/CD of segments calls one, \
+                let allowed =
+                    "must not be a function in Python: only CSMA/CD of segments calls one, \
                      in the process that has registered it";
                 Err(Fault::new(path, allowed))
             }

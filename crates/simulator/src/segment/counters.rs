@@ -484,7 +484,9 @@ impl Counters {
             access_ps: time(|c| c.access_sum),
             response_ps: time(|c| c.response_sum),
             waiting_ps: time(|c| c.waiting),
-            offered_load: (0..self.stations).map(|i| offered_load(compiled, i, &supplied[i])).collect(),
+            offered_load: (0..self.stations)
+                .map(|i| offered_load(compiled, i, &supplied[i]))
+                .collect(),
             batches: StationBatches {
                 frames: self.cells.iter().map(|c| c.frames).collect(),
                 charged_ps: self.cells.iter().map(|c| c.charged.cast_unsigned()).collect(),

@@ -39,9 +39,9 @@ impl Retries {
         };
         let chance = Stream::new(compiled.seed, station, Purpose::Backoff);
         let custom = match &backoff {
-            Backoff::Python { name, sha256 } => {
+            Backoff::Python { function } => {
                 let custom = custom.expect("CompiledSegment::new refuses it");
-                Some(custom.backoff(&Rule { name, sha256, station }, chance.clone()))
+                Some(custom.backoff(&Rule { function, station }, chance.clone()))
             }
             _ => None,
         };

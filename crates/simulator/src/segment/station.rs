@@ -139,14 +139,11 @@ impl Station {
         }
         let (seed, window) = (compiled.seed, compiled.window(begin_ps));
         let source = match &spec.arrivals {
-            Arrivals::Python { name, sha256 } => {
+            Arrivals::Python { function } => {
                 let custom = custom.expect("CompiledSegment::new refuses it");
                 let chance = Stream::new(seed, station, Purpose::Arrival);
-                let frames = custom.source(
-                    &Rule { name, sha256, station },
-                    spec.frames.range_bits(),
-                    chance,
-                );
+                let frames =
+                    custom.source(&Rule { function, station }, spec.frames.range_bits(), chance);
                 Source::custom(&spec, seed, station, window, frames)
             }
             _ => Source::new(&spec, seed, station, window),
