@@ -509,6 +509,15 @@ class Mac(Table, frozen=True, kw_only=True):
     """Idealised: cyclic service of queues (the token rings of Bux 1981)."""
 
 
+class PythonFunction(Table, frozen=True, kw_only=True):
+    """A function in Python, as a scenario names it."""
+
+    name: str
+    """Name under which it is registered."""
+    sha256: str
+    """SHA-256 of its source, in hexadecimal digits."""
+
+
 class ExponentialBackoff(Table, frozen=True, kw_only=True, tag_field="rule", tag="exponential"):
     """r uniform, 0 ≤ r < 2^min(n, limit) (802.3-2022 § 4.2.3.2.5)."""
 
@@ -555,10 +564,8 @@ class LoadRegisterBackoff(Table, frozen=True, kw_only=True, tag_field="rule", ta
 class PythonBackoff(Table, frozen=True, kw_only=True, tag_field="rule", tag="python"):
     """r is what a function in Python returns, in the process that has registered it."""
 
-    name: str
-    """Name under which the function is registered."""
-    sha256: str
-    """SHA-256 of its source, in hexadecimal digits."""
+    function: PythonFunction
+    """The function."""
 
 
 Backoff = (
@@ -789,10 +796,8 @@ class TokenBucketArrivals(Table, frozen=True, kw_only=True, tag_field="kind", ta
 class PythonArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="python"):
     """What a generator in Python yields, in the process that has registered it."""
 
-    name: str
-    """Name under which the generator is registered."""
-    sha256: str
-    """SHA-256 of its source, in hexadecimal digits."""
+    function: PythonFunction
+    """The generator."""
 
 
 Arrivals = (

@@ -3,6 +3,8 @@
 import functools
 import json
 import math
+import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -173,6 +175,25 @@ def test_a_fraction_of_a_slot_is_a_time_and_a_generator_may_end():
     )
     assert values[Metric.FRAMES] == 3
     assert values[Metric.BIT_RATE] == pytest.approx(((64 + 1518 + 100) * 8 + 3 * 160) / 0.5)
+
+
+@pytest.mark.usefixtures("_elsewhere")
+def test_the_example_of_the_how_to_runs(capsys):
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "write-a-backoff.md"
+    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    script = Path("example.py")
+    script.write_text(block, encoding="utf-8")
+    runpy.run_path(str(script))
+    frame = em.open("runs/backoff").estimates("utilisation", "collisions_per_frame")
+    values = frame.pivot_table(index="stations.backoff", columns="metric", values="value")
+    built_in, own, patient = (
+        values[values.index.str.contains(name)].iloc[0]
+        for name in ("exponential", "standard", "patient")
+    )
+    assert patient["collisions_per_frame"] < own["collisions_per_frame"]
+    # Two points have two seeds, so that their counts agree within chance only.
+    assert own["utilisation"] == pytest.approx(built_in["utilisation"], rel=0.1)
+    assert "offered_load_g" in capsys.readouterr().out
 
 
 # What a function does wrong is named, and nothing else is lost.
