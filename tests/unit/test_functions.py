@@ -193,6 +193,11 @@ def test_the_example_of_the_how_to_runs(capsys):
     assert patient["collisions_per_frame"] < own["collisions_per_frame"]
     # Two points have two seeds, so that their counts agree within chance only.
     assert own["utilisation"] == pytest.approx(built_in["utilisation"], rel=0.1)
+    load, utilisation = (
+        em.open("runs/pairs").estimates(metric)["value"].item()
+        for metric in ("offered_load_g", "utilisation")
+    )
+    assert 0.5 < utilisation < load < 1
     assert "offered_load_g" in capsys.readouterr().out
 
 
