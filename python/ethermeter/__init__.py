@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ethermeter import theory, voice
-    from ethermeter._core import version
+    from ethermeter._core import Draws, version
     from ethermeter.api import Figure, Loaded, Run, load, open
     from ethermeter.exploration import explore
+    from ethermeter.functions import register_backoff, register_source
 
     __version__: str = version()
 
 __all__ = [
+    "Draws",
     "Figure",
     "InputError",
     "Loaded",
@@ -33,9 +35,19 @@ __all__ = [
     "explore",
     "load",
     "open",
+    "register_backoff",
+    "register_source",
     "theory",
     "voice",
 ]
+
+_ON_DEMAND = {
+    "Draws": "_core",
+    "explore": "exploration",
+    "register_backoff": "functions",
+    "register_source": "functions",
+}
+"""Modules of names that are in a module of their own."""
 
 
 def __getattr__(name: str) -> Any:
@@ -48,10 +60,10 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return import_module(f"ethermeter.{name}")
-    if name == "explore":
-        from ethermeter.exploration import explore
+    if name in _ON_DEMAND:
+        from importlib import import_module
 
-        return explore
+        return getattr(import_module(f"ethermeter.{_ON_DEMAND[name]}"), name)
     if name in __all__:
         from ethermeter import api
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ethermeter import provenance
+from ethermeter import functions, provenance
 from ethermeter.engines.work import Finished, TrialError, UnderWay, Work
 from ethermeter.faults import InputError
 from ethermeter.nodes import over_links
@@ -23,6 +23,7 @@ from ethermeter.scenario import (
 from ethermeter.stations import charged_ps, groups_of, lengths_of, station_count
 from ethermeter.store import Recorder, RunDirectory, RunError
 from ethermeter.store.files import remove_abandoned
+from ethermeter.store.integrity import read_provenance
 from ethermeter.store.recorder import plan_hash_of, tidy
 from ethermeter.store.rows import flows_of, has_plca
 from ethermeter.studies import registry
@@ -199,6 +200,14 @@ def search(
     return RunDirectory(directory)
 
 
+def _check_functions(directory: Path) -> None:
+    """Refuse to continue a run whose functions in Python this process lacks or has changed."""
+    for kind, name, sha256 in functions.read(read_provenance(directory).get("functions")):
+        if fault := functions.fault_of(kind, name, sha256):
+            allowed = "the function with which the run began; give another --out, or --force"
+            raise InputError.of(str(directory), "functions", fault, allowed)
+
+
 def _work(place: int, trial: "Trial") -> Work:
     return Work(place, trial.id, trial.line)
 
@@ -232,9 +241,18 @@ class _Session:
         self._done, self._effort, self._done_effort = 0, 0.0, 0.0
         self._failed: dict[str, str] = {}
         self._provenance: dict[str, object] = {}
+        self._functions: list[functions.Key] = []
 
     def check(self, name: str, trials: "Sequence[Trial]") -> None:
-        """Refuse trials that are to be measured and cannot be."""
+        """Refuse trials that cannot be run: measured without a place, or by functions elsewhere."""
+        used = functions.named_in({id(of): of for of in (t.scenario for t in trials)}.values())
+        self._functions += [key for key in used if key not in self._functions]
+        if used and self._options.cluster is not None:
+            allowed = (
+                "expected no cluster: only this process has the functions in Python of the trials,"
+                f" {functions.listed(used)}"
+            )
+            raise InputError.of("command line", "--cluster", self._options.cluster, allowed)
         live = [_work(at, trial) for at, trial in enumerate(trials) if trial.engine == LIVE]
         if live and self._place is None:
             file = str(self._experiments[0].path) if self._experiments else name
@@ -250,6 +268,8 @@ class _Session:
     def recording(self, plan: "Plan", *, question: str | None = None) -> Iterator[Recorder]:
         """Hold the run directory, and begin its provenance."""
         options, names = self._options, names_of(self._experiments)
+        if not options.force:
+            _check_functions(self._directory)
         with Recorder(
             self._directory,
             plan,
@@ -273,6 +293,8 @@ class _Session:
             if self._place is not None:
                 began |= {"measured": self._place.name}
                 began |= {"live_study": options.live_study} if options.live_study else {}
+            if self._functions:
+                began |= {"functions": functions.written(self._functions)}
             before = self._recorder.provenance()
             self._provenance = provenance.resumed(began, before) if before else began
             failed = before.get("failed")

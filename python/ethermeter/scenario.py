@@ -509,6 +509,15 @@ class Mac(Table, frozen=True, kw_only=True):
     """Idealised: cyclic service of queues (the token rings of Bux 1981)."""
 
 
+class PythonFunction(Table, frozen=True, kw_only=True):
+    """A function in Python, as a scenario names it."""
+
+    name: str
+    """Name under which it is registered."""
+    sha256: str
+    """SHA-256 of its source, in hexadecimal digits."""
+
+
 class ExponentialBackoff(Table, frozen=True, kw_only=True, tag_field="rule", tag="exponential"):
     """r uniform, 0 ≤ r < 2^min(n, limit) (802.3-2022 § 4.2.3.2.5)."""
 
@@ -552,7 +561,21 @@ class LoadRegisterBackoff(Table, frozen=True, kw_only=True, tag_field="rule", ta
     """
 
 
-Backoff = ExponentialBackoff | LinearBackoff | ConstantBackoff | NoneBackoff | LoadRegisterBackoff
+class PythonBackoff(Table, frozen=True, kw_only=True, tag_field="rule", tag="python"):
+    """r is what a function in Python returns, in the process that has registered it."""
+
+    function: PythonFunction
+    """The function."""
+
+
+Backoff = (
+    ExponentialBackoff
+    | LinearBackoff
+    | ConstantBackoff
+    | NoneBackoff
+    | LoadRegisterBackoff
+    | PythonBackoff
+)
 """Rule for r, the number of slots to wait after the n-th collision of a frame."""
 AfterAttemptLimit = Literal["discard", "resume"]
 """What follows the last failed attempt."""
@@ -770,6 +793,13 @@ class TokenBucketArrivals(Table, frozen=True, kw_only=True, tag_field="kind", ta
     """Time from the begin of the source to its first message; 0 if `None`."""
 
 
+class PythonArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="python"):
+    """What a generator in Python yields, in the process that has registered it."""
+
+    function: PythonFunction
+    """The generator."""
+
+
 Arrivals = (
     SaturatedArrivals
     | RegularArrivals
@@ -777,6 +807,7 @@ Arrivals = (
     | OnOffArrivals
     | CoderArrivals
     | TokenBucketArrivals
+    | PythonArrivals
 )
 """Arrivals of frames at a station."""
 

@@ -2,6 +2,7 @@
 
 mod capture;
 mod counts;
+mod functions;
 mod host;
 mod live;
 #[cfg(target_os = "linux")]
@@ -91,6 +92,7 @@ fn raise(error: Error) -> PyErr {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Watch>()?;
+    module.add_class::<functions::Draws>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(capture::explain_capture, module)?)?;
     module.add_function(wrap_pyfunction!(standards, module)?)?;

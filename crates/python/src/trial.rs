@@ -1,12 +1,15 @@
 //! Trials of any scenario.
 
+use crate::functions::Functions;
 use crate::watch::{or_none, Watch};
 use crate::{counts, raise};
-use ethermeter_simulator::{check, simulate};
+use ethermeter_simulator::custom::Custom;
+use ethermeter_simulator::{check, simulate_with};
 use ethermeter_trial::scenario::Implementation;
 use ethermeter_trial::{Counts, Trial};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use std::sync::Arc;
 
 /// Check a trial, given as JSON: `None`, or its fault as path within the scenario, value found and
 /// what is allowed.
@@ -28,18 +31,28 @@ pub fn read_counts<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAn
 }
 
 /// Simulate a trial, given as JSON: its `ethermeter.counts.Counts`. With a `watch` it can be
-/// followed and stopped.
+/// followed and stopped. Stations whose scenario names functions in Python follow those that
+/// `functions` makes (`ethermeter.functions.Makers`).
 ///
-/// Raises `ValueError` for a fault.
+/// Raises `ValueError` for a fault, and what such a function raises.
 #[pyfunction]
-#[pyo3(signature = (text, watch = None))]
+#[pyo3(signature = (text, watch = None, functions = None))]
 pub fn simulate_trial<'py>(
     py: Python<'py>,
     text: &str,
     watch: Option<&Watch>,
+    functions: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let watch = or_none(watch);
-    let run = || simulate(&Trial::from_json(text)?, &watch);
-    let (found, implementation) = py.detach(run).map_err(raise)?;
+    let functions = functions.map(|made_by| Functions::new(made_by, Arc::clone(&watch)));
+    let run = || {
+        let custom = functions.as_ref().map(|functions| functions as &dyn Custom);
+        simulate_with(&Trial::from_json(text)?, &watch, custom)
+    };
+    let found = py.detach(run);
+    if let Some(failure) = functions.as_ref().and_then(Functions::failure) {
+        return Err(failure);
+    }
+    let (found, implementation) = found.map_err(raise)?;
     counts::convert(py, &found, implementation)
 }

@@ -125,7 +125,9 @@ impl Supply {
     pub fn finish(self) -> Supplied {
         match self {
             Self::Offered { mut source, .. } => Supplied::by(&mut source),
-            Self::Arriving { offered, dropped, .. } => Supplied { offered, dropped, samples: None },
+            Self::Arriving { offered, dropped, .. } => {
+                Supplied { offered, dropped, ..Supplied::default() }
+            }
         }
     }
 }

@@ -4,10 +4,12 @@
 //!
 //! - [`segment`]: stations on a shared medium. [`mac`]: medium access as state machines. [`plca`]:
 //!   stations that take turns on one.
+//! - [`custom`]: rules of the caller's own, on segments.
 //! - [`idealised`]: the media that theories assume, by brute force.
 //! - [`network`]: links, switches, routers, hubs and hosts as chains of stages.
 //! - [`mod@watch`]: progress of a trial, and how it is stopped. [`error`]: why it has no result.
 
+pub mod custom;
 pub mod error;
 pub mod idealised;
 pub mod mac;
@@ -23,12 +25,13 @@ extern crate self as ethermeter_simulator; // its name in the buses of the tests
 pub use error::Error;
 pub use watch::Watch;
 
+use custom::Custom;
 use ethermeter_trial::medium::Mac;
 use ethermeter_trial::scenario::Implementation;
 use ethermeter_trial::{Counts, Fault, Trial};
 use plca::compiled::CompiledBus;
 use segment::compiled::CompiledSegment;
-use segment::station::Attempt;
+use segment::station::{Attempt, Station};
 use segment::{fast, reference};
 
 /// Simulate a trial, and return the implementation that ran, too. Another thread may follow and
@@ -38,6 +41,19 @@ use segment::{fast, reference};
 /// If the trial contradicts itself or leaves the range of what can be simulated;
 /// [`Error::Stopped`] if it was stopped.
 pub fn simulate(trial: &Trial, watch: &Watch) -> Result<(Counts, Implementation), Error> {
+    simulate_with(trial, watch, None)
+}
+
+/// The same of a trial whose stations may have rules of the caller's own: then the reference
+/// implementation runs.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_with(
+    trial: &Trial,
+    watch: &Watch,
+    custom: Option<&dyn Custom>,
+) -> Result<(Counts, Implementation), Error> {
     let Some(mac) = mac_of(trial) else { return network::simulate(trial, watch) };
     if is_idealised(mac) {
         return Ok((idealised::run(trial, watch, false)?.0, Implementation::Reference));
@@ -55,12 +71,16 @@ pub fn simulate(trial: &Trial, watch: &Watch) -> Result<(Counts, Implementation)
         let ran = if is_fast { Implementation::Fast } else { Implementation::Reference };
         return Ok((run.counts, ran));
     }
-    let compiled = CompiledSegment::new(trial)?;
-    let is_fast = trial.settings.implementation == Implementation::Fast;
+    let compiled = match custom {
+        Some(_) => CompiledSegment::with_custom(trial)?,
+        None => CompiledSegment::new(trial)?,
+    };
+    let is_fast = trial.settings.implementation == Implementation::Fast && !compiled.has_custom();
     if is_fast && matches!(mac, Mac::CsmaCd(_)) {
         return Ok((fast::run(&compiled, watch, false)?.0, Implementation::Fast));
     }
-    Ok((reference::run(&compiled, mac, watch)?.0, Implementation::Reference))
+    let stations = Station::all_with(&compiled, custom);
+    Ok((reference::go_on(&compiled, mac, watch, stations)?.0, Implementation::Reference))
 }
 
 /// Check a trial without simulating it.
@@ -72,7 +92,7 @@ pub fn check(trial: &Trial) -> Result<(), Fault> {
         None => network::check(trial),
         Some(mac) if is_idealised(mac) => idealised::compiled(trial).map(drop),
         Some(Mac::Plca(constants)) => CompiledBus::new(trial, constants).map(drop),
-        Some(_) => CompiledSegment::new(trial).map(drop),
+        Some(_) => CompiledSegment::with_custom(trial).map(drop),
     }
 }
 

@@ -35,6 +35,12 @@ impl Watch {
         self.stopped.store(true, Relaxed);
     }
 
+    /// Whether it shall end.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Relaxed)
+    }
+
     /// Begin a trial. Its engine asks the result after every event whether to go on.
     pub(crate) fn begin(&self, begin_ps: u64, end_ps: u64) -> Poll<'_> {
         self.begin_ps.store(begin_ps, Relaxed);

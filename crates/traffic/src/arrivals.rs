@@ -1,6 +1,7 @@
 //! When a source that does not wait for the medium offers frames.
 
 use crate::chance::Stream;
+use crate::custom::PythonFunction;
 use crate::times::LONGEST_PS;
 use crate::voice::Spurts;
 use serde::{Deserialize, Serialize};
@@ -60,6 +61,11 @@ pub enum Arrivals {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         phase_ps: Option<u64>,
     },
+    /// What a generator in Python yields, in the process that has registered it.
+    Python {
+        /// The generator.
+        function: Box<PythonFunction>,
+    },
 }
 
 /// Most that a token bucket holds, in octets.
@@ -78,7 +84,7 @@ pub fn bucket_fault(rate_bps: u64, burst_octets: u64) -> Option<String> {
 }
 
 impl Arrivals {
-    /// Its fault, if any.
+    /// Its fault, if any. Only who runs a generator in Python may pass over that of one.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         let period = |ps: u64| (1..=1_000_000_000_000_000).contains(&ps);
@@ -94,8 +100,15 @@ impl Arrivals {
             return (phase_ps > LONGEST_PS)
                 .then(|| format!("phase_ps must be at most {LONGEST_PS}, got {phase_ps}"));
         }
+        if let Self::Python { function } = self {
+            let name = &function.name;
+            return Some(format!("must not be a generator in Python here, got {name}"));
+        }
         let fine = match self {
-            Self::Saturated {} | Self::Coder { .. } | Self::TokenBucket { .. } => true,
+            Self::Saturated {}
+            | Self::Coder { .. }
+            | Self::TokenBucket { .. }
+            | Self::Python { .. } => true,
             Self::Regular { period_ps, phase_ps, jitter_ps } => {
                 for (key, given) in [("phase_ps", phase_ps), ("jitter_ps", jitter_ps)] {
                     if let Some(ps) = given.filter(|ps| ps >= period_ps) {
@@ -114,13 +127,16 @@ impl Arrivals {
         (!fine).then(|| format!("times must be from 1 ps to 1000 s, got {self:?}"))
     }
 
-    /// Mean frames per second, or `None` if the medium or the lengths of messages determine them: for
-    /// a saturated source, a coder and a token bucket.
+    /// Mean frames per second, or `None` if the medium or the lengths of messages determine them, or
+    /// nothing does: for a saturated source, a coder, a token bucket and a generator in Python.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn rate_per_s(&self) -> Option<f64> {
         match self {
-            Self::Saturated {} | Self::Coder { .. } | Self::TokenBucket { .. } => None,
+            Self::Saturated {}
+            | Self::Coder { .. }
+            | Self::TokenBucket { .. }
+            | Self::Python { .. } => None,
             Self::Regular { period_ps, .. } => Some(1e12 / *period_ps as f64),
             Self::Poisson { mean_ps } => Some(1e12 / mean_ps),
             Self::OnOff { period_ps, on_mean_ps, off_mean_ps } => {
@@ -162,14 +178,17 @@ pub struct ArrivalTimes {
 }
 
 impl ArrivalTimes {
-    /// Arrivals from `begin_ps` on. Not for a saturated source or a coder.
+    /// Arrivals from `begin_ps` on. Not for a saturated source, a coder or a generator in Python.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn new(arrivals: &Arrivals, begin_ps: u64, chance: Stream) -> Self {
         let mut times =
             Self { arrivals: arrivals.clone(), chance, next_ps: begin_ps, on_until_ps: 0 };
         match arrivals {
-            Arrivals::Saturated {} | Arrivals::Coder { .. } | Arrivals::TokenBucket { .. } => {
+            Arrivals::Saturated {}
+            | Arrivals::Coder { .. }
+            | Arrivals::TokenBucket { .. }
+            | Arrivals::Python { .. } => {
                 times.next_ps = u64::MAX;
             }
             Arrivals::Regular { period_ps, phase_ps, .. } => {
@@ -199,7 +218,10 @@ impl ArrivalTimes {
     pub fn take_ps(&mut self) -> u64 {
         let taken = self.next_ps;
         match &self.arrivals {
-            Arrivals::Saturated {} | Arrivals::Coder { .. } | Arrivals::TokenBucket { .. } => {}
+            Arrivals::Saturated {}
+            | Arrivals::Coder { .. }
+            | Arrivals::TokenBucket { .. }
+            | Arrivals::Python { .. } => {}
             Arrivals::Regular { period_ps, jitter_ps: None, .. } => self.next_ps += period_ps,
             Arrivals::Regular { period_ps, jitter_ps: Some(jitter_ps), .. } => {
                 self.next_ps += period_ps - jitter_ps + self.chance.below(2 * jitter_ps + 1);

@@ -8,10 +8,11 @@
 //! - [`times`]: distributions of times (service, generation).
 //! - [`lengths`]: frame lengths, fixed or mixed.
 //! - [`arrivals`]: when a source that does not wait for the medium offers frames.
+//! - [`custom`]: a source of the caller's own.
 //! - [`voice`]: a coder's samples, gathered into frames that grow until they are sent.
 //! - [`packets`]: voice of a host with at most one packet on its way to the wire.
 //! - [`source`]: the supply of a station: saturated, generated into a ring of buffers, queued
-//!   arrivals, or voice.
+//!   arrivals, voice, or custom.
 //! - [`token_bucket`]: the shaper of a flow.
 //! - [`classes`]: the traffic classes of a port. [`scheduler`]: which frame it sends next.
 //! - [`window`]: when a source is active and when it is measured.
@@ -27,6 +28,7 @@ pub mod batches;
 pub mod chance;
 pub mod classes;
 pub mod clock;
+pub mod custom;
 pub mod histogram;
 pub mod lengths;
 pub mod packets;

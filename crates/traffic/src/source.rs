@@ -5,6 +5,7 @@
 //! generator:   process ──► ring of buffers ── service ──► transmitter      (Boggs, Mogul, Kent 1988, figure 3)
 //! arrivals:    source ──► queue (full: dropped) ── service ──► transmitter
 //! voice:       coder ──► packet buffer, which is the frame ── service ──► transmitter      (Gonsalves 1982; see `voice`)
+//! custom:      the caller's source ──► queue ── service ──► transmitter                    (see `custom`)
 //! ```
 //!
 //! The transmitter takes up one frame at a time; the service time is what the host needs between
@@ -13,6 +14,7 @@
 use crate::arrivals::{bucket_fault, ArrivalTimes, Arrivals};
 use crate::batches::Batches;
 use crate::chance::{Purpose, Stream};
+use crate::custom::{Arrival, CustomFrames, CustomSource};
 use crate::lengths::Lengths;
 use crate::times::{Times, LONGEST_PS};
 use crate::token_bucket::TokenBucket;
@@ -20,6 +22,7 @@ use crate::voice::{Samples, Voice, VoiceFrame, VoiceSpec};
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
 
 /// A process that fills buffers for the transmitter and waits when all are full.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -138,6 +141,14 @@ enum Supply {
         room: u32,
     },
     Voice(Box<Voice>),
+    Custom(Box<Custom>),
+}
+
+#[derive(Clone, Debug)]
+struct Custom {
+    frames: CustomFrames,
+    /// Length of all frames offered within the measured window.
+    offered_bits: f64,
 }
 
 #[derive(Clone, Debug)]
@@ -221,6 +232,21 @@ impl Source {
             dropped: 0,
             batches: None,
         }
+    }
+
+    /// The supply of `station` whose frames come from a source of the caller's own, instead of the
+    /// arrivals of `spec`. Not counted in batches.
+    #[must_use]
+    pub fn custom(
+        spec: &SourceSpec,
+        seed: u64,
+        station: u32,
+        window: Window,
+        source: Arc<Mutex<dyn CustomSource>>,
+    ) -> Self {
+        let frames = CustomFrames::new(source, window.begin_ps, spec.queue_frames);
+        let supply = Supply::Custom(Box::new(Custom { frames, offered_bits: 0.0 }));
+        Self { supply, ..Self::new(spec, seed, station, window) }
     }
 
     /// Count offered and dropped frames in batches of the measured window, too; to be called
@@ -323,6 +349,16 @@ impl Source {
         }
     }
 
+    /// Bits offered within the measured window, of a custom source; to be called after
+    /// [`Source::finish`].
+    #[must_use]
+    pub fn custom_bits(&self) -> Option<f64> {
+        match &self.supply {
+            Supply::Custom(custom) => Some(custom.offered_bits),
+            _ => None,
+        }
+    }
+
     /// Frames offered and frames dropped within the measured window, when nothing more happens.
     pub fn finish(&mut self) -> (u64, u64) {
         let until_ps = self.window.measure_to_ps.min(self.window.stop_ps);
@@ -334,6 +370,9 @@ impl Source {
             let arrived_ps = times.take_ps();
             self.count_offer(arrived_ps);
             count_in_batch(&mut self.batches, arrived_ps, false);
+        }
+        while let Some(frame) = self.next_custom(until_ps) {
+            self.count_custom(frame);
         }
         (self.offered, self.dropped)
     }
@@ -375,6 +414,7 @@ impl Source {
             }
             Supply::Bounded { .. } => return self.take_bounded(ended_ps, free_ps),
             Supply::Voice(_) => return self.take_voice(ended_ps, free_ps),
+            Supply::Custom(_) => return self.take_custom(ended_ps, free_ps),
         };
         if arrived_ps >= self.window.stop_ps {
             return None;
@@ -439,10 +479,64 @@ impl Source {
         self.shaped(Offer { ready_ps: arrived_ps.max(free_ps), arrived_ps, bits })
     }
 
+    fn take_custom(&mut self, ended_ps: Option<u64>, free_ps: u64) -> Option<Offer> {
+        if let Some(ended_ps) = ended_ps {
+            self.admit_before(ended_ps);
+        }
+        let Supply::Custom(custom) = &mut self.supply else { unreachable!("only custom sources") };
+        let frame = if let Some(frame) = custom.frames.first_waiting() {
+            frame
+        } else {
+            let frame = self.next_custom(self.window.stop_ps)?;
+            self.count_custom(frame);
+            frame
+        };
+        let bits = frame.bits.unwrap_or_else(|| self.frames.draw(&mut self.length_chance));
+        self.shaped(Offer { ready_ps: frame.at_ps.max(free_ps), arrived_ps: frame.at_ps, bits })
+    }
+
+    fn next_custom(&mut self, until_ps: u64) -> Option<Arrival> {
+        match &mut self.supply {
+            Supply::Custom(custom) => custom.frames.take_before(until_ps),
+            _ => None,
+        }
+    }
+
+    /// Count a frame of a custom source as offered, with the mean length if its own is not drawn
+    /// yet.
+    #[allow(clippy::cast_precision_loss)] // far below 2^53
+    fn count_custom(&mut self, frame: Arrival) {
+        let counted = self.window.measure_from_ps..self.window.measure_to_ps;
+        if !counted.contains(&frame.at_ps) {
+            return;
+        }
+        self.offered += 1;
+        let bits = frame.bits.map_or_else(|| self.frames.mean_bits(), |bits| bits as f64);
+        if let Supply::Custom(custom) = &mut self.supply {
+            custom.offered_bits += bits;
+        }
+    }
+
+    /// Let frames of a custom source that arrive before `until_ps` into its queue, if that is
+    /// bounded.
+    fn admit_custom_before(&mut self, until_ps: u64) {
+        let counted = self.window.measure_from_ps..self.window.measure_to_ps;
+        while let Some(frame) = self.next_custom(until_ps) {
+            self.count_custom(frame);
+            let Supply::Custom(custom) = &mut self.supply else { unreachable!("it gave a frame") };
+            if !custom.frames.admit(frame) {
+                self.dropped += u64::from(counted.contains(&frame.at_ps));
+            }
+        }
+    }
+
     /// Let frames that arrive before `until_ps` into a bounded queue, in which one frame is being
     /// sent.
     fn admit_before(&mut self, until_ps: u64) {
         let until_ps = until_ps.min(self.window.stop_ps);
+        if matches!(&self.supply, Supply::Custom(custom) if custom.frames.room.is_some()) {
+            return self.admit_custom_before(until_ps);
+        }
         let counted = self.window.measure_from_ps..self.window.measure_to_ps;
         let Supply::Bounded { times, waiting, room } = &mut self.supply else { return };
         while times.peek_ps() < until_ps {

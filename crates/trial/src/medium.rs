@@ -3,6 +3,7 @@
 pub use crate::csma_cd::CsmaCd;
 use crate::idealised::{Adaptive, Polling, Slotted, Unslotted};
 use crate::plca::{Interval, Plca, PlcaNodes};
+use ethermeter_traffic::custom::PythonFunction;
 use serde::{Deserialize, Serialize};
 
 /// A medium that several stations share.
@@ -90,7 +91,7 @@ fn attempt_limit() -> u32 {
 }
 
 /// Rule for r, the number of slots to wait after the n-th collision of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "rule", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Backoff {
@@ -125,6 +126,11 @@ pub enum Backoff {
         /// than r slots after it.
         ticks: bool,
     },
+    /// r is what a function in Python returns, in the process that has registered it.
+    Python {
+        /// The function.
+        function: Box<PythonFunction>, // boxed: other rules stay small
+    },
 }
 
 impl Default for Backoff {
@@ -136,15 +142,19 @@ impl Default for Backoff {
 
 impl Backoff {
     /// How many values r can take after the n-th collision.
+    ///
+    /// # Panics
+    /// If r is that of a function in Python, which is called instead.
     #[inline]
     #[must_use]
-    pub fn range(self, collisions: u32) -> u64 {
-        match self {
+    pub fn range(&self, collisions: u32) -> u64 {
+        match *self {
             Self::Exponential { limit } => 1 << collisions.min(limit),
             Self::Linear { limit } => u64::from(collisions.min(limit)) + 1,
             Self::Constant { slots } => u64::from(slots),
             Self::None {} => 1,
             Self::LoadRegister { bits, .. } => 1 << collisions.min(bits),
+            Self::Python { .. } => unreachable!("a function in Python has no range"),
         }
     }
 }

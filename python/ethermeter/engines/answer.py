@@ -15,8 +15,9 @@ def answer(line: str, watch: "Watch | None" = None) -> TrialRows:
     """Run the trial of a line of `plan.jsonl` and return its rows.
 
     They depend on the line alone, except for `core_s`. Another thread follows and stops the
-    simulation by the watch. Raises ValueError if the trial is refused, with the key, or was
-    stopped; RuntimeError if the core breaks off because of a fault of its own.
+    simulation by the watch. Raises ValueError if the trial is refused, with the key, was stopped,
+    or a function in Python failed; RuntimeError if the core breaks off because of a fault of its
+    own.
     """
     trial = read_trial(line)
     if isinstance(trial, str):

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 
+from ethermeter import functions
 from ethermeter._core import Watch
 from ethermeter.engines.answer import answer
 from ethermeter.engines.work import Finished, UnderWay, Work, failure
@@ -91,3 +92,7 @@ def run(
         deadline_s = time.monotonic() + STOP_S
         for thread in threads:
             thread.join(timeout=max(0.0, deadline_s - time.monotonic()))
+        if stuck := [thread for thread in threads if thread.is_alive()]:
+            functions.interrupt([thread.ident for thread in stuck])
+            for thread in stuck:
+                thread.join(timeout=STOP_S / len(stuck))

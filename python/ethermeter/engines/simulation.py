@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ethermeter import functions
 from ethermeter.counts import (
     Buckets,
     ClassCounts,
@@ -47,20 +48,25 @@ CLASS_COUNTS = ["number" if name == "class" else name for name in CLASS_COLUMNS]
 
 def run_trial(line: str, scenario: Scenario, watch: "Watch | None" = None) -> TrialRows:
     """Simulate the trial of a line of `plan.jsonl`, with its scenario; as `answer`."""
-    counts, core_s = simulated(core_trial_of(line), watch)
+    makers = functions.Makers() if functions.named_in([scenario]) else None
+    counts, core_s = simulated(core_trial_of(line), watch, makers)
     return observe(scenario, counts, core_s=core_s)
 
 
-def simulated(line: str, watch: "Watch | None" = None) -> tuple[Counts, float]:
+def simulated(
+    line: str, watch: "Watch | None" = None, makers: "functions.Makers | None" = None
+) -> tuple[Counts, float]:
     """Return what the core counted in a trial of its own form, and the time it took in s.
 
-    Raises RuntimeError if it breaks off because of a fault of its own.
+    `makers` makes the functions in Python that its stations follow. Raises RuntimeError if it
+    breaks off because of a fault of its own, FunctionError if such a function fails.
     """
     from ethermeter import _core
 
     begin_s = time.perf_counter()
     try:
-        counts = _core.simulate_trial(line, watch)
+        given = () if makers is None else (makers,)
+        counts = _core.simulate_trial(line, watch, *given)
     except BaseException as error:
         # The class is made inside the extension and cannot be imported; it is no `Exception`, so it
         # would kill a thread unseen.

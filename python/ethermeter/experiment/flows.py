@@ -20,6 +20,7 @@ from ethermeter.experiment.traffic import (
     Arrivals,
     Generator,
     PoissonLoad,
+    PythonSource,
     Times,
     TokenBucketSource,
     arrivals_plan,
@@ -416,6 +417,11 @@ class _Maker:
         if flow.shaper is not None and isinstance(flow.arrivals, Coded | TokenBucketSource):
             allowed = "not allowed with a coder, which waits for the wire, or a token bucket"
             wrong(("shaper",), "given", allowed)
+        if isinstance(flow.arrivals, PythonSource):
+            allowed = (
+                "expected no generator in Python in a network: only stations of a segment have one"
+            )
+            wrong(("arrivals", "python"), shown(flow.arrivals.python), allowed)
         generator = None if talks(flow) else flow.generator
         check_saturation(flow.arrivals, flow.queue, generator, self.faults)
         if flow.port == "tcp" and "simulation" in self.engines and not talks(flow):

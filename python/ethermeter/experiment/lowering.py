@@ -160,7 +160,7 @@ class Scenarios:
         lowered: list[Group] = []
         for index, (key, group) in enumerate(groups):
             of_group = Faults(file, ("stations", index))
-            check_group(group, of_group)
+            check_group(group, self._engines, of_group)
             faults.found += of_group.found
             if constants is not None and not of_group.found:
                 make = partial(group_of, group, index, constants, self._folder, file)

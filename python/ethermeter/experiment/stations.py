@@ -1,5 +1,6 @@
 """[[stations]]: groups of equal stations with their traffic, and each group as in a scenario."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,6 +18,8 @@ from ethermeter.experiment.traffic import (
     Generator,
     LoadRegister,
     PoissonLoad,
+    PythonBackoff,
+    PythonSource,
     Times,
     TokenBucketSource,
     arrivals_plan,
@@ -26,9 +29,10 @@ from ethermeter.experiment.traffic import (
     times_plan,
 )
 from ethermeter.experiment.voice import Coded
-from ethermeter.faults import Faults
+from ethermeter.faults import Faults, shown
 from ethermeter.scenario import Flow, Lengths, Stations
 from ethermeter.stations import Group
+from ethermeter.trial import SIMULATION
 from ethermeter.units import LONGEST_PS
 
 MOST_STATIONS = 1024
@@ -114,8 +118,15 @@ PLACEMENTS = ("position", "positions", "cluster", "per_cluster")
 """Keys of a group that say where its stations are; at most one of them may be used."""
 
 
-def check_group(group: StationGroup, faults: Faults) -> None:
-    """Find keys of a group that contradict each other."""
+def check_group(group: StationGroup, engines: Sequence[str], faults: Faults) -> None:
+    """Find keys of a group that contradict each other, or that one of the engines cannot follow."""
+    for path, name in _functions_of(group):
+        if others := [engine for engine in engines if engine != SIMULATION]:
+            allowed = (
+                f'a function in Python runs with run.engines = ["{SIMULATION}"] only, not with'
+                f" {', '.join(others)}"
+            )
+            faults.add(path, shown(name), allowed)
     if isinstance(group.arrivals, TokenBucketSource):
         allowed = "expected no token bucket on a segment: only flows of a network have one"
         faults.add(("arrivals",), "token_bucket", allowed)
@@ -132,6 +143,15 @@ def check_group(group: StationGroup, faults: Faults) -> None:
         plca.check_outages(group.plca.off, ("plca", "off"), faults)
 
 
+def _functions_of(group: StationGroup) -> list[tuple[tuple[str, str], str]]:
+    """Return the names of functions in Python that a group has, with their keys."""
+    return [
+        ((key, "python"), table.python)
+        for key, table in (("backoff", group.backoff), ("arrivals", group.arrivals))
+        if isinstance(table, PythonBackoff | PythonSource)
+    ]
+
+
 def group_of(
     group: StationGroup, index: int, constants: Constants, folder: Path, file: str
 ) -> Group:
@@ -146,6 +166,9 @@ def group_of(
     frames: Lengths
     arrivals: scenario.Arrivals
     faults = Faults(file, ("stations", index))
+    for path, name in _functions_of(group) if constants.mac.plca is not None else ():
+        allowed = "expected a segment of another standard than 10BASE-T1S"
+        raise faults.error(path, shown(name), allowed)
     has_coder = isinstance(group.arrivals, Coded)
     if has_coder:
         frames, arrivals = voice.frames_and_arrivals(group, constants, faults)

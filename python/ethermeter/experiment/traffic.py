@@ -4,6 +4,7 @@ from fractions import Fraction
 from typing import Annotated, Literal
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     PlainValidator,
@@ -14,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from ethermeter import scenario, units
+from ethermeter import functions, scenario, units
 from ethermeter.experiment.classes import TokenBucket
 from ethermeter.experiment.quantity import (
     TIME_OR_RANDOM,
@@ -45,12 +46,12 @@ _ALLOWED_ARRIVALS = (
     'expected "saturated", { poisson = "100 /s" }, { poisson_load = 0.5 }, { regular = "1 ms" }, {'
     ' regular = "1 ms", phase = "0 s" }, { token_bucket = { rate = "10 Mb/s", burst = "3036 B" } },'
     ' { on_off = { period = "1 ms", on = "10 ms", off = "90 ms"'
-    ' } } or { coder = { sample = "16 bit", every = "152.32 us" } }'
+    ' } }, { coder = { sample = "16 bit", every = "152.32 us" } } or { python = "name" }'
 )
 _ALLOWED_BACKOFF = (
     'expected "exponential", "none", { exponential = { limit = 10 } }, { linear = { limit = 10 } },'
-    ' { constant = { slots = 4 } } or { load_register = { bits = 8, clock = "38.08 us", ticks ='
-    " true } }"
+    ' { constant = { slots = 4 } }, { load_register = { bits = 8, clock = "38.08 us", ticks ='
+    ' true } } or { python = "name" }'
 )
 
 
@@ -63,6 +64,17 @@ def known_word(*words: str, allowed: str) -> BeforeValidator:
         return value
 
     return BeforeValidator(known)
+
+
+def _registered(kind: functions.Kind) -> AfterValidator:
+    """Refuse the name of a function that this process has not registered."""
+
+    def check(name: str) -> str:
+        if allowed := functions.unknown(kind, name):
+            raise complaint(allowed)
+        return name
+
+    return AfterValidator(check)
 
 
 def _constant(value: object) -> int:
@@ -244,6 +256,13 @@ class TokenBucketSource(Table):
     """The token bucket."""
 
 
+class PythonSource(Table):
+    """Frames that a generator in Python yields, on a segment; see `ethermeter.register_source`."""
+
+    python: Annotated[str, _registered("source")]
+    """Name under which it is registered."""
+
+
 Arrivals = Annotated[
     Annotated[
         Literal["saturated"], known_word("saturated", allowed=_ALLOWED_ARRIVALS), Tag(tag("text"))
@@ -253,9 +272,10 @@ Arrivals = Annotated[
     | Annotated[Regular, Tag(tag("regular"))]
     | Annotated[OnOff, Tag(tag("on_off"))]
     | Annotated[Coded, Tag(tag("coder"))]
-    | Annotated[TokenBucketSource, Tag(tag("token_bucket"))],
+    | Annotated[TokenBucketSource, Tag(tag("token_bucket"))]
+    | Annotated[PythonSource, Tag(tag("python"))],
     choice(
-        *("poisson", "poisson_load", "regular", "on_off", "coder", "token_bucket"),
+        *("poisson", "poisson_load", "regular", "on_off", "coder", "token_bucket", "python"),
         allowed=_ALLOWED_ARRIVALS,
     ),
 ]
@@ -320,6 +340,13 @@ class LoadRegister(Table):
     """Its parameters."""
 
 
+class PythonBackoff(Table):
+    """Slots that a function in Python returns; see `ethermeter.register_backoff`."""
+
+    python: Annotated[str, _registered("backoff")]
+    """Name under which it is registered."""
+
+
 Backoff = Annotated[
     Annotated[
         Literal["exponential", "none"],
@@ -329,8 +356,11 @@ Backoff = Annotated[
     | Annotated[ExponentialBackoff, Tag(tag("exponential"))]
     | Annotated[LinearBackoff, Tag(tag("linear"))]
     | Annotated[ConstantBackoff, Tag(tag("constant"))]
-    | Annotated[LoadRegister, Tag(tag("load_register"))],
-    choice("exponential", "linear", "constant", "load_register", allowed=_ALLOWED_BACKOFF),
+    | Annotated[LoadRegister, Tag(tag("load_register"))]
+    | Annotated[PythonBackoff, Tag(tag("python"))],
+    choice(
+        *("exponential", "linear", "constant", "load_register", "python"), allowed=_ALLOWED_BACKOFF
+    ),
 ]
 """How a station waits after a collision."""
 
@@ -364,6 +394,8 @@ def arrivals_plan(arrivals: Arrivals) -> scenario.Arrivals:
             return scenario.TokenBucketArrivals(
                 rate_bps=bucket.rate, burst_octets=bucket.burst, phase_ps=bucket.phase or None
             )
+        case PythonSource(python=name):
+            return scenario.PythonArrivals(function=functions.planned("source", name))
         case _:
             return scenario.SaturatedArrivals()
 
@@ -408,6 +440,8 @@ def backoff_plan(backoff: Backoff, *, limit: int) -> scenario.Backoff:
             return scenario.LoadRegisterBackoff(
                 bits=register.bits, clock_ps=register.clock, ticks=register.ticks
             )
+        case PythonBackoff(python=name):
+            return scenario.PythonBackoff(function=functions.planned("backoff", name))
         case "none":
             return scenario.NoneBackoff()
         case _:

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
+from ethermeter import functions
 from ethermeter.scenario import (
     CoderArrivals,
     ConstantTimes,
@@ -15,6 +16,7 @@ from ethermeter.scenario import (
     MeasuredTimes,
     OnOffArrivals,
     PoissonArrivals,
+    PythonArrivals,
     RegularArrivals,
     SamplesLengths,
     SaturatedArrivals,
@@ -75,6 +77,7 @@ class ModelInputs:
     service_s: float
     generator: bool  # Whether a user process fills buffers
     priority_waits: bool
+    functions: bool  # Whether stations follow functions in Python
     bus: Bus | None  # Of 10BASE-T1S; None of other segments
     # Why values of the measured window may be above bounds of the bus; empty if they may not
     early: str
@@ -157,6 +160,7 @@ def model_inputs(scenario: Scenario, assumptions: Assumptions) -> ModelInputs:
         service_s=_mean_s(first.flow.service),
         generator=any(group.flow.generator is not None for group in groups),
         priority_waits=any(group.stations.priority_wait_ps for group in groups),
+        functions=bool(functions.named_in([scenario])),
         bus=bus,
         early=early(scenario, bus) if bus is not None else "",
         backoff=tag_of(first.stations.backoff),
@@ -208,7 +212,7 @@ def _rate(flow: Flow) -> float:
     Voice counts as frames of the shortest length.
     """
     match flow.arrivals:
-        case SaturatedArrivals() | TokenBucketArrivals():
+        case SaturatedArrivals() | TokenBucketArrivals() | PythonArrivals():
             return 0.0
         case PoissonArrivals(mean_ps=mean_ps):
             return float(PS_PER_S / mean_ps)

@@ -222,7 +222,7 @@ impl Access for CsmaCd {
 }
 
 /// What follows a collision (§ 4.2.3.2.5).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Retry {
     /// Rule for the number of slots to wait.
     pub backoff: Backoff,
@@ -251,6 +251,14 @@ impl Retry {
     #[must_use]
     pub fn slots(&self, slots: u64) -> i64 {
         slots.cast_signed().saturating_mul(self.slot).min(LONGEST_WAIT)
+    }
+
+    /// The same of a number that need not be whole, to the nearest picosecond.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)]
+    pub fn fractional_slots(&self, slots: f64) -> i64 {
+        let part = (slots.fract() * self.slot as f64).round() as i64;
+        (self.slots(slots.trunc() as u64) + part).min(LONGEST_WAIT)
     }
 }
 

@@ -43,6 +43,27 @@ impl CompiledSegment {
     /// # Panics
     /// If the trial has no medium.
     pub fn new(trial: &Trial) -> Result<Self, Fault> {
+        let compiled = Self::with_custom(trial)?;
+        match compiled.groups.iter().find_map(Group::custom_path) {
+            Some(path) => {
+                let allowed =
+                    "must not be a function in Python: only CSMA/CD of segments calls one, \
+                     in the process that has registered it";
+                Err(Fault::new(path, allowed))
+            }
+            None => Ok(compiled),
+        }
+    }
+
+    /// The same of a trial whose stations may have rules of the caller's own, which
+    /// [`crate::custom`] makes.
+    ///
+    /// # Errors
+    /// As [`CompiledSegment::new`].
+    ///
+    /// # Panics
+    /// As [`CompiledSegment::new`].
+    pub fn with_custom(trial: &Trial) -> Result<Self, Fault> {
         let (medium, phases) = (&trial.scenario.media[0], trial.scenario.phases);
         let constants = constants(&medium.mac);
         let groups = Group::all(&trial.scenario)?;
@@ -85,6 +106,12 @@ impl CompiledSegment {
     #[must_use]
     pub fn is_voice(&self, station: usize) -> bool {
         self.group(station).is_voice()
+    }
+
+    /// Whether a station has a rule of the caller's own.
+    #[must_use]
+    pub fn has_custom(&self) -> bool {
+        self.groups.iter().any(|group| group.custom_path().is_some())
     }
 
     /// Whether no station has a turnaround time, a priority wait or a voice source.

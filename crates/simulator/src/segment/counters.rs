@@ -484,7 +484,9 @@ impl Counters {
             access_ps: time(|c| c.access_sum),
             response_ps: time(|c| c.response_sum),
             waiting_ps: time(|c| c.waiting),
-            offered_load: (0..self.stations).map(|i| offered_load(compiled, i)).collect(),
+            offered_load: (0..self.stations)
+                .map(|i| offered_load(compiled, i, &supplied[i]))
+                .collect(),
             batches: StationBatches {
                 frames: self.cells.iter().map(|c| c.frames).collect(),
                 charged_ps: self.cells.iter().map(|c| c.charged.cast_unsigned()).collect(),
@@ -503,11 +505,14 @@ fn without_tail(counts: &[u64]) -> Vec<u64> {
 
 /// The share of line rate that a station would use alone: at most 1.
 #[allow(clippy::cast_precision_loss)]
-fn offered_load(compiled: &CompiledSegment, station: usize) -> f64 {
+fn offered_load(compiled: &CompiledSegment, station: usize, supplied: &Supplied) -> f64 {
     let group = compiled.group(station);
     let flow = &group.flow;
     if let Some(voice) = flow.voice() {
         return voice_load(compiled, group, &voice);
+    }
+    if let Some(bits) = supplied.custom_bits {
+        return custom_load(compiled, group, supplied.offered as f64, bits);
     }
     let packet = compiled.preamble as f64 + flow.frames.mean_bits() * compiled.bit as f64;
     let charged = packet + compiled.gap as f64;
@@ -518,6 +523,17 @@ fn offered_load(compiled: &CompiledSegment, station: usize) -> f64 {
     }
     let generation = flow.generator.as_ref().map_or(0.0, |g| g.time.mean_ps());
     charged / shortest_cycle.max(packet + flow.service.mean_ps()).max(generation)
+}
+
+/// The same of a source of the caller's own: of what it offered within the measured window.
+#[allow(clippy::cast_precision_loss)]
+fn custom_load(compiled: &CompiledSegment, group: &Group, frames: f64, bits: f64) -> f64 {
+    let window = (compiled.phases.measure_to_ps - compiled.phases.measure_from_ps) as f64;
+    let around = (compiled.preamble + compiled.gap) as f64;
+    let charged = frames * around + bits * compiled.bit as f64;
+    let wait = frames * group.stations.priority_wait_ps as f64;
+    let most = if charged > 0.0 { charged / (charged + wait) } else { 0.0 };
+    (charged / window).min(most)
 }
 
 /// The same of voice. Alone, its frames are of the length P with P = min + (start + preamble + P) ·

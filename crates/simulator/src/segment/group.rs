@@ -61,7 +61,20 @@ impl Group {
         matches!(self.flow.arrivals, Arrivals::Coder { .. })
     }
 
-    /// Check all values.
+    /// Path of the first rule of the caller's own, if there is one.
+    #[must_use]
+    pub fn custom_path(&self) -> Option<String> {
+        if matches!(self.stations.backoff, Backoff::Python { .. }) {
+            return Some(self.station_path("backoff"));
+        }
+        self.has_custom_source().then(|| self.flow_path("arrivals"))
+    }
+
+    fn has_custom_source(&self) -> bool {
+        matches!(self.flow.arrivals, Arrivals::Python { .. })
+    }
+
+    /// Check all values. Rules of the caller's own are sound ([`Group::custom_path`]).
     pub(super) fn check(&self, points: usize, bit_ps: u64) -> Result<(), Fault> {
         self.check_flow()?;
         check_contention(&self.stations, points, &format!("media[0].stations[{}]", self.number))?;
@@ -73,7 +86,7 @@ impl Group {
         let path = |key: &str| self.flow_path(key);
         let faults = [
             ("frames", flow.frames.fault()),
-            ("arrivals", flow.arrivals.fault()),
+            ("arrivals", flow.arrivals.fault().filter(|_| !self.has_custom_source())),
             ("service", flow.service.fault()),
             ("generator.time", flow.generator.as_ref().and_then(|g| g.time.fault())),
         ];
@@ -185,7 +198,8 @@ pub(crate) fn check_contention(
         Backoff::Constant { slots } => {
             check_range(&path("backoff.slots"), u64::from(slots), 1, 1_000_000)
         }
-        Backoff::None {} => Ok(()),
+        // Who has no function to call has refused it (`Group::custom_path`, and networks).
+        Backoff::None {} | Backoff::Python { .. } => Ok(()),
         Backoff::LoadRegister { bits, clock_ps, .. } => {
             check_range(&path("backoff.bits"), u64::from(bits), 1, 16)?;
             check_range(&path("backoff.clock_ps"), clock_ps, 1, LONGEST_DELAY_PS)

@@ -1,10 +1,12 @@
-//! When a station tries again after a collision: after slots that it draws, or that a load register
-//! reads from the station's own clock.
+//! When a station tries again after a collision: after slots that it draws, that a load register
+//! reads from the station's own clock, or that a rule of the caller's own returns.
 
-use super::compiled::{signed, small, CompiledSegment};
+use super::compiled::{signed, small, CompiledSegment, NEVER};
+use crate::custom::{Custom, CustomBackoff, Rule};
 use crate::mac::csma_cd::Retry;
 use ethermeter_traffic::{Purpose, Stream};
 use ethermeter_trial::medium::Backoff;
+use std::sync::{Arc, Mutex};
 
 /// The retries of one station.
 #[derive(Clone, Debug)]
@@ -13,24 +15,38 @@ pub struct Retries {
     retry: Retry,
     /// What its clock showed at time 0, in picoseconds.
     clock: u64,
+    /// Shared by clones, which go on with the same rule.
+    custom: Option<Arc<Mutex<dyn CustomBackoff>>>,
 }
 
 impl Retries {
-    /// The retries of a station whose clock is this one.
-    pub(super) fn new(compiled: &CompiledSegment, index: usize, clock: &StationClock) -> Self {
+    /// The retries of a station whose clock is this one; `custom` makes rules of the caller's own,
+    /// if there are any.
+    pub(super) fn new(
+        compiled: &CompiledSegment,
+        index: usize,
+        clock: &StationClock,
+        custom: Option<&dyn Custom>,
+    ) -> Self {
         let stations = &compiled.group(index).stations;
+        let station = small(index);
         let (backoff, slot) = match stations.backoff {
             Backoff::LoadRegister { bits, clock_ps, ticks } => (
                 Backoff::LoadRegister { bits, clock_ps: clock.true_ps(clock_ps), ticks },
                 signed(clock.true_ps(compiled.slot.cast_unsigned())),
             ),
-            drawn => (drawn, compiled.slot),
+            ref drawn => (drawn.clone(), compiled.slot),
         };
-        Self {
-            chance: Stream::new(compiled.seed, small(index), Purpose::Backoff),
-            retry: Retry { backoff, attempt_limit: stations.attempt_limit, slot },
-            clock: clock.at_start_ps,
-        }
+        let chance = Stream::new(compiled.seed, station, Purpose::Backoff);
+        let custom = match &backoff {
+            Backoff::Python { function } => {
+                let custom = custom.expect("CompiledSegment::new refuses it");
+                Some(custom.backoff(&Rule { function, station }, chance.clone()))
+            }
+            _ => None,
+        };
+        let retry = Retry { backoff, attempt_limit: stations.attempt_limit, slot };
+        Self { chance, retry, clock: clock.at_start_ps, custom }
     }
 
     /// When a frame is tried again that has collided so often since it was handed over, the last
@@ -44,8 +60,17 @@ impl Retries {
             Backoff::LoadRegister { clock_ps, ticks, .. } => {
                 self.counted_down(attempts, end, clock_ps, ticks)
             }
+            Backoff::Python { .. } => end.saturating_add(self.custom_wait(attempts)).min(NEVER),
             _ => end + self.retry.wait(attempts, &mut self.chance),
         })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn custom_wait(&self, attempts: u32) -> i64 {
+        let custom = self.custom.as_ref().expect("made with the retries");
+        let slots = custom.lock().expect("a rule does not panic").slots(attempts);
+        slots.map_or(NEVER, |slots| self.retry.fractional_slots(slots))
     }
 
     /// When a station has counted down whose jam ended at `end`, by its own clock.

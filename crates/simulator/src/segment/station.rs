@@ -15,6 +15,7 @@
 
 use super::compiled::{signed, small, CompiledSegment, NEVER};
 use super::retries::{Retries, StationClock};
+use crate::custom::{Custom, Rule};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::voice::Samples;
 use ethermeter_traffic::{Purpose, Source, Stream};
@@ -70,13 +71,16 @@ pub struct Supplied {
     pub dropped: u64,
     /// The fate of its samples, if it is of voice.
     pub samples: Option<Samples>,
+    /// Bits offered, of a source of the caller's own.
+    pub custom_bits: Option<f64>,
 }
 
 impl Supplied {
     /// What a source offered, when nothing more happens.
     pub fn by(source: &mut Source) -> Self {
         let (offered, dropped) = source.finish();
-        Self { offered, dropped, samples: source.finish_voice() }
+        let custom_bits = source.custom_bits();
+        Self { offered, dropped, samples: source.finish_voice(), custom_bits }
     }
 }
 
@@ -102,12 +106,29 @@ impl Station {
     /// All stations of a compiled segment, each with the time of its first attempt, or [`NEVER`].
     #[must_use]
     pub fn all(compiled: &CompiledSegment) -> (Vec<Self>, Vec<i64>) {
-        (0..compiled.stations()).map(|index| Self::new(compiled, index)).unzip()
+        Self::all_with(compiled, None)
+    }
+
+    /// The same, with rules of the caller's own.
+    #[must_use]
+    pub fn all_with(
+        compiled: &CompiledSegment,
+        custom: Option<&dyn Custom>,
+    ) -> (Vec<Self>, Vec<i64>) {
+        (0..compiled.stations()).map(|index| Self::new(compiled, index, custom)).unzip()
     }
 
     /// The source of a station and its retries, by the draws and the clock of the trial.
     #[must_use]
     pub fn supply(compiled: &CompiledSegment, index: usize) -> (Source, Retries) {
+        Self::supply_with(compiled, index, None)
+    }
+
+    fn supply_with(
+        compiled: &CompiledSegment,
+        index: usize,
+        custom: Option<&dyn Custom>,
+    ) -> (Source, Retries) {
         let station = small(index);
         let begin_ps = compiled.phases.begin_ps
             + Stream::new(compiled.seed, station, Purpose::Begin).below(compiled.phases.spread_ps);
@@ -116,13 +137,23 @@ impl Station {
         if let Arrivals::Coder { sample_ps, .. } = &mut spec.arrivals {
             *sample_ps = clock.true_ps(*sample_ps);
         }
-        let source = Source::new(&spec, compiled.seed, station, compiled.window(begin_ps));
-        (source, Retries::new(compiled, index, &clock))
+        let (seed, window) = (compiled.seed, compiled.window(begin_ps));
+        let source = match &spec.arrivals {
+            Arrivals::Python { function } => {
+                let custom = custom.expect("CompiledSegment::new refuses it");
+                let chance = Stream::new(seed, station, Purpose::Arrival);
+                let frames =
+                    custom.source(&Rule { function, station }, spec.frames.range_bits(), chance);
+                Source::custom(&spec, seed, station, window, frames)
+            }
+            _ => Source::new(&spec, seed, station, window),
+        };
+        (source, Retries::new(compiled, index, &clock, custom))
     }
 
-    fn new(compiled: &CompiledSegment, index: usize) -> (Self, i64) {
+    fn new(compiled: &CompiledSegment, index: usize, custom: Option<&dyn Custom>) -> (Self, i64) {
         let stations = &compiled.group(index).stations;
-        let (mut source, retries) = Self::supply(compiled, index);
+        let (mut source, retries) = Self::supply_with(compiled, index, custom);
         let first = source.first();
         let mut new = Self {
             index: small(index),

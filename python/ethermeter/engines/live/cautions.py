@@ -22,6 +22,7 @@ from ethermeter.scenario import (
     Flow,
     OnOffArrivals,
     PoissonArrivals,
+    PythonArrivals,
     RegularArrivals,
     SamplesLengths,
     SaturatedArrivals,
@@ -208,7 +209,7 @@ def _interval_ps(flow: Flow) -> float | None:
         case CoderArrivals() as coder:
             assert isinstance(flow.frames, SamplesLengths), "packets of a coder hold samples"
             return float(packet_ps(coder, flow.frames))
-        case SaturatedArrivals() | TokenBucketArrivals():
+        case SaturatedArrivals() | TokenBucketArrivals() | PythonArrivals():
             return None
 
 

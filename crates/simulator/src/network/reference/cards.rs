@@ -143,7 +143,7 @@ impl Hosts for Cards<'_> {
 
     fn collide(&mut self, station: u32, start: i64, end: i64, late: bool) -> (Attempt, i64) {
         let index = station as usize;
-        let retry: Retry = self.segment.retries[index];
+        let retry: &Retry = &self.segment.retries[index];
         let is_fatal =
             late && self.segment.after_late_collision[index] == AfterLateCollision::Discard;
         let card = &mut self.each[index];

@@ -74,6 +74,10 @@ fn check_station(medium: &Medium, stations: &Stations, key: &str) -> Result<(), 
         let allowed = "must be absent in a network: the clocks of its media are perfect";
         return Err(Fault::new(format!("{key}.clock_error_ppb"), allowed));
     }
+    if matches!(stations.backoff, Backoff::Python { .. }) {
+        let allowed = "must not be a function in Python in a network";
+        return Err(Fault::new(format!("{key}.backoff"), allowed));
+    }
     check_contention(stations, medium.delay_ps.len(), key)
 }
 

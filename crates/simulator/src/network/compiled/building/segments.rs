@@ -54,7 +54,7 @@ impl Builder<'_> {
                 _ => CompiledPlca::absent(medium, &path)?,
             };
             let retry = |stations: &Stations| Retry {
-                backoff: stations.backoff,
+                backoff: stations.backoff.clone(),
                 attempt_limit: stations.attempt_limit,
                 slot: compiled.slot,
             };
