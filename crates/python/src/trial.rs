@@ -3,10 +3,13 @@
 use crate::watch::{or_none, Watch};
 use crate::{counts, raise};
 use ethermeter_simulator::{check, simulate};
+use ethermeter_traffic::Traces;
 use ethermeter_trial::scenario::Implementation;
 use ethermeter_trial::{Counts, Trial};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Check a trial, given as JSON: `None`, or its fault as path within the scenario, value found and
 /// what is allowed.
@@ -27,19 +30,44 @@ pub fn read_counts<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAn
     counts::convert(py, &found, Implementation::Reference)
 }
 
+/// A trace, given as its text: recorded messages that a source replays.
+///
+/// Raises `ValueError` for a fault.
+#[pyclass(frozen, module = "ethermeter._core")]
+pub struct Trace(Arc<ethermeter_traffic::Trace>);
+
+#[pymethods]
+impl Trace {
+    #[new]
+    fn new(py: Python<'_>, text: &str) -> PyResult<Self> {
+        let read = || ethermeter_traffic::Trace::read(text);
+        Ok(Self(Arc::new(py.detach(read).map_err(PyValueError::new_err)?)))
+    }
+}
+
 /// Simulate a trial, given as JSON: its `ethermeter.counts.Counts`. With a `watch` it can be
-/// followed and stopped.
+/// followed and stopped; `traces` are those that its flows replay, by the SHA-256 of their text.
 ///
 /// Raises `ValueError` for a fault.
 #[pyfunction]
-#[pyo3(signature = (text, watch = None))]
+#[pyo3(signature = (text, watch = None, traces = None))]
 pub fn simulate_trial<'py>(
     py: Python<'py>,
     text: &str,
     watch: Option<&Watch>,
+    traces: Option<BTreeMap<String, Py<Trace>>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let watch = or_none(watch);
-    let run = || simulate(&Trial::from_json(text)?, &watch);
+    let traces: Traces = traces
+        .into_iter()
+        .flatten()
+        .map(|(digest, trace)| (digest, Arc::clone(&trace.get().0)))
+        .collect();
+    let run = || {
+        let mut trial = Trial::from_json(text)?;
+        trial.give(&traces)?;
+        simulate(&trial, &watch)
+    };
     let (found, implementation) = py.detach(run).map_err(raise)?;
     counts::convert(py, &found, implementation)
 }
