@@ -1,14 +1,19 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Self, final
+
+import numpy as np
+import numpy.typing as npt
 
 from ethermeter.counts import Counts
 
 __all__ = [
     "Recorder",
     "Relay",
+    "Trace",
     "Watch",
     "ask_hosts",
+    "capture_frames",
     "check_ceilings",
     "check_test",
     "check_trial",
@@ -38,6 +43,13 @@ def interface_plca(interface: str) -> str | None: ...
 def check_test(test: str) -> None: ...
 def check_trial(text: str) -> tuple[str, str | None, str] | None: ...
 def host_task(line: str) -> str: ...
+def capture_frames(
+    path: str | PathLike[str],
+    *,
+    most: int,
+    source: str | None = None,
+    destination: str | None = None,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]: ...
 def explain_capture(
     path: str | PathLike[str], progress: Callable[[int, int], object] | None = None
 ) -> str: ...
@@ -73,7 +85,9 @@ def serve_reflector(
     should_stop: Callable[[], object],
 ) -> str: ...
 def read_counts(text: str) -> Counts: ...
-def simulate_trial(text: str, watch: Watch | None = None) -> Counts: ...
+def simulate_trial(
+    text: str, watch: Watch | None = None, traces: Mapping[str, Trace] | None = None
+) -> Counts: ...
 def standards() -> dict[str, dict[str, Any]]: ...
 def plca_timing() -> dict[str, Any]: ...
 def version() -> str: ...
@@ -84,6 +98,10 @@ class Watch:
     @property
     def share(self) -> float: ...
     def stop(self) -> None: ...
+
+@final
+class Trace:
+    def __new__(cls, text: str) -> Self: ...
 
 @final
 class Recorder:

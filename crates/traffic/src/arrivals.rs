@@ -79,7 +79,7 @@ pub enum Arrivals {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         offset_ps: Option<u64>,
         /// How many times faster it is replayed, 0.001 to 1000.
-        #[serde(default = "as_recorded", skip_serializing_if = "is_as_recorded")]
+        #[serde(default = "as_recorded")]
         speed: f64,
         /// Mean time between messages, at this speed.
         mean_ps: f64,
@@ -106,11 +106,6 @@ pub struct Envelope {
 
 fn as_recorded() -> f64 {
     1.0
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // as serde wants it
-fn is_as_recorded(speed: &f64) -> bool {
-    *speed == as_recorded()
 }
 
 /// Most that a token bucket holds, in octets.

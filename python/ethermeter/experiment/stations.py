@@ -1,6 +1,6 @@
 """[[stations]]: groups of equal stations with their traffic, and each group as in a scenario."""
 
-from pathlib import Path
+from fractions import Fraction
 from typing import Annotated, Literal
 
 from pydantic import Field, PlainValidator, StringConstraints, WithJsonSchema
@@ -11,6 +11,7 @@ from ethermeter.experiment.frames import Frames, Samples, Sizes, frames_plan, si
 from ethermeter.experiment.plca import GroupPlca, Outages
 from ethermeter.experiment.quantity import ClockError, Delay, Length, Table, complaint, written
 from ethermeter.experiment.segment import MOST_PLACES, Constants
+from ethermeter.experiment.trace_files import TraceFiles
 from ethermeter.experiment.traffic import (
     Arrivals,
     Backoff,
@@ -19,11 +20,15 @@ from ethermeter.experiment.traffic import (
     PoissonLoad,
     Times,
     TokenBucketSource,
+    TraceSource,
     arrivals_plan,
     backoff_plan,
     check_saturation,
     generator_plan,
     times_plan,
+    trace_of,
+    trace_plan,
+    trace_sizes,
 )
 from ethermeter.experiment.voice import Coded
 from ethermeter.faults import Faults
@@ -60,8 +65,8 @@ class StationGroup(Table):
     """Name of the group, for dotted keys and reports."""
     count: Annotated[int, Field(ge=1, le=MOST_STATIONS)]
     """Number of stations."""
-    frames: Frames
-    """Frame lengths."""
+    frames: Frames | None = None
+    """Frame lengths; required unless a trace has them."""
     frames_include_fcs: bool = True
     """Whether the lengths include the frame check sequence; if not, it is added."""
     arrivals: Arrivals
@@ -126,16 +131,19 @@ def check_group(group: StationGroup, faults: Faults) -> None:
             "allowed with a coder or a load register only: nothing else goes by a host's clock"
         )
         faults.add(("clock_error",), f"{group.clock_error} ppb", allowed)
-    voice.check_group(group, faults)
+    if group.frames is None and not isinstance(group.arrivals, Coded | TraceSource):
+        faults.add(("frames",), "(missing)", "required")
+    else:
+        voice.check_group(group, faults)
     plca.check_outages(group.down, ("down",), faults)
     if group.plca is not None:
         plca.check_outages(group.plca.off, ("plca", "off"), faults)
 
 
 def group_of(
-    group: StationGroup, index: int, constants: Constants, folder: Path, file: str
+    group: StationGroup, index: int, constants: Constants, files: TraceFiles, file: str
 ) -> Group:
-    """Return a group with neither name nor attachment points.
+    """Return a group with neither name nor attachment points; `files` has those that it names.
 
     Raises
     ------
@@ -150,9 +158,14 @@ def group_of(
     if has_coder:
         frames, arrivals = voice.frames_and_arrivals(group, constants, faults)
     else:
-        sizes = _sizes(group, constants, folder, faults)
+        trace = trace_of(group.arrivals, files)
+        sizes = trace_sizes(trace, group.arrivals, {"frames": group.frames}, faults)
+        sizes = _sizes(group, sizes, constants, files, faults)
         frames = frames_plan(sizes)
-        arrivals = _arrivals(group, sizes, constants, faults)
+        if trace is not None and isinstance(group.arrivals, TraceSource):
+            arrivals = trace_plan(trace, group.arrivals, faults)
+        else:
+            arrivals = _arrivals(group, sizes, constants, faults)
     stations = Stations(
         node="",
         points=(),
@@ -177,13 +190,20 @@ def group_of(
     return Group(stations, flow)
 
 
-def _sizes(group: StationGroup, constants: Constants, folder: Path, faults: Faults) -> Sizes:
-    """Return frame lengths in bits, FCS included, with their weights."""
+def _sizes(
+    group: StationGroup,
+    recorded: list[tuple[int, Fraction]] | None,
+    constants: Constants,
+    files: TraceFiles,
+    faults: Faults,
+) -> Sizes:
+    """Return frame lengths in bits, FCS included, with their weights; `recorded` of a trace."""
     fcs_bits = constants.fcs_bits
     # Samples come of a coder, without which they contradict the arrivals.
     assert not isinstance(group.frames, Samples)
     added = 0 if group.frames_include_fcs else fcs_bits
-    sizes = [(bits + added, weight) for bits, weight in sizes_of(group.frames, folder=folder)]
+    given = sizes_of(group.frames, folder=files.folder) if recorded is None else recorded
+    sizes = [(bits + added, weight) for bits, weight in given]
     shortest, longest = min(sizes)[0], max(sizes)[0]
     if shortest <= fcs_bits:
         allowed = (
