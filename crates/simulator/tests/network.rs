@@ -3,7 +3,7 @@
 mod common;
 
 use common::network::{
-    count, fixed, host, link, phases, ping_pong, regular, run, saturated, stream, switch, trial,
+    count, fixed, host, link, phases, ping_pong, regular, run, saturated, stream, switch, trial, TRACE,
 };
 use common::{MS, S, US};
 use serde_json::{json, Value};
@@ -18,6 +18,38 @@ fn pc() -> Value {
     let nic = json!({"name": "nic", "delay_ps": 4_250_000});
     let sw = json!({"name": "software", "fixed_ps": software});
     json!({"send": [sw, pci, nic], "receive": [nic, pci, sw]})
+}
+
+#[test]
+fn messages_of_a_trace_come_at_its_times_with_its_lengths() {
+    // Frames of 64, 500 and 1518 octets at 0, 0, 95, 125, 395 and 500 us after the offset of 5 us, over
+    // 80 ns an octet with 20 octets around each frame: the second waits for the first, the fourth for
+    // the third, which takes 41.6 us; every other finds the wire free.
+    let nodes = [host("a", &json!({})), host("b", &json!({}))];
+    let frames = json!({"kind": "mix", "bits": [512, 4000, 12144], "weights": [2.0, 2.0, 2.0]});
+    let trace = |changes: &Value| {
+        let mut arrivals = json!({"kind": "trace", "sha256": TRACE, "messages": 6, "offset_ps": 5 * US,
+            "mean_ps": 1e8, "scv": 1.0, "envelope": []});
+        for (key, value) in changes.as_object().expect("a table") {
+            arrivals[key] = value.clone();
+        }
+        let flow = json!({"name": "f", "from": "a", "to": ["b"], "frames": frames, "arrivals": arrivals});
+        run(&trial(1, &nodes, &[link("a", "b", 80_000, 0)], &[flow], &phases(10 * MS))).flows[0].clone()
+    };
+    let wire = |octets: u64| u128::from((octets + 8) * 80_000);
+    let flow = trace(&json!({}));
+    let own = 2 * wire(64) + 2 * wire(500) + 2 * wire(1518);
+    // The second leaves when the first has, gap included; the fourth 30 us after the third.
+    let waits = u128::from(84 * 80_000u64) + u128::from(520 * 80_000u64 - 30 * US);
+    assert_eq!((flow.completed, flow.one_way.count), (6, 6));
+    assert_eq!(flow.one_way.sum_ps, own + waits);
+    // At half the speed only the second waits.
+    let slow = trace(&json!({"speed": 0.5}));
+    assert_eq!(slow.one_way.sum_ps, own + u128::from(84 * 80_000u64));
+    // Twenty times in 10 ms, each as the first.
+    let again = trace(&json!({"repeat_ps": 501 * US}));
+    assert_eq!(again.one_way.count, 120);
+    assert_eq!(again.one_way.sum_ps, 20 * (own + waits));
 }
 
 #[test]

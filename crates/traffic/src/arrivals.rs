@@ -238,7 +238,7 @@ impl Arrivals {
         if let Some(ps) = repeat_ps.filter(|ps| *ps < given.span_ps()) {
             return Err(format!("repeat_ps must be at least {}, got {ps}", given.span_ps()));
         }
-        let known = given.octets().len();
+        let known = given.lengths();
         if known > 0 && known != lengths {
             return Err(format!("trace must have the {lengths} lengths of its flow, got {known}"));
         }

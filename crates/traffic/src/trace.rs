@@ -24,58 +24,70 @@ pub const LONGEST_MESSAGE_OCTETS: u32 = 65_535;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     times_ps: Box<[u64]>,
-    /// The different lengths in octets, in rising order; empty if lengths are unknown.
-    octets: Box<[u32]>,
-    /// Index of the length of each message; empty if lengths are unknown.
+    /// Index of the length of each message among all of them, in rising order; empty if lengths are
+    /// unknown.
     kinds: Box<[u16]>,
+    /// How many different lengths there are.
+    lengths: usize,
 }
 
 /// Traces by the SHA-256 of their text, in hexadecimal.
 pub type Traces = BTreeMap<String, Arc<Trace>>;
 
 impl Trace {
-    /// A trace of messages at `times_ps`, with their lengths or without.
+    /// A trace of messages at `times_ps`. `kinds` has the index of the length of each message among
+    /// `lengths` ones; it is empty if lengths are unknown.
     ///
     /// # Errors
     /// With the message, counted from 0, if there are fewer than two or too many, times decrease, all
     /// are at the same time, or a value is out of range.
-    pub fn new(times_ps: Vec<u64>, lengths: Option<&[u32]>) -> Result<Self, String> {
-        if !(2..=MOST_MESSAGES).contains(&times_ps.len()) {
-            return Err(format!(
-                "must have from 2 to {MOST_MESSAGES} messages, got {}",
-                times_ps.len()
-            ));
+    pub fn new(times_ps: Vec<u64>, kinds: Vec<u16>, lengths: usize) -> Result<Self, String> {
+        let messages = times_ps.len();
+        if !(2..=MOST_MESSAGES).contains(&messages) {
+            return Err(format!("must have from 2 to {MOST_MESSAGES} messages, got {messages}"));
         }
         if let Some(at) = times_ps.windows(2).position(|pair| pair[0] > pair[1]) {
+            let (before, time, at) = (times_ps[at], times_ps[at + 1], at + 1);
             return Err(format!(
-                "times must not decrease, got {} after {} in message {}",
-                times_ps[at + 1],
-                times_ps[at],
-                at + 1
+                "times must not decrease, got {time} after {before} in message {at}"
             ));
         }
-        let (first, last) = (times_ps[0], times_ps[times_ps.len() - 1]);
+        let (first, last) = (times_ps[0], times_ps[messages - 1]);
         if first == last || last > LONGEST_TRACE_PS {
             return Err(format!(
                 "must last from 1 to {LONGEST_TRACE_PS} ps, got messages from {first} to {last}"
             ));
         }
-        let lengths = lengths.unwrap_or(&[]);
-        if !lengths.is_empty() && lengths.len() != times_ps.len() {
+        if !kinds.is_empty() && kinds.len() != messages {
             return Err("must have a length of each message, or none".into());
         }
-        if let Some(at) = lengths.iter().position(|of| !(1..=LONGEST_MESSAGE_OCTETS).contains(of)) {
+        if let Some(at) = kinds.iter().position(|&kind| usize::from(kind) >= lengths) {
             return Err(format!(
-                "lengths must be from 1 to {LONGEST_MESSAGE_OCTETS} octets, got {} in message {at}",
-                lengths[at]
+                "lengths must be below {lengths}, got {} in message {at}",
+                kinds[at]
             ));
         }
-        let mut octets = lengths.to_vec();
-        octets.sort_unstable();
-        octets.dedup();
-        let kind = |of: &u32| octets.binary_search(of).ok().and_then(|at| u16::try_from(at).ok());
-        let kinds = lengths.iter().map(|of| kind(of).expect("one of at most 65535")).collect();
-        Ok(Self { times_ps: times_ps.into(), octets: octets.into(), kinds })
+        let lengths = if kinds.is_empty() { 0 } else { lengths };
+        Ok(Self { times_ps: times_ps.into(), kinds: kinds.into(), lengths })
+    }
+
+    /// A trace of messages at `times_ps` that have these lengths in octets.
+    ///
+    /// # Errors
+    /// As [`Trace::new`].
+    pub fn with_lengths(times_ps: Vec<u64>, octets: &[u32]) -> Result<Self, String> {
+        if let Some(at) = octets.iter().position(|of| !(1..=LONGEST_MESSAGE_OCTETS).contains(of)) {
+            let got = octets[at];
+            return Err(format!(
+                "lengths must be from 1 to {LONGEST_MESSAGE_OCTETS} octets, got {got} in message {at}"
+            ));
+        }
+        let mut known = octets.to_vec();
+        known.sort_unstable();
+        known.dedup();
+        let kind = |of: &u32| known.binary_search(of).ok().and_then(|at| u16::try_from(at).ok());
+        let kinds = octets.iter().map(|of| kind(of).expect("one of at most 65535")).collect();
+        Self::new(times_ps, kinds, known.len())
     }
 
     /// Read its text.
@@ -109,7 +121,11 @@ impl Trace {
                 lengths.push(length.parse().map_err(|_| wrong())?);
             }
         }
-        Self::new(times_ps, has_lengths.then_some(&lengths))
+        if has_lengths {
+            Self::with_lengths(times_ps, &lengths)
+        } else {
+            Self::new(times_ps, vec![], 0)
+        }
     }
 
     /// How many messages it has.
@@ -124,10 +140,10 @@ impl Trace {
         self.times_ps[self.times_ps.len() - 1] - self.times_ps[0]
     }
 
-    /// The different lengths of its messages in octets, in rising order; empty if unknown.
+    /// How many different lengths its messages have; 0 if unknown.
     #[must_use]
-    pub fn octets(&self) -> &[u32] {
-        &self.octets
+    pub fn lengths(&self) -> usize {
+        self.lengths
     }
 }
 
@@ -199,7 +215,7 @@ mod tests {
     use crate::chance::Purpose;
 
     fn trace(times_ps: &[u64]) -> Arc<Trace> {
-        Arc::new(Trace::new(times_ps.to_vec(), None).expect("a trace"))
+        Arc::new(Trace::new(times_ps.to_vec(), vec![], 0).expect("a trace"))
     }
 
     fn chance(station: u32) -> Stream {
@@ -272,9 +288,10 @@ mod tests {
     #[test]
     fn the_text_of_a_trace_is_read_and_its_faults_are_found() {
         let read = Trace::read("time_ps,length_B\n0,64\n5,1518\n5,64\n").expect("a trace");
-        assert_eq!(read, Trace::new(vec![0, 5, 5], Some(&[64, 1518, 64])).expect("a trace"));
-        assert_eq!((read.messages(), read.octets()), (3, &[64, 1518][..]));
-        assert_eq!(&*read.kinds, [0, 1, 0]);
+        assert_eq!(read, Trace::new(vec![0, 5, 5], vec![0, 1, 0], 2).expect("a trace"));
+        assert_eq!((read.messages(), read.lengths(), read.span_ps()), (3, 2, 5));
+        assert!(Trace::new(vec![0, 5], vec![0, 2], 2).is_err());
+        assert!(Trace::new(vec![0, 5], vec![0], 2).is_err());
         for (text, wrong) in [
             ("", "line 1"),
             ("time_s\n1\n2\n", "line 1"),

@@ -159,8 +159,8 @@ def group_of(
         frames, arrivals = voice.frames_and_arrivals(group, constants, faults)
     else:
         trace = trace_of(group.arrivals, files)
-        sizes = trace_sizes(trace, group.arrivals, {"frames": group.frames}, faults)
-        sizes = _sizes(group, sizes, constants, files, faults)
+        recorded = trace_sizes(trace, group.arrivals, {"frames": group.frames}, faults)
+        sizes = _sizes(group, recorded, constants, files, faults)
         frames = frames_plan(sizes)
         if trace is not None and isinstance(group.arrivals, TraceSource):
             arrivals = trace_plan(trace, group.arrivals, faults)

@@ -139,7 +139,7 @@ def _checked(times: Times, octets: Times | None, *, name: str) -> Trace:
 
 class _Column(NamedTuple):
     name: str
-    index: int
+    place: int
 
 
 class _Rows:
@@ -164,22 +164,22 @@ class _Rows:
             if len(row) != width:
                 self._wrong("", ",".join(row), f"expected {width} column{'s' * (width > 1)}")
                 continue
-            ps = _ps(row[time.index], digits)
+            ps = _ps(row[time.place], digits)
             if ps is None:
                 allowed = "expected a number, 0 or above, without a unit"
-                self._wrong(time.name, row[time.index], allowed)
+                self._wrong(time.name, row[time.place], allowed)
                 continue
             if ps < before:
                 allowed = "expected a time no earlier than the one before: times must not decrease"
-                self._wrong(time.name, row[time.index], allowed)
+                self._wrong(time.name, row[time.place], allowed)
             before = ps
             if is_epoch and not times:
                 first = ps
             if ps - first > 2 * LONGEST_TRACE_PS:  # else refused together with the others
-                self._wrong(time.name, row[time.index], f"expected at most {LONGEST_TRACE_PS} ps")
+                self._wrong(time.name, row[time.place], f"expected at most {LONGEST_TRACE_PS} ps")
             times.append(ps - first)
             if length is not None:
-                octets.append(self._octets(row[length.index]))
+                octets.append(self._octets(row[length.place]))
             if len(times) > MOST_MESSAGES:
                 break
         if self._faults:
@@ -220,17 +220,18 @@ class _Rows:
 def _ps(cell: str, digits: int) -> int | None:
     """Return a time in ps, rounded to the nearest; `digits` is how many decimal places one has."""
     text = cell.strip()
+    scale = int(10**digits)
     whole, _, part = text.partition(".")
     if whole.isascii() and whole.isdigit() and len(whole) < 20 and len(part) <= digits:
         if not part:
-            return int(whole) * 10**digits
+            return int(whole) * scale
         if part.isascii() and part.isdigit():
-            return int(whole) * 10**digits + int(part.ljust(digits, "0"))
+            return int(whole) * scale + int(part.ljust(digits, "0"))
     try:
         number = Decimal(text) if len(text) <= 40 else Decimal("NaN")
         if not number.is_finite() or number < 0 or number.adjusted() > 20:
             return None
-        return int((number * 10**digits).to_integral_value())
+        return int((number * scale).to_integral_value())
     except InvalidOperation:
         return None
 
