@@ -27,9 +27,7 @@ MOST_MESSAGES = 1_000_000
 LONGEST_TRACE_PS = 9_000 * 10**12
 """The longest time of a trace: 9000 s."""
 _RATES = (1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 1000.0)
-"""Rates of an envelope over the mean rate."""
-_LEAST_GAIN = 0.02
-"""A rate is left out if it lowers the burst by a smaller share."""
+"""Rates of an envelope over the mean rate: the first, and one of the others."""
 PS_PER_S = 1e12
 Times = npt.NDArray[np.int64]
 
@@ -122,21 +120,30 @@ NO_TRACES: Mapping[str, Trace] = MappingProxyType({})
 def _envelope(
     times_ps: npt.NDArray[np.float64], mean_ps: float, speed: float
 ) -> tuple[Envelope, ...]:
-    """Return the tightest burst at some rates, of which the last is the mean rate.
+    """Return the tightest bursts at two rates: the faster that lowers the bound most, and the mean.
 
     With n(s, t) messages from s to t, both included, it is the largest n(s, t) − rate · (t − s).
     """
     numbers = np.arange(1.0, len(times_ps) + 1)
-    found: list[Envelope] = []
-    # Replayed times are rounded down to picoseconds: a window may be shorter by one.
-    for factor in reversed(_RATES):
-        rate = factor / mean_ps
+
+    def burst(rate: float) -> float:
         above = numbers - rate * times_ps
-        burst = float((above - np.minimum.accumulate(above)).max()) + 1 + rate * speed + 1e-6
-        if factor > 1 and found and burst < found[-1].burst * (1 + _LEAST_GAIN):
-            found.pop()
-        found.append(Envelope(rate_per_s=rate * speed * PS_PER_S, burst=burst))
-    return tuple(found)
+        # Replayed times are rounded down to picoseconds: a window may be shorter by one.
+        return float((above - np.minimum.accumulate(above)).max()) + 1 + rate * speed + 1e-6
+
+    mean = 1 / mean_ps
+    bursts = {factor: burst(factor * mean) for factor in _RATES}
+
+    def saved(factor: float) -> float:
+        """Area below the bound of the mean rate and above that of a faster one."""
+        return (bursts[1.0] - bursts[factor]) ** 2 / (factor - 1)
+
+    fast = max(_RATES[1:], key=saved)
+    factors = (fast, 1.0) if bursts[fast] < bursts[1.0] else (1.0,)
+    return tuple(
+        Envelope(rate_per_s=factor * mean * speed * PS_PER_S, burst=bursts[factor])
+        for factor in factors
+    )
 
 
 def digests(scenario: Scenario) -> tuple[str, ...]:

@@ -174,8 +174,7 @@ fn traced() -> impl Strategy<Value = (Lengths, Arrivals)> {
             }
             let repeat = is_repeated.then_some(span + offset % 7 * BIT);
             let how = (repeat, (!is_drawn).then_some(offset * BIT), speed);
-            let frames =
-                Lengths::Mix { bits: vec![30, 544, 12_320], weights: vec![7.0, 1.0, 0.3] };
+            let frames = Lengths::Mix { bits: vec![30, 544, 12_320], weights: vec![7.0, 1.0, 0.3] };
             (frames, replayed(&times, (&kinds, 3), how))
         },
     )

@@ -3,7 +3,8 @@
 mod common;
 
 use common::network::{
-    count, fixed, host, link, phases, ping_pong, regular, run, saturated, stream, switch, trial, TRACE,
+    count, fixed, host, link, phases, ping_pong, regular, run, saturated, stream, switch, trial,
+    TRACE,
 };
 use common::{MS, S, US};
 use serde_json::{json, Value};
@@ -33,8 +34,10 @@ fn messages_of_a_trace_come_at_its_times_with_its_lengths() {
         for (key, value) in changes.as_object().expect("a table") {
             arrivals[key] = value.clone();
         }
-        let flow = json!({"name": "f", "from": "a", "to": ["b"], "frames": frames, "arrivals": arrivals});
-        run(&trial(1, &nodes, &[link("a", "b", 80_000, 0)], &[flow], &phases(10 * MS))).flows[0].clone()
+        let flow =
+            json!({"name": "f", "from": "a", "to": ["b"], "frames": frames, "arrivals": arrivals});
+        run(&trial(1, &nodes, &[link("a", "b", 80_000, 0)], &[flow], &phases(10 * MS))).flows[0]
+            .clone()
     };
     let wire = |octets: u64| u128::from((octets + 8) * 80_000);
     let flow = trace(&json!({}));

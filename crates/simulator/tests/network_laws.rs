@@ -3,7 +3,8 @@
 mod common;
 
 use common::network::{
-    assert_same, balances, fixed, host, pausing, regular, run, saturated, switch, trial, Shape, TRACE,
+    assert_same, balances, fixed, host, pausing, regular, run, saturated, switch, trial, Shape,
+    TRACE,
 };
 use common::{simulate, MS, S, US};
 use ethermeter_simulator::network::traces;

@@ -119,14 +119,6 @@ def _checked(times: Times, octets: Times | None, *, name: str) -> Trace:
         value = f"{count if count <= MOST_MESSAGES else 'more'} messages"
         allowed = f"expected from 2 to {MOST_MESSAGES}"
         raise InputError.of(name, "(file)", value, allowed)
-    if times[-1] > LONGEST_TRACE_PS:
-        value, allowed = (
-            f"{times[-1] / 1e12:g} s",
-            f"expected at most {LONGEST_TRACE_PS / 1e12:g} s",
-        )
-        if times[-1] - times[0] <= LONGEST_TRACE_PS:
-            allowed += ' from the begin of the source; columns "epoch_…" count from the first row'
-        raise InputError.of(name, "last time", value, allowed)
     if times[0] == times[-1]:
         allowed = "expected messages at different times"
         raise InputError.of(name, "(file)", "all messages at one time", allowed)
@@ -175,8 +167,14 @@ class _Rows:
             before = ps
             if is_epoch and not times:
                 first = ps
-            if ps - first > 2 * LONGEST_TRACE_PS:  # else refused together with the others
-                self._wrong(time.name, row[time.place], f"expected at most {LONGEST_TRACE_PS} ps")
+            if ps - first > LONGEST_TRACE_PS:
+                allowed = f"expected at most {LONGEST_TRACE_PS / 1e12:g} s"
+                if not is_epoch:
+                    allowed += (
+                        ' from the begin of the source; columns "epoch_…" count from the first'
+                    )
+                self._wrong(time.name, row[time.place], allowed)
+                raise InputError(self._faults)
             times.append(ps - first)
             if length is not None:
                 octets.append(self._octets(row[length.place]))

@@ -8,9 +8,8 @@ pub mod transfer;
 
 use ethermeter_simulator::{Error, Watch};
 use ethermeter_traffic::arrivals::Arrivals;
-use ethermeter_traffic::Trace;
-use std::sync::Arc;
 use ethermeter_traffic::lengths::Lengths;
+use ethermeter_traffic::Trace;
 use ethermeter_trial::flows::Flow;
 use ethermeter_trial::medium::{AfterAttemptLimit, CsmaCd, Mac, Stations};
 use ethermeter_trial::nodes::Node;
@@ -18,6 +17,7 @@ use ethermeter_trial::plca::Plca;
 use ethermeter_trial::scenario::Implementation;
 use ethermeter_trial::{Counts, Phases, Trial};
 use serde_json::json;
+use std::sync::Arc;
 
 pub const US: u64 = 1_000_000;
 pub const MS: u64 = 1000 * US;

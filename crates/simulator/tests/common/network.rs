@@ -2,9 +2,9 @@
 
 use super::simulate;
 use ethermeter_simulator::network::{traces, Traced};
+use ethermeter_traffic::{Trace, Traces};
 use ethermeter_trial::counts::Delays;
 use ethermeter_trial::{Counts, Trial};
-use ethermeter_traffic::{Trace, Traces};
 use serde_json::{json, Value};
 use std::sync::Arc;
 
