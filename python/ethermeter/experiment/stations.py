@@ -3,7 +3,15 @@
 from fractions import Fraction
 from typing import Annotated, Literal
 
-from pydantic import Field, PlainValidator, StringConstraints, WithJsonSchema
+from pydantic import (
+    Field,
+    PlainValidator,
+    StringConstraints,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from ethermeter import scenario
 from ethermeter.experiment import plca, voice
@@ -65,12 +73,12 @@ class StationGroup(Table):
     """Name of the group, for dotted keys and reports."""
     count: Annotated[int, Field(ge=1, le=MOST_STATIONS)]
     """Number of stations."""
-    frames: Frames | None = None
-    """Frame lengths; required unless a trace has them."""
     frames_include_fcs: bool = True
     """Whether the lengths include the frame check sequence; if not, it is added."""
     arrivals: Arrivals
     """How frames arrive."""
+    frames: Frames | None = Field(default=None, validate_default=True)
+    """Frame lengths; required unless a trace has them."""
     service: Times = written("0 us")
     """Host time between the end of a frame and the earliest start of the next."""
     generator: Generator | None = None
@@ -114,6 +122,14 @@ class StationGroup(Table):
     down: Outages | None = None
     """When the stations are silent: they neither send nor take part in PLCA; 10BASE-T1S only."""
 
+    @field_validator("frames")
+    @classmethod
+    def _given_unless_replayed(cls, frames: object, info: ValidationInfo) -> object:
+        # Whether a trace has lengths is known when it is read.
+        if frames is None and not isinstance(info.data.get("arrivals"), TraceSource):
+            raise PydanticCustomError("missing", "required")
+        return frames
+
 
 PLACEMENTS = ("position", "positions", "cluster", "per_cluster")
 """Keys of a group that say where its stations are; at most one of them may be used."""
@@ -131,10 +147,7 @@ def check_group(group: StationGroup, faults: Faults) -> None:
             "allowed with a coder or a load register only: nothing else goes by a host's clock"
         )
         faults.add(("clock_error",), f"{group.clock_error} ppb", allowed)
-    if group.frames is None and not isinstance(group.arrivals, Coded | TraceSource):
-        faults.add(("frames",), "(missing)", "required")
-    else:
-        voice.check_group(group, faults)
+    voice.check_group(group, faults)
     plca.check_outages(group.down, ("down",), faults)
     if group.plca is not None:
         plca.check_outages(group.plca.off, ("plca", "off"), faults)
