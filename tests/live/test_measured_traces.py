@@ -78,3 +78,33 @@ def test_a_trace_is_replayed_by_udp_over_loopback(new_path):
     assert flow["sending"]["counted"]["frames"] == len(times_s)
     # Of each frame 46 octets are not data of UDP.
     assert flow["sending"]["counted"]["payload_octets"] == sum(octets) - 46 * len(octets)
+
+
+SEGMENT = """
+title = "stations that replay a trace"
+[segment]
+standard = "ieee-10"
+length = "100 m"
+[[stations]]
+name = "host"
+count = 2
+arrivals = { trace = "t.csv", offset = "10 ms", repeat = "400 ms", speed = 2 }
+[phases]
+transmit = "0.5 s"
+measure = "all"
+drain = "0.2 s"
+[run]
+engines = ["live"]
+"""
+
+
+@pytest.mark.root
+def test_stations_of_an_emulated_segment_replay_a_trace(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "FILE", SEGMENT)
+    out = measured(tmp_path, "", "--testbed")
+    times_s, octets = expected()
+    (path,) = (out / "live").glob("*/*.json")
+    counts = json.loads(path.read_text())["segment"]["counts"]
+    stations = counts["stations"] if isinstance(counts, dict) else json.loads(counts)["stations"]
+    assert sum(stations["frames"]) + sum(stations["discarded"]) == 2 * len(times_s)
+    assert sum(stations["bits"]) <= 2 * 8 * sum(octets)
