@@ -23,9 +23,10 @@ fn pc() -> Value {
 
 #[test]
 fn messages_of_a_trace_come_at_its_times_with_its_lengths() {
-    // Frames of 64, 500 and 1518 octets at 0, 0, 95, 125, 395 and 500 us after the offset of 5 us, over
-    // 80 ns an octet with 20 octets around each frame: the second waits for the first, the fourth for
-    // the third, which takes 41.6 us; every other finds the wire free.
+    // Frames of 64, 1518, 500, 64, 1518 and 500 octets at 0, 0, 95, 125, 395 and 500 us after the
+    // offset of 5 us. With 20 octets around each and 80 ns an octet, they take 6.72, 123.04 and 41.6 us
+    // of the wire: the second waits 6.72 us, the third until 129.76 us, the fourth until 171.36 us, the
+    // last until 518.04 us.
     let nodes = [host("a", &json!({})), host("b", &json!({}))];
     let frames = json!({"kind": "mix", "bits": [512, 4000, 12144], "weights": [2.0, 2.0, 2.0]});
     let trace = |changes: &Value| {
@@ -42,17 +43,16 @@ fn messages_of_a_trace_come_at_its_times_with_its_lengths() {
     let wire = |octets: u64| u128::from((octets + 8) * 80_000);
     let flow = trace(&json!({}));
     let own = 2 * wire(64) + 2 * wire(500) + 2 * wire(1518);
-    // The second leaves when the first has, gap included; the fourth 30 us after the third.
-    let waits = u128::from(84 * 80_000u64) + u128::from(520 * 80_000u64 - 30 * US);
-    assert_eq!((flow.completed, flow.one_way.count), (6, 6));
+    let waits = u128::from(6_720_000 + 34_760_000 + 46_360_000 + 18_040_000_u64);
+    assert_eq!(flow.one_way.count, 6);
     assert_eq!(flow.one_way.sum_ps, own + waits);
     // At half the speed only the second waits.
     let slow = trace(&json!({"speed": 0.5}));
     assert_eq!(slow.one_way.sum_ps, own + u128::from(84 * 80_000u64));
-    // Twenty times in 10 ms, each as the first.
-    let again = trace(&json!({"repeat_ps": 501 * US}));
-    assert_eq!(again.one_way.count, 120);
-    assert_eq!(again.one_way.sum_ps, 20 * (own + waits));
+    // Ten times in 10 ms, each as the first.
+    let again = trace(&json!({"repeat_ps": MS}));
+    assert_eq!(again.one_way.count, 60);
+    assert_eq!(again.one_way.sum_ps, 10 * (own + waits));
 }
 
 #[test]

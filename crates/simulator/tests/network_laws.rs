@@ -77,6 +77,7 @@ impl Shape {
         match self.below(6) {
             0 => saturated(),
             // Replays the trace of all trials here.
+            #[allow(clippy::cast_precision_loss)]
             5 => {
                 let mut arrivals = json!({"kind": "trace", "sha256": TRACE, "messages": 6, "mean_ps": 1e8,
                     "scv": 1.0, "envelope": [], "repeat_ps": 500 * US + self.below(50 * US)});
