@@ -1,6 +1,9 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Self, final
+
+import numpy as np
+import numpy.typing as npt
 
 from ethermeter.counts import Counts
 
@@ -8,8 +11,10 @@ __all__ = [
     "Draws",
     "Recorder",
     "Relay",
+    "Trace",
     "Watch",
     "ask_hosts",
+    "capture_frames",
     "check_ceilings",
     "check_test",
     "check_trial",
@@ -39,6 +44,13 @@ def interface_plca(interface: str) -> str | None: ...
 def check_test(test: str) -> None: ...
 def check_trial(text: str) -> tuple[str, str | None, str] | None: ...
 def host_task(line: str) -> str: ...
+def capture_frames(
+    path: str | PathLike[str],
+    *,
+    most: int,
+    source: str | None = None,
+    destination: str | None = None,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]: ...
 def explain_capture(
     path: str | PathLike[str], progress: Callable[[int, int], object] | None = None
 ) -> str: ...
@@ -75,7 +87,10 @@ def serve_reflector(
 ) -> str: ...
 def read_counts(text: str) -> Counts: ...
 def simulate_trial(
-    text: str, watch: Watch | None = None, functions: Any | None = None
+    text: str,
+    watch: Watch | None = None,
+    traces: Mapping[str, Trace] | None = None,
+    functions: Any | None = None,
 ) -> Counts: ...
 def standards() -> dict[str, dict[str, Any]]: ...
 def plca_timing() -> dict[str, Any]: ...
@@ -93,6 +108,10 @@ class Watch:
     @property
     def share(self) -> float: ...
     def stop(self) -> None: ...
+
+@final
+class Trace:
+    def __new__(cls, text: str) -> Self: ...
 
 @final
 class Recorder:

@@ -30,7 +30,7 @@ def values_of(trial: Trial) -> dict[Metric, tuple[float, str]]:
     from ethermeter.engines.answer import answer
     from ethermeter.store.rows import layout_of
 
-    rows = answer(trial.line)
+    rows = answer(trial.line, traces=trial.traces)
     entities, metrics = layout_of(trial.scenario)
     names = list(Metric)
     whole = np.flatnonzero(entities == ALL)

@@ -17,6 +17,7 @@ from ethermeter.faults import Fault, InputError
 from ethermeter.notebook import counted, html_table
 from ethermeter.scenario import Scenario
 from ethermeter.theory.assumptions import ANSWERING, MODELS, NETWORK_MODELS, Assumptions
+from ethermeter.traces import StoredTraces, Trace, digests
 from ethermeter.trial import (
     IDEALISED,
     LARGEST_SEED,
@@ -27,6 +28,7 @@ from ethermeter.trial import (
     Trial,
     planned,
     read_trial,
+    traces_of,
 )
 
 MOST_REPLICATIONS = 1000
@@ -69,6 +71,11 @@ class Plan:
         for trial in self.trials:
             digest.update(trial.line.encode("utf-8") + b"\n")
         return digest.hexdigest()[:12]
+
+    @cached_property
+    def traces(self) -> Mapping[str, Trace]:
+        """Traces that flows of its trials replay, by the SHA-256 of their text."""
+        return traces_of(self.trials)
 
     def to_jsonl(self) -> str:
         """Return the plan's text, one trial a line."""
@@ -214,6 +221,7 @@ def _trials(experiment: Experiment, *, seed: int, replications: int) -> Iterator
                         scenario=scenario,
                         live=at.live if engine == LIVE else None,
                         theory=None if engine in (SIMULATION, LIVE) else at.theory,
+                        traces=experiment.scenarios.traces,
                     )
                     number += 1
         if silent:
@@ -300,6 +308,7 @@ def read(path: Path) -> Plan:
     trials: list[Trial] = []
     seen: set[str] = set()
     shared = Shared()
+    known: dict[tuple[str, ...], StoredTraces] = {}
     for number, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
         where, found = f"line {number}", read_trial(line, shared)
         if isinstance(found, str):
@@ -309,6 +318,9 @@ def read(path: Path) -> Plan:
             faults.append(Fault(file, f"{where}, id", found.id, allowed))
         else:
             seen.add(found.id)
+            if names := digests(found.scenario):
+                stored = known.setdefault(names, StoredTraces(path.parent, names))
+                found = replace(found, traces=stored)
             trials.append(found)
     if faults:
         raise InputError(faults)

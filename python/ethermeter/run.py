@@ -19,6 +19,7 @@ from ethermeter.scenario import (
     RegularArrivals,
     SamplesLengths,
     Scenario,
+    TraceArrivals,
 )
 from ethermeter.stations import charged_ps, groups_of, lengths_of, station_count
 from ethermeter.store import Recorder, RunDirectory, RunError
@@ -209,7 +210,7 @@ def _check_functions(directory: Path) -> None:
 
 
 def _work(place: int, trial: "Trial") -> Work:
-    return Work(place, trial.id, trial.line)
+    return Work(place, trial.id, trial.line, trial.traces)
 
 
 class _Session:
@@ -562,6 +563,7 @@ def _effort_over_links(scenario: Scenario) -> float:
             case (
                 PoissonArrivals(mean_ps=every_ps)
                 | RegularArrivals(period_ps=every_ps)
+                | TraceArrivals(mean_ps=every_ps)
                 | OnOffArrivals(period_ps=every_ps),
                 _,
             ):

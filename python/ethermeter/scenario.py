@@ -727,6 +727,15 @@ class Spurts(Table, frozen=True, kw_only=True):
     """Mean time of silence between."""
 
 
+class Envelope(Table, frozen=True, kw_only=True):
+    """At most `burst` + `rate_per_s` · t messages come in any time t."""
+
+    rate_per_s: float
+    """Messages per second."""
+    burst: float
+    """Messages at once."""
+
+
 class SaturatedArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="saturated"):
     """There is always a next frame."""
 
@@ -800,6 +809,33 @@ class PythonArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="py
     """The generator."""
 
 
+class TraceArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="trace"):
+    """Recorded messages, replayed (crates/traffic/src/trace.rs).
+
+    If the trace has lengths, the flow's are all of them in rising order, and each message has its
+    own.
+    """
+
+    sha256: str
+    """SHA-256 of the trace's text, in hexadecimal."""
+    messages: int
+    """Messages in it, 2 to 10⁶."""
+    repeat_ps: int | None = None
+    """Time after which the trace comes again, no shorter than from its first message to its last;
+    the source ends with the last message if `None`.
+    """
+    offset_ps: int | None = None
+    """Time in the trace at which the source begins; drawn uniformly if `None`."""
+    speed: float = 1.0
+    """How many times faster it is replayed, 0.001 to 1000."""
+    mean_ps: float
+    """Mean time between messages, at this speed."""
+    scv: float
+    """Squared coefficient of variation of the times between messages."""
+    envelope: tuple[Envelope, ...]
+    """Bounds on the messages in any time."""
+
+
 Arrivals = (
     SaturatedArrivals
     | RegularArrivals
@@ -808,6 +844,7 @@ Arrivals = (
     | CoderArrivals
     | TokenBucketArrivals
     | PythonArrivals
+    | TraceArrivals
 )
 """Arrivals of frames at a station."""
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -11,6 +11,7 @@ import msgspec
 from ethermeter.nodes import is_segment
 from ethermeter.scenario import Scenario
 from ethermeter.theory.assumptions import MODELS, NETWORK_MODELS, Assumptions
+from ethermeter.traces import NO_TRACES, Trace, digests
 
 SIMULATION, THEORY, IDEALISED, ABLATION = "simulation", "theory", "idealised", "ablation"
 LIVE = "live"
@@ -61,6 +62,8 @@ class Trial:
     live, theory
         Settings that only a measurement needs, and what theories of a medium assume; None for other
         engines.
+    traces
+        Traces that its flows replay, by the SHA-256 of their text.
     """
 
     id: str
@@ -73,6 +76,7 @@ class Trial:
     line: str = field(repr=False)
     live: Live | None = field(default=None, repr=False)
     theory: Assumptions | None = field(default=None, repr=False)
+    traces: Mapping[str, Trace] = field(default_factory=dict, repr=False, compare=False)
 
     def assumptions(self) -> Assumptions:
         """Return what theories assume besides the scenario."""
@@ -114,12 +118,15 @@ def planned(
     scenario: Scenario,
     live: Live | None = None,
     theory: Assumptions | None = None,
+    traces: Mapping[str, Trace] = NO_TRACES,
 ) -> Trial:
-    """Return a trial with its line."""
+    """Return a trial with its line; `traces` has at least those that its flows replay."""
     line = _Line(id, series, replication, seed, engine, point, _json(scenario))
     line.live = msgspec.UNSET if live is None else live
     line.theory = msgspec.UNSET if theory is None else theory
-    return Trial(id, series, replication, seed, engine, point, scenario, _text(line), live, theory)
+    own = {sha256: traces[sha256] for sha256 in digests(scenario)}
+    text = _text(line)
+    return Trial(id, series, replication, seed, engine, point, scenario, text, live, theory, own)
 
 
 def renumbered(trial: Trial, number: int, *, point: Mapping[str, str]) -> Trial:
@@ -139,6 +146,14 @@ def core_trial_of(line: str) -> str:
     """Return the trial of a line as the simulator reads it."""
     read = msgspec.json.decode(line, type=_Line)
     return core_trial(read.scenario, id=read.id, seed=read.seed)
+
+
+def traces_of(trials: Iterable[Trial]) -> dict[str, Trace]:
+    """Return the traces that flows of trials replay, by the SHA-256 of their text."""
+    found: dict[str, Trace] = {}
+    for trial in trials:
+        found |= {sha256: trial.traces[sha256] for sha256 in trial.traces if sha256 not in found}
+    return found
 
 
 class Shared:

@@ -132,6 +132,9 @@ pub enum Traffic {
         /// Token bucket of the source or its shaper.
         #[serde(default)]
         shaping: Option<Value>,
+        /// Messages of the trace that it replays.
+        #[serde(default)]
+        trace: Option<Value>,
         /// Whether the sender asks for real-time priority.
         #[serde(default)]
         real_time: bool,
@@ -164,6 +167,9 @@ pub enum Traffic {
         /// Token bucket of the shaper.
         #[serde(default)]
         shaping: Option<Value>,
+        /// Messages of the trace that it replays.
+        #[serde(default)]
+        trace: Option<Value>,
         /// An answer that takes longer is lost.
         timeout_ns: u64,
         /// How long answers are and when they come.
@@ -306,11 +312,13 @@ impl Flow {
     /// Its source, as the protocol has it; none of octets in bulk.
     pub fn source_text(&self) -> Option<String> {
         match &self.traffic {
-            Traffic::Stream { frames, arrivals, shaping, .. }
-            | Traffic::Exchange { frames, arrivals, shaping, .. } => {
+            Traffic::Stream { frames, arrivals, shaping, trace, .. }
+            | Traffic::Exchange { frames, arrivals, shaping, trace, .. } => {
                 let mut source = serde_json::json!({"frames": frames, "arrivals": arrivals});
-                if let Some(shaping) = shaping {
-                    source["shaping"] = shaping.clone();
+                for (key, value) in [("shaping", shaping), ("trace", trace)] {
+                    if let Some(value) = value {
+                        source[key] = value.clone();
+                    }
                 }
                 Some(source.to_string())
             }

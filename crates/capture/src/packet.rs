@@ -113,21 +113,60 @@ pub fn headers(packet: &Packet<'_>) -> Result<Headers, Other> {
     read_packet(packet).map(|(found, _)| found)
 }
 
+/// The network header of a packet, and what follows.
+fn sliced<'a>(packet: &Packet<'a>) -> Result<LaxSlicedPacket<'a>, Other> {
+    let data = packet.data;
+    match packet.link {
+        Link::Ethernet => LaxSlicedPacket::from_ethernet(data).map_err(|_| Other::Broken),
+        Link::Ip => LaxSlicedPacket::from_ip(data).map_err(|_| Other::Broken),
+        Link::Cooked => cooked(data, 14, 16),
+        Link::Cooked2 => cooked(data, 0, 20),
+        Link::Loopback => {
+            LaxSlicedPacket::from_ip(data.get(4..).ok_or(Other::Broken)?).map_err(|_| Other::Broken)
+        }
+        Link::Other(number) => Err(Other::Link(number)),
+    }
+}
+
+/// Addresses of the sender and the receiver of an IP packet, fragments too; `None` of others.
+#[must_use]
+pub fn addresses(packet: &Packet<'_>) -> Option<(IpAddr, IpAddr)> {
+    match sliced(packet).ok()?.net? {
+        LaxNetSlice::Ipv4(ip) => {
+            Some((ip.header().source_addr().into(), ip.header().destination_addr().into()))
+        }
+        LaxNetSlice::Ipv6(ip) => {
+            Some((ip.header().source_addr().into(), ip.header().destination_addr().into()))
+        }
+        LaxNetSlice::Arp(_) => None,
+    }
+}
+
+/// Octets of the Ethernet frame of a packet, destination address to check sequence: what captures
+/// leave out is added, and padding up to the shortest frame. `None` of a link that is not read.
+#[must_use]
+pub fn frame_octets(packet: &Packet<'_>) -> Option<u32> {
+    const ADDRESSES_AND_TYPE: u32 = 14;
+    const CHECK_SEQUENCE: u32 = 4;
+    const SHORTEST: u32 = 64;
+    let before = match packet.link {
+        Link::Ethernet => ADDRESSES_AND_TYPE,
+        Link::Ip => 0,
+        Link::Cooked => 16,
+        Link::Cooked2 => 20,
+        Link::Loopback => 4,
+        Link::Other(_) => return None,
+    };
+    let contents = packet.original.checked_sub(before)?;
+    Some((contents + ADDRESSES_AND_TYPE + CHECK_SEQUENCE).max(SHORTEST))
+}
+
 /// Read a packet's headers, and give the payload of the transport as far as it was captured.
 ///
 /// # Errors
 /// With what it is instead.
 pub fn read_packet<'a>(packet: &Packet<'a>) -> Result<(Headers, &'a [u8]), Other> {
-    let data = packet.data;
-    let sliced = match packet.link {
-        Link::Ethernet => LaxSlicedPacket::from_ethernet(data).map_err(|_| Other::Broken)?,
-        Link::Ip => LaxSlicedPacket::from_ip(data).map_err(|_| Other::Broken)?,
-        Link::Cooked => cooked(data, 14, 16)?,
-        Link::Cooked2 => cooked(data, 0, 20)?,
-        Link::Loopback => LaxSlicedPacket::from_ip(data.get(4..).ok_or(Other::Broken)?)
-            .map_err(|_| Other::Broken)?,
-        Link::Other(number) => return Err(Other::Link(number)),
-    };
+    let sliced = sliced(packet)?;
     let (source, destination, ip_payload) = match &sliced.net {
         Some(LaxNetSlice::Ipv4(ip)) => {
             let header = ip.header();

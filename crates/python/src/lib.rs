@@ -93,7 +93,9 @@ fn raise(error: Error) -> PyErr {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Watch>()?;
     module.add_class::<functions::Draws>()?;
+    module.add_class::<trial::Trace>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::capture_frames, module)?)?;
     module.add_function(wrap_pyfunction!(capture::explain_capture, module)?)?;
     module.add_function(wrap_pyfunction!(standards, module)?)?;
     module.add_function(wrap_pyfunction!(plca_timing, module)?)?;

@@ -5,10 +5,12 @@ use crate::watch::{or_none, Watch};
 use crate::{counts, raise};
 use ethermeter_simulator::custom::Custom;
 use ethermeter_simulator::{check, simulate_with};
+use ethermeter_traffic::Traces;
 use ethermeter_trial::scenario::Implementation;
 use ethermeter_trial::{Counts, Trial};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Check a trial, given as JSON: `None`, or its fault as path within the scenario, value found and
@@ -30,24 +32,48 @@ pub fn read_counts<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAn
     counts::convert(py, &found, Implementation::Reference)
 }
 
+/// A trace, given as its text: recorded messages that a source replays.
+///
+/// Raises `ValueError` for a fault.
+#[pyclass(frozen, module = "ethermeter._core")]
+pub struct Trace(Arc<ethermeter_traffic::Trace>);
+
+#[pymethods]
+impl Trace {
+    #[new]
+    fn new(py: Python<'_>, text: &str) -> PyResult<Self> {
+        let read = || ethermeter_traffic::Trace::read(text);
+        Ok(Self(Arc::new(py.detach(read).map_err(PyValueError::new_err)?)))
+    }
+}
+
 /// Simulate a trial, given as JSON: its `ethermeter.counts.Counts`. With a `watch` it can be
-/// followed and stopped. Stations whose scenario names functions in Python follow those that
-/// `functions` makes (`ethermeter.functions.Makers`).
+/// followed and stopped; `traces` are those that its flows replay, by the SHA-256 of their text.
+/// Stations whose scenario names functions in Python follow those that `functions` makes
+/// (`ethermeter.functions.Makers`).
 ///
 /// Raises `ValueError` for a fault, and what such a function raises.
 #[pyfunction]
-#[pyo3(signature = (text, watch = None, functions = None))]
+#[pyo3(signature = (text, watch = None, traces = None, functions = None))]
 pub fn simulate_trial<'py>(
     py: Python<'py>,
     text: &str,
     watch: Option<&Watch>,
+    traces: Option<BTreeMap<String, Py<Trace>>>,
     functions: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let watch = or_none(watch);
+    let traces: Traces = traces
+        .into_iter()
+        .flatten()
+        .map(|(digest, trace)| (digest, Arc::clone(&trace.get().0)))
+        .collect();
     let functions = functions.map(|made_by| Functions::new(made_by, Arc::clone(&watch)));
     let run = || {
+        let mut trial = Trial::from_json(text)?;
+        trial.give(&traces)?;
         let custom = functions.as_ref().map(|functions| functions as &dyn Custom);
-        simulate_with(&Trial::from_json(text)?, &watch, custom)
+        simulate_with(&trial, &watch, custom)
     };
     let found = py.detach(run);
     if let Some(failure) = functions.as_ref().and_then(Functions::failure) {

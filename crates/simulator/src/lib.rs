@@ -54,6 +54,7 @@ pub fn simulate_with(
     watch: &Watch,
     custom: Option<&dyn Custom>,
 ) -> Result<(Counts, Implementation), Error> {
+    trial.check_given()?;
     let Some(mac) = mac_of(trial) else { return network::simulate(trial, watch) };
     if is_idealised(mac) {
         return Ok((idealised::run(trial, watch, false)?.0, Implementation::Reference));
@@ -102,6 +103,7 @@ pub fn check(trial: &Trial) -> Result<(), Fault> {
 /// # Errors
 /// As [`simulate`].
 pub fn traces(trial: &Trial) -> Result<[(Counts, Vec<Attempt>); 2], Error> {
+    trial.check_given()?;
     let compiled = CompiledSegment::new(trial)?;
     let watch = Watch::default();
     let mac = &trial.scenario.media[0].mac;

@@ -6,7 +6,7 @@
 
 mod common;
 
-use common::{constants, segment, Group};
+use common::{constants, replayed, segment, Group};
 use ethermeter_simulator::segment::station::{Attempt, Ending};
 use ethermeter_simulator::traces;
 use ethermeter_traffic::arrivals::Arrivals;
@@ -153,13 +153,40 @@ fn voice() -> impl Strategy<Value = (Lengths, Arrivals)> {
         })
 }
 
+/// A trace on a coarse grid of times, of messages with lengths or without.
+fn traced() -> impl Strategy<Value = (Lengths, Arrivals)> {
+    let messages = prop::collection::vec((prop_oneof![Just(0u64), 0u64..900], 0u16..3), 1..40);
+    let speed = prop_oneof![2 => Just(1.0), 1 => Just(2.0), 1 => 0.3..3.0];
+    (messages, any::<[bool; 3]>(), 0u64..2000, speed).prop_map(
+        |(messages, [has_lengths, is_repeated, is_drawn], offset, speed)| {
+            let add = |sum: &mut u64, gap: u64| {
+                *sum += gap * BIT;
+                Some(*sum)
+            };
+            let gaps = messages.iter().map(|(gap, _)| *gap).chain([1]);
+            let times: Vec<u64> = gaps.scan(0, add).collect();
+            let mut kinds: Vec<u16> = messages.iter().map(|(_, kind)| *kind).chain([0]).collect();
+            kinds.truncate(if has_lengths { times.len() } else { 0 });
+            let span = times[times.len() - 1] - times[0];
+            if span == 0 {
+                let frames = Lengths::Fixed { bits: 544 };
+                return (frames, Arrivals::Saturated {});
+            }
+            let repeat = is_repeated.then_some(span + offset % 7 * BIT);
+            let how = (repeat, (!is_drawn).then_some(offset * BIT), speed);
+            let frames = Lengths::Mix { bits: vec![30, 544, 12_320], weights: vec![7.0, 1.0, 0.3] };
+            (frames, replayed(&times, (&kinds, 3), how))
+        },
+    )
+}
+
 fn frames_and_arrivals() -> impl Strategy<Value = (Lengths, Arrivals)> {
     let lengths = prop_oneof![
         Just(Lengths::Fixed { bits: 544 }),
         (1u64..3000).prop_map(|bits| Lengths::Fixed { bits }),
         Just(Lengths::Mix { bits: vec![544, 12_320, 30], weights: vec![7.0, 1.0, 0.3] }),
     ];
-    prop_oneof![3 => (lengths, arrivals()), 1 => voice()]
+    prop_oneof![6 => (lengths, arrivals()), 2 => voice(), 1 => traced()]
 }
 
 /// Often none, so that classes meet at one position; else slots, as one would choose, or anything.

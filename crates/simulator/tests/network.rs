@@ -4,6 +4,7 @@ mod common;
 
 use common::network::{
     count, fixed, host, link, phases, ping_pong, regular, run, saturated, stream, switch, trial,
+    TRACE,
 };
 use common::{MS, S, US};
 use serde_json::{json, Value};
@@ -18,6 +19,40 @@ fn pc() -> Value {
     let nic = json!({"name": "nic", "delay_ps": 4_250_000});
     let sw = json!({"name": "software", "fixed_ps": software});
     json!({"send": [sw, pci, nic], "receive": [nic, pci, sw]})
+}
+
+#[test]
+fn messages_of_a_trace_come_at_its_times_with_its_lengths() {
+    // Frames of 64, 1518, 500, 64, 1518 and 500 octets at 0, 0, 95, 125, 395 and 500 us after the
+    // offset of 5 us. With 20 octets around each and 80 ns an octet, they take 6.72, 123.04 and 41.6 us
+    // of the wire: the second waits 6.72 us, the third until 129.76 us, the fourth until 171.36 us, the
+    // last until 518.04 us.
+    let nodes = [host("a", &json!({})), host("b", &json!({}))];
+    let frames = json!({"kind": "mix", "bits": [512, 4000, 12144], "weights": [2.0, 2.0, 2.0]});
+    let trace = |changes: &Value| {
+        let mut arrivals = json!({"kind": "trace", "sha256": TRACE, "messages": 6, "offset_ps": 5 * US,
+            "mean_ps": 1e8, "scv": 1.0, "envelope": []});
+        for (key, value) in changes.as_object().expect("a table") {
+            arrivals[key] = value.clone();
+        }
+        let flow =
+            json!({"name": "f", "from": "a", "to": ["b"], "frames": frames, "arrivals": arrivals});
+        run(&trial(1, &nodes, &[link("a", "b", 80_000, 0)], &[flow], &phases(10 * MS))).flows[0]
+            .clone()
+    };
+    let wire = |octets: u64| u128::from((octets + 8) * 80_000);
+    let flow = trace(&json!({}));
+    let own = 2 * wire(64) + 2 * wire(500) + 2 * wire(1518);
+    let waits = u128::from(6_720_000 + 34_760_000 + 46_360_000 + 18_040_000_u64);
+    assert_eq!(flow.one_way.count, 6);
+    assert_eq!(flow.one_way.sum_ps, own + waits);
+    // At half the speed only the second waits.
+    let slow = trace(&json!({"speed": 0.5}));
+    assert_eq!(slow.one_way.sum_ps, own + u128::from(84 * 80_000u64));
+    // Ten times in 10 ms, each as the first.
+    let again = trace(&json!({"repeat_ps": MS}));
+    assert_eq!(again.one_way.count, 60);
+    assert_eq!(again.one_way.sum_ps, 10 * (own + waits));
 }
 
 #[test]

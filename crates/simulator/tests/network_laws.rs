@@ -4,6 +4,7 @@ mod common;
 
 use common::network::{
     assert_same, balances, fixed, host, pausing, regular, run, saturated, switch, trial, Shape,
+    TRACE,
 };
 use common::{simulate, MS, S, US};
 use ethermeter_simulator::network::traces;
@@ -73,8 +74,21 @@ impl Shape {
     }
 
     fn arrivals(&mut self) -> Value {
-        match self.below(5) {
+        match self.below(6) {
             0 => saturated(),
+            // Replays the trace of all trials here.
+            #[allow(clippy::cast_precision_loss)]
+            5 => {
+                let mut arrivals = json!({"kind": "trace", "sha256": TRACE, "messages": 6, "mean_ps": 1e8,
+                    "scv": 1.0, "envelope": [], "repeat_ps": 500 * US + self.below(50 * US)});
+                if self.one_in(2) {
+                    arrivals["offset_ps"] = json!(self.below(400) * US);
+                }
+                if self.one_in(3) {
+                    arrivals["speed"] = json!(0.5 + self.below(8) as f64 / 2.0);
+                }
+                arrivals
+            }
             1 => regular(20 * US + self.below(200 * US)),
             // Of one phase and one of two periods: senders meet.
             4 => {

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Bus, MS, US};
+use common::{replayed, Bus, MS, US};
 use ethermeter_simulator::plca::compiled::CompiledBus;
 use ethermeter_simulator::{plca, Watch};
 use ethermeter_traffic::arrivals::Arrivals;
@@ -59,8 +59,20 @@ impl Dice {
 #[allow(clippy::cast_precision_loss)]
 fn arrivals(dice: &mut Dice) -> Arrivals {
     let mean_us = dice.pick(&[150, 700, 3000, 20_000]) + dice.below(500);
-    match dice.below(5) {
+    match dice.below(6) {
         0 | 1 => Arrivals::Saturated {},
+        5 => {
+            let add = |sum: &mut u64, gap: u64| {
+                *sum += gap;
+                Some(*sum)
+            };
+            let gaps = (0..20).map(|_| dice.pick(&[0, 1000 * BIT, mean_us * US / 2, mean_us * US]));
+            let mut times: Vec<u64> = gaps.scan(0, add).collect();
+            times.push(times[19] + 1000 * BIT);
+            let repeat = times[20] - times[0] + dice.below(1000) * BIT;
+            let offset_ps = dice.one_in(2).then(|| dice.below(1000) * BIT);
+            replayed(&times, (&[], 1), (Some(repeat), offset_ps, dice.pick(&[1.0, 0.7, 2.0])))
+        }
         2 => Arrivals::Poisson { mean_ps: (mean_us * US) as f64 },
         3 => {
             let phase_ps = dice.one_in(2).then(|| dice.below(1000) * BIT);

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{add_group, groups, mean_s, saturated, simulate, MS, S, US};
+use common::{add_group, groups, mean_s, replayed, saturated, simulate, MS, S, US};
 use ethermeter_simulator::traces;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
@@ -49,6 +49,34 @@ fn one_station_without_service_time_fills_the_channel_exactly() {
     let stations = &outcome.stations;
     let (n, sum) = (u128::from(stations.frames[0]), u128::from(stations.delay_ps[0]));
     assert_eq!(n * stations.delay_ps2[0], sum * sum);
+}
+
+#[test]
+fn a_station_that_replays_a_trace_sends_its_messages_when_the_channel_is_free() {
+    // 544 bits at 10, 10 and 500 us after the begin: packet 60.8 us, gap 9.6 us.
+    let times = [10 * US, 10 * US, 500 * US];
+    let arrivals = replayed(&times, (&[], 1), (None, Some(0), 1.0));
+    let mut trial = saturated(1, 544, 0, 0);
+    trial.scenario.flows[0].arrivals = arrivals;
+    let outcome = run(&trial);
+    assert_eq!(outcome.stations.frames, [3]);
+    assert_eq!(outcome.stations.delay_ps, [3 * 60_800_000 + 70_400_000]);
+    trial.scenario.flows[0].queue_frames = Some(1);
+    let outcome = run(&trial);
+    assert_eq!((outcome.stations.frames[0], outcome.stations.dropped[0]), (2, 1));
+    trial.scenario.flows[0].arrivals = Arrivals::Trace {
+        sha256: "0".repeat(64),
+        messages: 3,
+        repeat_ps: None,
+        offset_ps: None,
+        speed: 1.0,
+        mean_ps: 1e8,
+        scv: 1.0,
+        envelope: vec![],
+        trace: None,
+    };
+    let fault = simulate(&trial).expect_err("not given").to_string();
+    assert!(fault.contains("flows[0].arrivals: must replay a trace that is given"), "{fault}");
 }
 
 #[test]

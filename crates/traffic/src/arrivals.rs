@@ -3,8 +3,10 @@
 use crate::chance::Stream;
 use crate::custom::PythonFunction;
 use crate::times::LONGEST_PS;
+use crate::trace::{Replay, Trace, LONGEST_TRACE_PS, MOST_MESSAGES};
 use crate::voice::Spurts;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Arrivals of frames at a station.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,6 +68,50 @@ pub enum Arrivals {
         /// The generator.
         function: Box<PythonFunction>,
     },
+    /// Recorded messages, replayed (crates/traffic/src/trace.rs).
+    ///
+    /// If the trace has lengths, the flow's are all of them in rising order, and each message has its
+    /// own.
+    Trace {
+        /// SHA-256 of the trace's text, in hexadecimal.
+        sha256: String,
+        /// Messages in it, 2 to 10⁶.
+        messages: u64,
+        /// Time after which the trace comes again, no shorter than from its first message to its
+        /// last; the source ends with the last message if `None`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        repeat_ps: Option<u64>,
+        /// Time in the trace at which the source begins; drawn uniformly if `None`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        offset_ps: Option<u64>,
+        /// How many times faster it is replayed, 0.001 to 1000.
+        #[serde(default = "as_recorded")]
+        speed: f64,
+        /// Mean time between messages, at this speed.
+        mean_ps: f64,
+        /// Squared coefficient of variation of the times between messages.
+        scv: f64,
+        /// Bounds on the messages in any time.
+        envelope: Vec<Envelope>,
+        /// The trace itself, where it is replayed.
+        #[serde(skip)]
+        trace: Option<Arc<Trace>>,
+    },
+}
+
+/// At most `burst` + `rate_per_s` · t messages come in any time t.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Envelope {
+    /// Messages per second.
+    pub rate_per_s: f64,
+    /// Messages at once.
+    pub burst: f64,
+}
+
+fn as_recorded() -> f64 {
+    1.0
 }
 
 /// Most that a token bucket holds, in octets.
@@ -104,11 +150,15 @@ impl Arrivals {
             let name = &function.name;
             return Some(format!("must not be a generator in Python here, got {name}"));
         }
+        if let Self::Trace { .. } = self {
+            return self.trace_fault();
+        }
         let fine = match self {
             Self::Saturated {}
             | Self::Coder { .. }
             | Self::TokenBucket { .. }
-            | Self::Python { .. } => true,
+            | Self::Python { .. }
+            | Self::Trace { .. } => true,
             Self::Regular { period_ps, phase_ps, jitter_ps } => {
                 for (key, given) in [("phase_ps", phase_ps), ("jitter_ps", jitter_ps)] {
                     if let Some(ps) = given.filter(|ps| ps >= period_ps) {
@@ -138,13 +188,84 @@ impl Arrivals {
             | Self::TokenBucket { .. }
             | Self::Python { .. } => None,
             Self::Regular { period_ps, .. } => Some(1e12 / *period_ps as f64),
-            Self::Poisson { mean_ps } => Some(1e12 / mean_ps),
+            Self::Poisson { mean_ps } | Self::Trace { mean_ps, .. } => Some(1e12 / mean_ps),
             Self::OnOff { period_ps, on_mean_ps, off_mean_ps } => {
                 // An on time of mean A gives one frame at its start and one more each period that
                 // it lasts: 1/(1 - e^(-P/A)).
                 let frames = 1.0 / -libm::expm1(-(*period_ps as f64) / on_mean_ps);
                 Some(1e12 * frames / (on_mean_ps + off_mean_ps))
             }
+        }
+    }
+
+    /// The fault of a trace's parameters, if any; its messages are checked when it is read.
+    fn trace_fault(&self) -> Option<String> {
+        let Self::Trace {
+            sha256,
+            messages,
+            repeat_ps,
+            offset_ps,
+            speed,
+            mean_ps,
+            scv,
+            envelope,
+            ..
+        } = self
+        else {
+            return None;
+        };
+        let is_digest = sha256.len() == 64
+            && sha256.bytes().all(|octet| matches!(octet, b'0'..=b'9' | b'a'..=b'f'));
+        let positive = |value: f64| value > 0.0 && value.is_finite();
+        let wrong = if !is_digest {
+            format!("sha256 must be 64 hexadecimal digits, got {sha256:?}")
+        } else if !(2..=MOST_MESSAGES as u64).contains(messages) {
+            format!("messages must be from 2 to {MOST_MESSAGES}, got {messages}")
+        } else if let Some(ps) = repeat_ps.filter(|ps| !(1..=LONGEST_TRACE_PS).contains(ps)) {
+            format!("repeat_ps must be from 1 to {LONGEST_TRACE_PS}, got {ps}")
+        } else if let Some(ps) = offset_ps.filter(|ps| *ps > LONGEST_TRACE_PS) {
+            format!("offset_ps must be at most {LONGEST_TRACE_PS}, got {ps}")
+        } else if !(0.001..=1000.0).contains(speed) {
+            format!("speed must be from 0.001 to 1000, got {speed}")
+        } else if !positive(*mean_ps) || !(*scv >= 0.0 && scv.is_finite()) {
+            format!("mean_ps must be above 0, and scv at least 0, got {mean_ps} and {scv}")
+        } else if let Some(wrong) =
+            envelope.iter().find(|each| !positive(each.rate_per_s) || !positive(each.burst))
+        {
+            format!("envelope must have rates and bursts above 0, got {wrong:?}")
+        } else {
+            return None;
+        };
+        Some(wrong)
+    }
+
+    /// Give it the trace that it replays.
+    ///
+    /// # Errors
+    /// If the trace has other messages than it should, ends before it is repeated, or has lengths that
+    /// are not the flow's `lengths` different ones.
+    pub fn give(&mut self, given: &Arc<Trace>, lengths: usize) -> Result<(), String> {
+        let Self::Trace { messages, repeat_ps, trace, .. } = self else { return Ok(()) };
+        if given.messages() as u64 != *messages {
+            return Err(format!("trace must have {messages} messages, got {}", given.messages()));
+        }
+        if let Some(ps) = repeat_ps.filter(|ps| *ps < given.span_ps()) {
+            return Err(format!("repeat_ps must be at least {}, got {ps}", given.span_ps()));
+        }
+        let known = given.lengths();
+        if known > 0 && known != lengths {
+            return Err(format!("trace must have the {lengths} lengths of its flow, got {known}"));
+        }
+        *trace = Some(given.clone());
+        Ok(())
+    }
+
+    /// Digest of a trace that it replays and has not been given; `None` if nothing is missing.
+    #[must_use]
+    pub fn missing_trace(&self) -> Option<&str> {
+        match self {
+            Self::Trace { sha256, trace: None, .. } => Some(sha256),
+            _ => None,
         }
     }
 }
@@ -175,15 +296,27 @@ pub struct ArrivalTimes {
     chance: Stream,
     next_ps: u64,
     on_until_ps: u64,
+    replay: Option<Box<Replay>>,
+    /// Index of the length of the message that was taken last, if a trace says it.
+    kind: Option<u16>,
 }
 
 impl ArrivalTimes {
     /// Arrivals from `begin_ps` on. Not for a saturated source, a coder or a generator in Python.
+    ///
+    /// # Panics
+    /// If they replay a trace that they have not been given ([`Arrivals::give`]).
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn new(arrivals: &Arrivals, begin_ps: u64, chance: Stream) -> Self {
-        let mut times =
-            Self { arrivals: arrivals.clone(), chance, next_ps: begin_ps, on_until_ps: 0 };
+        let mut times = Self {
+            arrivals: arrivals.clone(),
+            chance,
+            next_ps: begin_ps,
+            on_until_ps: 0,
+            replay: None,
+            kind: None,
+        };
         match arrivals {
             Arrivals::Saturated {}
             | Arrivals::Coder { .. }
@@ -201,6 +334,13 @@ impl ArrivalTimes {
                     times.next_ps += times.chance.exponential_ps(*off_mean_ps);
                 }
                 times.on_until_ps = times.next_ps + times.chance.exponential_ps(*on_mean_ps);
+            }
+            Arrivals::Trace { trace, repeat_ps, offset_ps, speed, .. } => {
+                let trace = trace.as_ref().expect("a trace is given before it is replayed");
+                let how = (*repeat_ps, *offset_ps, *speed);
+                let replay = Replay::new(trace, how, begin_ps, &mut times.chance);
+                times.next_ps = replay.next_ps();
+                times.replay = Some(Box::new(replay));
             }
         }
         times
@@ -236,8 +376,20 @@ impl ArrivalTimes {
                     self.on_until_ps = self.next_ps + self.chance.exponential_ps(*on_mean_ps);
                 }
             }
+            Arrivals::Trace { .. } => {
+                let replay = self.replay.as_mut().expect("of a trace");
+                self.kind = replay.take();
+                self.next_ps = replay.next_ps();
+            }
         }
         taken
+    }
+
+    /// Which of the lengths of its flow the message has that was taken last; `None` if that is drawn.
+    #[inline]
+    #[must_use]
+    pub fn taken_kind(&self) -> Option<u16> {
+        self.kind
     }
 }
 

@@ -42,6 +42,15 @@ impl Lengths {
         }
     }
 
+    /// The next length, in bits: the one of index `kind` if that is given, else as [`Lengths::draw`].
+    #[inline]
+    pub fn next(&self, kind: Option<u16>, chance: &mut Stream) -> u64 {
+        match kind {
+            Some(kind) => self.given_bits()[usize::from(kind)],
+            None => self.draw(chance),
+        }
+    }
+
     /// Mean length in bits, over frames; of those that grow, the least.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]

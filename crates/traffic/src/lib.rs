@@ -9,6 +9,7 @@
 //! - [`lengths`]: frame lengths, fixed or mixed.
 //! - [`arrivals`]: when a source that does not wait for the medium offers frames.
 //! - [`custom`]: a source of the caller's own.
+//! - [`trace`]: recorded messages, replayed.
 //! - [`voice`]: a coder's samples, gathered into frames that grow until they are sent.
 //! - [`packets`]: voice of a host with at most one packet on its way to the wire.
 //! - [`source`]: the supply of a station: saturated, generated into a ring of buffers, queued
@@ -38,6 +39,7 @@ pub mod skewed_clock;
 pub mod source;
 pub mod times;
 pub mod token_bucket;
+pub mod trace;
 pub mod voice;
 pub mod window;
 
@@ -46,4 +48,5 @@ pub use chance::{Coin, Purpose, Stream};
 pub use histogram::{Distribution, Histogram};
 pub use sequence::{Account, Arrived, Sequence};
 pub use source::{Offer, Shaping, Source, SourceSpec};
+pub use trace::{Trace, Traces};
 pub use window::Window;

@@ -137,7 +137,8 @@ enum Supply {
     },
     Bounded {
         times: ArrivalTimes,
-        waiting: VecDeque<u64>,
+        /// When they arrived, and which of the lengths they have, if that is known.
+        waiting: VecDeque<(u64, Option<u16>)>,
         room: u32,
     },
     Voice(Box<Voice>),
@@ -390,8 +391,8 @@ impl Source {
     }
 
     fn take(&mut self, ended_ps: Option<u64>, free_ps: u64) -> Option<Offer> {
-        let (ready_ps, arrived_ps) = match &mut self.supply {
-            Supply::Saturated => (free_ps, free_ps),
+        let (ready_ps, arrived_ps, kind) = match &mut self.supply {
+            Supply::Saturated => (free_ps, free_ps, None),
             Supply::Generated { generator, chance, last_filled_ps, freed_ps } => {
                 if ended_ps.is_some() {
                     freed_ps.push_back(free_ps);
@@ -403,14 +404,14 @@ impl Source {
                 };
                 let filled_ps = buffer_ps.max(*last_filled_ps) + generator.time.draw(chance);
                 *last_filled_ps = filled_ps;
-                (filled_ps.max(free_ps), filled_ps)
+                (filled_ps.max(free_ps), filled_ps, None)
             }
             Supply::Endless { times } => {
                 if times.peek_ps() >= self.window.stop_ps {
                     return None;
                 }
                 let arrived_ps = times.take_ps();
-                (arrived_ps.max(free_ps), arrived_ps)
+                (arrived_ps.max(free_ps), arrived_ps, times.taken_kind())
             }
             Supply::Bounded { .. } => return self.take_bounded(ended_ps, free_ps),
             Supply::Voice(_) => return self.take_voice(ended_ps, free_ps),
@@ -419,7 +420,8 @@ impl Source {
         if arrived_ps >= self.window.stop_ps {
             return None;
         }
-        let offer = Offer { ready_ps, arrived_ps, bits: self.frames.draw(&mut self.length_chance) };
+        let bits = self.frames.next(kind, &mut self.length_chance);
+        let offer = Offer { ready_ps, arrived_ps, bits };
         let offer = self.shaped(offer)?;
         self.count_offer(offer.arrived_ps);
         Some(offer)
@@ -464,18 +466,18 @@ impl Source {
         let Supply::Bounded { times, waiting, .. } = &mut self.supply else {
             unreachable!("only bounded queues")
         };
-        let arrived_ps = if let Some(arrived_ps) = waiting.pop_front() {
-            arrived_ps
+        let (arrived_ps, kind) = if let Some(first) = waiting.pop_front() {
+            first
         } else {
             if times.peek_ps() >= self.window.stop_ps {
                 return None;
             }
-            let arrived_ps = times.take_ps();
-            self.count_offer(arrived_ps);
-            count_in_batch(&mut self.batches, arrived_ps, false);
-            arrived_ps
+            let first = (times.take_ps(), times.taken_kind());
+            self.count_offer(first.0);
+            count_in_batch(&mut self.batches, first.0, false);
+            first
         };
-        let bits = self.frames.draw(&mut self.length_chance);
+        let bits = self.frames.next(kind, &mut self.length_chance);
         self.shaped(Offer { ready_ps: arrived_ps.max(free_ps), arrived_ps, bits })
     }
 
@@ -544,7 +546,7 @@ impl Source {
             self.offered += u64::from(counted.contains(&arrived_ps));
             let has_room = waiting.len() + 1 < *room as usize;
             if has_room {
-                waiting.push_back(arrived_ps);
+                waiting.push_back((arrived_ps, times.taken_kind()));
             } else {
                 self.dropped += u64::from(counted.contains(&arrived_ps));
             }

@@ -5,6 +5,7 @@ use crate::fault::Fault;
 use crate::flows::Flow;
 use crate::medium::Medium;
 use crate::nodes::{Link, Node};
+use ethermeter_traffic::Traces;
 use serde::{Deserialize, Serialize};
 
 /// One trial of a plan.
@@ -110,6 +111,40 @@ impl Trial {
         })?;
         deserializer.end().map_err(|error| Fault::new(".", error.to_string()))?;
         Ok(trial)
+    }
+
+    /// Give its flows the traces that they replay.
+    ///
+    /// # Errors
+    /// If one is missing, or is not the one of the scenario.
+    pub fn give(&mut self, traces: &Traces) -> Result<(), Fault> {
+        for (number, flow) in self.scenario.flows.iter_mut().enumerate() {
+            let key = format!("flows[{number}].arrivals");
+            let Some(digest) = flow.arrivals.missing_trace() else { continue };
+            let Some(trace) = traces.get(digest) else {
+                return Err(Fault::new(key, "must replay a trace that is given").got(digest));
+            };
+            let lengths = flow.frames.given_bits().len();
+            flow.arrivals.give(trace, lengths).map_err(|what| Fault::new(key, what))?;
+        }
+        Ok(())
+    }
+
+    /// Refuse a trial that replays a trace that it has not been given.
+    ///
+    /// # Errors
+    /// With the first of them.
+    pub fn check_given(&self) -> Result<(), Fault> {
+        let missing = |(number, flow): (usize, &Flow)| {
+            flow.arrivals.missing_trace().map(|digest| (number, digest.to_owned()))
+        };
+        match self.scenario.flows.iter().enumerate().find_map(missing) {
+            None => Ok(()),
+            Some((number, digest)) => {
+                let key = format!("flows[{number}].arrivals");
+                Err(Fault::new(key, "must replay a trace that is given").got(digest))
+            }
+        }
     }
 
     /// Write the trial as JSON on one line.

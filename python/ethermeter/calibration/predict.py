@@ -101,7 +101,9 @@ def predict(
         for at, trial in enumerate(trials):
             follow(done * len(trials) + at, len(sets) * len(trials))
             rows.append(
-                simulation.run_trial(trial.line, trial.scenario).values[: len(FLOW_METRICS)]
+                simulation.run_trial(trial.line, trial.scenario, None, trial.traces).values[
+                    : len(FLOW_METRICS)
+                ]
             )
         points = [trial.point for trial in trials]
         found.append(np.array(rows))

@@ -1,30 +1,34 @@
 """A trial to the engine that answers it."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ethermeter.engines import simulation
 from ethermeter.nodes import is_segment
 from ethermeter.store.rows import TrialRows
+from ethermeter.traces import NO_TRACES, Trace
 from ethermeter.trial import SIMULATION, THEORY, read_trial
 
 if TYPE_CHECKING:
     from ethermeter._core import Watch
 
 
-def answer(line: str, watch: "Watch | None" = None) -> TrialRows:
+def answer(
+    line: str, watch: "Watch | None" = None, traces: Mapping[str, Trace] = NO_TRACES
+) -> TrialRows:
     """Run the trial of a line of `plan.jsonl` and return its rows.
 
-    They depend on the line alone, except for `core_s`. Another thread follows and stops the
-    simulation by the watch. Raises ValueError if the trial is refused, with the key, was stopped,
-    or a function in Python failed; RuntimeError if the core breaks off because of a fault of its
-    own.
+    They depend on the line alone, except for `core_s`; `traces` has those that it names. Another
+    thread follows and stops the simulation by the watch. Raises ValueError if the trial is refused,
+    with the key, was stopped, or a function in Python failed; RuntimeError if the core breaks off
+    because of a fault of its own.
     """
     trial = read_trial(line)
     if isinstance(trial, str):
         raise ValueError(trial)
     engine, *rest = trial.engine.split("/")
     if engine == SIMULATION:
-        return simulation.run_trial(line, trial.scenario, watch)
+        return simulation.run_trial(line, trial.scenario, watch, traces)
     # On demand: a simulation needs no theories, nor what these import.
     from ethermeter.engines import theory
 

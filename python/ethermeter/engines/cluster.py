@@ -1,7 +1,7 @@
 """Trials on the workers of a Dask cluster. The extra `ethermeter[cluster]` brings what it needs."""
 
 import queue
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from importlib import import_module
@@ -11,6 +11,7 @@ from ethermeter.engines.answer import answer as run_trial
 from ethermeter.engines.work import Finished, TrialError, UnderWay, Work, failure
 from ethermeter.faults import InputError
 from ethermeter.store.rows import TrialRows
+from ethermeter.traces import Trace
 
 HEARTBEAT_S = 0.1
 CONNECT_S = 10
@@ -28,7 +29,7 @@ def run(
     *,
     address: str,
     version: str,
-    simulate: Callable[[str], TrialRows] = run_trial,
+    simulate: Callable[..., TrialRows] = run_trial,
 ) -> Generator[Finished | UnderWay, None, None]:
     """Run trials on a Dask cluster, as `ethermeter.engines.local.run`.
 
@@ -64,13 +65,20 @@ def run(
         size = max(1, min(TRIALS_A_TASK, len(trials) // (workers * TASKS_A_WORKER)))
         tasks = [trials[begin : begin + size] for begin in range(0, len(trials), size)]
 
+        traces = {sha256: work.traces[sha256] for work in trials for sha256 in work.traces}
+        # Once to the cluster, and not with every task.
+        shared = client.scatter(traces, hash=False, broadcast=True) if traces else traces
+
         ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         under_way: dict[Any, tuple[Sequence[Work], int]] = {}
 
         def submit(task: Sequence[Work], submission: int) -> None:
             # Not pure: Dask would otherwise take the results of an earlier run with the same lines
             # from its memory.
-            future = client.submit(_run_task, simulate, [work.line for work in task], pure=False)
+            # What workers held that died is sent again.
+            of_task = shared if submission == 1 else traces
+            lines = [work.line for work in task]
+            future = client.submit(_run_task, simulate, lines, of_task, pure=False)
             under_way[future] = (task, submission)
             future.add_done_callback(ended.put)
 
@@ -99,9 +107,14 @@ def run(
             client.close(timeout=1)
 
 
-def _run_task(simulate: Callable[[str], TrialRows], lines: Sequence[str]) -> list[TrialRows]:
+def _run_task(
+    simulate: Callable[..., TrialRows], lines: Sequence[str], traces: Mapping[str, Trace]
+) -> list[TrialRows]:
     """Run a few trials; this is what a worker does."""
-    return [simulate(line) for line in lines]
+    return [
+        simulate(line, traces={sha256: traces[sha256] for sha256 in traces if sha256 in line})
+        for line in lines
+    ]
 
 
 def _connect(distributed: Any, address: str) -> Any:

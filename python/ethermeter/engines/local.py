@@ -26,13 +26,13 @@ def processors() -> int:
 
 
 def run(
-    trials: Sequence[Work], *, jobs: int, simulate: Callable[[str, Watch], TrialRows] = answer
+    trials: Sequence[Work], *, jobs: int, simulate: Callable[..., TrialRows] = answer
 ) -> Generator[Finished | UnderWay, None, None]:
     """Run trials on threads, in parallel: the compiled core releases the interpreter.
 
     Yields every trial as it finishes, in any order; and `UnderWay` at least every 0.1 s in between,
-    so that the caller can keep house. `simulate` goes from a trial's line to its rows and may be
-    stopped through the watch.
+    so that the caller can keep house. `simulate` goes from a trial's line to its rows, with the
+    arguments of `answer`, and may be stopped through the watch.
 
     Raises TrialError if a trial breaks off. Those under way are then stopped, as they are when the
     caller closes the iterator or is interrupted.
@@ -56,7 +56,7 @@ def run(
             if stop.is_set():  # set before the watch was there to be seen
                 return
             try:
-                done.put(Finished(work.place, simulate(work.line, watch)))
+                done.put(Finished(work.place, simulate(work.line, watch, work.traces)))
             except BaseException as error:
                 done.put((work, error))
                 return

@@ -26,6 +26,7 @@ from ethermeter.scenario import (
     Stage,
     Times,
     TokenBucketArrivals,
+    TraceArrivals,
     UniformTimes,
 )
 
@@ -176,7 +177,7 @@ def _source_between_ps(flow: Flow, host: Host, link: Link) -> float:
     Of a saturated one, and of a token bucket, it is the least that its host and its link allow.
     """
     match flow.arrivals:
-        case PoissonArrivals(mean_ps=mean_ps):
+        case PoissonArrivals(mean_ps=mean_ps) | TraceArrivals(mean_ps=mean_ps):
             return mean_ps
         case OnOffArrivals() as arrivals:
             return arrivals.period_ps * (1 + arrivals.off_mean_ps / arrivals.on_mean_ps)

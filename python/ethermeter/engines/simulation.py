@@ -1,7 +1,7 @@
 """The simulation engine: a trial through the compiled core, its counts as observations."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,6 +36,7 @@ from ethermeter.store.rows import (
     has_plca,
     has_voice,
 )
+from ethermeter.traces import NO_TRACES, Trace
 from ethermeter.trial import core_trial_of
 
 if TYPE_CHECKING:
@@ -46,15 +47,23 @@ CLASS_COUNTS = ["number" if name == "class" else name for name in CLASS_COLUMNS]
 """Fields of `ClassCounts` in the order of the table's columns."""
 
 
-def run_trial(line: str, scenario: Scenario, watch: "Watch | None" = None) -> TrialRows:
+def run_trial(
+    line: str,
+    scenario: Scenario,
+    watch: "Watch | None" = None,
+    traces: Mapping[str, Trace] = NO_TRACES,
+) -> TrialRows:
     """Simulate the trial of a line of `plan.jsonl`, with its scenario; as `answer`."""
     makers = functions.Makers() if functions.named_in([scenario]) else None
-    counts, core_s = simulated(core_trial_of(line), watch, makers)
+    counts, core_s = simulated(core_trial_of(line), watch, traces, makers)
     return observe(scenario, counts, core_s=core_s)
 
 
 def simulated(
-    line: str, watch: "Watch | None" = None, makers: "functions.Makers | None" = None
+    line: str,
+    watch: "Watch | None" = None,
+    traces: Mapping[str, Trace] = NO_TRACES,
+    makers: "functions.Makers | None" = None,
 ) -> tuple[Counts, float]:
     """Return what the core counted in a trial of its own form, and the time it took in s.
 
@@ -63,10 +72,10 @@ def simulated(
     """
     from ethermeter import _core
 
+    given = {sha256: traces[sha256].core for sha256 in traces}
     begin_s = time.perf_counter()
     try:
-        given = () if makers is None else (makers,)
-        counts = _core.simulate_trial(line, watch, *given)
+        counts = _core.simulate_trial(line, watch, given, *(() if makers is None else (makers,)))
     except BaseException as error:
         # The class is made inside the extension and cannot be imported; it is no `Exception`, so it
         # would kill a thread unseen.

@@ -1,18 +1,23 @@
 """What engines are given and what they give back."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ethermeter.store.rows import TrialRows
+from ethermeter.traces import Trace
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A trial to be run: index in the plan, id, and the line that its result depends on."""
+    """A trial to be run: index in the plan, id, and the line that its result depends on.
+
+    The line names the traces that it replays by the SHA-256 of their text; `traces` are these.
+    """
 
     place: int
     id: str
     line: str
+    traces: Mapping[str, Trace] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

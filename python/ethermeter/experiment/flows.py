@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Literal
 
 from msgspec.structs import replace
@@ -16,6 +15,7 @@ from ethermeter.experiment.network import MOST_NODES, ExpandedNetwork, Name
 from ethermeter.experiment.origin import Origin, lowered
 from ethermeter.experiment.quantity import PositiveTime, Table, complaint, distinct, octets, written
 from ethermeter.experiment.stations import room
+from ethermeter.experiment.trace_files import TraceFiles
 from ethermeter.experiment.traffic import (
     Arrivals,
     Generator,
@@ -23,16 +23,21 @@ from ethermeter.experiment.traffic import (
     PythonSource,
     Times,
     TokenBucketSource,
+    TraceSource,
     arrivals_plan,
     check_saturation,
     generator_plan,
     times_plan,
+    trace_of,
+    trace_plan,
+    trace_sizes,
 )
 from ethermeter.experiment.transfers import Transfer, transfer_plan
 from ethermeter.experiment.voice import Coded, check_flow, coder_plan, samples_plan, talks
 from ethermeter.faults import Faults, KeyPath, shown
 from ethermeter.framing import message_octets
 from ethermeter.scenario import Framing, FramingTable, Udp
+from ethermeter.traces import Trace
 from ethermeter.units import LONGEST_PS
 
 MOST_FLOWS = 10_000
@@ -154,12 +159,12 @@ def expanded_flows(
     network: ExpandedNetwork,
     *,
     engines: Sequence[str],
-    folder: Path,
+    files: TraceFiles,
     file: str,
 ) -> list[ExpandedFlow]:
     """Return the flows of a table, one for each sender or pair of hosts.
 
-    `folder` is that of files named in the table, `index` the number of the table in its file.
+    `files` has those that are named in the table, `index` the number of the table in its file.
 
     Raises
     ------
@@ -167,7 +172,7 @@ def expanded_flows(
         With everything in it that contradicts itself.
 
     """
-    return _Maker(flow, network, engines, folder, Faults(file, ("flows", index))).made()
+    return _Maker(flow, network, engines, files, Faults(file, ("flows", index))).made()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +182,7 @@ class _Maker:
     flow: Flow
     network: ExpandedNetwork
     engines: Sequence[str]
-    folder: Path
+    files: TraceFiles
     faults: Faults
 
     def made(self) -> list[ExpandedFlow]:
@@ -310,14 +315,18 @@ class _Maker:
             return replace(
                 bare, frames=samples_plan(lengths), arrivals=coder_plan(coder), codec=coder.codec
             )
-        sizes = self._sizes(lengths, (key,))
+        trace = trace_of(flow.arrivals, self.files)
+        given = {"frames": flow.frames, "data": flow.data}
+        sizes: Sizes | None = trace_sizes(trace, flow.arrivals, given, self.faults)
+        if sizes is None:
+            sizes = self._sizes(lengths, (key,))
         self._check_bucket(sizes, bare, link)
         return replace(
             bare,
             shaper=None if flow.shaper is None else lowered(scenario.Shaper, flow.shaper),
             address=flow.cast,
             frames=frames_plan(sizes),
-            arrivals=self._arrivals(sizes, bare, link),
+            arrivals=self._arrivals(sizes, bare, link, trace),
             generator=generator_plan(flow.generator),
             queue_frames=flow.queue,
             response=self._response(key, sizes),
@@ -339,7 +348,7 @@ class _Maker:
 
     def _sizes(self, frames: Frames | None, key: KeyPath) -> Sizes:
         """Return lengths in bits with their weights."""
-        sizes = sizes_of(frames, folder=self.folder)
+        sizes = sizes_of(frames, folder=self.files.folder)
         least = 1 if key[-1] == "data" else SHORTEST_FRAME_OCTETS
         for bits, _ in sizes:
             if bits % 8 or not least <= bits // 8 <= MOST_DATA_OCTETS:
@@ -364,10 +373,12 @@ class _Maker:
             raise self.faults.error(key, f"{given.burst} B", allowed)
 
     def _arrivals(
-        self, sizes: Sizes, flow: scenario.Flow, link: scenario.Link
+        self, sizes: Sizes, flow: scenario.Flow, link: scenario.Link, trace: Trace | None
     ) -> scenario.Arrivals:
         arrivals = self.flow.arrivals
         assert arrivals is not None, "checked"
+        if trace is not None and isinstance(arrivals, TraceSource):
+            return trace_plan(trace, arrivals, self.faults)
         if not isinstance(arrivals, PoissonLoad):
             return arrivals_plan(arrivals)
         load = arrivals.poisson_load
@@ -397,10 +408,12 @@ class _Maker:
         if flow.arrivals is None:
             wrong(("arrivals",), "(missing)", "required")
         has_one_length = (flow.frames is None) != (flow.data is None)
-        if not has_one_length:
+        # Whether a trace has lengths is known when it is read.
+        may_have_none = isinstance(flow.arrivals, TraceSource)
+        if not has_one_length and (flow.frames is not None or not may_have_none):
             value = "(missing)" if flow.data is None else "frames, data"
             wrong((), value, "expected exactly one of frames and data")
-        elif flow.response is not None:
+        elif flow.response is not None and has_one_length:
             wanted, other = ("data", "frames") if flow.data is not None else ("frames", "data")
             if getattr(flow.response, other) is not None:
                 allowed = f"not allowed: the flow has {wanted}, so the answer has"

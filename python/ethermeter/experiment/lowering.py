@@ -27,10 +27,12 @@ from ethermeter.experiment.plca import Wanted, nodes_of
 from ethermeter.experiment.segment import Constants, Segment, constants_of
 from ethermeter.experiment.stations import StationGroup, check_group, group_of
 from ethermeter.experiment.toml import PathError, Tables, assigned, at, covers
+from ethermeter.experiment.trace_files import TraceFiles
 from ethermeter.faults import Faults, InputError, KeyPath, dotted, shown
 from ethermeter.scenario import Scenario
 from ethermeter.stations import Group
 from ethermeter.theory.assumptions import Assumptions
+from ethermeter.traces import Trace
 from ethermeter.trial import RAW_FRAMES, Live, core_trial
 
 T = TypeVar("T")
@@ -90,11 +92,16 @@ class Scenarios:
         self._engines = engines
         self._batches = batches
         self._file = file
-        self._folder = folder
+        self._files = TraceFiles(folder)
         self._touching: dict[KeyPath, list[int]] = {}
         self._known: dict[CacheKey, object] = {}
         self._delays = 0
         self._names = _names(self._tables("stations"))
+
+    @property
+    def traces(self) -> Mapping[str, Trace]:
+        """Traces that the scenarios made so far replay, by the SHA-256 of their text."""
+        return self._files.traces
 
     def at(self, choice: Sequence[int]) -> Scenario:
         """Return the scenario of a point, which has a value of each sweep by its index.
@@ -163,7 +170,7 @@ class Scenarios:
             check_group(group, self._engines, of_group)
             faults.found += of_group.found
             if constants is not None and not of_group.found:
-                make = partial(group_of, group, index, constants, self._folder, file)
+                make = partial(group_of, group, index, constants, self._files, file)
                 made = faults.of(partial(self._once, ("group", key, segment_key), make))
                 lowered += [] if made is None else [made]
         if constants is not None:
@@ -265,7 +272,7 @@ class Scenarios:
                 index,
                 network,
                 engines=self._engines,
-                folder=self._folder,
+                files=self._files,
                 file=file,
             )
             sent += faults.of(partial(self._once, ("flows", key, network_key), make)) or []

@@ -1,10 +1,18 @@
 """[[stations]]: groups of equal stations with their traffic, and each group as in a scenario."""
 
 from collections.abc import Sequence
-from pathlib import Path
+from fractions import Fraction
 from typing import Annotated, Literal
 
-from pydantic import Field, PlainValidator, StringConstraints, WithJsonSchema
+from pydantic import (
+    Field,
+    PlainValidator,
+    StringConstraints,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from ethermeter import scenario
 from ethermeter.experiment import plca, voice
@@ -12,6 +20,7 @@ from ethermeter.experiment.frames import Frames, Samples, Sizes, frames_plan, si
 from ethermeter.experiment.plca import GroupPlca, Outages
 from ethermeter.experiment.quantity import ClockError, Delay, Length, Table, complaint, written
 from ethermeter.experiment.segment import MOST_PLACES, Constants
+from ethermeter.experiment.trace_files import TraceFiles
 from ethermeter.experiment.traffic import (
     Arrivals,
     Backoff,
@@ -22,11 +31,15 @@ from ethermeter.experiment.traffic import (
     PythonSource,
     Times,
     TokenBucketSource,
+    TraceSource,
     arrivals_plan,
     backoff_plan,
     check_saturation,
     generator_plan,
     times_plan,
+    trace_of,
+    trace_plan,
+    trace_sizes,
 )
 from ethermeter.experiment.voice import Coded
 from ethermeter.faults import Faults, shown
@@ -64,12 +77,12 @@ class StationGroup(Table):
     """Name of the group, for dotted keys and reports."""
     count: Annotated[int, Field(ge=1, le=MOST_STATIONS)]
     """Number of stations."""
-    frames: Frames
-    """Frame lengths."""
     frames_include_fcs: bool = True
     """Whether the lengths include the frame check sequence; if not, it is added."""
     arrivals: Arrivals
     """How frames arrive."""
+    frames: Frames | None = Field(default=None, validate_default=True)
+    """Frame lengths; required unless a trace has them."""
     service: Times = written("0 us")
     """Host time between the end of a frame and the earliest start of the next."""
     generator: Generator | None = None
@@ -113,6 +126,14 @@ class StationGroup(Table):
     down: Outages | None = None
     """When the stations are silent: they neither send nor take part in PLCA; 10BASE-T1S only."""
 
+    @field_validator("frames")
+    @classmethod
+    def _given_unless_replayed(cls, frames: object, info: ValidationInfo) -> object:
+        # Whether a trace has lengths is known when it is read.
+        if frames is None and not isinstance(info.data.get("arrivals"), TraceSource):
+            raise PydanticCustomError("missing", "required")
+        return frames
+
 
 PLACEMENTS = ("position", "positions", "cluster", "per_cluster")
 """Keys of a group that say where its stations are; at most one of them may be used."""
@@ -153,9 +174,9 @@ def _functions_of(group: StationGroup) -> list[tuple[tuple[str, str], str]]:
 
 
 def group_of(
-    group: StationGroup, index: int, constants: Constants, folder: Path, file: str
+    group: StationGroup, index: int, constants: Constants, files: TraceFiles, file: str
 ) -> Group:
-    """Return a group with neither name nor attachment points.
+    """Return a group with neither name nor attachment points; `files` has those that it names.
 
     Raises
     ------
@@ -173,9 +194,14 @@ def group_of(
     if has_coder:
         frames, arrivals = voice.frames_and_arrivals(group, constants, faults)
     else:
-        sizes = _sizes(group, constants, folder, faults)
+        trace = trace_of(group.arrivals, files)
+        recorded = trace_sizes(trace, group.arrivals, {"frames": group.frames}, faults)
+        sizes = _sizes(group, recorded, constants, files, faults)
         frames = frames_plan(sizes)
-        arrivals = _arrivals(group, sizes, constants, faults)
+        if trace is not None and isinstance(group.arrivals, TraceSource):
+            arrivals = trace_plan(trace, group.arrivals, faults)
+        else:
+            arrivals = _arrivals(group, sizes, constants, faults)
     stations = Stations(
         node="",
         points=(),
@@ -200,13 +226,20 @@ def group_of(
     return Group(stations, flow)
 
 
-def _sizes(group: StationGroup, constants: Constants, folder: Path, faults: Faults) -> Sizes:
-    """Return frame lengths in bits, FCS included, with their weights."""
+def _sizes(
+    group: StationGroup,
+    recorded: list[tuple[int, Fraction]] | None,
+    constants: Constants,
+    files: TraceFiles,
+    faults: Faults,
+) -> Sizes:
+    """Return frame lengths in bits, FCS included, with their weights; `recorded` of a trace."""
     fcs_bits = constants.fcs_bits
     # Samples come of a coder, without which they contradict the arrivals.
     assert not isinstance(group.frames, Samples)
     added = 0 if group.frames_include_fcs else fcs_bits
-    sizes = [(bits + added, weight) for bits, weight in sizes_of(group.frames, folder=folder)]
+    given = sizes_of(group.frames, folder=files.folder) if recorded is None else recorded
+    sizes = [(bits + added, weight) for bits, weight in given]
     shortest, longest = min(sizes)[0], max(sizes)[0]
     if shortest <= fcs_bits:
         allowed = (

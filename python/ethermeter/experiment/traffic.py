@@ -1,5 +1,6 @@
 """Traffic: arrivals, service times, generators and backoff, as in the file and as in a plan."""
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Annotated, Literal
 
@@ -8,6 +9,7 @@ from pydantic import (
     BeforeValidator,
     Field,
     PlainValidator,
+    StringConstraints,
     Tag,
     ValidationInfo,
     WithJsonSchema,
@@ -28,11 +30,15 @@ from ethermeter.experiment.quantity import (
     Weight,
     choice,
     complaint,
+    number,
+    reader,
     tag,
     written,
 )
+from ethermeter.experiment.trace_files import TraceFiles
 from ethermeter.experiment.voice import Coded
 from ethermeter.faults import Faults
+from ethermeter.traces import LONGEST_TRACE_PS, Trace
 from ethermeter.units import UnitError
 
 MOST_VALUES = 10_000
@@ -46,7 +52,8 @@ _ALLOWED_ARRIVALS = (
     'expected "saturated", { poisson = "100 /s" }, { poisson_load = 0.5 }, { regular = "1 ms" }, {'
     ' regular = "1 ms", phase = "0 s" }, { token_bucket = { rate = "10 Mb/s", burst = "3036 B" } },'
     ' { on_off = { period = "1 ms", on = "10 ms", off = "90 ms"'
-    ' } }, { coder = { sample = "16 bit", every = "152.32 us" } } or { python = "name" }'
+    ' } }, { trace = "times.csv" }, { coder = { sample = "16 bit", every = "152.32 us" } } or {'
+    ' python = "name" }'
 )
 _ALLOWED_BACKOFF = (
     'expected "exponential", "none", { exponential = { limit = 10 } }, { linear = { limit = 10 } },'
@@ -263,6 +270,40 @@ class PythonSource(Table):
     """Name under which it is registered."""
 
 
+def _repeat(value: object) -> int | bool:
+    if isinstance(value, bool):
+        return value
+    try:
+        return units.time_ps(value, positive=True, most_ps=LONGEST_TRACE_PS)
+    except UnitError as error:
+        raise UnitError(f"{error}; or true, or false") from None
+
+
+class TraceSource(Table):
+    """Recorded messages, replayed."""
+
+    trace: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    """Name of the file: CSV with a column such as `time_us`, perhaps `length_B`, or a capture."""
+    repeat: Annotated[
+        int | bool,
+        reader(_repeat),
+        WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "string"}]}),
+    ] = False
+    """Whether it comes again: after the mean time between messages, or with this period; if not,
+    the source ends with its last message.
+    """
+    offset: Annotated[int | Literal["random"], *TIME_OR_RANDOM] = written("0 s")
+    """Time in the trace at which the source begins; random: uniform, drawn by seed and source."""
+    speed: Annotated[Fraction, *number("a speed", least=0.001, most=1000)] = Fraction(1)
+    """How many times faster than recorded."""
+    source: Annotated[
+        Annotated[str, StringConstraints(max_length=64)] | None, Field(alias="from")
+    ] = None
+    """Address of the sender of the packets that are taken of a capture."""
+    to: Annotated[str, StringConstraints(max_length=64)] | None = None
+    """Address of their receiver."""
+
+
 Arrivals = Annotated[
     Annotated[
         Literal["saturated"], known_word("saturated", allowed=_ALLOWED_ARRIVALS), Tag(tag("text"))
@@ -273,9 +314,11 @@ Arrivals = Annotated[
     | Annotated[OnOff, Tag(tag("on_off"))]
     | Annotated[Coded, Tag(tag("coder"))]
     | Annotated[TokenBucketSource, Tag(tag("token_bucket"))]
-    | Annotated[PythonSource, Tag(tag("python"))],
+    | Annotated[PythonSource, Tag(tag("python"))]
+    | Annotated[TraceSource, Tag(tag("trace"))],
     choice(
-        *("poisson", "poisson_load", "regular", "on_off", "coder", "token_bucket", "python"),
+        *("poisson", "poisson_load", "regular", "on_off", "coder", "token_bucket", "trace"),
+        "python",
         allowed=_ALLOWED_ARRIVALS,
     ),
 ]
@@ -398,6 +441,71 @@ def arrivals_plan(arrivals: Arrivals) -> scenario.Arrivals:
             return scenario.PythonArrivals(function=functions.planned("source", name))
         case _:
             return scenario.SaturatedArrivals()
+
+
+def trace_of(arrivals: Arrivals | None, files: TraceFiles) -> Trace | None:
+    """Return the trace that a source replays, None of others; InputError as of its file."""
+    if not isinstance(arrivals, TraceSource):
+        return None
+    return files.trace(arrivals.trace, (arrivals.source, arrivals.to))
+
+
+def trace_sizes(
+    trace: Trace | None, source: Arrivals | None, given: Mapping[str, object], faults: Faults
+) -> list[tuple[int, Fraction]] | None:
+    """Return the lengths of a trace in bits with their weights; None if another key has them.
+
+    `given` are values of the keys that may have them, of which exactly one is given if the trace
+    has no lengths.
+
+    Raises
+    ------
+    InputError
+        If both have lengths, or neither.
+
+    """
+    if trace is None or not isinstance(source, TraceSource):
+        return None
+    keys = [key for key, value in given.items() if value is not None]
+    if trace.octets is None:
+        if not keys:
+            allowed = f"required: arrivals.trace, {source.trace}, has no lengths"
+            raise faults.error((next(iter(given)),), "(missing)", allowed)
+        return None
+    if keys:
+        allowed = (
+            f"expected lengths once: arrivals.trace, {source.trace}, has those of its messages"
+        )
+        raise faults.error((keys[0],), "given", allowed)
+    return [(8 * octets, Fraction(count)) for octets, count in trace.lengths()]
+
+
+def trace_plan(trace: Trace, source: TraceSource, faults: Faults) -> scenario.TraceArrivals:
+    """Return a trace as in a plan.
+
+    Raises
+    ------
+    InputError
+        If it comes again before it has ended, or the source begins after its end.
+
+    """
+    repeat_ps = source.repeat
+    if repeat_ps is True:
+        repeat_ps = trace.period_ps
+    elif repeat_ps is not False and repeat_ps < trace.span_ps:
+        least = units.decimal_text(Fraction(trace.span_ps, 10**6))
+        allowed = f"expected true, or at least the time of its messages, {least} us"
+        raise faults.error(("arrivals", "repeat"), f"{repeat_ps} ps", allowed)
+    last_ps = int(trace.times_ps[-1])
+    if isinstance(source.offset, int) and source.offset > last_ps:
+        last = units.decimal_text(Fraction(last_ps, 10**6))
+        allowed = f"expected at most the time of its last message, {last} us"
+        raise faults.error(("arrivals", "offset"), f"{source.offset} ps", allowed)
+    return trace.arrivals(
+        repeat_ps=repeat_ps or None,
+        offset_ps=source.offset if isinstance(source.offset, int) else None,
+        speed=float(source.speed),
+    )
 
 
 def generator_plan(generator: Generator | None) -> scenario.Generator | None:

@@ -30,6 +30,7 @@ from ethermeter.store.tables import (
     PORTS,
     REMARKS,
 )
+from ethermeter.traces import FOLDER as TRACES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -144,7 +145,9 @@ class RunDirectory:
             *(
                 name
                 for name in self.checksums()
-                if name in own or name.startswith("experiment") or name.endswith(".parquet")
+                if name in own
+                or name.startswith(("experiment", f"{TRACES}/"))
+                or name.endswith(".parquet")
             )
         )
 

@@ -41,7 +41,9 @@ from ethermeter.store.tables import (
     TABLES,
     write_all,
 )
-from ethermeter.trial import THEORY
+from ethermeter.traces import FOLDER as TRACES
+from ethermeter.traces import Trace
+from ethermeter.trial import THEORY, traces_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,10 +77,10 @@ FILES = (
 
 The provenance is first: once it is removed, the directory is not taken for a finished run.
 """
-FOLDERS = (PARTS, EXPERIMENTS, LIVE, CAPTURES)
+FOLDERS = (PARTS, EXPERIMENTS, LIVE, CAPTURES, TRACES)
 RESULTS = (
     *(PLAN, QUESTION, ANSWER, EXPERIMENT, f"{EXPERIMENTS}/*.toml", "*.parquet"),
-    *(f"{LIVE}/*/*.json", f"{CAPTURES}/*/*.json"),
+    *(f"{LIVE}/*/*.json", f"{CAPTURES}/*/*.json", f"{TRACES}/*.csv"),
 )
 """Files of a run that cannot be made again from others."""
 
@@ -207,6 +209,7 @@ class Recorder:
                 return  # a run that is resumed: these trials were proposed before
             if not self._text.startswith(there):
                 raise self._damaged("not the trials that were proposed")
+            self._keep_traces(traces_of(trials))
             write_whole(self.directory / PLAN, self._text)
 
     def rows(self, place: int) -> TrialRows:
@@ -323,8 +326,16 @@ class Recorder:
                 write_whole(folder / f"{name}.toml", text, within=self.directory)
         if self._question is not None:
             write_whole(self.directory / QUESTION, self._question)
+        self._keep_traces(plan.traces)
         # Last: once the plan is there, the directory is a run that can be resumed.
         write_whole(self.directory / PLAN, plan.to_jsonl())
+
+    def _keep_traces(self, traces: Mapping[str, Trace]) -> None:
+        """Write the traces that trials replay, each once."""
+        for sha256, trace in traces.items():
+            path = self.directory / TRACES / f"{sha256}.csv"
+            if not path.exists():
+                write_whole(path, trace.text, within=self.directory)
 
     def _read_parts(self) -> None:
         # Whole or not, what a kill left under a temporary name was not yet a part, and its name

@@ -24,6 +24,7 @@ from ethermeter.scenario import (
     Stations,
     Times,
     TokenBucketArrivals,
+    TraceArrivals,
     UniformTimes,
 )
 from ethermeter.stations import (
@@ -67,7 +68,7 @@ class ModelInputs:
     # How long a collision of two at the ends keeps the medium busy, gap included
     collision_s: float
     abort_s: float  # Time between hearing a collision and falling silent, when the preamble is over
-    # "saturated", "regular", "poisson", "on_off", "coder", or "mixed" where groups differ
+    # "saturated", "regular", "poisson", "on_off", "coder", "trace", or "mixed" where groups differ
     arrivals: str
     arrival_rate: float  # Frames per second of all stations together; 0 when saturated
     buffers: int | None  # Frames a station has room for; None for no limit
@@ -214,7 +215,7 @@ def _rate(flow: Flow) -> float:
     match flow.arrivals:
         case SaturatedArrivals() | TokenBucketArrivals() | PythonArrivals():
             return 0.0
-        case PoissonArrivals(mean_ps=mean_ps):
+        case PoissonArrivals(mean_ps=mean_ps) | TraceArrivals(mean_ps=mean_ps):
             return float(PS_PER_S / mean_ps)
         case RegularArrivals(period_ps=period_ps):
             return float(PS_PER_S / period_ps)

@@ -29,6 +29,10 @@ pub(super) fn check(mac: &Mac, compiled: &CompiledSegment) -> Result<(), Fault> 
             let allowed = "must not be of a coder with an idealised MAC";
             return Err(Fault::new(group.flow_path("arrivals"), allowed));
         }
+        if matches!(group.flow.arrivals, Arrivals::Trace { .. }) {
+            let allowed = "must not be of a trace with an idealised MAC";
+            return Err(Fault::new(group.flow_path("arrivals"), allowed));
+        }
     }
     #[allow(clippy::match_wildcard_for_single_variants)] // a new MAC does not change this file
     match mac {

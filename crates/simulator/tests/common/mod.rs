@@ -9,6 +9,7 @@ pub mod transfer;
 use ethermeter_simulator::{Error, Watch};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
+use ethermeter_traffic::Trace;
 use ethermeter_trial::flows::Flow;
 use ethermeter_trial::medium::{AfterAttemptLimit, CsmaCd, Mac, Stations};
 use ethermeter_trial::nodes::Node;
@@ -16,6 +17,7 @@ use ethermeter_trial::plca::Plca;
 use ethermeter_trial::scenario::Implementation;
 use ethermeter_trial::{Counts, Phases, Trial};
 use serde_json::json;
+use std::sync::Arc;
 
 pub const US: u64 = 1_000_000;
 pub const MS: u64 = 1000 * US;
@@ -62,6 +64,30 @@ impl Group {
     pub fn sending(&self, arrivals: Arrivals, frames: Lengths) -> Self {
         self.with(|_, flow| (flow.arrivals, flow.frames) = (arrivals, frames))
     }
+}
+
+/// Arrivals of a trace of messages at these times; `kinds` has the index of the length of each among
+/// `lengths` ones, and is empty if lengths are drawn. Repeated after `repeat_ps`, from a random offset
+/// if `offset_ps` is `None`.
+pub fn replayed(
+    times_ps: &[u64],
+    (kinds, lengths): (&[u16], usize),
+    (repeat_ps, offset_ps, speed): (Option<u64>, Option<u64>, f64),
+) -> Arrivals {
+    let trace = Trace::new(times_ps.to_vec(), kinds.to_vec(), lengths).expect("a trace");
+    let mut arrivals = Arrivals::Trace {
+        sha256: "0".repeat(64),
+        messages: times_ps.len() as u64,
+        repeat_ps,
+        offset_ps,
+        speed,
+        mean_ps: 1e9,
+        scv: 1.0,
+        envelope: vec![],
+        trace: None,
+    };
+    arrivals.give(&Arc::new(trace), lengths).expect("as it should be");
+    arrivals
 }
 
 /// Groups on one medium. Seed 7, 20 batches, measured throughout `length_ps`.

@@ -2,9 +2,11 @@
 
 use super::simulate;
 use ethermeter_simulator::network::{traces, Traced};
+use ethermeter_traffic::{Trace, Traces};
 use ethermeter_trial::counts::Delays;
 use ethermeter_trial::{Counts, Trial};
 use serde_json::{json, Value};
+use std::sync::Arc;
 
 /// A trial that is measured from its begin to its end.
 pub fn phases(length: u64) -> Value {
@@ -20,7 +22,19 @@ pub fn trial(
 ) -> Trial {
     let scenario = json!({"nodes": nodes, "links": links, "flows": flows, "phases": phases});
     let trial = json!({"id": "x", "seed": seed, "scenario": scenario});
-    serde_json::from_value(trial).expect("a trial of the right shape")
+    let mut trial: Trial = serde_json::from_value(trial).expect("a trial of the right shape");
+    trial.give(&known()).expect("the only trace that trials here replay");
+    trial
+}
+
+/// Digest of the only trace that trials here replay.
+pub const TRACE: &str = "00000000000000000000000000000000000000000000000000000000000000aa";
+
+/// Six messages in 500 us, the second at the time of the first, with three lengths.
+pub fn known() -> Traces {
+    let times = [5, 5, 100, 130, 400, 505].map(|time_us| time_us * super::US);
+    let trace = Trace::new(times.to_vec(), vec![0, 2, 1, 0, 2, 1], 3).expect("a trace");
+    [(TRACE.to_owned(), Arc::new(trace))].into()
 }
 
 pub fn host(name: &str, host: &Value) -> Value {

@@ -26,7 +26,7 @@ use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::voice::VoiceSpec;
-use ethermeter_traffic::{Shaping, SourceSpec};
+use ethermeter_traffic::{Shaping, SourceSpec, Trace};
 use ethermeter_trial::transfer::File;
 use serde::Deserialize;
 use std::net::IpAddr;
@@ -158,20 +158,55 @@ struct SourceText {
     arrivals: Arrivals,
     #[serde(default)]
     shaping: Option<Shaping>,
+    #[serde(default)]
+    trace: Option<TraceText>,
 }
 
-/// Read what a station offers: `frames` and `arrivals`, as in the plan of a simulated station, and
-/// `shaping`, the token bucket of its source or its shaper.
+/// The messages of a trace.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TraceText {
+    /// Time from each message to the next; before them, that of the first.
+    gaps_ps: Vec<u64>,
+    /// Index of the length of each in `frames`; empty if lengths are drawn.
+    #[serde(default)]
+    kinds: Vec<u16>,
+}
+
+impl TraceText {
+    fn read(self, lengths: usize) -> Result<Trace, String> {
+        let add = |sum: &mut u64, gap_ps: u64| {
+            *sum = sum.saturating_add(gap_ps);
+            Some(*sum)
+        };
+        let times_ps = self.gaps_ps.into_iter().scan(0, add).collect();
+        Trace::new(times_ps, self.kinds, lengths)
+    }
+}
+
+/// Read what a station offers: `frames` and `arrivals`, as in the plan of a simulated station,
+/// `shaping`, the token bucket of its source or its shaper, and the messages of its `trace`.
 ///
 /// # Errors
 /// By [`Rule::Description`].
 pub fn read_source(text: &str) -> Result<SourceSpec, Refusal> {
     let fault =
         |what: String| Refusal::new(Rule::Description, what, "frames and arrivals as in a plan");
-    let SourceText { frames, arrivals, shaping } =
+    let SourceText { frames, mut arrivals, shaping, trace } =
         serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
     if let Some(what) = frames.fault().or_else(|| arrivals.fault()) {
         return Err(fault(what));
+    }
+    if let Some(trace) = trace {
+        let lengths = frames.given_bits().len();
+        if arrivals.missing_trace().is_none() {
+            return Err(fault("trace: must not be given without arrivals of a trace".into()));
+        }
+        let given = trace.read(lengths).and_then(|trace| arrivals.give(&Arc::new(trace), lengths));
+        given.map_err(|what| fault(format!("trace: {what}")))?;
+    }
+    if arrivals.missing_trace().is_some() {
+        return Err(fault("trace: must be given with arrivals of a trace".into()));
     }
     let is_bucket = matches!(arrivals, Arrivals::TokenBucket { .. });
     let has_coder = matches!(arrivals, Arrivals::Coder { .. });
@@ -535,3 +570,55 @@ impl RolePlan {
 
 /// Exchanges of times that a requester keeps for the relation of two clocks.
 const MOST_EXCHANGES: usize = 20_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn source(trace: &serde_json::Value) -> Result<SourceSpec, Refusal> {
+        let arrivals = json!({"kind": "trace", "sha256": "0".repeat(64), "messages": 3, "offset_ps": 0,
+            "repeat_ps": 10, "mean_ps": 1e9, "scv": 1.0, "envelope": []});
+        let frames = json!({"kind": "mix", "bits": [512, 1024], "weights": [2.0, 1.0]});
+        let mut text = json!({"frames": frames, "arrivals": arrivals});
+        if !trace.is_null() {
+            text["trace"] = trace.clone();
+        }
+        read_source(&text.to_string())
+    }
+
+    #[test]
+    fn a_source_replays_the_trace_that_it_is_given_with_the_lengths_it_was_granted() {
+        let spec = source(&json!({"gaps_ps": [1, 0, 9], "kinds": [0, 1, 1]})).expect("a source");
+        let window = ethermeter_traffic::Window {
+            begin_ps: 0,
+            stop_ps: 20,
+            measure_from_ps: 0,
+            measure_to_ps: 20,
+        };
+        let mut source = ethermeter_traffic::Source::new(&spec, 1, 0, window);
+        let mut sent = vec![source.first().expect("a message")];
+        while let Some(offer) = source.next(0) {
+            sent.push(offer);
+        }
+        let sent: Vec<_> = sent.iter().map(|offer| (offer.arrived_ps, offer.bits)).collect();
+        assert_eq!(sent, [(1, 512), (1, 1024), (10, 1024), (11, 512), (11, 1024)]);
+    }
+
+    #[test]
+    fn a_trace_that_is_not_as_promised_is_refused() {
+        for (trace, why) in [
+            (json!(null), "must be given with arrivals of a trace"),
+            (json!({"gaps_ps": [1, 0, 9], "kinds": [0, 1, 2]}), "lengths must be below 2, got 2"),
+            (json!({"gaps_ps": [1, 0, 9], "kinds": [0, 1]}), "a length of each message"),
+            (json!({"gaps_ps": [1, 9]}), "must have 3 messages, got 2"),
+            (json!({"gaps_ps": [1, 0, 0]}), "must last"),
+            (json!({"gaps_ps": [1, 5, 6]}), "repeat_ps must be at least 11, got 10"),
+            (json!({"gaps_ps": [1, 5, u64::MAX]}), "must last"),
+            (json!({"gaps_ps": [1, 5, 5], "lengths": [64, 64, 9000]}), "unknown field"),
+        ] {
+            let refusal = source(&trace).expect_err("a refusal").to_string();
+            assert!(refusal.contains(why), "{trace}: {refusal}");
+        }
+    }
+}

@@ -27,6 +27,7 @@ from ethermeter.scenario import (
     SamplesLengths,
     SaturatedArrivals,
     TokenBucketArrivals,
+    TraceArrivals,
 )
 from ethermeter.store.result import (
     FlowResult,
@@ -204,7 +205,7 @@ def _interval_ps(flow: Flow) -> float | None:
     match flow.arrivals:
         case RegularArrivals(period_ps=period_ps) | OnOffArrivals(period_ps=period_ps):
             return float(period_ps)
-        case PoissonArrivals(mean_ps=mean_ps):
+        case PoissonArrivals(mean_ps=mean_ps) | TraceArrivals(mean_ps=mean_ps):
             return mean_ps
         case CoderArrivals() as coder:
             assert isinstance(flow.frames, SamplesLengths), "packets of a coder hold samples"

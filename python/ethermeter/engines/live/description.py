@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 
+import numpy as np
 from msgspec import Struct, field
 from msgspec.json import encode
 from msgspec.structs import astuple, replace
@@ -38,6 +39,7 @@ from ethermeter.scenario import (
     Scenario,
     Times,
     TokenBucketArrivals,
+    TraceArrivals,
 )
 from ethermeter.trial import Trial
 
@@ -57,6 +59,8 @@ are in it.
 _AROUND = {"packet": (18, 18), "xdp": (18, 18), "udp": (46, 66), "tcp": (58, 78)}
 """Octets of a frame that are not its port's data: over IPv4, over IPv6."""
 _LONGEST_NAME = 60
+MOST_REPLAYED = 10_000
+"""Messages of a trace that an agent takes: its requests have at most 256 KiB."""
 AT_ONCE = ConstantTimes(ps=0)
 CLOCK = Ceilings(rate_bps=1_000 * 96 * 8, rate_frames_per_s=1_000)
 """What comparing a sender's clock with a receiver's may take of both hosts' ceilings, either way
@@ -87,6 +91,17 @@ class Shaping(Struct, frozen=True):
     volumes: tuple[tuple[int, int], ...]
 
 
+class Messages(Struct, frozen=True, omit_defaults=True):
+    """Messages of a trace.
+
+    `gaps_ps`: the time of the first, then the time to each from the one before; `kinds`: index of
+    the length of each among those of the flow, empty if lengths are drawn.
+    """
+
+    gaps_ps: tuple[int, ...]
+    kinds: tuple[int, ...] = ()
+
+
 class Stream(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="stream"):
     """Messages without responses."""
 
@@ -94,6 +109,7 @@ class Stream(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="str
     arrivals: Arrivals
     real_time: bool
     shaping: Shaping | None = None
+    trace: Messages | None = None
     shares_processors: bool = False
     """Whether many such senders share few processors, so that none spins for long."""
     credit_frames: int | None = None
@@ -119,6 +135,7 @@ class Exchange(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="e
     timeout_ns: int
     response: Responses | None = None
     shaping: Shaping | None = None
+    trace: Messages | None = None
 
 
 class Transfer(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="transfer"):
@@ -282,6 +299,7 @@ def _flows(
     scenario = trial.scenario
     faults: list[Fault] = []
     made = []
+    replayed: Counter[str] = Counter()
     ports, shares = trial.settings().ports, _shares(scenario, answers)
     for name, flow, port, (there, back) in zip(
         flow_names(scenario), scenario.flows, ports, shares, strict=True
@@ -289,7 +307,10 @@ def _flows(
         try:
             where = f"{trial.id}, flow {name}"
             around = _around_frames(scenario, flow.from_)
-            traffic = _traffic(flow, port, laboratory, where, around_octets=around)
+            sent, messages = _replayed(flow, trial, where)
+            replayed[flow.from_] += 0 if messages is None else len(messages.gaps_ps)
+            _check_replayed(replayed[flow.from_], where)
+            traffic = _traffic(sent, messages, port, laboratory, where, around_octets=around)
         except InputError as error:
             faults += error.faults
             continue
@@ -395,8 +416,49 @@ def _shaping(flow: Flow, frames: Lengths, *, around_octets: int) -> Shaping | No
     return Shaping(bucket.rate_bps, bucket.burst_octets, phase_ps or 0, volumes_of)
 
 
+def _replayed(flow: Flow, trial: Trial, where: str) -> tuple[Flow, Messages | None]:
+    """Return a flow with the messages of its trace that it may send in a trial.
+
+    A trace that is not begun at random, and not repeated in the trial, is cut at its end.
+    """
+    arrivals = flow.arrivals
+    if not isinstance(arrivals, TraceArrivals):
+        return flow, None
+    trace, phases = trial.traces[arrivals.sha256], trial.scenario.phases
+    count = trace.messages
+    if arrivals.offset_ps is not None:
+        last_ps = arrivals.offset_ps + (phases.stop_ps - phases.begin_ps) * arrivals.speed
+        needed = max(2, int(np.searchsorted(trace.times_ps, last_ps, side="right")))
+        needed = max(needed, int(np.searchsorted(trace.times_ps, trace.times_ps[0], "right")) + 1)
+        if needed < count:
+            count, arrivals = needed, replace(arrivals, messages=needed, repeat_ps=None)
+    _check_replayed(count, where)
+    times_ps = trace.times_ps[:count]
+    kinds: tuple[int, ...] = ()
+    if trace.octets is not None:
+        kinds = tuple(np.unique(trace.octets, return_inverse=True)[1][:count].tolist())
+    gaps_ps = tuple(np.diff(times_ps, prepend=0).tolist())
+    return replace(flow, arrivals=arrivals), Messages(gaps_ps, kinds)
+
+
+def _check_replayed(messages: int, where: str) -> None:
+    """Refuse more messages of traces than a host takes."""
+    if messages > MOST_REPLAYED:
+        allowed = (
+            f"expected at most {MOST_REPLAYED} from a host of what is measured: a shorter trial, or"
+            " a shorter trace where its offset is random or it is repeated"
+        )
+        raise InputError.of(where, "arrivals.trace", f"{messages} messages", allowed)
+
+
 def _traffic(
-    flow: Flow, port: str, laboratory: Laboratory, where: str, *, around_octets: int
+    flow: Flow,
+    messages: Messages | None,
+    port: str,
+    laboratory: Laboratory,
+    where: str,
+    *,
+    around_octets: int,
 ) -> Traffic:
     if flow.transfer is not None:
         job = flow.transfer.job
@@ -412,7 +474,7 @@ def _traffic(
     shaping = _shaping(flow, frames, around_octets=around_octets)
     if response is None:
         real_time = not is_saturated(flow) and not laboratory.is_one_machine
-        return Stream(frames, flow.arrivals, real_time, shaping)
+        return Stream(frames, flow.arrivals, real_time, shaping, messages)
     # Responses at once are left out by identity.
     think = AT_ONCE if response.think == AT_ONCE else response.think
     responses = Responses(think=think)
@@ -424,7 +486,7 @@ def _traffic(
     timeout_ns = (response.timeout_ps or TIMEOUT_NS * PS_PER_NS) // PS_PER_NS
     has_responses = responses != Responses()
     given = responses if has_responses else None
-    return Exchange(frames, flow.arrivals, timeout_ns, given, shaping)
+    return Exchange(frames, flow.arrivals, timeout_ns, given, shaping, messages)
 
 
 def _voice(flow: Flow, port: str, laboratory: Laboratory, where: str) -> Stream:

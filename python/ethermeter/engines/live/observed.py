@@ -12,6 +12,7 @@ from ethermeter.engines.flow_voice import is_voice
 from ethermeter.engines.live.cautions import live_cautions, segment_cautions
 from ethermeter.engines.live.counts import counts_of, streams_of
 from ethermeter.engines.live.description import flow_names
+from ethermeter.engines.live.segments import without_traces
 from ethermeter.metrics import Caution, Metric, caution_mask
 from ethermeter.metrics.formulas import PS_PER_S
 from ethermeter.nodes import is_segment
@@ -73,7 +74,8 @@ def _nothing(scenario: Scenario) -> Counts:
 
     phases = scenario.phases
     silent = structs.replace(phases, stop_ps=phases.begin_ps, spread_ps=0)
-    return _core.simulate_trial(core_trial(structs.replace(scenario, phases=silent)))
+    made = structs.replace(without_traces(scenario), phases=silent)
+    return _core.simulate_trial(core_trial(made))
 
 
 def failed(trial: Trial, *, took_s: float) -> TrialRows:

@@ -38,6 +38,7 @@ from ethermeter.scenario import (
     SamplesLengths,
     SaturatedArrivals,
     Scenario,
+    TraceArrivals,
 )
 from ethermeter.stations import (
     groups_of,
@@ -154,13 +155,27 @@ def segment_hosts(trials: Sequence[Trial]) -> list[str]:
 def segment_trial(trial: Trial, hosts: Sequence[str]) -> SegmentTrial:
     """Return the medium of a trial, for the relay of a testbed with these hosts."""
     credit = [each and each // 2 for each in credit_frames(trial.scenario)]
-    scenario, later_ps = trial.scenario, lead_of(trial.scenario).later_ps
+    scenario, later_ps = without_traces(trial.scenario), lead_of(trial.scenario).later_ps
     phases = scenario.phases
     moved = {name: getattr(phases, name) + later_ps for name in _BOUNDARIES}
     scenario = structs.replace(scenario, phases=structs.replace(phases, **moved))
     text = core_trial(scenario, id=trial.id, seed=trial.seed)
     listener = hosts.index(LISTENER) if len(credit) == 1 else None
     return SegmentTrial(Raw(text.encode()), tuple(credit), listener=listener)
+
+
+def without_traces(scenario: Scenario) -> Scenario:
+    """Return a scenario with sources of the same rate in place of traces, which hosts replay.
+
+    Cards take what comes from their hosts, and heed the rate alone.
+    """
+    flows = [
+        structs.replace(flow, arrivals=PoissonArrivals(mean_ps=flow.arrivals.mean_ps))
+        if isinstance(flow.arrivals, TraceArrivals)
+        else flow
+        for flow in scenario.flows
+    ]
+    return structs.replace(scenario, flows=tuple(flows))
 
 
 def standing(scenario: Scenario) -> Segment:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Generator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,7 +65,7 @@ def trial_of(work: Work) -> Trial:
     found = read_trial(work.line)
     if isinstance(found, str):
         raise InputError.of("plan", work.id, work.line[:200], found)
-    return found
+    return replace(found, traces=work.traces) if work.traces else found
 
 
 def check(trials: Sequence[Work], laboratory: Laboratory) -> None:

@@ -9,8 +9,18 @@ from ethermeter.nodes import is_segment, kind_of
 from ethermeter.report.data import ReportData
 from ethermeter.report.experiments import written
 from ethermeter.report.tables import code, tag
-from ethermeter.scenario import CoderArrivals, Flow, Medium, SamplesLengths, Scenario, Stations
-from ethermeter.stations import Group, constants_of, groups_of, medium_of
+from ethermeter.scenario import (
+    Arrivals,
+    CoderArrivals,
+    Flow,
+    Lengths,
+    Medium,
+    SamplesLengths,
+    Scenario,
+    Stations,
+    TraceArrivals,
+)
+from ethermeter.stations import Group, constants_of, groups_of, lengths_of, medium_of
 from ethermeter.theory.bus_advice import ranges
 
 RUN = (
@@ -107,12 +117,7 @@ def constants(scenario: Scenario) -> list[tuple[str, str]]:
         ("attempt limit", f"{stations.attempt_limit}, then {stations.after_attempt_limit}"),
         ("after a late collision", stations.after_late_collision),
         ("host service time", written_struct(flow.service)),
-        (
-            "arrivals",
-            coder(flow.arrivals)
-            if isinstance(flow.arrivals, CoderArrivals)
-            else written_struct(flow.arrivals),
-        ),
+        ("arrivals", arrivals_text(flow.arrivals)),
         *([("frames", samples(flow.frames))] if isinstance(flow.frames, SamplesLengths) else []),
         ("queue", _queue(flow)),
         ("generator", written_struct(flow.generator) if flow.generator else "none"),
@@ -194,19 +199,17 @@ def network_constants(scenario: Scenario) -> list[tuple[str, str]]:
         every: Mapping[str, object] = msgspec.to_builtins(flow)
         rest = {key: value for key, value in every.items() if key not in ("name", "from", "to")}
         text = written_table(rest)
-        if isinstance(flow.arrivals, CoderArrivals):
+        if isinstance(flow.arrivals, CoderArrivals | TraceArrivals):
             others = {
                 key: value for key, value in rest.items() if key not in ("frames", "arrivals")
             }
-            text = ", ".join(
-                part
-                for part in (
-                    samples(msgspec.convert(rest["frames"], SamplesLengths)),
-                    coder(msgspec.convert(rest["arrivals"], CoderArrivals)),
-                    written_table(others),
-                )
-                if part
+            lengths = (
+                samples(flow.frames)
+                if isinstance(flow.frames, SamplesLengths)
+                else _range_text(flow.frames)
             )
+            texts = (lengths, arrivals_text(flow.arrivals), written_table(others))
+            text = ", ".join(part for part in texts if part)
         rows.append((f"flow {flow.name}", f"{flow.from_} to {_listed(flow.to)}: {text}"))
     if len(scenario.flows) > MOST_ROWS:
         rows.append(("flows", f"{len(scenario.flows) - MOST_ROWS} more"))
@@ -313,6 +316,49 @@ def coder(arrivals: CoderArrivals) -> str:
         return text
     talk_s, silence_s = spurts.talk_mean_ps / 1e12, spurts.silence_mean_ps / 1e12
     return f"{text}, talk {talk_s:g} s and silence {silence_s:g} s on average"
+
+
+def arrivals_text(arrivals: Arrivals) -> str:
+    """Write how messages arrive for people."""
+    match arrivals:
+        case CoderArrivals():
+            return coder(arrivals)
+        case TraceArrivals():
+            return replayed(arrivals)
+        case _:
+            return written_struct(arrivals)
+
+
+def replayed(trace: TraceArrivals) -> str:
+    """Write a trace for people.
+
+    Examples
+    --------
+    >>> one = {"sha256": "1f" * 32, "messages": 4, "mean_ps": 1.25e9, "scv": 1.2, "envelope": ()}
+    >>> replayed(TraceArrivals(**one, offset_ps=0))
+    'trace 1f1f1f1f1f1f of 4 messages, 1250 µs between them (squared variation 1.2)'
+    """
+    texts = [
+        f"trace {trace.sha256[:12]} of {trace.messages} messages",
+        f"{trace.mean_ps / 1e6:.4g} µs between them (squared variation {trace.scv:.3g})",
+    ]
+    if trace.repeat_ps is not None:
+        texts.append(f"repeated after {trace.repeat_ps / 1e6:g} µs")
+    if trace.offset_ps is None:
+        texts.append("from a random offset on")
+    elif trace.offset_ps:
+        texts.append(f"from {trace.offset_ps / 1e6:g} µs on")
+    if trace.speed != 1:
+        texts.append(f"{trace.speed:g} times as fast")
+    return ", ".join(texts)
+
+
+def _range_text(frames: Lengths) -> str:
+    """Write lengths as their range."""
+    bits = lengths_of(frames)[0]
+    if len(bits) == 1:
+        return f"{bits[0] / 8:g} B"
+    return f"{len(bits)} lengths from {min(bits) / 8:g} B to {max(bits) / 8:g} B"
 
 
 def samples(frames: SamplesLengths) -> str:

@@ -29,8 +29,11 @@ from ethermeter.scenario import (
     SaturatedArrivals,
     Times,
     TokenBucketArrivals,
+    TraceArrivals,
     UniformTimes,
 )
+
+PS_PER_S = 1e12
 
 Message = tuple[int, ...]
 """Octets of the frames of a message, destination address to FCS, tag included."""
@@ -134,6 +137,10 @@ def _released(arrivals: object, messages: tuple[Message, ...], volumes: Message)
             return Arrivals(messages, once, (), 0.0, reason)
         case TokenBucketArrivals(rate_bps=rate_bps, burst_octets=burst):
             return _bucket(rate_bps, burst, messages, volumes)
+        case TraceArrivals(envelope=envelope):
+            # Counted in messages, each of which may be the longest.
+            buckets = tuple([(each.rate_per_s / PS_PER_S, each.burst) for each in envelope])
+            return Arrivals(messages, once, buckets)
     raise TypeError(f"a coder gathers samples: {arrivals}")
 
 

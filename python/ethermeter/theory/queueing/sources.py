@@ -16,6 +16,7 @@ from ethermeter.scenario import (
     RegularArrivals,
     SaturatedArrivals,
     TokenBucketArrivals,
+    TraceArrivals,
 )
 from ethermeter.theory.bounds.sources import Message, packets_of
 
@@ -63,6 +64,8 @@ def source_of(flow: Flow, link: Link) -> Source | str:
         case RegularArrivals(period_ps=period_ps, jitter_ps=jitter_ps):
             # Uniform within twice the jitter.
             rate, scv = 1 / period_ps, ((jitter_ps or 0) / period_ps) ** 2 / 3
+        case TraceArrivals(mean_ps=mean_ps, scv=scv):
+            rate = 1 / mean_ps
         case OnOffArrivals(period_ps=period_ps, on_mean_ps=on_ps, off_mean_ps=off_ps):
             rate, scv = on_off(period_ps, on_ps, off_ps)
         case _:
