@@ -35,7 +35,9 @@ def explorer(of: Explorer) -> Json:
     first = [point for point in points if point.series == points[0].series]
     axes = choose(first)
     found = {metric: None for point in points for metric in point.estimates}
-    metrics = [_metric(metric, points, of_flows=of.of_flows) for metric in Metric if metric in found]
+    metrics = [
+        _metric(metric, points, of_flows=of.of_flows) for metric in Metric if metric in found
+    ]
     return {
         "keys": varied,
         "metrics": [metric for metric in metrics if any(y is not None for y in metric["y"])],

@@ -61,6 +61,6 @@ def _thinning(points: Sequence[Point]) -> str:
     if kept == len(points):
         return ""
     return (
-        f" {kept:,} of {len(points):,} points can be drawn here: values of the key with most of them"
-        " at even distances, and the lowest and the highest value of every metric."
+        f" {kept:,} of {len(points):,} points can be drawn here: values of the key with most of"
+        " them at even distances, and the lowest and the highest value of every metric."
     )
