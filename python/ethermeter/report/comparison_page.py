@@ -12,7 +12,7 @@ from ethermeter.analysis.estimates import Point
 from ethermeter.document import Block, Bullets, Heading, Section, Table, Text, number, plain
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report.axes import ENGINE
-from ethermeter.report.charts.explorer import varied_keys
+from ethermeter.report.charts.explorer import distinguished, varied_keys
 from ethermeter.report.compare import Points, Row, by_chance
 from ethermeter.report.experiments import Experiment, experiments, flat, written
 from ethermeter.report.labels import key_title, point_title
@@ -29,6 +29,7 @@ DIFFERS = ("higher", "lower")
 MOST_FINDINGS = 5
 MOST_LISTED = 5
 OPEN_ROWS = 40
+METRIC_TABLE = "data names1 metrics"
 _OF_EACH_RUN = ("sha256", "seal", "started", "finished", "wall_s", "simulation_s", "command")
 """Keys of the provenance that differ between any two runs, and the command, which is in sight."""
 
@@ -47,6 +48,33 @@ class _Change:
         return sum(self.verdicts[verdict] for verdict in DIFFERS)
 
 
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """Everything the page shows.
+
+    Runs or files, their points, the rows of these, changes (of most points first), points of one
+    run only, keys that tell points apart, and keys whose values differ in the experiment files.
+    """
+
+    runs: tuple[Path, Path]
+    points: tuple[Points, Points]
+    rows: Sequence[Row]
+    changes: Sequence[_Change]
+    alone: tuple[Sequence[Point], Sequence[Point]]
+    varied: Sequence[str]
+    written: Sequence[tuple[str, str, str]]
+
+    @property
+    def are_runs(self) -> bool:
+        """Whether both are runs, rather than files of other programs."""
+        return all(run.is_dir() for run in self.runs)
+
+    def place(self, point: Mapping[str, str]) -> str:
+        """Name a point by what tells it apart; its series if nothing does."""
+        shown = {key: value for key, value in point.items() if key in self.varied}
+        return point_title(shown) or point["series"]
+
+
 def comparison_page(
     runs: tuple[Path, Path], points: tuple[Points, Points], rows: Sequence[Row]
 ) -> str:
@@ -59,36 +87,35 @@ def comparison_page(
     points, rows
         Their points, and the comparison of these.
     """
-    changes = sorted(_changes(rows), key=lambda change: -change.differs)
-    alone = [
-        [point for key, point in one.items() if key not in other]
-        for one, other in (points, points[::-1])
-    ]
-    written_apart = _written(runs)
-    sections = [
-        _answer(runs, changes, alone, rows, written_apart),
-        _figure(points, changes),
-        _differences(rows, changes),
-        _metrics(changes),
-        _only(alone),
-        _parameters(runs, points, written_apart),
-    ]
-    shown = [section for section in sections if section is not None]
-    differing = sum(change.differs > 0 for change in changes)
-    facts = [
-        ("Metrics that differ", Markup("{} <small>of {}</small>").format(differing, len(changes))),
-        ("Points in both", f"{len(set(points[0]) & set(points[1])):,}"),
-        *(
-            (f"Points in the {name} only", f"{len(of):,}")
-            for name, of in zip(NAMES, alone, strict=True)
+    first, second = points
+    found = _Compared(
+        runs,
+        points,
+        rows,
+        sorted(_changes(rows), key=lambda change: -change.differs),
+        (
+            [point for key, point in first.items() if key not in second],
+            [point for key, point in second.items() if key not in first],
         ),
+        varied_keys([_distinguished(row) for row in rows]),
+        _written(runs),
+    )
+    built = (_answer, _figure, _differences, _metrics, _only, _parameters)
+    sections = [section for build in built if (section := build(found)) is not None]
+    differing = sum(change.differs > 0 for change in found.changes)
+    of = Markup("{} <small>of {}</small>").format(differing, len(found.changes))
+    facts = [
+        ("Metrics that differ", of),
+        ("Points in both", f"{len(set(first) & set(second)):,}"),
+        ("Points in the first only", f"{len(found.alone[0]):,}"),
+        ("Points in the second only", f"{len(found.alone[1]):,}"),
     ]
     title = f"{_name(runs[0])} and {_name(runs[1])}"
     footer = (
         "Differences are the second run less the first, with 95% intervals by Welch and"
         " Satterthwaite. This file holds all it needs and works offline."
     )
-    return render(Page(title, "comparison of two runs", shown, footer, facts))
+    return render(Page(title, "comparison of two runs", sections, footer, facts))
 
 
 def _name(path: Path) -> str:
@@ -108,42 +135,35 @@ def _changes(rows: Sequence[Row]) -> list[_Change]:
     return found
 
 
-def _answer(
-    runs: tuple[Path, Path],
-    changes: Sequence[_Change],
-    alone: Sequence[Sequence[Point]],
-    rows: Sequence[Row],
-    apart: Sequence[tuple[str, str, str]],
-) -> Section:
-    differing = [change for change in changes if change.differs]
-    count = f"{len(differing)} of {len(changes)} metrics"
+def _answer(found: _Compared) -> Section:
+    differing = [change for change in found.changes if change.differs]
     answer = (
-        f"{count} differ beyond the 95% interval of the difference, at one point or more."
+        f"{len(differing)} of {len(found.changes)} metrics differ beyond the 95% interval of the"
+        " difference, in at least one point."
         if differing
-        else f"None of {len(changes)} metrics differs beyond the 95% interval of the difference."
+        else f"None of {len(found.changes)} metrics differs beyond the 95% interval of the"
+        " difference."
     )
-    findings: list[str] = [_finding(change) for change in differing[:MOST_FINDINGS]]
+    findings = [_finding(change, found) for change in differing[:MOST_FINDINGS]]
     if len(differing) > MOST_FINDINGS:
-        others = ", ".join(change.metric.label.title for change in differing[MOST_FINDINGS:])
+        others = "; ".join(change.metric.label.title for change in differing[MOST_FINDINGS:])
         findings.append(f"Also different: {others}.")
-    for name, points in zip(NAMES, alone, strict=True):
+    for name, points in zip(NAMES, found.alone, strict=True):
         if points:
-            listed = "; ".join(_place(point) for point in points[:MOST_LISTED])
+            listed = "; ".join(found.place(distinguished(each)) for each in points[:MOST_LISTED])
             more = f"; and {len(points) - MOST_LISTED} more" if len(points) > MOST_LISTED else ""
             findings.append(f"Only in the {name} run, {_points(len(points))}: {listed}{more}.")
-    if apart:
-        keys = ", ".join(key for key, _, _ in apart[:MOST_FINDINGS])
-        more = " and others" if len(apart) > MOST_FINDINGS else ""
-        findings.append(f"The experiments differ in {keys}{more}.")
-    elif all(run.is_dir() for run in runs):
-        findings.append("The experiment files say the same.")
-    chance = by_chance(rows)
+    if found.written:
+        keys = ", ".join(key for key, _, _ in found.written[:MOST_LISTED])
+        more = " and others" if len(found.written) > MOST_LISTED else ""
+        findings.append(f"The experiment files differ in {keys}{more}.")
+    elif found.are_runs:
+        findings.append("The experiment files have the same keys and values.")
+    chance = by_chance(found.rows)
+    names = Markup("The first run is {}, the second {}.").format(*map(code, found.runs))
     blocks: list[Block] = [
         Text(Markup("<strong>{}</strong>").format(answer)),
-        Text(
-            Markup("The first run is {}, the second {}.").format(code(runs[0]), code(runs[1])),
-            "lead",
-        ),
+        Text(names, "lead"),
         *([Bullets(findings)] if findings else []),
         *([Text(chance, "lead")] if chance else []),
     ]
@@ -154,7 +174,7 @@ def _points(count: int) -> str:
     return f"{count:,} point" if count == 1 else f"{count:,} points"
 
 
-def _finding(change: _Change) -> str:
+def _finding(change: _Change, found: _Compared) -> str:
     """Say in how many points a metric is higher or lower, and where it differs most."""
     row = change.most
     assert row is not None, "a metric that differs"
@@ -169,8 +189,7 @@ def _finding(change: _Change) -> str:
     label = change.metric.label
     unit = f" {label.unit}" if label.unit else ""
     shown = _shown(row)
-    place = _row_place(row)
-    most = f"; most at {place}" if known > 1 and place else ""
+    most = f"; most at {found.place(_distinguished(row))}" if known > 1 else ""
     relative = f", {shown.relative}" if shown.relative else ""
     return (
         f"{label.title}: {where} of {_points(known)}{most}: from {shown.first} to "
@@ -215,41 +234,28 @@ def _signed(value: float, half: float = math.nan) -> str:
     return sign + number(abs(value), half)
 
 
-def _place(point: Point) -> str:
-    return _titled(point.series, point.engine, point.point)
-
-
-def _row_place(row: Row) -> str:
-    return point_title(row["point"]) or row["series"]
-
-
-def _titled(series: str, engine: str, point: Mapping[str, str]) -> str:
-    return f"{series}, {engine}" + (f", {point_title(point)}" if point else "")
-
-
-def _figure(points: tuple[Points, Points], changes: Sequence[_Change]) -> Section | None:
+def _figure(found: _Compared) -> Section | None:
     both = [
         replace(point, point={**point.point, RUN: name})
-        for name, of in zip(NAMES, points, strict=True)
+        for name, of in zip(NAMES, found.points, strict=True)
         for point in of.values()
     ]
-    preferred = [change.metric for change in changes if change.differs]
-    found = explorer_of(both, preferred, lines=RUN)
-    if found is None:
+    preferred = [change.metric for change in found.changes if change.differs]
+    explorer = explorer_of(both, preferred, lines=RUN)
+    if explorer is None:
         return None
-    return Section("explore", "Figure", "Both runs over each other", [found])
+    return Section("explore", "Figure", "Both runs over each other", [explorer])
 
 
-def _differences(rows: Sequence[Row], changes: Sequence[_Change]) -> Section:
+def _differences(found: _Compared) -> Section:
     """Tabulate all rows: what differs in sight, the rest folded away."""
-    varied = varied_keys([_distinguished(row) for row in rows])
     head = (
         "Metric",
-        *map(key_title, varied),
+        *map(key_title, found.varied),
         *("First", "Second", "Difference and 95% interval", "Relative", "Verdict"),
     )
-    order = {change.metric.value: at for at, change in enumerate(changes)}
-    ordered = sorted(rows, key=lambda row: order[row["metric"]])
+    order = {change.metric.value: at for at, change in enumerate(found.changes)}
+    ordered = sorted(found.rows, key=lambda row: order[row["metric"]])
     blocks: list[Block] = []
     for caption, is_different in (
         ("Differences beyond their intervals", True),
@@ -257,10 +263,10 @@ def _differences(rows: Sequence[Row], changes: Sequence[_Change]) -> Section:
     ):
         members = [row for row in ordered if (row["verdict"] in DIFFERS) is is_different]
         if members:
-            cells = [_cells(row, varied) for row in members]
+            cells = [_cells(row, found.varied) for row in members]
             most = OPEN_ROWS if is_different else 0
-            blocks.append(Table(head, cells, caption, "data names1", open_rows=most))
-    words = {word for row in rows for word in row["cautions"]} - {Caution.NO_SAMPLES}
+            blocks.append(Table(head, cells, caption, METRIC_TABLE, open_rows=most))
+    words = {word for row in found.rows for word in row["cautions"]} - {Caution.NO_SAMPLES}
     if words:
         known = [word for word in Caution if word in words]
         blocks.append(
@@ -293,27 +299,28 @@ def _with_interval(shown: _Shown) -> str:
     return Markup("{} <small>{}</small>").format(shown.difference, shown.interval)
 
 
-def _metrics(changes: Sequence[_Change]) -> Section:
-    verdicts = ("higher", "lower", "no difference", "same", "undecided")
+def _metrics(found: _Compared) -> Section:
+    verdicts = (*DIFFERS, "no difference", "same", "undecided")
     head = ("Metric", *(verdict.capitalize() for verdict in verdicts), "Largest difference")
     rows = []
-    for change in changes:
-        shown = _shown(change.most) if change.most else None
-        label = change.metric.label
-        largest = _with_interval(shown) if shown else "–"
-        rows.append([label.axis, *(f"{change.verdicts[each]:,}" for each in verdicts), largest])
+    for change in found.changes:
+        largest = _with_interval(_shown(change.most)) if change.most else "–"
+        counts = (f"{change.verdicts[verdict]:,}" for verdict in verdicts)
+        rows.append([change.metric.label.axis, *counts, largest])
     lead = (
         "Number of points by verdict on the second run: higher or lower beyond the interval of the "
         "difference; no difference, the interval holds zero; same, to the last digit; undecided, "
         "no interval is known."
     )
-    table = Table(head, rows, "Verdicts by metric", "data names1")
+    table = Table(head, rows, "Verdicts by metric", METRIC_TABLE)
     return Section("metrics", "Metrics", "Verdicts by metric", [Text(lead, "lead"), table])
 
 
-def _only(alone: Sequence[Sequence[Point]]) -> Section | None:
+def _only(found: _Compared) -> Section | None:
     rows = [
-        [name, _place(point)] for name, points in zip(NAMES, alone, strict=True) for point in points
+        [name, found.place(distinguished(point))]
+        for name, points in zip(NAMES, found.alone, strict=True)
+        for point in points
     ]
     if not rows:
         return None
@@ -321,19 +328,14 @@ def _only(alone: Sequence[Sequence[Point]]) -> Section | None:
     return Section("only", "One run only", "Points of one run only", [table])
 
 
-def _parameters(
-    runs: tuple[Path, Path],
-    points: tuple[Points, Points],
-    apart: Sequence[tuple[str, str, str]],
-) -> Section | None:
-    if not all(run.is_dir() for run in runs):
+def _parameters(found: _Compared) -> Section | None:
+    if not found.are_runs:
         return None
-    directories = [RunDirectory(run) for run in runs]
-    provenance = _apart(*(_provenance(each) for each in directories))
+    directories = [RunDirectory(run) for run in found.runs]
     tables = (
-        ("Keys of the experiment files", apart),
-        ("Constants as run", _as_run(directories, points)),
-        ("Provenance", provenance),
+        ("Keys of the experiment files", found.written),
+        ("Constants as run", _as_run(directories, found.points)),
+        ("Provenance", _apart(*(_provenance(each) for each in directories))),
     )
     blocks: list[Block] = []
     for title, rows in tables:
