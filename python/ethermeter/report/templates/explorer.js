@@ -44,35 +44,54 @@
     members = members.filter((point) => Object.entries(fixed).every(([name, value]) => [null, value].includes(nameAt(key[name], point))));
     const some = (name, wanted) => {
       if (!name) return [];
-      const there = namesIn(key[name], members);
-      return wanted ? there.filter((each) => wanted.includes(each)) : spread(there, MOST_SHOWN);
+      const there = namesIn(key[name], members), found = there.filter((each) => wanted?.includes(each));
+      // Names that are not there are no wish for an empty figure.
+      return found.length || (wanted && !wanted.some(Boolean)) ? found : spread(there, MOST_SHOWN);
     };
     const curves = some(curve, wish.show), dashes = some(dash, wish.lines);
     return { metric, x, curve, dash, fixed, log: [..."xy"].filter((axis) => wish.log?.includes(axis)).join(""), show: curves, lines: dashes, members, choices, splits, drawable };
   }
 
-  const option = (value, words, chosen) => { const made = new Option(words, value); made.selected = value === chosen; return made; };
+  // What is there stays there while it is of the same names, so that the focus and a reader's place stay too.
+  function keep(holder, names, make) {
+    const of = JSON.stringify(names);
+    if (holder.dataset.of !== of) holder.replaceChildren(...make());
+    holder.dataset.of = of;
+  }
+  const options = (select, pairs, chosen) => {
+    keep(select, pairs, () => pairs.map(([value, words]) => new Option(words, value)));
+    select.value = chosen;
+  };
 
   function fill() {
     const { metric, x, curve, dash, fixed, log, members, choices, splits, drawable } = choice;
-    const group = (label, found) => { const made = document.createElement("optgroup"); made.label = label; made.append(...found.map((each) => option(each.name, each.axis, metric.name))); return made; };
-    const main = drawable.filter((each) => each.main), others = drawable.filter((each) => !each.main);
-    form.elements.metric.replaceChildren(...[["Main metrics", main], ["All others", others]].filter(([, found]) => found.length).map(([label, found]) => group(label, found)));
-    form.elements.x.replaceChildren(...choices.map((each) => option(each.name, each.title, x)));
-    form.elements.curve.replaceChildren(option("", "(one curve)", curve), ...splits.map((each) => option(each.name, each.title, curve)));
-    const holder = form.querySelector(".fixed"), focused = document.activeElement?.name;
-    holder.replaceChildren(...Object.entries(fixed).map(([name, value]) => {
+    const group = (label, found) => {
+      const made = document.createElement("optgroup");
+      made.label = label;
+      made.append(...found.map((each) => new Option(each.axis, each.name)));
+      return made;
+    };
+    const groups = [["Main metrics", drawable.filter((each) => each.main)], ["All others", drawable.filter((each) => !each.main)]];
+    const { metric: metricChoice, x: xChoice, curve: curveChoice } = form.elements;
+    keep(metricChoice, drawable.map((each) => each.name), () => groups.filter(([, found]) => found.length).map(([label, found]) => group(label, found)));
+    metricChoice.value = metric.name;
+    options(xChoice, choices.map((each) => [each.name, each.title]), x);
+    options(curveChoice, [["", "(one curve)"], ...splits.map((each) => [each.name, each.title])], curve);
+    const holder = form.querySelector(".fixed");
+    keep(holder, Object.keys(fixed), () => Object.keys(fixed).map((name) => {
       const label = document.createElement("label"), select = document.createElement("select");
       select.name = `at.${name}`;
-      select.append(...(name === "series" ? key[name].names : namesIn(key[name], ofSeries(fixed.series ?? null))).map((each) => option(each, each, value)));
       label.append(`${key[name].title} `, select);
       return label;
     }));
-    if (focused?.startsWith("at.")) form.elements[focused]?.focus();
+    for (const select of holder.querySelectorAll("select")) {
+      const name = select.name.slice(3), names = name === "series" ? key[name].names : namesIn(key[name], ofSeries(fixed.series ?? null));
+      options(select, names.map((each) => [each, each]), fixed[name]);
+    }
     for (const box of form.querySelectorAll("[name=log]")) box.checked = log.includes(box.value);
     form.querySelector("[value=x][name=log]").disabled = !key[x].values?.some((value) => value > 0);
-    boxes(form.querySelector("fieldset[name=show]"), "show", curve, choice.show, members, false);
-    boxes(form.querySelector("fieldset[name=lines]"), "lines", dash, choice.lines, members, true);
+    boxes("show", curve, choice.show, members, false);
+    boxes("lines", dash, choice.lines, members, true);
   }
 
   // A sample of the line is the legend of what a box shows or hides.
@@ -87,27 +106,29 @@
   }
   const dashOf = (place) => template.dashes[place % template.dashes.length];
 
-  function boxes(set, name, of, shown, members, isDash) {
-    set.hidden = !of;
-    const focused = set.contains(document.activeElement) ? document.activeElement.value : null;
-    const legend = set.querySelector("legend");
-    legend.textContent = of ? key[of].title : "";
+  function boxes(name, of, shown, members, isDash) {
+    const set = form.querySelector(`fieldset[name=${name}]`), title = of ? key[of].title : "";
     const names = of ? namesIn(key[of], members) : [];
-    const made = names.map((each) => {
-      const label = document.createElement("label"), box = document.createElement("input");
-      Object.assign(box, { type: "checkbox", name, value: each, checked: shown.includes(each) });
-      label.append(box, sample(key[of], key[of].names.indexOf(each), isDash), each);
-      return label;
+    set.hidden = !of;
+    keep(set, [of, names], () => {
+      const legend = document.createElement("legend");
+      legend.textContent = title;
+      const made = names.map((each) => {
+        const label = document.createElement("label"), box = document.createElement("input");
+        Object.assign(box, { type: "checkbox", name, value: each });
+        label.append(box, sample(key[of], key[of].names.indexOf(each), isDash), each);
+        return label;
+      });
+      const buttons = names.length < 4 ? [] : [["All", names], ["None", []]].map(([words, wanted]) => {
+        const button = document.createElement("button");
+        Object.assign(button, { type: "button", textContent: words });
+        button.setAttribute("aria-label", `${words}: ${title}`);
+        button.addEventListener("click", () => choose({ ...wish(), [name]: wanted }));
+        return button;
+      });
+      return [legend, ...made, ...buttons];
     });
-    const buttons = names.length < 4 ? [] : [["All", names], ["None", []]].map(([words, wanted]) => {
-      const button = document.createElement("button");
-      Object.assign(button, { type: "button", textContent: words, value: words });
-      button.setAttribute("aria-label", `${words}: ${legend.textContent}`);
-      button.addEventListener("click", () => choose({ ...wish(), [name]: wanted }));
-      return button;
-    });
-    set.replaceChildren(legend, ...made, ...buttons);
-    if (focused !== null) [...set.querySelectorAll("input, button")].find((each) => each.value === focused)?.focus();
+    for (const box of set.querySelectorAll("input")) box.checked = shown.includes(box.value);
   }
 
   // Rows of the figure: points that the choice shows, with their texts for the pointer.
@@ -150,12 +171,12 @@
     const { metric, x, curve, dash, log } = choice, along = key[x], isNumber = Boolean(along.values);
     const spec = structuredClone(template);
     spec.data = { values: found };
-    const { encoding } = spec;
+    const { encoding } = spec, kind = (isLog) => isLog ? { type: "log" } : { zero: false };
     const isLogX = isNumber && log.includes("x"), isLogY = log.includes("y");
     Object.assign(encoding.x, isNumber
-      ? { type: "quantitative", title: along.axis, axis: along.ticks, scale: { zero: false, nice: false, padding: 6, ...(isLogX ? { type: "log" } : {}) } }
+      ? { type: "quantitative", title: along.axis, axis: along.ticks, scale: { nice: false, padding: 6, ...kind(isLogX) } }
       : { type: "ordinal", title: along.title, sort: along.names, axis: { labelAngle: 0, labelOverlap: "greedy", labelLimit: 140 }, scale: { type: "point", padding: 0.5 } });
-    Object.assign(encoding.y, { title: metric.axis, scale: { domain: domain(found, metric, isLogY), nice: !isLogY, zero: false, ...(isLogY ? { type: "log" } : {}) } });
+    Object.assign(encoding.y, { title: metric.axis, scale: { domain: domain(found, metric, isLogY), nice: !isLogY, ...kind(isLogY) } });
     const names = curve ? key[curve].names : [""], dashes = dash ? key[dash].names : [""];
     encoding.color.scale = { domain: names };
     const layer = Object.fromEntries(spec.layer.map((each) => [each.name, each]));

@@ -33,7 +33,8 @@
     if (text === "null" || (found?.ground === wanted && found.text === text)) return;
     const before = found?.view;
     state.set(plot, { ground: wanted, text, view: null });
-    const spec = JSON.parse(text);
+    // Vega names the drawing by its description, in place of the name that the page gave it.
+    const spec = { description: plot.getAttribute("aria-label"), ...JSON.parse(text) };
     const colours = { range: { category: spec.usermeta.colours[wanted] } };
     try {
       before?.finalize();
