@@ -362,6 +362,9 @@ def test_series_with_keys_of_their_own_are_explored_one_by_one(browser, study_ru
     url = pages.write_report(study_run).resolve().as_uri()
     with Visit(browser, url, 1280) as visit:
         choose(visit, "at.series", "I-4")
-        expect(visit, "f.querySelector('fieldset[name=show]').textContent.includes('64 B x 7 + 1536 B x 1')")
+        expect(
+            visit,
+            "f.querySelector('fieldset[name=show]').textContent.includes('64 B x 7 + 1536 B x 1')",
+        )
         assert "at.series=I-4" in visit.page.url
         assert visit.complaints == []

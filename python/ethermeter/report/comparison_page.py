@@ -26,6 +26,7 @@ RUN = "run"
 """Key that tells the points of the two runs apart."""
 NAMES = ("first", "second")
 DIFFERS = ("higher", "lower")
+ONLY = ("only in first", "only in second")
 MOST_FINDINGS = 5
 MOST_LISTED = 5
 OPEN_ROWS = 40
@@ -137,13 +138,19 @@ def _changes(rows: Sequence[Row]) -> list[_Change]:
 
 def _answer(found: _Compared) -> Section:
     differing = [change for change in found.changes if change.differs]
+    undecided = [
+        change for change in found.changes if not change.differs and change.verdicts["undecided"]
+    ]
+    beyond = "beyond the 95% interval of the difference"
     answer = (
-        f"{len(differing)} of {len(found.changes)} metrics differ beyond the 95% interval of the"
-        " difference, in at least one point."
+        f"{len(differing)} of {len(found.changes)} metrics differ {beyond}, in at least one point."
         if differing
-        else f"None of {len(found.changes)} metrics differs beyond the 95% interval of the"
-        " difference."
+        else f"None of {len(found.changes)} metrics differs {beyond}."
     )
+    if undecided:
+        answer += (
+            f" {len(undecided)} cannot be judged: the values differ, and no interval is known."
+        )
     findings = [_finding(change, found) for change in differing[:MOST_FINDINGS]]
     if len(differing) > MOST_FINDINGS:
         others = "; ".join(change.metric.label.title for change in differing[MOST_FINDINGS:])
@@ -257,14 +264,15 @@ def _differences(found: _Compared) -> Section:
     order = {change.metric.value: at for at, change in enumerate(found.changes)}
     ordered = sorted(found.rows, key=lambda row: order[row["metric"]])
     blocks: list[Block] = []
-    for caption, is_different in (
-        ("Differences beyond their intervals", True),
-        ("All other comparisons", False),
+    for caption, verdicts, most in (
+        ("Differences beyond their intervals", DIFFERS, OPEN_ROWS),
+        ("Differences without an interval", ("undecided",), OPEN_ROWS),
+        ("All other comparisons", ("no difference", "same", *ONLY), 0),
     ):
-        members = [row for row in ordered if (row["verdict"] in DIFFERS) is is_different]
+        members = [row for row in ordered if row["verdict"] in verdicts]
         if members:
+            blocks.append(Heading(caption))
             cells = [_cells(row, found.varied) for row in members]
-            most = OPEN_ROWS if is_different else 0
             blocks.append(Table(head, cells, caption, METRIC_TABLE, open_rows=most))
     words = {word for row in found.rows for word in row["cautions"]} - {Caution.NO_SAMPLES}
     if words:
