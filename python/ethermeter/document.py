@@ -286,8 +286,9 @@ class Explorer:
     ----------
     points
         At least two, which differ in a varied key, the engine or the series.
-    metric
-        What is drawn first.
+    metric, x, curve
+        What is drawn first: the metric, the key of the horizontal axis, and the key that
+        distinguishes curves by colour, empty for one curve.
     lines
         Key that distinguishes lines by their dashes, where it does not distinguish curves by
         colour, such as "engine".
@@ -300,6 +301,8 @@ class Explorer:
 
     points: Sequence[Point]
     metric: Metric
+    x: str
+    curve: str
     lines: str
     title: str
     text: str = ""

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import altair
+import jsonschema
 import pytest
 from ethermeter import api
-from ethermeter.analysis import estimates
+from ethermeter.analysis import estimates, flows, groups
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
 from ethermeter.document import Explorer
@@ -17,8 +19,10 @@ from ethermeter.metrics import Metric
 from ethermeter.report.charts.explorer import explorer, thinned
 from ethermeter.report.sections.explorer import explorer_of
 from ethermeter.report.thinning import MOST_VALUES
+from ethermeter.store import RunDirectory
 from ethermeter.studies import pages
 from small_runs import EXPERIMENT
+from test_large_page import NETWORK
 from visiting import Visit
 
 ENGINES = EXPERIMENT.replace(
@@ -46,9 +50,8 @@ def at(run: Path, count: str, frames: str, metric: Metric, engine: str = "simula
 
 
 def of(points: list[Point]) -> Any:
-    return json.loads(
-        json.dumps(explorer(Explorer(points, Metric.GOODPUT, "engine", "")), allow_nan=False)
-    )
+    found = explorer(Explorer(points, Metric.GOODPUT, "x", "", "engine", ""))
+    return json.loads(json.dumps(found, allow_nan=False))
 
 
 def test_columns_hold_every_estimate_to_a_hundredth_of_its_interval(run):
@@ -354,6 +357,45 @@ def test_it_fits_the_window(browser, run, width, scheme):
             "getComputedStyle(document.querySelector('#explorer .mark-line path')).stroke]"
         )
         assert sample == curve
+
+
+@pytest.mark.browser
+def test_single_flows_are_chosen_too(browser, tmp_path):
+    text = NETWORK.replace("LENGTHS", '"64 B", "512 B"')
+    text = re.sub(r'"flows.load.arrivals.poisson" = \[.*?\]\n', "", text, flags=re.DOTALL)
+    (tmp_path / "network.toml").write_text(text, encoding="utf-8")
+    run = api.load(tmp_path / "network.toml").run(out=tmp_path / "run", report=True).path
+    with Visit(browser, (run / "report.html").resolve().as_uri(), 390) as visit:
+        flow = visit.page.locator("#explorer select[name='at.flow']")
+        assert flow.input_value() == "all together"
+        choose(visit, "metric", "data_rate")
+        choose(visit, "at.flow", "request")
+        expect(visit, "f.querySelector('.plot svg').textContent.includes('(Mb/s)')")
+        directory = RunDirectory(run)
+        values = {
+            point.point["flows.request.frames"]: point.estimates[Metric.DATA_RATE]
+            for point in flows.of_parts(directory, directory.trials(), groups.by_table)
+            if point.point[groups.PART] == "request"
+        }
+        assert len(values) == 2
+        shown = {row[0]: numbers(row[1]) for row in table(visit)}
+        for length, estimate in values.items():
+            near = estimate.half_width / 1e8
+            assert shown[length] == [pytest.approx(estimate.value / 1e6, abs=near)]
+        visit.expect_quiet_and_no_wider()
+
+
+@pytest.mark.browser
+def test_what_is_drawn_is_vega_lite(visit):
+    schema = Path(altair.__file__).parent / "vegalite" / "v6" / "schema" / "vega-lite-schema.json"
+    validator = jsonschema.Draft7Validator(json.loads(schema.read_text(encoding="utf-8")))
+    spec = "JSON.parse(document.getElementById('explorer-spec').textContent)"
+    for name, value in (("x", "stations.count"), ("x", "engine"), ("curve", "stations.frames")):
+        choose(visit, name, value)
+        validator.validate(visit.page.evaluate(spec))
+    visit.page.get_by_label("Logarithmic vertical axis").check()
+    validator.validate(visit.page.evaluate(spec))
+    assert visit.complaints == []
 
 
 @pytest.mark.browser

@@ -35,7 +35,7 @@ def without_scripts(text: str) -> str:
 class Elements(HTMLParser):
     """Checks that elements nest, and collects what the page refers to."""
 
-    VOID = frozenset({"meta", "link", "br"})
+    VOID = frozenset({"meta", "link", "br", "input"})
 
     def __init__(self) -> None:
         super().__init__()

@@ -13,7 +13,7 @@ from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
 from ethermeter.document import Explorer, plain
 from ethermeter.metrics import Metric
-from ethermeter.report.axes import Axes, choose, curve_names, keys, quantity, unit_of
+from ethermeter.report.axes import curve_names, keys, quantity, unit_of
 from ethermeter.report.charts.frame import Json, frame, hover
 from ethermeter.report.charts.lines import axis_title, x_axis
 from ethermeter.report.labels import FLOW_MAIN_METRICS, MAIN_METRICS, key_title, meaning
@@ -32,8 +32,6 @@ def explorer(of: Explorer) -> Json:
     points = thinned(of.points)
     rows = [distinguished(point) for point in points]
     varied = [_key(name, [row.get(name) for row in rows]) for name in varied_keys(rows)]
-    first = [point for point in points if point.series == points[0].series]
-    axes = choose(first)
     found = {metric: None for point in points for metric in point.estimates}
     metrics = [
         _metric(metric, points, of_flows=of.of_flows) for metric in Metric if metric in found
@@ -41,7 +39,7 @@ def explorer(of: Explorer) -> Json:
     return {
         "keys": varied,
         "metrics": [metric for metric in metrics if any(y is not None for y in metric["y"])],
-        "start": {"metric": of.metric.value, **_start(axes, [key["name"] for key in varied])},
+        "start": {"metric": of.metric.value, "x": of.x, "curve": of.curve},
         "lines": of.lines,
         "spec": _spec(),
     }
@@ -92,11 +90,6 @@ def _extremes(points: Sequence[Point]) -> set[int]:
                 low, high = ends.setdefault(metric, [found, found])
                 ends[metric] = [min(low, found), max(high, found)]
     return {identity for pair in ends.values() for _, identity in pair}
-
-
-def _start(axes: Axes, names: Sequence[str]) -> Json:
-    x = axes.x or axes.curve or names[0]
-    return {"x": x, "curve": "" if axes.curve in (None, x) else axes.curve}
 
 
 def _key(name: str, texts: Sequence[str | None]) -> Json:
