@@ -279,7 +279,9 @@
     choice = settle(read(location.hash));
     fill();
     show();
-    if (location.hash.startsWith(ANCHOR)) figure.scrollIntoView();
+    if (!location.hash.startsWith(ANCHOR)) return;
+    for (let fold = figure.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+    figure.scrollIntoView();
   }
   addEventListener("hashchange", () => { if (location.hash.startsWith(ANCHOR)) open(); });
   open();
