@@ -13,8 +13,10 @@ from typing import Any, Literal
 
 from markupsafe import Markup
 
+from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
 from ethermeter.metrics import Label as Label
+from ethermeter.metrics import Metric
 from ethermeter.presentation import Presentation
 
 VegaLite = dict[str, Any]
@@ -276,7 +278,38 @@ class Picture:
     title: str
 
 
-Block = Text | Heading | Bullets | Table | Figure | Grid | Picture
+@dataclass(frozen=True, slots=True)
+class Explorer:
+    """A figure whose metric, axes and curves the reader chooses; one on a page.
+
+    Parameters
+    ----------
+    points
+        At least two, which differ in a varied key, the engine or the series.
+    metric, x, curve
+        What is drawn first: the metric, the key of the horizontal axis, and the key that
+        distinguishes curves by colour, empty for one curve.
+    lines
+        Key that distinguishes lines by their dashes, where it does not distinguish curves by
+        colour, such as "engine".
+    title, text
+        Caption.
+    of_flows
+        Whether metrics are of flows between hosts rather than of stations.
+
+    """
+
+    points: Sequence[Point]
+    metric: Metric
+    x: str
+    curve: str
+    lines: str
+    title: str
+    text: str = ""
+    of_flows: bool = False
+
+
+Block = Text | Heading | Bullets | Table | Figure | Explorer | Grid | Picture
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ def test_every_figure_renders_without_a_request_an_error_or_sideways_scrolling(
 ):
     visit = Visit(browser, url, width, scheme)
     visit.expect_quiet_and_no_wider()
-    assert visit.page.locator(f".plot[data-rendered={scheme}]").count() == 60
+    assert visit.page.locator(f".plot[data-rendered={scheme}]").count() == 61
     # Every drawing stays within its box, and has lines or bars in it.
     assert visit.page.evaluate(
         "[...document.querySelectorAll('.plot')].every(p => "
@@ -134,7 +134,7 @@ def test_paper_is_light_and_has_every_figure(browser, url):
     visit = Visit(browser, url, 1280, "dark")
     visit.page.evaluate("dispatchEvent(new Event('beforeprint'))")
     visit.page.wait_for_function(
-        "document.querySelectorAll('.plot[data-rendered=light]').length === 60", timeout=120_000
+        "document.querySelectorAll('.plot[data-rendered=light]').length === 61", timeout=120_000
     )
     assert visit.page.pdf()[:5] == b"%PDF-"
     assert visit.complaints == []

@@ -123,7 +123,8 @@ command(
     "compare",
     examples=(
         "  ethermeter compare runs/before runs/after\n  ethermeter compare runs/before runs/after "
-        "--json\n  ethermeter compare runs/release-1 runs/release-2 --fail-below 2%"
+        "--json\n  ethermeter compare runs/before runs/after --out comparison.html\n"
+        "  ethermeter compare runs/release-1 runs/release-2 --fail-below 2%"
     ),
 )(reporting.compare)
 command(theory.app, "agreement", examples=choosing.AGREEMENT_EXAMPLES)(choosing.agreement)

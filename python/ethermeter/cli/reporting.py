@@ -113,6 +113,15 @@ def compare(
             "this share of the first, or missing.",
         ),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="PAGE",
+            show_default=False,
+            help="Write the comparison as a page as well: a file that ends in .html.",
+        ),
+    ] = None,
     columns: options.Columns = None,
     as_json: options.Json = False,
 ) -> None:
@@ -122,13 +131,41 @@ def compare(
     from ethermeter.imports import parse_columns
     from ethermeter.report import compare as comparison
 
+    if out is not None:
+        _check_page(out)
     if fail_below is not None or (first.is_dir() and benchmark.is_benchmark(first)):
+        if out is not None:
+            from ethermeter.faults import InputError
+
+            allowed = "runs that are no benchmarks; those are compared as text or --json"
+            raise InputError.of("command line", "--out", str(out), allowed)
         benchmark.compare(first, second, fail_below=fail_below, as_json=as_json)
         return
-    paths = [path if path.is_file() else api.open(path).path for path in (first, second)]
+    one, other = (path if path.is_file() else api.open(path).path for path in (first, second))
     mapped = parse_columns(columns) if columns is not None else ()
-    found = comparison.compare(*paths, columns=mapped)
+    points = comparison.matched(one, other, columns=mapped)
+    found = comparison.compared(*points)
+    if out is not None:
+        from ethermeter.report.comparison_page import comparison_page
+        from ethermeter.store import write_whole
+
+        write_whole(out, comparison_page((one, other), points, found))
     if as_json:
         print_json(found)
     else:
         typer.echo(comparison.render(found))
+        if out is not None:
+            typer.echo(f"page: {out}")
+
+
+def _check_page(out: Path) -> None:
+    """Refuse where no page can be written, before runs are read."""
+    from ethermeter.faults import InputError
+    from ethermeter.report.charts.files import require_format
+
+    require_format(out, (".html",))
+    if not out.parent.is_dir():
+        allowed = "a file in a directory that is there"
+        raise InputError.of("command line", "--out", str(out), allowed)
+    if out.is_dir():
+        raise InputError.of("command line", "--out", str(out), "a file, not a directory")

@@ -94,7 +94,7 @@ def choose(points: Sequence[Point]) -> Axes:
         for key, value in keys(point).items():
             values.setdefault(key, {})[value] = None
     varied = {key: list(found) for key, found in values.items() if len(found) > 1}
-    numeric = {key: read for key, found in varied.items() if (read := _units(found)) is not None}
+    numeric = {key: read for key, found in varied.items() if (read := unit_of(found)) is not None}
     x: str | None = None
     if numeric:
         x = (
@@ -129,7 +129,7 @@ def _panel_count(varied: Mapping[str, Sequence[str]], x: str) -> int:
     return math.prod(len(varied[key]) for key in _others(varied, x)[1])
 
 
-def _units(texts: Sequence[str]) -> str | None:
+def unit_of(texts: Sequence[str]) -> str | None:
     """Find the base unit that all texts share; None if one is no quantity or their units differ."""
     read = [quantity(text) for text in texts]
     units = {found[1] for found in read if found}

@@ -24,6 +24,11 @@ METRICS: tuple[Metric, ...] = tuple(
     if metric in (*MAIN_METRICS, *MORE_COMPARED, *FLOW_MAIN_METRICS, Metric.JITTER)
 )
 
+Points = dict[tuple[object, ...], Point]
+"""Points of a run by series, engine and varied keys."""
+FILE = "file"
+"""Series and engine of the points of a file of another program."""
+
 
 class Row(TypedDict):
     """One metric at one point of both runs, in the metric's SI unit.
@@ -61,7 +66,8 @@ def compare(
     Parameters
     ----------
     run_a, run_b
-        Directories of finished runs, or files of other programs. Flows of two files are matched by
+        Directories of finished runs, or files of other programs. Series are matched by name, or
+        are the only ones of both runs. Flows of two files are matched by
         name; the only flow of a file is compared with the only point of a run, that of its live
         trials if it has any.
     metrics
@@ -80,10 +86,11 @@ def compare(
     InputError
         If the runs have no point in common.
     """
-    first, second = _matched(run_a, run_b, columns)
-    if not set(first) & set(second):
-        allowed = f"a run with a point of {run_a}: the same series, engine and varied keys"
-        raise InputError.of(str(run_b), "points", "none in common", allowed)
+    return compared(*matched(run_a, run_b, columns), metrics=metrics)
+
+
+def compared(first: Points, second: Points, *, metrics: Sequence[Metric] = METRICS) -> list[Row]:
+    """Compare matched points, as `compare` does."""
     rows = []
     for key in dict.fromkeys([*first, *second]):
         a, b = first.get(key), second.get(key)
@@ -97,12 +104,11 @@ def compare(
     return rows
 
 
-_Points = dict[tuple[object, ...], Point]
-FILE = "file"
-"""Series and engine of the points of a file of another program."""
+def matched(run_a: Path, run_b: Path, columns: Sequence[Column] = ()) -> tuple[Points, Points]:
+    """Return the points of both runs, or files, by keys that are the same for the same point.
 
-
-def _matched(run_a: Path, run_b: Path, columns: Sequence[Column]) -> tuple[_Points, _Points]:
+    Parameters and errors are those of `compare`.
+    """
     are_files = [not path.is_dir() for path in (run_a, run_b)]
     if columns and not any(are_files):
         allowed = "expected with a file of another program"
@@ -124,7 +130,18 @@ def _matched(run_a: Path, run_b: Path, columns: Sequence[Column]) -> tuple[_Poin
                 raise InputError.of(str(path), "points", str(len(points)), allowed)
         found[at] = [replace(run[0], estimates=found[at][0].estimates)]
         found[1 - at] = run
-    return _by_point(found[0]), _by_point(found[1])
+    elif not any(are_files):
+        series = [{point.series for point in points} for points in found]
+        if len(series[0]) == len(series[1]) == 1:
+            # A series goes by its file unless the file names it, and a changed copy has another
+            # name.
+            (name,) = series[0]
+            found[1] = [replace(point, series=name) for point in found[1]]
+    first, second = map(_by_point, found)
+    if not set(first) & set(second):
+        allowed = f"a run with a point of {run_a}: the same series, engine and varied keys"
+        raise InputError.of(str(run_b), "points", "none in common", allowed)
+    return first, second
 
 
 def _of_file(path: Path, columns: Sequence[Column]) -> list[Point]:
@@ -132,7 +149,7 @@ def _of_file(path: Path, columns: Sequence[Column]) -> list[Point]:
     return [Point(FILE, {"flow": name}, FILE, 1, found) for name, found in flows.items()]
 
 
-def _by_point(points: Sequence[Point]) -> dict[tuple[object, ...], Point]:
+def _by_point(points: Sequence[Point]) -> Points:
     return {(point.series, point.engine, *sorted(point.point.items())): point for point in points}
 
 
@@ -196,12 +213,17 @@ def render(rows: Sequence[Row]) -> str:
     )
     lines += marks.legend()
     lines.append(f"{len(rows)} comparisons: {summary}")
-    tested = sum(counts.get(verdict, 0) for verdict in ("higher", "lower", "no difference"))
-    if tested >= 20:
-        lines.append(
-            f"Of {tested} intervals, about {tested * 0.05:.0f} would miss zero by chance alone."
-        )
+    if chance := by_chance(rows):
+        lines.append(chance)
     return "\n".join(lines)
+
+
+def by_chance(rows: Sequence[Row]) -> str:
+    """Say how many differences chance alone would make; empty for fewer than 20 intervals."""
+    tested = sum(row["verdict"] in ("higher", "lower", "no difference") for row in rows)
+    if tested < 20:
+        return ""
+    return f"Of {tested} intervals, about {tested * 0.05:.0f} would miss zero by chance alone."
 
 
 def _cells(row: Row, marks: Marks) -> tuple[str, ...]:

@@ -105,6 +105,8 @@ KEY_TITLES: dict[str, str] = {
     "stations.count": "Number of hosts",
     "engine": "Engine",
     "flow": "Flow",
+    "run": "Run",
+    "series": "Series",
     "voice_load": "Offered voice load",
     "segment.turnaround": "Turnaround time",
     "segment.plca.enable": "PLCA",

@@ -16,6 +16,7 @@ from ethermeter.report.sections import (
     captures,
     connections,
     emulated,
+    explorer,
     hosts,
     lengths,
     losses,
@@ -28,6 +29,7 @@ from ethermeter.report.sections import (
 )
 
 AFTER_SERIES = (
+    explorer.build,
     agreement.build,
     lengths.build,
     measured.build,

@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from ethermeter.document import Figure, Row, Section, Table, VegaLite
 from ethermeter.report import charts
+from ethermeter.report.charts.explorer import explorer
 from ethermeter.report.theme import config
 from ethermeter.report.thinning import MOST_ROWS, spread
 
@@ -68,6 +69,10 @@ class _Charts:
 def render(page: Page) -> str:
     """Return the HTML of a page."""
     own = files("ethermeter.report") / "templates"
+
+    def joined(*names: str) -> Markup:
+        return Markup("\n".join((own / name).read_text(encoding="utf-8") for name in names))
+
     return (
         _environment()
         .get_template("page.html")
@@ -75,8 +80,9 @@ def render(page: Page) -> str:
             page=page,
             charts=_Charts(),
             policy=POLICY,
-            style=Markup((own / "style.css").read_text(encoding="utf-8")),
-            script=Markup((own / "page.js").read_text(encoding="utf-8")),
+            style=joined("style.css", "explorer.css"),
+            # The explorer writes its specification before the page draws any.
+            script=joined("explorer.js", "page.js"),
             bundle=Markup(_javascript()),
             config={ground: config(ground, font=FONT) for ground in ("light", "dark")},
         )
@@ -107,6 +113,7 @@ def _environment() -> Environment:
     environment.filters["kind"] = lambda block: type(block).__name__
     environment.filters["thinned"] = _thinned
     environment.filters["numbers"] = charts.numbers
+    environment.filters["explorer"] = explorer
     return environment
 
 

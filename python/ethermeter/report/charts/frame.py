@@ -121,14 +121,17 @@ def interval_rule(ends: Json, *, only: str = "", width: float = 1.4) -> Json:
     }
 
 
-def hover(*, is_nearest: bool = True) -> Json:
-    """Return the parameter that picks the curve of the point under or next to the pointer."""
+def hover(*, is_nearest: bool = True, fields: Sequence[str] = ("c",)) -> Json:
+    """Return the parameter that picks the curve of the point under or next to the pointer.
+
+    `fields` are those that all points of a curve have in common.
+    """
     select: Json = {
         "type": "point",
         "on": "pointerover",
         "clear": "pointerout",
         "nearest": is_nearest,
-        "fields": ["c"],
+        "fields": list(fields),
     }
     return {"name": "hover", "select": select}
 

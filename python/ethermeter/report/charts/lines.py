@@ -7,7 +7,7 @@ from ethermeter.analysis.curves import Knee
 from ethermeter.analysis.estimates import Point
 from ethermeter.document import Label
 from ethermeter.metrics import Metric
-from ethermeter.report.axes import Axes, Curve, Panel, curve_names, keys, quantity
+from ethermeter.report.axes import Axes, Panel, curve_names, keys, quantity
 from ethermeter.report.charts.frame import (
     HEIGHT,
     Json,
@@ -194,7 +194,7 @@ def lines(
         "type": "quantitative",
         "title": axis_title(axes.x or "", axes.x_unit),
         "scale": {"zero": False, "nice": False, "padding": 6, **_scale("x" in logarithmic)},
-        "axis": _x_axis(panel.curves),
+        "axis": x_axis(sorted({x for curve in panel.curves for x, _ in curve.points})),
     }
     y: Json = {
         "field": "y",
@@ -296,8 +296,8 @@ def _knees(knees: Mapping[str, Knee], label: Label, x: Json, y: Json, colour: Js
     }
 
 
-def _x_axis(curves: Sequence[Curve]) -> Json:
-    values = sorted({x for curve in curves for x, _ in curve.points})
+def x_axis(values: Sequence[float]) -> Json:
+    """Return ticks and number format of an axis with these values, smallest first."""
     is_count = all(value.is_integer() for value in values) and values[-1] <= 64
     # Hosts come whole: 1, 4, 8, ... rather than 2.5.
     if is_count:

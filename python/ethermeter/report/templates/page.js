@@ -3,7 +3,8 @@
   const config = JSON.parse(document.getElementById("config").textContent);
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const plots = [...document.querySelectorAll(".plot")];
-  const state = new Map(); // plot -> { ground, view }
+  const state = new Map(); // plot -> { ground, text, view }
+  const queue = new Map(); // plot -> promise of what is drawn into it, one drawing after the other
   let paper = false;
 
   const ground = () => (dark.matches && !paper ? "dark" : "light");
@@ -20,19 +21,27 @@
     return vega;
   };
 
-  async function render(plot) {
-    const wanted = ground();
-    if (state.get(plot)?.ground === wanted) return;
-    const before = state.get(plot)?.view;
-    state.set(plot, { ground: wanted, view: null });
-    const spec = JSON.parse(document.getElementById(plot.dataset.spec).textContent);
+  function render(plot) {
+    const drawing = (queue.get(plot) ?? Promise.resolve()).catch(() => {}).then(() => draw(plot));
+    queue.set(plot, drawing);
+    return drawing;
+  }
+
+  async function draw(plot) {
+    const wanted = ground(), text = document.getElementById(plot.dataset.spec).textContent;
+    const found = state.get(plot);
+    if (text === "null" || (found?.ground === wanted && found.text === text)) return;
+    const before = found?.view;
+    state.set(plot, { ground: wanted, text, view: null });
+    // Vega names the drawing by its description, in place of the name that the page gave it.
+    const spec = { description: plot.getAttribute("aria-label"), ...JSON.parse(text) };
     const colours = { range: { category: spec.usermeta.colours[wanted] } };
     try {
       before?.finalize();
-      const found = await vegaEmbed(plot, spec, {
+      const { view } = await vegaEmbed(plot, spec, {
         mode: "vega-lite", renderer: "svg", actions: false, config: { ...config[wanted], ...colours }, tooltip: { theme: "custom" }, patch: mend,
       });
-      if (state.get(plot).ground === wanted) state.set(plot, { ground: wanted, view: found.view });
+      state.get(plot).view = view;
       plot.dataset.rendered = wanted;
     } catch (fault) {
       plot.innerHTML = "";
@@ -49,6 +58,7 @@
     { rootMargin: "600px 0px" },
   );
   plots.forEach((plot) => near.observe(plot));
+  plots.forEach((plot) => plot.addEventListener("respecified", () => { if (state.has(plot)) render(plot); }));
 
   // What is not in sight yet follows when nothing else is to do, one figure at a time, so that printing and searching find it there.
   const idle = window.requestIdleCallback ?? ((work) => setTimeout(work, 50));

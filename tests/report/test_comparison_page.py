@@ -1,0 +1,168 @@
+"""The comparison of two runs as a page."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from ethermeter import api
+from ethermeter.document import number
+from ethermeter.metrics import Metric
+from program import invoke
+from small_runs import EXPERIMENT
+from visiting import Visit
+
+SLOWER = EXPERIMENT.replace('["60 us", "90 us"]', '["80 us", "110 us"]').replace(
+    "[1, 2, 5]", "[2, 5, 8]"
+)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A run, and one of a changed copy: hosts are slower, and other numbers of them."""
+    folder = tmp_path_factory.mktemp("compared")
+    found = []
+    for name, text in (("before", EXPERIMENT), ("after", SLOWER)):
+        (folder / f"{name}.toml").write_text(text, encoding="utf-8")
+        found.append(api.load(folder / f"{name}.toml").run(out=folder / name).path)
+    return found[0], found[1]
+
+
+@pytest.fixture(scope="module")
+def page(runs: tuple[Path, Path]) -> Path:
+    out = runs[0].parent / "comparison.html"
+    ended = invoke("compare", *runs, "--out", out)
+    assert ended.returncode == 0, ended.output
+    assert ended.stdout.splitlines()[-1] == f"page: {out}"
+    return out
+
+
+def cells(visit: Visit, section: str) -> list[list[str]]:
+    """Rows of the tables of a section."""
+    found: list[list[str]] = visit.page.evaluate(
+        f"[...document.querySelectorAll('#{section} tbody tr')].map(r => "
+        "[...r.cells].map(c => c.textContent))"
+    )
+    return found
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_the_page_begins_with_what_differs(browser, runs, page, width, scheme):
+    rows = json.loads(invoke("compare", *runs, "--json").stdout)
+    goodput = [
+        row for row in rows if row["metric"] == "goodput" and row["verdict"] in ("higher", "lower")
+    ]
+    most = max(goodput, key=lambda row: abs(row["difference"]))
+    assert most["verdict"] == "lower", "slower hosts deliver less"
+    with Visit(browser, page.resolve().as_uri(), width, scheme) as visit:
+        visit.expect_quiet_and_no_wider()
+        assert visit.page.locator("main > section").first.get_attribute("id") == "answer"
+        answer = visit.page.locator("#answer").inner_text()
+        count = len({row["metric"] for row in rows if row["verdict"] in ("higher", "lower")})
+        assert f"{count} of {len({row['metric'] for row in rows})} metrics differ" in answer
+        assert "The experiment files differ in stations.service.uniform, vary" in answer
+        assert "Only in the first run, 2 points: Number of hosts: 1, Frame length: 64 B;" in answer
+        assert "Only in the second run, 2 points: Number of hosts: 8" in answer
+        # The table says of the largest difference what the JSON says.
+        of_point = [most["point"]["stations.count"], most["point"]["stations.frames"]]
+        (shown,) = [
+            row for row in cells(visit, "differences") if row[:3] == ["Goodput (Mb/s)", *of_point]
+        ]
+        half = (most["high"] - most["low"]) / 2e6
+        assert shown[3:5] == [number(most[end] / 1e6, half) for end in ("a", "b")]
+        found = [float(each.replace("−", "-")) for each in re.findall(r"[+−][\d.]+", shown[5])]
+        assert found == pytest.approx(
+            [most[end] / 1e6 for end in ("difference", "low", "high")], abs=half / 10
+        )
+        assert shown[7] == "lower"
+        assert ["stations.service.uniform", "60 us, 90 us", "80 us, 110 us"] in cells(
+            visit, "parameters"
+        )
+
+
+@pytest.mark.browser
+def test_both_runs_are_drawn_over_each_other(browser, runs, page):
+    with Visit(browser, page.resolve().as_uri(), 1280) as visit:
+        visit.page.locator("#explorer select[name=metric]").select_option("goodput")
+        visit.page.locator("#explorer input[name=show][value='1536 B']").uncheck()
+        visit.page.wait_for_function(
+            "document.querySelectorAll('#explorer .mark-symbol.role-mark path').length === 6"
+        )
+        assert visit.page.locator("#explorer .mark-line path").count() == 2
+        drawn = [(row[0], row[2], row[3]) for row in cells(visit, "explorer")]
+        assert [count for count, run, _ in drawn if run == "first"] == ["1", "2", "5"]
+        assert [count for count, run, _ in drawn if run == "second"] == ["2", "5", "8"]
+        for run, path in zip(("first", "second"), runs, strict=True):
+            points = {
+                point.point["stations.count"]: point.estimates[Metric.GOODPUT]
+                for point in api.open(path).points()
+                if point.point["stations.frames"] == "64 B"
+            }
+            for count, of, text in drawn:
+                if of == run:
+                    near = points[count].half_width / 1e8 + 6e-6 * points[count].value / 1e6
+                    value = float(text.removesuffix(" Mb/s"))
+                    assert value == pytest.approx(points[count].value / 1e6, abs=near)
+        assert visit.complaints == []
+
+
+def test_a_run_compared_with_itself_differs_in_nothing(runs, tmp_path):
+    ended = invoke("compare", runs[0], runs[0], "--out", tmp_path / "same.html")
+    assert ended.returncode == 0, ended.output
+    text = (tmp_path / "same.html").read_text(encoding="utf-8")
+    assert re.search(r"None of \d+ metrics differs beyond the 95% interval", text)
+    assert "The experiment files have the same keys and values." in text
+    assert 'id="only"' not in text
+
+
+def test_json_stays_json_beside_a_page(runs, tmp_path):
+    ended = invoke("compare", *runs, "--out", tmp_path / "page.html", "--json")
+    assert json.loads(ended.stdout) == json.loads(invoke("compare", *runs, "--json").stdout)
+    assert (tmp_path / "page.html").exists()
+
+
+def test_the_only_series_of_two_runs_are_compared_whatever_their_names(runs):
+    # A series without a name has that of its file.
+    assert [trial.series for run in runs for trial in api.open(run).trials()[:1]] == [
+        "before",
+        "after",
+    ]
+    rows = json.loads(invoke("compare", *runs, "--json").stdout)
+    assert {row["series"] for row in rows} == {"before"}
+
+
+@pytest.mark.browser
+def test_files_of_other_programs_are_compared_as_a_page(browser, tmp_path):
+    for name, delays in (("a", (1.0, 1.1, 1.2, 1.1)), ("b", (2.0, 2.1, 2.2, 2.1))):
+        lines = "\n".join(f"{delay}" for delay in delays * 5)
+        (tmp_path / f"{name}.csv").write_text(f"delay\n{lines}\n", encoding="utf-8")
+    out = tmp_path / "files.html"
+    ended = invoke(
+        "compare", tmp_path / "a.csv", tmp_path / "b.csv",
+        "--columns", "one_way_delay=delay:ms", "--out", out,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.output
+    with Visit(browser, out.resolve().as_uri(), 390) as visit:
+        visit.expect_quiet_and_no_wider()
+        answer = visit.page.locator("#answer").inner_text()
+        assert "None of 2 metrics differs" in answer
+        # Files of single values have no intervals, which is no verdict that they are the same.
+        assert "2 cannot be judged: the values differ, and no interval is known." in answer
+        assert "One-way delay (µs)" in visit.page.locator("#differences").inner_text()
+        assert visit.page.locator("#parameters").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--out", "page.pdf"], "expected one of .html"),
+        (["--out", "nowhere/page.html"], "a directory that is there"),
+        (["--out", "page.html", "--fail-below", "2%"], "no benchmarks"),
+    ],
+)
+def test_a_page_that_cannot_be_is_refused(runs, tmp_path, words, message):
+    ended = invoke("compare", *runs, *words, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert message in ended.stderr
+    assert not list(tmp_path.iterdir())
