@@ -8,7 +8,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from ethermeter.analysis import claims
-from ethermeter.analysis.claims import Claim
+from ethermeter.analysis.claims import BAD, GOOD, Claim
 from ethermeter.document import NO_STUDY, Block, Section, Table, Text
 from ethermeter.presentation import Presentation
 from ethermeter.report.render import Page, render
@@ -18,7 +18,6 @@ SHORTENED = Markup(
     "These runs were shortened (<code>--quick</code>): intervals are wider, and what must be seen "
     "in long runs, or in many, may be missed here and met there."
 )
-GOOD, BAD = ("met", "holds"), ("missed", "fails")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.estimates import Point, run_cautions
-from ethermeter.document import Label, Table, Text, cell, number, plain
+from ethermeter.document import Label, Table, Text, number, plain, valued
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report.axes import Axes, Panel, keys
 from ethermeter.report.charts.lines import axis_title
@@ -132,7 +132,7 @@ def figure_table(
     for x in places:
         row = [f"{x:g}"]
         for curve in cells:
-            row.append(cell(curve.get(x), label.factor))
+            row.append(valued(curve.get(x), label))
         rows.append(row)
     names = [curve.name or label.axis for curve in panel.curves]
     head = [axis_title(axes.x or "", axes.x_unit), *names]
@@ -153,7 +153,7 @@ def estimates_table(
     rows = [
         [
             *(plain(keys(point)[key]) for key in shown),
-            *(cell(point.estimates.get(metric), labels[metric].factor) for metric in metrics),
+            *(valued(point.estimates.get(metric), labels[metric]) for metric in metrics),
         ]
         for point in points
     ]
