@@ -117,7 +117,7 @@ def test_caution_is_marked_and_listed(text):
             },
             "Service time (s)",
         ),
-        ({"stations.count": ("4", "8"), "a.x": ("1", "2", "3"), "b": ("on", "off")}, "b = on"),
+        ({"stations.count": ("4", "8"), "a.x": ("1", "2", "3"), "b": ("on", "off")}, "b: on"),
         ({"stations.backoff": ("exponential", "linear")}, "Estimates"),
         ({}, "Estimates"),
     ],
@@ -280,7 +280,7 @@ def test_delay_has_a_distribution_with_its_percentiles(text):
         "Distribution of the transmission delay by frame length",
         "Distribution of the transmission delay by number of hosts",
     ]
-    rows = section.split("by frame length: percentiles (ms)</caption>")[1].split("</table>")[0]
+    rows = section.split("by frame length: percentiles</caption>")[1].split("</table>")[0]
     assert re.findall(r'<th scope="row">(.*?)</th>', rows) == ["64 B", "1536 B", "4000 B"]
 
 
@@ -296,7 +296,7 @@ def test_sources_stand_beside_what_they_speak_of():
     }
     rows = experiments.Experiment("x", "X", content).parameters()
     assert ("segment.length", "910 m", "standard", "DIX 1.0") in rows
-    assert ("stations.service.uniform", "60 us, 90 us", "fit", "two numbers") in rows
+    assert ("stations.service.uniform", "60 µs, 90 µs", "fit", "two numbers") in rows
     assert ("stations.count", "24", "", "") in rows
     assert ("nothing", "", "", "loose") in rows
 

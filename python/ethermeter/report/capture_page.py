@@ -506,7 +506,7 @@ def _distribution(of: Connection) -> Figure | None:
         _curves(rows, names, across, up, titles, formats=(".4~r", ".2%")),
         title="Distribution of the time to acknowledgement",
         text="Share of segments that were acknowledged within a time. Steps are 3% wide.",
-        numbers=Table(["Segments of", "Within, ms", "Segments", "Share"], cells, "Distribution"),
+        numbers=Table(["Segments of", "Within (ms)", "Segments", "Share"], cells, "Distribution"),
     )
 
 

@@ -75,7 +75,7 @@ def page(data: ReportData, study: StudyPage) -> str:
             shown,
             footer,
             _facts(data, names),
-            question=findings.question(data),
+            question=f"{study.presentation.question} {findings.question(data)}".strip(),
             findings=findings.findings(data),
             warnings=findings.warnings(data),
         )

@@ -69,7 +69,7 @@ def series_page(to: str, moments: Sequence[Moment]) -> str:
 
 def _findings(moments: Sequence[Moment]) -> list[str]:
     """Say what the median of every drawn metric is, and between which values it varied."""
-    found = []
+    found: list[str] = []
     for (flow, metric), values in _values(moments).items():
         if metric not in dict(_DRAWN):
             continue
