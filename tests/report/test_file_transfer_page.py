@@ -40,8 +40,9 @@ def page(run_dir: Path) -> str:
 def test_the_figures_of_the_study_stand_before_the_table_of_its_claims(page):
     order = sections(page)
     assert order[:5] == [
-        *(f"files-{name}" for name in ("throughput", "time", "acknowledgements", "remedies")),
+        *(f"files-{name}" for name in ("throughput", "acknowledgements", "remedies")),
         "claims",
+        "files-time",
     ]
     assert not [name for name in order if name.startswith("series-")]
 

@@ -16,6 +16,7 @@ from ethermeter.document import (
     Grid,
     Heading,
     Picture,
+    Row,
     Section,
     Table,
     Text,
@@ -28,7 +29,11 @@ OPEN_FIGURES = 8
 _FOLD = 50
 _LINE, _LETTERS = 25, 110
 _FIGURE, _LOW_FIGURE = 450, 410
-_ROW, _CLAIM, _HIGHEST_TABLE = 29, 95, 420
+_ROW, _HIGHEST_TABLE = 29, 420
+_TEXT_LINE, _TEXT_LETTERS = 20, 28
+"""Height and letters of a line in a cell of text."""
+_UNBOXED = ("claims", "prose")
+"""Tables that have no scroll bars of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +149,11 @@ def is_folded(table: Table) -> bool:
 def _table(table: Table) -> int:
     if is_folded(table):
         return 30
-    if table.kind == "claims":
-        return 40 + _CLAIM * len(table.rows)
+    if table.kind in _UNBOXED:
+        return 40 + sum(map(_text_row, table.rows))
     return min(40 + _ROW * len(table.rows), _HIGHEST_TABLE)
+
+
+def _text_row(row: Row) -> int:
+    longest = max((len(re.sub(r"<[^>]+>", "", cell)) for cell in row), default=0)
+    return 15 + _TEXT_LINE * max(2, math.ceil(longest / _TEXT_LETTERS))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from ethermeter.analysis.claims import BAD, GOOD, Claim
-from ethermeter.document import Block, Section, Table, Text, number
+from ethermeter.document import Block, Section, Table, Text, micro, number
 from ethermeter.report.data import ReportData
 from ethermeter.report.experiments import flat
 from ethermeter.report.tables import cautions_table, claims_table, code, run_cautions_texts
@@ -49,9 +49,11 @@ def _missed(claim: Claim) -> str:
     half = (claim.high - claim.low) / 2
     ours = number(claim.ours, half)
     if ours == "–" or claim.published != claim.published:
-        return claim.what
+        return micro(claim.what)
     interval = f" ± {number(half, half)}" if half > 0 else ""
-    return f"{claim.what} ({claim.published:,g}{unit} published, {ours}{interval}{unit} here)"
+    return micro(
+        f"{claim.what} ({claim.published:,g}{unit} published, {ours}{interval}{unit} here)"
+    )
 
 
 def warnings(data: ReportData) -> list[str]:

@@ -9,6 +9,12 @@
   fit();
   wide.addEventListener("change", fit);
 
+  // On a narrow screen figures stand below each other: from its end, more of the page is folded.
+  if (!wide.matches) for (const fold of folds.filter((each) => each.open).reverse()) {
+    if (document.documentElement.scrollHeight <= 14000) break;
+    fold.open = false;
+  }
+
   const areOpen = () => folds.every((fold) => fold.open);
   const name = () => { button.textContent = areOpen() ? "Fold all" : "Unfold all"; };
   button.hidden = areOpen();
@@ -35,7 +41,7 @@
   });
 
   // Paper has nothing to unfold.
-  let closed = [];
-  addEventListener("beforeprint", () => { closed = folds.filter((fold) => !fold.open); closed.forEach((fold) => { fold.open = true; }); });
-  addEventListener("afterprint", () => { closed.forEach((fold) => { fold.open = false; }); });
+  const closed = new Set();
+  addEventListener("beforeprint", () => folds.filter((fold) => !fold.open).forEach((fold) => { closed.add(fold); fold.open = true; }));
+  addEventListener("afterprint", () => { closed.forEach((fold) => { fold.open = false; }); closed.clear(); });
 })();
