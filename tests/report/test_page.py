@@ -11,6 +11,7 @@ import pytest
 import synthetic_run
 from ethermeter.analysis import estimates
 from ethermeter.analysis.claims import Claim
+from ethermeter.document import micro
 from ethermeter.report import experiments, tables
 from ethermeter.report.render import render_table
 from ethermeter.report.sections import parameters
@@ -75,7 +76,7 @@ def test_study_has_eight_graphs_two_distributions_and_two_breakdowns_a_series(te
 
 def test_every_claim_is_in_the_table(text):
     for entry in STUDY.published():
-        assert str(escape(entry.what)) in text
+        assert str(escape(micro(entry.what))) in text
     assert text.count('<span class="tag predicted">') + text.count(
         '<span class="tag fitted">'
     ) == len(STUDY.published())
