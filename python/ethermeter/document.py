@@ -379,6 +379,25 @@ def number(value: float, half_width: float = math.nan) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def valued(estimate: Estimate | None, label: Label) -> str:
+    """Value and interval in the unit of its label, with its decimals; a dash without a value.
+
+    Examples
+    --------
+    >>> valued(Estimate(4.347, 0.01, 9.0), Label("Mean opinion score", decimals=1))
+    '4.3'
+    >>> valued(Estimate(0.00347, 0.00001, 9.0), Label("Delay", "ms", 1e3))
+    Markup('3.470 <small>±0.023</small>')
+    """
+    if label.decimals is None or estimate is None or not math.isfinite(estimate.value):
+        return cell(estimate, label.factor)
+    half = round(estimate.half_width * label.factor, label.decimals)
+    text = f"{estimate.value * label.factor:,.{label.decimals}f}"
+    if not half > 0:
+        return text
+    return Markup("{} <small>±{:.{}f}</small>").format(text, half, label.decimals)
+
+
 def cell(estimate: Estimate | None, factor: float = 1.0) -> str:
     """Value and half width of its interval, or its ends if not symmetrical; a dash without a value.
 
@@ -408,10 +427,36 @@ def plain(text: str) -> str:
 
     Examples
     --------
-    >>> plain("{ linear = { limit = 10 } }"), plain("[1, 23]"), plain("64 B")
-    ('linear, limit 10', '1, 23', '64 B')
+    >>> plain("{ linear = { limit = 10 } }"), plain("[1, 23]"), plain("64 B"), plain("12 us")
+    ('linear, limit 10', '1, 23', '64 B', '12 µs')
     """
+    text = micro(text)
     if not text.startswith(("{", "[")):
         return text
     bare = re.sub(r"\s*=\s*\{\s*", ", ", text.strip("{}[] "))
     return re.sub(r"\s*=\s*", " ", re.sub(r'\s*[{}"]', "", bare)).strip()
+
+
+_MICROSECONDS = re.compile(r"(?<=\d)(\s*)us\b")
+
+
+def micro(text: str) -> str:
+    """Write microseconds, which files may write "us", with their sign.
+
+    Examples
+    --------
+    >>> micro("a net of 12 us, status 7"), micro("9.6us")
+    ('a net of 12 µs, status 7', '9.6µs')
+    """
+    return _MICROSECONDS.sub(r"\1µs", text)
+
+
+def small_first(title: str) -> str:
+    """Write a title within a sentence; an abbreviation stays.
+
+    Examples
+    --------
+    >>> small_first("Frame length"), small_first("PLCA")
+    ('frame length', 'PLCA')
+    """
+    return title if title[1:2].isupper() else title[:1].lower() + title[1:]

@@ -13,6 +13,8 @@ class Presentation:
     ----------
     title
         What was published, by whom, and, after the last comma, how it is answered.
+    question
+        What the study asks, as a sentence.
     lead
         How the claims are judged; HTML.
     graphs
@@ -35,6 +37,7 @@ class Presentation:
     """
 
     title: str = ""
+    question: str = ""
     lead: str = ""
     graphs: tuple[Metric, ...] | None = None
     against_hosts: bool = False

@@ -74,7 +74,7 @@ def test_any_run_renders_without_a_complaint(browser, tmp_path, keys):
 def test_parts_render_without_a_complaint(browser, tmp_path, groups, keys):
     run = synthetic_run.parted(tmp_path / "run", keys, groups)
     visit = Visit(browser, pages.write_report(run).resolve().as_uri(), 390, "dark")
-    assert visit.page.locator("h3 ~ .grid .plot, h3 ~ h4 ~ .grid .plot").count() > 0
+    assert visit.page.locator(".group h4 ~ .grid .plot, .group .lead + .grid .plot").count() > 0
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
     assert visit.complaints == []
     visit.page.close()
@@ -89,7 +89,7 @@ def test_stations_along_the_cable_render_without_a_complaint(browser, tmp_path, 
     positions.write(run)
     registry.find("gonsalves-tobagi1986").write_claims(run)
     visit = Visit(browser, pages.write_report(run).resolve().as_uri(), width, "light")
-    along = visit.page.locator("h3:text-is('Along the cable') ~ .grid .plot")
+    along = visit.page.locator(".group:has(h3:text-is('Along the cable')) .plot")
     assert along.count() >= 2
     # A line and a band for each of the two distributions, and their names at the ends.
     assert along.first.locator(".mark-line path").count() == 2
@@ -184,9 +184,7 @@ def test_voice_among_data_renders_without_a_complaint(browser, tmp_path, width):
     visit = Visit(browser, (run.path / "report.html").resolve().as_uri(), width, "light")
     assert visit.complaints == []
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
-    against = visit.page.locator(
-        "h3:text-is('Against offered voice load') + .lead + .grid .plot svg"
-    )
+    against = visit.page.locator(".group:has(h3:text-is('Against offered voice load')) .plot svg")
     assert against.count() == 4
     for drawn, axis in zip(
         against.all(),
@@ -196,10 +194,7 @@ def test_voice_among_data_renders_without_a_complaint(browser, tmp_path, width):
         assert axis in drawn.text_content()
         assert "Offered voice load" in drawn.text_content()
     # Only talkers have a voice delay; of data the figure says so.
-    by_group = visit.page.locator(
-        "h3:text-is('By group of stations') ~ .grid, h3:text-is('By group of "
-        "stations') ~ h4 ~ .grid"
-    )
+    by_group = visit.page.locator(".group:has(h3:text-is('By group of stations')) .grid")
     assert "No value where there is no voice, or nothing was delivered: data." in "".join(
         by_group.all_inner_texts()
     )

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from anatomy import sections
 from ethermeter import api, report
 from ethermeter.analysis import claims
 from ethermeter.run import RunOptions, evaluate, execute
@@ -36,11 +37,12 @@ def page(run_dir: Path) -> str:
     return (run_dir / "report.html").read_text(encoding="utf-8")
 
 
-def test_the_sections_of_the_study_stand_after_its_claims(page):
-    order = re.findall(r'<section id="([^"]+)"', page)
+def test_the_figures_of_the_study_stand_before_the_table_of_its_claims(page):
+    order = sections(page)
     assert order[:5] == [
+        *(f"files-{name}" for name in ("throughput", "acknowledgements", "remedies")),
         "claims",
-        *(f"files-{name}" for name in ("throughput", "time", "acknowledgements", "remedies")),
+        "files-time",
     ]
     assert not [name for name in order if name.startswith("series-")]
 
@@ -78,11 +80,9 @@ def test_a_part_of_the_study_has_the_figures_that_it_holds(tmp_path):
         options=RunOptions(study="fritz1999"),
     )
     evaluate(tmp_path / "run")
-    order = re.findall(
-        r'<section id="([^"]+)"', (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
-    )
-    own = ["claims", "files-throughput", "files-acknowledgements"]
-    assert order[:5] == [*own, "explore", "parameters"]
+    order = sections((tmp_path / "run" / "report.html").read_text(encoding="utf-8"))
+    figures = ["files-throughput", "files-acknowledgements", "explore"]
+    assert order[:5] == [*figures, "claims", "parameters"]
 
 
 @pytest.mark.browser

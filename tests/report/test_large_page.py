@@ -122,7 +122,7 @@ def test_of_many_points_places_at_even_distances_the_ends_and_the_extremes_are_d
 def test_very_many_panels_are_thinned_and_their_curves_keep_some_places():
     many = points(x=50, curve=10, panel=300)
     found = panels(many, Axes("x", "", "curve", ("panel",)), Metric.UTILISATION)
-    assert [panel.title for panel in (found[0], found[-1])] == ["panel = 1", "panel = 300"]
+    assert [panel.title for panel in (found[0], found[-1])] == ["panel: 1", "panel: 300"]
     assert len(found) == MOST_PANELS
     assert all(FEWEST_PLACES <= len(curve.points) < 50 for panel in found for curve in panel.curves)
 

@@ -42,7 +42,7 @@ def test_data_fit_doubts_and_tables_are_shown(browser, tmp_path, width, scheme):
         visit.expect_quiet_and_no_wider()
         visit.expect_drawn("figures", 1)
         visit.expect_within_boxes("figures")
-        assert visit.page.locator("#doubts li").inner_text() == "A doubt & more"
+        assert visit.page.locator("#warnings li").inner_text() == "A doubt & more"
         assert visit.page.locator("#table-0 th[scope=row]").first.inner_text() == "software <b>"
         text = visit.page.locator("#figures .plot").inner_text()
         assert "measured" in text

@@ -2,10 +2,10 @@
 pitfall, and their numbers beside them.
 """
 
-import re
 from pathlib import Path
 
 import pytest
+from anatomy import sections
 from ethermeter import api
 from ethermeter.analysis import claims
 from ethermeter.run import RunOptions, evaluate, execute
@@ -40,9 +40,12 @@ def test_claims_are_written_and_shown_before_the_pitfalls_and_these_before_the_s
     study, every = found
     assert (study, len(every)) == ("myths", 32)
     assert not [claim.id for claim in every if claim.verdict == "not-run"]
-    order = re.findall(r'<section id="([^"]+)"', page)
-    assert order[: len(FIGURES) + 1] == ["claims", *(f"myth-{name}" for name in FIGURES)]
-    assert order[len(FIGURES) + 1].startswith("series-")
+    order = sections(page)
+    assert order[: len(FIGURES)] == [f"myth-{name}" for name in FIGURES]
+    assert order[len(FIGURES)].startswith("series-")
+    assert order.index("claims") > max(
+        at for at, name in enumerate(order) if name.startswith("series-")
+    )
 
 
 def test_every_figure_of_a_pitfall_has_its_numbers_in_a_table(page):

@@ -167,7 +167,7 @@ def test_every_figure_and_the_drawing_are_seen_without_a_complaint(
 
 def test_streams_as_fast_as_they_go_are_shown_at_the_ceiling_of_their_wire(runs):
     text = (runs["streaming"] / "report.html").read_text(encoding="utf-8")
-    section = text.split(">Ceilings along the path<")[1].split("<h3>")[0]
+    section = text.split("<h3>Ceilings along the path</h3>")[1].split("<h3>")[0]
     found = re.search(r"Nearest ceiling: (wire [^;,]+), .*? a margin of ([0-9.]+)", section)
     assert found is not None
     # The window cuts a frame at either end; of thousands that is less than a thousandth.

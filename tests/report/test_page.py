@@ -11,6 +11,7 @@ import pytest
 import synthetic_run
 from ethermeter.analysis import estimates
 from ethermeter.analysis.claims import Claim
+from ethermeter.document import micro
 from ethermeter.report import experiments, tables
 from ethermeter.report.render import render_table
 from ethermeter.report.sections import parameters
@@ -75,7 +76,7 @@ def test_study_has_eight_graphs_two_distributions_and_two_breakdowns_a_series(te
 
 def test_every_claim_is_in_the_table(text):
     for entry in STUDY.published():
-        assert str(escape(entry.what)) in text
+        assert str(escape(micro(entry.what))) in text
     assert text.count('<span class="tag predicted">') + text.count(
         '<span class="tag fitted">'
     ) == len(STUDY.published())
@@ -117,7 +118,7 @@ def test_caution_is_marked_and_listed(text):
             },
             "Service time (s)",
         ),
-        ({"stations.count": ("4", "8"), "a.x": ("1", "2", "3"), "b": ("on", "off")}, "b = on"),
+        ({"stations.count": ("4", "8"), "a.x": ("1", "2", "3"), "b": ("on", "off")}, "b: on"),
         ({"stations.backoff": ("exponential", "linear")}, "Estimates"),
         ({}, "Estimates"),
     ],
@@ -280,7 +281,7 @@ def test_delay_has_a_distribution_with_its_percentiles(text):
         "Distribution of the transmission delay by frame length",
         "Distribution of the transmission delay by number of hosts",
     ]
-    rows = section.split("by frame length: percentiles (ms)</caption>")[1].split("</table>")[0]
+    rows = section.split("by frame length: percentiles</caption>")[1].split("</table>")[0]
     assert re.findall(r'<th scope="row">(.*?)</th>', rows) == ["64 B", "1536 B", "4000 B"]
 
 
@@ -296,7 +297,7 @@ def test_sources_stand_beside_what_they_speak_of():
     }
     rows = experiments.Experiment("x", "X", content).parameters()
     assert ("segment.length", "910 m", "standard", "DIX 1.0") in rows
-    assert ("stations.service.uniform", "60 us, 90 us", "fit", "two numbers") in rows
+    assert ("stations.service.uniform", "60 µs, 90 µs", "fit", "two numbers") in rows
     assert ("stations.count", "24", "", "") in rows
     assert ("nothing", "", "", "loose") in rows
 

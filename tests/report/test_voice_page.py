@@ -127,8 +127,8 @@ def test_the_page_shows_three_distributions_and_what_each_counts(page):
         for delay in ("transmission delay", "voice delay", "delay of samples")
     ]
     assert "Share of samples whose delay is larger" in page
-    assert "99.9%</th>" in page
-    assert "samples</th>" in page
+    assert "99.9% (ms)</th>" in page
+    assert "Samples</th>" in page
 
 
 def test_the_page_says_what_was_run(page):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from anatomy import sections
 from ethermeter import api
 from ethermeter.analysis import claims
 from ethermeter.analysis.interval import student
@@ -67,9 +68,10 @@ def specs(page: str) -> dict[str, dict[str, Any]]:
     return {titles[identity]: json.loads(text) for identity, text in found}
 
 
-def test_the_figures_of_the_study_stand_between_its_claims_and_the_series(page):
-    order = re.findall(r'<section id="([^"]+)"', page)
-    assert order[: len(FIGURES) + 1] == ["claims", *(f"voice-{name}" for name in FIGURES)]
+def test_the_figures_of_the_study_stand_before_the_series_and_the_table_of_its_claims(page):
+    order = sections(page)
+    assert order[: len(FIGURES)] == [f"voice-{name}" for name in FIGURES]
+    assert order.index("claims") >= len(FIGURES)
     # What the study's own figures show whole is not shown again.
     series = [name.removeprefix("series-") for name in order if name.startswith("series-")]
     assert series == [
@@ -185,10 +187,8 @@ def test_a_part_of_the_study_has_the_figures_that_it_holds(tmp_path):
         options=RunOptions(study="gonsalves1982"),
     )
     evaluate(tmp_path / "run")
-    order = re.findall(
-        r'<section id="([^"]+)"', (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
-    )
-    assert order[:3] == ["claims", "voice-longest", "series-maximum"]
+    order = sections((tmp_path / "run" / "report.html").read_text(encoding="utf-8"))
+    assert order[:3] == ["voice-longest", "claims", "series-maximum"]
     found = claims.read(tmp_path / "run")
     assert found is not None
     assert {claim.verdict for claim in found[1]} == {"not-run"}

@@ -12,6 +12,8 @@ from ethermeter.json_values import damaged, finite
 
 FILE, LIVE_FILE = "claims.json", "live-claims.json"
 """Claims of a study's run, and of a run of a study's live tests."""
+GOOD, BAD = ("met", "holds"), ("missed", "fails")
+"""Verdicts of numbers and of statements: borne out, and not."""
 NOT_COMPARED = "not-compared"
 """Verdict of a number that is shown and not judged."""
 NEAR = 0.03

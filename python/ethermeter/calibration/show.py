@@ -102,12 +102,13 @@ def calibration_page(found: Calibration) -> Fitted:
             f"{fit.chi_square / fit.degrees:.3g}" if fit.degrees else "none are free",
         ),
     )
+    rows = tuple(unknown_rows(found))
     unknowns = Listing(
         "Unknowns",
         "What the data say of each unknown. Where they determine only sums, the value nearest to"
         " the starting value stands.",
         ("Unknown", "Value", "from", "to", "Unit", "Determined"),
-        tuple(unknown_rows(found)),
+        rows,
     )
     sums = Listing(
         "Sums that are determined",
@@ -123,6 +124,30 @@ def calibration_page(found: Calibration) -> Fitted:
         found.doubts,
         tuple(points),
         listings,
+        _calibration_findings(found, rows),
+    )
+
+
+MOST_UNKNOWNS = 6
+"""Unknowns whose values are named in a sentence."""
+
+
+def _calibration_findings(found: Calibration, rows: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Say which unknowns are determined, with their values, and how well the data are fitted."""
+    fit = found.fit
+    determined = [row for row, known in zip(rows, fit.is_determined, strict=True) if known]
+    values = "; ".join(
+        f"{name} {value} {unit} ({low} to {high})"
+        for name, value, low, high, unit, *_ in determined[:MOST_UNKNOWNS]
+    )
+    more = len(determined) - MOST_UNKNOWNS
+    listed = f": {values}{f'; and {more} more' if more > 0 else ''}" if values else ""
+    count = f"{len(determined)} of {len(rows)} unknowns are determined by {len(found.data)} data"
+    unit = "standard errors" if found.are_errors_known else "%"
+    largest = max(map(abs, fit.residuals.tolist()), default=0.0)
+    return (
+        f"{count}{listed}.",
+        f"The largest difference between data and fit is {largest:.2g} {unit}.",
     )
 
 
@@ -247,7 +272,33 @@ def prediction_page(found: Prediction, judged: Sequence[Judged] = ()) -> Fitted:
         (),
         tuple(points),
         (*((compared,) if judged else ()), listing),
+        _prediction_findings(found, judged, is_inside),
     )
+
+
+MOST_PREDICTED = 4
+"""Predictions that are written as sentences."""
+
+
+def _prediction_findings(
+    found: Prediction, judged: Sequence[Judged], is_inside: int
+) -> tuple[str, ...]:
+    """Say how many measured values lie in their intervals, and what the main values are."""
+    main = _main(judged, found.rows)
+    rows = [row for row in found.rows if row.metric in main][:MOST_PREDICTED]
+    values = [
+        f"{row.metric.label.title} is {value} {row.metric.label.unit} ({low} to {high})"
+        for row in rows
+        for value, low, high in [
+            [f"{each * row.metric.label.factor:.4g}" for each in (row.value, row.low, row.high)]
+        ]
+    ]
+    places = [f" at {point_text(row.point)}" if row.point else "" for row in rows]
+    texts = [f"{value}{place}." for value, place in zip(values, places, strict=True)]
+    if judged:
+        count = f"{is_inside} of {len(judged)} measured values"
+        texts = [f"{count} lie within the intervals of their predictions.", *texts]
+    return tuple(texts)
 
 
 JUDGED_HEAD = ("Point", "Metric", "Predicted", "Measured", "Unit", "Error %", "Verdict")

@@ -11,13 +11,17 @@ from ethermeter.metrics.station_formulas import Formula, StationSums
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Title, unit shown and factor from the SI unit, axis from zero or not, largest value."""
+    """Title, unit shown and factor from the SI unit, axis from zero or not, largest value.
+
+    `decimals`: how many are shown of every value; None for as many as its interval leaves.
+    """
 
     title: str
     unit: str = ""
     factor: float = 1.0
     from_zero: bool = True
     most: float = math.inf
+    decimals: int | None = None
 
     @property
     def axis(self) -> str:
@@ -84,7 +88,7 @@ _NUMBER: Scale = ("", "", 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Name, title, scale, axis from zero or not, largest value shown, and definitions.
+    """Name, title, scale, axis from zero or not, largest value shown, decimals, and definitions.
 
     The first definition is that of segments, if it has one.
     """
@@ -94,6 +98,7 @@ class Row:
     scale: Scale = _NUMBER
     from_zero: bool = True
     most: float = math.inf
+    decimals: int | None = None
     definitions: tuple[Definition, ...] = ()
 
     def _defined(

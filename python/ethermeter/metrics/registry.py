@@ -108,7 +108,7 @@ class Metric(StrEnum):
         made = str.__new__(cls, row.name)
         made._value_ = row.name
         made.unit, shown, factor = row.scale
-        made.label = Label(row.title, shown, factor, row.from_zero, row.most)
+        made.label = Label(row.title, shown, factor, row.from_zero, row.most, row.decimals)
         made.definitions = row.definitions
         return made
 
@@ -445,7 +445,7 @@ class Metric(StrEnum):
         "transmission rating R of the E-model (ITU-T G.107) with that delay and that loss; "
         "of all flows undefined unless all have one codec"
     )
-    MOS = Row("mos", "Mean opinion score", from_zero=False, most=4.5).flow_voice(
+    MOS = Row("mos", "Mean opinion score", from_zero=False, most=4.5, decimals=1).flow_voice(
         "mean opinion score by that rating (ITU-T G.107)"
     )
     CLOCK_DELAY = Row("clock_delay", "One-way delay by unsynchronised clocks", _US).clock(

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.frame_mixes import FRAMES, lengths
 from ethermeter.analysis.interval import Estimate
+from ethermeter.document import plain
 from ethermeter.metrics import Metric
+from ethermeter.report.labels import key_title
 from ethermeter.report.thinning import FEWEST_PLACES, MOST_PANELS, MOST_VALUES, spread
 
 ENGINE = "engine"
@@ -210,7 +212,8 @@ def panels(points: Sequence[Point], axes: Axes, metric: Metric) -> list[Panel]:
         )
         if kept:
             title = ", ".join(
-                f"{key} = {value}" for key, value in zip(axes.panels, values, strict=True)
+                f"{key_title(key)}: {plain(value)}"
+                for key, value in zip(axes.panels, values, strict=True)
             )
             found.append(Panel(title, kept, is_ordered))
     return _thinned(found)

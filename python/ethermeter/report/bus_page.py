@@ -3,11 +3,12 @@
 import math
 from collections.abc import Sequence
 
+from markupsafe import Markup
+
 from ethermeter.analysis.interval import Estimate
 from ethermeter.document import (
     AnnotatedCurves,
     Block,
-    Bullets,
     Figure,
     Grid,
     Label,
@@ -54,9 +55,6 @@ def bus_page(title: str, where: str, found: Advice) -> Page:
     if found.bursts:
         figures: list[Block] = [Grid(_burst_figures(found)), bursts_table(found)]
         sections.append(Section("bursts", "Bursts", "The effect of burst-cnt", figures))
-    if found.warnings:
-        texts = [Bullets(found.warnings)]
-        sections.insert(0, Section("warnings", "Warnings", "Warnings", texts))
     facts = [
         ("Opportunities in a cycle", str(bus.node_count)),
         ("Empty cycle", f"{_us(bus.empty_ps)} µs"),
@@ -64,7 +62,46 @@ def bus_page(title: str, where: str, found: Advice) -> Page:
         ("Smallest safe to-tmr", f"{bus.least_opportunity_bits} bit times"),
     ]
     footer = "Bounds by the model plca-2019; nothing was simulated. This file works offline."
-    return Page(title, "ethermeter plca", sections, footer, facts)
+    return Page(
+        title,
+        "ethermeter plca",
+        sections,
+        footer,
+        facts,
+        findings=_findings(found),
+        warnings=found.warnings,
+    )
+
+
+def _findings(found: Advice) -> list[str]:
+    """Say how long cycles and access delays are at most, and how much bursts carry."""
+    bus = found.bus
+    if not bus.is_bounded:
+        return ["Cycles have no bound: see the warnings."]
+    texts: list[str] = [
+        Markup("A cycle takes <strong>{} µs</strong> when nobody sends, and at most {} µs.").format(
+            _us(bus.empty_ps), _us(bus.longest_ps)
+        )
+    ]
+    known = [each for each in found.nodes if each.access_delay_ps is not None]
+    if known:
+        worst = max(known, key=lambda each: each.access_delay_ps or 0)
+        texts.append(
+            Markup(
+                "The longest access delay is that of {} (node-id {}): <strong>{} µs</strong> from"
+                " the head of the queue, {} µs from the first attempt."
+            ).format(
+                worst.group, _ids(worst), _us(worst.access_delay_ps), _us(worst.attempt_delay_ps)
+            )
+        )
+    if len(found.bursts) > 1:
+        none, most = found.bursts[0], found.bursts[-1]
+        texts.append(
+            f"With burst-cnt {most.count} instead of {none.count} at all nodes, data take"
+            f" {most.data_share:.1%} instead of {none.data_share:.1%} of the longest cycle, which"
+            f" grows from {_us(none.longest_ps)} µs to {_us(most.longest_ps)} µs."
+        )
+    return texts
 
 
 def nodes_table(nodes: Sequence[NodeDelays]) -> Table:
@@ -83,12 +120,12 @@ def nodes_table(nodes: Sequence[NodeDelays]) -> Table:
     head = (
         "group",
         "node-id",
-        "opportunity",
-        "access from first attempt",
-        "from queue",
-        "from first attempt, with a second ID",
+        "opportunity (µs)",
+        "access from first attempt (µs)",
+        "from queue (µs)",
+        "from first attempt, with a second ID (µs)",
     )
-    return Table(head, rows, "Longest times of nodes in µs", "data names2", 2)
+    return Table(head, rows, "Longest times of nodes", "data names2", 2)
 
 
 def bursts_table(found: Advice) -> Table:
@@ -105,12 +142,12 @@ def bursts_table(found: Advice) -> Table:
     ]
     head = (
         "burst-cnt",
-        "longest cycle",
-        "longest access from first attempt",
-        "from queue",
+        "longest cycle (µs)",
+        "longest access from first attempt (µs)",
+        "from queue (µs)",
         "share of data",
     )
-    caption = "The same bus with another burst-cnt at all nodes, times in µs"
+    caption = "The same bus with another burst-cnt at all nodes"
     return Table(head, rows, caption)
 
 

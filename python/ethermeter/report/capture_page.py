@@ -17,6 +17,8 @@ from ethermeter.report.tables import code
 
 DRAWN = 6
 """Connections that have figures of their own."""
+SENTENCES = 3
+"""Connections that are named in the findings."""
 LISTED = 200
 """Rows of a table."""
 _BARS = 12
@@ -64,9 +66,6 @@ def page(found: Explanation, chosen: Connection | None = None) -> str:
     """Return the HTML of the report that `write` writes."""
     connections = found.connections if chosen is None else (chosen,)
     sections = []
-    if found.warnings:
-        title = "What is wrong with the file"
-        sections.append(Section("warnings", "Warnings", title, [Bullets(found.warnings)]))
     if connections:
         blocks = _connections(connections)
         sections.append(Section("connections", "Connections", "Connections", blocks))
@@ -84,7 +83,34 @@ def page(found: Explanation, chosen: Connection | None = None) -> str:
         "Capture <code>{}</code>. This file holds all it needs and works offline."
     ).format(found.name)
     name = Path(found.name).name
-    return render(Page(name, "ethermeter explain", sections, footer, _facts(found)))
+    return render(
+        Page(
+            name,
+            "ethermeter explain",
+            sections,
+            footer,
+            _facts(found),
+            question="What limited each connection?",
+            findings=_findings(connections, found.of.connection_sums.count),
+            warnings=[f"{text[:1].upper()}{text[1:]}." for text in found.warnings],
+        )
+    )
+
+
+def _findings(connections: Sequence[Connection], count: int) -> list[str]:
+    """Say of the largest connections what limited them, and what to change."""
+    found: list[str] = []
+    for each in connections[:SENTENCES]:
+        name = f"{each.sender.name} to {each.receiver.name}"
+        change = each.verdict.change if each.verdict is not None else None
+        then = f" To change: {change}." if change else ""
+        text = Markup("<strong>{}: {}</strong>: {}{}")
+        found.append(text.format(each.number, name, each.sentence, then))
+    if not connections:
+        return ["The capture has no TCP connection."]
+    if count > SENTENCES and len(connections) > 1:
+        found.append(f"{count - SENTENCES:,} more connections are in the table below.")
+    return found
 
 
 def _facts(found: Explanation) -> list[tuple[str, str]]:
@@ -105,7 +131,7 @@ def _connections(connections: Sequence[Connection]) -> list[Block]:
         "Sends less",
         "Payload",
         "Duration",
-        "Mb/s",
+        "Goodput (Mb/s)",
         "Round trip",
         "Data to ACK",
         "Sent again",
@@ -251,7 +277,12 @@ def _flight(of: Connection) -> Figure | None:
     ]
     rows += [{"x": at, "y": value / 1e3, "c": "receiver's window"} for at, value in shown]
     names = ["in flight", *(["receiver's window"] if shown else [])]
-    head = ["Time, s", "In flight at most, octets", "Receiver's window", "Segments sent again"]
+    head = [
+        "Time (s)",
+        "In flight at most (octets)",
+        "Receiver’s window (octets)",
+        "Segments sent again",
+    ]
     columns = zip(times, series.flight, windows, series.resent, strict=True)
     cells = [
         [f"{at:.6g}", str(flight), str(window), str(again)]
@@ -350,7 +381,13 @@ def _sequence(of: Connection) -> Figure:
         ("number", "time, s", "MB"),
         above=[points] if again else [],
     )
-    head = ["Time, s", "Sent, octets", "Acknowledged", "The window allows", "Segments sent again"]
+    head = [
+        "Time (s)",
+        "Sent (octets)",
+        "Acknowledged (octets)",
+        "The window allows (octets)",
+        "Segments sent again",
+    ]
     columns = [getattr(series, key) for key in ("sent", "acknowledged", "edge", "resent")]
     cells = [
         [f"{at:.6g}", *(str(column[place]) for column in columns)]
@@ -401,7 +438,7 @@ def _rates(
         ),
         title=title,
         text=text,
-        numbers=Table([what.capitalize(), "Time, s", "Mb/s"], cells, of_table),
+        numbers=Table([what.capitalize(), "Time (s)", "Rate (Mb/s)"], cells, of_table),
     )
 
 
@@ -436,7 +473,7 @@ def _delays(of: Connection) -> Figure | None:
             f" made, at the least {time_text(of.receiver.away_s)} from {of.receiver.name} and back."
         ),
         numbers=Table(
-            ["Time, s", "Segments", "Mean, ms", "Longest, ms"],
+            ["Time (s)", "Segments", "Mean (ms)", "Longest (ms)"],
             cells,
             "From data to acknowledgement",
         ),
@@ -469,7 +506,7 @@ def _distribution(of: Connection) -> Figure | None:
         _curves(rows, names, across, up, titles, formats=(".4~r", ".2%")),
         title="Distribution of the time to acknowledgement",
         text="Share of segments that were acknowledged within a time. Steps are 3% wide.",
-        numbers=Table(["Segments of", "Within, ms", "Segments", "Share"], cells, "Distribution"),
+        numbers=Table(["Segments of", "Within (ms)", "Segments", "Share"], cells, "Distribution"),
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ethermeter.document import micro
 from ethermeter.faults import InputError
 
 KINDS = ("standard", "study", "fit", "assumption")
@@ -115,7 +116,7 @@ def written(value: object) -> str:
         return ", ".join(map(written, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return str(value)
+    return micro(str(value))
 
 
 def experiments(run_dir: Path) -> list[Experiment]:
@@ -135,5 +136,5 @@ def experiments(run_dir: Path) -> list[Experiment]:
             content = tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
             raise InputError.of(str(path), "content", str(fault), "expected TOML") from fault
-        found.append(Experiment(path.stem, str(content.get("title", path.stem)), content))
+        found.append(Experiment(path.stem, micro(str(content.get("title", path.stem))), content))
     return found

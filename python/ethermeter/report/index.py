@@ -8,17 +8,17 @@ from pathlib import Path
 from markupsafe import Markup
 
 from ethermeter.analysis import claims
-from ethermeter.analysis.claims import Claim
+from ethermeter.analysis.claims import BAD, GOOD, Claim
 from ethermeter.document import NO_STUDY, Block, Section, Table, Text
 from ethermeter.presentation import Presentation
 from ethermeter.report.render import Page, render
+from ethermeter.report.sections.run import claim_sentences
 from ethermeter.report.tables import claims_table, tag
 
 SHORTENED = Markup(
     "These runs were shortened (<code>--quick</code>): intervals are wider, and what must be seen "
     "in long runs, or in many, may be missed here and met there."
 )
-GOOD, BAD = ("met", "holds"), ("missed", "fails")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +50,8 @@ def index_page(entries: Sequence[Reproduced], *, folder: Path, quick: bool = Fal
 
     """
     found = {entry.study: _claims(entry) for entry in entries}
-    counted = [claim for of in found.values() for claim in of if claim.basis != "reference"]
-    predicted = [claim for claim in counted if claim.basis == "predicted"]
-    runs = sum(entry.run is not None for entry in entries)
-    facts = [
-        ("Studies", Markup(f"{runs} <small>of {len(entries)}</small>")),
-        ("Claims met or holding", _share(counted)),
-        ("Predicted ones", _share(predicted)),
-    ]
-    blocks: list[Block] = [_overview(entries, found, folder)]
-    if quick:
-        blocks.insert(0, Text(SHORTENED))
-    sections = [Section("studies", "Studies", "Every study", blocks)]
+    counted = [claim for of in found.values() for claim in _counted(of)]
+    sections = [Section("studies", "Studies", "Every study", [_overview(entries, found, folder)])]
     sections += [
         Section(
             entry.study,
@@ -75,11 +65,47 @@ def index_page(entries: Sequence[Reproduced], *, folder: Path, quick: bool = Fal
         "Every claim by the rule of its study; the reports have figures, parameters with their "
         "sources, and provenance. This page holds all it needs and works offline."
     )
-    return render(Page("Published studies, reproduced", "ethermeter", sections, footer, facts))
+    warnings: list[str] = [SHORTENED] if quick else []
+    warnings += [
+        Markup("{}: {}").format(entry.study, _failure(entry))
+        for entry in entries
+        if entry.run is None
+    ]
+    page = Page(
+        "Published studies, reproduced",
+        "ethermeter",
+        sections,
+        footer,
+        question="What was published about Ethernets, and does it hold here?",
+        findings=_findings(entries, found, counted),
+        warnings=warnings,
+    )
+    return render(page)
 
 
-def _share(claims: Sequence[Claim]) -> Markup:
-    return Markup(f"{_count(claims, GOOD)} <small>of {_count(claims, GOOD + BAD)}</small>")
+def _findings(
+    entries: Sequence[Reproduced], found: Mapping[str, Sequence[Claim]], counted: Sequence[Claim]
+) -> list[str]:
+    """Say how many claims are met, which studies are borne out whole, and which least."""
+    texts = claim_sentences(counted)[:1]
+    shares = {
+        entry.study: (_count(own, BAD), _count(own, GOOD + BAD))
+        for entry in entries
+        if _count(own := _counted(found[entry.study]), GOOD + BAD)
+    }
+    whole = [study for study, (bad, _) in shares.items() if not bad]
+    if whole:
+        texts.append(f"Every claim of {', '.join(whole)} is met or holds.")
+    if len(whole) < len(shares):
+        study = max(shares, key=lambda name: shares[name][0] / shares[name][1])
+        bad, total = shares[study]
+        texts.append(f"The largest share is missed of {study}: {bad} of {total} claims.")
+    return texts
+
+
+def _counted(claims: Sequence[Claim]) -> list[Claim]:
+    """Return what was published; a reference is our own."""
+    return [claim for claim in claims if claim.basis != "reference"]
 
 
 def _claims(entry: Reproduced) -> tuple[Claim, ...]:
@@ -89,10 +115,6 @@ def _claims(entry: Reproduced) -> tuple[Claim, ...]:
 
 def _count(of: Sequence[Claim], verdicts: Sequence[str]) -> int:
     return sum(claim.verdict in verdicts for claim in of)
-
-
-def _predicted(of: Sequence[Claim]) -> list[Claim]:
-    return [claim for claim in of if claim.basis == "predicted"]
 
 
 def _link(entry: Reproduced, folder: Path, text: str) -> str:
@@ -110,20 +132,24 @@ def _failure(entry: Reproduced) -> Markup:
 def _overview(
     entries: Sequence[Reproduced], found: Mapping[str, Sequence[Claim]], folder: Path
 ) -> Table:
-    rows = []
-    for entry in entries:
-        own = [claim for claim in found[entry.study] if claim.basis != "reference"]
-        shares = []
-        for basis in ("fitted", "predicted"):
-            of = [claim for claim in own if claim.basis == basis]
-            total = _count(of, GOOD + BAD)
-            shares.append(f"{_count(of, GOOD)} of {total}" if total else "–")
-        bad = ", ".join(claim.id for claim in own if claim.verdict in BAD) or "none"
-        missed = _failure(entry) if entry.run is None else bad
-        not_run = str(_count(own, ("not-run",)))
-        rows.append([_link(entry, folder, entry.study), *shares, not_run, missed])
-    head = ("Study", "Fitted, met", "Predicted, met or holding", "Not run", "Missed or failing")
-    return Table(head, rows, "Studies", "plain")
+    rows = [
+        [
+            _link(entry, folder, entry.presentation.title or entry.study),
+            entry.presentation.question,
+            _failure(entry) if entry.run is None else _result(found[entry.study]),
+        ]
+        for entry in entries
+    ]
+    return Table(("Study", "What it asks", "What came out"), rows, "Studies", "prose")
+
+
+def _result(claims: Sequence[Claim]) -> Markup:
+    """Say what is met, what is missed and what was not run."""
+    texts = claim_sentences(claims)
+    count = _count(_counted(claims), ("not-run",))
+    if count:
+        texts.append(f"Not run: {count}.")
+    return Markup(" ").join(texts) if texts else Markup("No claim was judged.")
 
 
 def _study(entry: Reproduced, found: Mapping[str, Sequence[Claim]], folder: Path) -> list[Block]:
@@ -132,6 +158,7 @@ def _study(entry: Reproduced, found: Mapping[str, Sequence[Claim]], folder: Path
     lead = Markup(entry.presentation.lead)
     return [
         Text(_link(entry, folder, "The report of this study")),
+        *([Text(entry.presentation.question)] if entry.presentation.question else []),
         Text(lead, "lead"),
         claims_table(found[entry.study]),
     ]

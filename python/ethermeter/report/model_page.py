@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ethermeter.analysis.estimates import Point
-from ethermeter.document import Block, Bullets, Figure, Section, Table, Text
+from ethermeter.document import Block, Figure, Section, Table, Text
 from ethermeter.metrics import Metric
 from ethermeter.report.axes import choose, panels
 from ethermeter.report.charts.lines import lines
@@ -43,11 +43,13 @@ class Fitted:
     facts
         The most important numbers, by name.
     doubts
-        Sentences that a reader should have read first.
+        Sentences to read before the numbers are trusted.
     points
         Measured and modelled estimates, distinguished by their engines.
     listings
         Tables.
+    findings
+        The answer, in sentences.
 
     """
 
@@ -57,14 +59,12 @@ class Fitted:
     doubts: tuple[str, ...] = ()
     points: tuple[Point, ...] = ()
     listings: tuple[Listing, ...] = field(default=())
+    findings: tuple[str, ...] = ()
 
 
 def fitted_page(content: Fitted) -> str:
     """Return the page, which needs no network."""
     sections = []
-    if content.doubts:
-        body = [Bullets(content.doubts)]
-        sections.append(Section("doubts", "Doubts", "Before you believe it", body))
     if figures := _figures(content.points):
         sections.append(Section("figures", "Figures", "Measured and modelled", figures))
     for at, listing in enumerate(content.listings):
@@ -72,7 +72,17 @@ def fitted_page(content: Fitted) -> str:
         blocks: list[Block] = [Text(listing.lead, "lead"), table]
         sections.append(Section(f"table-{at}", listing.title, listing.title, blocks))
     footer = "Intervals are 95%. This file works offline."
-    return render(Page(content.title, content.kind, sections, footer, content.facts))
+    return render(
+        Page(
+            content.title,
+            content.kind,
+            sections,
+            footer,
+            content.facts,
+            findings=content.findings,
+            warnings=content.doubts,
+        )
+    )
 
 
 def _figures(points: Sequence[Point]) -> list[Figure]:

@@ -7,6 +7,7 @@ from markupsafe import Markup
 from ethermeter.analysis.estimates import Point
 from ethermeter.document import Section, StudyPage, number
 from ethermeter.metrics import Metric
+from ethermeter.report import findings
 from ethermeter.report.axes import MOST_CURVES
 from ethermeter.report.data import ReportData
 from ethermeter.report.render import Page, render
@@ -69,8 +70,18 @@ def page(data: ReportData, study: StudyPage) -> str:
         "Run <code>{}</code>. Bands and intervals are 95%. This file holds all it needs and works "
         "offline."
     ).format(data.name)
-    facts = _facts(data, names)
-    return render(Page(_title(data, study), "ethermeter report", shown, footer, facts))
+    return render(
+        Page(
+            _title(data, study),
+            "ethermeter report",
+            shown,
+            footer,
+            _facts(data, names),
+            question=f"{study.presentation.question} {findings.question(data)}".strip(),
+            findings=findings.findings(data),
+            warnings=findings.warnings(data),
+        )
+    )
 
 
 def _drawn(points: Sequence[Point]) -> list[Point]:
@@ -97,13 +108,6 @@ def _title(data: ReportData, study: StudyPage) -> str:
 
 def _facts(data: ReportData, names: Sequence[str]) -> list[tuple[str, str]]:
     facts: list[tuple[str, str]] = []
-    # A reference is our own; only what was published counts as a claim.
-    judged = [
-        claim for claim in data.claims if claim.verdict != "not-run" and claim.basis != "reference"
-    ]
-    if judged:
-        good = sum(claim.verdict in ("met", "holds") for claim in judged)
-        facts.append(("Claims met or holding", _with_unit(str(good), f"of {len(judged)}")))
     count = f"{len(data.points):,}"
     several = _with_unit(count, f"in {len(names)} series") if len(names) > 1 else count
     facts.append(("Points", several))

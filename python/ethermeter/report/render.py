@@ -17,6 +17,7 @@ from markupsafe import Markup
 from ethermeter.document import Figure, Row, Section, Table, VegaLite
 from ethermeter.report import charts
 from ethermeter.report.charts.explorer import explorer
+from ethermeter.report.layout import arrange, is_folded, split
 from ethermeter.report.theme import config
 from ethermeter.report.thinning import MOST_ROWS, spread
 
@@ -39,11 +40,17 @@ class Page:
     title, kind
         Its title, and the kind of page above it.
     sections
-        What it shows; with more than one it has a map.
+        What it shows; it has a list of their names, and folds those that make it too long.
     footer
         Last line.
     facts
-        The most important numbers, by name.
+        Numbers about the page, by name.
+    question
+        What is answered, below the title.
+    findings
+        The answer, in sentences.
+    warnings
+        What to know before the answer is trusted.
 
     """
 
@@ -52,6 +59,9 @@ class Page:
     sections: Sequence[Section]
     footer: str
     facts: Sequence[tuple[str, str]] = ()
+    question: str = ""
+    findings: Sequence[str] = ()
+    warnings: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -78,11 +88,13 @@ def render(page: Page) -> str:
         .get_template("page.html")
         .render(
             page=page,
+            sections=arrange(page.sections),
             charts=_Charts(),
             policy=POLICY,
             style=joined("style.css", "explorer.css"),
             # The explorer writes its specification before the page draws any.
             script=joined("explorer.js", "page.js"),
+            folds=joined("folds.js"),
             bundle=Markup(_javascript()),
             config={ground: config(ground, font=FONT) for ground in ("light", "dark")},
         )
@@ -114,6 +126,8 @@ def _environment() -> Environment:
     environment.filters["thinned"] = _thinned
     environment.filters["numbers"] = charts.numbers
     environment.filters["explorer"] = explorer
+    environment.filters["split"] = split
+    environment.filters["folded"] = is_folded
     return environment
 
 

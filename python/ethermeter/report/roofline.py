@@ -3,12 +3,15 @@
 import math
 from collections.abc import Sequence
 
+from markupsafe import Markup
+
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.roofline import Roofline, Stage
-from ethermeter.document import Figure, Section, Table, VegaLite
+from ethermeter.document import Figure, Section, Table, VegaLite, small_first
 from ethermeter.report.charts.frame import frame
 from ethermeter.report.render import Page
 
+MOST_FINDINGS = 5
 _ROW = 32
 _BELOW = 7
 """How far below the middle of its row a ceiling is drawn; its name stands above it, so that narrow
@@ -250,4 +253,8 @@ def page(title: str, rooflines: Sequence[Roofline]) -> Page:
         "A ceiling is what a stage could do alone; stages that share a processor do less together. "
         "Intervals are 95%."
     )
-    return Page(title, "ethermeter roofline", [section], footer)
+    findings = [
+        Markup("<strong>{}</strong>: {}").format(each.title, small_first(verdict(each)))
+        for each in rooflines[:MOST_FINDINGS]
+    ]
+    return Page(title, "ethermeter roofline", [section], footer, findings=findings)

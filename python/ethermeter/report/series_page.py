@@ -4,12 +4,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from ethermeter.document import Block, Figure, Section, Table, Text, VegaLite, number
 from ethermeter.metrics import Metric
 from ethermeter.report.render import Page, render
 from ethermeter.report.thinning import spread
 
 MOST_DRAWN = 2000
+MOST_FINDINGS = 5
 _DRAWN = (
     (Metric.DATA_RATE, "Throughput"),
     (Metric.ROUND_TRIP, "Round trip"),
@@ -49,11 +52,34 @@ def series_page(to: str, moments: Sequence[Moment]) -> str:
         rows = [(moment.at, moment.error or "") for moment in failed]
         table = Table(("When", "Why"), rows, "Measurements that failed", open_rows=20)
         sections.append(Section("failed", "Failed", "Measurements that failed", [table]))
-    facts = [("measurements", str(len(moments))), ("failed", str(len(failed)))]
+    facts = [("Measurements", str(len(moments))), ("Failed", str(len(failed)))]
     if moments:
-        facts += [("from", moments[0].at), ("to", moments[-1].at)]
-    footer = "Intervals are 95%. This file works offline."
-    return render(Page(f"Measurements of {to}", "quick measurement", sections, footer, facts))
+        facts += [("From", moments[0].at), ("To", moments[-1].at)]
+    page = Page(
+        f"Measurements of {to}",
+        "quick measurement",
+        sections,
+        "Intervals are 95%. This file works offline.",
+        facts,
+        findings=_findings(moments)[:MOST_FINDINGS],
+        warnings=[f"{len(failed)} of {len(moments)} measurements failed."] if failed else [],
+    )
+    return render(page)
+
+
+def _findings(moments: Sequence[Moment]) -> list[str]:
+    """Say what the median of every drawn metric is, and between which values it varied."""
+    found: list[str] = []
+    for (flow, metric), values in _values(moments).items():
+        if metric not in dict(_DRAWN):
+            continue
+        unit = f" {metric.label.unit}" if metric.label.unit else ""
+        low, middle, high = _ends(values)
+        text = "{} of {}: <strong>{}{}</strong> in the median, {} to {} in {} measurements."
+        found.append(
+            Markup(text).format(dict(_DRAWN)[metric], flow, middle, unit, low, high, len(values))
+        )
+    return found
 
 
 def _lines(metric: Metric, moments: Sequence[Moment]) -> VegaLite:
@@ -91,16 +117,24 @@ def _lines(metric: Metric, moments: Sequence[Moment]) -> VegaLite:
     }
 
 
-def _summary(moments: Sequence[Moment]) -> list[tuple[str, ...]]:
+def _values(moments: Sequence[Moment]) -> dict[tuple[str, Metric], list[float]]:
+    """Return the values of every flow and metric, in the unit shown, the smallest first."""
     found: dict[tuple[str, Metric], list[float]] = {}
     for moment in moments:
         for key, (value, _, _) in moment.values.items():
             if math.isfinite(value):
-                found.setdefault(key, []).append(value)
-    rows = []
-    for (flow, metric), values in found.items():
-        ordered = sorted(value * metric.label.factor for value in values)
-        median = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
-        numbers = (number(each) for each in (ordered[0], median, ordered[-1]))
-        rows.append((flow, metric.label.title, str(len(values)), *numbers, metric.label.unit))
-    return rows
+                found.setdefault(key, []).append(value * key[1].label.factor)
+    return {key: sorted(values) for key, values in found.items()}
+
+
+def _ends(ordered: Sequence[float]) -> tuple[str, str, str]:
+    """Write the smallest value, the median and the largest."""
+    median = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+    return number(ordered[0]), number(median), number(ordered[-1])
+
+
+def _summary(moments: Sequence[Moment]) -> list[tuple[str, ...]]:
+    return [
+        (flow, metric.label.title, str(len(values)), *_ends(values), metric.label.unit)
+        for (flow, metric), values in _values(moments).items()
+    ]

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.estimates import Point, run_cautions
-from ethermeter.document import Label, Table, Text, cell, number, plain
+from ethermeter.document import Label, Table, Text, micro, number, plain, valued
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report.axes import Axes, Panel, keys
 from ethermeter.report.charts.lines import axis_title
@@ -57,7 +57,7 @@ def _claim_row(claim: Claim) -> list[str]:
     half = (claim.high - claim.low) / 2
     unit = f" {claim.unit}" if claim.unit else ""
     is_known = not math.isnan(claim.ours)
-    ours = _unbroken(number(claim.ours, half) + unit) if is_known else Markup("")
+    ours = _unbroken(micro(number(claim.ours, half) + unit)) if is_known else Markup("")
     if half > 0:
         ends = f"{number(claim.low, half)} to {number(claim.high, half)}"
         ours += small(ends, is_unbroken=True)
@@ -66,9 +66,9 @@ def _claim_row(claim: Claim) -> list[str]:
         deviation += f", drawn to ±{_WIDE_RANGE:.0%}"
     where = f"section {claim.where}" if claim.where[:1].isdigit() else claim.where
     verdict = tag(claim.verdict, claim.verdict.replace("-", " "))
-    note = claim.note[:1].upper() + claim.note[1:]
+    note = micro(claim.note[:1].upper() + claim.note[1:])
     return [
-        Markup("{}<small>{}</small>").format(claim.what, where),
+        Markup("{}<small>{}</small>").format(micro(claim.what), where),
         _published(claim),
         ours,
         Markup("{}<small>{}</small>").format(_gauge(claim), deviation),
@@ -81,7 +81,7 @@ def _published(claim: Claim) -> str:
     if math.isnan(claim.published):
         return "stated"
     unit = f" {claim.unit}" if claim.unit else ""
-    text = _unbroken(f"{claim.published:,g}{unit}")
+    text = _unbroken(micro(f"{claim.published:,g}{unit}"))
     if claim.rounding:
         text += small(f"{claim.rounding[0]:,g} to {claim.rounding[1]:,g}")
     return text
@@ -132,7 +132,7 @@ def figure_table(
     for x in places:
         row = [f"{x:g}"]
         for curve in cells:
-            row.append(cell(curve.get(x), label.factor))
+            row.append(valued(curve.get(x), label))
         rows.append(row)
     names = [curve.name or label.axis for curve in panel.curves]
     head = [axis_title(axes.x or "", axes.x_unit), *names]
@@ -153,7 +153,7 @@ def estimates_table(
     rows = [
         [
             *(plain(keys(point)[key]) for key in shown),
-            *(cell(point.estimates.get(metric), labels[metric].factor) for metric in metrics),
+            *(valued(point.estimates.get(metric), labels[metric]) for metric in metrics),
         ]
         for point in points
     ]

@@ -19,7 +19,7 @@ from ethermeter.report.charts.frame import (
     tooltip,
     values_as_texts,
 )
-from ethermeter.report.labels import key_title, time_kinds
+from ethermeter.report.labels import TIME_KINDS, key_title, time_kinds
 from ethermeter.report.theme import KIND_COLOURS
 
 FONT_SIZE = 10.5
@@ -362,7 +362,8 @@ def breakdown(
                 "field": "k",
                 "type": "nominal",
                 "scale": {"domain": list(kinds.values())},
-                "legend": {"title": None},
+                # A row of all kinds is wider than a phone; those of PLCA have long names.
+                "legend": {"title": None, "columns": 3 if len(kinds) <= len(TIME_KINDS) else 2},
             },
             "tooltip": [
                 {"field": "k", "title": "channel time"},

@@ -50,11 +50,27 @@ def build(data: ReportData) -> Section | None:
     blocks: list[Block] = [Text(LEAD_OF_NETWORKS if is_of_networks else LEAD, "lead")]
     for model in dict.fromkeys(each.model for each in data.agreements):
         rows = [each for each in data.agreements if each.model == model]
-        blocks += [Heading(model), *_summary(rows), _table(model, rows), *_steps(model, rows)]
+        blocks += [
+            Heading(model),
+            *_sentence(_summary(rows)),
+            _table(model, rows),
+            *_steps(model, rows),
+        ]
     return Section("agreement", "Agreement", "Agreement of theory and simulation", blocks)
 
 
-def _summary(rows: Sequence[Agreement]) -> list[Text]:
+def findings(data: ReportData) -> list[str]:
+    """Say of every theory how often it agrees; nothing without comparisons."""
+    found = []
+    for model in dict.fromkeys(each.model for each in data.agreements):
+        rows = [each for each in data.agreements if each.model == model]
+        if text := _summary(rows):
+            found.append(f"Theory {model} {text}.")
+    return found
+
+
+def _summary(rows: Sequence[Agreement]) -> str:
+    """Say how often a theory agrees, and why not; empty where nothing was judged."""
     sentences = []
     for name, verdicts in (
         ("the world it assumes", [each.idealised_verdict for each in rows]),
@@ -71,8 +87,11 @@ def _summary(rows: Sequence[Agreement]) -> list[Text]:
         sentences.append(
             f"where they differ, the cause is {main} in {causes.count(main)} of {len(causes)}"
         )
-    text = "; ".join(sentences)
-    return [Text(f"{text[:1].upper()}{text[1:]}.")] if sentences else []
+    return "; ".join(sentences)
+
+
+def _sentence(text: str) -> list[Text]:
+    return [Text(f"{text[:1].upper()}{text[1:]}.")] if text else []
 
 
 def _keys(rows: Sequence[Agreement]) -> list[str]:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import msgspec
+from markupsafe import Markup
 
 from ethermeter.analysis.benchmark import Answer, Column, Row, Test
 from ethermeter.analysis.interval import Estimate
@@ -48,16 +49,54 @@ def build(data: ReportData) -> Section | None:
     lead = f"{answer.network}, {answer.venue}. Testers: {', '.join(answer.testers)}."
     conditions = [[name, text] for name, text in answer.conditions.items()]
     blocks: list[Block] = [Text(lead, "lead")]
-    if answer.culprit:
-        blocks.append(Text(f"The testers lose frames without the device: {answer.culprit}."))
     for test in answer.tests:
         blocks += _blocks(test)
-    if answer.refused:
-        blocks.append(Heading("Refused"))
-        blocks.append(Bullets([f"{each.test}: {each.why}" for each in answer.refused]))
     blocks.append(Heading("Conditions"))
     blocks.append(Table(("Condition", "Value"), conditions, "Conditions", "plain"))
     return Section("benchmark", "Benchmark", answer.title, blocks)
+
+
+def findings(data: ReportData) -> list[str]:
+    """Say of each test what its first judged column has, from the lowest to the highest."""
+    answer = answer_of(data)
+    return (
+        []
+        if answer is None
+        else [text for test in answer.tests if test.name != "generator" for text in _ends(test)]
+    )
+
+
+def _ends(test: Test) -> list[str]:
+    column = next((column for column in test.columns if column.better), None)
+    values = (
+        []
+        if column is None
+        else [
+            (value, ", ".join(row.point.values()))
+            for row in test.rows
+            if isinstance(value := row.values.get(column.key), int | float)
+        ]
+    )
+    if column is None or not values:
+        return []
+    (low, at_low), (high, at_high) = min(values), max(values)
+    unit = f" {column.unit}" if column.unit else ""
+    what = test.title if column.title in test.title.lower() else f"{test.title}: {column.title}"
+    if low == high:
+        return [Markup("{}: <strong>{}{}</strong>.").format(what, number(low), unit)]
+    text = Markup("{}: <strong>{}{}</strong> ({}) to <strong>{}{}</strong> ({}).")
+    return [text.format(what, number(low), unit, at_low, number(high), unit, at_high)]
+
+
+def warnings(data: ReportData) -> list[str]:
+    """Say where the testers lose frames, and what was refused."""
+    answer = answer_of(data)
+    if answer is None:
+        return []
+    found = []
+    if answer.culprit:
+        found.append(f"The testers lose frames without the device: {answer.culprit}.")
+    return found + [f"Refused: {each.test}: {each.why}." for each in answer.refused]
 
 
 def _blocks(test: Test) -> list[Block]:

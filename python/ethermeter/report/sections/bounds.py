@@ -82,6 +82,42 @@ def bound_blocks(series: str, data: ReportData) -> list[Block]:
     return blocks
 
 
+def findings(data: ReportData) -> list[str]:
+    """Say whether delays keep their bounds, and which comes nearest; nothing without bounds."""
+    seen = [
+        (each.largest_s / time.bound_s, time, each)
+        for time in data.answers.times
+        if time.bound_s > 0
+        for each in time.observed
+        if math.isfinite(each.largest_s) and math.isfinite(time.bound_s)
+    ]
+    if not seen:
+        return []
+    above = sum(each.verdict == "exceeded" for _, _, each in seen)
+    nearest, time, each = max(seen, key=lambda row: row[0])
+    count = f"{len(seen) - above:,} of {len(seen):,}" if above else f"all {len(seen):,}"
+    return [
+        Markup(
+            "The worst-case bound holds for {} delays; nearest to it comes <strong>{}</strong>{}:"
+            " {} µs {} of at most {} µs, <strong>{:.0%}</strong>."
+        ).format(
+            count,
+            time.flow,
+            _at(time.point),
+            _us(each.largest_s),
+            SEEN[each.engine],
+            _us(time.bound_s),
+            nearest,
+        )
+    ]
+
+
+def warnings(data: ReportData) -> list[str]:
+    """Say how many values are above their bounds; nothing if none is."""
+    count = len(data.answers.warnings)
+    return [f"{count} values are above their bounds. {EXCEEDED}"] if count else []
+
+
 def exceeded_blocks(series: str, data: ReportData) -> list[Block]:
     """List the values of a series that are above their bounds; empty without any."""
     above = [

@@ -12,7 +12,7 @@ from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title
 from ethermeter.report.selection import Selection
 
-_HEADS = ("median", "90%", "99%", "99.9%", "largest")
+_HEADS = ("Median", "90%", "99%", "99.9%", "Largest")
 LONGER = {
     "whose delay is larger": "that take longer",
     "that come longer after the one before": "with a longer gap",
@@ -61,7 +61,9 @@ def _figure(series: str, selection: Selection, found: Sequence[Distribution]) ->
         estimates = (point.estimates.get(metric) for metric in kind.percentiles)
         cells = [cell(estimate, label.factor) for estimate in estimates]
         rows.append([name, *cells, f"{of.frames:,}"])
-    caption = f"{series}, {title}: percentiles ({label.unit})"
+    caption = f"{series}, {title}: percentiles"
+    heads = (f"{name} ({label.unit})" for name in _HEADS)
+    head = [key, *heads, f"{kind.counted[:1].upper()}{kind.counted[1:]}"]
     chart = exceedance(
         dict(zip(selection.points, found, strict=True)),
         Label(f"{kind.delay[:1].upper()}{kind.delay[1:]}", label.unit, label.factor),
@@ -72,5 +74,5 @@ def _figure(series: str, selection: Selection, found: Sequence[Distribution]) ->
         chart,
         title,
         f"{text} {selection.fixed}." if selection.fixed else text,
-        after=Table([key, *_HEADS, kind.counted], rows, caption, "data stacked"),
+        after=Table(head, rows, caption, "data stacked"),
     )

@@ -6,9 +6,9 @@ from markupsafe import Markup
 
 from ethermeter.analysis.interval import Estimate, quantile
 from ethermeter.analysis.live import Comparison
-from ethermeter.document import Block, Section, Table, Text, cell, plain
+from ethermeter.document import Block, Section, Table, Text, cell, plain, small_first, valued
 from ethermeter.report.data import ReportData
-from ethermeter.report.labels import key_title
+from ethermeter.report.labels import key_title, point_title
 from ethermeter.report.tables import tag
 
 OPEN_ROWS = 40
@@ -65,6 +65,36 @@ def build(data: ReportData) -> Section | None:
     return Section("measured", "Measured and simulated", "Measured and simulated", blocks)
 
 
+def findings(data: ReportData) -> list[str]:
+    """Say how often measurement and simulation agree, and where they differ most."""
+    judged = [each for each in data.measured if each.verdict in _TAGS]
+    if not judged:
+        return []
+    agreed = sum(each.verdict == "agrees" for each in judged)
+    count = Markup(
+        "Measurement and simulation agree in <strong>{} of {}</strong> comparisons"
+    ).format(agreed, len(judged))
+    differing = [each for each in judged if each.verdict == "differs" and each.simulation]
+    if not differing:
+        return [count + "."]
+    most = max(differing, key=lambda each: abs(each.difference / each.simulation))
+    at = point_title(most.point)
+    label = most.metric.label
+    unit = f" {label.unit}" if label.unit else ""
+    text = "; they differ most in {}{}: {}{} measured, {}{} simulated."
+    live, simulated = (
+        _number(most, value, half)
+        for value, half in (
+            (most.live, most.live_half_width),
+            (most.simulation, most.simulation_half_width),
+        )
+    )
+    where = f" ({at})" if at else ""
+    return [
+        count + Markup(text).format(small_first(label.title), where, live, unit, simulated, unit)
+    ]
+
+
 def _side_by_side(data: ReportData) -> list[Block]:
     """Table of both engines, where the run has any value of both."""
     if not data.pairs:
@@ -78,8 +108,8 @@ def _side_by_side(data: ReportData) -> list[Block]:
             *(plain(pair.point.get(key, "")) for key in keys),
             pair.flows,
             pair.metric.label.axis,
-            cell(pair.simulation, pair.metric.label.factor),
-            cell(pair.live, pair.metric.label.factor),
+            valued(pair.simulation, pair.metric.label),
+            valued(pair.live, pair.metric.label),
             f"{pair.ratio:.3g}" if math.isfinite(pair.ratio) else "–",
         ]
         for pair in data.pairs

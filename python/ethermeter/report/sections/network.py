@@ -8,20 +8,22 @@ from markupsafe import Markup
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.groups import FLOW_METRICS, PART
 from ethermeter.analysis.ports import COUNTS, MOST, Port, PortPoint
-from ethermeter.document import Block, Heading, Row, Table, Text, cell, number, plain
+from ethermeter.document import Block, Heading, Label, Row, Table, Text, cell, number, plain, valued
 from ethermeter.metrics import Metric
 from ethermeter.report import topology
 from ethermeter.report.axes import ENGINE, MOST_CURVES, keys
 from ethermeter.report.data import ReportData
+from ethermeter.report.extremes import Places, amount
 from ethermeter.report.labels import key_title, point_title
 from ethermeter.report.sections.groups import metric_figures
 from ethermeter.scenario import Scenario
 
 OPEN_ROWS = 40
 """Rows of a table that are shown at once."""
+BUSY = Label("Busy", "%", 100.0)
 TITLES = {
-    "dropped": "dropped at the port out",
-    "buffer_dropped": "dropped from memory",
+    "dropped": "frames dropped at the port out",
+    "buffer_dropped": "frames dropped from memory",
     "pauses_sent": "PAUSE sent",
     "pauses_received": "PAUSE received",
     "collisions": "collisions",
@@ -60,6 +62,34 @@ def flow_blocks(series: str, data: ReportData) -> list[Block]:
     # Delays by clocks are shown beside true ones instead.
     metrics = list(FLOW_METRICS)
     return metric_figures(shown, "By flow", lead, metrics=metrics)
+
+
+def findings(data: ReportData) -> list[str]:
+    """Say which link is busiest, and whether a port drops; nothing of runs without networks."""
+    points = [point for point in data.ports if point.engine == "simulation"] or list(data.ports)
+    points = [point for point in points if point.ports]
+    if not points:
+        return []
+    worst = max(points, key=lambda point: point.busiest.medium.value)
+    busiest = worst.busiest
+    dropping = max(
+        ((port.counts["dropped"] + port.counts["buffer_dropped"], port) for port in worst.ports),
+        key=lambda pair: pair[0],
+    )
+    at = Places(tuple(worst.point), has_series=False).at(
+        Point(worst.series, worst.point, worst.engine, 1, {})
+    )
+    share = amount(busiest.medium, BUSY)
+    where = f" at {at}" if at else ""
+    text = Markup("The busiest link is {} to {}: busy for {} of its time{}").format(
+        busiest.node, busiest.peer, share, where
+    )
+    if not dropping[0]:
+        return [text + "; no port drops a frame there."]
+    port = dropping[1]
+    name = "its port" if port is busiest else f"the port of {port.node} to {port.peer}"
+    drops = number(dropping[0])
+    return [text + f"; {name} drops most frames there, {drops} in the measured window."]
 
 
 def network_blocks(series: str, data: ReportData) -> list[Block]:
@@ -136,7 +166,7 @@ def _flows_table(flows: Sequence[Point], chosen: PortPoint | None) -> list[Block
         [
             point.point[PART],
             *([keys(point)[ENGINE]] if engines else []),
-            *(cell(point.estimates[metric], metric.label.factor) for metric in metrics),
+            *(valued(point.estimates[metric], metric.label) for metric in metrics),
         ]
         for point in shown
     ]
@@ -215,10 +245,10 @@ def _ports_table(point: PortPoint, same: Sequence[PortPoint]) -> list[Block]:
         *(["Engine"] if len(same) > 1 else []),
         "Busy (%)",
         *(["Its medium (%)"] if is_shared else []),
-        "Frames/s",
-        "Mb/s",
-        *(["Access delay (µs)", "longest (µs)"] if has_access else []),
-        *(TITLES[name] for name in counted),
+        "Sent (frame/s)",
+        "Sent (Mb/s)",
+        *(["Access delay (µs)", "Longest access delay (µs)"] if has_access else []),
+        *(f"{TITLES[name][:1].upper()}{TITLES[name][1:]}" for name in counted),
     ]
     lead = (
         "What each port sent in the measured window; counts are means over the replications, the"

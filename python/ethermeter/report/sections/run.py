@@ -1,11 +1,68 @@
 """Run: its claims, its cautions and its provenance."""
 
+from collections.abc import Sequence
+
 from markupsafe import Markup
 
-from ethermeter.document import Block, Section, Table, Text
+from ethermeter.analysis.claims import BAD, GOOD, Claim
+from ethermeter.document import Block, Section, Table, Text, micro, number
 from ethermeter.report.data import ReportData
 from ethermeter.report.experiments import flat
 from ethermeter.report.tables import cautions_table, claims_table, code, run_cautions_texts
+
+MOST_MISSED = 3
+"""Claims that were not met and are named in a sentence."""
+
+
+def findings(data: ReportData) -> list[str]:
+    """Say how many claims are met, and which are not; nothing without claims."""
+    return claim_sentences(data.claims)
+
+
+def claim_sentences(claims: Sequence[Claim]) -> list[str]:
+    """Say how many claims are met, and which are not; nothing without claims that are judged.
+
+    A reference is our own; only what was published counts.
+    """
+    judged = [claim for claim in claims if claim.basis != "reference"]
+    judged = [claim for claim in judged if claim.verdict in GOOD + BAD]
+    if not judged:
+        return []
+    bad = [claim for claim in judged if claim.verdict in BAD]
+    predicted = [claim for claim in judged if claim.basis == "predicted"]
+    good = sum(claim.verdict in GOOD for claim in predicted)
+    shares = f"{len(judged) - len(bad)} of {len(judged)}"
+    of_these = f": {good} of {len(predicted)} predicted" if len(predicted) < len(judged) else ""
+    found: list[str] = [
+        Markup("<strong>{}</strong> published claims are met or hold{}.").format(shares, of_these)
+    ]
+    if bad:
+        texts = "; ".join(map(_missed, bad[:MOST_MISSED]))
+        more = f"; and {len(bad) - MOST_MISSED} more" if len(bad) > MOST_MISSED else ""
+        found.append(f"Not met: {texts}{more}.")
+    return found
+
+
+def _missed(claim: Claim) -> str:
+    """Say what was published and what was found."""
+    unit = f" {claim.unit}" if claim.unit else ""
+    half = (claim.high - claim.low) / 2
+    ours = number(claim.ours, half)
+    if ours == "–" or claim.published != claim.published:
+        return micro(claim.what)
+    interval = f" ± {number(half, half)}" if half > 0 else ""
+    return micro(
+        f"{claim.what} ({claim.published:,g}{unit} published, {ours}{interval}{unit} here)"
+    )
+
+
+def warnings(data: ReportData) -> list[str]:
+    """Say how many claims were not run; nothing if all were."""
+    count = sum(claim.verdict == "not-run" for claim in data.claims)
+    if not count:
+        return []
+    text = "claim was not run" if count == 1 else "claims were not run"
+    return [f"{count} {text}: nothing is known about what they say."]
 
 
 def claims(data: ReportData) -> Section | None:

@@ -5,10 +5,13 @@ Question and answer are JSON whose keys the strategy chose; they are shown uncha
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
+from ethermeter.analysis.roofline import read
 from ethermeter.document import Block, Heading, Section, Table, Text, number, plain
+from ethermeter.report import roofline
 from ethermeter.report.data import ReportData, Search
 from ethermeter.report.labels import key_title
 from ethermeter.report.sections import search_points
@@ -51,6 +54,35 @@ def build(data: ReportData) -> Section | None:
         _trials(found),
     ]
     return Section("search", "Search", "Search", blocks)
+
+
+def findings(data: ReportData) -> list[str]:
+    """Return the answer of a search in sentences; nothing of other runs and of benchmarks."""
+    answer = data.search.answer if data.search is not None else None
+    if not isinstance(answer, Mapping) or "suite" in answer:
+        return []
+    if "sentence" in answer:
+        return [plain(f"The {answer['sentence']}."), *map(plain, answer.get("cautions", ()))]
+    if "bottleneck" in answer:
+        return _bottleneck(answer)
+    return _calls(answer) if "calls" in answer else []
+
+
+def _bottleneck(answer: Mapping[str, Any]) -> list[str]:
+    """Say which stage limits a transfer, why, and how near its path came to a ceiling."""
+    name = str(answer["bottleneck"] or "undecided").replace("_", " ")
+    path = roofline.verdict(read(answer["roofline"], file="answer.json"))
+    return [Markup("The bottleneck is <strong>{}</strong>: {}.").format(name, answer["why"]), path]
+
+
+def _calls(answer: Mapping[str, Any]) -> list[str]:
+    """Say how many calls fit, and how far that is certain."""
+    where = f"<strong>{answer['calls']} calls</strong> of {escape(answer['codec'])} are good enough"
+    found: list[str] = [Markup(f"{where}: {escape(answer['subject'])}.")]
+    if answer["limited_by_stations"]:
+        return [*found, "This is the largest number for which there is room."]
+    sure, possible = answer["sure"], answer["possible"]
+    return [*found, f"By the 95% intervals {sure} are good enough for certain, {possible} perhaps."]
 
 
 def _blocks(value: object, name: str, file: str) -> Iterator[Block]:

@@ -15,8 +15,8 @@ from ethermeter.document import (
     Line,
     Table,
     Text,
-    cell,
     plain,
+    valued,
 )
 from ethermeter.json_values import number
 from ethermeter.metrics import Metric
@@ -112,6 +112,6 @@ def _table(answer: Tree) -> Table:
     for point in answer["points"]:
         row = [plain(point["value"]), point["verdict"], str(point["replications"])]
         for kept, metric in zip(point["conditions"], metrics, strict=True):
-            row += [cell(_estimate(kept["estimate"]), metric.label.factor), plain(kept["flow"])]
+            row += [valued(_estimate(kept["estimate"]), metric.label), plain(kept["flow"])]
         rows.append(row)
     return Table(head, rows, "Values that were tried", open_rows=OPEN_ROWS)

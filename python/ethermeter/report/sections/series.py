@@ -11,23 +11,21 @@ from ethermeter.analysis.bounds import BOUNDED
 from ethermeter.analysis.curves import CLEAR, Knee, rise
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.frame_mixes import COUNT
-from ethermeter.document import Block, Figure, Grid, Heading, Section, Table, Text
+from ethermeter.document import Block, Figure, Grid, Heading, Section, Text
 from ethermeter.metrics import Metric
 from ethermeter.report import roofline
 from ethermeter.report.axes import Axes, Panel, choose, keys, panels
-from ethermeter.report.charts.lines import breakdown, lines
+from ethermeter.report.charts.lines import lines
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import (
     FLOW_MAIN_METRICS,
     MAIN_METRICS,
-    TIME_KINDS,
     VOICE_GRAPHS,
-    key_title,
     meaning,
-    time_kinds,
 )
 from ethermeter.report.sections.bounds import bound_blocks
 from ethermeter.report.sections.bus import bus_blocks
+from ethermeter.report.sections.channel import breakdown_blocks
 from ethermeter.report.sections.clocks import CLOCK_MAIN_METRICS, clock_blocks
 from ethermeter.report.sections.distribution import distribution_blocks
 from ethermeter.report.sections.fairness import fairness_blocks
@@ -35,7 +33,7 @@ from ethermeter.report.sections.groups import group_blocks
 from ethermeter.report.sections.network import flow_blocks, network_blocks
 from ethermeter.report.sections.positions import position_blocks
 from ethermeter.report.tables import estimates_table, figure_table
-from ethermeter.report.thinning import MOST_BARS, notice, spread
+from ethermeter.report.thinning import notice
 
 OPEN_TABLE_ROWS = 60
 FEWEST_LOADS = 3
@@ -91,7 +89,7 @@ def _of_stations(name: str, points: Sequence[Point], data: ReportData) -> list[B
     body += bus_blocks(name, data)
     if has_details:
         body += distribution_blocks(name, data)
-        body += _breakdowns(points, axes)
+        body += breakdown_blocks(points, axes)
     if is_apart or not study.against_hosts:
         body += _estimates(points, APART if is_apart else MAIN_METRICS)
     return body
@@ -260,49 +258,3 @@ def _is_worth_showing(points: Sequence[Point], metric: Metric) -> bool:
                 return False
         return len(finite) > 1
     return len(finite) > 1 and any(finite)
-
-
-def _breakdowns(points: Sequence[Point], axes: Axes) -> list[Block]:
-    """Channel time against x for the first curve, and against the curves at the largest x."""
-    known = [point for point in points if all(metric in point.estimates for metric in TIME_KINDS)]
-    if axes.x is None or not known:
-        return []
-    first = {key: keys(known[0])[key] for key in axes.panels}
-    known = [
-        point for point in known if all(keys(point)[key] == value for key, value in first.items())
-    ]
-    fixed = "".join(f", {key} = {value}" for key, value in first.items())
-    x_title = key_title(axes.x)
-    if axes.curve is None:
-        text = f"Against {_small(x_title)}{fixed}."
-        figures = [_breakdown(known, axes.x, "Channel time", text)]
-    else:
-        curve_title = key_title(axes.curve)
-        last, start = keys(known[-1])[axes.x], keys(known[0])[axes.curve]
-        across = [point for point in known if keys(point)[axes.x] == last]
-        along = [point for point in known if keys(point)[axes.curve] == start]
-        figures = [
-            _breakdown(members, key, f"Channel time by {_small(key_title(key))}", text)
-            for members, key, text in (
-                (across, axes.curve, f"{x_title}: {last}{fixed}."),
-                (along, axes.x, f"{curve_title}: {start}{fixed}."),
-            )
-        ]
-    lead = "Where the channel’s time goes; the shares sum to 1."
-    return [Heading("Channel time"), Text(lead, "lead"), Grid(figures)]
-
-
-def _breakdown(points: Sequence[Point], key: str, title: str, text: str) -> Figure:
-    shown = spread(points, MOST_BARS)
-    kinds = time_kinds(points[0].estimates)
-    rows = [
-        [keys(point)[key], *(f"{point.estimates[metric].value:.2%}" for metric in kinds)]
-        for point in shown
-    ]
-    numbers = Table([key_title(key), *kinds.values()], rows, "Shares of channel time")
-    chart = breakdown(shown, key, title=key_title(key))
-    return Figure(chart, title, text, numbers, kind="low")
-
-
-def _small(title: str) -> str:
-    return title[:1].lower() + title[1:]

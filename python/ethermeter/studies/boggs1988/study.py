@@ -11,6 +11,10 @@ STUDY = Study(
     claims=claims.of_run,
     presentation=Presentation(
         title="Measured Capacity of an Ethernet (Boggs, Mogul and Kent, 1988), re-measured",
+        question=(
+            "How much of its 10 Mb/s does an Ethernet carry, how long do frames wait and "
+            "how fairly do hosts share, when all of them always have a frame to send?"
+        ),
         lead=(
             "A number is <em>met</em> within 3% or within what the text’s rounding leaves open (the"
             " green band); a statement <em>holds</em> by the rule under its note. Two numbers are"

@@ -10,6 +10,10 @@ STUDY = Study(
     claims=claims.of_run,
     presentation=Presentation(
         title="LAN tests with a UDP generator and sink (ERG, University of Aberdeen), simulated",
+        question=(
+            "How much UDP data passes from host to host through a switch, a hub and a "
+            "router, one way and both ways at once?"
+        ),
         lead=(
             "A number is <em>met</em> within 8% where it is predicted, within 3% where a parameter"
             " was fitted to it, or within what its rounding leaves open (the green band); a"

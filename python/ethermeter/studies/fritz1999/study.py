@@ -11,6 +11,10 @@ STUDY = Study(
     claims=claims.of_run,
     presentation=Presentation(
         title="Gigabit choke points (Fritz, 1999), simulated",
+        question=(
+            "What limits the copying of files over Gigabit Ethernet, when it is no longer "
+            "the network?"
+        ),
         lead=(
             "On Fast Ethernet one host time of each pair is <em>fitted</em>, so that these numbers"
             " say nothing; everything else is predicted. A number on Gigabit Ethernet is"

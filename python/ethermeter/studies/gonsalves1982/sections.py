@@ -24,6 +24,7 @@ from ethermeter.document import (
     Table,
     Text,
     cell,
+    micro,
     plain,
 )
 from ethermeter.report.tables import claims_table
@@ -209,7 +210,7 @@ def _sensitivity(
         for loss in LOSSES:
             row += [_at(curves, series, where, quantity, loss) for quantity in quantities]
         rows.append(row)
-    letters = {"hosts": "N", "data_throughput": "T, %", "delay": "D, ms"}
+    letters = {"hosts": "N", "data_throughput": "T (%)", "delay": "D (ms)"}
     head = [
         name,
         *(f"{letters[quantity]} at {loss:.0%}" for loss in LOSSES for quantity in quantities),
@@ -245,12 +246,12 @@ def _value_name(text: str) -> str:
     Examples
     --------
     >>> _value_name('{ uniform = ["0 us", "1 ms"] }'), _value_name("6 us")
-    ('0 us to 1 ms, evenly', '6 us')
+    ('0 µs to 1 ms, evenly', '6 µs')
     >>> _value_name('{ load_register = { bits = 8, clock = "170 ns", ticks = false } }')
     'clock of 170 ns, without ticks'
     """
     if found := re.fullmatch(r'\{ uniform = \["([^"]*)", "([^"]*)"\] \}', text):
-        return f"{found[1]} to {found[2]}, evenly"
+        return micro(f"{found[1]} to {found[2]}, evenly")
     if found := re.fullmatch(
         r'\{ load_register = \{ bits = 8, clock = "([^"]*)", ticks = (true|false) \} \}', text
     ):
@@ -418,7 +419,7 @@ PARAMETERS = (
         "sensitivity-turnaround",
         "segment.turnaround",
         "From a host’s decision to send to its first bit, in which it hears nothing. Fitted: 6 µs.",
-        "6 us",
+        "6 µs",
     ),
     Parameter(
         "Arming time",
@@ -426,7 +427,7 @@ PARAMETERS = (
         "stations.service",
         "From a packet’s being wanted to its being ready to go. Fitted: evenly spread from 0 to"
         " 1 ms.",
-        "0 us to 1 ms, evenly",
+        "0 µs to 1 ms, evenly",
     ),
     Parameter(
         "Error of the clocks",

@@ -24,6 +24,10 @@ STUDY = Study(
     claims=claims.of_run,
     presentation=Presentation(
         title="Packet voice on the experimental Ethernet (Gonsalves, 1982), re-simulated",
+        question=(
+            "How many telephone calls does the experimental 3 Mb/s Ethernet carry, and with "
+            "what loss and delay of samples?"
+        ),
         lead=(
             "A number is <em>met</em> within 1 host, 3 points of throughput, 10% of a delay, 0.4 ms"
             " of a shortest delay, 3% of anything else, or within what the text’s rounding leaves"

@@ -20,6 +20,9 @@ STUDY = Study(
     claims=claims.of_run,
     presentation=Presentation(
         title="Station location on an Ethernet (Gonsalves and Tobagi, 1986), simulated anew",
+        question=(
+            "Does the position of a station on an Ethernet change its throughput and its delay?"
+        ),
         lead=(
             "The paper is not at hand: its findings are known as statements, from its abstract and"
             " from section 2.4.7 of Boggs, Mogul and Kent (1988), without a number. Its cable,"

@@ -224,7 +224,7 @@ def _line_grid(title: str, names: Sequence[str], ids: Sequence[str]) -> ClaimGri
         (name, (f"{identity}-constant", f"{identity}-slope"))
         for name, identity in zip(names, ids, strict=True)
     ]
-    return ClaimGrid(title, ("Path", "Constant, µs", "Slope, µs/B"), tuple(rows))
+    return ClaimGrid(title, ("Path", "Constant (µs)", "Slope (µs/B)"), tuple(rows))
 
 
 FAMILIES = (

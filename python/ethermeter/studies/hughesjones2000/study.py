@@ -33,6 +33,10 @@ STUDY = Study(
             "Raw Ethernet frames through gigabit and 100 Mb/s components (Hughes-Jones and Saka,"
             " 2000), simulated"
         ),
+        question=(
+            "What latency and what rate do raw Ethernet frames have through the switches "
+            "and interfaces of the year 2000, and where are frames lost?"
+        ),
         lead=(
             "A number is <em>met</em> within 8% where it is predicted, within 3% where a parameter"
             " was fitted to it, or within what its rounding leaves open (the green band); a"

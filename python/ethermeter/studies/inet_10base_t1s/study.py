@@ -15,6 +15,7 @@ STUDY = Study(
     claims=claims.of_run,
     presentation=Presentation(
         title="10BASE-T1S multidrop Ethernet with PLCA (INET’s showcase, 2026), simulated anew",
+        question=("What does PLCA change on a 10BASE-T1S bus, compared with CSMA/CD?"),
         lead=(
             "The showcase compares PLCA with CSMA/CD on one bus, by another simulator, whose MAC"
             " differs from clause 4 of the standard in jam and gaps: with CSMA/CD each"

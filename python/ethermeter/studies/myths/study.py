@@ -20,6 +20,10 @@ STUDY = Study(
     claims=claims.of_run,
     presentation=Presentation(
         title="Myths about the Ethernet, and what theory and segment say",
+        question=(
+            "How well do the theories of the Ethernet, among them the one behind its 37%, "
+            "predict what a segment does?"
+        ),
         lead=(
             "What sections 2.4 and 2.5 of Boggs, Mogul and Kent (1988) say about the theories, held"
             " against the theories themselves and against simulations. A number is <em>met</em>"

@@ -1,0 +1,177 @@
+"""The findings of a page: sentences with known numbers, intervals and places."""
+
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from anatomy import sentences
+from ethermeter import api
+from ethermeter.analysis import estimates
+from ethermeter.analysis.claims import Claim
+from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.interval import Estimate
+from ethermeter.metrics import Metric
+from ethermeter.report.extremes import extremes, losses
+from ethermeter.report.sections.run import claim_sentences
+
+SPACE = "\N{NO-BREAK SPACE}"
+
+
+def point(stations: int, metric: Metric, value: float, *, half: float = 0.0) -> Point:
+    # With infinitely many degrees of freedom the half width is 1.96 standard errors.
+    estimate = Estimate(value, half / 1.959964, math.inf)
+    return Point("s", {"stations.count": str(stations)}, "simulation", 3, {metric: estimate})
+
+
+def text_of(markup: str | None) -> str:
+    assert markup is not None
+    bare = markup.replace("<strong>", "").replace("</strong>", "")
+    return bare.replace(SPACE, " ")
+
+
+def test_the_highest_and_the_lowest_value_have_interval_unit_and_place():
+    found = [
+        point(stations, Metric.TRANSMISSION_DELAY, value, half=1e-4)
+        for stations, value in ((2, 0.004), (24, 0.0312), (8, 0.001))
+    ]
+    assert text_of(extremes(Metric.TRANSMISSION_DELAY, found)) == (
+        "Transmission delay is highest, 31.20 ms (± 0.10), at number of hosts 24; "
+        "lowest, 1.00 ms (± 0.10), at number of hosts 8."
+    )
+
+
+def test_values_within_their_intervals_are_one_range():
+    found = [
+        point(stations, Metric.UTILISATION, value, half=0.02)
+        for stations, value in ((2, 0.90), (8, 0.91), (24, 0.92))
+    ]
+    assert text_of(extremes(Metric.UTILISATION, found)) == (
+        "Utilisation is 0.900 (± 0.020) to 0.920 (± 0.020) at all 3 points."
+    )
+
+
+def test_the_only_value_and_no_value():
+    assert text_of(extremes(Metric.GOODPUT, [point(2, Metric.GOODPUT, 8.2e6)])) == (
+        "Goodput is 8.2 Mb/s."
+    )
+    assert extremes(Metric.GOODPUT, [point(2, Metric.GOODPUT, math.nan)]) is None
+
+
+def test_a_mean_opinion_score_has_one_decimal():
+    found = [point(2, Metric.MOS, 4.347, half=0.004), point(8, Metric.MOS, 1.96, half=0.12)]
+    assert text_of(extremes(Metric.MOS, found)) == (
+        "Mean opinion score is highest, 4.3, at number of hosts 2; "
+        "lowest, 2.0 (± 0.1), at number of hosts 8."
+    )
+
+
+def test_losses_say_where_nothing_is_lost_and_what_zero_may_hide():
+    found = [point(2, Metric.LOSS, 0.0), point(24, Metric.LOSS, 0.125)]
+    assert text_of(losses(Metric.LOSS, found)) == (
+        "Loss is highest, 12.5 %, at number of hosts 24; zero at 1 of 2 points."
+    )
+    limited = replace(
+        found[0],
+        estimates={Metric.LOSS: Estimate(0.0, math.nan, math.nan, ends=(0.0, 3e-4))},
+    )
+    assert text_of(losses(Metric.LOSS, [limited])) == (
+        "Loss is zero in this run (95% limit: 0.03 %)."
+    )
+
+
+def claim(name: str, verdict: str, *, basis: str = "predicted", ours: float = math.nan) -> Claim:
+    return Claim(
+        id=name,
+        what=f"what {name} says",
+        where="",
+        published=4.0,
+        rounding=None,
+        unit="ms",
+        basis=basis,
+        measure="",
+        ours=ours,
+        low=ours - 0.5,
+        high=ours + 0.5,
+        verdict=verdict,
+        note="",
+    )
+
+
+def test_claims_are_counted_and_those_that_are_missed_are_named_with_both_numbers():
+    found = claim_sentences(
+        [
+            claim("a", "met"),
+            claim("b", "holds", basis="fitted"),
+            claim("c", "missed", ours=6.0),
+            claim("d", "not-run"),
+            claim("e", "met", basis="reference"),
+        ]
+    )
+    assert [text_of(each) for each in found] == [
+        "2 of 3 published claims are met or hold: 1 of 2 predicted.",
+        "Not met: what c says (4 ms published, 6.00 ± 0.50 ms here).",
+    ]
+    assert claim_sentences([claim("d", "not-run")]) == []
+
+
+NETWORK = """
+title = "One link of 10 Mb/s"
+[network]
+rate = "10 Mb/s"
+[[network.hosts]]
+name = "a"
+[[network.hosts]]
+name = "b"
+[[network.links]]
+ends = ["a", "b"]
+[[flows]]
+name = "load"
+from = "a"
+to = "b"
+frames = "1500 B"
+arrivals = { regular = "10 ms" }
+[vary]
+"flows.load.frames" = ["1500 B", "500 B"]
+[phases]
+transmit = "1 s"
+measure = "all"
+[run]
+replications = 2
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("findings")
+    (folder / "x.toml").write_text(NETWORK, encoding="utf-8")
+    return api.load(folder / "x.toml").run(out=folder / "run", report=True).path
+
+
+def test_the_findings_of_a_run_are_the_numbers_that_follow_from_its_file(run):
+    found = sentences((run / "report.html").read_text(encoding="utf-8"))
+    assert 3 <= len(found) <= 5
+    # 99 or 100 frames in 1 s: 1520 octets of 0.8 µs each with preamble and gap, 12.16 % of 10 ms.
+    (busiest,) = [text for text in found if text.startswith("The busiest link is a to b")]
+    share = re.search(r"busy for ([0-9.]+) % of its time", busiest)
+    assert share is not None
+    assert float(share[1]) == pytest.approx(12.16, rel=0.01)
+    assert "at frame length (load) 1500 B; no port drops a frame there." in busiest
+    (delay,) = [text for text in found if text.startswith("One-way delay")]
+    # Preamble and frame on the wire: 1508 and 508 octets of 0.8 µs.
+    assert "1,206" in delay
+    assert "406.4 µs" in delay
+    (loss,) = [text for text in found if text.startswith("Loss")]
+    assert loss.startswith("Loss is zero at all 2 points (95% limit:")
+    assert estimates.read(run)[0].estimates[Metric.LOSS].value == 0
+
+
+def test_the_question_names_what_was_varied_and_who_answered(run):
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert (
+        "Varied: frame length (load) (1500 B, 500 B). Answered by simulation, with 2 replications"
+        in page
+    )
+    (warning,) = sentences(page, "warnings")
+    assert warning.startswith("Fewer than three replications")
