@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.output import number, print_json, print_table
+from ethermeter.cli.output import print_json
+from ethermeter.cli.tables import print_table
 from ethermeter.json_values import finite
+from ethermeter.quantities import number
 
 if TYPE_CHECKING:
     from ethermeter.calls.admission import ByCalls, Outcome, Thresholds

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ethermeter.cli import options, running
+from ethermeter.cli import options
 from ethermeter.cli.guard import FAILED, say
-from ethermeter.cli.output import print_json, print_table
+from ethermeter.cli.output import print_json
+from ethermeter.cli.summary import print_files, search_and_sum_up
+from ethermeter.cli.tables import print_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -208,7 +210,7 @@ def benchmark(
         run_options = RunOptions(
             jobs=jobs, resume=resume, force=force, command=tuple(sys.argv), seed=seed
         )
-        run, summary = running.search_and_sum_up(
+        run, summary = search_and_sum_up(
             strategy, run_options, out=out, report=not no_report, place=place
         )
     text = run.answer()
@@ -231,7 +233,7 @@ def benchmark(
         print_answer(answer)
         if csv_file is not None:
             typer.echo(f"values: {csv_file}")
-        running.print_files(summary)
+        print_files(summary)
     for name, why in summary.failed.items():
         say(f"ethermeter: trial {name}: {why}; it has no values")
     if answer.culprit:

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ethermeter.cli import options, running
-from ethermeter.cli.output import print_json, print_table, require_drawing
+from ethermeter.cli import options
+from ethermeter.cli.output import print_json, require_drawing
+from ethermeter.cli.summary import print_files, search_and_sum_up
+from ethermeter.cli.tables import print_table
 
 if TYPE_CHECKING:
     from ethermeter.bottleneck import Outcome
@@ -92,7 +94,7 @@ def bottleneck(
         resume=resume, force=force, command=tuple(sys.argv), seed=strategy.seed
     )
     with Transfers() as place:
-        run, summary = running.search_and_sum_up(
+        run, summary = search_and_sum_up(
             strategy, run_options, out=out, report=not no_report, place=place
         )
     answer = run.answer()
@@ -108,7 +110,7 @@ def bottleneck(
     _print(found)
     if figure is not None:
         typer.echo(str(figure))
-    running.print_files(summary)
+    print_files(summary)
 
 
 def _list(*, as_json: bool) -> None:

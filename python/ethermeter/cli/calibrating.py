@@ -8,8 +8,9 @@ import typer
 
 from ethermeter.cli import options
 from ethermeter.cli.guard import interrupted
-from ethermeter.cli.output import print_json, print_table
-from ethermeter.cli.running import resume_command
+from ethermeter.cli.output import print_json
+from ethermeter.cli.summary import resume_command
+from ethermeter.cli.tables import print_table
 
 CALIBRATE_EXAMPLES = """\
   ethermeter calibrate runs/ping-0123456789ab --model two-pcs.toml
@@ -157,8 +158,8 @@ def predict(
         prediction_json,
         prediction_page,
     )
-    from ethermeter.cli.output import number
     from ethermeter.cli.progress import ProgressDisplay
+    from ethermeter.quantities import number
     from ethermeter.report.model_page import fitted_page
 
     _check_out(out, ("scenario.toml", "prediction.json", "report.html"), force=force)

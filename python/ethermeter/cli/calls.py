@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from ethermeter.cli import options, running
-from ethermeter.cli.output import number, print_json, print_table
+from ethermeter.cli import options
+from ethermeter.cli.output import print_json
+from ethermeter.cli.summary import print_files, search_and_sum_up
+from ethermeter.cli.tables import print_table
+from ethermeter.quantities import number
 
 if TYPE_CHECKING:
     from ethermeter.calls import BetweenHosts, OnSegment, Question, Wanted
@@ -248,7 +251,7 @@ def calls(
         command=tuple(sys.argv),
         seed=question.seed,
     )
-    run, summary = running.search_and_sum_up(strategy, run_options, out=out, report=not no_report)
+    run, summary = search_and_sum_up(strategy, run_options, out=out, report=not no_report)
     found = msgspec.json.decode(run.answer(), type=Answer)
     if write is not None and found.calls:
         write.write_text(question.text(found.calls), encoding="utf-8")
@@ -262,7 +265,7 @@ def calls(
             if found.calls
             else "no experiment written: not even one is good enough"
         )
-    running.print_files(summary)
+    print_files(summary)
 
 
 def _venue(

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.output import number, print_json, print_table, require_drawing
+from ethermeter.cli.output import print_json, require_drawing
+from ethermeter.cli.tables import print_table
+from ethermeter.quantities import number
 
 if TYPE_CHECKING:
     from ethermeter.ceilings import Options, Survey

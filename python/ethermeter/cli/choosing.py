@@ -9,7 +9,9 @@ import typer
 
 from ethermeter.cli import options
 from ethermeter.cli.bounds import print_bounds
-from ethermeter.cli.output import first_point, number, point_text, print_json, print_table
+from ethermeter.cli.output import first_point, point_text, print_json
+from ethermeter.cli.tables import print_table
+from ethermeter.quantities import number
 
 if TYPE_CHECKING:
     from ethermeter.analysis.agreement import Agreement

@@ -7,7 +7,9 @@ import typer
 
 from ethermeter.cli import options
 from ethermeter.cli.guard import say
-from ethermeter.cli.output import number, print_json, print_table
+from ethermeter.cli.output import print_json
+from ethermeter.cli.tables import print_table
+from ethermeter.quantities import number
 
 if TYPE_CHECKING:
     from ethermeter.captures import Connection, Explanation

@@ -7,8 +7,16 @@ import typer
 
 from ethermeter.cli import options
 from ethermeter.cli.guard import BAD_INPUT, say
-from ethermeter.cli.output import print_json, print_table
+from ethermeter.cli.output import print_json
+from ethermeter.cli.tables import print_table
 
+VALIDATE_EXAMPLES = """\
+  ethermeter validate my-network.toml
+  ethermeter validate *.toml --json"""
+PLAN_EXAMPLES = """\
+  ethermeter plan poisson-load
+  ethermeter plan my-network.toml --json | head -1"""
+SCHEMA_EXAMPLES = "  ethermeter schema > ethermeter.schema.json"
 EXPERIMENTS_EXAMPLES = """\
   ethermeter experiments
   ethermeter experiments --show poisson-load

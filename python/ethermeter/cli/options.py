@@ -75,6 +75,15 @@ Figure = Annotated[
         help="Also draw into a file: .html, .svg, .pdf or .png.",
     ),
 ]
+Hosts = Annotated[
+    Path | None,
+    typer.Option(
+        "--hosts",
+        metavar="FILE",
+        show_default=False,
+        help="Measure between the agents of these hosts.",
+    ),
+]
 Overrides = Annotated[
     list[str] | None,
     typer.Option(

@@ -5,13 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.output import (
-    first_point,
-    point_text,
-    print_json,
-    print_table,
-    require_drawing,
-)
+from ethermeter.cli.output import first_point, point_text, print_json, require_drawing
+from ethermeter.cli.tables import print_table
 
 if TYPE_CHECKING:
     from ethermeter.theory.bus_advice import Advice

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ethermeter.cli.guard import FAILED, say
-from ethermeter.cli.output import number, print_json, print_table
+from ethermeter.cli.output import print_json
+from ethermeter.cli.tables import print_table
+from ethermeter.quantities import number
 
 if TYPE_CHECKING:
     from ethermeter.quick import Measurement, Request

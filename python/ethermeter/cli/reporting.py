@@ -8,8 +8,13 @@ import typer
 
 from ethermeter.cli import options
 from ethermeter.cli.output import print_json
-from ethermeter.cli.running import BESIDE, contents
+from ethermeter.cli.summary import BESIDE, contents
 
+REPORT_EXAMPLES = "  ethermeter report runs/poisson-load-0123456789ab"
+COMPARE_EXAMPLES = """\
+  ethermeter compare runs/before runs/after
+  ethermeter compare runs/before runs/after --json
+  ethermeter compare runs/release-1 runs/release-2 --fail-below 2%"""
 FIGURES_EXAMPLES = """\
   ethermeter figures runs/poisson-load-0123456789ab
   ethermeter figures runs/poisson-load-0123456789ab --metric goodput --metric loss \

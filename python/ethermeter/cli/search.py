@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ethermeter.cli import options, running
-from ethermeter.cli.guard import FAILED, say
-from ethermeter.cli.output import number, print_json, print_table
+from ethermeter.cli import options
+from ethermeter.cli.guard import FAILED
+from ethermeter.cli.output import print_json
+from ethermeter.cli.summary import print_files, say_failed, search_and_sum_up
+from ethermeter.cli.tables import print_table
+from ethermeter.quantities import number
 
 if TYPE_CHECKING:
     from ethermeter.engines.live import Place
@@ -106,15 +109,7 @@ def search(
             help="Trials of a value at most; 64 unless given.",
         ),
     ] = None,
-    hosts: Annotated[
-        Path | None,
-        typer.Option(
-            "--hosts",
-            metavar="FILE",
-            show_default=False,
-            help="Measure between the agents of these hosts.",
-        ),
-    ] = None,
+    hosts: options.Hosts = None,
     testbed: Annotated[
         bool,
         typer.Option("--testbed", help="Measure in namespaces on this machine. Needs root."),
@@ -174,7 +169,7 @@ def search(
         command=tuple(sys.argv),
         seed=question.seed,
     )
-    run, summary = running.search_and_sum_up(
+    run, summary = search_and_sum_up(
         ValueSearch(question), run_options, out=out, report=not no_report, place=place
     )
     found = msgspec.json.decode(run.answer(), type=Answer)
@@ -182,9 +177,8 @@ def search(
         print_json(msgspec.to_builtins(found))
     else:
         _print(found)
-        running.print_files(summary)
-    for trial, why in summary.failed.items():
-        say(f"ethermeter: trial {trial}: {why}; it has no values")
+        print_files(summary)
+    say_failed(summary)
     if found.outcome in ("undecided", "none"):
         raise typer.Exit(FAILED)
 
@@ -198,7 +192,7 @@ def _place(
     engine: str | None,
 ) -> "Place | None":
     """Return where is measured; None if nothing is."""
-    from ethermeter.cli.measure import place_of
+    from ethermeter.cli.venues import place_of
     from ethermeter.cli.voice_values import refuse
 
     is_live = engine == "live"

@@ -10,11 +10,12 @@ import typer
 
 from ethermeter.analysis.claims import FILE
 from ethermeter.cli.guard import FAILED, explain, say
-from ethermeter.cli.output import print_json, print_table
+from ethermeter.cli.output import print_json
+from ethermeter.cli.tables import print_table
 from ethermeter.studies import registry
 
 if TYPE_CHECKING:
-    from ethermeter.cli.running import Summary
+    from ethermeter.cli.summary import Summary
 
 ALL = "all"
 """Every study, on the command line."""

@@ -10,9 +10,9 @@ import msgspec
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.guard import command
-from ethermeter.cli.help import group
-from ethermeter.cli.output import print_json, print_table
+from ethermeter.cli.help import Entry, group
+from ethermeter.cli.output import print_json
+from ethermeter.cli.tables import print_table
 
 if TYPE_CHECKING:
     from ethermeter.testbed import KeptTestbed, NetworkBed, Testbed, Wire
@@ -43,11 +43,22 @@ app = group(
     "Make virtual hosts on this machine, joined by virtual Ethernet, and remove them. Needs root.",
     {
         "Commands": {
-            "up": "Make a testbed that exists until it is taken down.",
-            "exec": "Run a program on a host of a testbed.",
-            "down": "Remove testbeds.",
-            "show": "List testbeds, or watch the segment of one.",
-            "capture": "Capture a segment of a testbed, with its collisions.",
+            "up": Entry(
+                "Make a testbed that exists until it is taken down.", "testbed", "up", "UP_EXAMPLES"
+            ),
+            "exec": Entry(
+                "Run a program on a host of a testbed.", "testbed", "execute", "EXEC_EXAMPLES"
+            ),
+            "down": Entry("Remove testbeds.", "testbed", "down", "DOWN_EXAMPLES"),
+            "show": Entry(
+                "List testbeds, or watch the segment of one.", "testbed", "show", "SHOW_EXAMPLES"
+            ),
+            "capture": Entry(
+                "Capture a segment of a testbed, with its collisions.",
+                "testbed",
+                "capture",
+                "CAPTURE_EXAMPLES",
+            ),
         }
     },
     examples=UP_EXAMPLES + "\n  ethermeter testbed show",
@@ -439,10 +450,3 @@ def _read(option: str, text: str, what: Literal["rate", "size", "time"]) -> int:
     except units.UnitError as error:
         refuse(option, text, str(error))
     return bits // 8
-
-
-command(app, "up", examples=UP_EXAMPLES)(up)
-command(app, "exec", examples=EXEC_EXAMPLES)(execute)
-command(app, "down", examples=DOWN_EXAMPLES)(down)
-command(app, "show", examples=SHOW_EXAMPLES)(show)
-command(app, "capture", examples=CAPTURE_EXAMPLES)(capture)

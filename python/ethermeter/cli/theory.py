@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.guard import command
-from ethermeter.cli.help import group
-from ethermeter.cli.output import number, print_json, print_table
+from ethermeter.cli.help import Entry, group
+from ethermeter.cli.output import print_json
+from ethermeter.cli.tables import print_table
+from ethermeter.quantities import number
 
 if TYPE_CHECKING:
     from ethermeter.cli.theory_values import Evaluation
@@ -24,11 +25,23 @@ app = group(
     "simulations.",
     {
         "Commands": {
-            "list": "List the models.",
-            "show": "Show what a model takes, gives and assumes.",
-            "eval": "Evaluate a model.",
-            "choose": "Say which models apply to an experiment, and why.",
-            "agreement": "Compare theories with the simulations of a run.",
+            "list": Entry("List the models.", "theory", "list_models", "LIST_EXAMPLES"),
+            "show": Entry(
+                "Show what a model takes, gives and assumes.", "theory", "show", "SHOW_EXAMPLES"
+            ),
+            "eval": Entry("Evaluate a model.", "theory", "evaluate", "EVAL_EXAMPLES"),
+            "choose": Entry(
+                "Say which models apply to an experiment, and why.",
+                "choosing",
+                "choose",
+                "CHOOSE_EXAMPLES",
+            ),
+            "agreement": Entry(
+                "Compare theories with the simulations of a run.",
+                "choosing",
+                "agreement",
+                "AGREEMENT_EXAMPLES",
+            ),
         }
     },
     examples="  ethermeter theory list\n  ethermeter theory show lam-1980\n"
@@ -41,6 +54,8 @@ ModelName = Annotated[
     typer.Argument(metavar="MODEL", help="Name of a model, as `ethermeter theory list` has it."),
 ]
 
+LIST_EXAMPLES = "  ethermeter theory list\n  ethermeter theory list --json"
+SHOW_EXAMPLES = "  ethermeter theory show lam-1980\n  ethermeter theory show tasaka-1986 --json"
 EVAL_EXAMPLES = """\
   ethermeter theory eval metcalfe-boggs-1976 stations=1..24 packet_bits="64 B" rate_bps="10 Mb/s" \
 slot_s="12 us"
@@ -241,14 +256,3 @@ def _cell(value: Any) -> str:
         if isinstance(value, list)
         else number(value, digits=_DIGITS)
     )
-
-
-command(app, "list", examples="  ethermeter theory list\n  ethermeter theory list --json")(
-    list_models
-)
-command(
-    app,
-    "show",
-    examples="  ethermeter theory show lam-1980\n  ethermeter theory show tasaka-1986 --json",
-)(show)
-command(app, "eval", examples=EVAL_EXAMPLES)(evaluate)

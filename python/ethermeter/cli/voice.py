@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.help import group
-from ethermeter.cli.output import number, print_json, print_table
+from ethermeter.cli.help import Entry, group
+from ethermeter.cli.output import print_json
+from ethermeter.cli.tables import print_table
+from ethermeter.quantities import number
 
 if TYPE_CHECKING:
     from ethermeter.cli.voice_values import Columns, Grid
@@ -41,11 +43,31 @@ app = group(
     "Rate calls, cut speech into packets, and find how many calls there is room for.",
     {
         "Commands": {
-            "emodel": "Rate narrowband calls by the E-model of ITU-T G.107.",
-            "codecs": "List codecs, or cut their speech into packets.",
-            "talkers": "Relate users, active talkers and overflow probability.",
-            "erlang": "Evaluate Erlang's B formula.",
-            "admission": "Apply admission control to the calls of a run.",
+            "emodel": Entry(
+                "Rate narrowband calls by the E-model of ITU-T G.107.",
+                "voice",
+                "emodel",
+                "EMODEL_EXAMPLES",
+            ),
+            "codecs": Entry(
+                "List codecs, or cut their speech into packets.",
+                "voice",
+                "codecs",
+                "CODECS_EXAMPLES",
+            ),
+            "talkers": Entry(
+                "Relate users, active talkers and overflow probability.",
+                "voice",
+                "talkers",
+                "TALKERS_EXAMPLES",
+            ),
+            "erlang": Entry("Evaluate Erlang's B formula.", "voice", "erlang", "ERLANG_EXAMPLES"),
+            "admission": Entry(
+                "Apply admission control to the calls of a run.",
+                "admission",
+                "admission",
+                "EXAMPLES",
+            ),
         }
     },
     examples="  ethermeter voice emodel\n  ethermeter voice erlang --circuits 40 --offered 20..40",
