@@ -14,6 +14,8 @@ UNSEEN = 5e-5
 """Half width as a share of the value below which an interval is not written."""
 MOST_DIGITS = 5
 """Significant digits of a value at most, however narrow its interval."""
+ALIKE = 0.02
+"""Relative difference of both sides of an interval that is written as one half width."""
 DIGITS = 4
 """Significant digits of a value without an interval."""
 
@@ -157,26 +159,39 @@ def in_scale(value: float, half_width: float, scale: Scale, *, has_unit: bool = 
     return f"{number(value, half)}{unit}{interval(value, half)}"
 
 
-def estimate_text(estimate: "Estimate", scale: Scale, *, has_unit: bool = True) -> str:
-    """Write an estimate in a scale; an interval that is not symmetrical by its ends.
+def with_ends(
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    scale: Scale,
+    *,
+    has_unit: bool = True,
+) -> str:
+    """Write a value in a scale with the ends of its interval: as a half width if they are alike.
 
     Examples
     --------
-    >>> from ethermeter.analysis.interval import Estimate
-    >>> one = Estimate(0.25, float("nan"), float("nan"), ends=(0.11, 0.46))
-    >>> estimate_text(one, Scale(""))
-    '0.25 (0.11 to 0.46)'
+    >>> with_ends(0.25, 0.11, 0.46, Scale("")), with_ends(2.0, 1.9, 2.1, Scale("ms"))
+    ('0.25 (0.11 to 0.46)', '2.00 ms ± 0.10')
     """
-    if estimate.ends is None or not math.isfinite(estimate.value):
-        if not math.isfinite(estimate.value):
-            return UNDEFINED
-        return in_scale(estimate.value, estimate.half_width, scale, has_unit=has_unit)
-    value, half = estimate.value / scale.size, estimate.half_width / scale.size
+    if value is None or not math.isfinite(value):
+        return UNDEFINED
+    if low is None or high is None:
+        return in_scale(value, math.nan, scale, has_unit=has_unit)
+    below, above = value - low, high - value
+    half = max(below, above)
+    if not is_seen(value, half) or abs(above - below) <= ALIKE * half:
+        return in_scale(value, half, scale, has_unit=has_unit)
     unit = f" {scale.unit}" if has_unit and scale.unit else ""
-    if not is_seen(value, half):
-        return f"{number(value, half)}{unit}"
-    low, high = (number(end / scale.size, half) for end in estimate.ends)
-    return f"{number(value, half)}{unit} ({low} to {high})"
+    middle, least, most = (
+        number(each / scale.size, half / scale.size) for each in (value, low, high)
+    )
+    return f"{middle}{unit} ({least} to {most})"
+
+
+def estimate_text(estimate: "Estimate", scale: Scale, *, has_unit: bool = True) -> str:
+    """Write an estimate in a scale with its interval."""
+    return with_ends(estimate.value, estimate.low, estimate.high, scale, has_unit=has_unit)
 
 
 def column(estimates: "Iterable[Estimate | None]", unit: str) -> tuple[str, list[str]]:

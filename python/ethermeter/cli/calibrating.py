@@ -8,7 +8,7 @@ import typer
 
 from ethermeter.cli import options
 from ethermeter.cli.guard import interrupted
-from ethermeter.cli.output import print_json
+from ethermeter.cli.output import print_json, print_text
 from ethermeter.cli.summary import resume_command
 from ethermeter.cli.tables import print_table
 
@@ -104,9 +104,9 @@ def calibrate(
         typer.echo("")
         print_table(["sum", "value", "from", "to", "unit"], sum_rows(found))
     for doubt in found.doubts:
-        typer.echo(doubt)
-    typer.echo(f"network: {out / 'network.toml'}")
-    typer.echo(f"report: {out / 'report.html'}")
+        print_text(doubt)
+    print_text(f"network: {out / 'network.toml'}")
+    print_text(f"report: {out / 'report.html'}")
 
 
 def predict(
@@ -196,8 +196,8 @@ def predict(
                 if row.metric in MAIN
             ],
         )
-    typer.echo(f"scenario with this network: {out / 'scenario.toml'}")
-    typer.echo(f"report: {out / 'report.html'}")
+    print_text(f"scenario with this network: {out / 'scenario.toml'}")
+    print_text(f"report: {out / 'report.html'}")
 
 
 def _check_out(out: Path, names: tuple[str, ...], *, force: bool) -> None:

@@ -43,11 +43,15 @@ class Entry:
         """Return the command under this name; its module is imported."""
         module = import_module(f"ethermeter.cli.{self.module}")
         if not self.function:
-            return typer.main.get_command(module.app)
+            return self._described(typer.main.get_command(module.app))
         alone = typer.Typer(add_completion=False, **PLAIN)
         register = alone.command(name, epilog=epilog(getattr(module, self.examples)))
         register(guarded(getattr(module, self.function)))
-        return typer.main.get_command(alone)
+        return self._described(typer.main.get_command(alone))
+
+    def _described(self, command: Any) -> Any:
+        command.short_help = self.line  # for the completion of shells
+        return command
 
 
 Groups = Mapping[str, Mapping[str, Entry]]
@@ -112,11 +116,6 @@ def group(
                     formatter.write_dl(
                         [(name.ljust(width), entry.line) for name, entry in group.items()]
                     )
-
-        def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-            from ethermeter.cli.completion import commands_and_options
-
-            return commands_and_options(self, ctx, incomplete, entries)
 
     app = typer.Typer(
         name=name,

@@ -9,7 +9,7 @@ import typer
 from ethermeter.cli import options
 from ethermeter.cli.guard import FAILED
 from ethermeter.cli.help import Entry, group
-from ethermeter.cli.output import print_json
+from ethermeter.cli.output import print_json, print_text
 from ethermeter.cli.tables import print_table
 
 if TYPE_CHECKING:
@@ -73,12 +73,12 @@ def init(file: File, *, as_json: options.Json = False) -> None:
     if as_json:
         print_json({"certificates": str(hosts.certificates), "agents": commands})
         return
-    typer.echo(f"certificates: {hosts.certificates}; the key of the authority is not kept")
+    print_text(f"certificates: {hosts.certificates}; the key of the authority is not kept")
     for name, line in commands.items():
-        typer.echo(
+        print_text(
             f"on {name}, with {name}.pem, {name}.key and authority.pem copied there:\n  {line}"
         )
-    typer.echo(
+    print_text(
         "ceilings.toml is its operator's: at least addresses = [the hosts' addresses]. Then "
         f"here: ethermeter hosts check {file}"
     )

@@ -79,7 +79,7 @@ def _is_longer_than_quick(name: str, overrides: Sequence[str]) -> bool:
 def named(experiment: str | None, study: str | None) -> tuple[str, ...]:
     """Return the experiment, or all live tests of the study."""
     from ethermeter.experiment import shipped
-    from ethermeter.faults import Fault, InputError
+    from ethermeter.faults import Fault, InputError, choices
 
     if (experiment is None) == (study is None):
         given = "(neither)" if experiment is None else f"{experiment} --study {study}"
@@ -95,7 +95,7 @@ def named(experiment: str | None, study: str | None) -> tuple[str, ...]:
                     "command line",
                     "--study",
                     str(study),
-                    f"expected one of {', '.join(registry.live_names())}",
+                    choices(study, registry.live_names()),
                 )
             ]
         )

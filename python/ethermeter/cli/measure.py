@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ethermeter.cli import capturing, options
+from ethermeter.cli import capturing, completion, options
 from ethermeter.cli import quick as hosts_alone
 from ethermeter.cli.bounds import print_bounds
 from ethermeter.cli.guard import FAILED, say
@@ -38,6 +38,7 @@ def measure(
             metavar="[EXPERIMENT]",
             show_default=False,
             help="An experiment file, or the name of a shipped one.",
+            autocompletion=completion.experiments,
         ),
     ] = None,
     *,
@@ -51,6 +52,7 @@ def measure(
                 "All live tests of a published study as one run: "
                 f"{', '.join(registry.live_names())}."
             ),
+            autocompletion=completion.live_studies,
         ),
     ] = None,
     quick: Annotated[
@@ -146,6 +148,7 @@ def measure(
             metavar="HOST",
             show_default=False,
             help="Record at this host only; can be given several times.",
+            autocompletion=completion.hosts,
         ),
     ] = None,
     capture_octets: Annotated[

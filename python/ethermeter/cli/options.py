@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from ethermeter.cli import completion
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
 Columns = Annotated[
     str | None,
@@ -90,11 +92,19 @@ Overrides = Annotated[
         "--set",
         metavar="KEY=VALUE",
         show_default=False,
+        autocompletion=completion.assignments,
         help="Lay a value over the file's; can be given several times.",
     ),
 ]
 Experiment = Annotated[
     str,
-    typer.Argument(metavar="EXPERIMENT", help="An experiment file, or the name of a shipped one."),
+    typer.Argument(
+        metavar="EXPERIMENT",
+        help="An experiment file, or the name of a shipped one.",
+        autocompletion=completion.experiments,
+    ),
 ]
-RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
+RunPath = Annotated[
+    Path,
+    typer.Argument(metavar="RUN", help="A run directory.", autocompletion=completion.runs),
+]

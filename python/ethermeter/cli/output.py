@@ -28,16 +28,28 @@ def print_json(value: Any) -> None:
 
 
 def print_text(text: str, *, indent: str = "") -> None:
-    """Print a text in lines as wide as the terminal; `indent` stands before all but the first."""
-    typer.echo(
-        textwrap.fill(
-            text,
-            terminal_width(),
-            subsequent_indent=indent,
-            break_long_words=False,
-            break_on_hyphens=False,
+    """Print a text, its lines broken at the width of the terminal.
+
+    Parameters
+    ----------
+    text
+        Lines; the spaces before one stand before all that it is broken into.
+    indent
+        Stands before what follows the first of these, too.
+
+    """
+    width = terminal_width()
+    for line in text.split("\n"):
+        before = line[: len(line) - len(line.lstrip())]
+        typer.echo(
+            textwrap.fill(
+                line,
+                width,
+                subsequent_indent=before + indent,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
         )
-    )
 
 
 def first_point(experiment: "Experiment") -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ethermeter.cli import options
+from ethermeter.cli import completion, options
 from ethermeter.cli.output import print_json
 from ethermeter.cli.summary import BESIDE, contents
 
@@ -55,7 +55,11 @@ def figures(
     metrics: Annotated[
         list[str] | None,
         typer.Option(
-            "--metric", "-m", show_default=False, help="What to draw; utilisation unless given."
+            "--metric",
+            "-m",
+            show_default=False,
+            help="What to draw; utilisation unless given.",
+            autocompletion=completion.metrics,
         ),
     ] = None,
     series: Annotated[
@@ -103,10 +107,17 @@ def compare(
     first: Annotated[
         Path,
         typer.Argument(
-            metavar="RUN", help="A run directory, or a file of iperf3, flent, sockperf or ns-3."
+            metavar="RUN",
+            help="A run directory, or a file of iperf3, flent, sockperf or ns-3.",
+            autocompletion=completion.runs,
         ),
     ],
-    second: Annotated[Path, typer.Argument(metavar="RUN", help="What to compare it with.")],
+    second: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN", help="What to compare it with.", autocompletion=completion.runs
+        ),
+    ],
     *,
     fail_below: Annotated[
         str | None,

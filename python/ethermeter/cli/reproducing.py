@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ethermeter.cli import options, studies
+from ethermeter.cli import completion, options, studies
 from ethermeter.cli.output import print_json
 from ethermeter.cli.studies import ALL
 from ethermeter.studies import registry
@@ -31,6 +31,7 @@ def reproduce(
             metavar="STUDY",
             show_default=False,
             help=f"The study: {', '.join(registry.names())}, or all of them: {ALL}.",
+            autocompletion=completion.reproducible,
         ),
     ] = None,
     *,

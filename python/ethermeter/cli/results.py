@@ -96,9 +96,9 @@ def print_live_agreement(found: "Sequence[Comparison]", file: Path) -> None:
         [
             *(each.point.get(key, "") for key in keys),
             each.metric,
-            _value_text(each.metric, each.live, each.live_half_width),
-            _value_text(each.metric, each.simulation, each.simulation_half_width),
-            _value_text(each.metric, each.difference, each.half_width),
+            value_text(each.metric, each.live, each.live_half_width),
+            value_text(each.metric, each.simulation, each.simulation_half_width),
+            value_text(each.metric, each.difference, each.half_width),
             f"{each.verdict} {marks.at(each.cautions)}".rstrip(),
         ]
         for each in shown
@@ -111,7 +111,8 @@ def print_live_agreement(found: "Sequence[Comparison]", file: Path) -> None:
     print_legend(marks.legend())
 
 
-def _value_text(metric: "Metric", value: float, half_width: float) -> str:
+def value_text(metric: "Metric", value: float, half_width: float = math.nan) -> str:
+    """Write a value of a metric with its unit and the half width of its interval."""
     unit, factor = shown_unit(metric)
     return quantities.quantity(value * factor, unit, half_width * factor)
 
@@ -203,7 +204,13 @@ def print_run_cautions(points: "Sequence[Point]") -> None:
 def print_claims(claims: "Sequence[Claim]") -> None:
     """Print every claim of the study with its verdict."""
     rows = [
-        [claim.id, number(claim.published), number(claim.ours), claim.basis, claim.verdict]
+        [
+            claim.id,
+            quantities.in_scale(claim.published, math.nan, quantities.Scale(claim.unit)),
+            quantities.with_ends(claim.ours, claim.low, claim.high, quantities.Scale(claim.unit)),
+            claim.basis,
+            claim.verdict,
+        ]
         for claim in claims
     ]
     print_table(["claim", "published", "ours", "basis", "verdict"], rows)
@@ -212,7 +219,7 @@ def print_claims(claims: "Sequence[Claim]") -> None:
 def print_series(points: "Sequence[Point]") -> None:
     """Print the points of every test of a study in tables of their own."""
     for name in dict.fromkeys(point.series for point in points):
-        typer.echo(f"{name}:")
+        print_text(f"{name}:")
         print_points([point for point in points if point.series == name])
         typer.echo()
 

@@ -8,9 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from ethermeter.cli.guard import interrupted, say
+from ethermeter.cli.output import print_text
 
 if TYPE_CHECKING:
     from ethermeter.analysis.bounds import Answers
@@ -229,13 +228,13 @@ def print_files(summary: Summary) -> None:
     """Print where a run is."""
     provenance = summary.run.provenance()
     wall_s = provenance.get("wall_s")
-    typer.echo(
+    print_text(
         f"{provenance.get('trials')} trials"
         + (f" in {wall_s:.1f} s" if isinstance(wall_s, float) else "")
         + f": {summary.run.path}"
     )
     if "report" in summary.written:
-        typer.echo(f"report: {summary.written['report']}")
+        print_text(f"report: {summary.written['report']}")
 
 
 def say_failed(summary: Summary) -> None:

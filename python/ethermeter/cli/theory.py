@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ethermeter.cli import options
+from ethermeter.cli import completion, options
 from ethermeter.cli.help import Entry, group
-from ethermeter.cli.output import print_json
+from ethermeter.cli.output import print_json, print_text
 from ethermeter.cli.tables import print_table
 from ethermeter.quantities import number
 
@@ -51,7 +51,11 @@ app = group(
 
 ModelName = Annotated[
     str,
-    typer.Argument(metavar="MODEL", help="Name of a model, as `ethermeter theory list` has it."),
+    typer.Argument(
+        metavar="MODEL",
+        help="Name of a model, as `ethermeter theory list` has it.",
+        autocompletion=completion.models,
+    ),
 ]
 
 LIST_EXAMPLES = "  ethermeter theory list\n  ethermeter theory list --json"
@@ -91,7 +95,7 @@ def show(name: ModelName, *, as_json: options.Json = False) -> None:
     if as_json:
         print_json(_described(entry))
         return
-    typer.echo(f"{entry.name}: {entry.title}\n")
+    print_text(f"{entry.name}: {entry.title}\n")
     takes = [
         [symbol.argument, symbol.symbol, symbol.unit, _range(symbol), symbol.meaning]
         for symbol in entry.symbols
@@ -106,11 +110,11 @@ def show(name: ModelName, *, as_json: options.Json = False) -> None:
     print_table(
         ["assumes", ""], [[assumption.key, assumption.text] for assumption in entry.assumptions]
     )
-    typer.echo(
+    print_text(
         f"\nvalidity: {entry.validity}\nconfidence: {entry.confidence}\nsource: {entry.source}"
     )
     for note in entry.notes:
-        typer.echo(f"note: {note}")
+        print_text(f"note: {note}")
 
 
 def evaluate(
@@ -242,12 +246,12 @@ def _print_rows(entry: "Model", found: "Evaluation") -> None:
         rows.append([*row, CAUTION if found.outside[at] else ""] if cautioned else row)
     print_table([*heads, "caution"] if cautioned else heads, rows)
     if found.points > shown:
-        typer.echo(f"… {found.points - shown} more with --json")
+        print_text(f"… {found.points - shown} more with --json")
     if cautioned:
-        typer.echo(f"{CAUTION}: {entry.validity}")
+        print_text(f"{CAUTION}: {entry.validity}")
     for field in entry.outputs:
         if field not in fields:
-            typer.echo(f"{field.field}: with --json")
+            print_text(f"{field.field}: with --json")
 
 
 def _cell(value: Any) -> str:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from ethermeter.cli import options
+from ethermeter.cli import completion, options
 from ethermeter.cli.help import Entry, group
-from ethermeter.cli.output import print_json
+from ethermeter.cli.output import print_json, print_text
 from ethermeter.cli.tables import print_table
 from ethermeter.quantities import number
 
@@ -82,7 +82,12 @@ def _list_option(name: str, meaning: str, metavar: str = "LIST") -> Any:
 
 Codec = Annotated[
     str,
-    typer.Option("--codec", metavar="NAME", help="A codec, as `ethermeter voice codecs` lists it."),
+    typer.Option(
+        "--codec",
+        metavar="NAME",
+        help="A codec, as `ethermeter voice codecs` lists it.",
+        autocompletion=completion.codecs,
+    ),
 ]
 
 
@@ -210,7 +215,12 @@ def emodel(
 def codecs(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[CODEC...]", show_default=False, help="Codecs; all unless given."),
+        typer.Argument(
+            metavar="[CODEC...]",
+            show_default=False,
+            help="Codecs; all unless given.",
+            autocompletion=completion.codecs,
+        ),
     ] = None,
     *,
     packet: Annotated[
@@ -300,7 +310,7 @@ def codecs(
         )
         return
     for name, grid in grids.items():
-        typer.echo(f"{name} on {standard}, {ip}, one direction:")
+        print_text(f"{name} on {standard}, {ip}, one direction:")
         print_table(*grid.table(_DIGITS))
 
 
@@ -405,9 +415,9 @@ def _show(grid: "Grid", about: Mapping[str, str], *, as_json: bool) -> None:
         return
     print_table(*grid.table(_DIGITS))
     for key, text in about.items():
-        typer.echo(f"{key}: {text}")
+        print_text(f"{key}: {text}")
     if grid.any_outside:
-        typer.echo(
+        print_text(
             "outside-model-range: beyond the delay (0.5 s), loss (20%) or burst ratio (8) that "
             "G.107 permits"
         )
@@ -451,7 +461,7 @@ def _show_codecs(chosen: list[Any], *, as_json: bool) -> None:
     ]
     print_table(["codec", "kb/s", "frame ms", "look-ahead ms", "Ie", "Bpl", "what it is"], rows)
     for codec in chosen if len(chosen) < 4 else ():
-        typer.echo(
+        print_text(
             f"\n{codec.name}: rated for {codec.rated}\nsource: {codec.source}\nconfidence: "
             f"{codec.confidence}"
         )

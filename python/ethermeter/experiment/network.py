@@ -51,7 +51,7 @@ from ethermeter.experiment.quantity import (
     written,
 )
 from ethermeter.experiment.segment import MOST_PLACES
-from ethermeter.faults import Faults, KeyPath, dotted, shown
+from ethermeter.faults import Faults, KeyPath, choices, dotted, shown
 from ethermeter.nodes import classes_of, kind_of, links_of
 from ethermeter.units import PS_PER_S
 
@@ -374,7 +374,7 @@ class _Maker:
             return self._with_classes(Model().model_copy(update=own), Origin(path))
         model = self.network.models.get(owner.model) or shipped_model(owner.model)
         if model is None:
-            known = ", ".join([*self.network.models, *shipped_models()]) or "none"
+            known = choices(owner.model, [*self.network.models, *shipped_models()])
             allowed = f"expected a model of this file or one that comes with ethermeter: {known}"
             self.faults.add((*path, "model"), shown(owner.model), allowed)
             return Model(), Origin(path)
@@ -518,7 +518,7 @@ class _Maker:
         for side, name in enumerate(link.ends):
             sides.append(members.get(name) or ([name] if name in kinds else []))
             if not sides[-1]:
-                known = ", ".join(dict.fromkeys([*members, *kinds]))
+                known = choices(name, [*members, *kinds])
                 allowed = f"expected the name of a node or of a group: {known}"
                 self.faults.add((*path, "ends", side), shown(name), allowed)
         first, second = sides
