@@ -150,7 +150,7 @@ def choices(given: object, known: Iterable[str], lead: str = "one of ") -> str:
     'did you mean poisson-load? One of poisson-load, schools-hub'
     >>> choices("speed", ["loss", "utilisation"])
     'one of loss, utilisation'
-    >>> choices("host77", [f"host{number}" for number in range(30)])
+    >>> choices("host77", [f"host{number}" for number in range(31)])
     'did you mean host7, host27 or host17?'
     """
     names = list(dict.fromkeys(known))

@@ -408,7 +408,7 @@ def bench_of(
     hosts = [name for name, kind in wired.kinds.items() if kind == "host"]
     for name in testers:
         if name not in hosts:
-            allowed = f"expected hosts of {file}: {choices(name, hosts)}"
+            allowed = choices(name, hosts, f"expected hosts of {file}: ")
             raise InputError.of("command line", "--testers", shown(name), allowed)
     chosen = tuple(dict.fromkeys(testers)) or tuple(hosts)
     if len(chosen) < 2:

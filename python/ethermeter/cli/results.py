@@ -133,7 +133,11 @@ def print_points(points: "Sequence[Point]") -> None:
     # What lies between a theory and the segment is for the agreement in the report.
     points = [point for point in points if not point.engine.startswith("ablation/")]
     several = len({point.engine for point in points}) > 1
-    metrics = [Metric(name) for name in _table_metrics(points, known)]
+    metrics = [
+        metric
+        for metric in map(Metric, _table_metrics(points, known))
+        if any(_known(point, metric) is not None for point in points)
+    ]
     shown = points[:TABLE_ROWS]
     by_metric = [[_known(point, metric) for point in shown] for metric in metrics]
     marks = Marks(each.cautions for column in by_metric for each in column if each is not None)

@@ -12,7 +12,7 @@ from ethermeter.cli.output import terminal_width
 GAP = "  "
 LEAST_TEXT = 18
 """Width that a column of text keeps where its table is too wide."""
-LONGEST_WORD = 28
+LONGEST_WORD = 36
 """Longer words, such as paths, are broken where their table is too wide."""
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*(?:e[+-]?[0-9]+)?|inf)|–|", re.ASCII)

@@ -208,13 +208,13 @@ class _Maker:
         found = members.get(name) or ([name] if kinds.get(name) == "host" else [])
         if not found:
             hosts = [name for name, kind in kinds.items() if kind == "host"]
-            known = choices(name, [*members, *hosts])
             what = (
                 f"a host; {name} is a {kinds[name]}"
                 if name in kinds
                 else "the name of a host or of a group of hosts"
             )
-            self.faults.add(key, shown(name), f"expected {what}: {known}")
+            allowed = choices(name, [*members, *hosts], f"expected {what}: ")
+            self.faults.add(key, shown(name), allowed)
         return found
 
     def _ends(self) -> list[tuple[str, str, list[str]]]:

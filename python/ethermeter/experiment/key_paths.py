@@ -10,7 +10,7 @@ from ethermeter import units
 from ethermeter.experiment import toml
 from ethermeter.experiment.document import MOST_TRIALS, TABLES, fields_of, form_of
 from ethermeter.experiment.toml import EVERY, PathError, Tables, assigned
-from ethermeter.faults import Fault, Faults, Key, choices, shown
+from ethermeter.faults import Fault, Faults, Key, choices, nearest, shown
 from ethermeter.units import UnitError
 
 LONGEST_PATH = 8
@@ -33,9 +33,7 @@ def resolved(
     """
     if len(parts) < 2 or parts[0] not in tops or len(parts) > LONGEST_PATH:
         dots = [f"{top}." for top in tops]
-        raise PathError(
-            choices(f"{parts[0]}.", dots, "expected a dotted key that begins with one of ")
-        )
+        raise PathError(choices(f"{parts[0]}.", dots, "expected a dotted key that begins with "))
     top, rest = parts[0], list(parts[1:])
     path: list[Key] = [top]
     if top in _LISTED:
@@ -110,10 +108,12 @@ def _group(document: Mapping[str, object], top: str, rest: list[str]) -> tuple[K
     if isinstance(number := _number(rest[0]), int) and number < len(groups):
         return number, rest[1:]
     what = "group" if top == "stations" else "flow"
-    known = [str(name) for name in names if isinstance(name, str)]
+    known = [name for name in names if isinstance(name, str)]
+    near = nearest(rest[0], [*known, *fields])
     raise PathError(
-        f"expected a key of {top}, the name of a {what} or its number below {len(groups)}: "
-        f"{choices(rest[0], [*known, *fields])}"
+        f"{f'did you mean {near[0]}? E' if near else 'e'}xpected a key of {top}, the name of a "
+        f"{what} ({', '.join(known) or 'none'}) or its number below {len(groups)}; keys are "
+        f"{', '.join(fields)}"
     )
 
 
@@ -168,7 +168,7 @@ def _path(document: Tables, key: str) -> tuple[Key, ...]:
         return resolved(document, parts, tops=_GROUPED_TABLES)
     if len(parts) > 1:
         known = choices(
-            parts[0], (*_GROUPED_TABLES, *_QUOTED_TABLES), "expected a key that begins with one of "
+            parts[0], (*_GROUPED_TABLES, *_QUOTED_TABLES), "expected a key that begins with "
         )
         raise PathError(f"{known}; or title, seed, series, notes")
     return (parts[0],)

@@ -374,8 +374,8 @@ class _Maker:
             return self._with_classes(Model().model_copy(update=own), Origin(path))
         model = self.network.models.get(owner.model) or shipped_model(owner.model)
         if model is None:
-            known = choices(owner.model, [*self.network.models, *shipped_models()])
-            allowed = f"expected a model of this file or one that comes with ethermeter: {known}"
+            lead = "expected a model of this file or one that comes with ethermeter: "
+            allowed = choices(owner.model, [*self.network.models, *shipped_models()], lead)
             self.faults.add((*path, "model"), shown(owner.model), allowed)
             return Model(), Origin(path)
         given = model.model_fields_set & set(Model.model_fields)
@@ -518,8 +518,8 @@ class _Maker:
         for side, name in enumerate(link.ends):
             sides.append(members.get(name) or ([name] if name in kinds else []))
             if not sides[-1]:
-                known = choices(name, [*members, *kinds])
-                allowed = f"expected the name of a node or of a group: {known}"
+                lead = "expected the name of a node or of a group: "
+                allowed = choices(name, [*members, *kinds], lead)
                 self.faults.add((*path, "ends", side), shown(name), allowed)
         first, second = sides
         if len(first) > 1 and len(second) > 1:
