@@ -69,7 +69,9 @@ def run_and_sum_up(
         *_run_and_evaluate(
             directory,
             title or plan.name,
-            None if run_options.force else partial(running.finished_run, directory, plan),
+            None
+            if run_options.force
+            else partial(running.finished_run, directory, plan, repeat=run_options.resume),
             partial(
                 running.execute,
                 plan,
@@ -139,11 +141,15 @@ def _run_and_evaluate(
     """Run into a directory unless a finished run is there, and write what is derived from it."""
     from ethermeter import run as running
     from ethermeter.cli.progress import ActivityDisplay, ProgressDisplay
+    from ethermeter.store.recorder import can_repeat
 
     try:
         found = None if finished is None else finished()
         if found is not None:
-            say(f"{directory}: this run is already finished; --force runs it again")
+            again = "--force runs it again"
+            if can_repeat(directory):
+                again = f"--resume repeats what failed, {again}"
+            say(f"{directory}: this run is already finished; {again}")
         else:
             with ProgressDisplay(title) as display:
                 found = execute(follow=display)
@@ -178,8 +184,9 @@ class Summary:
     @property
     def failed(self) -> dict[str, str]:
         """Why trials failed, by their ids."""
-        found = self.run.provenance().get("failed")
-        return dict(found) if isinstance(found, dict) else {}
+        from ethermeter.store.integrity import failed_in
+
+        return failed_in(self.run.provenance())
 
     @property
     def points(self) -> "tuple[Point, ...]":
@@ -239,7 +246,9 @@ def print_files(summary: Summary) -> None:
 
 def say_failed(summary: Summary) -> None:
     """Say which trials failed, and how they are repeated."""
+    from ethermeter.store.recorder import can_repeat
+
     for trial, why in summary.failed.items():
         say(f"ethermeter: trial {trial} failed: {why}; it has no values")
-    if summary.failed:
+    if can_repeat(summary.run.path):
         say(f"ethermeter: to repeat what failed: {resume_command()}")
