@@ -244,7 +244,7 @@ def measure(
     hosts_alone.refuse(of_hosts, "expected with --to HOST only")
     from ethermeter.analysis import accounts, live
     from ethermeter.analysis.claims import LIVE_FILE
-    from ethermeter.cli import live_tests, results, summary, venues
+    from ethermeter.cli import live_tests, next_steps, results, summary, venues
     from ethermeter.run import RunOptions
 
     captures = capturing.captures_of(
@@ -316,6 +316,7 @@ def measure(
         summary.print_files(summed)
         if captures is not None:
             capturing.tell_captures(summed.run.path, as_json=False)
+        next_steps.print_steps(next_steps.of_measurement(summed, sys.argv[1:]))
     summary.say_failed(summed)
     for each in found:
         if each.unread:

@@ -65,7 +65,7 @@ def reproduce(
     others; the exit code is then 1.
     """
     from ethermeter.analysis.claims import FILE
-    from ethermeter.cli import results, summary
+    from ethermeter.cli import next_steps, results, summary
     from ethermeter.faults import InputError, choices
     from ethermeter.run import RunOptions
 
@@ -137,5 +137,7 @@ def reproduce(
     if as_json:
         print_json(found.as_json(leave_out=("estimates", "flows")))
         return
-    results.print_claims(found.claims(FILE))
+    claims = found.claims(FILE)
+    results.print_claims(claims)
     summary.print_files(found)
+    next_steps.print_steps(next_steps.of_study(claims, study, quick=quick))

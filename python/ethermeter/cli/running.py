@@ -37,7 +37,7 @@ def run(
 ) -> None:
     """Run an experiment, estimate its metrics and write a report."""
     from ethermeter import api
-    from ethermeter.cli import results, summary
+    from ethermeter.cli import next_steps, results, summary
     from ethermeter.run import RunOptions
 
     loaded = _simulated(api.load(experiment, overrides=overrides or ()), experiment)
@@ -54,6 +54,8 @@ def run(
     print_bounds(found.answers)
     results.print_run_cautions(found.points)
     summary.print_files(found)
+    words = ["run", experiment, *(word for each in overrides or () for word in ("--set", each))]
+    next_steps.print_steps(next_steps.of_run(found, loaded.experiments[0], words))
 
 
 def _simulated(loaded: "Loaded", name: str) -> "Loaded":
