@@ -116,7 +116,7 @@ def number(value: float | None, half_width: float = math.nan, *, digits: int = D
     if math.isfinite(half_width) and half_width > 0:
         places = min(places_of(half_width), MOST_DIGITS - 1 - magnitude)
         if places > 8:
-            return f"{value:.{DIGITS}g}"
+            return f"{value:.{MOST_DIGITS}g}"
         return f"{round(value, places):.{max(places, 0)}f}"
     places = digits - 1 - magnitude
     if places > 8 or magnitude >= 9:
@@ -130,7 +130,9 @@ def interval(value: float, half_width: float) -> str:
     if not is_seen(value, half_width):
         return ""
     places = places_of(half_width)
-    return f" ± {round(half_width, places):.{max(places, 0)}f}" if places <= 8 else ""
+    if places > 8:
+        return f" ± {half_width:.2g}"
+    return f" ± {round(half_width, places):.{max(places, 0)}f}"
 
 
 def is_seen(value: float, half_width: float) -> bool:

@@ -113,10 +113,13 @@ def transfers(incomplete: str) -> list[Item]:
 
 def engines() -> list[Item]:
     """Return engines that answer a search."""
+    from ethermeter.trial import NETWORK_MODELS
+
+    networks = [(f"theory/{name}", "of networks") for name in NETWORK_MODELS]
     theories = [
         (f"{kind}/{name}", text) for kind in ("theory", "idealised") for name, text in models()
     ]
-    return [("simulation", "simulated"), ("live", "measured"), *theories]
+    return [("simulation", "simulated"), ("live", "measured"), *networks, *theories]
 
 
 def assignments(ctx: typer.Context) -> list[Item]:
@@ -171,7 +174,7 @@ def _below(
     from ethermeter.experiment.document import fields_at, form_of
 
     if isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
-        is_alone = len(value) == 1 and len(path) == 1 and "name" not in value[0]
+        is_alone = len(value) == 1 and name == "stations"  # needs neither name nor number
         for at, each in enumerate(value):
             inner = name if is_alone else f"{name}.{each.get('name', at)}"
             yield from _below(document, [*path, at], each, inner)

@@ -47,16 +47,27 @@ def print_steps(steps: Iterator[Step]) -> None:
 
 
 def command_lines(words: Sequence[str], width: int) -> list[str]:
-    """Return a command in lines that a shell reads as one."""
+    """Return a command in lines that a shell reads as one; an option stays with its value."""
     lines = [""]
-    for word in map(shlex.quote, words):
-        joined = f"{lines[-1]} {word}" if lines[-1] else word
+    for words_of_option in _with_values(words):
+        text = shlex.join(words_of_option)
+        joined = f"{lines[-1]} {text}" if lines[-1] else text
         if len(joined) + 2 <= width or not lines[-1]:
             lines[-1] = joined
         else:
             lines[-1] += " \\"
-            lines.append(f"  {word}")
+            lines.append(f"  {text}")
     return lines
+
+
+def _with_values(words: Sequence[str]) -> Iterator[list[str]]:
+    """Yield each word, an option together with the value that follows it."""
+    at = 0
+    while at < len(words):
+        has_value = words[at].startswith("--") and at + 1 < len(words)
+        length = 2 if has_value and not words[at + 1].startswith("--") else 1
+        yield list(words[at : at + length])
+        at += length
 
 
 def of_run(summary: "Summary", experiment: "Experiment", words: Sequence[str]) -> Iterator[Step]:

@@ -1,14 +1,16 @@
 """Commands that look at runs."""
 
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ethermeter.cli import completion, options
-from ethermeter.cli.output import print_json
+from ethermeter.cli.output import print_json, print_text, terminal_width
 from ethermeter.cli.summary import BESIDE, contents
+from ethermeter.cli.tables import table_lines
 
 REPORT_EXAMPLES = "  ethermeter report runs/poisson-load-0123456789ab"
 COMPARE_EXAMPLES = """\
@@ -147,4 +149,5 @@ def compare(
     if as_json:
         print_json(found)
     else:
-        typer.echo(comparison.render(found))
+        lay_out = partial(table_lines, width=terminal_width(), keys=2)
+        print_text(comparison.render(found, lay_out))

@@ -191,7 +191,7 @@ class _Reader:
     def _add_key(self, direction: Direction, key: str, allowed: str) -> None:
         document = self._experiment.document
         near = choices(key, _keys(document, form_of(document).tables))
-        text = f"{near}; {allowed}" if near.startswith("did you mean") else allowed
+        text = near if near.startswith("did you mean") else allowed
         self._add(direction, shown(key), text)
 
     def _check_sweeps(self, key: str) -> None:
