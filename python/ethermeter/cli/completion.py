@@ -113,7 +113,7 @@ def transfers(incomplete: str) -> list[Item]:
 
 def engines() -> list[Item]:
     """Return engines that answer a search."""
-    from ethermeter.trial import NETWORK_MODELS
+    from ethermeter.theory.assumptions import NETWORK_MODELS
 
     networks = [(f"theory/{name}", "of networks") for name in NETWORK_MODELS]
     theories = [
