@@ -54,7 +54,10 @@ Out = Annotated[
         "--out", show_default=False, help="Run directory; runs/<name>-<plan hash> unless given."
     ),
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Continue a run that was interrupted.")]
+Resume = Annotated[
+    bool,
+    typer.Option("--resume", help="Continue a run that was interrupted, and repeat failed trials."),
+]
 Force = Annotated[
     bool, typer.Option("--force", help="Discard the run that is in the directory and begin again.")
 ]

@@ -103,7 +103,7 @@ def _segment_lines(
         rows.append(row)
     has_plca = now.cycles is not None
     head = ["station", *_HEAD, *(_PLCA_HEAD if has_plca else [])]
-    found = table_lines(head, rows, width=terminal_width())
+    found = table_lines(head, rows, width=terminal_width(), is_steady=True)
     summary = f"all: {busy_s / over_s:.1%} of the medium over {over_s:.1f} s"
     if now.cycles is not None:
         cycles = now.cycles - ((earlier and earlier.cycles) or 0)

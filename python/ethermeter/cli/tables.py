@@ -58,7 +58,12 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, keys: int
 
 
 def table_lines(
-    head: Sequence[str], rows: Sequence[Sequence[str]], *, width: int, keys: int = 1
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    width: int,
+    keys: int = 1,
+    is_steady: bool = False,
 ) -> list[str]:
     """Return rows in columns, numbers flush right by their digits.
 
@@ -74,11 +79,13 @@ def table_lines(
         Columns of the terminal.
     keys
         Leading columns that say which row it is; each of several tables has them.
+    is_steady
+        Whether columns stay where they are whatever the cells, for a table that is drawn again.
 
     """
     columns = [_column(title, [row[at] for row in rows]) for at, title in enumerate(head)]
     lines: list[str] = []
-    if len(rows) > 1 and _total([column.least for column in columns]) > width:
+    if not is_steady and len(rows) > 1 and _total([column.least for column in columns]) > width:
         same = [column for column in columns if len(set(column.cells)) == 1]
         same = same if len(same) < len(columns) else []
         columns, keys = (
