@@ -53,7 +53,7 @@ def complete(shell: str, line: str, folder: Path, **more: str) -> list[str]:
         ),
         (
             "ethermeter run poisson-load --set stations.fram",
-            ["stations.frames=", "stations.frames_include="],
+            ["stations.frames=", "stations.frames_include_fcs="],
         ),
         (
             "ethermeter search office --largest flows.backup.arr",
