@@ -13,6 +13,8 @@ LONGEST_VALUE = 80
 MOST_LISTED = 50
 """Faults of one file that are listed; the others are counted."""
 
+MOST_CHOICES = 30
+"""Names that are listed where an unknown one stands."""
 _NEAR = 0.7
 """Similarity above which a name is suggested, 0 to 1: two of three letters are not enough."""
 
@@ -140,7 +142,7 @@ def lines(faults: Iterable[Fault]) -> list[str]:
 def choices(given: object, known: Iterable[str], lead: str = "one of ") -> str:
     """Return what is allowed where a name is not among the known ones; a near one comes first.
 
-    `lead` stands before the list.
+    `lead` stands before the list. Of very many names the nearest stand for the list, or the first.
 
     Examples
     --------
@@ -148,11 +150,28 @@ def choices(given: object, known: Iterable[str], lead: str = "one of ") -> str:
     'did you mean poisson-load? One of poisson-load, schools-hub'
     >>> choices("speed", ["loss", "utilisation"])
     'one of loss, utilisation'
+    >>> choices("host77", [f"host{number}" for number in range(31)])
+    'did you mean host7, host27 or host17?'
     """
-    names = list(known)
-    near = get_close_matches(str(given).strip("\"'"), names, 1, cutoff=_NEAR)
-    listing = f"{lead}{', '.join(names)}"
-    return f"did you mean {near[0]}? {listing[0].upper()}{listing[1:]}" if near else listing
+    names = list(dict.fromkeys(known))
+    is_long = len(names) > MOST_CHOICES
+    near = nearest(str(given).strip("\"'"), names, 3 if is_long else 1)
+    if not names:
+        return f"{lead}none: there are none"
+    if near:
+        *others, last = near
+        question = f"did you mean {' or '.join([*([', '.join(others)] if others else []), last])}?"
+        listing = f"{lead}{', '.join(names)}"
+        return question if is_long else f"{question} {listing[0].upper()}{listing[1:]}"
+    more = f" and {len(names) - MOST_CHOICES} more" if is_long else ""
+    return f"{lead}{', '.join(names[:MOST_CHOICES])}{more}"
+
+
+def nearest(given: str, names: Sequence[str], most: int = 1) -> list[str]:
+    """Return the names most like one that was given, however they are capitalised."""
+    by_lower = {name.lower(): name for name in reversed(names)}
+    found = get_close_matches(given.lower(), list(by_lower), most, cutoff=_NEAR)
+    return [by_lower[name] for name in found]
 
 
 def shown(value: object) -> str:

@@ -24,8 +24,8 @@ from ethermeter.scenario import (
 from ethermeter.stations import charged_ps, groups_of, lengths_of, station_count
 from ethermeter.store import Recorder, RunDirectory, RunError
 from ethermeter.store.files import remove_abandoned
-from ethermeter.store.integrity import read_provenance
-from ethermeter.store.recorder import plan_hash_of, tidy
+from ethermeter.store.integrity import failed_in, read_provenance
+from ethermeter.store.recorder import can_repeat, plan_hash_of, tidy
 from ethermeter.store.rows import flows_of, has_plca
 from ethermeter.studies import registry
 from ethermeter.trial import LIVE, SIMULATION, THEORY
@@ -45,9 +45,9 @@ RUNS = Path("runs")
 class Progress:
     """How far a run is.
 
-    `done` of `trials` trials in the plan have a result; `share` is the share of the work of this
-    session that is done, 0 to 1, `elapsed_s` the time since it began, and `phase` says which trials
-    take long, and how far they are.
+    `done` of `trials` trials in the plan have a result, `before` of them from earlier sessions;
+    `share` is the share of the work of this session that is done, 0 to 1, `elapsed_s` the time
+    since its first trial began, and `phase` says which trials take long, and how far they are.
     """
 
     trials: int
@@ -55,11 +55,18 @@ class Progress:
     share: float
     elapsed_s: float
     phase: str = ""
+    before: int = 0
 
     @property
     def remaining_s(self) -> float | None:
-        """Remaining time at this rate, in s; None at the beginning."""
+        """Remaining time at the rate of this session, in s; None at its beginning."""
         return self.elapsed_s * (1 / self.share - 1) if self.share > 0 else None
+
+    @property
+    def share_of_all(self) -> float:
+        """Share of the whole run that is done, earlier sessions included, 0 to 1."""
+        earlier = self.before / self.trials if self.trials else 0.0
+        return earlier + (1 - earlier) * self.share
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +103,14 @@ def default_directory(work: "Plan | Strategy[object]") -> Path:
     return RUNS / f"{work.name}-{_hash_of(work)}"
 
 
-def finished_run(directory: Path, work: "Plan | Strategy[object]") -> RunDirectory | None:
-    """Return the finished run of this very plan or strategy in a directory, or None."""
-    if plan_hash_of(directory) != _hash_of(work):
+def finished_run(
+    directory: Path, work: "Plan | Strategy[object]", *, repeat: bool = False
+) -> RunDirectory | None:
+    """Return the finished run of this very plan or strategy in a directory, or None.
+
+    With `repeat`, a run with failed trials that can be repeated is not finished.
+    """
+    if plan_hash_of(directory) != _hash_of(work) or (repeat and can_repeat(directory)):
         return None
     found = RunDirectory(directory)
     if not found.is_finished():
@@ -239,6 +251,8 @@ class _Session:
         self._begin_s = time.monotonic()
         self._trials: list[Trial] = []
         self._expected = 0
+        self._own = 0  # trials that this session has to run, of those so far
+        self._trials_begin_s: float | None = None
         self._done, self._effort, self._done_effort = 0, 0.0, 0.0
         self._failed: dict[str, str] = {}
         self._provenance: dict[str, object] = {}
@@ -298,8 +312,7 @@ class _Session:
                 began |= {"functions": functions.written(self._functions)}
             before = self._recorder.provenance()
             self._provenance = provenance.resumed(began, before) if before else began
-            failed = before.get("failed")
-            self._failed = dict(failed) if isinstance(failed, dict) else {}
+            self._failed = failed_in(before)
             self._recorder.write_provenance(self._provenance | self._failures)
             yield self._recorder
 
@@ -312,6 +325,9 @@ class _Session:
         self._expected = max(expected, len(self._trials))
         pending = [_work(at, self._trials[at]) for at in self._recorder.pending]
         self._done = len(self._trials) - len(pending)
+        self._own += len(pending)
+        if pending and self._trials_begin_s is None:
+            self._trials_begin_s = time.monotonic()
         effort = {work.place: effort_of(self._trials[work.place]) for work in pending}
         self._effort += sum(effort.values())
         live = [work for work in pending if self._trials[work.place].engine == LIVE]
@@ -353,9 +369,14 @@ class _Session:
                         f"trial {self._trials[seen.place].id}, {seen.phase}",
                     )
                     continue
+                trial = self._trials[seen.place].id
                 if (why := getattr(seen, "why", None)) is not None:
-                    self._failed[self._trials[seen.place].id] = why
+                    self._failed[trial] = why
+                    # What is no longer listed as failed must have its result on disk.
+                    self._recorder.flush()
                     self._recorder.write_provenance(self._provenance | self._failures)
+                else:
+                    self._failed.pop(trial, None)
                 self._record(seen, effort)
 
     def _record(self, result: Finished, effort: Mapping[int, float]) -> None:
@@ -386,10 +407,14 @@ class _Session:
 
     def _tell(self, under_way: float = 0.0, phase: str = "") -> None:
         if self._follow is not None:
-            share = (self._done_effort + under_way) / self._effort if self._effort else 1.0
-            share = min(1.0, share) * len(self._trials) / max(1, self._expected)
-            spent_s = time.monotonic() - self._begin_s
-            self._follow(Progress(self._expected, self._done, share, spent_s, phase))
+            before = len(self._trials) - self._own
+            share = (self._done_effort + under_way) / self._effort if self._effort else 0.0
+            # Of the trials that a strategy will still propose, those so far stand for the others.
+            share = min(1.0, share) * self._own / max(1, self._expected - before)
+            share = share if self._own or before < self._expected else 1.0
+            began_s = self._trials_begin_s
+            spent_s = 0.0 if began_s is None else time.monotonic() - began_s
+            self._follow(Progress(self._expected, self._done, share, spent_s, phase, before))
 
     def _long_trials(self, shares: Mapping[int, float]) -> str:
         """Name trials that have been under way for long, with their shares."""

@@ -3,14 +3,18 @@
 import json
 import math
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
+from ethermeter.cli.tables import table_lines
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report.compare import compare, render
+
+LAY_OUT = partial(table_lines, width=200)
 
 
 def run(path: Path, value: float, error: float, *, counts: tuple[int, ...] = (2,)) -> Path:
@@ -61,12 +65,12 @@ def test_runs_without_a_common_point_are_refused(tmp_path):
 
 def test_text_shows_what_differs_in_the_metrics_unit_and_counts_the_rest(tmp_path):
     rows = compare(run(tmp_path / "a", 0.01, 1e-4), run(tmp_path / "b", 0.0112, 1e-4))
-    text = render([*rows, *[replace_verdict(rows[0]) for _ in range(30)]])
+    text = render([*rows, *[replace_verdict(rows[0]) for _ in range(30)]], LAY_OUT)
     assert "Transmission delay (ms)" in text
-    assert "10.00  11.20" in text
+    assert "10.00 11.20 1.20 ± 0.33" in " ".join(text.split())
     assert "31 comparisons: 30 no difference, 1 higher" in text
     assert "about 2 would miss zero by chance" in text
-    assert render([]) == "0 comparisons: "
+    assert render([], LAY_OUT) == "0 comparisons: "
 
 
 def test_a_value_with_a_caution_is_marked_and_explained_below(tmp_path):
@@ -81,7 +85,7 @@ def test_a_value_with_a_caution_is_marked_and_explained_below(tmp_path):
     (tmp_path / "b" / "estimates.json").write_text(estimates.to_json(changed), encoding="utf-8")
     rows = compare(one, tmp_path / "b")
     assert [row["cautions"] for row in rows] == [["no-samples", "few-samples"], []]
-    lines = render(rows).splitlines()
+    lines = render(rows, LAY_OUT).splitlines()
     assert [line.endswith("higher [a]") for line in lines[1:3]] == [True, False]
     assert lines[2].endswith("higher")
     assert lines[3] == f"[a] few-samples: {Caution.FEW_SAMPLES.meaning}"

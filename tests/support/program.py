@@ -17,6 +17,7 @@ import pytest
 import typer
 from ethermeter import _core, cli
 
+os.environ.setdefault("COLUMNS", "80")  # however wide the terminal of the tests is
 SUPPORT = Path(__file__).parent
 commands_of = functools.cache(typer.main.get_command)
 """The tree of commands, which a process makes once."""

@@ -7,6 +7,12 @@ from files import SMALL
 
 
 @pytest.fixture
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal in which every table fits: a row is a line."""
+    monkeypatch.setenv("COLUMNS", "300")
+
+
+@pytest.fixture
 def small(tmp_path: Path) -> Path:
     """A small valid experiment file."""
     path = tmp_path / "small.toml"

@@ -237,6 +237,7 @@ def test_thresholds_are_those_of_the_run_unless_given(plain):
     )
 
 
+@pytest.mark.usefixtures("wide")
 def test_a_table_has_a_row_for_each_load_and_rule_and_says_what_the_rules_are(plain):
     code, text, _ = invoke("voice", "admission", plain, "--offered", "20,200", "--most", "22")
     assert code == 0

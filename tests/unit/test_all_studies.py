@@ -30,8 +30,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return call
 
 
+@pytest.mark.usefixtures("wide")
 def test_every_study_is_listed_with_one_line_and_nothing_is_run(run, tmp_path):
-    lines = run("--list").stdout.splitlines()
+    lines = run("--list").stdout.splitlines()[1:]
     assert [line.split()[0] for line in lines] == list(registry.names())
     assert all(len(line.split()) > 3 for line in lines)
     listed = json.loads(run("--list", "--json").stdout)

@@ -53,10 +53,11 @@ def test_a_finished_run_is_not_run_again(finished):
     assert (out / "provenance.json").read_bytes() == before
 
 
-def test_the_table_of_a_run_has_a_row_a_point(finished):
+def test_the_table_of_a_run_has_a_row_a_point(finished, monkeypatch):
     experiment, out, _ = finished
+    monkeypatch.setenv("COLUMNS", "200")  # so that a row is a line
     ended = invoke_fake("run", experiment, "--out", out, "--no-report")
-    lines = ended.stdout.splitlines()
+    lines = ended.stdout.partition("next:")[0].splitlines()
     assert lines[0].split()[:3] == ["stations.count", "stations.frames", "utilisation"]
     # Below its rows what the mark at one of its values means.
     assert len(lines) == 1 + 6 + 1 + 1

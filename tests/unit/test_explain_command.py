@@ -45,6 +45,7 @@ def datagrams() -> bytes:
     )
 
 
+@pytest.mark.usefixtures("wide")
 def test_the_table_tells_what_limited_each_connection(ask, tmp_path):
     # Windows of 115 times 128 octets have room for the ten segments of a round, and no more.
     (tmp_path / "x.pcap").write_bytes(captures.rounds(20, window=115))
@@ -87,6 +88,7 @@ def test_json_has_everything_the_core_says_and_what_limited_each(ask, tmp_path):
     )
 
 
+@pytest.mark.usefixtures("wide")
 def test_flows_have_rates_gaps_and_where_they_are_ours_losses(ask, tmp_path):
     (tmp_path / "x.pcap").write_bytes(datagrams())
     code, out, _ = ask("x.pcap")

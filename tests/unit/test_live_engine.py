@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from ethermeter import _core, plan
-from ethermeter.cli.measure import QUICK
+from ethermeter.cli.live_tests import QUICK
 from ethermeter.engines.live import Laboratory, Station
 from ethermeter.engines.live.description import (
     LINGER_NS,

@@ -56,6 +56,7 @@ def test_without_a_look_before_and_after_a_trial_has_begun_all_is_counted():
         assert lines[1].split() == ["station-1", "5.0%", "500", "1000", "2.00", "2", "1"]
 
 
+@pytest.mark.usefixtures("wide")
 def test_nodes_that_take_turns_show_their_opportunities_and_beacons():
     now, before = counted(2.0, 20, plca=True, used=30), counted(1.0, 10, plca=True, used=10)
     lines = segment_view.lines([now], [before], NAMES)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ethermeter.analysis import losses
 from ethermeter.analysis.losses import Drops
-from ethermeter.cli.measure import print_drops
+from ethermeter.cli.results import print_drops
 from ethermeter.engines.live import switches
 from ethermeter.engines.live.switches import PLACES, Around, rows
 from ethermeter.engines.live.switches import attributed as attributed_text

@@ -20,12 +20,14 @@ def run(*words: str) -> Ended:
 
 def test_the_list_names_every_model():
     lines = run("list").stdout.splitlines()
-    assert [line.split()[0] for line in lines[1:]] == list(models())
+    # What does not fit goes on in a line of its own, below its column.
+    named = [line.split()[0] for line in lines[1:] if not line.startswith(" ")]
+    assert named == list(models())
     assert [entry["name"] for entry in json.loads(run("list", "--json").stdout)] == list(models())
 
 
 def test_a_model_is_shown_with_all_that_is_known_of_it():
-    shown = run("show", "bux-1981-slotted-ring").stdout
+    shown = " ".join(run("show", "bux-1981-slotted-ring").stdout.split())
     entry = model("bux-1981-slotted-ring")
     for text in (
         entry.title,

@@ -16,6 +16,7 @@ def points(*words: str) -> list[dict[str, dict[str, float]]]:
     return found
 
 
+@pytest.mark.usefixtures("wide")
 def test_an_unimpaired_call_is_rated_without_options():
     lines = run("emodel").stdout.splitlines()
     assert lines[0].split()[-6:] == ["r", "mos", "ro", "is", "id", "ie_eff"]
@@ -66,6 +67,7 @@ def test_the_simple_form_and_other_parameters_are_at_hand():
     )
 
 
+@pytest.mark.usefixtures("wide")
 def test_what_is_outside_the_range_is_cautioned():
     lines = run("emodel", "--delay", "400 ms,600 ms").stdout.splitlines()
     assert "outside" not in lines[1]
@@ -73,6 +75,7 @@ def test_what_is_outside_the_range_is_cautioned():
     assert lines[-1].startswith("outside-model-range: ")
 
 
+@pytest.mark.usefixtures("wide")
 def test_codecs_are_listed_with_source_and_confidence():
     found = json.loads(run("codecs", "--json").stdout)
     assert [codec["name"] for codec in found] == list(voice.CODECS)

@@ -13,7 +13,7 @@ from ethermeter.experiment.document import validated
 from ethermeter.experiment.network import Network, expanded_network
 from ethermeter.experiment.reading import of_document
 from ethermeter.experiment.toml import Tables
-from ethermeter.faults import InputError, shown
+from ethermeter.faults import InputError, choices, shown
 from ethermeter.scenario import Host, Link, Node
 from ethermeter.trial import LIVE, SIMULATION, Trial, renumbered
 from ethermeter.units import PS_PER_S
@@ -408,7 +408,7 @@ def bench_of(
     hosts = [name for name, kind in wired.kinds.items() if kind == "host"]
     for name in testers:
         if name not in hosts:
-            allowed = f"expected hosts of {file}: {', '.join(hosts)}"
+            allowed = choices(name, hosts, f"expected hosts of {file}: ")
             raise InputError.of("command line", "--testers", shown(name), allowed)
     chosen = tuple(dict.fromkeys(testers)) or tuple(hosts)
     if len(chosen) < 2:

@@ -21,7 +21,7 @@ from ethermeter.experiment.quantity import (
     tag,
     time_up_to,
 )
-from ethermeter.faults import Fault, Faults, InputError
+from ethermeter.faults import Fault, Faults, InputError, choices
 
 TRANSFERS = Path(__file__).parent / "transfers"
 """Shipped transfers, each with a bottleneck that was put there."""
@@ -197,7 +197,10 @@ def load(name: str) -> TransferFile:
     `name`: a file, or the name of a shipped transfer.
     Raises InputError with every fault of the file.
     """
-    path = transfers().get(name, Path(name))
+    known = transfers()
+    path = known.get(name, Path(name))
+    if name not in known and path.suffix != ".toml" and not path.exists():
+        raise InputError.of(name, "(file)", "missing", choices(name, known, "a file, or one of "))
     tables = toml.parsed(toml.text_of(path, file=name), file=name)
     try:
         document = TransferFile.model_validate(tables)

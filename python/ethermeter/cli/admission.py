@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.output import number, print_json, print_table
+from ethermeter.cli.output import print_json, print_text
+from ethermeter.cli.tables import print_table
 from ethermeter.json_values import finite
+from ethermeter.quantities import number
 
 if TYPE_CHECKING:
     from ethermeter.calls.admission import ByCalls, Outcome, Thresholds
@@ -280,33 +282,33 @@ def _print(
         [[*row, *[""] * (len(head) + cautioned - len(row))] for row in rows],
     )
     last = "" if thresholds.most < by_calls.largest else ", which is all that the run has"
-    typer.echo(f"{by_calls.series}: {by_calls.simulated[0]} to {by_calls.largest} calls simulated")
+    print_text(f"{by_calls.series}: {by_calls.simulated[0]} to {by_calls.largest} calls simulated")
     if by_calls.is_from_the_start:
-        typer.echo(
+        print_text(
             "the run measures from before all stations have begun, with empty buffers: in the "
             "long run more is lost"
         )
-    typer.echo(
+    print_text(
         f"beyond limit: share of call time with a loss above {100 * thresholds.limit:g}%; from "
         "and to, with every loss at the lower and "
         "at the upper end of its 95% interval"
     )
-    typer.echo(
+    print_text(
         f"central: a server admits calls while fewer than {thresholds.most} are active{last}"
     )
-    typer.echo(
+    print_text(
         f"count: a host listens for {listen_s:g} s, hears each call with probability "
         f"{thresholds.heard:.4g} ({pattern}), and begins its "
         f"own if fewer than {thresholds.most} are heard"
     )
-    typer.echo(
+    print_text(
         f"load: a host measures the load for {by_calls.window_s:g} s, and begins its call if it "
         f"is below {thresholds.load:.4g}; with "
         f"{thresholds.most} calls it is {by_calls.load[thresholds.most]:.4g}, standard deviation "
         f"{by_calls.deviation[thresholds.most]:.2g}"
     )
     if cautioned:
-        typer.echo(
+        print_text(
             f"outside-model-range: more than {BOUND_THAT_MATTERS:.1%} of the calls come with "
             f"{by_calls.largest} active, all that the run "
             "has, where the rule would still admit some; a run of more stations tells what would "

@@ -2,16 +2,17 @@
 
 import csv
 import sys
-import textwrap
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ethermeter.cli import options, running
+from ethermeter.cli import completion, options
 from ethermeter.cli.guard import FAILED, say
-from ethermeter.cli.output import print_json, print_table
+from ethermeter.cli.output import print_json, print_text
+from ethermeter.cli.summary import print_files, search_and_sum_up
+from ethermeter.cli.tables import print_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,13 +34,17 @@ EXAMPLES = """\
 NETWORK = "benchmark/switch"
 """Network of a suite unless another is given."""
 LONGEST_FRAME = 9018
-WIDEST_TABLE = 80
 
 
 def benchmark(
     suite: Annotated[
         str | None,
-        typer.Argument(metavar="[SUITE]", show_default=False, help="A suite; --list shows them."),
+        typer.Argument(
+            metavar="[SUITE]",
+            show_default=False,
+            help="A suite; --list shows them.",
+            autocompletion=completion.suites,
+        ),
     ] = None,
     *,
     listed: Annotated[
@@ -160,12 +165,13 @@ def benchmark(
     """
     from ethermeter.benchmark import SUITES, load
     from ethermeter.cli.voice_values import refuse
+    from ethermeter.faults import choices
 
     if listed:
         _list(as_json=as_json)
         return
     if suite is None or suite not in SUITES:
-        refuse("SUITE", suite or "(missing)", f"expected one of {', '.join(SUITES)}")
+        refuse("SUITE", suite or "(missing)", choices(suite or "", SUITES))
     from ethermeter.analysis.benchmark import csv_rows, read
     from ethermeter.run import RunOptions
     from ethermeter.strategies.benchmark import Benchmark
@@ -208,7 +214,7 @@ def benchmark(
         run_options = RunOptions(
             jobs=jobs, resume=resume, force=force, command=tuple(sys.argv), seed=seed
         )
-        run, summary = running.search_and_sum_up(
+        run, summary = search_and_sum_up(
             strategy, run_options, out=out, report=not no_report, place=place
         )
     text = run.answer()
@@ -230,8 +236,8 @@ def benchmark(
     else:
         print_answer(answer)
         if csv_file is not None:
-            typer.echo(f"values: {csv_file}")
-        running.print_files(summary)
+            print_text(f"values: {csv_file}")
+        print_files(summary)
     for name, why in summary.failed.items():
         say(f"ethermeter: trial {name}: {why}; it has no values")
     if answer.culprit:
@@ -363,22 +369,21 @@ def _seeded(document: dict[str, object], seed: int | None) -> dict[str, object]:
 
 def print_answer(answer: "Answer") -> None:
     """Print the tables of a benchmark in 80 columns."""
-    _echo(f"{answer.title}: {answer.network}, {answer.venue}")
-    _echo("; ".join(f"{name}: {text}" for name, text in answer.conditions.items()))
+    print_text(f"{answer.title}: {answer.network}, {answer.venue}")
+    print_text("; ".join(f"{name}: {text}" for name, text in answer.conditions.items()))
     for test in answer.tests:
         typer.echo()
-        _echo(f"{test.title} ({test.clause})")
+        print_text(f"{test.title} ({test.clause})")
         print_test(test)
     for refusal in answer.refused:
-        _echo(f"{refusal.test}: refused: {refusal.why}")
+        print_text(f"{refusal.test}: refused: {refusal.why}")
 
 
 def print_test(test: "Test") -> None:
     """Print the table of a test with its remarks."""
     keys = list(dict.fromkeys(key for row in test.rows for key in row.point))
     columns = [column for column in test.columns if _is_shown(column, test)]
-    head = [*keys, *(column.title for column in columns)]
-    units = [*("" for _ in keys), *(_unit(column) for column in columns)]
+    head = [*keys, *(f"{column.title} {_unit(column)}".rstrip() for column in columns)]
     rows = [
         [
             *(row.point.get(key, "") for key in keys),
@@ -387,21 +392,9 @@ def print_test(test: "Test") -> None:
         for row in test.rows
     ]
     if rows and columns:
-        lines = [head, units, *rows] if any(units) else [head, *rows]
-        widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
-        for line in lines:
-            cells = [
-                cell.ljust(width) if at < len(keys) else cell.rjust(width)
-                for at, (cell, width) in enumerate(zip(line, widths, strict=True))
-            ]
-            typer.echo("  ".join(cells).rstrip())
+        print_table(head, rows, keys=len(keys))
     for remark in test.remarks:
-        _echo(remark)
-
-
-def _echo(text: str) -> None:
-    """Print a text in lines of 80 columns."""
-    typer.echo(textwrap.fill(text, WIDEST_TABLE, break_long_words=False))
+        print_text(remark)
 
 
 def _is_shown(column: "Column", test: "Test") -> bool:
@@ -490,7 +483,7 @@ def compare(first: Path, second: Path, *, fail_below: str | None, as_json: bool)
         if rows:
             head = ["test", "point", "value", "first", "second", "change", "verdict"]
             print_table(head, rows)
-        _echo(
+        print_text(
             f"{len(judged)} values compared, {len(changed)} differ by more than "
             f"{100 * tolerance:g}%: {'a regression' if is_regression else 'no regression'}"
         )

@@ -5,10 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ethermeter.cli import options, running
-from ethermeter.cli.output import print_json, print_table, require_drawing
+from ethermeter.cli import completion, options
+from ethermeter.cli.output import print_json, print_text, require_drawing
+from ethermeter.cli.summary import print_files, search_and_sum_up
+from ethermeter.cli.tables import print_table
+from ethermeter.quantities import Scale, quantity, with_ends
 
 if TYPE_CHECKING:
+    from ethermeter.analysis.interval import Floats
     from ethermeter.bottleneck import Outcome
     from ethermeter.strategies.bottleneck import Answer
 
@@ -27,6 +31,7 @@ def bottleneck(
             metavar="[TRANSFER]",
             show_default=False,
             help="The file of a transfer (docs/bottleneck.md), or the name of a shipped one.",
+            autocompletion=completion.transfers,
         ),
     ] = None,
     *,
@@ -92,7 +97,7 @@ def bottleneck(
         resume=resume, force=force, command=tuple(sys.argv), seed=strategy.seed
     )
     with Transfers() as place:
-        run, summary = running.search_and_sum_up(
+        run, summary = search_and_sum_up(
             strategy, run_options, out=out, report=not no_report, place=place
         )
     answer = run.answer()
@@ -108,7 +113,7 @@ def bottleneck(
     _print(found)
     if figure is not None:
         typer.echo(str(figure))
-    running.print_files(summary)
+    print_files(summary)
 
 
 def _list(*, as_json: bool) -> None:
@@ -132,18 +137,14 @@ def _list(*, as_json: bool) -> None:
 def _print(found: "Answer") -> None:
     import numpy as np
 
-    from ethermeter.analysis.interval import student
     from ethermeter.bottleneck.interventions import STAGES
-    from ethermeter.report.roofline import rate_text, verdict
+    from ethermeter.report.roofline import verdict
 
     def rates(outcomes: "tuple[Outcome, ...]") -> str:
-        return rate_text(float(np.mean([outcome.throughput_bps for outcome in outcomes])))
+        return _rate(np.asarray([outcome.throughput_bps for outcome in outcomes]))
 
-    usual = student(np.asarray([outcome.throughput_bps for outcome in found.unchanged]))
-    typer.echo(
-        f"{found.title}: {rate_text(usual.value)} ± {rate_text(usual.half_width)},"
-        f" {found.rounds} rounds in random order"
-    )
+    usual = rates(found.unchanged)
+    print_text(f"{found.title}: {usual}, {found.rounds} rounds in random order")
     rows = []
     for change in found.changes:
         response = change.response
@@ -154,13 +155,21 @@ def _print(found: "Answer") -> None:
                 change.what,
                 rates(change.samples),
                 f"{100 * change.gain:+.0f}%",
-                f"{response.value:.2f} ({response.low:.2f} … {response.high:.2f})",
+                with_ends(response.value, response.low, response.high, Scale("")),
             ]
         )
     print_table(["stage", "", "from … to", "throughput", "change", "response"], rows)
     for left in found.not_tried:
-        typer.echo(f"not changed: {STAGES.get(left.stage, left.stage).lower()}: {left.why}")
-    typer.echo(f"processors are limited by {found.processors_limited_by}")
-    typer.echo(verdict(found.path()))
+        print_text(f"not changed: {STAGES.get(left.stage, left.stage).lower()}: {left.why}")
+    print_text(f"processors are limited by {found.processors_limited_by}")
+    print_text(verdict(found.path()))
     named = STAGES[found.bottleneck] if found.bottleneck else "undecided"
-    typer.echo(f"bottleneck: {named} – {found.why}")
+    print_text(f"bottleneck: {named} – {found.why}")
+
+
+def _rate(rates_bps: "Floats") -> str:
+    """Write the mean of rates with its interval."""
+    from ethermeter.analysis.interval import student
+
+    mean = student(rates_bps)
+    return quantity(mean.value, "bit/s", mean.half_width)

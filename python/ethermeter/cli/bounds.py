@@ -4,15 +4,16 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import typer
-
-from ethermeter.cli.output import number, print_table
+from ethermeter.cli.output import print_text
+from ethermeter.cli.results import print_legend
+from ethermeter.cli.tables import print_table
+from ethermeter.quantities import UNDEFINED, common_scale, in_scale, number, quantity
 
 if TYPE_CHECKING:
-    from ethermeter.analysis.bounds import Answers, FlowTime, Observed, Queue
+    from ethermeter.analysis.bounds import Answers, FlowTime, Observed, Queue, Size
+    from ethermeter.quantities import Scale
 
 TABLE_ROWS = 30
-US_PER_S = 1e6
 _ENGINES = {"simulation": "simulated", "live": "measured"}
 
 
@@ -25,15 +26,15 @@ def print_bounds(found: "Answers") -> None:
     _print_queues([queue for queue in found.queues if queue.bound.frames > 0])
     for each in found.saturations:
         at = where(each.series, each.point)
-        typer.echo(f"{at}full at {number(each.scale)} times this load: {each.resource}")
+        print_text(f"{at}full at {number(each.scale)} times this load: {each.resource}")
     compared, exceeded = found.verdicts
     if compared:
-        typer.echo(f"bounds: {compared} values compared, {exceeded or 'none'} above")
+        print_text(f"bounds: {compared} values compared, {exceeded or 'none'} above")
     unbounded = dict.fromkeys(each.obstacles for each in found.buses if each.obstacles)
     for obstacles in unbounded:
-        typer.echo(f"no bound of access delays: {'; '.join(obstacles)}")
+        print_text(f"no bound of access delays: {'; '.join(obstacles)}")
     for text in found.warnings:
-        typer.echo(f"warning: {text}: a defect of the bound, of the engine or of a host")
+        print_text(f"warning: {text}: a defect of the bound, of the engine or of a host")
 
 
 def _print_times(times: "Sequence[FlowTime]") -> None:
@@ -43,44 +44,53 @@ def _print_times(times: "Sequence[FlowTime]") -> None:
     keys = list(dict.fromkeys(key for each in shown for key in each.point))
     engines = [engine for engine in _ENGINES if any(time.of(engine) is not None for time in times)]
     marks = Marks(each.cautions for each in shown if math.isfinite(each.mean_s))
+    scale = common_scale((each.bound_s for each in shown), "s")
     rows = []
     for time in shown:
-        mean = number(time.mean_s * US_PER_S) + (
+        mean = _time_text(time.mean_s, scale) + (
             marks.at(time.cautions) if math.isfinite(time.mean_s) else ""
         )
-        of_engines = [cell for engine in engines for cell in _observed(time.of(engine))]
+        of_engines = [cell for engine in engines for cell in _observed(time.of(engine), scale)]
         rows.append(
             [
                 *(time.point.get(key, "") for key in keys),
                 time.flow,
                 time.metric.value,
-                number(time.bound_s * US_PER_S),
+                _time_text(time.bound_s, scale),
                 mean,
                 *of_engines,
                 time.method,
             ]
         )
-    head = [*keys, "flow", "time in µs", "bound", "mean by theory"]
+    unit = "" if scale is None else f" {scale.unit}"
+    head = [*keys, "flow", "time", f"bound{unit}", f"mean by theory{unit}"]
     for engine in engines:
-        head += [f"mean {_ENGINES[engine]}", f"largest {_ENGINES[engine]}"]
-    print_table([*head, "bound by, or why there is none"], rows)
+        head += [f"mean {_ENGINES[engine]}{unit}", f"largest {_ENGINES[engine]}{unit}"]
+    print_table([*head, "bound by, or why there is none"], rows, keys=len(keys) + 2)
     if len(times) > len(shown):
-        typer.echo(f"… {len(times) - len(shown)} more in bounds.json")
-    for line in marks.legend():
-        typer.echo(line)
+        print_text(f"… {len(times) - len(shown)} more in bounds.json")
+    print_legend(marks.legend())
     reasons = dict.fromkeys(time.why_no_mean for time in times if time.why_no_mean)
     for reason in reasons:
         flows = [time.flow for time in times if time.why_no_mean == reason]
-        typer.echo(f"no mean of {', '.join(dict.fromkeys(flows))}: {reason}")
+        print_text(f"no mean of {', '.join(dict.fromkeys(flows))}: {reason}")
 
 
-def _observed(found: "Observed | None") -> list[str]:
+def _time_text(time_s: float, scale: "Scale | None", half_width_s: float = math.nan) -> str:
+    """Write a time in the scale of its table, or in its own if the table has none."""
+    if scale is None:
+        return quantity(time_s, "s", half_width_s)
+    return in_scale(time_s, half_width_s, scale, has_unit=False)
+
+
+def _observed(found: "Observed | None", scale: "Scale | None") -> list[str]:
     if found is None:
-        return ["–", "–"]
-    mean, half = found.mean.value * US_PER_S, found.mean.half_width * US_PER_S
-    interval = f" ±{number(half, digits=2)}" if half > 0 else ""
+        return [UNDEFINED, UNDEFINED]
     above = " above!" if found.verdict == "exceeded" else ""
-    return [f"{number(mean)}{interval}", f"{number(found.largest_s * US_PER_S)}{above}"]
+    return [
+        _time_text(found.mean.value, scale, found.mean.half_width),
+        f"{_time_text(found.largest_s, scale)}{above}",
+    ]
 
 
 def _print_queues(queues: "Sequence[Queue]") -> None:
@@ -94,21 +104,24 @@ def _print_queues(queues: "Sequence[Queue]") -> None:
         [
             *(queue.point.get(key, "") for key in keys),
             f"{queue.node} to {queue.peer}",
+            *(["" if queue.traffic_class is None else str(queue.traffic_class)] * has_classes),
             number(queue.load),
             number(queue.mean_frames),
-            *(["" if queue.traffic_class is None else str(queue.traffic_class)] * has_classes),
-            number(queue.bound.frames),
-            number(queue.bound.octets, digits=6),
-            number(queue.simulated.frames),
-            number(queue.simulated.octets, digits=6),
-            number(queue.room.frames),
-            number(queue.room.octets, digits=6),
-            {True: "loses nothing", False: "may lose", None: "–"}[queue.is_lossless],
+            *_size(queue.bound),
+            *_size(queue.simulated),
+            *_size(queue.room),
+            {True: "yes", False: "no", None: UNDEFINED}[queue.is_lossless],
         ]
         for queue in shown
     ]
-    head = [*keys, "port", "load", "mean frames", *(["class"] * has_classes)]
-    head += ["bound frames", "octets"]
-    print_table([*head, "simulated frames", "octets", "room frames", "octets", ""], rows)
+    lead = [*keys, "port", *(["class"] * has_classes)]
+    head = [*lead, "load", "mean frames"]
+    head += [f"{what} {of}" for what in ("bound", "simulated", "room") for of in ("frames", "B")]
+    print_table([*head, "loses nothing"], rows, keys=len(lead))
     if len(queues) > len(shown):
-        typer.echo(f"… {len(queues) - len(shown)} more in bounds.json")
+        print_text(f"… {len(queues) - len(shown)} more in bounds.json")
+
+
+def _size(size: "Size") -> tuple[str, str]:
+    """Return frames and octets of a queue; octets exactly, as a setting needs them."""
+    return number(size.frames), number(size.octets, digits=6)

@@ -8,8 +8,9 @@ import typer
 
 from ethermeter.cli import options
 from ethermeter.cli.guard import interrupted
-from ethermeter.cli.output import print_json, print_table
-from ethermeter.cli.running import resume_command
+from ethermeter.cli.output import print_json, print_text
+from ethermeter.cli.summary import resume_command
+from ethermeter.cli.tables import print_table
 
 CALIBRATE_EXAMPLES = """\
   ethermeter calibrate runs/ping-0123456789ab --model two-pcs.toml
@@ -103,9 +104,9 @@ def calibrate(
         typer.echo("")
         print_table(["sum", "value", "from", "to", "unit"], sum_rows(found))
     for doubt in found.doubts:
-        typer.echo(doubt)
-    typer.echo(f"network: {out / 'network.toml'}")
-    typer.echo(f"report: {out / 'report.html'}")
+        print_text(doubt)
+    print_text(f"network: {out / 'network.toml'}")
+    print_text(f"report: {out / 'report.html'}")
 
 
 def predict(
@@ -157,8 +158,8 @@ def predict(
         prediction_json,
         prediction_page,
     )
-    from ethermeter.cli.output import number
     from ethermeter.cli.progress import ProgressDisplay
+    from ethermeter.quantities import number
     from ethermeter.report.model_page import fitted_page
 
     _check_out(out, ("scenario.toml", "prediction.json", "report.html"), force=force)
@@ -195,8 +196,8 @@ def predict(
                 if row.metric in MAIN
             ],
         )
-    typer.echo(f"scenario with this network: {out / 'scenario.toml'}")
-    typer.echo(f"report: {out / 'report.html'}")
+    print_text(f"scenario with this network: {out / 'scenario.toml'}")
+    print_text(f"report: {out / 'report.html'}")
 
 
 def _check_out(out: Path, names: tuple[str, ...], *, force: bool) -> None:

@@ -1,21 +1,26 @@
 """The command that finds how many calls fit on a segment, or between hosts."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from ethermeter.cli import options, running
-from ethermeter.cli.output import number, print_json, print_table
+from ethermeter.cli import completion, options
+from ethermeter.cli.output import print_json, print_text
+from ethermeter.cli.results import print_legend
+from ethermeter.cli.summary import print_files, search_and_sum_up
+from ethermeter.cli.tables import print_table
+from ethermeter.quantities import Scale, with_ends
 
 if TYPE_CHECKING:
     from ethermeter.calls import BetweenHosts, OnSegment, Question, Wanted
     from ethermeter.experiment import Experiment
     from ethermeter.experiment.key_paths import Sweep
     from ethermeter.strategies.calls import Answer, Rated
+    from ethermeter.strategies.estimated import Interval
 
 EXAMPLES = """\
   ethermeter calls --codec g711 --mos 4.0
@@ -77,7 +82,10 @@ def calls(
     codec: Annotated[
         str,
         typer.Option(
-            "--codec", metavar="NAME", help="A codec, as `ethermeter voice codecs` lists it."
+            "--codec",
+            metavar="NAME",
+            help="A codec, as `ethermeter voice codecs` lists it.",
+            autocompletion=completion.codecs,
         ),
     ] = "g711",
     packet: Annotated[
@@ -248,7 +256,7 @@ def calls(
         command=tuple(sys.argv),
         seed=question.seed,
     )
-    run, summary = running.search_and_sum_up(strategy, run_options, out=out, report=not no_report)
+    run, summary = search_and_sum_up(strategy, run_options, out=out, report=not no_report)
     found = msgspec.json.decode(run.answer(), type=Answer)
     if write is not None and found.calls:
         write.write_text(question.text(found.calls), encoding="utf-8")
@@ -257,12 +265,12 @@ def calls(
         return
     _print(question, wanted, found)
     if write is not None:
-        typer.echo(
+        print_text(
             f"experiment: {write}"
             if found.calls
             else "no experiment written: not even one is good enough"
         )
-    running.print_files(summary)
+    print_files(summary)
 
 
 def _venue(
@@ -304,15 +312,17 @@ def _venue(
 
 
 def _experiment(
-    option: str, name: str, overrides: Sequence[str], *, others: str = ""
+    option: str, name: str, overrides: Sequence[str], *, standards: Iterable[str] = ()
 ) -> "Experiment":
     """Return an experiment by file or name."""
     from ethermeter import api
     from ethermeter.cli.voice_values import refuse
     from ethermeter.experiment import load, shipped
+    from ethermeter.faults import choices
 
     if name not in shipped() and not Path(name).exists() and not name.endswith(".toml"):
-        refuse(option, name, f"a file, or a shipped experiment{others}")
+        names = choices(name, [*standards, *shipped()], "a file, or one of ")
+        refuse(option, name, names)
     return load(api.locate(name), overrides=overrides)
 
 
@@ -342,7 +352,7 @@ def _segment(name: str, overrides: Sequence[str]) -> dict[str, object]:
             "round_trip": f"{decimal_text(Fraction(round_trip_ps, 10**6))} us",
             "clusters": 8,
         }
-    found = _experiment("--segment", name, overrides, others=f", or a standard: {', '.join(known)}")
+    found = _experiment("--segment", name, overrides, standards=known)
     document = found.document
     if "segment" not in document:
         hosts = ", ".join(host["name"] for host in document["network"]["hosts"])
@@ -385,7 +395,6 @@ def _print(question: "Question", wanted: "Wanted", found: "Answer") -> None:
         [
             what,
             "MOS",
-            "±",
             "R",
             "not in time %",
             "mouth to ear ms",
@@ -396,17 +405,16 @@ def _print(question: "Question", wanted: "Wanted", found: "Answer") -> None:
         ],
         [_row(each, marks.at(each.cautions)) for each in found.tried],
     )
-    for line in marks.legend():
-        typer.echo(line)
-    typer.echo(
+    print_legend(marks.legend())
+    print_text(
         f"{found.calls} {what} of {question.codec}: {good}, on the mean of "
         f"{question.replications} trials"
     )
-    typer.echo(f"{'on ' if isinstance(question.venue, OnSegment) else ''}{found.subject}")
+    print_text(f"{'on ' if isinstance(question.venue, OnSegment) else ''}{found.subject}")
     if found.is_limited_by_stations:
-        typer.echo(f"this is all that {question.venue.room} leave room for")
+        print_text(f"this is all that {question.venue.room} leave room for")
     elif found.sure < found.calls or found.possible > found.calls:
-        typer.echo(
+        print_text(
             f"by the 95% intervals: {found.sure} for sure, {found.possible} perhaps; more "
             "--replications tell more"
         )
@@ -414,13 +422,19 @@ def _print(question: "Question", wanted: "Wanted", found: "Answer") -> None:
 
 def _row(each: "Rated", mark: str) -> list[str]:
     delays = (each.delay_s, each.buffer_s, each.network_p50_s, each.network_p99_s)
-    loss = each.loss.value
     return [
         f"{each.calls}{mark}",
-        number(each.mos.value),
-        number(each.mos.half_width, digits=2),
-        number(each.rating.value),
-        number(None if loss is None else 100 * loss, digits=3),
-        *(number(None if delay.value is None else 1e3 * delay.value) for delay in delays),
-        number(each.utilisation.value),
+        _cell(each.mos),
+        _cell(each.rating),
+        _cell(each.loss, 100.0),
+        *(_cell(delay, 1e3) for delay in delays),
+        _cell(each.utilisation),
     ]
+
+
+def _cell(found: "Interval", factor: float = 1.0) -> str:
+    """Write a number of an answer with its interval; times and shares are shown by a factor."""
+    value, low, high = (
+        None if end is None else factor * end for end in (found.value, found.low, found.high)
+    )
+    return with_ends(value, low, high, Scale(""))

@@ -6,9 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from ethermeter.cli.guard import say
+from ethermeter.cli.output import print_text
 
 if TYPE_CHECKING:
     from ethermeter.engines.live import Captures
@@ -70,11 +69,11 @@ def tell_captures(run: Path, *, as_json: bool) -> list[dict[str, object]]:
         return []
     if not as_json:
         size_mb = sum(each.octets for each in found) / 1e6
-        typer.echo(
+        print_text(
             f"{len(found)} captures, {size_mb:.1f} MB, {sum(each.dropped for each in found)} "
             "frames dropped"
         )
-        typer.echo(f"to explain one: ethermeter explain {shlex.quote(str(run / found[0].file))}")
+        print_text(f"to explain one: ethermeter explain {shlex.quote(str(run / found[0].file))}")
     if beyond := sum(each.beyond_size for each in found):
         say(
             f"ethermeter: {beyond} frames arrived after a capture had reached its largest size and "

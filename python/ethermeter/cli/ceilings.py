@@ -1,5 +1,6 @@
 """Ceilings of this host's stages, and rooflines of paths."""
 
+import math
 import os
 from dataclasses import asdict
 from pathlib import Path
@@ -8,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.output import number, print_json, print_table, require_drawing
+from ethermeter.cli.output import print_json, print_text, require_drawing
+from ethermeter.cli.tables import print_table
+from ethermeter.quantities import number, quantity
 
 if TYPE_CHECKING:
     from ethermeter.ceilings import Options, Survey
@@ -178,30 +181,25 @@ def _plain(found: "Survey") -> dict[str, object]:
 
 
 def _print(found: "Survey") -> None:
-    from ethermeter.report.roofline import rate_text
-
     rows = []
     for each in found.ceilings:
         estimate = each.estimate
-        interval = (
-            f"{rate_text(max(0.0, estimate.low))} … {rate_text(estimate.high)}"
-            if each.repetitions > 1
-            else ""
-        )
+        half = estimate.half_width if each.repetitions > 1 else math.nan
         pieces = "" if each.pieces_per_s is None else number(each.pieces_per_s, digits=3)
-        rows.append([each.title, rate_text(estimate.value), interval, pieces, each.basis])
-    print_table(["stage", "ceiling", "95% interval of the mean", "pieces/s", "basis"], rows)
+        rate = quantity(estimate.value, "bit/s", half)
+        rows.append([each.title, rate, pieces, each.basis])
+    print_table(["stage", "ceiling", "pieces/s", "basis"], rows)
     for name, facts in found.facts.items():
         rings = ", ".join(f"{key} {value}" for key, value in (facts.rings or {}).items())
         on = ", ".join(key for key, value in (facts.offloads or {}).items() if value)
-        typer.echo(
+        print_text(
             f"{name}: driver {facts.driver or 'unknown'}; rings: {rings or 'unknown'}; "
             f"offloads on: {on or 'unknown'}"
         )
     if found.others is not None:
-        typer.echo(f"other processes used {found.others:.2f} of {os.cpu_count()} processors")
+        print_text(f"other processes used {found.others:.2f} of {os.cpu_count()} processors")
     for left in found.left_out:
-        typer.echo(f"left out: {left.name}: {left.why}")
+        print_text(f"left out: {left.name}: {left.why}")
 
 
 def _show_rooflines(source: Path, out: Path | None, *, as_json: bool) -> None:
@@ -216,12 +214,12 @@ def _show_rooflines(source: Path, out: Path | None, *, as_json: bool) -> None:
         print_json([each.as_json() for each in found])
         return
     for each in found:
-        typer.echo(each.title)
+        print_text(each.title)
         rows = [
-            [stage.name, roofline.rate_text(stage.ceiling.value), str(stage.flows), stage.source]
+            [stage.name, quantity(stage.ceiling.value, "bit/s"), str(stage.flows), stage.source]
             for stage in each.stages
         ]
         print_table(["stage", "ceiling", "flows", "from"], rows)
-        typer.echo(roofline.verdict(each) + "\n")
+        print_text(roofline.verdict(each) + "\n")
     if out is not None:
         typer.echo(str(out))

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ethermeter.cli import options
+from ethermeter.cli import completion, options
 from ethermeter.cli.bounds import print_bounds
-from ethermeter.cli.output import first_point, number, point_text, print_json, print_table
+from ethermeter.cli.output import first_point, point_text, print_json, print_text
+from ethermeter.cli.results import print_legend, value_text
+from ethermeter.cli.tables import print_table
+from ethermeter.quantities import UNDEFINED
 
 if TYPE_CHECKING:
-    from ethermeter.analysis.agreement import Agreement
+    from ethermeter.analysis.agreement import Agreement, Value
     from ethermeter.experiment import Experiment
+    from ethermeter.metrics import Metric
 
 CHOOSE_EXAMPLES = """\
   ethermeter theory choose three-ways-poisson
@@ -50,27 +54,26 @@ def choose(
     if as_json:
         print_json({"point": point, "models": [_plain(verdict) for verdict in verdicts]})
         return
-    typer.echo(f"{point_text(point)}:")
+    print_text(f"{point_text(point)}:")
     for verdict in verdicts:
         words = f" ({', '.join(verdict.cautions)})" if verdict.cautions else ""
-        typer.echo(
+        print_text(
             f"\n{verdict.model}: {'applies' if verdict.applies else 'does not apply'}{words}"
         )
         for obstacle in verdict.obstacles:
-            typer.echo(f"  {obstacle}")
+            print_text(f"  {obstacle}")
         for text in verdict.differences.values():
-            typer.echo(f"  assumes: {text}")
+            print_text(f"  assumes: {text}")
         if verdict.values:
             values = ", ".join(
-                f"{metric} {number(value)} {metric.unit}".rstrip()
-                for metric, value in verdict.values.items()
+                f"{metric} {value_text(metric, value)}" for metric, value in verdict.values.items()
             )
-            typer.echo(f"  predicts: {values}")
+            print_text(f"  predicts: {values}")
     occurring = [word for word in Caution if any(word in verdict.cautions for verdict in verdicts)]
     if occurring:
         typer.echo()
     for word in occurring:
-        typer.echo(f"{word}: {word.meaning}")
+        print_text(f"{word}: {word.meaning}")
 
 
 def _choose_of_network(experiment: "Experiment", *, as_json: bool) -> None:
@@ -98,7 +101,7 @@ def _choose_of_network(experiment: "Experiment", *, as_json: bool) -> None:
     if as_json:
         print_json({"point": dict(point), **json.loads(bounds.to_json(answers))})
         return
-    typer.echo(f"{point_text(point)}:")
+    print_text(f"{point_text(point)}:")
     print_bounds(answers)
 
 
@@ -118,7 +121,12 @@ def _plain(verdict: Any) -> dict[str, object]:
 
 def agreement(
     run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="Directory of a finished run that has theories.")
+        Path,
+        typer.Argument(
+            metavar="RUN",
+            help="Directory of a finished run that has theories.",
+            autocompletion=completion.runs,
+        ),
     ],
     *,
     differing: Annotated[bool, typer.Option("--differing", help="Only what differs.")] = False,
@@ -155,7 +163,7 @@ def agreement(
         judged = [verdict for verdict in verdicts if verdict in ("agrees", "differs")]
         if judged:
             agreed = judged.count("agrees")
-            typer.echo(f"theories and {name}: {agreed} of {len(judged)} comparisons agree")
+            print_text(f"theories and {name}: {agreed} of {len(judged)} comparisons agree")
     print_bounds(answers)
 
 
@@ -171,9 +179,10 @@ def _print_agreements(shown: "Sequence[Agreement]") -> None:
             *(each.point.get(key, "") for key in keys),
             each.model,
             str(each.metric),
-            number(each.theory),
-            _shown(each.idealised, each.idealised_verdict),
-            f"{_shown(each.simulation, each.verdict)} {marks.at(each.cautions)}".rstrip(),
+            value_text(each.metric, each.theory),
+            _shown(each.metric, each.idealised, each.idealised_verdict),
+            f"{_shown(each.metric, each.simulation, each.verdict)} "
+            f"{marks.at(each.cautions)}".rstrip(),
             each.cause,
         ]
         for each in shown
@@ -190,14 +199,12 @@ def _print_agreements(shown: "Sequence[Agreement]") -> None:
             "cause",
         ],
         rows,
+        keys=len(keys) + 3,
     )
-    for line in marks.legend():
-        typer.echo(line)
+    print_legend(marks.legend())
 
 
-def _shown(value: Any, verdict: str) -> str:
-    return (
-        "–"
-        if value is None
-        else f"{number(value.value)} ±{number(value.half_width, digits=2)} {verdict}"
-    )
+def _shown(metric: "Metric", value: "Value | None", verdict: str) -> str:
+    if value is None:
+        return UNDEFINED
+    return f"{value_text(metric, value.value, value.half_width)} {verdict}"

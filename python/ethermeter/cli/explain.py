@@ -7,7 +7,9 @@ import typer
 
 from ethermeter.cli import options
 from ethermeter.cli.guard import say
-from ethermeter.cli.output import number, print_json, print_table
+from ethermeter.cli.output import print_json, print_text
+from ethermeter.cli.tables import print_table
+from ethermeter.quantities import number
 
 if TYPE_CHECKING:
     from ethermeter.captures import Connection, Explanation
@@ -70,7 +72,7 @@ def explain(
         return
     _print(found, chosen)
     if written is not None:
-        typer.echo(f"report: {written}")
+        print_text(f"report: {written}")
 
 
 def _check(file: Path, output: Path) -> None:
@@ -129,11 +131,11 @@ def _as_json(
 
 def _print(found: "Explanation", chosen: "Connection | None") -> None:
     kinds = ", ".join(f"{count} {_KINDS[name]}" for name, count in found.of.kinds.items() if count)
-    typer.echo(f"{found.name}: {found.of.packets} packets in {found.duration_s:.4g} s: {kinds}")
+    print_text(f"{found.name}: {found.of.packets} packets in {found.duration_s:.4g} s: {kinds}")
     if found.of.damaged:
-        typer.echo(f"damaged on the link, or collided, and not counted: {found.of.damaged} packets")
+        print_text(f"damaged on the link, or collided, and not counted: {found.of.damaged} packets")
     if found.dropped is not None:
-        typer.echo(f"dropped by the capture itself: {found.dropped} packets")
+        print_text(f"dropped by the capture itself: {found.dropped} packets")
     connections = found.connections if chosen is None else (chosen,)
     if connections:
         _print_connections(connections)
@@ -188,14 +190,14 @@ def _print_connections(connections: "tuple[Connection, ...]") -> None:
     ]
     print_table(head, rows)
     if len(connections) > _ROWS:
-        typer.echo(f"… {len(connections) - _ROWS} more with --json")
+        print_text(f"… {len(connections) - _ROWS} more with --json")
     typer.echo()
     for each in connections[:_SENTENCES]:
-        typer.echo(f"{each.number}: {each.sentence}")
+        print_text(f"{each.number}: {each.sentence}")
         for line in _advice(each):
-            typer.echo(f"   {line}")
+            print_text(f"   {line}")
         if each.cautions:
-            typer.echo(f"   caution: {', '.join(each.cautions)}")
+            print_text(f"   caution: {', '.join(each.cautions)}")
 
 
 def _advice(connection: "Connection") -> list[str]:
@@ -276,4 +278,4 @@ def _print_flows(flows: "tuple[FlowCounts, ...]") -> None:
         rows,
     )
     if len(flows) > _ROWS:
-        typer.echo(f"… {len(flows) - _ROWS} more with --json")
+        print_text(f"… {len(flows) - _ROWS} more with --json")

@@ -11,8 +11,6 @@ from typing import NoReturn, ParamSpec
 
 import typer
 
-from ethermeter.cli.help import epilog
-
 BAD_INPUT, FAILED, INTERRUPTED, BROKEN_PIPE, TERMINATED = 2, 1, 130, 141, 143
 
 P = ParamSpec("P")
@@ -26,33 +24,6 @@ class Settings:
     """What holds for the whole command line."""
 
     debug = False
-
-
-def command(
-    app: typer.Typer, name: str, *, examples: str
-) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """Register a function as a command.
-
-    Parameters
-    ----------
-    app
-        Where to register it.
-    name
-        Name of the command.
-    examples
-        Lines that show its use; the last thing its `--help` prints.
-
-    Returns
-    -------
-    :
-        A decorator.
-
-    """
-
-    def register(function: Callable[P, None]) -> Callable[P, None]:
-        return app.command(name, epilog=epilog(examples))(guarded(function))
-
-    return register
 
 
 def guarded(function: Callable[P, None]) -> Callable[P, None]:

@@ -7,9 +7,10 @@ import msgspec
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.guard import FAILED, command
-from ethermeter.cli.help import group
-from ethermeter.cli.output import print_json, print_table
+from ethermeter.cli.guard import FAILED
+from ethermeter.cli.help import Entry, group
+from ethermeter.cli.output import print_json, print_text
+from ethermeter.cli.tables import print_table
 
 if TYPE_CHECKING:
     from ethermeter.engines.live import Station
@@ -22,8 +23,15 @@ app = group(
     "Certify and check the hosts of a laboratory.",
     {
         "Commands": {
-            "init": "Make an authority and certificates for all hosts.",
-            "check": "Ask the agents of all hosts what they can do.",
+            "init": Entry(
+                "Make an authority and certificates for all hosts.",
+                "hosts",
+                "init",
+                "INIT_EXAMPLES",
+            ),
+            "check": Entry(
+                "Ask the agents of all hosts what they can do.", "hosts", "check", "CHECK_EXAMPLES"
+            ),
         }
     },
     examples=f"{INIT_EXAMPLES}\n{CHECK_EXAMPLES}",
@@ -65,12 +73,12 @@ def init(file: File, *, as_json: options.Json = False) -> None:
     if as_json:
         print_json({"certificates": str(hosts.certificates), "agents": commands})
         return
-    typer.echo(f"certificates: {hosts.certificates}; the key of the authority is not kept")
+    print_text(f"certificates: {hosts.certificates}; the key of the authority is not kept")
     for name, line in commands.items():
-        typer.echo(
+        print_text(
             f"on {name}, with {name}.pem, {name}.key and authority.pem copied there:\n  {line}"
         )
-    typer.echo(
+    print_text(
         "ceilings.toml is its operator's: at least addresses = [the hosts' addresses]. Then "
         f"here: ethermeter hosts check {file}"
     )
@@ -211,7 +219,3 @@ def _is_loopback(address: str) -> bool:
     import ipaddress
 
     return ipaddress.ip_address(address).is_loopback
-
-
-command(app, "init", examples=INIT_EXAMPLES)(init)
-command(app, "check", examples=CHECK_EXAMPLES)(check)

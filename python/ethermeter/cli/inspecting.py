@@ -5,10 +5,18 @@ from typing import Annotated
 
 import typer
 
-from ethermeter.cli import options
+from ethermeter.cli import completion, options
 from ethermeter.cli.guard import BAD_INPUT, say
-from ethermeter.cli.output import print_json, print_table
+from ethermeter.cli.output import print_json, print_text
+from ethermeter.cli.tables import print_table
 
+VALIDATE_EXAMPLES = """\
+  ethermeter validate my-network.toml
+  ethermeter validate *.toml --json"""
+PLAN_EXAMPLES = """\
+  ethermeter plan poisson-load
+  ethermeter plan my-network.toml --json | head -1"""
+SCHEMA_EXAMPLES = "  ethermeter schema > ethermeter.schema.json"
 EXPERIMENTS_EXAMPLES = """\
   ethermeter experiments
   ethermeter experiments --show poisson-load
@@ -19,7 +27,11 @@ TABLE_ROWS = 20
 def validate(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE...", help="Experiment files, or names of shipped ones."),
+        typer.Argument(
+            metavar="FILE...",
+            help="Experiment files, or names of shipped ones.",
+            autocompletion=completion.experiments,
+        ),
     ],
     *,
     as_json: options.Json = False,
@@ -49,7 +61,7 @@ def validate(
         )
     else:
         for file, count in trials.items():
-            typer.echo(f"{file}: valid, {count} trials")
+            print_text(f"{file}: valid, {count} trials")
         for line in lines(faults):
             say(line)
     if faults:
@@ -87,8 +99,8 @@ def plan(
     ]
     print_table(["trial", *keys, "replication", "seed"], rows)
     if len(planned.trials) > TABLE_ROWS:
-        typer.echo(f"… {len(planned.trials) - TABLE_ROWS} more")
-    typer.echo(f"{len(planned.trials)} trials, plan {planned.hash}")
+        print_text(f"… {len(planned.trials) - TABLE_ROWS} more")
+    print_text(f"{len(planned.trials)} trials, plan {planned.hash}")
 
 
 def schema() -> None:
@@ -103,7 +115,11 @@ def experiments(
     show: Annotated[
         str | None,
         typer.Option(
-            "--show", metavar="NAME", show_default=False, help="Print this experiment file."
+            "--show",
+            metavar="NAME",
+            show_default=False,
+            help="Print this experiment file.",
+            autocompletion=completion.experiments,
         ),
     ] = None,
     copy: Annotated[
@@ -155,4 +171,4 @@ def _copy(name: str, destination: Path) -> None:
         raise InputError.of(
             "command line", "--copy", str(target), "a file that is not there yet"
         ) from None
-    typer.echo(f"{target}: a copy of {name}; run it with: ethermeter run {target}")
+    print_text(f"{target}: a copy of {name}; run it with: ethermeter run {target}")

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from ethermeter.cli import completion
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
 Columns = Annotated[
     str | None,
@@ -52,7 +54,10 @@ Out = Annotated[
         "--out", show_default=False, help="Run directory; runs/<name>-<plan hash> unless given."
     ),
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Continue a run that was interrupted.")]
+Resume = Annotated[
+    bool,
+    typer.Option("--resume", help="Continue a run that was interrupted, and repeat failed trials."),
+]
 Force = Annotated[
     bool, typer.Option("--force", help="Discard the run that is in the directory and begin again.")
 ]
@@ -75,17 +80,34 @@ Figure = Annotated[
         help="Also draw into a file: .html, .svg, .pdf or .png.",
     ),
 ]
+Hosts = Annotated[
+    Path | None,
+    typer.Option(
+        "--hosts",
+        metavar="FILE",
+        show_default=False,
+        help="Measure between the agents of these hosts.",
+    ),
+]
 Overrides = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
         show_default=False,
+        autocompletion=completion.assignments,
         help="Lay a value over the file's; can be given several times.",
     ),
 ]
 Experiment = Annotated[
     str,
-    typer.Argument(metavar="EXPERIMENT", help="An experiment file, or the name of a shipped one."),
+    typer.Argument(
+        metavar="EXPERIMENT",
+        help="An experiment file, or the name of a shipped one.",
+        autocompletion=completion.experiments,
+    ),
 ]
-RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
+RunPath = Annotated[
+    Path,
+    typer.Argument(metavar="RUN", help="A run directory.", autocompletion=completion.runs),
+]

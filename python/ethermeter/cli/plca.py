@@ -5,13 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.output import (
-    first_point,
-    point_text,
-    print_json,
-    print_table,
-    require_drawing,
-)
+from ethermeter.cli.output import first_point, point_text, print_json, print_text, require_drawing
+from ethermeter.cli.tables import print_table
 
 if TYPE_CHECKING:
     from ethermeter.theory.bus_advice import Advice
@@ -116,10 +111,10 @@ def _print_interface(name: str, *, as_json: bool) -> None:
         }
         print_json({**found, "bus": None if bus is None else _plain(bus, {})})
         return
-    typer.echo(port.text)
-    typer.echo(f"status: {port.plca.status}")
+    print_text(port.text)
+    print_text(f"status: {port.plca.status}")
     for text in warnings:
-        typer.echo(f"warning: {text}")
+        print_text(f"warning: {text}")
     if bus is not None:
         typer.echo()
         _print(bus, ASSUMED)
@@ -167,20 +162,20 @@ def _print(found: "Advice", where: str) -> None:
 
     bus = found.bus
     if where:
-        typer.echo(f"{where}:")
+        print_text(f"{where}:")
     longest = f"{bus.longest_ps / PS_PER_US:g} µs" if bus.is_bounded else "not bounded"
-    typer.echo(
+    print_text(
         f"{bus.node_count} opportunities in a cycle: empty {bus.empty_ps / PS_PER_US:g} µs,"
         f" longest {longest}"
     )
     phys = "these PHYs" if bus.plca.transmit_ps else "PHYs without latencies (see segment.phy)"
-    typer.echo(f"smallest safe to-tmr: {bus.least_opportunity_bits} bit times with {phys}")
+    print_text(f"smallest safe to-tmr: {bus.least_opportunity_bits} bit times with {phys}")
     tables = [nodes_table(found.nodes)] if found.nodes else []
     tables += [bursts_table(found)] if found.bursts else []
     for table in tables:
-        typer.echo(f"\n{table.caption}:")
+        print_text(f"\n{table.caption}:")
         print_table(table.head, table.rows)
     if found.warnings:
         typer.echo()
     for text in found.warnings:
-        typer.echo(f"warning: {text}")
+        print_text(f"warning: {text}")

@@ -68,7 +68,7 @@ class ProgressDisplay:
         """Show how far it is."""
         phase = f", {progress.phase}" if progress.phase else ""
         self.show(
-            progress.share,
+            progress.share_of_all,
             f"{progress.done} of {progress.trials} {self._pieces}{phase}",
             progress.remaining_s,
         )

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ethermeter.cli.guard import FAILED, say
-from ethermeter.cli.output import number, print_json, print_table
+from ethermeter.cli.output import print_json, print_text
+from ethermeter.cli.results import metric_text, print_legend
+from ethermeter.cli.tables import print_table
 
 if TYPE_CHECKING:
     from ethermeter.quick import Measurement, Request
@@ -126,11 +128,11 @@ def quick(
     as_csv: bool,
 ) -> None:
     """Measure a host once or again and again."""
-    from ethermeter.faults import InputError
+    from ethermeter.faults import InputError, choices
     from ethermeter.quick import BY, Request
 
     if by is not None and by not in BY:
-        raise InputError.of("command line", "--by", by, f"expected one of {', '.join(BY)}")
+        raise InputError.of("command line", "--by", by, choices(by, BY))
     if as_json and as_csv:
         raise InputError.of("command line", "--csv", "given with --json", "expected one of them")
     request = Request(
@@ -194,21 +196,14 @@ def _print(found: "Measurement", *, as_json: bool, as_csv: bool) -> None:
     marks = Marks(value.estimate.cautions for value in found.values)
     rows = []
     for value in found.values:
-        label, estimate = value.metric.label, value.estimate
-        interval = (
-            f"{number(estimate.low * label.factor)} to {number(estimate.high * label.factor)}"
-            if estimate.has_interval
-            else "–"
-        )
-        shown = f"{number(estimate.value * label.factor)}{marks.at(estimate.cautions)}"
-        rows.append((value.flow, label.title, shown, interval, label.unit, value.by))
-    print_table(["flow", "metric", "value", "95% interval", "unit", "by"], rows)
-    for line in marks.legend():
-        typer.echo(line)
+        shown = metric_text(value.metric, value.estimate) + marks.at(value.estimate.cautions)
+        rows.append((value.flow, value.metric.label.title, shown, value.by))
+    print_table(["flow", "metric", "value", "by"], rows, keys=2)
+    print_legend(marks.legend())
     for flow, limit in found.limits.items():
-        typer.echo(f"{flow} was limited by {limit}")
+        print_text(f"{flow} was limited by {limit}")
     for note in found.notes:
-        typer.echo(note)
+        print_text(note)
 
 
 def _series(
@@ -252,7 +247,7 @@ def _series(
         if as_json:
             print_json({"series": str(directory), "report": str(page), "measurements": count})
         elif not as_csv:
-            typer.echo(f"{count} measurements, {failures} of this run failed: {page}")
+            print_text(f"{count} measurements, {failures} of this run failed: {page}")
     if failures:
         raise typer.Exit(FAILED)
 

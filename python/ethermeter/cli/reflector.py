@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.output import print_json
+from ethermeter.cli.output import print_json, print_text
 
 EXAMPLES = """\
   ethermeter reflector
@@ -100,7 +100,7 @@ def reflector(
         print_json(counts)
         return
     for name, count in counts.items():
-        typer.echo(f"{name.replace('_', ' ')}: {count}")
+        print_text(f"{name.replace('_', ' ')}: {count}")
 
 
 def _network(text: str) -> str:

@@ -1,15 +1,23 @@
 """Commands that look at runs."""
 
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ethermeter.cli import options
-from ethermeter.cli.output import print_json
-from ethermeter.cli.running import BESIDE, contents
+from ethermeter.cli import completion, options
+from ethermeter.cli.output import print_json, print_text, terminal_width
+from ethermeter.cli.summary import BESIDE, contents
+from ethermeter.cli.tables import table_lines
 
+REPORT_EXAMPLES = "  ethermeter report runs/poisson-load-0123456789ab"
+COMPARE_EXAMPLES = """\
+  ethermeter compare runs/before runs/after
+  ethermeter compare runs/before runs/after --json
+  ethermeter compare runs/before runs/after --out comparison.html
+  ethermeter compare runs/release-1 runs/release-2 --fail-below 2%"""
 FIGURES_EXAMPLES = """\
   ethermeter figures runs/poisson-load-0123456789ab
   ethermeter figures runs/poisson-load-0123456789ab --metric goodput --metric loss \
@@ -50,7 +58,11 @@ def figures(
     metrics: Annotated[
         list[str] | None,
         typer.Option(
-            "--metric", "-m", show_default=False, help="What to draw; utilisation unless given."
+            "--metric",
+            "-m",
+            show_default=False,
+            help="What to draw; utilisation unless given.",
+            autocompletion=completion.metrics,
         ),
     ] = None,
     series: Annotated[
@@ -98,10 +110,17 @@ def compare(
     first: Annotated[
         Path,
         typer.Argument(
-            metavar="RUN", help="A run directory, or a file of iperf3, flent, sockperf or ns-3."
+            metavar="RUN",
+            help="A run directory, or a file of iperf3, flent, sockperf or ns-3.",
+            autocompletion=completion.runs,
         ),
     ],
-    second: Annotated[Path, typer.Argument(metavar="RUN", help="What to compare it with.")],
+    second: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN", help="What to compare it with.", autocompletion=completion.runs
+        ),
+    ],
     *,
     fail_below: Annotated[
         str | None,
@@ -153,7 +172,8 @@ def compare(
     if as_json:
         print_json(found)
     else:
-        typer.echo(comparison.render(found))
+        lay_out = partial(table_lines, width=terminal_width(), keys=2)
+        print_text(comparison.render(found, lay_out))
         if out is not None:
             typer.echo(f"page: {out}")
 

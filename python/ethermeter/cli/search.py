@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ethermeter.cli import options, running
-from ethermeter.cli.guard import FAILED, say
-from ethermeter.cli.output import number, print_json, print_table
+from ethermeter.cli import completion, options
+from ethermeter.cli.guard import FAILED
+from ethermeter.cli.output import print_json, print_text
+from ethermeter.cli.results import print_legend
+from ethermeter.cli.summary import print_files, say_failed, search_and_sum_up
+from ethermeter.cli.tables import print_table
+from ethermeter.quantities import Scale, with_ends
 
 if TYPE_CHECKING:
     from ethermeter.engines.live import Place
@@ -38,6 +42,7 @@ def search(
             metavar="KEY",
             show_default=False,
             help="The key whose largest value is wanted, such as flows.load.arrivals.poisson_load.",
+            autocompletion=completion.keys,
         ),
     ] = None,
     smallest: Annotated[
@@ -47,6 +52,7 @@ def search(
             metavar="KEY",
             show_default=False,
             help="The key whose smallest value is wanted, such as network.switches.s.queue.",
+            autocompletion=completion.keys,
         ),
     ] = None,
     first: Annotated[
@@ -72,6 +78,7 @@ def search(
             "--while",
             metavar="CONDITION",
             show_default=False,
+            autocompletion=completion.conditions,
             help=(
                 "What must hold: 'loss <= 0.1%' of each flow, 'call: one_way_delay.p99 <= 20 ms' "
                 "of one, 'together: data_rate >= 90 Mb/s' of all. Can be given several times."
@@ -85,6 +92,7 @@ def search(
             metavar="NAME",
             show_default=False,
             help="simulation (unless given), theory/MODEL, idealised/MODEL, or live.",
+            autocompletion=completion.engines,
         ),
     ] = None,
     confidence: Annotated[
@@ -106,15 +114,7 @@ def search(
             help="Trials of a value at most; 64 unless given.",
         ),
     ] = None,
-    hosts: Annotated[
-        Path | None,
-        typer.Option(
-            "--hosts",
-            metavar="FILE",
-            show_default=False,
-            help="Measure between the agents of these hosts.",
-        ),
-    ] = None,
+    hosts: options.Hosts = None,
     testbed: Annotated[
         bool,
         typer.Option("--testbed", help="Measure in namespaces on this machine. Needs root."),
@@ -174,7 +174,7 @@ def search(
         command=tuple(sys.argv),
         seed=question.seed,
     )
-    run, summary = running.search_and_sum_up(
+    run, summary = search_and_sum_up(
         ValueSearch(question), run_options, out=out, report=not no_report, place=place
     )
     found = msgspec.json.decode(run.answer(), type=Answer)
@@ -182,9 +182,8 @@ def search(
         print_json(msgspec.to_builtins(found))
     else:
         _print(found)
-        running.print_files(summary)
-    for trial, why in summary.failed.items():
-        say(f"ethermeter: trial {trial}: {why}; it has no values")
+        print_files(summary)
+    say_failed(summary)
     if found.outcome in ("undecided", "none"):
         raise typer.Exit(FAILED)
 
@@ -198,7 +197,7 @@ def _place(
     engine: str | None,
 ) -> "Place | None":
     """Return where is measured; None if nothing is."""
-    from ethermeter.cli.measure import place_of
+    from ethermeter.cli.venues import place_of
     from ethermeter.cli.voice_values import refuse
 
     is_live = engine == "live"
@@ -251,7 +250,7 @@ def _print(found: "Answer") -> None:
     head = [found.key, "", "trials"]
     for each in asked:
         of = f"{each.of}: " if each.of else ""
-        head += [f"{of}{each.metric} {each.metric.label.unit}".rstrip(), "95% interval", "of"]
+        head += [f"{of}{each.metric} {each.metric.label.unit}".rstrip(), "of"]
 
     def row(point: "Point") -> list[str]:
         cells = [f"{point.value}{marks.at(point.cautions)}", point.verdict, str(point.replications)]
@@ -260,26 +259,26 @@ def _print(found: "Answer") -> None:
         return cells
 
     def _cells(kept: "Kept", metric: Metric) -> list[str]:
-        factor, of = metric.label.factor, kept.estimate
-        ends = [None if end is None else factor * end for end in (of.value, of.low, of.high)]
-        interval = "–" if ends[1] is None else f"{number(ends[1])} … {number(ends[2])}"
-        return [number(ends[0]), interval, kept.flow]
+        label, of = metric.label, kept.estimate
+        value, low, high = (
+            None if end is None else label.factor * end for end in (of.value, of.low, of.high)
+        )
+        return [with_ends(value, low, high, Scale(label.unit), has_unit=False), kept.flow]
 
     rows = [row(point) for point in found.points[:TABLE_ROWS]]
     kept = _filled(head, rows)
-    print_table([head[at] for at in kept], [[each[at] for at in kept] for each in rows])
-    for line in marks.legend():
-        typer.echo(line)
+    print_table([head[at] for at in kept], [[each[at] for at in kept] for each in rows], keys=2)
+    print_legend(marks.legend())
     for caution in found.cautions:
-        typer.echo(f"caution: {caution}")
-    typer.echo(found.sentence)
+        print_text(f"caution: {caution}")
+    print_text(found.sentence)
     if found.outcome == "undecided" and found.estimate is not None:
-        typer.echo(
+        print_text(
             f"by the means {found.estimate}; more --replications, or a larger --step, decide"
         )
     if found.bound is not None:
         bound = found.bound
-        typer.echo(
+        print_text(
             f"bound: {bound.what}: {bound.value} {bound.unit}; with this room nothing is lost"
             if bound.value is not None
             else f"no bound: {bound.what}: {bound.why}"

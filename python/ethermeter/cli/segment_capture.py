@@ -6,11 +6,10 @@ import sys
 import time
 from pathlib import Path
 
-import typer
 from msgspec import to_builtins
 
 from ethermeter.cli.guard import say
-from ethermeter.cli.output import print_json
+from ethermeter.cli.output import print_json, print_text
 from ethermeter.cli.progress import ActivityDisplay, ProgressDisplay
 from ethermeter.cli.segment_view import is_removed
 from ethermeter.cli.voice_values import refuse
@@ -94,5 +93,5 @@ def _tell(out: Path, account: CaptureAccount, *, is_file: bool) -> None:
     if not is_file:
         say(line)
         return
-    typer.echo(line)
-    typer.echo(f"to see it: wireshark {shlex.quote(str(out))}")
+    print_text(line)
+    print_text(f"to see it: wireshark {shlex.quote(str(out))}")

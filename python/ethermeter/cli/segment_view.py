@@ -10,7 +10,8 @@ import typer
 from msgspec.structs import asdict
 
 from ethermeter.cli.guard import say
-from ethermeter.cli.output import table_lines
+from ethermeter.cli.output import terminal_width
+from ethermeter.cli.tables import table_lines
 from ethermeter.testbed import Control, TestbedError, kept
 from ethermeter.testbed.relay import SegmentCounts, StationTotals, Turns
 
@@ -101,7 +102,8 @@ def _segment_lines(
             row += _turns(station.plca, None if start is None else start.plca, over_s)
         rows.append(row)
     has_plca = now.cycles is not None
-    found = table_lines(["station", *_HEAD, *(_PLCA_HEAD if has_plca else [])], rows)
+    head = ["station", *_HEAD, *(_PLCA_HEAD if has_plca else [])]
+    found = table_lines(head, rows, width=terminal_width(), is_steady=True)
     summary = f"all: {busy_s / over_s:.1%} of the medium over {over_s:.1f} s"
     if now.cycles is not None:
         cycles = now.cycles - ((earlier and earlier.cycles) or 0)

@@ -10,11 +10,12 @@ import typer
 
 from ethermeter.analysis.claims import FILE
 from ethermeter.cli.guard import FAILED, explain, say
-from ethermeter.cli.output import print_json, print_table
+from ethermeter.cli.output import print_json, print_text
+from ethermeter.cli.tables import print_table
 from ethermeter.studies import registry
 
 if TYPE_CHECKING:
-    from ethermeter.cli.running import Summary
+    from ethermeter.cli.summary import Summary
 
 ALL = "all"
 """Every study, on the command line."""
@@ -27,9 +28,7 @@ def list_studies(*, as_json: bool) -> None:
     if as_json:
         print_json([{"study": name, "title": title} for name, title in titles.items()])
         return
-    width = max(map(len, titles))
-    for name, title in titles.items():
-        typer.echo(f"{name:{width}}  {title}")
+    print_table(["study", "what was published"], [[name, title] for name, title in titles.items()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +106,6 @@ def print_outcomes(outcomes: Sequence[Outcome], index: Path, *, as_json: bool) -
             ["study", "met or holding", "missed or failing", "not run", "s", "report"],
             [outcome.row() for outcome in outcomes],
         )
-        typer.echo(f"all claims: {index}")
+        print_text(f"all claims: {index}")
     if any(outcome.summary is None for outcome in outcomes):
         raise typer.Exit(FAILED)

@@ -1,6 +1,5 @@
 """Commands on testbeds: hosts on this machine, as network namespaces."""
 
-import difflib
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,9 +9,10 @@ import msgspec
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.guard import command
-from ethermeter.cli.help import group
-from ethermeter.cli.output import print_json, print_table
+from ethermeter.cli.help import Entry, group
+from ethermeter.cli.output import print_json, print_text
+from ethermeter.cli.tables import print_table
+from ethermeter.faults import choices, nearest
 
 if TYPE_CHECKING:
     from ethermeter.testbed import KeptTestbed, NetworkBed, Testbed, Wire
@@ -43,11 +43,22 @@ app = group(
     "Make virtual hosts on this machine, joined by virtual Ethernet, and remove them. Needs root.",
     {
         "Commands": {
-            "up": "Make a testbed that exists until it is taken down.",
-            "exec": "Run a program on a host of a testbed.",
-            "down": "Remove testbeds.",
-            "show": "List testbeds, or watch the segment of one.",
-            "capture": "Capture a segment of a testbed, with its collisions.",
+            "up": Entry(
+                "Make a testbed that exists until it is taken down.", "testbed", "up", "UP_EXAMPLES"
+            ),
+            "exec": Entry(
+                "Run a program on a host of a testbed.", "testbed", "execute", "EXEC_EXAMPLES"
+            ),
+            "down": Entry("Remove testbeds.", "testbed", "down", "DOWN_EXAMPLES"),
+            "show": Entry(
+                "List testbeds, or watch the segment of one.", "testbed", "show", "SHOW_EXAMPLES"
+            ),
+            "capture": Entry(
+                "Capture a segment of a testbed, with its collisions.",
+                "testbed",
+                "capture",
+                "CAPTURE_EXAMPLES",
+            ),
         }
     },
     examples=UP_EXAMPLES + "\n  ethermeter testbed show",
@@ -165,7 +176,7 @@ def _tell_made(made: "Testbed | NetworkBed", *, as_json: bool) -> None:
         print_json({"name": made.name, **msgspec.to_builtins(kept)})
         return
     _print(made.name, kept)
-    typer.echo(
+    print_text(
         f"on its first host: ethermeter testbed exec {made.name} 1 -- COMMAND; "
         f"to remove it: ethermeter testbed down {made.name}"
     )
@@ -195,7 +206,8 @@ def execute(
     if host not in hosts:
         names = f", a name ({_listed(kept.names)})" if kept.names else ""
         allowed = f"a number from 1 to {len(kept.hosts)}{names}, or a namespace of {name}"
-        refuse("HOST", host, allowed + _meant(host, hosts))
+        near = nearest(host, list(hosts))
+        refuse("HOST", host, f"did you mean {near[0]}? Allowed: {allowed}" if near else allowed)
     words = hosts[host].command(*command_line)
     try:
         os.execvp(words[0], words)
@@ -210,15 +222,14 @@ def _named(name: str) -> "KeptTestbed":
 
     there = testbed.kept()
     if name not in there:
-        listed = f"one of {', '.join(there)}" if there else "a testbed; there is none"
-        refuse("NAME", name, listed + _meant(name, there))
+        refuse("NAME", name, _expected(name, there))
     return there[name]
 
 
-def _meant(given: str, names: Iterable[str]) -> str:
-    """Return a question with the names that are close to one that was given; "" without any."""
-    near = difflib.get_close_matches(given, list(names), 3)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
+def _expected(name: str, there: Iterable[str]) -> str:
+    """Say which testbed may be named."""
+    names = list(there)
+    return choices(name, names) if names else "a testbed; there is none"
 
 
 def _listed(names: tuple[str, ...]) -> str:
@@ -252,11 +263,7 @@ def down(
         refuse("NAME", "given with --all" if every else "not given", "names of testbeds, or --all")
     for name in names or ():
         if name not in there:
-            refuse(
-                "NAME",
-                name,
-                f"one of {', '.join(there)}" if there else "a testbed; there is none",
-            )
+            refuse("NAME", name, _expected(name, there))
     removed = list(dict.fromkeys(names or there))
     results = {name: testbed.remove_kept(name) for name in removed}
     removed += testbed.remove_leftovers() if every else []
@@ -265,7 +272,7 @@ def down(
         output = {"removed": removed, **({"wires": wires} if wires else {})}
         print_json(msgspec.to_builtins(output))
         return
-    typer.echo("\n".join(f"{name}: removed" for name in removed) or "there is nothing to remove")
+    print_text("\n".join(f"{name}: removed" for name in removed) or "there is nothing to remove")
 
 
 def show(
@@ -306,7 +313,7 @@ def show(
             print_json(msgspec.to_builtins(counted))
             return
         for line in segment_view.lines(counted.segments, None, kept.segments):
-            typer.echo(line)
+            print_text(line)
         return
     if live:
         refuse("--live", "given without NAME", "the name of a testbed with a segment")
@@ -315,7 +322,7 @@ def show(
         print_json([{"name": name, **msgspec.to_builtins(kept)} for name, kept in there.items()])
         return
     if not there:
-        typer.echo("there is no testbed")
+        print_text("there is no testbed")
     for each, kept in there.items():
         _print(each, kept)
 
@@ -403,9 +410,9 @@ def capture(
 
 
 def _print(name: str, kept: "KeptTestbed") -> None:
-    typer.echo(f"{name}: {len(kept.hosts)} hosts, {kept.layout}, MTU {kept.mtu}")
+    print_text(f"{name}: {len(kept.hosts)} hosts, {kept.layout}, MTU {kept.mtu}")
     for number, wire in enumerate(kept.wires, 1):
-        typer.echo(f"  wire of host {number}: {_description(wire)}")
+        print_text(f"  wire of host {number}: {_description(wire)}")
     print_table(
         ["namespace", "interface", "mac", "ipv4", "ipv6"],
         [[host.namespace, host.interface, host.mac, host.ipv4, host.ipv6] for host in kept.hosts],
@@ -439,10 +446,3 @@ def _read(option: str, text: str, what: Literal["rate", "size", "time"]) -> int:
     except units.UnitError as error:
         refuse(option, text, str(error))
     return bits // 8
-
-
-command(app, "up", examples=UP_EXAMPLES)(up)
-command(app, "exec", examples=EXEC_EXAMPLES)(execute)
-command(app, "down", examples=DOWN_EXAMPLES)(down)
-command(app, "show", examples=SHOW_EXAMPLES)(show)
-command(app, "capture", examples=CAPTURE_EXAMPLES)(capture)

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ethermeter.cli import options
-from ethermeter.cli.guard import command
-from ethermeter.cli.help import group
-from ethermeter.cli.output import number, print_json, print_table
+from ethermeter.cli import completion, options
+from ethermeter.cli.help import Entry, group
+from ethermeter.cli.output import print_json, print_text
+from ethermeter.cli.tables import print_table
+from ethermeter.quantities import number
 
 if TYPE_CHECKING:
     from ethermeter.cli.theory_values import Evaluation
@@ -24,11 +25,23 @@ app = group(
     "simulations.",
     {
         "Commands": {
-            "list": "List the models.",
-            "show": "Show what a model takes, gives and assumes.",
-            "eval": "Evaluate a model.",
-            "choose": "Say which models apply to an experiment, and why.",
-            "agreement": "Compare theories with the simulations of a run.",
+            "list": Entry("List the models.", "theory", "list_models", "LIST_EXAMPLES"),
+            "show": Entry(
+                "Show what a model takes, gives and assumes.", "theory", "show", "SHOW_EXAMPLES"
+            ),
+            "eval": Entry("Evaluate a model.", "theory", "evaluate", "EVAL_EXAMPLES"),
+            "choose": Entry(
+                "Say which models apply to an experiment, and why.",
+                "choosing",
+                "choose",
+                "CHOOSE_EXAMPLES",
+            ),
+            "agreement": Entry(
+                "Compare theories with the simulations of a run.",
+                "choosing",
+                "agreement",
+                "AGREEMENT_EXAMPLES",
+            ),
         }
     },
     examples="  ethermeter theory list\n  ethermeter theory show lam-1980\n"
@@ -38,9 +51,15 @@ app = group(
 
 ModelName = Annotated[
     str,
-    typer.Argument(metavar="MODEL", help="Name of a model, as `ethermeter theory list` has it."),
+    typer.Argument(
+        metavar="MODEL",
+        help="Name of a model, as `ethermeter theory list` has it.",
+        autocompletion=completion.models,
+    ),
 ]
 
+LIST_EXAMPLES = "  ethermeter theory list\n  ethermeter theory list --json"
+SHOW_EXAMPLES = "  ethermeter theory show lam-1980\n  ethermeter theory show tasaka-1986 --json"
 EVAL_EXAMPLES = """\
   ethermeter theory eval metcalfe-boggs-1976 stations=1..24 packet_bits="64 B" rate_bps="10 Mb/s" \
 slot_s="12 us"
@@ -76,7 +95,7 @@ def show(name: ModelName, *, as_json: options.Json = False) -> None:
     if as_json:
         print_json(_described(entry))
         return
-    typer.echo(f"{entry.name}: {entry.title}\n")
+    print_text(f"{entry.name}: {entry.title}\n")
     takes = [
         [symbol.argument, symbol.symbol, symbol.unit, _range(symbol), symbol.meaning]
         for symbol in entry.symbols
@@ -91,11 +110,11 @@ def show(name: ModelName, *, as_json: options.Json = False) -> None:
     print_table(
         ["assumes", ""], [[assumption.key, assumption.text] for assumption in entry.assumptions]
     )
-    typer.echo(
+    print_text(
         f"\nvalidity: {entry.validity}\nconfidence: {entry.confidence}\nsource: {entry.source}"
     )
     for note in entry.notes:
-        typer.echo(f"note: {note}")
+        print_text(f"note: {note}")
 
 
 def evaluate(
@@ -227,12 +246,12 @@ def _print_rows(entry: "Model", found: "Evaluation") -> None:
         rows.append([*row, CAUTION if found.outside[at] else ""] if cautioned else row)
     print_table([*heads, "caution"] if cautioned else heads, rows)
     if found.points > shown:
-        typer.echo(f"… {found.points - shown} more with --json")
+        print_text(f"… {found.points - shown} more with --json")
     if cautioned:
-        typer.echo(f"{CAUTION}: {entry.validity}")
+        print_text(f"{CAUTION}: {entry.validity}")
     for field in entry.outputs:
         if field not in fields:
-            typer.echo(f"{field.field}: with --json")
+            print_text(f"{field.field}: with --json")
 
 
 def _cell(value: Any) -> str:
@@ -241,14 +260,3 @@ def _cell(value: Any) -> str:
         if isinstance(value, list)
         else number(value, digits=_DIGITS)
     )
-
-
-command(app, "list", examples="  ethermeter theory list\n  ethermeter theory list --json")(
-    list_models
-)
-command(
-    app,
-    "show",
-    examples="  ethermeter theory show lam-1980\n  ethermeter theory show tasaka-1986 --json",
-)(show)
-command(app, "eval", examples=EVAL_EXAMPLES)(evaluate)

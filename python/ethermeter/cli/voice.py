@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from ethermeter.cli import options
-from ethermeter.cli.help import group
-from ethermeter.cli.output import number, print_json, print_table
+from ethermeter.cli import completion, options
+from ethermeter.cli.help import Entry, group
+from ethermeter.cli.output import print_json, print_text
+from ethermeter.cli.tables import print_table
+from ethermeter.quantities import number
 
 if TYPE_CHECKING:
     from ethermeter.cli.voice_values import Columns, Grid
@@ -41,11 +43,31 @@ app = group(
     "Rate calls, cut speech into packets, and find how many calls there is room for.",
     {
         "Commands": {
-            "emodel": "Rate narrowband calls by the E-model of ITU-T G.107.",
-            "codecs": "List codecs, or cut their speech into packets.",
-            "talkers": "Relate users, active talkers and overflow probability.",
-            "erlang": "Evaluate Erlang's B formula.",
-            "admission": "Apply admission control to the calls of a run.",
+            "emodel": Entry(
+                "Rate narrowband calls by the E-model of ITU-T G.107.",
+                "voice",
+                "emodel",
+                "EMODEL_EXAMPLES",
+            ),
+            "codecs": Entry(
+                "List codecs, or cut their speech into packets.",
+                "voice",
+                "codecs",
+                "CODECS_EXAMPLES",
+            ),
+            "talkers": Entry(
+                "Relate users, active talkers and overflow probability.",
+                "voice",
+                "talkers",
+                "TALKERS_EXAMPLES",
+            ),
+            "erlang": Entry("Evaluate Erlang's B formula.", "voice", "erlang", "ERLANG_EXAMPLES"),
+            "admission": Entry(
+                "Apply admission control to the calls of a run.",
+                "admission",
+                "admission",
+                "EXAMPLES",
+            ),
         }
     },
     examples="  ethermeter voice emodel\n  ethermeter voice erlang --circuits 40 --offered 20..40",
@@ -60,7 +82,12 @@ def _list_option(name: str, meaning: str, metavar: str = "LIST") -> Any:
 
 Codec = Annotated[
     str,
-    typer.Option("--codec", metavar="NAME", help="A codec, as `ethermeter voice codecs` lists it."),
+    typer.Option(
+        "--codec",
+        metavar="NAME",
+        help="A codec, as `ethermeter voice codecs` lists it.",
+        autocompletion=completion.codecs,
+    ),
 ]
 
 
@@ -188,7 +215,12 @@ def emodel(
 def codecs(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[CODEC...]", show_default=False, help="Codecs; all unless given."),
+        typer.Argument(
+            metavar="[CODEC...]",
+            show_default=False,
+            help="Codecs; all unless given.",
+            autocompletion=completion.codecs,
+        ),
     ] = None,
     *,
     packet: Annotated[
@@ -278,7 +310,7 @@ def codecs(
         )
         return
     for name, grid in grids.items():
-        typer.echo(f"{name} on {standard}, {ip}, one direction:")
+        print_text(f"{name} on {standard}, {ip}, one direction:")
         print_table(*grid.table(_DIGITS))
 
 
@@ -383,9 +415,9 @@ def _show(grid: "Grid", about: Mapping[str, str], *, as_json: bool) -> None:
         return
     print_table(*grid.table(_DIGITS))
     for key, text in about.items():
-        typer.echo(f"{key}: {text}")
+        print_text(f"{key}: {text}")
     if grid.any_outside:
-        typer.echo(
+        print_text(
             "outside-model-range: beyond the delay (0.5 s), loss (20%) or burst ratio (8) that "
             "G.107 permits"
         )
@@ -429,7 +461,7 @@ def _show_codecs(chosen: list[Any], *, as_json: bool) -> None:
     ]
     print_table(["codec", "kb/s", "frame ms", "look-ahead ms", "Ie", "Bpl", "what it is"], rows)
     for codec in chosen if len(chosen) < 4 else ():
-        typer.echo(
+        print_text(
             f"\n{codec.name}: rated for {codec.rated}\nsource: {codec.source}\nconfidence: "
             f"{codec.confidence}"
         )

@@ -10,9 +10,9 @@ import numpy as np
 
 from ethermeter.arguments import Array, Flags, Range
 from ethermeter.arguments import Range as TheoryRange
-from ethermeter.cli.output import number
 from ethermeter.cli.theory_values import value as read_value
 from ethermeter.faults import Fault, InputError, choices
+from ethermeter.quantities import number
 from ethermeter.theory.entry import Symbol
 from ethermeter.units import UnitError
 from ethermeter.voice import Connection, Medium, arguments

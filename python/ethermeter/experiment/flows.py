@@ -34,7 +34,7 @@ from ethermeter.experiment.traffic import (
 )
 from ethermeter.experiment.transfers import Transfer, transfer_plan
 from ethermeter.experiment.voice import Coded, check_flow, coder_plan, samples_plan, talks
-from ethermeter.faults import Faults, KeyPath, shown
+from ethermeter.faults import Faults, KeyPath, choices, shown
 from ethermeter.framing import message_octets
 from ethermeter.scenario import Framing, FramingTable, Udp
 from ethermeter.traces import Trace
@@ -214,13 +214,13 @@ class _Maker:
         found = members.get(name) or ([name] if kinds.get(name) == "host" else [])
         if not found:
             hosts = [name for name, kind in kinds.items() if kind == "host"]
-            known = ", ".join(dict.fromkeys([*members, *hosts]))
             what = (
                 f"a host; {name} is a {kinds[name]}"
                 if name in kinds
                 else "the name of a host or of a group of hosts"
             )
-            self.faults.add(key, shown(name), f"expected {what}: {known}")
+            allowed = choices(name, [*members, *hosts], f"expected {what}: ")
+            self.faults.add(key, shown(name), allowed)
         return found
 
     def _ends(self) -> list[tuple[str, str, list[str]]]:

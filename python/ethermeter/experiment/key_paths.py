@@ -10,7 +10,7 @@ from ethermeter import units
 from ethermeter.experiment import toml
 from ethermeter.experiment.document import MOST_TRIALS, TABLES, fields_of, form_of
 from ethermeter.experiment.toml import EVERY, PathError, Tables, assigned
-from ethermeter.faults import Fault, Faults, Key, choices, shown
+from ethermeter.faults import Fault, Faults, Key, choices, nearest, shown
 from ethermeter.units import UnitError
 
 LONGEST_PATH = 8
@@ -32,9 +32,8 @@ def resolved(
 
     """
     if len(parts) < 2 or parts[0] not in tops or len(parts) > LONGEST_PATH:
-        raise PathError(
-            f"expected a dotted key that begins with {', '.join(f'{top}.' for top in tops)}"
-        )
+        dots = [f"{top}." for top in tops]
+        raise PathError(choices(f"{parts[0]}.", dots, "expected a dotted key that begins with "))
     top, rest = parts[0], list(parts[1:])
     path: list[Key] = [top]
     if top in _LISTED:
@@ -71,10 +70,9 @@ def _named(tree: object, rest: Sequence[str]) -> list[Key]:
             names = _names(tree)
             if not isinstance(part, int) and any(name is not None for name in names):
                 if key not in names:
-                    known = ", ".join(str(name) for name in names if isinstance(name, str))
+                    known = choices(key, [name for name in names if isinstance(name, str)])
                     raise PathError(
-                        f"expected one of {known}, or a number below {len(tree)}, where the key"
-                        f" says {key}"
+                        f"expected {known}, or a number below {len(tree)}, where the key says {key}"
                     )
                 part = names.index(key)
             elif not isinstance(part, int) or part >= len(tree):
@@ -85,10 +83,8 @@ def _named(tree: object, rest: Sequence[str]) -> list[Key]:
             and rest[0] == "models"
             and key not in (models := tree if isinstance(tree, dict) else {})
         ):
-            raise PathError(
-                f"expected one of the models of this file: {', '.join(map(str, models)) or 'none'};"
-                f" where the key says {key}"
-            )
+            known = choices(key, map(str, models), "expected one of the models of this file: ")
+            raise PathError(f"{known}; where the key says {key}")
         elif isinstance(tree, dict):
             tree = tree.get(key)
         path.append(part)
@@ -111,11 +107,13 @@ def _group(document: Mapping[str, object], top: str, rest: list[str]) -> tuple[K
         return names.index(rest[0]), rest[1:]
     if isinstance(number := _number(rest[0]), int) and number < len(groups):
         return number, rest[1:]
-    known = ", ".join(str(name) for name in names if isinstance(name, str)) or "none"
     what = "group" if top == "stations" else "flow"
+    known = [name for name in names if isinstance(name, str)]
+    near = nearest(rest[0], [*known, *fields])
     raise PathError(
-        f"expected a key of {top}, the name of a {what} ({known}) or its number below"
-        f" {len(groups)}; keys are {', '.join(fields)}"
+        f"{f'did you mean {near[0]}? E' if near else 'e'}xpected a key of {top}, the name of a "
+        f"{what} ({', '.join(known) or 'none'}) or its number below {len(groups)}; keys are "
+        f"{', '.join(fields)}"
     )
 
 
@@ -169,10 +167,10 @@ def _path(document: Tables, key: str) -> tuple[Key, ...]:
     if parts[0] in _GROUPED_TABLES and len(parts) > 1:
         return resolved(document, parts, tops=_GROUPED_TABLES)
     if len(parts) > 1:
-        raise PathError(
-            f"expected a key that begins with {', '.join((*_GROUPED_TABLES, *_QUOTED_TABLES))}, or"
-            " title, seed, series, notes"
+        known = choices(
+            parts[0], (*_GROUPED_TABLES, *_QUOTED_TABLES), "expected a key that begins with "
         )
+        raise PathError(f"{known}; or title, seed, series, notes")
     return (parts[0],)
 
 

@@ -51,7 +51,7 @@ from ethermeter.experiment.quantity import (
     written,
 )
 from ethermeter.experiment.segment import MOST_PLACES
-from ethermeter.faults import Faults, KeyPath, dotted, shown
+from ethermeter.faults import Faults, KeyPath, choices, dotted, shown
 from ethermeter.nodes import classes_of, kind_of, links_of
 from ethermeter.units import PS_PER_S
 
@@ -374,8 +374,8 @@ class _Maker:
             return self._with_classes(Model().model_copy(update=own), Origin(path))
         model = self.network.models.get(owner.model) or shipped_model(owner.model)
         if model is None:
-            known = ", ".join([*self.network.models, *shipped_models()]) or "none"
-            allowed = f"expected a model of this file or one that comes with ethermeter: {known}"
+            lead = "expected a model of this file or one that comes with ethermeter: "
+            allowed = choices(owner.model, [*self.network.models, *shipped_models()], lead)
             self.faults.add((*path, "model"), shown(owner.model), allowed)
             return Model(), Origin(path)
         given = model.model_fields_set & set(Model.model_fields)
@@ -518,8 +518,8 @@ class _Maker:
         for side, name in enumerate(link.ends):
             sides.append(members.get(name) or ([name] if name in kinds else []))
             if not sides[-1]:
-                known = ", ".join(dict.fromkeys([*members, *kinds]))
-                allowed = f"expected the name of a node or of a group: {known}"
+                lead = "expected the name of a node or of a group: "
+                allowed = choices(name, [*members, *kinds], lead)
                 self.faults.add((*path, "ends", side), shown(name), allowed)
         first, second = sides
         if len(first) > 1 and len(second) > 1:

@@ -1,7 +1,7 @@
 """Compare: two runs, point by point and metric by metric, with the interval of every difference."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict
@@ -185,29 +185,21 @@ def _row(point: Point, metric: Metric, a: Estimate | None, b: Estimate | None) -
     )
 
 
-def render(rows: Sequence[Row]) -> str:
+def render(
+    rows: Sequence[Row], lay_out: Callable[[Sequence[str], Sequence[Sequence[str]]], list[str]]
+) -> str:
     """Write the rows as text, and a count of every verdict.
 
-    Rows are written that differ, are undecided or stand alone, marked by their cautions.
+    Rows are written that differ, are undecided or stand alone, marked by their cautions. `lay_out`
+    makes lines of heads and rows.
     """
     counts: dict[str, int] = {}
     for row in rows:
         counts[row["verdict"]] = counts.get(row["verdict"], 0) + 1
     shown = [row for row in rows if row["verdict"] not in ("same", "no difference")]
-    table: list[tuple[str, ...]] = [
-        ("point", "metric", "first", "second", "difference", "95% interval", "verdict")
-    ]
     marks = Marks(row["cautions"] for row in shown)
-    table += [_cells(row, marks) for row in shown]
-    widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
-    lines = (
-        [
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-            for line in table
-        ]
-        if shown
-        else []
-    )
+    head = ("point", "metric", "first", "second", "difference", "verdict")
+    lines = lay_out(head, [_cells(row, marks) for row in shown]) if shown else []
     summary = ", ".join(
         f"{count} {verdict}" for verdict, count in sorted(counts.items(), key=lambda item: -item[1])
     )
@@ -237,7 +229,7 @@ def _cells(row: Row, marks: Marks) -> tuple[str, ...]:
     def shown(value: float | None) -> str:
         return number(math.nan if value is None else value * label.factor, half)
 
-    interval = "–" if math.isnan(half) else f"{shown(row['low'])} to {shown(row['high'])}"
+    interval = "" if math.isnan(half) else f" ± {number(half, half)}"
     point = " ".join([row["series"], *(f"{key}={value}" for key, value in row["point"].items())])
     verdict = f"{row['verdict']} {marks.at(row['cautions'])}".rstrip()
     return (
@@ -245,7 +237,6 @@ def _cells(row: Row, marks: Marks) -> tuple[str, ...]:
         label.axis,
         shown(row["a"]),
         shown(row["b"]),
-        shown(row["difference"]),
-        interval,
+        f"{shown(row['difference'])}{interval}",
         verdict,
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ethermeter.document import (
     Block,
     Bullets,
+    Explorer,
     Figure,
     Grid,
     Heading,
@@ -29,6 +30,7 @@ OPEN_FIGURES = 8
 _FOLD = 50
 _LINE, _LETTERS = 25, 110
 _FIGURE, _LOW_FIGURE = 450, 410
+_CHOICES = 200
 _ROW, _HIGHEST_TABLE = 29, 420
 _TEXT_LINE, _TEXT_LETTERS = 20, 28
 """Height and letters of a line in a cell of text."""
@@ -96,7 +98,7 @@ def _parts(section: Section) -> list[tuple[str, str, list[Block]]]:
 
 
 def _has_figures(blocks: Sequence[Block]) -> bool:
-    return any(isinstance(block, Figure | Grid | Picture) for block in blocks)
+    return any(isinstance(block, Figure | Explorer | Grid | Picture) for block in blocks)
 
 
 def split(figures: Sequence[Figure]) -> tuple[Sequence[Figure], Sequence[Figure]]:
@@ -123,6 +125,8 @@ def _height(block: Block) -> int:
             return _table(block)
         case Figure():
             return _figure(block)
+        case Explorer():
+            return _FIGURE + _CHOICES
         case Grid(figures=figures):
             shown, folded = split(figures)
             rows = [shown[at : at + 2] for at in range(0, len(shown), 2)]

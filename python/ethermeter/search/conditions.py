@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethermeter.analysis.groups import by_flow, by_group, by_table
+from ethermeter.faults import choices
 from ethermeter.metrics import ALL, Caution, Group, Metric, caution_mask, caution_text
 from ethermeter.scenario import CoderArrivals, Flow
-from ethermeter.search.closest import suggestion
 from ethermeter.store.rows import TrialRows, flows_of, layout_of
 from ethermeter.trial import LIVE, THEORY, Trial
 from ethermeter.units import Dimension, UnitError, parse, quantity
@@ -114,7 +114,7 @@ class Condition:
         if self.metric not in known:
             of = f"the engine {trial.engine}" if trial.engine != "simulation" else "this experiment"
             raise ConditionError(
-                f"expected a metric that {of} has: {suggestion(self.metric.value, known)}"
+                f"expected a metric that {of} has: {choices(self.metric.value, known)}"
             )
         if self.of == TOGETHER:
             return {TOGETHER: np.array([ALL])}
@@ -132,7 +132,7 @@ class Condition:
         tables, flows = by_table(scenario), by_flow(scenario)
         if self.of not in tables and self.of not in flows:
             names = [TOGETHER, *tables, *flows]
-            raise ConditionError(f"expected a flow: {suggestion(self.of, names)}")
+            raise ConditionError(f"expected a flow: {choices(self.of, names)}")
         members = tables[self.of] if self.of in tables else flows[self.of]
         lacking = [
             scenario.flows[at].name
@@ -149,7 +149,7 @@ class Condition:
         groups = by_group(trial.scenario)
         if self.of not in groups:
             raise ConditionError(
-                f"expected a group of stations: {suggestion(self.of, [TOGETHER, *groups])}"
+                f"expected a group of stations: {choices(self.of, [TOGETHER, *groups])}"
             )
         entity, metric = _layout(trial)
         if not (entity[metric == _INDEX[self.metric]] >= 0).any():
@@ -170,7 +170,7 @@ def condition(text: str) -> Condition:
         )
     name = found["metric"].replace(".", "_").lower()
     if name not in set(Metric):
-        raise ConditionError(f"expected a metric: {suggestion(name, map(str, Metric))}")
+        raise ConditionError(f"expected a metric: {choices(name, map(str, Metric))}")
     metric = Metric(name)
     return Condition(
         (found["of"] or "").strip(),

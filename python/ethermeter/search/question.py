@@ -12,10 +12,9 @@ from ethermeter.experiment.key_paths import resolved
 from ethermeter.experiment.reading import of_document
 from ethermeter.experiment.search import Search
 from ethermeter.experiment.toml import PathError, Tables
-from ethermeter.faults import Fault, InputError, Key, shown
+from ethermeter.faults import Fault, InputError, Key, choices, shown
 from ethermeter.metrics import Metric
 from ethermeter.nodes import is_segment
-from ethermeter.search.closest import suggestion
 from ethermeter.search.conditions import Condition, ConditionError, condition
 from ethermeter.search.values import RangeError, Value, Values, values_of
 from ethermeter.theory.assumptions import ANSWERING, MODELS
@@ -173,7 +172,7 @@ class _Reader:
         if engine not in families:
             near = model if family in (THEORY, IDEALISED) and model else engine
             names = families if near == engine else [f"{family}/{each}" for each in models]
-            self._add("engine", shown(engine), f"expected an engine: {suggestion(engine, names)}")
+            self._add("engine", shown(engine), f"expected an engine: {choices(engine, names)}")
         return engine
 
     def _check_key(self, direction: Direction, key: str) -> None:
@@ -191,8 +190,8 @@ class _Reader:
 
     def _add_key(self, direction: Direction, key: str, allowed: str) -> None:
         document = self._experiment.document
-        near = suggestion(key, _keys(document, form_of(document).tables))
-        text = f"{near}; {allowed}" if near.startswith("closest") else allowed
+        near = choices(key, _keys(document, form_of(document).tables))
+        text = near if near.startswith("did you mean") else allowed
         self._add(direction, shown(key), text)
 
     def _check_sweeps(self, key: str) -> None:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import Fault, InputError, nearest
 from ethermeter.metrics import ALL
 from ethermeter.store.files import checksum, written_whole
 from ethermeter.store.integrity import (
@@ -74,7 +74,7 @@ class RunDirectory:
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(self.path))
         if not (self.path / PLAN).is_file():
-            raise _fault(self.path, str(self.path), f"a run directory, which has a {PLAN}")
+            raise _fault(self.path, str(self.path), _expected(self.path))
         refuse_links(self.path)
 
     def plan(self) -> "Plan":
@@ -301,6 +301,15 @@ def _read_plan(path: Path, stamp: tuple[int, int, int]) -> "Plan":
 def is_finished(path: Path) -> bool:
     """Whether a directory holds a finished run, by its provenance, which is written last."""
     return "finished" in read_provenance(path)
+
+
+def _expected(path: Path) -> str:
+    """Say that a run directory is expected, with the run beside that has nearly the same name."""
+    beside = sorted(each.parent.name for each in path.parent.glob(f"*/{PLAN}"))
+    near = nearest(path.name, beside)
+    if not near:
+        return f"a run directory, which has a {PLAN}"
+    return f"did you mean {path.parent / near[0]}? A run directory has a {PLAN}"
 
 
 def _fault(path: Path, value: str, allowed: str) -> InputError:

@@ -41,6 +41,12 @@ def checksums_in(found: Mapping[str, object]) -> dict[str, str]:
     return dict(sums) if isinstance(sums, dict) else {}
 
 
+def failed_in(found: Mapping[str, object]) -> dict[str, str]:
+    """Return why trials failed, by their ids, from a provenance."""
+    failed = found.get("failed")
+    return dict(failed) if isinstance(failed, dict) else {}
+
+
 def read_verified(directory: Path, name: str) -> bytes:
     """Read a file of a run directory, and compare it with its checksum if there is one.
 

@@ -27,6 +27,7 @@ from ethermeter.store.files import (
 from ethermeter.store.integrity import (
     PROVENANCE,
     checksums_of,
+    failed_in,
     read_provenance,
     refuse_links,
     write_provenance,
@@ -261,8 +262,8 @@ class Recorder:
         """Write the tables, then the provenance of a finished run; remove the parts.
 
         The provenance has the key `finished`; checksums of the results are added. `answer` is that
-        of a strategy, as JSON. RunError if something cannot be written; the parts are then still
-        there.
+        of a strategy, as JSON. The parts stay where trials of a plan failed, which can be repeated,
+        and where something cannot be written: RunError.
         """
         self.flush()
         if self.pending:
@@ -274,7 +275,7 @@ class Recorder:
                 write_whole(self.directory / ANSWER, answer)
             sums = checksums_of(self.directory, _results(self.directory))
             self.write_provenance({**provenance, "sha256": sums})
-            _clear_parts(self.directory)
+            tidy(self.directory)
 
     def _enter(
         self, plan: "Plan", experiments: Mapping[str, str], *, resume: bool, force: bool
@@ -304,7 +305,7 @@ class Recorder:
                 raise self._damaged("not the plan that was run")
             allowed = "the plan to be run; give another --out, or --force to discard what is there"
             raise self._refusal("plan", there, f"{self.plan_hash}, {allowed}")
-        if is_finished(self.directory):
+        if is_finished(self.directory) and not (resume and can_repeat(self.directory)):
             raise self._refusal("run", "finished", "--force to discard it and run again")
         if not resume:
             allowed = "--resume to continue it, or --force to discard it and begin again"
@@ -352,6 +353,10 @@ class Recorder:
             self.events += sum(table["events"].to_pylist())
             self.core_s += sum(table["core_s"].to_pylist())
             self._implementations |= set(table["implementation"].to_pylist())
+        if self._question is None:  # what a strategy proposed depends on the results it had
+            failed = failed_in(self.provenance())
+            places = [place for place, trial in enumerate(self._ids) if trial in failed]
+            self._part_of[places] = -1
 
     def _add(self, trials: "Sequence[Trial]") -> None:
         self._ids += [trial.id for trial in trials]
@@ -484,9 +489,16 @@ def _clear(directory: Path) -> None:
 
 
 def tidy(directory: Path) -> None:
-    """Remove what is left of a finished run that was killed just before the end of its process."""
-    if is_finished(directory):
+    """Remove the parts of a finished run, unless it has failed trials that can be repeated."""
+    if is_finished(directory) and not can_repeat(directory):
         _clear_parts(directory)
+
+
+def can_repeat(directory: Path) -> bool:
+    """Whether a run has failed trials, and the results of the others by part, to repeat them."""
+    is_plan = not (directory / QUESTION).exists()
+    has_parts = next((directory / PARTS).glob("*.parquet"), None) is not None
+    return is_plan and has_parts and bool(failed_in(read_provenance(directory)))
 
 
 def _clear_parts(directory: Path) -> None:

@@ -1,0 +1,205 @@
+"""Shell completion: the names that may stand where the cursor is, each with what it is."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+Item = tuple[str, str]
+"""What may be typed, and what it is."""
+
+_TITLE = re.compile(r'^title = "(.*)"$', re.MULTILINE)
+_MOST_FILES = 200
+
+
+def experiments(incomplete: str) -> list[Item]:
+    """Return shipped experiments, and files of experiments."""
+    from ethermeter.experiment import shipped
+
+    named = [
+        (name, _title(path)) for name, path in shipped().items() if name.startswith(incomplete)
+    ]
+    return named + files(incomplete, ".toml")
+
+
+def files(incomplete: str, suffix: str) -> list[Item]:
+    """Return files with a suffix, and the directories they may be in."""
+    folder, _, begin = incomplete.rpartition("/")
+    root = Path(folder or ("/" if incomplete.startswith("/") else "."))
+    found = []
+    for path in sorted(root.glob("*"))[:_MOST_FILES]:
+        if path.name.startswith(begin) and not path.name.startswith("."):
+            name = f"{folder}/{path.name}" if "/" in incomplete else path.name
+            if path.is_dir():
+                found.append((f"{name}/", "directory"))
+            elif path.suffix == suffix:
+                found.append((name, _title(path)))
+    return found
+
+
+def runs(incomplete: str) -> list[Item]:
+    """Return run directories."""
+    from ethermeter.run import RUNS
+
+    folders = [*Path().glob("*/plan.jsonl"), *RUNS.glob("*/plan.jsonl")]
+    folders += Path(incomplete.rpartition("/")[0] or ".").glob("*/plan.jsonl")
+    return [(str(path.parent), "run") for path in dict.fromkeys(folders)]
+
+
+def studies() -> list[Item]:
+    """Return the published studies."""
+    from ethermeter.studies import registry
+
+    return [(name, registry.find(name).presentation.title) for name in registry.names()]
+
+
+def reproducible() -> list[Item]:
+    """Return the published studies, and the word for all of them."""
+    from ethermeter.cli.studies import ALL
+
+    return [*studies(), (ALL, "every study, on one page")]
+
+
+def live_studies() -> list[Item]:
+    """Return the studies that have live tests."""
+    from ethermeter.studies import registry
+
+    return [(name, text) for name, text in studies() if name in registry.live_names()]
+
+
+def metrics() -> list[Item]:
+    """Return the metrics."""
+    from ethermeter.metrics import Metric
+
+    return [(metric.value, metric.label.axis) for metric in Metric]
+
+
+def conditions(incomplete: str) -> list[Item]:
+    """Return metrics as the begin of a condition, of one flow where one is typed already."""
+    of, colon, _ = incomplete.rpartition(": ")
+    return [(f"{of}{colon}{name} ", text) for name, text in metrics()]
+
+
+def models() -> list[Item]:
+    """Return the models of theory."""
+    from ethermeter.theory.catalogue import models as known
+
+    return [(name, entry.title) for name, entry in known().items()]
+
+
+def codecs() -> list[Item]:
+    """Return the codecs."""
+    from ethermeter.voice.codecs import CODECS
+
+    return [(name, codec.title) for name, codec in CODECS.items()]
+
+
+def suites() -> list[Item]:
+    """Return the suites of benchmarks."""
+    from ethermeter.benchmark.suites import ABOUT
+
+    return list(ABOUT.items())
+
+
+def transfers(incomplete: str) -> list[Item]:
+    """Return shipped transfers, and files."""
+    from ethermeter.bottleneck import transfers as known
+
+    named = [(name, _title(path)) for name, path in known().items()]
+    return named + files(incomplete, ".toml")
+
+
+def engines() -> list[Item]:
+    """Return engines that answer a search."""
+    from ethermeter.theory.assumptions import NETWORK_MODELS
+
+    networks = [(f"theory/{name}", "of networks") for name in NETWORK_MODELS]
+    theories = [
+        (f"{kind}/{name}", text) for kind in ("theory", "idealised") for name, text in models()
+    ]
+    return [("simulation", "simulated"), ("live", "measured"), *networks, *theories]
+
+
+def assignments(ctx: typer.Context) -> list[Item]:
+    """Return the keys of the experiment that is named before, as `--set` takes them."""
+    return [(f"{key}=", text) for key, text in _keys(ctx)]
+
+
+def keys(ctx: typer.Context) -> list[Item]:
+    """Return the keys of the experiment that is named before."""
+    return list(_keys(ctx))
+
+
+def hosts(ctx: typer.Context) -> list[Item]:
+    """Return the hosts of the experiment that is named before."""
+    network = _document(ctx).get("network")
+    tables = network.get("hosts", []) if isinstance(network, Mapping) else []
+    return [(table["name"], "host") for table in tables if isinstance(table, Mapping)]
+
+
+def _document(ctx: typer.Context) -> dict[str, Any]:
+    """Return the experiment that is named before as it is written; empty if it cannot be read."""
+    from ethermeter import api
+    from ethermeter.experiment import toml
+    from ethermeter.faults import InputError
+
+    # Behind an option without its value, arguments are not assigned to parameters yet.
+    named = str(ctx.params.get("experiment") or next(iter(ctx.args), ""))
+    try:
+        path = api.locate(named)
+        return toml.parsed(toml.text_of(path, file=named), file=named)
+    except InputError:
+        return {}
+
+
+def _keys(ctx: typer.Context) -> Iterator[Item]:
+    from ethermeter.experiment.document import TABLES, form_of
+
+    document = _document(ctx)
+    if not document:
+        return
+    for top in TABLES:
+        if top in document or top in form_of(document).tables:
+            yield from _below(document, [top], document.get(top, {}), top)
+    for top in ("title", "seed", "series", "notes"):
+        yield top, _shown(document.get(top)) if top in document else ""
+
+
+def _below(
+    document: dict[str, Any], path: Sequence[str | int], value: object, name: str
+) -> Iterator[Item]:
+    """Yield the keys below a value: those that it has, and those that it may have."""
+    from ethermeter.experiment.document import fields_at, form_of
+
+    if isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
+        is_alone = len(value) == 1 and name == "stations"  # needs neither name nor number
+        for at, each in enumerate(value):
+            inner = name if is_alone else f"{name}.{each.get('name', at)}"
+            yield from _below(document, [*path, at], each, inner)
+    elif isinstance(value, Mapping):
+        fields = fields_at(form_of(document).document, path)
+        for key in dict.fromkeys([*value, *fields]):
+            if key in value:
+                yield from _below(document, [*path, key], value[key], f"{name}.{key}")
+            else:
+                yield f"{name}.{key}", "not set"
+    else:
+        yield name, _shown(value)
+
+
+def _shown(value: object) -> str:
+    from ethermeter.faults import shortened, shown
+
+    return f"now {shortened(shown(value), 40)}"
+
+
+def _title(path: Path) -> str:
+    """Return the title of a file, read without its tables."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            found = _TITLE.search(file.read(2000))
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return found[1] if found else ""

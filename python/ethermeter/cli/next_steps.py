@@ -1,0 +1,228 @@
+"""Next steps: what a result suggests, as commands that can be typed."""
+
+import math
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import typer
+
+from ethermeter.cli.output import print_text, terminal_width
+from ethermeter.quantities import number
+
+if TYPE_CHECKING:
+    from ethermeter.analysis.claims import Claim
+    from ethermeter.analysis.estimates import Point
+    from ethermeter.analysis.ports import Port
+    from ethermeter.cli.summary import Summary
+    from ethermeter.experiment import Experiment
+
+MOST_STEPS = 2
+"""Steps that are printed, those that matter most."""
+BUSY = 0.98
+"""Share of its time from which a port that loses nothing is called a bottleneck."""
+MORE_ROOM = 16
+"""How many times the room of a queue a search goes up to."""
+REPLICATIONS = 5
+"""Trials of a point that give intervals by Student's t."""
+LONGER = 10
+"""How many times longer a trial becomes that had too few samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What was found, and the command that follows from it."""
+
+    found: str
+    command: Sequence[str]
+
+
+def print_steps(steps: Iterator[Step]) -> None:
+    """Print the first steps; a command that is too wide goes on behind a backslash."""
+    for _, step in zip(range(MOST_STEPS), steps, strict=False):
+        print_text(f"next: {step.found}:", indent="      ")
+        for line in command_lines(step.command, terminal_width() - 2):
+            typer.echo(f"  {line}")
+
+
+def command_lines(words: Sequence[str], width: int) -> list[str]:
+    """Return a command in lines that a shell reads as one; an option stays with its value."""
+    lines = [""]
+    for words_of_option in _with_values(words):
+        text = shlex.join(words_of_option)
+        joined = f"{lines[-1]} {text}" if lines[-1] else text
+        if len(joined) + 2 <= width or not lines[-1]:
+            lines[-1] = joined
+        else:
+            lines[-1] += " \\"
+            lines.append(f"  {text}")
+    return lines
+
+
+def _with_values(words: Sequence[str]) -> Iterator[list[str]]:
+    """Yield each word, an option together with the value that follows it."""
+    at = 0
+    while at < len(words):
+        has_value = words[at].startswith("--") and at + 1 < len(words)
+        length = 2 if has_value and not words[at + 1].startswith("--") else 1
+        yield list(words[at : at + length])
+        at += length
+
+
+def of_run(summary: "Summary", experiment: "Experiment", words: Sequence[str]) -> Iterator[Step]:
+    """Yield the steps of a run.
+
+    `words`: the command that ran it, up to and with the experiment and its `--set` options.
+    """
+    name = words[1]
+    settings = list(words[2:])
+    yield from _of_ports(summary, experiment, name, settings)
+    yield from _of_samples(summary.points, experiment, words)
+    if _has_caution(summary.points, "one-replication"):
+        yield Step(
+            "intervals by independent trials",
+            ["ethermeter", *words, "--replications", str(REPLICATIONS)],
+        )
+    if not any(point.engine.startswith("theory") for point in summary.points):
+        yield Step(
+            "no theory was asked for; those that apply",
+            ["ethermeter", "theory", "choose", name, *settings],
+        )
+
+
+def of_measurement(summary: "Summary", words: Sequence[str]) -> Iterator[Step]:
+    """Yield the steps of a measurement; `words` are those of the command that made it."""
+    for caution in ("host-limited", "late-send"):
+        if _has_caution(summary.points, caution):
+            yield Step(
+                f"a host, not the network, limits some values ({caution}); what its stages can do",
+                ["ethermeter", "ceilings"],
+            )
+            break
+    if _has_caution(summary.points, "one-replication"):
+        again = [word for word in words if word not in {"--resume", "--force"}]
+        if "--replications" not in again:
+            more = ["--replications", str(REPLICATIONS)]
+            yield Step("intervals by independent trials", ["ethermeter", *again, *more])
+
+
+def of_study(claims: "Sequence[Claim]", study: str, *, quick: bool) -> Iterator[Step]:
+    """Yield the steps of a study that was run again."""
+    missed = [claim for claim in claims if claim.verdict in ("missed", "fails")]
+    if quick and missed:
+        yield Step(
+            f"{len(missed)} claims are missed in a quick run, whose intervals are wide; all of it",
+            ["ethermeter", "reproduce", study],
+        )
+
+
+def _has_caution(points: "Sequence[Point]", word: str) -> bool:
+    from ethermeter.analysis.estimates import run_cautions
+
+    of_values = (each.cautions for point in points for each in point.estimates.values())
+    return word in run_cautions(points) or any(word in cautions for cautions in of_values)
+
+
+def _of_samples(
+    points: "Sequence[Point]", experiment: "Experiment", words: Sequence[str]
+) -> Iterator[Step]:
+    """Yield a longer trial where values had few samples, or messages were still under way."""
+    phases = experiment.document.get("phases", {})
+    kind, _, window = str(phases.get("measure", "")).partition(" ")
+    for caution, keys, found in (
+        ("few-samples", ("transmit", "measure"), "some values have few samples; a longer trial"),
+        ("under-way", ("drain",), "messages were under way at the end; a longer drain"),
+    ):
+        if not _has_caution(points, caution):
+            continue
+        longer = {key: _times(phases.get(key), LONGER) for key in keys if key != "measure"}
+        if "measure" in keys and (time := _times(window, LONGER)) is not None:
+            longer["measure"] = f"{kind} {time}"
+        if all(longer.values()):
+            settings = _settings({f"phases.{key}": str(text) for key, text in longer.items()})
+            yield Step(f"{found} ({caution})", ["ethermeter", *words, *settings])
+
+
+def _times(text: object, factor: int) -> str | None:
+    """Return a quantity of a file, such as "2 s", some times larger; None if it is none."""
+    from ethermeter.units import UnitError, decimal_text, quantity
+
+    try:
+        read = quantity(text) if isinstance(text, str) else None
+    except UnitError:
+        return None
+    return None if read is None else f"{decimal_text(read.number * factor)} {read.unit}"
+
+
+def _of_ports(
+    summary: "Summary", experiment: "Experiment", name: str, settings: list[str]
+) -> Iterator[Step]:
+    """Yield what follows for the port that drops most, or else for the busiest one."""
+    from ethermeter.analysis import ports
+
+    table = summary.run.ports()
+    trials = [trial for trial in summary.run.trials() if trial.engine == "simulation"]
+    points = ports.estimate(trials, table) if trials and table is not None else ()
+    if not points:
+        return
+    dropped, point, port = max(
+        ((_dropped(port), point, port) for point in points for port in point.ports),
+        key=lambda found: found[0],
+    )
+    if dropped == 0:
+        point = max(points, key=lambda each: each.busiest.medium.value)
+        port = point.busiest
+    share = port.medium.value
+    busy = f"busy {100 * share:.4g}% of the time"
+    theory = ["ethermeter", "theory", "choose", name, *settings, *_settings(point.point)]
+    if share >= BUSY:
+        yield Step(
+            f"the link from {port.node} to {port.peer} is the bottleneck{_at(point.point)}: "
+            f"{busy}; at how many times this load it is full",
+            theory,
+        )
+    elif dropped > 0:
+        found = (
+            f"the queue at {port.node} towards {port.peer} is the bottleneck{_at(point.point)}: it "
+            f"dropped {number(dropped)} frames in a trial, {busy}"
+        )
+        search = _search_for_room(port.node, point.point, experiment)
+        if search:
+            words = ["ethermeter", "search", name, *settings, *search]
+            yield Step(f"{found}; the smallest queue that loses nothing", words)
+        else:
+            yield Step(f"{found}; its bound by theory", theory)
+
+
+def _dropped(port: "Port") -> float:
+    """Return the frames that a full queue of a port dropped, a mean over the trials."""
+    dropped = port.counts.get("dropped", 0.0)
+    return dropped if math.isfinite(dropped) else 0.0
+
+
+def _search_for_room(
+    node: str, point: Mapping[str, str], experiment: "Experiment"
+) -> list[str] | None:
+    """Return the options of a search for the room of a switch's queues; None if it has no limit."""
+    switches = experiment.document.get("network", {}).get("switches", [])
+    own: Mapping[str, object] = next((each for each in switches if each.get("name") == node), {})
+    for key in ("queue", "queue_size"):
+        path = f"network.switches.{node}.{key}"
+        room = point.get(path, own.get(key))
+        frames = str(room) if str(room).isdecimal() else None
+        most = str(int(frames) * MORE_ROOM) if frames else _times(room, MORE_ROOM)
+        if most is not None:
+            others = _settings({of: value for of, value in point.items() if of != path})
+            ends = ["--from", str(room), "--to", most]
+            return [*others, "--smallest", path, *ends, "--while", "loss == 0"]
+    return None
+
+
+def _settings(point: Mapping[str, str]) -> list[str]:
+    return [word for key, value in point.items() for word in ("--set", f"{key}={value}")]
+
+
+def _at(point: Mapping[str, str]) -> str:
+    at = ", ".join(f"{key} = {value}" for key, value in point.items())
+    return f" at {at}" if at else ""

@@ -1,0 +1,254 @@
+"""A run made by a command: what it runs, and the summary of the finished run."""
+
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ethermeter.cli.guard import interrupted, say
+from ethermeter.cli.output import print_text
+
+if TYPE_CHECKING:
+    from ethermeter.analysis.bounds import Answers
+    from ethermeter.analysis.claims import Claim
+    from ethermeter.analysis.estimates import Point
+    from ethermeter.api import Loaded
+    from ethermeter.engines.live import Place
+    from ethermeter.run import RunOptions
+    from ethermeter.store import RunDirectory
+    from ethermeter.strategies import Strategy
+
+BESIDE = ("live_claims", "flows", "live_accounts", "live_agreement", "bounds")
+"""What is derived from runs of networks beside estimates."""
+
+
+def run_and_sum_up(
+    loaded: "Loaded",
+    run_options: "RunOptions",
+    *,
+    replications: int | None,
+    out: Path | None,
+    report: bool,
+    place: "Place | None" = None,
+    title: str | None = None,
+    may_begin: bool = False,
+) -> "Summary":
+    """Run what was loaded, unless it is finished already, and return its summary.
+
+    Parameters
+    ----------
+    loaded
+        Experiments, as `ethermeter.api.load` returns them.
+    run_options
+        How they are run.
+    replications, out, report
+        As the options of the same names.
+    place
+        Where the trials of the engine "live" are measured; None if there are none.
+    title
+        What progress is called; the plan's name if not given.
+    may_begin
+        Whether a run that is to be resumed may as well not be there yet.
+
+    Raises
+    ------
+    typer.Exit
+        After Ctrl-C or SIGTERM.
+
+    """
+    from ethermeter import run as running
+
+    plan = loaded.plan(seed=run_options.seed, replications=replications)
+    directory = out if out is not None else running.default_directory(plan)
+    if may_begin and not directory.exists():
+        run_options = replace(run_options, resume=False)
+    return Summary(
+        *_run_and_evaluate(
+            directory,
+            title or plan.name,
+            None
+            if run_options.force
+            else partial(running.finished_run, directory, plan, repeat=run_options.resume),
+            partial(
+                running.execute,
+                plan,
+                loaded.experiments,
+                directory=directory,
+                options=run_options,
+                place=place,
+            ),
+            report=report,
+        )
+    )
+
+
+def search_and_sum_up(
+    strategy: "Strategy[object]",
+    run_options: "RunOptions",
+    *,
+    out: Path | None,
+    report: bool,
+    place: "Place | None" = None,
+) -> "tuple[RunDirectory, Summary]":
+    """Run what a strategy proposes, unless it is finished already.
+
+    Parameters
+    ----------
+    strategy
+        The strategy.
+    run_options
+        How it is run.
+    out, report
+        As the options of the same names.
+    place
+        Where trials are measured.
+
+    Returns
+    -------
+    :
+        The finished run, which has the answer, and its summary.
+
+    Raises
+    ------
+    typer.Exit
+        After Ctrl-C or SIGTERM.
+
+    """
+    from ethermeter import run as running
+
+    directory = out if out is not None else running.default_directory(strategy)
+    found, written = _run_and_evaluate(
+        directory,
+        strategy.name,
+        None if run_options.force else partial(running.finished_run, directory, strategy),
+        partial(running.search, strategy, directory=directory, options=run_options, place=place),
+        report=report,
+    )
+    return found, Summary(found, written)
+
+
+def _run_and_evaluate(
+    directory: Path,
+    title: str,
+    finished: "Callable[[], RunDirectory | None] | None",
+    execute: "Callable[..., RunDirectory]",
+    *,
+    report: bool,
+) -> "tuple[RunDirectory, dict[str, Path]]":
+    """Run into a directory unless a finished run is there, and write what is derived from it."""
+    from ethermeter import run as running
+    from ethermeter.cli.progress import ActivityDisplay, ProgressDisplay
+    from ethermeter.store.recorder import can_repeat
+
+    try:
+        found = None if finished is None else finished()
+        if found is not None:
+            again = "--force runs it again"
+            if can_repeat(directory):
+                again = f"--resume repeats what failed, {again}"
+            say(f"{directory}: this run is already finished; {again}")
+        else:
+            with ProgressDisplay(title) as display:
+                found = execute(follow=display)
+        with ActivityDisplay(title) as activity:
+            written = running.evaluate(directory, report=report, anew=False, follow=activity)
+    except KeyboardInterrupt as interrupt:
+        raise interrupted(
+            interrupt, f"finished trials are kept. To continue: {resume_command()}"
+        ) from None
+    return found, written
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A finished run and the files that were derived from it, by the names of `run.evaluate`."""
+
+    run: "RunDirectory"
+    written: Mapping[str, Path]
+
+    def as_json(self, *, leave_out: Sequence[str] = ()) -> dict[str, object]:
+        """Return what `--json` prints, without some of the derived files."""
+        provenance = self.run.provenance()
+        names = [name for name in ("estimates", "claims", *BESIDE) if name not in leave_out]
+        return {
+            "run": str(self.run.path),
+            **{key: provenance.get(key) for key in _PRINTED},
+            "failed": self.failed,
+            "files": {name: str(path) for name, path in self.written.items()},
+            **contents(self.written, *names),
+        }
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """Why trials failed, by their ids."""
+        from ethermeter.store.integrity import failed_in
+
+        return failed_in(self.run.provenance())
+
+    @property
+    def points(self) -> "tuple[Point, ...]":
+        """Estimates of the run."""
+        from ethermeter.analysis import estimates
+
+        return estimates.read(self.run.path)
+
+    @property
+    def answers(self) -> "Answers":
+        """What theory says of the networks of the run, beside what was simulated and measured."""
+        from ethermeter.analysis import bounds
+
+        return bounds.read(self.run)
+
+    def claims(self, name: str) -> "tuple[Claim, ...]":
+        """Claims of the run in a file of this name; none without the file."""
+        from ethermeter.analysis import claims
+
+        found = claims.read(self.run.path, name)
+        return () if found is None else found[1]
+
+
+_PRINTED = ("plan", "plan_hash", "trials", "wall_s", "simulation_s", "events")
+"""Keys of the provenance that `--json` prints."""
+
+
+def contents(written: Mapping[str, Path], *names: str) -> dict[str, object]:
+    """Read the derived files of a run that exist, by the names of `ethermeter.run.evaluate`."""
+    import json
+
+    return {
+        name: json.loads(written[name].read_text(encoding="utf-8"))
+        for name in names
+        if name in written
+    }
+
+
+def resume_command() -> str:
+    """Return the command line that continues this one."""
+    words = [word for word in sys.argv[1:] if word not in {"--resume", "--force"}]
+    return shlex.join(["ethermeter", *words, "--resume"])
+
+
+def print_files(summary: Summary) -> None:
+    """Print where a run is."""
+    provenance = summary.run.provenance()
+    wall_s = provenance.get("wall_s")
+    print_text(
+        f"{provenance.get('trials')} trials"
+        + (f" in {wall_s:.1f} s" if isinstance(wall_s, float) else "")
+        + f": {summary.run.path}"
+    )
+    if "report" in summary.written:
+        print_text(f"report: {summary.written['report']}")
+
+
+def say_failed(summary: Summary) -> None:
+    """Say which trials failed, and how they are repeated."""
+    from ethermeter.store.recorder import can_repeat
+
+    for trial, why in summary.failed.items():
+        say(f"ethermeter: trial {trial} failed: {why}; it has no values")
+    if can_repeat(summary.run.path):
+        say(f"ethermeter: to repeat what failed: {resume_command()}")

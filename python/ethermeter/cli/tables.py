@@ -1,0 +1,197 @@
+"""Tables in the terminal: rows in columns, as wide as the terminal at most."""
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import typer
+
+from ethermeter.cli.output import terminal_width
+
+GAP = "  "
+LEAST_TEXT = 18
+"""Width that a column of text keeps where its table is too wide."""
+LONGEST_WORD = 36
+"""Longer words, such as paths, are broken where their table is too wide."""
+
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*(?:e[+-]?[0-9]+)?|inf)|–|", re.ASCII)
+_CELL = re.compile(
+    r"(?P<number>[^ \[]*)"
+    r"(?P<tail>(?: ?[a-zA-Zµ%/]{1,12})?(?: ± [0-9.e+-]+)?(?: \([^()]*\))?(?: ?\[[a-z]+\])?)"
+)
+_BREAK = re.compile(r"(?<=[._])(?=[^ ])")
+"""Where names of metrics and keys may be broken in a head."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    head: str
+    cells: Sequence[str]
+    is_number: bool
+
+    @property
+    def widest(self) -> int:
+        """Width of the widest cell."""
+        return max(map(len, self.cells), default=0)
+
+    @property
+    def most(self) -> int:
+        """Width without any line broken."""
+        return max(len(self.head), self.widest)
+
+    @property
+    def least(self) -> int:
+        """Width below which numbers, or words, would be broken."""
+        head = max(map(len, _broken(self.head)), default=0)
+        if self.is_number:
+            return max(head, self.widest)
+        words = [len(word) for cell in self.cells for word in cell.split()]
+        word = min(max(words, default=0), LONGEST_WORD)
+        return max(head, min(self.widest, max(word, LEAST_TEXT)))
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, keys: int = 1) -> None:
+    """Print rows in columns; see `table_lines`."""
+    for line in table_lines(head, rows, keys=keys, width=terminal_width()):
+        typer.echo(line)
+
+
+def table_lines(
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    width: int,
+    keys: int = 1,
+    is_steady: bool = False,
+) -> list[str]:
+    """Return rows in columns, numbers flush right by their digits.
+
+    A table that is too wide has its heads and texts broken into lines. If that is not enough,
+    columns with the same cell in every row become a line above it; what is still too wide is split
+    into several tables, one below the other.
+
+    Parameters
+    ----------
+    head, rows
+        Titles of the columns, and the cells of each row.
+    width
+        Columns of the terminal.
+    keys
+        Leading columns that say which row it is; each of several tables has them.
+    is_steady
+        Whether columns stay where they are whatever the cells, for a table that is drawn again.
+
+    """
+    columns = [_column(title, [row[at] for row in rows]) for at, title in enumerate(head)]
+    lines: list[str] = []
+    if not is_steady and len(rows) > 1 and _total([column.least for column in columns]) > width:
+        same = [column for column in columns if len(set(column.cells)) == 1]
+        same = same if len(same) < len(columns) else []
+        columns, keys = (
+            [column for column in columns if column not in same],
+            keys - sum(column in same for column in columns[:keys]),
+        )
+        text = "; ".join(f"{column.head}: {column.cells[0].strip()}" for column in same)
+        lines += textwrap.wrap(f"All rows: {text}", width) if same else []
+    for at, block in enumerate(_blocks(columns, keys, width)):
+        lines += [""] * bool(at)
+        lines += _lines(block, _widths(block, width))
+    return lines
+
+
+def _column(head: str, cells: Sequence[str]) -> _Column:
+    """Return a column; unit, interval and mark behind a number do not move its digits."""
+    found = [_CELL.fullmatch(cell) for cell in cells]
+    parts = [(match["number"], match["tail"]) for match in found if match is not None]
+    is_number = (
+        bool(cells)
+        and len(parts) == len(cells)
+        and all(_NUMBER.fullmatch(digits) for digits, _ in parts)
+    )
+    if not is_number:
+        return _Column(head, cells, is_number=False)
+    room = max(len(tail) for _, tail in parts)
+    return _Column(head, [digits + tail.ljust(room) for digits, tail in parts], is_number=True)
+
+
+def _broken(head: str) -> list[str]:
+    """Return the shortest pieces of a head."""
+    return [piece for word in head.split() for piece in _BREAK.split(word)]
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(GAP) * (len(widths) - 1)
+
+
+def _blocks(columns: Sequence[_Column], keys: int, width: int) -> Iterator[Sequence[_Column]]:
+    """Split columns into tables that fit, each with the columns that say which row it is."""
+    if _total([column.least for column in columns]) <= width:
+        yield columns
+        return
+    leading, rest = list(columns[:keys]), columns[keys:]
+    block = list(leading)
+    for column in rest:
+        is_full = _total([each.least for each in (*block, column)]) > width
+        if is_full and len(block) > len(leading):
+            yield block
+            block = list(leading)
+        block.append(column)
+    yield block
+
+
+def _widths(columns: Sequence[_Column], width: int) -> list[int]:
+    """Share out the width: what each column needs at least, then room for cells, then for heads."""
+    widths = [column.least for column in columns]
+    room = width - _total(widths)
+    for wanted in ([column.widest for column in columns], [column.most for column in columns]):
+        while room > 0 and (missing := max(map(int.__sub__, wanted, widths), default=0)) > 0:
+            neediest = next(at for at, of in enumerate(widths) if wanted[at] - of == missing)
+            widths[neediest] += 1
+            room -= 1
+    # Texts give way where even their longest words do not fit.
+    while room < 0:
+        texts = [at for at, column in enumerate(columns) if not column.is_number]
+        widest = max(texts, key=lambda at: widths[at], default=None)
+        if widest is None or widths[widest] <= LEAST_TEXT:
+            break
+        widths[widest] -= 1
+        room += 1
+    return widths
+
+
+def _lines(columns: Sequence[_Column], widths: Sequence[int]) -> list[str]:
+    heads = [
+        _wrapped_head(column.head, width) for column, width in zip(columns, widths, strict=True)
+    ]
+    deepest = max(map(len, heads))
+    grid = [[head[at] if at < len(head) else "" for head in heads] for at in range(deepest)]
+    for row in zip(*(column.cells for column in columns), strict=True):
+        cells = [
+            [cell] if len(cell) <= width else textwrap.wrap(cell, width, break_on_hyphens=False)
+            for cell, width in zip(row, widths, strict=True)
+        ]
+        grid += [
+            [cell[at] if at < len(cell) else "" for cell in cells]
+            for at in range(max(map(len, cells)))
+        ]
+    return [
+        GAP.join(
+            cell.rjust(width) if column.is_number else cell.ljust(width)
+            for cell, width, column in zip(line, widths, columns, strict=True)
+        ).rstrip()
+        for line in grid
+    ]
+
+
+def _wrapped_head(head: str, width: int) -> list[str]:
+    """Break a head into lines, at spaces, or within names."""
+    lines: list[str] = [""]
+    for word in head.split():
+        for at, piece in enumerate(_BREAK.split(word) if len(word) > width else [word]):
+            joined = f"{lines[-1]}{' ' if at == 0 and lines[-1] else ''}{piece}"
+            if len(joined) <= width or not lines[-1]:
+                lines[-1] = joined
+            else:
+                lines.append(piece)
+    return lines

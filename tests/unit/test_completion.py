@@ -1,0 +1,150 @@
+"""Shell completion, as the scripts of bash, zsh and fish ask for it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ethermeter.experiment import shipped
+from ethermeter.metrics import Metric
+from ethermeter.studies import registry
+from ethermeter.theory.catalogue import models
+
+PROGRAM = "import sys; sys.argv = ['ethermeter']; from ethermeter.cli import main; main()"
+
+
+def complete(shell: str, line: str, folder: Path, **more: str) -> list[str]:
+    """What a shell offers behind a command line."""
+    words = line.split(" ")
+    asked = {
+        "bash": {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)},
+        "zsh": {"_TYPER_COMPLETE_ARGS": line},
+        "fish": {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+    }[shell]
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, **asked, "_ETHERMETER_COMPLETE": f"complete_{shell}", **more},
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=False,
+    )
+    assert done.stderr == ""
+    return [line for line in done.stdout.splitlines() if line]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("ethermeter re", ["reproduce", "report", "reflector"]),
+        ("ethermeter theory ev", ["eval"]),
+        ("ethermeter run office --rep", ["--replications"]),
+        ("ethermeter run poisson-l", ["poisson-load"]),
+        ("ethermeter theory choose offi", ["office"]),
+        ("ethermeter validate office poisson-l", ["poisson-load"]),
+        ("ethermeter theory show lam", ["lam-1980"]),
+        ("ethermeter figures runs/x --metric util", ["utilisation", "utilisation_sd_over_mean"]),
+        ("ethermeter run office --set network.cl", ["network.classes="]),
+        (
+            "ethermeter run --jobs 2 office --set flows.call.fr",
+            ["flows.call.from=", "flows.call.frames="],
+        ),
+        (
+            "ethermeter run poisson-load --set stations.fram",
+            ["stations.frames=", "stations.frames_include_fcs="],
+        ),
+        (
+            "ethermeter search office --largest flows.backup.arr",
+            ["flows.backup.arrivals.token_bucket.rate"],
+        ),
+        ("ethermeter search office --engine theory/queu", ["theory/queueing"]),
+        ("ethermeter measure wire-live --capture-at s", ["sender", "sink"]),
+        ("ethermeter measure --study hugh", ["hughesjones2000"]),
+        ("ethermeter benchmark rfc25", ["rfc2544"]),
+        ("ethermeter bottleneck wi", ["wire"]),
+        ("ethermeter voice codecs g729", ["g729", "g729a"]),
+    ],
+)
+def test_bash_offers_the_names_that_fit(line, expected, tmp_path):
+    offered = complete("bash", line, tmp_path)
+    assert set(expected) <= set(offered)
+    begin = line.rpartition(" ")[2]
+    assert all(name.startswith(begin) for name in offered)
+
+
+def test_everything_with_a_name_is_offered(tmp_path):
+    assert set(shipped()) <= set(complete("bash", "ethermeter run ", tmp_path))
+    studies = complete("bash", "ethermeter reproduce ", tmp_path)
+    assert studies == [*registry.names(), "all"]
+    assert complete("bash", "ethermeter figures x -m ", tmp_path) == [str(each) for each in Metric]
+    assert complete("bash", "ethermeter theory show ", tmp_path) == list(models())
+
+
+def test_files_and_runs_are_offered_where_they_are(tmp_path):
+    (tmp_path / "mine.toml").write_text('title = "My own"\n')
+    (tmp_path / "runs" / "mine-0123").mkdir(parents=True)
+    (tmp_path / "runs" / "mine-0123" / "plan.jsonl").write_text("")
+    assert complete("bash", "ethermeter run mi", tmp_path) == ["mine.toml"]
+    assert complete("fish", "ethermeter run mi", tmp_path) == ["mine.toml\tMy own"]
+    assert complete("bash", "ethermeter report runs/m", tmp_path) == ["runs/mine-0123"]
+
+
+def test_a_file_that_cannot_be_read_offers_no_keys_and_no_error(tmp_path):
+    (tmp_path / "broken.toml").write_text("[")
+    assert complete("bash", "ethermeter run broken.toml --set net", tmp_path) == []
+    assert complete("bash", "ethermeter run nothing --set net", tmp_path) == []
+
+
+def test_fish_and_zsh_say_what_each_name_is(tmp_path):
+    (line,) = complete("fish", "ethermeter theory cho", tmp_path)
+    assert line == "choose\tSay which models apply to an experiment, and why."
+    offered = "\n".join(complete("zsh", "ethermeter reproduce bog", tmp_path))
+    assert offered.startswith('_arguments \'*: :(("boggs1988":"')
+    offered = complete("fish", "ethermeter run office --set network.cl", tmp_path)
+    assert offered == ["network.classes=\tnow 1", "network.clocks=\tnot set"]
+
+
+def test_the_script_that_bash_runs_offers_the_same(tmp_path):
+    """Bash itself, with the script that `--show-completion` prints."""
+    if (bash := shutil.which("bash")) is None:
+        pytest.skip("no bash here")
+    program = tmp_path / "ethermeter"
+    program.write_text(f'#!{bash}\nexec {sys.executable} -c "{PROGRAM}" "$@"\n')
+    program.chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "_ETHERMETER_COMPLETE": "source_bash",
+    }
+    script = subprocess.run(
+        [str(program)], env=environment, capture_output=True, text=True, check=True
+    ).stdout
+    assert "complete -o default -F" in script
+    del environment["_ETHERMETER_COMPLETE"]
+    ask = (
+        f"{script}\nCOMP_WORDS=(ethermeter run poisson-l) COMP_CWORD=2\n"
+        "_ethermeter_completion ethermeter\nprintf '%s\\n' \"${COMPREPLY[@]}\""
+    )
+    done = subprocess.run(
+        [bash, "--norc", "-c", ask], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["poisson-load"]
+
+
+def test_the_help_of_a_group_loads_no_command():
+    code = (
+        "import sys\nfrom ethermeter.cli.app import app\ntry: app(['--help'])\n"
+        "except SystemExit: print(*sys.modules, sep='\\n', file=sys.stderr)"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stderr.split()
+    ours = {name for name in loaded if name.startswith("ethermeter.")}
+    assert ours == {
+        "ethermeter.cli",
+        "ethermeter.cli.app",
+        "ethermeter.cli.guard",
+        "ethermeter.cli.help",
+    }
