@@ -24,8 +24,8 @@ from benches import machine
 from benches.children import ChildError
 
 POINTS = 50_000
-POINTS_A_LENGTH = 500
-"""50 numbers of stations times 10 lengths of the segment."""
+POINTS_A_LENGTH = 100
+"""Ten numbers of stations on ten lengths of the segment, for each frame length."""
 LONGEST_OCTETS = 1518
 SAMPLE_S = 0.2
 LIMIT_S = 3600.0
@@ -47,7 +47,7 @@ frames = "64 B"
 arrivals = "saturated"
 
 [vary]
-"stations.count" = {{ from = 1, to = 50 }}
+"stations.count" = {{ from = 1, to = 10 }}
 "stations.frames" = [{frames}]
 "segment.length" = {{ from = "250 m", to = "2500 m", step = "250 m" }}
 
@@ -61,7 +61,7 @@ measure = "last 50 ms"
 def experiment(points: int) -> str:
     """Return an experiment file of so many points, a multiple of `POINTS_A_LENGTH`."""
     count = points // POINTS_A_LENGTH
-    step = (LONGEST_OCTETS - 64) // count
+    step = max(1, (LONGEST_OCTETS - 64) // count)
     return FILE.format(frames=", ".join(f'"{64 + step * at} B"' for at in range(count)))
 
 
