@@ -26,7 +26,8 @@ from benches.children import ChildError
 POINTS = 50_000
 POINTS_A_LENGTH = 100
 """Ten numbers of stations on ten lengths of the segment, for each frame length."""
-LONGEST_OCTETS = 1518
+MOST_POINTS = 72_800
+"""Up to frames of 1518 octets."""
 SAMPLE_S = 0.2
 LIMIT_S = 3600.0
 MB = 1e6
@@ -48,7 +49,7 @@ arrivals = "saturated"
 
 [vary]
 "stations.count" = {{ from = 1, to = 10 }}
-"stations.frames" = [{frames}]
+"stations.frames" = {{ from = "64 B", to = "{longest} B", step = "2 B" }}
 "segment.length" = {{ from = "250 m", to = "2500 m", step = "250 m" }}
 
 [phases]
@@ -60,9 +61,7 @@ measure = "last 50 ms"
 
 def experiment(points: int) -> str:
     """Return an experiment file of so many points, a multiple of `POINTS_A_LENGTH`."""
-    count = points // POINTS_A_LENGTH
-    step = max(1, (LONGEST_OCTETS - 64) // count)
-    return FILE.format(frames=", ".join(f'"{64 + step * at} B"' for at in range(count)))
+    return FILE.format(longest=64 + 2 * (points // POINTS_A_LENGTH - 1))
 
 
 @contextmanager
@@ -321,8 +320,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="workers of each run; the last is the one that is killed (1 2)",
     )
     options = parser.parse_args(arguments)
-    if options.points < POINTS_A_LENGTH or options.points % POINTS_A_LENGTH:
-        parser.error(f"--points: must be a multiple of {POINTS_A_LENGTH}, got {options.points}")
+    if options.points % POINTS_A_LENGTH or not 0 < options.points <= MOST_POINTS:
+        allowed = f"a multiple of {POINTS_A_LENGTH} up to {MOST_POINTS}"
+        parser.error(f"--points: must be {allowed}, got {options.points}")
     if min(options.workers) < 1:
         parser.error(f"--workers: must be at least 1, got {min(options.workers)}")
     try:

@@ -19,6 +19,7 @@ ELSEWHERE = {
     "make ": "built before the tests",
     ". .venv/bin/activate": "built before the tests",
     "pipx ": "test_wheel.py",
+    "ethermeter figures runs/paper": "test_figure.py",
     "tcpdump ": "needs traffic; the tests bring a capture",
     "dask ": "agreement/test_cluster.py",
     "ethermeter run sweep.toml --cluster": "agreement/test_cluster.py",
@@ -36,6 +37,9 @@ ELSEWHERE = {
 def runs_here(command: str) -> bool:
     """Whether a command of a page is one for this test."""
     return not command.startswith(tuple(ELSEWHERE))
+
+
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def test_two_hosts_are_measured_with_certificates_and_their_json_is_read(tmp_pat
         result = json.loads(shell(within(here, measure), cwd=tmp_path))
     rates = [
         point["estimates"]["goodput"]["value"]
-        for point in result["points"]
+        for point in result["estimates"]["points"]
         if point["engine"] == "live"
     ]
     assert rates
