@@ -75,11 +75,11 @@ def cluster(workers: int, folder: Path) -> Iterator[str]:
     local = ("--host", "127.0.0.1", "--port", "0")
     processes = [_daemon("scheduler", *local, *common)]
     try:
-        _wait(file.exists, "the scheduler did not start")
+        _wait(lambda: bool(_address(file)), "the scheduler did not start")
         for number in range(workers):
             own = ("--no-nanny", "--nthreads", "1", "--local-directory", str(folder / f"{number}"))
             processes.append(_daemon("worker", *own, *common))
-        address = json.loads(file.read_text(encoding="utf-8"))["address"]
+        address = _address(file)
         _wait_for_workers(address, workers)
         yield address
     finally:
@@ -92,6 +92,13 @@ def _daemon(kind: str, *words: str) -> "subprocess.Popen[bytes]":
     # No pipes: nothing reads them.
     command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *words]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _address(file: Path) -> str:
+    """Return the address in a scheduler's file; empty until it is written."""
+    with suppress(FileNotFoundError, json.JSONDecodeError):
+        return str(json.loads(file.read_text(encoding="utf-8"))["address"])
+    return ""
 
 
 def _wait(is_ready: Callable[[], bool], failure: str, *, limit_s: float = 60.0) -> None:

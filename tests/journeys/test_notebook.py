@@ -2,11 +2,11 @@
 
 import shutil
 
+import nbclient
+import nbformat
 import pytest
 from documents import ROOT
 
-nbformat = pytest.importorskip("nbformat", reason="make docs installs it, and runs all notebooks")
-nbclient = pytest.importorskip("nbclient", reason="make docs installs it, and runs all notebooks")
 LECTURE = "saturated-ethernet.ipynb"
 
 
