@@ -6,11 +6,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 DEPENDENCIES := $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")'
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+# Panics of what is shipped name files of crates, not of this machine.
+REMAPPED = --remap-path-prefix=$(CURDIR)= --remap-path-prefix=$(HOME)=
 INCONCLUSIVE := $(CURDIR)/target/inconclusive
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo docs test test-rust test-python test-live test-long lint fmt agent bench bench-live bench-segments bench-emulation tcp clean system peers
+.PHONY: help build demo docs wheel test test-rust test-python test-live test-long lint fmt agent bench bench-live bench-sweep bench-segments bench-emulation tcp clean system peers
 # Without bytecode, each process of the tests compiles the package and the tests again.
 unexport PYTHONDONTWRITEBYTECODE
 # Groups of tests follow each other, whatever -j says: some measure the machine.
@@ -60,7 +62,7 @@ test-live: $(VENV)/.dev peers ## run the tests on network namespaces, and those 
 peers:
 	-scripts/install-stamp-peers target/peers
 
-test-long: system $(VENV)/.dev ## run the tests that take minutes
+test-long: system $(VENV)/.dev ## run the tests that take minutes; those of the wheel and the site where make wheel and make docs were run
 	$(BIN)/python -m pytest -m long
 
 lint: $(VENV)/.dev ## formatting, lints, types, and the direction of imports
@@ -77,6 +79,13 @@ lint: $(VENV)/.dev ## formatting, lints, types, and the direction of imports
 $(VENV)/.docs: $(VENV)/.dev
 	$(PIP) --editable '.[docs]'
 	@touch $@
+
+# Zig links against a glibc that is old enough for every distribution that is still supported, whichever is here.
+wheel: $(BIN)/python ## build a wheel for any Linux with glibc 2.17, and the sources, into dist
+	$(PIP) 'maturin[zig]>=1.9,<2'
+	rm -rf dist
+	PATH="$(CURDIR)/$(BIN):$$PATH" RUSTFLAGS="$(REMAPPED)" maturin build --release --zig --compatibility manylinux2014 --out dist
+	PATH="$(CURDIR)/$(BIN):$$PATH" maturin sdist --out dist
 
 docs: $(VENV)/.docs ## build the documentation site into target/site, with its notebooks executed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
@@ -96,6 +105,9 @@ bench: $(VENV)/.dev ## print frames per CPU-second, beside peers where installed
 bench-live: $(VENV)/.dev ## print what live stations do with a processor, beside peers where installed; needs root
 	$(BIN)/python -m benches.live
 
+bench-sweep: $(VENV)/.dev ## run 50 000 points on a Dask cluster of this machine, killed and resumed
+	$(BIN)/python -m benches.sweep
+
 bench-segments: $(VENV)/.dev ## print whether the relay keeps up with emulated segments; needs root
 	$(BIN)/python -m benches.segments
 
@@ -106,4 +118,4 @@ tcp: $(VENV)/.dev ## print bulk transfers of Linux beside simulated ones; needs 
 	$(BIN)/python scripts/compare-tcp
 
 clean: ## remove what was built (runs stay)
-	rm -rf $(VENV) target
+	rm -rf $(VENV) target dist

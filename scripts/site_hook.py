@@ -19,6 +19,7 @@ MATHJAX = "tex-svg.js"
 """The build of MathJax that is one file: TeX in, SVG out."""
 SOURCE_LINK = re.compile(r"\[([^\]]*)\]\((?:\.\./)+(?!docs/)[^)]*\)")
 """A link to a file of the repository outside `docs`, which the site does not have."""
+EMPTY_HEADING = re.compile(r"<th( [^>]*)?></th>")
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
@@ -36,6 +37,11 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Replace links to files of the repository by their text."""
     return SOURCE_LINK.sub(r"\1", markdown)
+
+
+def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Make cells of heads of tables that are empty no headings, which would have no name."""
+    return EMPTY_HEADING.sub(r"<td\1></td>", html)
 
 
 def commands() -> str:

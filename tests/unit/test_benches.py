@@ -5,10 +5,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from documents import blocks, page
 from ethermeter._core import simulate_trial
 from ethermeter.counts import LOSSES
+from ethermeter.experiment import load
 
-from benches import peers, switched
+from benches import peers, sweep, switched
 from benches.__main__ import main
 from benches.children import ChildError, run_child
 from benches.live import rows, tables
@@ -392,3 +394,19 @@ def test_nothing_is_judged_without_a_target_or_a_ratio():
     assert rows.met(share, ()) == {}
     assert rows.met(None, ("share",)) == {}
     assert rows.met(share, ("share", "both")) == {"share": True}
+
+
+def test_the_sweep_has_the_points_that_are_asked_for_and_is_the_one_of_the_page(tmp_path):
+    for points in (100, 50_000):
+        path = tmp_path / f"{points}.toml"
+        path.write_text(sweep.experiment(points), encoding="utf-8")
+        assert load(path).points == points
+    assert sweep.experiment(50_000) in blocks(page("docs/how-to/run-many-points.md"), "toml")
+
+
+def test_memory_of_a_session_is_compared_over_its_trials_alone():
+    # Points in part files from 0 to 100; what comes after the last is estimates and report.
+    seen = [(0.0, 0, 50.0), (1.0, 10, 90.0), (2.0, 99, 95.0), (3.0, 100, 120.0), (9.0, 100, 300.0)]
+    session = sweep.Session(resident=seen, peak_mb=310.0)
+    assert session.during_trials_mb() == (90.0, 95.0)
+    assert sweep.Session().during_trials_mb() is None

@@ -15,13 +15,13 @@ from typing import Any
 import ethermeter as em
 import pytest
 import typer
+from documents import ROOT, blocks, prose
 from ethermeter import captures
 from ethermeter.cli.app import app
 from ethermeter.experiment import load, shipped
 from ethermeter.experiment.flows import Flow
 from ethermeter.metrics import Caution, Metric
 
-ROOT = Path(__file__).parents[2]
 PAGES = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
     for path in [
@@ -31,17 +31,7 @@ PAGES = {
     ]
 }
 PROGRAM = typer.main.get_command(app)
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
-
-
-def prose(text: str) -> str:
-    """A page without its fenced blocks."""
-    return FENCE.sub("", text)
-
-
-def blocks(text: str, language: str) -> list[str]:
-    return [body for found, body in FENCE.findall(text) if found == language]
 
 
 def leaves(command: Any, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -207,7 +197,7 @@ def test_every_make_target_that_is_shown_exists():
 
 def anchors(text: str) -> set[str]:
     """Anchors of a page's headings, as GitHub makes them."""
-    heads = re.findall(r"^#+ (.*)$", FENCE.sub("", text), re.MULTILINE)
+    heads = re.findall(r"^#+ (.*)$", prose(text), re.MULTILINE)
     plain = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", head) for head in heads]
     return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in plain}
 

@@ -44,7 +44,7 @@ def build(data: ReportData) -> Section:
     if files:
         rows = shared({name: file.parameters() for name, file in files.items()})
         head = ("Key", "Value", "Kind", "Source")
-        table = _table(head, rows, list(files), "Experiment")
+        table = _table(head, rows, list(files), "Experiment", suffix=" as written")
         blocks += [Heading("As written"), Text(WRITTEN, "lead"), table]
     else:
         blocks.append(Text("The run directory holds no experiment file."))
@@ -52,14 +52,19 @@ def build(data: ReportData) -> Section:
 
 
 def _table(
-    head: Row, rows: Sequence[tuple[Row, list[str]]], names: Sequence[str], owner: str
+    head: Row,
+    rows: Sequence[tuple[Row, list[str]]],
+    names: Sequence[str],
+    owner: str,
+    *,
+    suffix: str = "",
 ) -> Table:
     """Table of parameters; with several owners, a last column names the owner of each row."""
     if len(names) == 1:
         cells = [_cells(row) for row, _ in rows]
-        return Table(head, cells, f"Parameters of {names[0]}", "plain")
+        return Table(head, cells, f"Parameters of {names[0]}{suffix}", "plain")
     cells = [[*_cells(row), "all" if len(of) == len(names) else ", ".join(of)] for row, of in rows]
-    return Table([*head, owner], cells, "Parameters", "plain")
+    return Table([*head, owner], cells, f"Parameters{suffix}", "plain")
 
 
 def _cells(row: Row) -> list[str]:

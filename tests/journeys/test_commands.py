@@ -1,0 +1,104 @@
+"""The commands of tutorials and how-to pages, run as they are shown, and what they answer."""
+
+import itertools
+import json
+from pathlib import Path
+
+import captures
+import pytest
+from accessibility import WIDTHS, violations
+from documents import ROOT, commands, page, shell
+from visiting import Visit
+
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for folder in ("tutorials", "how-to")
+    for path in (ROOT / "docs" / folder).glob("*.md")
+)
+ELSEWHERE = {
+    "make ": "built before the tests",
+    ". .venv/bin/activate": "built before the tests",
+    "pipx ": "test_wheel.py",
+    "ethermeter figures runs/paper": "test_figure.py",
+    "tcpdump ": "needs traffic; the tests bring a capture",
+    "dask ": "agreement/test_cluster.py",
+    "ethermeter run sweep.toml --cluster": "agreement/test_cluster.py",
+    "python -m benches": "measures the machine",
+    "ethermeter ceilings": "measures the machine; live/test_planted_bottlenecks.py",
+    "ethermeter bottleneck": "needs root; live/test_planted_bottlenecks.py",
+    "ethermeter testbed": "needs root; live/test_testbed_command.py",
+    "ethermeter hosts": "needs root; live/test_two_hosts.py",
+    "ethermeter agent": "needs root; live/test_two_hosts.py",
+    "ethermeter measure": "needs root; live/test_two_hosts.py",
+}
+"""Commands that do not run here, by their beginnings, and where they run instead."""
+
+
+def runs_here(command: str) -> bool:
+    """Whether a command of a page is one for this test."""
+    return not command.startswith(tuple(ELSEWHERE))
+
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A directory to work in, with the files that people bring."""
+    # Windows of 115 times 128 octets have room for the ten segments of a round, and no more.
+    (tmp_path / "copy.pcap").write_bytes(captures.rounds(20, window=115))
+    return tmp_path
+
+
+def expect_accessible(browser, page: Path) -> None:
+    """Open a page at the width of a desk and of a telephone; it needs nothing but its file."""
+    for width in WIDTHS:
+        with Visit(browser, page.as_uri(), width) as visit:
+            visit.expect_quiet_and_no_wider()
+            assert violations(visit.page) == [], width
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_commands_of_a_page_work_one_after_the_other(home, name):
+    for command in filter(runs_here, commands(page(name))):
+        shell(command, cwd=home)
+
+
+def test_every_command_that_runs_elsewhere_is_still_shown():
+    shown = list(itertools.chain.from_iterable(commands(page(name)) for name in PAGES))
+    assert [begin for begin in ELSEWHERE if not any(line.startswith(begin) for line in shown)] == []
+
+
+@pytest.mark.browser
+def test_an_uplink_is_sized_in_fewer_than_five_commands_from_the_install(home, browser):
+    shown = commands(page("docs/how-to/size-an-uplink.md"))
+    assert 1 + len(shown) < 5, "the install is one more"
+    copy, run, search = shown
+    shell(copy, cwd=home)
+    answer = shell(run, cwd=home)
+    # Each call has the bound of its delay, the port of the uplink a queue that loses nothing.
+    (call,) = [
+        line.split() for line in answer.splitlines() if line.split()[:3] == ["8", "call", "phone1"]
+    ]
+    bound_us, largest_us = float(call[4]), float(call[-2])
+    assert 0 < largest_us <= bound_us
+    uplink = [line for line in answer.splitlines() if "floor to core" in line]
+    assert uplink
+    assert all("loses nothing" in line for line in uplink)
+    assert "full at 1.08" in answer
+    assert "none above" in answer
+    found = json.loads(shell(f"{search} --json --force", cwd=home))
+    assert found
+    expect_accessible(browser, home / "runs" / "office" / "report.html")
+
+
+@pytest.mark.browser
+def test_a_slow_copy_is_explained_with_a_cure(home, browser):
+    table, report = [
+        line for line in commands(page("docs/tutorials/slow-copy.md")) if runs_here(line)
+    ]
+    answer = shell(table, cwd=home)
+    assert "receiver's window" in answer
+    assert "net.ipv4.tcp_rmem" in answer
+    shell(report, cwd=home)
+    expect_accessible(browser, home / "copy.html")
