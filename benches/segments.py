@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from ethermeter.cli.output import number, print_table
+from ethermeter.cli.tables import print_table
+from ethermeter.quantities import number
 from ethermeter.testbed.relay import SegmentCounts
 
 from benches import machine

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from ethermeter.cli.output import number, print_table
+from ethermeter.cli.tables import print_table
+from ethermeter.quantities import number
 
 from benches import machine
 from benches.children import ChildError

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ethermeter.cli.output import number, print_table
+from ethermeter.cli.tables import print_table
+from ethermeter.quantities import number
 
 MILLION = 1e6
 
