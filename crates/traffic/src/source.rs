@@ -481,6 +481,8 @@ impl Source {
         self.shaped(Offer { ready_ps: arrived_ps.max(free_ps), arrived_ps, bits })
     }
 
+    #[cold]
+    #[inline(never)]
     fn take_custom(&mut self, ended_ps: Option<u64>, free_ps: u64) -> Option<Offer> {
         if let Some(ended_ps) = ended_ps {
             self.admit_before(ended_ps);
@@ -521,6 +523,8 @@ impl Source {
 
     /// Let frames of a custom source that arrive before `until_ps` into its queue, if that is
     /// bounded.
+    #[cold]
+    #[inline(never)]
     fn admit_custom_before(&mut self, until_ps: u64) {
         let counted = self.window.measure_from_ps..self.window.measure_to_ps;
         while let Some(frame) = self.next_custom(until_ps) {

@@ -141,10 +141,8 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// How many values r can take after the n-th collision.
-    ///
-    /// # Panics
-    /// If r is that of a function in Python, which is called instead.
+    /// How many values r can take after the n-th collision; 1 of a function in Python, which is
+    /// called instead.
     #[inline]
     #[must_use]
     pub fn range(&self, collisions: u32) -> u64 {
@@ -152,9 +150,8 @@ impl Backoff {
             Self::Exponential { limit } => 1 << collisions.min(limit),
             Self::Linear { limit } => u64::from(collisions.min(limit)) + 1,
             Self::Constant { slots } => u64::from(slots),
-            Self::None {} => 1,
+            Self::None {} | Self::Python { .. } => 1,
             Self::LoadRegister { bits, .. } => 1 << collisions.min(bits),
-            Self::Python { .. } => unreachable!("a function in Python has no range"),
         }
     }
 }

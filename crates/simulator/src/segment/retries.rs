@@ -57,16 +57,23 @@ impl Retries {
             return None;
         }
         Some(match self.retry.backoff {
-            Backoff::LoadRegister { clock_ps, ticks, .. } => {
-                self.counted_down(attempts, end, clock_ps, ticks)
-            }
-            Backoff::Python { .. } => end.saturating_add(self.custom_wait(attempts)).min(NEVER),
+            Backoff::LoadRegister { .. } | Backoff::Python { .. } => self.undrawn(attempts, end),
             _ => end + self.retry.wait(attempts, &mut self.chance),
         })
     }
 
-    #[cold]
+    /// When a station tries again that does not draw its slots here. Apart from the draws, which
+    /// are frequent.
     #[inline(never)]
+    fn undrawn(&self, attempts: u32, end: i64) -> i64 {
+        match self.retry.backoff {
+            Backoff::LoadRegister { clock_ps, ticks, .. } => {
+                self.counted_down(attempts, end, clock_ps, ticks)
+            }
+            _ => end.saturating_add(self.custom_wait(attempts)).min(NEVER),
+        }
+    }
+
     fn custom_wait(&self, attempts: u32) -> i64 {
         let custom = self.custom.as_ref().expect("made with the retries");
         let slots = custom.lock().expect("a rule does not panic").slots(attempts);
