@@ -113,7 +113,7 @@ def _wait(is_ready: Callable[[], bool], failure: str, *, limit_s: float = 60.0) 
 def _wait_for_workers(address: str, workers: int) -> None:
     from distributed import Client
 
-    with Client(address, set_as_default=False) as client:
+    with Client(address, set_as_default=False) as client:  # type: ignore[no-untyped-call]
         client.wait_for_workers(workers, timeout=60)
 
 
