@@ -75,9 +75,8 @@ def run(page: str, folder: Path, *, with_needs: frozenset[str], limit_s: float =
             block.needs and block.needs not in with_needs
         ):
             continue
-        body = block.body.replace(PLACEHOLDER, testbed)
-        for part in [body] if block.language == "python" else _commands(body):
-            part = part.replace(PLACEHOLDER, testbed)
+        for written in [block.body] if block.language == "python" else _commands(block.body):
+            part = written.replace(PLACEHOLDER, testbed)
             words = [sys.executable, "-c"] if block.language == "python" else ["bash", "-ec"]
             done = subprocess.run(
                 [*words, part],
