@@ -78,20 +78,34 @@ def run(page: str, folder: Path, *, with_needs: frozenset[str], limit_s: float =
         for written in [block.body] if block.language == "python" else _commands(block.body):
             part = written.replace(PLACEHOLDER, testbed)
             words = [sys.executable, "-c"] if block.language == "python" else ["bash", "-ec"]
-            done = subprocess.run(
-                [*words, part],
-                cwd=folder,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=limit_s,
-                check=False,
-            )
-            assert done.returncode == 0, f"{page}:\n{part}\n{done.stdout}{done.stderr}"
-            named = _NAME.search(done.stdout)
+            printed = _succeeds(page, [*words, part], folder, environment, limit_s)
+            named = _NAME.search(printed)
             testbed = named[1] if named else testbed
         ran += 1
     return ran
+
+
+def succeed(page: str, commands: list[str], folder: Path) -> None:
+    """Run commands of a page in a folder; asserts that each succeeds."""
+    environment = _environment(folder)
+    for command in commands:
+        _succeeds(page, ["bash", "-ec", command], folder, environment)
+
+
+def _succeeds(
+    page: str, words: list[str], folder: Path, environment: dict[str, str], limit_s: float = 600
+) -> str:
+    done = subprocess.run(
+        words,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=limit_s,
+        check=False,
+    )
+    assert done.returncode == 0, f"{page}:\n{words[-1]}\n{done.stdout}{done.stderr}"
+    return done.stdout
 
 
 def _commands(body: str) -> list[str]:

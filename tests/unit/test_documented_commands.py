@@ -50,6 +50,16 @@ def test_every_block_of_a_page_runs(page, tmp_path):
     assert documented.run(page, tmp_path, with_needs=NOTHING) >= 1
 
 
+def test_the_examples_of_the_readme_run(tmp_path):
+    text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    lines = [
+        line for line in text.splitlines() if line.startswith("ethermeter ") and "|" not in line
+    ]
+    examples = [line for line in lines if not line.startswith("ethermeter is ")]
+    assert len(examples) == 3
+    documented.succeed("README.md", examples, tmp_path)
+
+
 @pytest.mark.parametrize("page", documented.pages())
 def test_what_a_block_needs_is_known(page):
     assert {block.needs for block in documented.blocks(page)} <= {"", *documented.NEEDS}
