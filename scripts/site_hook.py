@@ -3,6 +3,7 @@
 MkDocs calls the functions `on_…` (`make docs`).
 """
 
+import posixpath
 import re
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,8 +16,8 @@ from reference import PAGES
 ROOT = Path(__file__).parents[1]
 MATHJAX = "tex-svg.js"
 """The build of MathJax that is one file: TeX in, SVG out."""
-SOURCE_LINK = re.compile(r"\[([^\]]*)\]\((?:\.\./)+(?!docs/)[^)]*\)")
-"""A link to a file of the repository outside `docs`, which the site does not have."""
+LINK_UP = re.compile(r"\[([^\]]*)\]\((\.\./[^)#]*)(?:#[^)]*)?\)")
+"""A link to a page or file in a folder above; its text and its path."""
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
@@ -33,5 +34,10 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Replace links to files of the repository by their text."""
-    return SOURCE_LINK.sub(r"\1", markdown)
+    """Replace links to files of the repository outside `docs`, which the site lacks, by their text."""
+
+    def kept(link: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(page.file.src_uri), link[2]))
+        return link[1] if target.startswith("..") else link[0]
+
+    return LINK_UP.sub(kept, markdown)
