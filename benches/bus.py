@@ -46,7 +46,7 @@ BUSES = (
 
 
 def trial_bus(bus: Bus, *, simulated_s: int, implementation: str) -> str:
-    """Return the trial as JSON (docs/formats.md); all of its time is measured."""
+    """Return the trial as JSON (docs/reference/trials.md); all of its time is measured."""
     from ethermeter._core import plca_timing, standards
 
     standard = standards()[STANDARD]

@@ -64,7 +64,7 @@ LENGTHS = (SHORT, LONG)
 def trial_1988(
     net: Net, *, stations: int, length: Length, simulated_s: int, implementation: str = "fast"
 ) -> str:
-    """Return a trial of the study as JSON (docs/formats.md); all of its time is measured.
+    """Return a trial of the study as JSON (docs/reference/trials.md); all of its time is measured.
 
     Hosts need 60 to 90 us between frames, and hand a frame over again after 16 attempts. They are
     spread over the places of the net in turn. The implementation is `fast` or `reference`.

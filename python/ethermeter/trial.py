@@ -56,7 +56,7 @@ class Trial:
     point
         The varied keys with their values, as text.
     scenario
-        What the engine needs to know; see docs/formats.md. Shared between trials.
+        What the engine needs to know; see docs/reference/trials.md. Shared between trials.
     line
         The exact JSON text that an engine receives.
     live, theory

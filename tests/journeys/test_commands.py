@@ -1,43 +1,13 @@
-"""The commands of tutorials and how-to pages, run as they are shown, and what they answer."""
+"""What commands of tutorials and how-to pages answer; that all run: `unit/test_documented_commands.py`."""
 
-import itertools
 import json
 from pathlib import Path
 
 import captures
 import pytest
 from accessibility import WIDTHS, violations
-from documents import ROOT, commands, page, shell
+from documents import commands, page, shell
 from visiting import Visit
-
-PAGES = sorted(
-    path.relative_to(ROOT).as_posix()
-    for folder in ("tutorials", "how-to")
-    for path in (ROOT / "docs" / folder).glob("*.md")
-)
-ELSEWHERE = {
-    "make ": "built before the tests",
-    ". .venv/bin/activate": "built before the tests",
-    "pipx ": "test_wheel.py",
-    "ethermeter figures runs/paper": "test_figure.py",
-    "tcpdump ": "needs traffic; the tests bring a capture",
-    "dask ": "agreement/test_cluster.py",
-    "ethermeter run sweep.toml --cluster": "agreement/test_cluster.py",
-    "python -m benches": "measures the machine",
-    "ethermeter ceilings": "measures the machine; live/test_planted_bottlenecks.py",
-    "ethermeter bottleneck": "needs root; live/test_planted_bottlenecks.py",
-    "ethermeter testbed": "needs root; live/test_testbed_command.py",
-    "ethermeter hosts": "needs root; live/test_two_hosts.py",
-    "ethermeter agent": "needs root; live/test_two_hosts.py",
-    "ethermeter measure": "needs root; live/test_two_hosts.py",
-}
-"""Commands that do not run here, by their beginnings, and where they run instead."""
-
-
-def runs_here(command: str) -> bool:
-    """Whether a command of a page is one for this test."""
-    return not command.startswith(tuple(ELSEWHERE))
-
 
 pytestmark = pytest.mark.long
 
@@ -56,17 +26,6 @@ def expect_accessible(browser, page: Path) -> None:
         with Visit(browser, page.as_uri(), width) as visit:
             visit.expect_quiet_and_no_wider()
             assert violations(visit.page) == [], width
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_the_commands_of_a_page_work_one_after_the_other(home, name):
-    for command in filter(runs_here, commands(page(name))):
-        shell(command, cwd=home)
-
-
-def test_every_command_that_runs_elsewhere_is_still_shown():
-    shown = list(itertools.chain.from_iterable(commands(page(name)) for name in PAGES))
-    assert [begin for begin in ELSEWHERE if not any(line.startswith(begin) for line in shown)] == []
 
 
 @pytest.mark.browser
@@ -94,9 +53,7 @@ def test_an_uplink_is_sized_in_fewer_than_five_commands_from_the_install(home, b
 
 @pytest.mark.browser
 def test_a_slow_copy_is_explained_with_a_cure(home, browser):
-    table, report = [
-        line for line in commands(page("docs/tutorials/slow-copy.md")) if runs_here(line)
-    ]
+    table, report = commands(page("docs/tutorials/slow-copy.md"), needs="")
     answer = shell(table, cwd=home)
     assert "receiver's window" in answer
     assert "net.ipv4.tcp_rmem" in answer

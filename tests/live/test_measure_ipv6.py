@@ -84,7 +84,8 @@ def test_tcp_and_exchanges_go_over_ipv6(tmp_path):
         "6",
     )
     assert result["agents"]["b"]["address"] == "fd77::2"
-    # Shaped wires count preamble and gap of bundles once (docs/live-studies.md), and what waited
+    # Shaped wires count preamble and gap of bundles once (docs/evidence/live-studies.md), and what
+    # waited
     # may be read at once.
     assert 0 < value(said, "data_rate") < 2 * 100e6
     ping = 'frames = "100 B"\nresponse = {}\narrivals = { regular = "10 ms" }'

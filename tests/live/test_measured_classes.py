@@ -103,7 +103,7 @@ measure = "all"
 engines = ["live"]
 replications = 1
 """
-STREAM, REQUEST, RESPONSE = 0, 1, 2  # kinds of marks (docs/live.md)
+STREAM, REQUEST, RESPONSE = 0, 1, 2  # kinds of marks (docs/reference/test-frames.md)
 FIELDS = ("frame.len", "vlan.priority", "vlan.id", "tcp.len", "eth.src")
 CLASS_OF_PACKETS = {4: "ip.dsfield.dscp", 6: "ipv6.tclass.dscp"}
 IP_HEADER_OCTETS = {4: 20, 6: 40}

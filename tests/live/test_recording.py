@@ -45,7 +45,8 @@ STREAM = """
 import socket, struct, sys
 made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 for number in range(int(sys.argv[2])):
-    # The mark of docs/live.md: of a stream, experiment 1, stream 2, its number, no time.
+    # The mark of docs/reference/test-frames.md: of a stream, experiment 1, stream 2, its number, no
+    # time.
     mark = struct.pack(">BBHHHIHI", 0xE3, 0x10, 1, 2, 0, number, 0, 0)
     made.sendto(mark + bytes(400), (sys.argv[1], 5001))
 """

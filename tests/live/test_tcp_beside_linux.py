@@ -1,5 +1,5 @@
 """TCP of Linux over a slow link beside the simulated one: two cells of the table in
-docs/transfers.md, by `ethermeter measure`.
+docs/reference/transfers.md, by `ethermeter measure`.
 """
 
 import itertools

@@ -31,7 +31,7 @@ def agent(namespace: str, command: str, folder: Path):
     with subprocess.Popen(
         shlex.split(within(namespace, command)),
         cwd=folder,
-        env=environment(),
+        env=environment(folder),
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
@@ -47,7 +47,7 @@ def agent(namespace: str, command: str, folder: Path):
 @pytest.mark.alone
 def test_two_hosts_are_measured_with_certificates_and_their_json_is_read(tmp_path, hosts):
     of_hosts, ceilings = blocks(PAGE, "toml")
-    init, start, check, measure = commands(PAGE)
+    init, start, check, measure = commands(PAGE, needs="hosts")[:4]
     (sender, sender_address), (sink, sink_address), (here, _) = hosts
     for shown, address in (("10.0.0.1", sender_address), ("10.0.0.2", sink_address)):
         of_hosts, ceilings, start = (

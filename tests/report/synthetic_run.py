@@ -1,5 +1,5 @@
 """Run directories made of drawn numbers with known statistics: no simulator behind them, only the
-files of `docs/formats.md`.
+files of `docs/reference/run-directory.md`.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Changes that docs/extending.md shows, applied to a copy of the tree."""
+"""Changes that how-to pages show, applied to a copy of the tree."""
 
 import os
 import re
@@ -8,14 +8,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def change_of(heading: str) -> str:
-    """The diff below a heading of docs/extending.md."""
+def change_of(page: str) -> str:
+    """The diff of a page of docs/how-to."""
     found = re.search(
-        rf"^## {heading}\n.*?^```diff\n(.*?)^```",
-        (ROOT / "docs" / "extending.md").read_text(encoding="utf-8"),
+        r"^```diff\n(.*?)^```",
+        (ROOT / "docs" / "how-to" / page).read_text(encoding="utf-8"),
         re.MULTILINE | re.DOTALL,
     )
-    assert found, heading
+    assert found, page
     return found[1]
 
 

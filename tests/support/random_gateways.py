@@ -9,7 +9,7 @@ from ethermeter.scenario import Scenario
 
 Generator = np.random.Generator
 GAP_US, HELD_US = 9.6, 80.0
-"""Gap after a frame, and the longest that a node is not ready after its own (docs/plca.md)."""
+"""Gap after a frame, and the longest time until it is ready again (docs/explanation/plca.md)."""
 
 
 def random_gateway(rng: Generator) -> Scenario:

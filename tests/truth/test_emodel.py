@@ -2,8 +2,8 @@
 
 R = 93.2 and MOS = 4.41 without impairments are the recommendation's own. The others were computed
 by another implementation of the same formulas, so they say that the two agree, and not that both
-remember the recommendation rightly. docs/voice.md says how far each is to be trusted. Tolerance:
-half a unit of the last printed digit, unless a test says otherwise.
+remember the recommendation rightly. docs/explanation/voice.md says how far each is to be trusted.
+Tolerance: half a unit of the last printed digit, unless a test says otherwise.
 """
 
 import numpy as np

@@ -2,8 +2,8 @@
 
 The values were computed by another implementation of the same formulas or chains, which itself was
 checked against simulations of exactly the models' assumptions; the table of Metcalfe and Boggs is
-the paper's as far as it is remembered. docs/theory.md says how far each is to be trusted.
-Tolerance: half a unit of the last printed digit, unless a test says otherwise.
+the paper's as far as it is remembered. docs/explanation/theory.md says how far each is to be
+trusted. Tolerance: half a unit of the last printed digit, unless a test says otherwise.
 """
 
 import math

@@ -16,7 +16,8 @@ def run(*words: str) -> Ended:
 
 
 def test_framing_leaves_what_the_wire_was_measured_to_carry():
-    # docs/live.md, Testbeds: 10 Mb/s carries UDP data of 1472 octets at 9.57 Mb/s and of 18 octets
+    # docs/explanation/emulation.md, Testbeds: 10 Mb/s carries UDP data of 1472 octets at 9.57 Mb/s
+    # and of 18 octets
     # at 2.14 Mb/s, to the printed digits.
     assert 10 * constants.data_share(1472 + 46, "udp") == pytest.approx(9.57, abs=0.005)
     assert 10 * constants.data_share(18 + 46, "udp") == pytest.approx(2.14, abs=0.005)

@@ -1,4 +1,4 @@
-"""A new MAC is five files: docs/extending.md, applied to a copy of the crates."""
+"""A new MAC is five files: docs/how-to/add-a-mac.md, applied to a copy of the crates."""
 
 import shutil
 import sys
@@ -27,7 +27,7 @@ def tree() -> Path:
     generated = path / "python" / "ethermeter" / "scenario.py"
     generated.parent.mkdir(parents=True)
     shutil.copy(ROOT / generated.relative_to(path), generated)
-    apply(change_of("A new MAC"), path)
+    apply(change_of("add-a-mac.md"), path)
     return path
 
 

@@ -1,4 +1,4 @@
-"""A new live port is three files: docs/extending.md, applied to a copy of the crates."""
+"""A new live port is three files: docs/how-to/add-a-port.md, applied to a copy of the crates."""
 
 import re
 import shutil
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from changes import ROOT, apply, call, change_of
 
-CHANGE = change_of("A new live port")
+CHANGE = change_of("add-a-port.md")
 UDP_LITE = 136
 
 

@@ -1,4 +1,4 @@
-"""A new study is one folder: the example of docs/extending.md, in a copy of the package."""
+"""A new study is one folder: that of docs/how-to/add-a-study.md, in a copy of the package."""
 
 import json
 import os
@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FILES = re.findall(
     r"^```(?:toml|python)\n# (studies/\S+)\n(.*?)^```",
-    (ROOT / "docs" / "extending.md").read_text(encoding="utf-8"),
+    (ROOT / "docs" / "how-to" / "add-a-study.md").read_text(encoding="utf-8"),
     re.MULTILINE | re.DOTALL,
 )
 

@@ -57,7 +57,8 @@ def test_a_line_is_the_compact_json_of_its_trial(varied):
 
 
 def test_the_keys_of_a_line_are_those_of_the_contract():
-    text = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+    page = Path(__file__).parents[2] / "docs" / "reference" / "trials.md"
+    text = page.read_text(encoding="utf-8")
     documented = json.loads(text.split("```json\n")[1].split("```")[0])
     (*_, trial) = plan.expand([load(shipped()["boggs1988/i-2"])]).trials
     ours = json.loads(trial.line)

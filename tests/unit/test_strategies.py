@@ -121,8 +121,9 @@ drain = "0 s"
 
 
 def documented(name: str) -> Any:
-    """Return a class of the examples in docs/extending.md."""
-    page = (Path(__file__).parents[2] / "docs" / "extending.md").read_text(encoding="utf-8")
+    """Return a class of the examples of docs/how-to/add-a-strategy.md."""
+    how_to = Path(__file__).parents[2] / "docs" / "how-to"
+    page = (how_to / "add-a-strategy.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}
     for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         if f"class {name}" in block:

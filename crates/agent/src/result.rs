@@ -1,5 +1,5 @@
-//! Results of tests, which the coordinator makes of the reports of agents; docs/live.md describes
-//! their keys.
+//! Results of tests, which the coordinator makes of the reports of agents;
+//! docs/reference/agent-tests.md describes their keys.
 
 use ethermeter_live::loss::Losses;
 use ethermeter_live::plca::PlcaFacts;

@@ -1,9 +1,9 @@
 //! Packets of one direction without acknowledgements: UDP, and raw frames of `EtherType` 88B5; by their
 //! numbers, where they carry ethermeter's mark.
 //!
-//! The mark is described in docs/live.md: octet 0 is E3, the upper half of octet 1 the version (1),
-//! its lower half the kind; then experiment, stream (16 bit each) and sequence number (48 bit),
-//! big-endian.
+//! The mark is described in docs/reference/test-frames.md: octet 0 is E3, the upper half of octet 1
+//! the version (1), its lower half the kind; then experiment, stream (16 bit each) and sequence
+//! number (48 bit), big-endian.
 
 use crate::ahead::prefetch;
 use crate::delays::Delays;

@@ -1,5 +1,5 @@
-//! The explanation as JSON, as docs/formats.md describes it: times in nanoseconds, sizes in octets,
-//! unknown values as null.
+//! The explanation as JSON, as docs/reference/capture-json.md describes it: times in nanoseconds,
+//! sizes in octets, unknown values as null.
 
 use crate::cause::Cause;
 use crate::connection::{Connection, Half};

@@ -11,8 +11,8 @@ use std::io::BufReader;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// Explain a capture file: JSON, which docs/formats.md describes. `progress` is told octets read
-/// and octets in all, now and then.
+/// Explain a capture file: JSON, which docs/reference/capture-json.md describes. `progress` is told
+/// octets read and octets in all, now and then.
 ///
 /// What is wrong after its beginning ends the explanation, and `ended_by` says why. Raises
 /// `ValueError` if the file is no capture, `OSError` if it cannot be read, and whatever `progress`

@@ -3,7 +3,8 @@
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-/// Do a task of this host, described in docs/bottleneck.md, as JSON; its result as JSON. Linux only.
+/// Do a task of this host, described in docs/reference/transfer-file.md, as JSON; its result as
+/// JSON. Linux only.
 #[cfg(target_os = "linux")]
 #[pyfunction]
 pub fn host_task(py: Python<'_>, line: &str) -> PyResult<String> {

@@ -109,7 +109,7 @@ pub fn serve_agent(
 }
 
 /// Descriptions of agents and their hosts, as JSON, in the order of their addresses; see
-/// docs/live.md.
+/// docs/reference/agent-tests.md.
 #[pyfunction]
 #[pyo3(signature = (controls, *, credentials=None, namespace=None))]
 #[allow(clippy::needless_pass_by_value)]

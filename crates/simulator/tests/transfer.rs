@@ -335,7 +335,7 @@ fn losses_keep_the_rate_within_the_bound_of_mathis() {
 fn a_bulk_transfer_keeps_a_slow_link_busy_without_a_timeout() {
     // 10 Mb/s and a round trip of 40 ms: 33 frames. Reno halves 33 + queue, so a queue of 30 is
     // enough for the link never to be idle once slow start is over; Linux without selective
-    // acknowledgements gets 9.7 Mb/s of frames there (docs/transfers.md).
+    // acknowledgements gets 9.7 Mb/s of frames there (docs/reference/transfers.md).
     for tcp in every_kind(1 << 20)
         .into_iter()
         .filter(|tcp| tcp["sack"] == true || tcp["recovery"] == "new_reno")
@@ -385,7 +385,7 @@ fn hystart_spares_the_overshoot_of_slow_start() {
 
 #[test]
 fn the_example_of_the_formats_reads_its_file() {
-    let text = include_str!("../../../docs/formats.md");
+    let text = include_str!("../../../docs/reference/trials.md");
     let begin = text.find("{\"name\": \"copy\"").expect("an example");
     let end = begin + text[begin..].find("```").expect("its end");
     let flow: Value = serde_json::from_str(&text[begin..end]).expect("JSON");

@@ -1,7 +1,7 @@
 //! Reports: what an agent reports of its host and roles.
 //!
-//! Agents send an [`AgentReport`] as JSON. Its keys are described in docs/live.md. Times of a role
-//! are in nanoseconds since the beginning of the transmission.
+//! Agents send an [`AgentReport`] as JSON. Its keys are described in docs/reference/agent-tests.md.
+//! Times of a role are in nanoseconds since the beginning of the transmission.
 
 use ethermeter_live::counters::{HostSample, InterfaceCounters, QueueCounters, UdpCounters};
 use ethermeter_live::port::tcp_info::TcpInfo;

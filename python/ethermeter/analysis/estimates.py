@@ -122,8 +122,8 @@ def estimate(
 ) -> tuple[Point, ...]:
     """Estimate every whole-segment metric at every point that has it, in the order of the plan.
 
-    `trials` are the plan, and the tables as `docs/formats.md` has them; `flow_batches` is None
-    where there is none.
+    `trials` are the plan, and the tables as `docs/reference/run-directory.md` has them;
+    `flow_batches` is None where there is none.
     """
     groups, firsts, replications = grouped(trials)
     whole = whole_segment(observations, trials)

@@ -400,7 +400,7 @@ def bench_of(
     """Return the bench of a network file's tables; as `network_of`."""
     file = str(path)
     if "network" not in document:
-        allowed = "required: the device under test between testers (docs/networks.md)"
+        allowed = "required: the device under test between testers (docs/reference/networks.md)"
         raise InputError.of(file, "network", "(missing)", allowed)
     wired = expanded_network(
         validated(Network, document["network"], file=file, within=("network",)), file=file

@@ -138,7 +138,7 @@ def _wait_for_sockets(namespace: str) -> None:
 
 
 class _Received(msgspec.Struct, frozen=True):
-    """Result of a `receive` task (docs/bottleneck.md)."""
+    """Result of a `receive` task (docs/reference/transfer-file.md)."""
 
     octets: int
     window_ns: int

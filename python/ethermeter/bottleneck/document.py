@@ -1,4 +1,4 @@
-"""The file of a transfer: its tables, their limits, and the setup (docs/bottleneck.md)."""
+"""The file of a transfer: its tables, limits and setup (docs/reference/transfer-file.md)."""
 
 from dataclasses import replace
 from fractions import Fraction

@@ -69,7 +69,7 @@ class Setup:
         return self.delay_ns > 0 or self.frame_ns > 0
 
     def receiving(self, address: str) -> dict[str, object]:
-        """Return the receiver's task (docs/bottleneck.md)."""
+        """Return the receiver's task (docs/reference/transfer-file.md)."""
         return {
             "receive": {
                 "address": address,
@@ -83,7 +83,7 @@ class Setup:
         }
 
     def sending(self, address: str) -> dict[str, object]:
-        """Return the sender's task (docs/bottleneck.md)."""
+        """Return the sender's task (docs/reference/transfer-file.md)."""
         source: dict[str, object] = {"kind": "memory"}
         if self.source_bps is not None:
             source = {"kind": "slow", "bits_per_s": self.source_bps}

@@ -42,7 +42,7 @@ ROWS: Mapping[str, str] = {
 
 
 class Caution(StrEnum):
-    """Why the explanation of a connection may be wrong (docs/captures.md)."""
+    """Why the explanation of a connection may be wrong (docs/explanation/captures.md)."""
 
     NO_HANDSHAKE = "no-handshake"
     NEAR_RECEIVER = "near-receiver"

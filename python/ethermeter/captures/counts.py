@@ -1,4 +1,4 @@
-"""Counts of the core in a capture file, as docs/formats.md describes them.
+"""Counts of the core in a capture file, as docs/reference/capture-json.md describes them.
 
 Times are in nanoseconds, sizes in octets; what is not known is None.
 """

@@ -1,6 +1,6 @@
 """What limits a connection: the causes of the core, grouped and named.
 
-The rule of every cause is in docs/captures.md.
+The rule of every cause is in docs/explanation/captures.md.
 """
 
 from collections.abc import Mapping

@@ -112,7 +112,7 @@ def agent(
                 str(ceilings),
                 "ceilings",
                 lines[-1] if lines else "",
-                "expected keys and values of docs/live.md",
+                "expected keys and values of docs/reference/agents.md",
             ) from None
     ended = []
     signal.signal(signal.SIGTERM, lambda *_: ended.append(True))

@@ -30,7 +30,7 @@ def bottleneck(
         typer.Argument(
             metavar="[TRANSFER]",
             show_default=False,
-            help="The file of a transfer (docs/bottleneck.md), or the name of a shipped one.",
+            help="File of a transfer (docs/reference/transfer-file.md), or name of a shipped one.",
             autocompletion=completion.transfers,
         ),
     ] = None,

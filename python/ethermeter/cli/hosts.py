@@ -39,7 +39,8 @@ app = group(
 File = Annotated[
     Path,
     typer.Argument(
-        metavar="HOSTS", help="File of hosts, such as hosts.toml; docs/live.md has its keys."
+        metavar="HOSTS",
+        help="File of hosts, such as hosts.toml; docs/how-to/measure-two-hosts.md has its keys.",
     ),
 ]
 

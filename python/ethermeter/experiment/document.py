@@ -77,7 +77,7 @@ class _Common(Table):
     title: Annotated[str, StringConstraints(min_length=1, max_length=200)]
     """What the experiment is, in one line."""
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 1
-    """Where all chance comes from."""
+    """Seed of all random draws."""
     series: Annotated[str, StringConstraints(min_length=1, max_length=100)] | None = None
     """Name of the series in figures; the file's name if absent."""
     notes: Annotated[str, StringConstraints(max_length=10_000)] = ""
@@ -85,7 +85,7 @@ class _Common(Table):
     vary: Annotated[Tables, PlainValidator(lambda value: value), WithJsonSchema(_VARY_SCHEMA)] = (
         Field(default_factory=dict)
     )
-    """What is varied; read by `sweep`, which knows the values' exact arithmetic."""
+    """Keys that are varied: dotted path in quotes, and a list or a range of its values."""
     phases: Phases = Field(default_factory=Phases)
     """What happens when."""
     search: Search | None = None

@@ -1,7 +1,7 @@
 """Results of other programs as estimates of our metrics: iperf3, flent, sockperf, ns-3.
 
 Each file gives flows by name, with estimates by metric. What is read, and in which columns and
-units, is in docs/quick-measurement.md.
+units, is in docs/how-to/import-results.md.
 """
 
 import gzip

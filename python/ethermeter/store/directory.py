@@ -48,7 +48,7 @@ ANSWER = "answer.json"
 
 @dataclass(frozen=True, slots=True)
 class RunDirectory:
-    """What a run left behind, as `docs/formats.md` describes it.
+    """What a run left behind, as `docs/reference/run-directory.md` describes it.
 
     Parameters
     ----------

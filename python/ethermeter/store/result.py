@@ -1,8 +1,8 @@
 """Result of a live test: its file in `live/`, decoded.
 
 `crates/agent/src/result.rs`, `crates/station/src/report.rs` and `crates/live/src/roles` define all
-of it, docs/live.md describes it; keys that are not read here are left out. Times are in ns since
-the beginning of the transmission, histograms in ps.
+of it, docs/reference/agent-tests.md describes it; keys that are not read here are left out. Times
+are in ns since the beginning of the transmission, histograms in ps.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -176,7 +176,8 @@ def control_of(name: str, records: Path = RECORDS) -> Path | None:
 def remove_kept(name: str, records: Path = RECORDS) -> RelayResult | None:
     """Remove a testbed that outlives its maker; raise `KeyError` if there is none of that name.
 
-    Returns the result of its relay (docs/live.md); None if it has none, or the relay was killed.
+    Returns the result of its relay (docs/explanation/emulation.md); None if it has none, or the
+    relay was killed.
     """
     if name not in kept(records):
         raise KeyError(name)

@@ -195,7 +195,7 @@ class StationTotals(msgspec.Struct, frozen=True):
 
 
 class SegmentCounts(msgspec.Struct, frozen=True):
-    """What happened on a segment since its medium began (docs/live.md)."""
+    """What happened on a segment since its medium began (docs/explanation/emulation.md)."""
 
     stations: tuple[StationTotals, ...]
     bit_ps: int
@@ -247,7 +247,7 @@ class DirectionResult(DirectionCounts, frozen=True):
 
 
 class RelayResult(msgspec.Struct, frozen=True):
-    """Result of a relay that has ended (docs/live.md)."""
+    """Result of a relay that has ended (docs/explanation/emulation.md)."""
 
     ended: str
     over_ns: int

@@ -1,6 +1,7 @@
 """A process on a host of a testbed that does tasks in turn: JSON lines in, JSON lines out.
 
-Tasks are those of `ethermeter._core.host_task` (docs/bottleneck.md); each limits its own duration.
+Tasks are those of `ethermeter._core.host_task` (docs/reference/transfer-file.md); each limits its
+own duration.
 """
 
 import json

@@ -4,7 +4,8 @@ The E-model of ITU-T G.107 and its inverse, codecs as data, packets and their in
 spurts, Erlang's B formula, rules of admission: pure functions over arrays, which broadcast;
 results have the broadcast shape. Shares and probabilities are from 0 to 1 unless stated otherwise.
 Every function raises `ArgumentError` for an argument that is out of its range, for shapes that do
-not broadcast, and for a codec that it does not know. `docs/voice.md` marks values from memory.
+not broadcast, and for a codec that it does not know. `docs/explanation/voice.md` marks values from
+memory.
 """
 
 from ethermeter.arguments import ArgumentError

@@ -1,8 +1,8 @@
 //! Medium access control as state machines without a clock and without a medium.
 //!
 //! A MAC is a variant of [`Mac`], its [`constants`], and a machine that implements [`access::Access`]; the
-//! reference simulator of segments runs it (docs/extending.md, "A new MAC"). The MACs of theories
-//! are simulated by [`crate::idealised`] and have no machine.
+//! reference simulator of segments runs it (docs/how-to/add-a-mac.md, "A new MAC"). The MACs of
+//! theories are simulated by [`crate::idealised`] and have no machine.
 
 pub mod access;
 pub mod csma_cd;

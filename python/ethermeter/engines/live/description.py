@@ -214,7 +214,7 @@ def tag_octets(flow: Flow, port: str) -> int:
 
 
 def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAnswer]) -> str:
-    """Describe a trial as a test in a laboratory: JSON, as docs/live.md has it.
+    """Describe a trial as a test in a laboratory: JSON, as docs/reference/agent-tests.md has it.
 
     Consent is requested as far as the ceilings in the answers of agents, by host, have room. Raises
     InputError with everything in the trial that cannot be measured, or not here.

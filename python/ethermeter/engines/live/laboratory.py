@@ -75,8 +75,8 @@ class Laboratory:
     def ask(self, names: Iterable[str] | None = None) -> dict[str, Raw]:
         """Ask agents for the description of their hosts, or of those with some names.
 
-        Returns the JSON text that docs/live.md describes, by name; of an agent that does not
-        answer, `error` has the reason.
+        Returns the JSON text that docs/reference/agent-tests.md describes, by name; of an agent
+        that does not answer, `error` has the reason.
         """
         from ethermeter import _core
 

@@ -1,8 +1,8 @@
 """Offsets: delays of messages less the declared delay of the emulated media on their path.
 
-Hosts get each frame a constant time after its time on an emulated medium (docs/live.md). One-way
-delays of a network are those without it. Exchanges and transfers contain it, for their hosts wait
-for each other.
+Hosts get each frame a constant time after its time on an emulated medium
+(docs/explanation/emulation.md). One-way delays of a network are those without it. Exchanges and
+transfers contain it, for their hosts wait for each other.
 """
 
 from typing import TypeVar

@@ -1,0 +1,18 @@
+"""Pages of the reference that are made from the program: each a function that returns Markdown.
+
+`python -m scripts.reference NAME` prints one, such as `metrics`.
+"""
+
+from collections.abc import Callable
+
+from . import commands, errors, experiments, keys, metrics, models
+
+PAGES: dict[str, Callable[[], str]] = {
+    "reference/commands.md": commands.page,
+    "reference/errors.md": errors.page,
+    "reference/experiment-keys.md": keys.page,
+    "reference/metrics.md": metrics.page,
+    "reference/models.md": models.page,
+    "reference/shipped-experiments.md": experiments.page,
+}
+"""The function of each generated page, by its path below `docs`."""

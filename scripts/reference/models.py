@@ -1,0 +1,57 @@
+"""The page of the models of theory, from their catalogue."""
+
+from ethermeter.theory.catalogue import Model, models
+
+HEAD = """# Models
+
+This page is generated from the catalogue of models; `ethermeter theory show MODEL` prints the same.
+[Theory](../explanation/theory.md) compares the models and says how each was checked; [Formulas](../explanation/formulas.md) has the shortest of them.
+"""
+TAIL = """
+## BibTeX
+
+The sources as they are stated above, for a bibliography:
+
+```bibtex
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    known = models()
+    entries = "\n".join(_entry(model) for model in known.values())
+    return "".join([HEAD, *map(_section, known.values()), TAIL, entries, "```\n"])
+
+
+def _section(model: Model) -> str:
+    takes = "".join(
+        f"| `{of.argument}` | {_symbol(of.symbol)} | {of.unit} | {_allowed(of.allowed)} | "
+        f"{'required' if of.required else f'`{of.default}`'} | {of.meaning} |\n"
+        for of in model.symbols
+    )
+    gives = "".join(
+        f"| `{of.field}` | {_symbol(of.symbol)} | {of.unit} | {of.meaning} |\n"
+        for of in model.outputs
+    )
+    assumes = "".join(f"| {of.key} | {of.text} |\n" for of in model.assumptions)
+    notes = "".join(f"\n{note}\n" for note in model.notes)
+    return (
+        f"\n## `{model.name}`\n\n{model.title[0].upper()}{model.title[1:]}.\n\n"
+        f"- Source: {model.source}.\n- Confidence: {model.confidence}.\n"
+        f"- Valid for {model.validity}.\n{notes}\n"
+        f"| argument | symbol | unit | allowed | default | meaning |\n|---|---|---|---|---|---|\n{takes}\n"
+        f"| result | symbol | unit | meaning |\n|---|---|---|---|\n{gives}\n"
+        f"| assumption | |\n|---|---|\n{assumes}"
+    )
+
+
+def _symbol(text: str) -> str:
+    return f"*{text}*" if text else ""
+
+
+def _allowed(of: object) -> str:
+    return ", ".join(f"`{word}`" for word in of) if isinstance(of, tuple) else str(of)
+
+
+def _entry(model: Model) -> str:
+    return f"@misc{{{model.name},\n  year = {{{model.year}}},\n  note = {{{model.source}}}\n}}\n"
