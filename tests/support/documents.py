@@ -125,9 +125,7 @@ def run(name: str, folder: Path, *, with_needs: frozenset[str], limit_s: float =
             _succeeds([sys.executable, "-c", block.body], folder, limit_s)
         else:
             for command in _commands(block.body):
-                printed = shell(
-                    command.replace(PLACEHOLDER, testbed), cwd=folder, limit_s=limit_s
-                )
+                printed = shell(command.replace(PLACEHOLDER, testbed), cwd=folder, limit_s=limit_s)
                 named = _NAME.search(printed)
                 testbed = named[1] if named else testbed
         ran += 1

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from program import call, fake, invoke, invoke_fake, real
@@ -344,22 +343,6 @@ def test_progress_on_a_terminal_shows_a_bar_and_leaves_stdout_alone(tmp_path):
     assert json.loads(printed)["trials"] == 30
     assert b"of 30 trials" in shown
     assert b"left" in shown
-
-
-def test_the_documentation_uses_commands_and_options_that_there_are():
-    text = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
-    lines = [line.split() for line in text.splitlines() if line.startswith("ethermeter ")]
-    assert len(lines) > 10
-    assert {words[1] for words in lines} >= set(COMMANDS) - {"schema"}
-
-    def command(words):
-        return tuple(words[1:3] if words[1] in GROUPS else words[1:2])
-
-    helps = {words: invoke(*words, "--help").stdout for words in set(map(command, lines))}
-    for words in lines:
-        for option in (word for word in words if word.startswith("--")):
-            shown = helps[command(words)]
-            assert f"{option} " in shown or f"{option}\n" in shown, f"{words}: {option}"
 
 
 def test_of_very_many_faults_some_are_printed_and_the_others_counted(tmp_path):

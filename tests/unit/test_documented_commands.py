@@ -40,7 +40,8 @@ def _inputs(page: str, folder: Path) -> None:
 def _is_run(page: str) -> bool:
     # What pages of additions show is applied to a copy of the tree by tests of their own.
     return not page.startswith("docs/how-to/add-") and any(
-        block.language in {"sh", "python"} and not block.needs for block in documents.parsed(documents.page(page))
+        block.language in {"sh", "python"} and not block.needs
+        for block in documents.parsed(documents.page(page))
     )
 
 
@@ -61,9 +62,14 @@ def test_the_examples_of_the_readme_run(tmp_path):
 
 @pytest.mark.parametrize("page", documents.pages())
 def test_what_a_block_needs_is_known(page):
-    assert {block.needs for block in documents.parsed(documents.page(page))} <= {"", *documents.NEEDS}
+    assert {block.needs for block in documents.parsed(documents.page(page))} <= {
+        "",
+        *documents.NEEDS,
+    }
     comments = re.findall(r"<!-- needs: (.*) -->", documents.page(page))
-    assert len(comments) == sum(bool(block.needs) for block in documents.parsed(documents.page(page)))
+    assert len(comments) == sum(
+        bool(block.needs) for block in documents.parsed(documents.page(page))
+    )
 
 
 @pytest.mark.parametrize(
