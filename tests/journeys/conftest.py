@@ -6,7 +6,7 @@
 - a lecture: `test_notebook.py`
 - from 500 points to a figure: `test_figure.py`
 - a trace of one's own: its test belongs here when `arrivals` takes a trace
-- every page: `tests/unit/test_documented_commands.py` runs the commands, `test_site.py` opens the site
+- every page: `unit/test_documented_commands.py` runs the commands, `test_site.py` opens the site
 - install without Rust: `test_wheel.py`
 """
 

@@ -1,4 +1,4 @@
-"""What commands of tutorials and how-to pages answer; that all run: `unit/test_documented_commands.py`."""
+"""What commands of tutorials and how-to pages answer; that all run is tested in `unit`."""
 
 import json
 from pathlib import Path
