@@ -58,6 +58,7 @@ fn a_station_that_replays_a_trace_sends_its_messages_when_the_channel_is_free() 
     let arrivals = replayed(&times, (&[], 1), (None, Some(0), 1.0));
     let mut trial = saturated(1, 544, 0, 0);
     trial.scenario.flows[0].arrivals = arrivals;
+    trial.scenario.phases.measure_from_ps = trial.scenario.phases.begin_ps;
     let outcome = run(&trial);
     assert_eq!(outcome.stations.frames, [3]);
     assert_eq!(outcome.stations.delay_ps, [3 * 60_800_000 + 70_400_000]);
