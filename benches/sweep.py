@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -111,9 +112,8 @@ def _wait(is_ready: Callable[[], bool], failure: str, *, limit_s: float = 60.0) 
 
 
 def _wait_for_workers(address: str, workers: int) -> None:
-    from distributed import Client
-
-    with Client(address, set_as_default=False) as client:  # type: ignore[no-untyped-call]
+    distributed: Any = import_module("distributed")
+    with distributed.Client(address, set_as_default=False) as client:
         client.wait_for_workers(workers, timeout=60)
 
 
