@@ -5,7 +5,7 @@
 - explain a slow copy: `test_commands.py`
 - a lecture: `test_notebook.py`
 - from 500 points to a figure: `test_figure.py`
-- a trace of one's own: its test belongs here when `arrivals` takes a trace
+- a trace of one's own: its page runs in `unit`, `live/test_measured_traces.py` sees it on a wire
 - every page: `unit/test_documented_commands.py` runs the commands, `test_site.py` opens the site
 - install without Rust: `test_wheel.py`
 """
