@@ -285,7 +285,8 @@ class Explorer:
     Parameters
     ----------
     points
-        At least two, which differ in a varied key, the engine or the series.
+        At least two, which differ in a varied key, the engine or the series; all are sent to the
+        page.
     metric, x, curve
         What is drawn first: the metric, the key of the horizontal axis, and the key that
         distinguishes curves by colour, empty for one curve.

@@ -57,8 +57,8 @@ def test_the_page_begins_with_what_differs(browser, runs, page, width, scheme):
     assert most["verdict"] == "lower", "slower hosts deliver less"
     with Visit(browser, page.resolve().as_uri(), width, scheme) as visit:
         visit.expect_quiet_and_no_wider()
-        assert visit.page.locator("main > section").first.get_attribute("id") == "answer"
-        answer = visit.page.locator("#answer").inner_text()
+        assert visit.page.locator("main > section").first.get_attribute("id") == "findings"
+        answer = visit.page.locator("#findings").inner_text()
         count = len({row["metric"] for row in rows if row["verdict"] in ("higher", "lower")})
         assert f"{count} of {len({row['metric'] for row in rows})} metrics differ" in answer
         assert "The experiment files differ in stations.service.uniform, vary" in answer
@@ -76,7 +76,7 @@ def test_the_page_begins_with_what_differs(browser, runs, page, width, scheme):
             [most[end] / 1e6 for end in ("difference", "low", "high")], abs=half / 10
         )
         assert shown[7] == "lower"
-        assert ["stations.service.uniform", "60 us, 90 us", "80 us, 110 us"] in cells(
+        assert ["stations.service.uniform", "60 µs, 90 µs", "80 µs, 110 µs"] in cells(
             visit, "parameters"
         )
 
@@ -145,7 +145,7 @@ def test_files_of_other_programs_are_compared_as_a_page(browser, tmp_path):
     assert ended.returncode == 0, ended.output
     with Visit(browser, out.resolve().as_uri(), 390) as visit:
         visit.expect_quiet_and_no_wider()
-        answer = visit.page.locator("#answer").inner_text()
+        answer = visit.page.locator("#findings").inner_text()
         assert "None of 2 metrics differs" in answer
         # Files of single values have no intervals, which is no verdict that they are the same.
         assert "2 cannot be judged: the values differ, and no interval is known." in answer

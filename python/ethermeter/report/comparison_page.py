@@ -101,7 +101,7 @@ def comparison_page(
         varied_keys([_distinguished(row) for row in rows]),
         _written(runs),
     )
-    built = (_answer, _figure, _differences, _metrics, _only, _parameters)
+    built = (_figure, _differences, _metrics, _only, _parameters)
     sections = [section for build in built if (section := build(found)) is not None]
     differing = sum(change.differs > 0 for change in found.changes)
     of = Markup("{} <small>of {}</small>").format(differing, len(found.changes))
@@ -116,7 +116,19 @@ def comparison_page(
         "Differences are the second run less the first, with 95% intervals by Welch and"
         " Satterthwaite. This file holds all it needs and works offline."
     )
-    return render(Page(title, "comparison of two runs", sections, footer, facts))
+    chance = by_chance(rows)
+    return render(
+        Page(
+            title,
+            "comparison of two runs",
+            sections,
+            footer,
+            facts,
+            question=Markup("The first run is {}, the second {}.").format(*map(code, runs)),
+            findings=_findings(found),
+            warnings=[chance] if chance else [],
+        )
+    )
 
 
 def _name(path: Path) -> str:
@@ -136,7 +148,8 @@ def _changes(rows: Sequence[Row]) -> list[_Change]:
     return found
 
 
-def _answer(found: _Compared) -> Section:
+def _findings(found: _Compared) -> list[str]:
+    """Say how many metrics differ, how the first of them do, and what else tells the runs apart."""
     differing = [change for change in found.changes if change.differs]
     undecided = [
         change for change in found.changes if not change.differs and change.verdicts["undecided"]
@@ -151,7 +164,7 @@ def _answer(found: _Compared) -> Section:
         answer += (
             f" {len(undecided)} cannot be judged: the values differ, and no interval is known."
         )
-    findings = [_finding(change, found) for change in differing[:MOST_FINDINGS]]
+    findings = [answer, *(_finding(change, found) for change in differing[:MOST_FINDINGS])]
     if len(differing) > MOST_FINDINGS:
         others = "; ".join(change.metric.label.title for change in differing[MOST_FINDINGS:])
         findings.append(f"Also different: {others}.")
@@ -166,15 +179,7 @@ def _answer(found: _Compared) -> Section:
         findings.append(f"The experiment files differ in {keys}{more}.")
     elif found.are_runs:
         findings.append("The experiment files have the same keys and values.")
-    chance = by_chance(found.rows)
-    names = Markup("The first run is {}, the second {}.").format(*map(code, found.runs))
-    blocks: list[Block] = [
-        Text(Markup("<strong>{}</strong>").format(answer)),
-        Text(names, "lead"),
-        *([Bullets(findings)] if findings else []),
-        *([Text(chance, "lead")] if chance else []),
-    ]
-    return Section("answer", "Answer", "What differs", blocks)
+    return findings
 
 
 def _points(count: int) -> str:

@@ -29,7 +29,7 @@ _DASHES = ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3], [12, 4], [4, 1], [1, 4], [9, 2,
 
 def explorer(of: Explorer) -> Json:
     """Return keys, metrics, the first choice, and the specification to be filled."""
-    points = thinned(of.points)
+    points = of.points
     rows = [distinguished(point) for point in points]
     varied = [_key(name, [row.get(name) for row in rows]) for name in varied_keys(rows)]
     found = {metric: None for point in points for metric in point.estimates}

@@ -1,7 +1,7 @@
 """Explorer: the section in which the reader chooses what is drawn."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ethermeter.analysis.estimates import Point
@@ -55,7 +55,12 @@ def explorer_of(
         view is of all together.
     """
     part, of_parts = parts
+    total = len(points) + len(of_parts)
     if of_parts:
+        # Thinned before they are copied: those of a large run would take much memory.
+        points = thinned(points)
+        places = set(map(_place, points))
+        of_parts = [_named(part, each) for each in of_parts if _place(each) in places]
         points = [replace(point, point={**point.point, part: ALL}) for point in points]
     of_flows = any(Metric.MESSAGE_RATE in point.estimates for point in points)
     main = FLOW_MAIN_METRICS if of_flows else MAIN_METRICS
@@ -70,7 +75,8 @@ def explorer_of(
     axes = choose(of_first)
     x = axes.x or axes.curve or varied[0]
     curve = "" if axes.curve in (None, x) else axes.curve
-    text = HOW + _thinning(points)
+    points = thinned(points)
+    text = HOW + _thinning(len(points), total)
     return Explorer(points, metric, x, curve or "", lines, TITLE, text, of_flows=of_flows)
 
 
@@ -78,12 +84,20 @@ def _parts(data: ReportData) -> tuple[str, Sequence[Point]]:
     """Return the key and the points of flows, of tables of flows, or of groups of stations."""
     for key, points in ((FLOW, data.tables), (FLOW, data.flows), (PART, data.groups)):
         if len({point.point[PART] for point in points}) > 1:
-            return key, [replace(point, point=_renamed(point.point, key)) for point in points]
+            return key, points
     return "", ()
 
 
-def _renamed(point: Mapping[str, str], key: str) -> dict[str, str]:
-    return {(key if of == PART else of): text for of, text in point.items()}
+def _named(key: str, point: Point) -> Point:
+    """Return the point of a flow or a group with its name under another key."""
+    renamed = {(key if of == PART else of): text for of, text in point.point.items()}
+    return replace(point, point=renamed)
+
+
+def _place(point: Point) -> tuple[object, ...]:
+    """Return what is the same for all together and for each flow or group."""
+    bare = frozenset((key, text) for key, text in point.point.items() if key != PART)
+    return point.series, point.engine, bare
 
 
 def _varies(points: Sequence[Point], metric: Metric) -> bool:
@@ -91,11 +105,10 @@ def _varies(points: Sequence[Point], metric: Metric) -> bool:
     return len({value for value in values if math.isfinite(value)}) > 1
 
 
-def _thinning(points: Sequence[Point]) -> str:
-    kept = len(thinned(points))
-    if kept == len(points):
+def _thinning(kept: int, total: int) -> str:
+    if kept == total:
         return ""
     return (
-        f" {kept:,} of {len(points):,} points can be drawn here: values of the key with most of"
+        f" {kept:,} of {total:,} points can be drawn here: values of the key with most of"
         " them at even distances, and the lowest and the highest value of every metric."
     )
