@@ -215,6 +215,8 @@ def search(
 
 def _check_functions(directory: Path) -> None:
     """Refuse to continue a run whose functions in Python this process lacks or has changed."""
+    if not directory.is_dir():
+        return
     for kind, name, sha256 in functions.read(read_provenance(directory).get("functions")):
         if fault := functions.fault_of(kind, name, sha256):
             allowed = "the function with which the run began; give another --out, or --force"

@@ -122,7 +122,9 @@ def run(name: str, folder: Path, *, with_needs: frozenset[str], limit_s: float =
         ):
             continue
         if block.language == "python":
-            _succeeds([sys.executable, "-c", block.body], folder, limit_s)
+            # A file: functions that are registered must have a source.
+            (folder / "program.py").write_text(block.body, encoding="utf-8")
+            _succeeds([sys.executable, "program.py"], folder, limit_s)
         else:
             for command in _commands(block.body):
                 printed = shell(command.replace(PLACEHOLDER, testbed), cwd=folder, limit_s=limit_s)

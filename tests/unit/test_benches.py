@@ -266,6 +266,7 @@ def test_ns3_delivers_the_frames_that_we_deliver():
     assert 0 <= int(ours.flows.balance.sent.sum()) - printed["sent"] <= 8
 
 
+@pytest.mark.usefixtures("wide")
 def test_json_has_all_that_was_promised_and_nothing_else_on_stdout(capsys):
     words = [sys.executable, "-m", "benches", "--quick", "--no-peers", "--json"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)

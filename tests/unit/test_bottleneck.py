@@ -4,10 +4,10 @@ what the command refuses.
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
+from documents import page
 from ethermeter.bottleneck import judge, load, transfers
 from ethermeter.bottleneck.interventions import STAGES, interventions
 from ethermeter.bottleneck.quota import period_s
@@ -319,7 +319,7 @@ def test_shipped_transfers_are_listed_with_their_bottlenecks():
 
 
 def test_the_documented_file_is_one(tmp_path):
-    text = (Path(__file__).parents[2] / "docs" / "bottleneck.md").read_text(encoding="utf-8")
+    text = page("docs/reference/transfer-file.md")
     file = tmp_path / "t.toml"
     file.write_text(text.partition("```toml\n")[2].partition("```")[0])
     setup = load(str(file)).setup()

@@ -151,6 +151,7 @@ def _own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.usefixtures("wide")
 def test_the_answer_says_what_it_is_for_and_what_to_doubt(tmp_path):
     words = (
         "--network",
@@ -177,6 +178,7 @@ def test_the_answer_says_what_it_is_for_and_what_to_doubt(tmp_path):
     assert {each["calls"]: each["cautions"] for each in answer["tried"]}[11] == ["unbounded-queue"]
 
 
+@pytest.mark.usefixtures("wide")
 def test_an_answer_about_a_standard_says_that_it_is_of_one_half_duplex_segment():
     words = (
         "--segment",
@@ -242,7 +244,7 @@ def test_the_experiment_of_the_answer_can_be_run(tmp_path):
         ),
         (
             ("--network", "nowhere", "--from", "a", "--to", "b"),
-            "--network = nowhere: a file, or a shipped experiment",
+            "--network = nowhere: a file, or one of ",
         ),
         (("--from", "a"), "--from = a: with --network"),
         (

@@ -179,7 +179,7 @@ def test_bad_input_is_said_on_stderr_and_exits_2(tmp_path, arguments, said):
 
 def test_a_trial_that_breaks_off_is_one_line_and_exits_1(tmp_path):
     code = (
-        "from ethermeter import _core\ndef fail(line, watch): raise "
+        "from ethermeter import _core\ndef fail(*given): raise "
         "ValueError('scenario.groups: no\\nsecond line')\n"
     )
     code += "_core.simulate_trial = fail\nfrom ethermeter.cli import main\nmain()\n"

@@ -55,9 +55,9 @@ def test_every_shipped_experiment_is_simulated_as_a_trial_of_the_schema(name, mo
     found = []
     simulate = _core.simulate_trial
 
-    def checked(trial: str, watch: _core.Watch | None = None) -> Any:
+    def checked(trial: str, *others: Any) -> Any:
         found.append(_core.check_trial(trial))
-        return simulate(trial, watch)
+        return simulate(trial, *others)
 
     monkeypatch.setattr(_core, "simulate_trial", checked)
     lines = trials(name)

@@ -5,10 +5,10 @@ rule a change of that world does not.
 import re
 from collections.abc import Callable, Mapping
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
+from documents import page
 from ethermeter import plan
 from ethermeter.analysis import claims
 from ethermeter.analysis.interval import Floats
@@ -373,7 +373,7 @@ def test_limits_are_the_same_for_every_number_of_a_kind():
 
 
 def test_the_documentation_has_every_number_of_the_tables_in_their_rows():
-    text = (Path(__file__).parents[2] / "docs" / "voice-study.md").read_text(encoding="utf-8")
+    text = page("docs/evidence/voice-study.md")
     rows = [line for line in text.splitlines() if "→" in line]
     of_rows = [tuple(float(number) for number in re.findall(r"([\d.]+) →", row)) for row in rows]
     tables = [

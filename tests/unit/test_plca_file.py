@@ -387,7 +387,7 @@ def test_a_fault_has_its_key_and_what_is_allowed(tmp_path, name):
 
 
 def test_examples_of_the_documentation_are_sound(tmp_path):
-    page = Path(__file__).parents[2] / "docs" / "plca.md"
+    page = Path(__file__).parents[2] / "docs" / "explanation" / "plca.md"
     blocks = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     assert blocks
     for block in blocks:

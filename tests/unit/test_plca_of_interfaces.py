@@ -226,6 +226,7 @@ def test_the_command_refuses_what_has_no_plca(arguments, message):
     assert message in done.stderr
 
 
+@pytest.mark.usefixtures("wide")
 def test_hosts_check_shows_the_plca_of_their_interfaces(tmp_path, monkeypatch):
     file = tmp_path / "hosts.toml"
     file.write_text(

@@ -6,10 +6,10 @@ import inspect
 import re
 import sys
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 import pytest
+from documents import page
 from ethermeter import theory
 from ethermeter.arguments import Range
 from ethermeter.theory.catalogue import model, models
@@ -20,7 +20,7 @@ from theory_points import POINTS
 MODELS = models()
 ASPECTS = (OF_MEDIA, OF_QUEUES, OF_TRANSFERS)
 UNITS = {"", "s", "bit", "bit/s", "1/s", "slots", "packet times"}
-TEXT = (Path(__file__).parents[2] / "docs" / "theory.md").read_text(encoding="utf-8")
+TEXT = page("docs/explanation/theory.md")
 
 
 def test_every_function_of_a_study_is_in_the_catalogue():

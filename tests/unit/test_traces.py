@@ -479,8 +479,8 @@ HOW_TO = Path(__file__).parents[2] / "docs" / "how-to" / "use-a-trace.md"
 
 def test_the_page_on_traces_works_as_written(tmp_path):
     text = textwrap.dedent(HOW_TO.read_text(encoding="utf-8").replace("\n    ", "\n"))
-    (rows,) = re.findall(r"```csv\n(.*?)```", text, re.DOTALL)
-    (experiment,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    (rows,) = re.findall(r"```csv title=\"times.csv\"\n(.*?)```", text, re.DOTALL)
+    (experiment,) = re.findall(r"```toml title=\"trace.toml\"\n(.*?)```", text, re.DOTALL)
     (tmp_path / "times.csv").write_text(rows, encoding="utf-8")
     (tmp_path / "trace.toml").write_text(experiment, encoding="utf-8")
     command = re.findall(r"```sh\nethermeter (.*?)\n```", text)[0].split()

@@ -14,7 +14,11 @@ from ethermeter.voice.connection import QUANTITIES
 from ethermeter.voice.packets import Medium
 
 MEDIA = {name: Medium.of(name, constants) for name, constants in standards().items()}
-TEXT = (Path(__file__).parents[2] / "docs" / "voice.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+TEXT = "".join(
+    (DOCS / name).read_text(encoding="utf-8")
+    for name in ("explanation/voice.md", "reference/codecs.md")
+)
 
 
 def test_a_g711_call_of_20_ms_packets_takes_95_200_bits_a_second_in_each_direction():

@@ -62,7 +62,7 @@ impl Rules {
 
 impl Custom for Rules {
     fn backoff(&self, rule: &Rule<'_>, chance: Stream) -> Arc<Mutex<dyn CustomBackoff>> {
-        assert_eq!(*rule.function, *function("standard"));
+        assert_eq!(*rule.function, function("standard"));
         Arc::new(Mutex::new(self.own(chance)))
     }
 
@@ -72,13 +72,13 @@ impl Custom for Rules {
         range_bits: (u64, u64),
         chance: Stream,
     ) -> Arc<Mutex<dyn CustomSource>> {
-        assert_eq!((rule.function, range_bits), (&*function("poisson"), (512, 12_144)));
+        assert_eq!((rule.function, range_bits), (&function("poisson"), (512, 12_144)));
         Arc::new(Mutex::new(self.own(chance)))
     }
 }
 
-fn function(name: &str) -> Box<PythonFunction> {
-    Box::new(PythonFunction { name: name.into(), sha256: "ab".into() })
+fn function(name: &str) -> PythonFunction {
+    PythonFunction { name: name.into(), sha256: "ab".into() }
 }
 
 /// Ten stations; with rules of our own, or with the built-in ones that these copy.
@@ -88,10 +88,10 @@ fn trial(own_backoff: bool, own_source: bool, queue_frames: Option<u32>) -> Tria
         flow.queue_frames = queue_frames;
         flow.arrivals = Arrivals::Poisson { mean_ps: MEAN_PS };
         if own_source {
-            flow.arrivals = Arrivals::Python { function: function("poisson") };
+            flow.arrivals = Arrivals::Python { function: Box::new(function("poisson")) };
         }
         if own_backoff {
-            stations.backoff = Backoff::Python { function: function("standard") };
+            stations.backoff = Backoff::Python { function: Box::new(function("standard")) };
         }
     });
     let delays = vec![vec![0, 5_000_000], vec![5_000_000, 0]];

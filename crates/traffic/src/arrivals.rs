@@ -227,7 +227,7 @@ impl Arrivals {
             format!("offset_ps must be at most {LONGEST_TRACE_PS}, got {ps}")
         } else if !(0.001..=1000.0).contains(speed) {
             format!("speed must be from 0.001 to 1000, got {speed}")
-        } else if !positive(*mean_ps) || !(*scv >= 0.0 && scv.is_finite()) {
+        } else if !(positive(*mean_ps) && *scv >= 0.0 && scv.is_finite()) {
             format!("mean_ps must be above 0, and scv at least 0, got {mean_ps} and {scv}")
         } else if let Some(wrong) =
             envelope.iter().find(|each| !positive(each.rate_per_s) || !positive(each.burst))
@@ -354,6 +354,9 @@ impl ArrivalTimes {
     }
 
     /// Take the next arrival.
+    ///
+    /// # Panics
+    /// Never: arrivals of a trace have been given it by [`ArrivalTimes::new`].
     #[inline]
     pub fn take_ps(&mut self) -> u64 {
         let taken = self.next_ps;

@@ -75,6 +75,9 @@ impl Trace {
     ///
     /// # Errors
     /// As [`Trace::new`].
+    ///
+    /// # Panics
+    /// Never: there are at most as many different lengths as a `u16` counts.
     pub fn with_lengths(times_ps: Vec<u64>, octets: &[u32]) -> Result<Self, String> {
         if let Some(at) = octets.iter().position(|of| !(1..=LONGEST_MESSAGE_OCTETS).contains(of)) {
             let got = octets[at];
@@ -192,6 +195,7 @@ impl Replay {
 
     /// When the next message comes; never if the trace has ended.
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // not negative; saturates
+    #[allow(clippy::float_cmp)] // exactly as recorded
     pub fn next_ps(&self) -> u64 {
         let Some(&time) = self.trace.times_ps.get(self.next) else { return u64::MAX };
         let since = u64::try_from(i128::from(time) - self.offset_ps).unwrap_or(u64::MAX);

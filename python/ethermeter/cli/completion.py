@@ -3,9 +3,12 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import typer
+
+if TYPE_CHECKING:
+    from ethermeter.experiment.toml import Tables
 
 Item = tuple[str, str]
 """What may be typed, and what it is."""
@@ -139,7 +142,7 @@ def hosts(ctx: typer.Context) -> list[Item]:
     return [(table["name"], "host") for table in tables if isinstance(table, Mapping)]
 
 
-def _document(ctx: typer.Context) -> dict[str, Any]:
+def _document(ctx: typer.Context) -> "Tables":
     """Return the experiment that is named before as it is written; empty if it cannot be read."""
     from ethermeter import api
     from ethermeter.experiment import toml
@@ -168,7 +171,7 @@ def _keys(ctx: typer.Context) -> Iterator[Item]:
 
 
 def _below(
-    document: dict[str, Any], path: Sequence[str | int], value: object, name: str
+    document: "Tables", path: Sequence[str | int], value: object, name: str
 ) -> Iterator[Item]:
     """Yield the keys below a value: those that it has, and those that it may have."""
     from ethermeter.experiment.document import fields_at, form_of

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -10,11 +11,10 @@ from typer.core import TyperGroup
 
 from ethermeter.cli.guard import guarded
 
-PLAIN: dict[str, Any] = {
-    # Plain help: without Rich it comes in half the time, and it can be copied from.
-    "rich_markup_mode": None,
-    "pretty_exceptions_enable": False,
-}
+# Plain help: without Rich it comes in half the time, and it can be copied from.
+_application = partial(typer.Typer, rich_markup_mode=None, pretty_exceptions_enable=False)
+Command = Any
+"""A command of Click; from which package Typer takes its type differs between its versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +39,17 @@ class Entry:
     function: str = ""
     examples: str = "EXAMPLES"
 
-    def load(self, name: str) -> Any:
+    def load(self, name: str) -> Command:
         """Return the command under this name; its module is imported."""
         module = import_module(f"ethermeter.cli.{self.module}")
         if not self.function:
             return self._described(typer.main.get_command(module.app))
-        alone = typer.Typer(add_completion=False, **PLAIN)
+        alone = _application(add_completion=False)
         register = alone.command(name, epilog=epilog(getattr(module, self.examples)))
         register(guarded(getattr(module, self.function)))
         return self._described(typer.main.get_command(alone))
 
-    def _described(self, command: Any) -> Any:
+    def _described(self, command: Command) -> Command:
         command.short_help = self.line  # for the completion of shells
         return command
 
@@ -63,19 +63,19 @@ def epilog(examples: str) -> str:
     return "Examples:\n\n\b\n" + examples  # \b tells the help formatter not to wrap
 
 
-class _Commands(MutableMapping[str, Any]):
+class _Commands(MutableMapping[str, Command]):
     """Commands by their names; each is loaded when it is looked up."""
 
     def __init__(self, entries: Mapping[str, Entry]) -> None:
         self._entries = entries
-        self._loaded: dict[str, Any] = {}
+        self._loaded: dict[str, Command] = {}
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Command:
         if name not in self._loaded:
             self._loaded[name] = self._entries[name].load(name)
         return self._loaded[name]
 
-    def __setitem__(self, name: str, command: Any) -> None:
+    def __setitem__(self, name: str, command: Command) -> None:
         self._loaded[name] = command
 
     def __delitem__(self, name: str) -> None:
@@ -101,7 +101,7 @@ def group(
     entries = {name: entry for group in groups.values() for name, entry in group.items()}
 
     class Grouped(TyperGroup):
-        # `Any`: from which package Typer takes these types differs between its versions.
+        # `Any`: its types are those of the same package.
         def __init__(self, **settings: Any) -> None:
             super().__init__(**settings)
             self.commands = _Commands(entries)
@@ -117,7 +117,7 @@ def group(
                         [(name.ljust(width), entry.line) for name, entry in group.items()]
                     )
 
-    app = typer.Typer(
+    app = _application(
         name=name,
         cls=Grouped,
         help=about,
@@ -125,7 +125,6 @@ def group(
         no_args_is_help=True,
         add_completion=has_completion,
         context_settings={"help_option_names": ["-h", "--help"]},
-        **PLAIN,
     )
     app.callback()(_nothing)
     return app

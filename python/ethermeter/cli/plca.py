@@ -111,7 +111,7 @@ def _print_interface(name: str, *, as_json: bool) -> None:
         }
         print_json({**found, "bus": None if bus is None else _plain(bus, {})})
         return
-    print_text(port.text)
+    typer.echo(port.text)  # on one line, as a table of TOML must be
     print_text(f"status: {port.plca.status}")
     for text in warnings:
         print_text(f"warning: {text}")

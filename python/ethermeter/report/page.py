@@ -30,7 +30,6 @@ from ethermeter.report.sections import (
 )
 
 AFTER_SERIES = (
-    explorer.build,
     agreement.build,
     lengths.build,
     measured.build,
@@ -55,6 +54,7 @@ def page(data: ReportData, study: StudyPage) -> str:
         search.build(data),
         run.claims(data),
         *study.sections,
+        explorer.build(data),
     ]
     names = list(dict.fromkeys(point.series for point in data.points))
     # Trials of a benchmark are points of no curve: its tests have figures of their own.

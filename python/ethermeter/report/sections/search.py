@@ -5,7 +5,6 @@ Question and answer are JSON whose keys the strategy chose; they are shown uncha
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
 
 from markupsafe import Markup, escape
 
@@ -68,17 +67,18 @@ def findings(data: ReportData) -> list[str]:
     return _calls(answer) if "calls" in answer else []
 
 
-def _bottleneck(answer: Mapping[str, Any]) -> list[str]:
+def _bottleneck(answer: Mapping[str, object]) -> list[str]:
     """Say which stage limits a transfer, why, and how near its path came to a ceiling."""
     name = str(answer["bottleneck"] or "undecided").replace("_", " ")
     path = roofline.verdict(read(answer["roofline"], file="answer.json"))
     return [Markup("The bottleneck is <strong>{}</strong>: {}.").format(name, answer["why"]), path]
 
 
-def _calls(answer: Mapping[str, Any]) -> list[str]:
+def _calls(answer: Mapping[str, object]) -> list[str]:
     """Say how many calls fit, and how far that is certain."""
-    where = f"<strong>{answer['calls']} calls</strong> of {escape(answer['codec'])} are good enough"
-    found: list[str] = [Markup(f"{where}: {escape(answer['subject'])}.")]
+    codec = escape(str(answer["codec"]))
+    where = f"<strong>{answer['calls']} calls</strong> of {codec} are good enough"
+    found: list[str] = [Markup(f"{where}: {escape(str(answer['subject']))}.")]
     if answer["limited_by_stations"]:
         return [*found, "This is the largest number for which there is room."]
     sure, possible = answer["sure"], answer["possible"]
