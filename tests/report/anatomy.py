@@ -1,4 +1,4 @@
-"""Parts of a page as text: its findings, and the names of its sections."""
+"""Parts of a page as text: its findings, its sections and their names."""
 
 import re
 from html import unescape
@@ -16,3 +16,8 @@ def sentences(page: str, section: str = "findings") -> list[str]:
     items = re.findall(r"<li>(.*?)</li>", found[0], re.DOTALL) if found else []
     texts = (unescape(re.sub(r"<[^>]+>", "", item)) for item in items)
     return [text.replace("\N{NO-BREAK SPACE}", " ") for text in texts]
+
+
+def text_of(page: str, section: str) -> str:
+    """Return a section as it is written in the page."""
+    return page.split(f'<section id="{section}">')[1].split("</section>")[0]

@@ -68,7 +68,7 @@ def test_bounds_are_drawn_without_a_complaint(browser, page, width, scheme):
     with Visit(browser, page.resolve().as_uri(), width, scheme) as visit:
         visit.expect_quiet_and_no_wider()
         visit.expect_within_boxes("series")
-        plot = visit.page.locator(".plot").first
+        plot = visit.page.locator("[id^=series] .plot").first
         plot.scroll_into_view_if_needed()
         words = plot.inner_text()
         assert [

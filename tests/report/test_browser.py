@@ -169,7 +169,7 @@ def test_a_theory_its_world_and_the_segment_stand_side_by_side(browser, tmp_path
     assert visit.page.locator("#agreement strong").count() > 3
     drawn = [
         figure
-        for figure in visit.page.locator(".plot svg").all_text_contents()
+        for figure in visit.page.locator(".grid .plot svg").all_text_contents()
         if "Utilisation" in figure
     ]
     assert "metcalfe-boggs-1976, its world" in drawn[0]
@@ -194,6 +194,7 @@ def test_voice_among_data_renders_without_a_complaint(browser, tmp_path, width):
         assert axis in drawn.text_content()
         assert "Offered voice load" in drawn.text_content()
     # Only talkers have a voice delay; of data the figure says so.
+    visit.unfold()
     by_group = visit.page.locator(".group:has(h3:text-is('By group of stations')) .grid")
     assert "No value where there is no voice, or nothing was delivered: data." in "".join(
         by_group.all_inner_texts()

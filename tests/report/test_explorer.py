@@ -298,8 +298,12 @@ def test_the_address_keeps_the_choice(browser, visit):
         # The figure is what the reader sees first, not the top of the page.
         top = again.page.evaluate("document.getElementById('explorer').getBoundingClientRect().top")
         assert -5 < top < 900
+        # An address opens what folds the figure away.
+        again.page.evaluate("document.querySelector('#explore > details').open = false")
+        assert not again.page.locator("#explorer .plot").is_visible()
         again.page.evaluate("location.hash = '#explorer?metric=goodput'")
         expect(again, "f.querySelector('.plot svg').textContent.includes('Goodput (Mb/s)')")
+        assert again.page.locator("#explorer .plot").is_visible()
         assert again.complaints == []
 
 
@@ -365,9 +369,10 @@ def test_single_flows_are_chosen_too(browser, tmp_path):
     text = re.sub(r'"flows.load.arrivals.poisson" = \[.*?\]\n', "", text, flags=re.DOTALL)
     (tmp_path / "network.toml").write_text(text, encoding="utf-8")
     run = api.load(tmp_path / "network.toml").run(out=tmp_path / "run", report=True).path
-    # On a long page the figure is folded away; its address opens what folds it.
     url = (run / "report.html").resolve().as_uri()
-    with Visit(browser, f"{url}#explorer?", 390) as visit:
+    with Visit(browser, url, 390) as visit:
+        # On a long page and a narrow screen too the figure is not folded away.
+        assert visit.page.locator("#explorer .plot").is_visible()
         flow = visit.page.locator("#explorer select[name='at.flow']")
         assert flow.input_value() == "all together"
         choose(visit, "metric", "data_rate")
@@ -405,7 +410,7 @@ def test_what_is_drawn_is_vega_lite(visit):
 def test_series_with_keys_of_their_own_are_explored_one_by_one(browser, study_run):
     estimates.write(study_run)
     url = pages.write_report(study_run).resolve().as_uri()
-    with Visit(browser, f"{url}#explorer?", 1280) as visit:
+    with Visit(browser, url, 1280) as visit:
         choose(visit, "at.series", "I-4")
         expect(
             visit,

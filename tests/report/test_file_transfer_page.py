@@ -39,8 +39,9 @@ def page(run_dir: Path) -> str:
 
 def test_the_figures_of_the_study_stand_before_the_table_of_its_claims(page):
     order = sections(page)
-    assert order[:5] == [
+    assert order[:6] == [
         *(f"files-{name}" for name in ("throughput", "acknowledgements", "remedies")),
+        "explore",
         "claims",
         "files-time",
     ]
@@ -82,7 +83,7 @@ def test_a_part_of_the_study_has_the_figures_that_it_holds(tmp_path):
     evaluate(tmp_path / "run")
     order = sections((tmp_path / "run" / "report.html").read_text(encoding="utf-8"))
     figures = ["files-throughput", "files-acknowledgements", "explore"]
-    assert order[:5] == [*figures, "claims", "parameters"]
+    assert order[:6] == [*figures, "claims", "cautions", "parameters"]
 
 
 @pytest.mark.browser

@@ -69,6 +69,7 @@ def test_a_shipped_page_is_short_fits_a_phone_and_prints_whole(browser, url):
     with Visit(browser, url, 1280) as visit:
         visit.expect_quiet_and_no_wider()
         assert visit.page.evaluate(tall) <= MOST_PIXELS
+        assert visit.page.locator("#explorer .plot").is_visible()
         tops = visit.page.evaluate(
             "['findings', 'content'].map(id => document.getElementById(id)"
             ".getBoundingClientRect().top)"
@@ -89,9 +90,10 @@ def test_a_shipped_page_is_short_fits_a_phone_and_prints_whole(browser, url):
     with Visit(browser, url, 390, "dark") as visit:
         visit.expect_quiet_and_no_wider()
         assert visit.page.evaluate(tall) <= MOST_PIXELS
+        assert visit.page.locator("#explorer .plot").is_visible()
         assert not visit.page.locator("nav.map ul").first.is_visible()
         visit.page.locator("nav.map summary").click()
         assert visit.page.locator("nav.map a").first.is_visible()
-        visit.page.evaluate("document.querySelectorAll('details.fold').forEach(f => f.open = true)")
+        visit.unfold()
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
         visit.expect_within_boxes("series-")

@@ -207,6 +207,7 @@ def test_hosts_that_are_machines_of_their_own_have_a_row_each(troubled):
 def test_every_figure_is_drawn_within_its_box(browser, troubled, width, scheme):
     with Visit(browser, (troubled / "report.html").resolve().as_uri(), width, scheme) as visit:
         visit.expect_quiet_and_no_wider()
+        visit.unfold()
         visit.expect_drawn("tcp", 6)
         visit.expect_drawn("losses", 2)
         visit.expect_drawn("pacing", 1)

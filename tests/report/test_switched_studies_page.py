@@ -151,7 +151,7 @@ def test_a_part_of_a_study_has_the_figures_that_it_holds(tmp_path):
     evaluate(tmp_path / "run")
     text = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     order = sections(text)
-    assert order[:2] == ["hj-latency", "series-gigabit-latency"]
+    assert order[:3] == ["hj-latency", "explore", "series-gigabit-latency"]
     assert order[order.index("claims") + 1] == "hj-tables"
     found = claims.read(tmp_path / "run")
     assert found is not None

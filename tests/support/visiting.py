@@ -53,6 +53,10 @@ class Visit:
         assert self.complaints == []
         assert self.page.evaluate("document.documentElement.scrollWidth") <= self.width
 
+    def unfold(self) -> None:
+        """Open every fold: of what is folded there is no text, and no place."""
+        self.page.evaluate("document.querySelectorAll('details.fold').forEach(f => f.open = true)")
+
     def expect_drawn(self, section: str, plots: int) -> None:
         """Assert how many plots a section has, all drawn in the wanted colours."""
         assert self.page.locator(f"#{section} .plot[data-rendered={self.scheme}]").count() == plots
@@ -61,12 +65,15 @@ class Visit:
         """Assert that every drawing of the sections whose id begins so stays within its box, and
         every word of its legend too.
         """
-        assert self.page.evaluate(
-            f"[...document.querySelectorAll('[id^={sections}] .plot')].every(p => {{ "
-            "const right = p.getBoundingClientRect().right + 1;"
-            " return [...p.querySelectorAll('svg, .mark-text text')].every(e => "
-            "e.getBoundingClientRect().right <= right); })"
+        self.unfold()
+        within = self.page.evaluate(
+            f"[...document.querySelectorAll('[id^={sections}] .plot')].map(p => {{ "
+            "const { right, width } = p.getBoundingClientRect();"
+            " return width > 0 && [...p.querySelectorAll('svg, .mark-text text')].every(e => "
+            "e.getBoundingClientRect().right <= right + 1); })"
         )
+        assert within
+        assert all(within)
 
     def expect_tip(self, plot: Any, *words: str) -> None:
         """Assert that pointing at a plot's last point shows these words."""

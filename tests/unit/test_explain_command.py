@@ -304,7 +304,7 @@ def test_what_the_capture_itself_dropped_is_told_with_a_caution(ask, tmp_path, o
     (line,) = err.splitlines()
     assert line.startswith("x.pcapng: the capture itself dropped 42 packets")
     page = (tmp_path / "x.html").read_text(encoding="utf-8")
-    assert "the capture itself dropped 42 packets" in page
+    assert "<li>The capture itself dropped 42 packets" in page
     assert "<code>dropped-by-capture</code>" in page
     told = json.loads(ask("x.pcapng", "--json")[1])
     assert told["dropped"] == {"by_interface": 2, "by_system": 40}

@@ -4,6 +4,7 @@ table.
 
 import json
 import math
+from functools import partial
 from pathlib import Path
 
 import ethermeter as em
@@ -12,6 +13,7 @@ import pytest
 from ethermeter.analysis import estimates, flows, groups, unseen
 from ethermeter.analysis.agreement import _chance
 from ethermeter.analysis.interval import Estimate, exact, no_failure
+from ethermeter.cli.tables import table_lines
 from ethermeter.document import cell
 from ethermeter.metrics import Metric
 from ethermeter.report.charts.frame import datum
@@ -131,7 +133,7 @@ def test_the_limit_reaches_the_file_the_figures_the_tables_and_comparisons(lossl
         pytest.approx(-limit),
         pytest.approx(limit),
     )
-    assert "1 same" in render([row])
+    assert "1 same" in render([row], partial(table_lines, width=200))
 
 
 def test_flows_have_limits_of_their_own_messages(tmp_path):

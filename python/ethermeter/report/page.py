@@ -39,8 +39,8 @@ AFTER_SERIES = (
     pacing.build,
     hosts.build,
     captures.build,
-    parameters.build,
     run.cautions,
+    parameters.build,
     run.provenance,
 )
 """Sections after those of the series, in their order; None where the data hold nothing of one."""
