@@ -259,7 +259,7 @@ def test_a_study_is_one_run(tmp_path):
     [
         ((), "expected an experiment, or --study STUDY"),
         (("wire-live", "--study", "erg"), "expected an experiment, or --study STUDY"),
-        (("--study", "metcalfe1976"), "expected one of boggs1988"),
+        (("--study", "metcalfe1976"), "one of boggs1988"),
         (
             ("wire-live", "--quick", "--set", 'vary."phases.transmit"=["1 s", "2 s"]'),
             "--quick = given with phases.transmit varied",

@@ -292,7 +292,8 @@ def test_over_loopback_an_experiment_is_measured_and_goes_on_where_it_was_interr
     assert point["estimates"]["loss"]["value"] == 0
 
 
-def test_hosts_are_checked_and_what_is_wrong_with_one_is_said(tmp_path):
+def test_hosts_are_checked_and_what_is_wrong_with_one_is_said(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")  # a row of a table is a line
     with loopback_agents(tmp_path) as (path, agents):
         done = invoke("hosts", "check", path, "--json")
         assert done.returncode == 0, done.stderr

@@ -15,7 +15,7 @@ SHORTER = (
 def test_the_office_is_answered_by_three_engines_side_by_side(tmp_path):
     run = tmp_path / "run"
     words = ("office", "--testbed", "--wires", "relay", "--out", run, *SHORTER)
-    done = call(real("measure", *words))
+    done = call(real("measure", *words), env={"COLUMNS": "300"})
     assert done.returncode == 0, done.stderr
     assert "live / simulation" in done.stdout
     written = json.loads((run / "live-agreement.json").read_text())
