@@ -63,7 +63,8 @@ peers:
 	-scripts/install-stamp-peers target/peers
 
 test-long: system $(VENV)/.dev ## run the tests that take minutes; those of the wheel and the site where make wheel and make docs were run
-	$(BIN)/python -m pytest -m long
+	status=0; $(BIN)/python -m pytest -n 2 --dist loadscope -m long --ignore tests/live || status=$$?; \
+	$(BIN)/python -m pytest -m long tests/live || status=$$?; exit $$status
 
 lint: $(VENV)/.dev ## formatting, lints, types, and the direction of imports
 	cargo fmt --check

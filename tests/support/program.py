@@ -101,7 +101,7 @@ def call(
         capture_output=True,
         text=True,
         cwd=cwd,
-        timeout=120,
+        timeout=300,
         env={**os.environ, **(env or {})},
         check=False,
     )
