@@ -297,7 +297,7 @@ def test_programs_share_a_cable_with_eight_saturated_hosts(new_path, in_quiet_wi
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
                 )
-                stack.callback(process.wait)
+                stack.enter_context(process)
                 stack.callback(process.kill)
                 return process
 

@@ -76,9 +76,8 @@ def init(file: File, *, as_json: options.Json = False) -> None:
         return
     print_text(f"certificates: {hosts.certificates}; the key of the authority is not kept")
     for name, line in commands.items():
-        print_text(
-            f"on {name}, with {name}.pem, {name}.key and authority.pem copied there:\n  {line}"
-        )
+        print_text(f"on {name}, with {name}.pem, {name}.key and authority.pem copied there:")
+        typer.echo(f"  {line}")  # on one line, to be copied
     print_text(
         "ceilings.toml is its operator's: at least addresses = [the hosts' addresses]. Then "
         f"here: ethermeter hosts check {file}"
