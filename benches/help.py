@@ -4,13 +4,13 @@ Both are started in turns, so that what else the machine does meets both. Proces
 busy machine, wall time on an idle one.
 """
 
-import resource
 import statistics
-import subprocess
 import sys
-import time
+
+from benches.children import run_child
 
 STARTS = 15
+LIMIT_S = 60.0
 AIM_S = 0.2
 """Wall time of the help that is aimed at, on an idle machine."""
 COMMANDS = {
@@ -25,21 +25,14 @@ def main() -> int:
     processor_s: dict[str, list[float]] = {name: [] for name in COMMANDS}
     for _ in range(STARTS):
         for name, words in COMMANDS.items():
-            used_s, begin_s = _used_s(), time.perf_counter()
-            subprocess.run([sys.executable, *words], stdout=subprocess.DEVNULL, check=True)
-            wall_s[name].append(time.perf_counter() - begin_s)
-            processor_s[name].append(_used_s() - used_s)
+            child = run_child([sys.executable, *words], limit_s=LIMIT_S)
+            wall_s[name].append(child.wall_s)
+            processor_s[name].append(child.cpu_s)
     for name in COMMANDS:
         wall, processor = (statistics.median(of[name]) for of in (wall_s, processor_s))
         print(f"{name:18}  {1e3 * wall:4.0f} ms, of a processor {1e3 * processor:4.0f} ms")
     print(f"medians of {STARTS}; aimed at: the help in {1e3 * AIM_S:.0f} ms on an idle machine")
     return 0
-
-
-def _used_s() -> float:
-    """Processor time of the processes that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

@@ -28,6 +28,14 @@ def describe() -> dict[str, Any]:
     }
 
 
+def line(here: dict[str, Any]) -> str:
+    """Return the machine of results in a line: what `describe` says, and `load_at_end`."""
+    return (
+        f"{here['cpu']}, {here['processors']} processors, {here['system']}; load {here['load']}"
+        f" before, {here['load_at_end']} after"
+    )
+
+
 def load() -> float:
     """Return the load average of the last minute."""
     return round(os.getloadavg()[0], 2)

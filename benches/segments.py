@@ -135,11 +135,7 @@ def _verdict(row: dict[str, Any]) -> str:
 
 def print_results(results: dict[str, Any]) -> None:
     """Print the results as text."""
-    here = results["machine"]
-    print(
-        f"{here['cpu']}, {here['processors']} processors, {here['system']}; load {here['load']}"
-        f" before, {here['load_at_end']} after"
-    )
+    print(machine.line(results["machine"]))
     print(
         "Emulated segments, saturated hosts; per second of the medium. PASS: at least"
         f" {TARGET_PER_S} attempts/s (PLCA: frames/s), and 99 in 100 frames at most"

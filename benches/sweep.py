@@ -271,11 +271,7 @@ def _row(what: str, workers: int, session: Session) -> dict[str, Any]:
 
 def print_results(results: dict[str, Any]) -> None:
     """Print the results as text."""
-    here = results["machine"]
-    print(
-        f"{here['cpu']}, {here['processors']} processors, {here['system']}; load {here['load']}"
-        f" before, {here['load_at_end']} after"
-    )
+    print(machine.line(results["machine"]))
     print(f"{results['points']} points on a Dask cluster of this machine; equal tables of all runs")
     heads = ["workers", "run", "points", "points/s", "wall s", "memory MB: first trials"]
     heads += ["last trials", "peak", "report MB", ""]

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from benches import machine
 from benches.live.pacing import ON_TIME_US, PACE_US
 from benches.live.round_trips import WIRE_BPS
 from benches.live.rows import TARGET
@@ -9,11 +10,7 @@ from benches.live.rows import TARGET
 
 def print_results(results: dict[str, Any]) -> None:
     """Print the results as text."""
-    here = results["machine"]
-    print(
-        f"{here['cpu']}, {here['processors']} processors, {here['system']}; load {here['load']}"
-        f" before, {here['load_at_end']} after"
-    )
+    print(machine.line(results["machine"]))
     print(
         "Medians of all rounds; ratios are of the two runs of a round: median [lowest to"
         f" highest]; PASS at a median of {TARGET:g} or more"

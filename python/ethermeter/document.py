@@ -452,6 +452,17 @@ def micro(text: str) -> str:
     return _MICROSECONDS.sub(r"\1µs", text)
 
 
+def large_first(text: str) -> str:
+    """Write a text as a title, or as the begin of a sentence.
+
+    Examples
+    --------
+    >>> large_first("frames in all"), large_first("")
+    ('Frames in all', '')
+    """
+    return text[:1].upper() + text[1:]
+
+
 def small_first(title: str) -> str:
     """Write a title within a sentence; an abbreviation stays.
 

@@ -21,29 +21,13 @@ from ethermeter.engines.live import Kept, Local, agents
 from ethermeter.engines.work import Finished, Work
 from ethermeter.run import RunOptions, search
 from ethermeter.strategies.benchmark import Benchmark
+from networks import behind
 from stalls import QuietWindow
 
 pytestmark = pytest.mark.root
 WIRE_BPS = 10_000_000
 WIDTH = 0.005
 TRIAL_S = 4.0
-BEHIND = """
-title = "A wire of 10 Mb/s behind one of 20 Mb/s"
-[network]
-rate = "20 Mb/s"
-[[network.hosts]]
-name = "sender"
-[[network.hosts]]
-name = "sink"
-[[network.switches]]
-name = "device"
-queue = QUEUE
-[[network.links]]
-ends = ["sender", "device"]
-[[network.links]]
-ends = ["device", "sink"]
-rate = "10 Mb/s"
-"""
 WIRE = """
 title = "A wire of 10 Mb/s"
 [network]
@@ -140,7 +124,7 @@ def test_the_rate_of_a_relayed_wire_is_found_within_the_width(
     # as a valid trial permits, 0.2% of the trial, then sends at twice the rate.
     queue = int(WIDTH / 2 * capacity * TRIAL_S)
     bench = device(
-        BEHIND.replace("QUEUE", str(queue)),
+        behind(queue),
         frames=(octets,),
         trial_s=TRIAL_S,
         width=WIDTH,
@@ -190,7 +174,7 @@ def test_a_generator_that_drops_a_thousandth_is_named_as_the_culprit(
         start(agent)
 
     monkeypatch.setattr(agents.Agent, "start", preloaded)
-    bench = device(BEHIND.replace("QUEUE", "50"), frames=(64,), trial_s=0.5, **LIVE)
+    bench = device(behind(50), frames=(64,), trial_s=0.5, **LIVE)
     suite = load("rfc2544", bench)
     results = results_of(suite, ("generator", "throughput"), tmp_path / "run")
     ceiling = results[key_of("generator", 64)]

@@ -4,27 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
+from networks import behind
 from program import call, real
 from stalls import INCONCLUSIVE, NewPath, QuietWindow
 
 pytestmark = pytest.mark.root
 
-WIRE = """\
-title = "A wire of 10 Mb/s behind one of 20 Mb/s"
-[network]
-rate = "20 Mb/s"
-[[network.hosts]]
-name = "sender"
-[[network.hosts]]
-name = "sink"
-[[network.switches]]
-name = "device"
-queue = 20
-[[network.links]]
-ends = ["sender", "device"]
-[[network.links]]
-ends = ["device", "sink"]
-rate = "10 Mb/s"
+SEARCH = """\
 [[flows]]
 name = "load"
 from = "sender"
@@ -60,7 +46,7 @@ def test_the_shortest_period_that_a_wire_carries_is_found(
     def found() -> tuple[dict, Path]:
         folder = new_path()
         path = folder / "wire.toml"
-        path.write_text(WIRE, encoding="utf-8")
+        path.write_text(behind(20) + SEARCH, encoding="utf-8")
         words = ["--testbed", "--replications", "16", "--out", folder / "run", "--json"]
         done = call(real("search", path, *words))
         assert done.returncode in {0, 1}, done.stderr

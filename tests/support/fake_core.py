@@ -10,7 +10,7 @@ from counted import buckets, exact, of_segment
 from ethermeter.counts import MediumCounts, StationBatches, StationCounts, zeros
 
 
-def simulate(line, watch=None, traces=None, *, sleep_s=0.0):
+def simulate(line, watch=None, traces=None, makers=None, *, sleep_s=0.0):
     trial = json.loads(line)
     scenario = trial["scenario"]
     rng = np.random.default_rng(zlib.crc32(line.encode()))

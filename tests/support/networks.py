@@ -37,3 +37,27 @@ def network(
     for one, other in [names] if switch is None else [(name, "s") for name in names]:
         lines += ["[[network.links]]", f'ends = ["{one}", "{other}"]']
     return "\n".join([*lines, rest])
+
+
+BEHIND = """\
+title = "A wire of 10 Mb/s behind one of 20 Mb/s"
+[network]
+rate = "20 Mb/s"
+[[network.hosts]]
+name = "sender"
+[[network.hosts]]
+name = "sink"
+[[network.switches]]
+name = "device"
+queue = QUEUE
+[[network.links]]
+ends = ["sender", "device"]
+[[network.links]]
+ends = ["device", "sink"]
+rate = "10 Mb/s"
+"""
+
+
+def behind(queue: int) -> str:
+    """Text of a network of a sender and a sink; frames wait where the wire becomes slower."""
+    return BEHIND.replace("QUEUE", str(queue))

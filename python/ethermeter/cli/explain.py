@@ -7,7 +7,7 @@ import typer
 
 from ethermeter.cli import options
 from ethermeter.cli.guard import say
-from ethermeter.cli.output import print_json, print_text
+from ethermeter.cli.output import print_json, print_text, require_room
 from ethermeter.cli.tables import print_table
 from ethermeter.quantities import number
 
@@ -79,12 +79,7 @@ def _check(file: Path, output: Path) -> None:
     """Refuse where no report can be written, before a large file is read."""
     from ethermeter.faults import InputError
 
-    if not output.parent.is_dir():
-        raise InputError.of(
-            "command line", "--output", str(output), "a file in a directory that is there"
-        )
-    if output.is_dir():
-        raise InputError.of("command line", "--output", str(output), "a file, not a directory")
+    require_room("--output", output)
     if output.exists() and file.exists() and output.samefile(file):
         raise InputError.of(
             "command line", "--output", str(output), "another file than the capture"

@@ -27,7 +27,7 @@ def load(
 ) -> "Loaded":
     """Load what is measured: with the options of the same names, and the engine "live"."""
     from ethermeter import api
-    from ethermeter.faults import Fault, InputError
+    from ethermeter.faults import InputError
 
     is_shortened = quick and (study is not None or _is_longer_than_quick(names[0], overrides))
     sized = (*(QUICK if is_shortened else ()), *overrides)
@@ -43,7 +43,7 @@ def load(
     for one in loaded.experiments:
         if "live" not in one.engines:
             allowed = """expected "live" among them: --set 'run.engines=["simulation", "live"]'"""
-            raise InputError([Fault(str(one.path), "run.engines", str(list(one.engines)), allowed)])
+            raise InputError.of(str(one.path), "run.engines", str(list(one.engines)), allowed)
     return loaded
 
 
@@ -51,7 +51,7 @@ def _is_longer_than_quick(name: str, overrides: Sequence[str]) -> bool:
     """Whether an experiment transmits for longer than a quick trial."""
     from ethermeter import api, units
     from ethermeter.experiment.phases import Phases
-    from ethermeter.faults import Fault, InputError
+    from ethermeter.faults import InputError
 
     (experiment,) = api.load(name, overrides=overrides).experiments
     for sweep in experiment.sweeps:
@@ -60,8 +60,8 @@ def _is_longer_than_quick(name: str, overrides: Sequence[str]) -> bool:
                 "expected with an experiment that does not vary its phases; --set shortens one "
                 "that does"
             )
-            raise InputError(
-                [Fault("command line", "--quick", f"given with {sweep.key} varied", allowed)]
+            raise InputError.of(
+                "command line", "--quick", f"given with {sweep.key} varied", allowed
             )
     phases = experiment.document.get("phases", {})
     if (
@@ -79,37 +79,30 @@ def _is_longer_than_quick(name: str, overrides: Sequence[str]) -> bool:
 def named(experiment: str | None, study: str | None) -> tuple[str, ...]:
     """Return the experiment, or all live tests of the study."""
     from ethermeter.experiment import shipped
-    from ethermeter.faults import Fault, InputError, choices
+    from ethermeter.faults import InputError, choices
 
     if (experiment is None) == (study is None):
         given = "(neither)" if experiment is None else f"{experiment} --study {study}"
-        raise InputError(
-            [Fault("command line", "measure", given, "expected an experiment, or --study STUDY")]
+        raise InputError.of(
+            "command line", "measure", given, "expected an experiment, or --study STUDY"
         )
     if experiment is not None:
         return (experiment,)
     if study not in registry.live_names():
-        raise InputError(
-            [
-                Fault(
-                    "command line",
-                    "--study",
-                    str(study),
-                    choices(study, registry.live_names()),
-                )
-            ]
+        raise InputError.of(
+            "command line", "--study", str(study), choices(study, registry.live_names())
         )
     return tuple(name for name in shipped() if name.startswith(f"live/{study}/"))
 
 
 def _subsets(names: Sequence[str], study: str | None, *, full: bool) -> Mapping[str, Sequence[str]]:
     """Return what is set in each experiment before all else: the part of a study's live tests."""
-    from ethermeter.faults import Fault, InputError
+    from ethermeter.faults import InputError
 
     if study is None:
         if full:
             allowed = "expected with --study: an experiment is measured as its file says"
-            raise InputError([Fault("command line", "--full", "given", allowed)])
+            raise InputError.of("command line", "--full", "given", allowed)
         return dict.fromkeys(names, ())
     subset = registry.find(study).subset
     if full and not subset:
@@ -120,14 +113,14 @@ def _subsets(names: Sequence[str], study: str | None, *, full: bool) -> Mapping[
 def _sized(name: str, overrides: Sequence[str], count: int) -> tuple[str, ...]:
     """Return the override that gives the one group of hosts the hosts of a testbed, if any."""
     from ethermeter import api
-    from ethermeter.faults import Fault, InputError
+    from ethermeter.faults import InputError
 
     (experiment,) = api.load(name, overrides=overrides).experiments
     tables = experiment.document.get("network", {}).get("hosts", ())
     groups = [table["name"] for table in tables if "count" in table]
     if not tables:
-        raise InputError(
-            [Fault(str(experiment.path), "network", "(missing)", "required of what is measured")]
+        raise InputError.of(
+            str(experiment.path), "network", "(missing)", "required of what is measured"
         )
     if len(groups) == 1:
         left = count - (len(tables) - 1)
@@ -135,22 +128,18 @@ def _sized(name: str, overrides: Sequence[str], count: int) -> tuple[str, ...]:
             allowed = (
                 f"expected at least {len(tables)}: a group and {len(tables) - 1} hosts beside it"
             )
-            raise InputError([Fault("command line", "--testbed-hosts", str(count), allowed)])
+            raise InputError.of("command line", "--testbed-hosts", str(count), allowed)
         return (f"network.hosts.{groups[0]}.count={left}",)
     needed = max(
         len(hosts_in(trial.scenario))
         for trial in api.load(name, overrides=overrides).plan(replications=1).trials
     )
     if needed > count:
-        raise InputError(
-            [
-                Fault(
-                    "command line",
-                    "--testbed-hosts",
-                    str(count),
-                    f"expected at least {needed}, the hosts of the experiment",
-                )
-            ]
+        raise InputError.of(
+            "command line",
+            "--testbed-hosts",
+            str(count),
+            f"expected at least {needed}, the hosts of the experiment",
         )
     return ()
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ethermeter.cli.output import print_text, terminal_width
+from ethermeter.cli.summary import fresh
 from ethermeter.quantities import number
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def of_measurement(summary: "Summary", words: Sequence[str]) -> Iterator[Step]:
             )
             break
     if _has_caution(summary.points, "one-replication"):
-        again = [word for word in words if word not in {"--resume", "--force"}]
+        again = fresh(words)
         if "--replications" not in again:
             more = ["--replications", str(REPLICATIONS)]
             yield Step("intervals by independent trials", ["ethermeter", *again, *more])

@@ -63,6 +63,23 @@ def point_text(point: Mapping[str, str]) -> str:
     return f"At the first point{f' ({at})' if at else ''}"
 
 
+def require_room(option: str, out: Path) -> None:
+    """Refuse a file that cannot be made: a directory, or one in a directory that is not there.
+
+    Raises
+    ------
+    InputError
+        With the option.
+    """
+    from ethermeter.faults import InputError
+
+    if not out.parent.is_dir():
+        allowed = "a file in a directory that is there"
+        raise InputError.of("command line", option, str(out), allowed)
+    if out.is_dir():
+        raise InputError.of("command line", option, str(out), "a file, not a directory")
+
+
 def require_drawing(option: str, out: Path | None) -> None:
     """Refuse a file that no page and no figure can be written to.
 

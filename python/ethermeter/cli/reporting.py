@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ethermeter.cli import completion, options
-from ethermeter.cli.output import print_json, print_text, terminal_width
+from ethermeter.cli.output import print_json, print_text, require_room, terminal_width
 from ethermeter.cli.summary import BESIDE, contents
 from ethermeter.cli.tables import table_lines
 
@@ -180,12 +180,7 @@ def compare(
 
 def _check_page(out: Path) -> None:
     """Refuse where no page can be written, before runs are read."""
-    from ethermeter.faults import InputError
     from ethermeter.report.charts.files import require_format
 
     require_format(out, (".html",))
-    if not out.parent.is_dir():
-        allowed = "a file in a directory that is there"
-        raise InputError.of("command line", "--out", str(out), allowed)
-    if out.is_dir():
-        raise InputError.of("command line", "--out", str(out), "a file, not a directory")
+    require_room("--out", out)

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import to_builtins
 
 from ethermeter.cli.guard import say
-from ethermeter.cli.output import print_json, print_text
+from ethermeter.cli.output import print_json, print_text, require_room
 from ethermeter.cli.progress import ActivityDisplay, ProgressDisplay
 from ethermeter.cli.segment_view import is_removed
 from ethermeter.cli.voice_values import refuse
@@ -59,10 +59,7 @@ def run(
 
 def _opened(out: Path) -> int:
     """Open the file; a link that another user put there is not followed."""
-    if not out.parent.is_dir():
-        refuse("--out", str(out), "a file in a directory that is there")
-    if out.is_dir():
-        refuse("--out", str(out), "a file, not a directory")
+    require_room("--out", out)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
     return os.open(out, flags, 0o644)
 

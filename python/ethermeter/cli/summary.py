@@ -227,8 +227,12 @@ def contents(written: Mapping[str, Path], *names: str) -> dict[str, object]:
 
 def resume_command() -> str:
     """Return the command line that continues this one."""
-    words = [word for word in sys.argv[1:] if word not in {"--resume", "--force"}]
-    return shlex.join(["ethermeter", *words, "--resume"])
+    return shlex.join(["ethermeter", *fresh(sys.argv[1:]), "--resume"])
+
+
+def fresh(words: Sequence[str]) -> list[str]:
+    """Return the words of a command without what it does with a run that is there."""
+    return [word for word in words if word not in {"--resume", "--force"}]
 
 
 def print_files(summary: Summary) -> None:

@@ -19,7 +19,7 @@ def testbed_of(
     study: str | None,
 ) -> tuple[bool, bool]:
     """Return whether a testbed is wanted, and whether unshaped; `--testbed-hosts` implies both."""
-    from ethermeter.faults import Fault, InputError
+    from ethermeter.faults import InputError
 
     if count is None:
         return testbed, plain
@@ -32,8 +32,8 @@ def testbed_of(
     ]
     if given := [name for name, there in others if there]:
         allowed = "expected without them: it is a place of its own, for one experiment"
-        raise InputError(
-            [Fault("command line", "--testbed-hosts", f"given with {' '.join(given)}", allowed)]
+        raise InputError.of(
+            "command line", "--testbed-hosts", f"given with {' '.join(given)}", allowed
         )
     return True, True
 
@@ -55,7 +55,7 @@ def place_of(
     """
     from ethermeter import hosts_file
     from ethermeter.engines.live import Hosts, Local
-    from ethermeter.faults import Fault, InputError
+    from ethermeter.faults import InputError
 
     if (hosts is not None) + testbed + loopback != 1:
         given = [
@@ -68,24 +68,18 @@ def place_of(
             if there
         ]
         allowed = "expected one of --hosts FILE, --testbed and --loopback: where to measure"
-        raise InputError(
-            [Fault("command line", "measure", " ".join(given) or "(none of them)", allowed)]
-        )
+        raise InputError.of("command line", "measure", " ".join(given) or "(none of them)", allowed)
     if plain and not testbed:
-        raise InputError(
-            [Fault("command line", "--plain", "given", "expected with --testbed only")]
-        )
+        raise InputError.of("command line", "--plain", "given", "expected with --testbed only")
     if ip not in IPS:
-        raise InputError([Fault("command line", "--ip", str(ip), "expected 4 or 6")])
+        raise InputError.of("command line", "--ip", str(ip), "expected 4 or 6")
     if ip != IPS[0] and not testbed:
         why = (
             "its file says each host's address"
             if hosts is not None
             else "the loopback interface has one address of IPv6, ::1, for all hosts"
         )
-        raise InputError(
-            [Fault("command line", "--ip", str(ip), f"expected with --testbed only: {why}")]
-        )
+        raise InputError.of("command line", "--ip", str(ip), f"expected with --testbed only: {why}")
     if hosts is not None:
         return Hosts(hosts_file.read(hosts).laboratory())
     if testbed:

@@ -75,7 +75,7 @@ def simulated(
     given = {sha256: traces[sha256].core for sha256 in traces}
     begin_s = time.perf_counter()
     try:
-        counts = _core.simulate_trial(line, watch, given, *(() if makers is None else (makers,)))
+        counts = _core.simulate_trial(line, watch, given, makers)
     except BaseException as error:
         # The class is made inside the extension and cannot be imported; it is no `Exception`, so it
         # would kill a thread unseen.

@@ -10,7 +10,18 @@ from ethermeter.captures.counts import NS, FlowCounts, Series
 from ethermeter.captures.explanation import Explanation
 from ethermeter.captures.limits import PARTS, RULES
 from ethermeter.captures.text import rate_text, size_text, time_text
-from ethermeter.document import Block, Bullets, Figure, Grid, Heading, Section, Table, Text, number
+from ethermeter.document import (
+    Block,
+    Bullets,
+    Figure,
+    Grid,
+    Heading,
+    Section,
+    Table,
+    Text,
+    large_first,
+    number,
+)
 from ethermeter.report.charts.frame import Json, frame
 from ethermeter.report.render import Page, render
 from ethermeter.report.tables import code
@@ -92,7 +103,7 @@ def page(found: Explanation, chosen: Connection | None = None) -> str:
             _facts(found),
             question="What limited each connection?",
             findings=_findings(connections, found.of.connection_sums.count),
-            warnings=[f"{text[:1].upper()}{text[1:]}." for text in found.warnings],
+            warnings=[f"{large_first(text)}." for text in found.warnings],
         )
     )
 

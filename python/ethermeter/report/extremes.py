@@ -15,6 +15,7 @@ from ethermeter.report.labels import key_title
 
 ALIKE = 0.01
 """Relative difference below which the ends of a range are not told apart."""
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +45,11 @@ def amount(estimate: Estimate, label: Label) -> Markup:
     >>> amount(Estimate(0.03, 0.0, 9.0), Metric.LOSS.label)
     Markup('<strong>3\xa0%</strong>')
     """
-    unit = f"{NARROW}{label.unit}" if label.unit else ""
+    unit = f"{NO_BREAK}{label.unit}" if label.unit else ""
     text, _, interval = valued(estimate, label).removesuffix("</small>").partition(" <small>")
     bold = Markup("<strong>{}{}</strong>").format(Markup(text), unit)
-    interval = interval.replace("±", f"±{NARROW}")
+    interval = interval.replace("±", f"±{NO_BREAK}")
     return Markup("{} ({})").format(bold, interval) if interval else bold
-
-
-NARROW = "\N{NO-BREAK SPACE}"
 
 
 def places(points: Sequence[Point]) -> "Places":

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from ethermeter.analysis.bounds import BOUNDED
 from ethermeter.analysis.estimates import Point, run_cautions
 from ethermeter.analysis.groups import PART
-from ethermeter.document import plain, small_first
+from ethermeter.document import large_first, plain, small_first
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report.axes import quantity
 from ethermeter.report.data import ReportData
@@ -150,7 +150,7 @@ def _is_total(metric: Metric) -> bool:
 def warnings(data: ReportData) -> list[str]:
     """Return what to know before the values are trusted: cautions and exceeded bounds."""
     texts: list[str] = [
-        Markup("{}: <code>{}</code>.").format(_sentence(Caution(word).meaning), word)
+        Markup("{}: <code>{}</code>.").format(large_first(Caution(word).meaning), word)
         for word in run_cautions(data.points)
     ]
     texts += bounds.warnings(data)
@@ -177,7 +177,3 @@ def _cautions(points: Sequence[Point]) -> Mapping[str, int]:
         for word in words - {Caution.NO_SAMPLES}:
             counts[word] = counts.get(word, 0) + 1
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Mapping
 
-from ethermeter.document import plain
+from ethermeter.document import large_first, plain
 from ethermeter.metrics import Metric
 
 MORE_COMPARED: tuple[Metric, ...] = (
@@ -255,4 +255,4 @@ def point_title(point: Mapping[str, str]) -> str:
 def meaning(metric: Metric, *, of_flows: bool = False) -> str:
     """Say what the metric counts, as a sentence."""
     text = metric.meaning(of_flows=of_flows)
-    return text[0].upper() + text[1:] + "."
+    return large_first(text) + "."

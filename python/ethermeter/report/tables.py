@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.estimates import Point, run_cautions
-from ethermeter.document import Label, Table, Text, micro, number, plain, valued
+from ethermeter.document import Label, Table, Text, large_first, micro, number, plain, valued
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report.axes import Axes, Panel, keys
 from ethermeter.report.charts.lines import axis_title
@@ -66,7 +66,7 @@ def _claim_row(claim: Claim) -> list[str]:
         deviation += f", drawn to ±{_WIDE_RANGE:.0%}"
     where = f"section {claim.where}" if claim.where[:1].isdigit() else claim.where
     verdict = tag(claim.verdict, claim.verdict.replace("-", " "))
-    note = micro(claim.note[:1].upper() + claim.note[1:])
+    note = micro(large_first(claim.note))
     return [
         Markup("{}<small>{}</small>").format(micro(claim.what), where),
         _published(claim),

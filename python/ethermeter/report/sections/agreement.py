@@ -17,6 +17,7 @@ from ethermeter.document import (
     Table,
     Text,
     cell,
+    large_first,
     number,
     plain,
 )
@@ -91,7 +92,7 @@ def _summary(rows: Sequence[Agreement]) -> str:
 
 
 def _sentence(text: str) -> list[Text]:
-    return [Text(f"{text[:1].upper()}{text[1:]}.")] if text else []
+    return [Text(f"{large_first(text)}.")] if text else []
 
 
 def _keys(rows: Sequence[Agreement]) -> list[str]:

@@ -19,6 +19,7 @@ from ethermeter.document import (
     Section,
     Table,
     Text,
+    large_first,
     number,
 )
 from ethermeter.report.data import ReportData
@@ -118,7 +119,7 @@ def _blocks(test: Test) -> list[Block]:
 
 
 def _head(column: Column) -> str:
-    title = f"{column.title[:1].upper()}{column.title[1:]}"
+    title = large_first(column.title)
     return f"{title} ({column.unit})" if column.unit else title
 
 

@@ -16,6 +16,7 @@ from ethermeter.document import (
     Table,
     Text,
     cell,
+    large_first,
     number,
     plain,
 )
@@ -239,7 +240,7 @@ def _times_table(times: Sequence[FlowTime]) -> Table:
         *(["Time"] if has_round_trips else []),
         "By",
         "Mean (µs)",
-        *(f"{text[0].upper()}{text[1:]} (µs)" for text in RANKS.values()),
+        *(f"{large_first(text)} (µs)" for text in RANKS.values()),
         "Largest (µs)",
         "Bound (µs)",
     ]

@@ -6,7 +6,18 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from ethermeter.analysis.estimates import Point
-from ethermeter.document import Block, Figure, Grid, Heading, Label, Table, Text, plain, small_first
+from ethermeter.document import (
+    Block,
+    Figure,
+    Grid,
+    Heading,
+    Label,
+    Table,
+    Text,
+    large_first,
+    plain,
+    small_first,
+)
 from ethermeter.metrics import Metric
 from ethermeter.report.axes import Axes, keys
 from ethermeter.report.charts.lines import breakdown
@@ -98,7 +109,7 @@ def _breakdown(points: Sequence[Point], key: str, title: str, text: str) -> Figu
         ]
         for point in shown
     ]
-    head = [key_title(key), *(f"{kind[:1].upper()}{kind[1:]} (%)" for kind in kinds.values())]
+    head = [key_title(key), *(f"{large_first(kind)} (%)" for kind in kinds.values())]
     numbers = Table(head, rows, "Shares of channel time")
     chart = breakdown(shown, key, title=key_title(key))
     return Figure(chart, title, text, numbers, kind="low")

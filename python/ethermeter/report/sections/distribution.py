@@ -6,7 +6,7 @@ It is shown for a few points of a series.
 from collections.abc import Sequence
 
 from ethermeter.analysis.distribution import Distribution
-from ethermeter.document import Block, Figure, Grid, Heading, Label, Table, Text, cell
+from ethermeter.document import Block, Figure, Grid, Heading, Label, Table, Text, cell, large_first
 from ethermeter.report.charts.distribution import exceedance
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title
@@ -63,10 +63,10 @@ def _figure(series: str, selection: Selection, found: Sequence[Distribution]) ->
         rows.append([name, *cells, f"{of.frames:,}"])
     caption = f"{series}, {title}: percentiles"
     heads = (f"{name} ({label.unit})" for name in _HEADS)
-    head = [key, *heads, f"{kind.counted[:1].upper()}{kind.counted[1:]}"]
+    head = [key, *heads, large_first(kind.counted)]
     chart = exceedance(
         dict(zip(selection.points, found, strict=True)),
-        Label(f"{kind.delay[:1].upper()}{kind.delay[1:]}", label.unit, label.factor),
+        Label(large_first(kind.delay), label.unit, label.factor),
         y_title=f"Share of {kind.counted} {LONGER.get(kind.longer, kind.longer)}",
         legend=key,
     )

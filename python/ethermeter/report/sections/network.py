@@ -8,7 +8,19 @@ from markupsafe import Markup
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.groups import FLOW_METRICS, PART
 from ethermeter.analysis.ports import COUNTS, MOST, Port, PortPoint
-from ethermeter.document import Block, Heading, Label, Row, Table, Text, cell, number, plain, valued
+from ethermeter.document import (
+    Block,
+    Heading,
+    Label,
+    Row,
+    Table,
+    Text,
+    cell,
+    large_first,
+    number,
+    plain,
+    valued,
+)
 from ethermeter.metrics import Metric
 from ethermeter.report import topology
 from ethermeter.report.axes import ENGINE, MOST_CURVES, keys
@@ -248,7 +260,7 @@ def _ports_table(point: PortPoint, same: Sequence[PortPoint]) -> list[Block]:
         "Sent (frame/s)",
         "Sent (Mb/s)",
         *(["Access delay (µs)", "Longest access delay (µs)"] if has_access else []),
-        *(f"{TITLES[name][:1].upper()}{TITLES[name][1:]}" for name in counted),
+        *(large_first(TITLES[name]) for name in counted),
     ]
     lead = (
         "What each port sent in the measured window; counts are means over the replications, the"

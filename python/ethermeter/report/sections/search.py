@@ -9,7 +9,7 @@ from itertools import groupby
 from markupsafe import Markup, escape
 
 from ethermeter.analysis.roofline import read
-from ethermeter.document import Block, Heading, Section, Table, Text, number, plain
+from ethermeter.document import Block, Heading, Section, Table, Text, large_first, number, plain
 from ethermeter.report import roofline
 from ethermeter.report.data import ReportData, Search
 from ethermeter.report.labels import key_title
@@ -168,7 +168,7 @@ def _title(key: str) -> str:
         if key.endswith(end):
             key = key.removesuffix(end) + unit
             break
-    return f"{key[:1].upper()}{key[1:]}".replace("_", " ")
+    return large_first(key).replace("_", " ")
 
 
 def _trials(found: Search) -> Table:
