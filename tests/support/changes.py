@@ -28,14 +28,15 @@ def apply(change: str, tree: Path) -> None:
 def call(tree: Path, *words: str, limit_s: int = 1200, **environment: str) -> str:
     """Run a command in the copy and return what it printed.
 
-    Its crates share the compiled dependencies of this tree.
+    What it compiles is kept by the name of the copy, and not beside what this tree compiles: for
+    cargo, crates at the same place below a root are the same.
     """
     done = subprocess.run(
         words,
         cwd=tree,
         env={
             **os.environ,
-            "CARGO_TARGET_DIR": str(ROOT / "target"),
+            "CARGO_TARGET_DIR": str(ROOT / "target" / "changed" / tree.name),
             "GIT_CEILING_DIRECTORIES": str(tree.parent),
             **environment,
         },

@@ -15,7 +15,7 @@ UDP_LITE = 136
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with a copy of the crates, with the change applied."""
-    path = tmp_path_factory.mktemp("tree")
+    path = tmp_path_factory.mktemp("new-port")
     shutil.copytree(ROOT / "crates", path / "crates")
     for file in ("Cargo.toml", "Cargo.lock"):
         shutil.copy(ROOT / file, path / file)

@@ -228,7 +228,7 @@ fn json(value: &impl serde::Serialize) -> Result<String, String> {
 fn measure(path: &Path, options: &Options) -> Result<ExitCode, String> {
     let test = read_text(path)?;
     let credentials = options.credentials()?;
-    let run = coordinator::run(&test, credentials.as_ref(), asked_to_end(), |_| ());
+    let run = coordinator::run(&test, credentials.as_ref(), asked_to_end(), async |_| ());
     let result = runtime()?.block_on(run).map_err(|error| error.to_string())?;
     println!("{}", json(&result)?);
     // A test that did not run to its end is no success, though its data are kept.

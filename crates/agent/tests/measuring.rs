@@ -315,7 +315,7 @@ fn callers_without_a_runtime_can_measure_and_stop() {
             asked.set(asked.get() + 1);
             asked.get() > stop_after
         };
-        let tell = |stage| stages.borrow_mut().push(stage);
+        let tell = async |stage| stages.borrow_mut().push(stage);
         let before_ns = HostTime.now_ns();
         let result =
             ethermeter_agent::coordinator::run_blocking(&description, None, should_stop, tell);

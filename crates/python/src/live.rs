@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::oneshot;
 
 /// Certificate, key and authority, as PEM.
 type Pem = (Vec<u8>, Vec<u8>, Vec<u8>);
@@ -139,7 +140,8 @@ pub fn ask_hosts(
 
 /// Run a test between agents; its result, as JSON. `follow` is called with the word of each stage as
 /// it begins, and every 50 ms with None; it returns whether to stop. Its second argument is None but
-/// where the agents are about to be started: the monotonic time in ns at which they begin. With a
+/// where the agents are about to be started: the monotonic time in ns at which they begin. They are
+/// started when it has returned; if that was late, it is called again with a later time. With a
 /// namespace, agents are reached from there.
 #[pyfunction]
 #[pyo3(signature = (test, *, credentials=None, namespace=None, follow=None))]
@@ -155,14 +157,23 @@ pub fn measure_test(
         py,
         namespace,
         move |stop, sender| {
-            let entered = |stage| sender.send(entered(stage)).unwrap_or_default();
+            let tell = async |stage| {
+                let (heard, hears) = oneshot::channel();
+                // Nobody hears any more once an exception has been raised, which stops the test.
+                if sender.send((entered(stage), heard)).is_ok() {
+                    let _ = hears.await;
+                }
+            };
             let should_stop = || stop.load(Ordering::Relaxed);
-            coordinator::run_blocking(&test, credentials.as_ref(), should_stop, entered)
+            coordinator::run_blocking(&test, credentials.as_ref(), should_stop, tell)
         },
-        |stage: Option<(&str, Option<u64>)>| {
+        |told: Option<((&str, Option<u64>), oneshot::Sender<()>)>| {
+            let (stage, heard) = told.unzip();
             let (stage, begin_ns) = stage.unzip();
             let arguments = (stage, begin_ns.flatten());
-            follow.map_or(Ok(false), |follow| follow.call1(arguments)?.is_truthy())
+            let stops = follow.map_or(Ok(false), |follow| follow.call1(arguments)?.is_truthy());
+            drop(heard);
+            stops
         },
     )?;
     measured.map_err(raise).and_then(|result| json(&result))

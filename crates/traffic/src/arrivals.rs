@@ -198,6 +198,26 @@ impl Arrivals {
         }
     }
 
+    /// Least mean time between the events that a source works through one by one: messages while
+    /// they come, and changes between on and off. `None` if these are as many as are sent, or a
+    /// million at most.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn least_mean_ps(&self) -> Option<f64> {
+        match self {
+            Self::Saturated {} | Self::TokenBucket { .. } | Self::Python { .. } => None,
+            Self::Regular { period_ps, .. } => Some(*period_ps as f64),
+            Self::Poisson { mean_ps } => Some(*mean_ps),
+            Self::OnOff { period_ps, on_mean_ps, off_mean_ps } => {
+                Some((*period_ps as f64).min(on_mean_ps + off_mean_ps))
+            }
+            Self::Coder { sample_ps, .. } => Some(*sample_ps as f64),
+            Self::Trace { messages, repeat_ps, speed, .. } => {
+                repeat_ps.map(|ps| ps as f64 / *messages as f64 / speed)
+            }
+        }
+    }
+
     /// The fault of a trace's parameters, if any; its messages are checked when it is read.
     fn trace_fault(&self) -> Option<String> {
         let Self::Trace {

@@ -315,7 +315,7 @@ class Control:
         return self._ask({"count": {}}, RelayCounts)
 
     def begin(self, at_ns: int, segments: tuple[SegmentTrial, ...]) -> None:
-        """Begin a trial on every segment at a monotonic time that is still to come."""
+        """Begin a trial on every segment at a monotonic time, in place of one begun before."""
         self._ask({"begin": {"at_ns": at_ns, "segments": segments}}, _Refusal)
 
     def end(self) -> tuple[SegmentCounts, ...]:

@@ -47,7 +47,8 @@ pub enum Stage {
     Connecting,
     /// Receivers are asked, roles are handed out.
     Arranging,
-    /// It is known when agents begin; they hear of it next.
+    /// It is known when agents begin; they hear of it next. It comes again, with another time,
+    /// where `tell` took so long that they would not hear of it before.
     Running {
         /// When, by this host's time.
         begin_ns: u64,
@@ -57,7 +58,7 @@ pub enum Stage {
 }
 
 /// Run a test, or as much of it as there is until `end` is ready; then all agents are stopped and
-/// their counts are kept. `tell` is called when a stage begins.
+/// their counts are kept. `tell` is called when a stage begins, which then waits for it.
 ///
 /// # Errors
 /// If the test never began: the description is wrong, an agent cannot be reached, or refuses.
@@ -65,9 +66,9 @@ pub async fn run(
     test: &str,
     credentials: Option<&Credentials>,
     end: impl Future<Output = ()>,
-    tell: impl Fn(Stage),
+    tell: impl AsyncFn(Stage),
 ) -> Result<TestResult, Error> {
-    tell(Stage::Connecting);
+    tell(Stage::Connecting).await;
     let test = Test::parse(test).map_err(Error::Description)?;
     let experiment = random();
     let mut links = Vec::with_capacity(test.agents.len());
@@ -78,7 +79,7 @@ pub async fn run(
             () = &mut end => return Ok(outcome::never_begun(&test, experiment)),
         });
     }
-    tell(Stage::Arranging);
+    tell(Stage::Arranging).await;
     let renewals = Renewals::among(links.iter().map(|link| link.hello.session));
     let ending = tokio::select! {
         ending = async {
@@ -94,7 +95,7 @@ pub async fn run(
         (agent, what) = lose_one(&links, &renewals) => Ending::AgentLost { agent, what },
         () = &mut end => Ending::Stopped,
     };
-    tell(Stage::Collecting);
+    tell(Stage::Collecting).await;
     if !matches!(ending, Ending::Complete) {
         together(links.iter().map(Link::stop)).await;
     }
@@ -115,7 +116,7 @@ pub fn run_blocking(
     test: &str,
     credentials: Option<&Credentials>,
     should_stop: impl Fn() -> bool,
-    tell: impl Fn(Stage),
+    tell: impl AsyncFn(Stage),
 ) -> Result<TestResult, Error> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(run(test, credentials, stop_requested(should_stop), tell))
@@ -214,11 +215,18 @@ async fn introduce(links: &[Link], renewals: &Renewals) -> Result<(), Error> {
 }
 
 /// Start all at one instant and follow them until all have ended.
-async fn conduct(test: &Test, links: &[Link], tell: &impl Fn(Stage)) -> Ending {
-    let lead_ns = LEAD_NS + LEAD_OF_AGENT_NS * links.len() as u64;
-    let begin_ns = HostTime.now_ns() + lead_ns;
-    // Before the agents hear of it: what is between them may have to begin with them.
-    tell(Stage::Running { begin_ns });
+async fn conduct(test: &Test, links: &[Link], tell: &impl AsyncFn(Stage)) -> Ending {
+    let mut lead_ns = LEAD_NS + LEAD_OF_AGENT_NS * links.len() as u64;
+    // What is between the agents may have to begin with them, so it is told before them, and again
+    // where that took so long that they would hear of it too late.
+    let begin_ns = loop {
+        let begin_ns = HostTime.now_ns() + lead_ns;
+        tell(Stage::Running { begin_ns }).await;
+        if HostTime.now_ns() + lead_ns / 2 < begin_ns {
+            break begin_ns;
+        }
+        lead_ns *= 2;
+    };
     for outcome in together(links.iter().map(|link| link.start(begin_ns))).await {
         if let Err(error) = outcome {
             return Ending::Failed(error);

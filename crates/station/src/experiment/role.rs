@@ -184,6 +184,11 @@ impl TraceText {
     }
 }
 
+/// Least mean time between messages, samples, or changes between on and off. A source counts what
+/// it offers one by one, in less time than this, so that no coordinator makes a host count for
+/// longer than it has granted. No host sends frames as fast.
+const LEAST_MEAN_PS: f64 = 10_000.0;
+
 /// Read what a station offers: `frames` and `arrivals`, as in the plan of a simulated station,
 /// `shaping`, the token bucket of its source or its shaper, and the messages of its `trace`.
 ///
@@ -196,6 +201,11 @@ pub fn read_source(text: &str) -> Result<SourceSpec, Refusal> {
         serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
     if let Some(what) = frames.fault().or_else(|| arrivals.fault()) {
         return Err(fault(what));
+    }
+    if let Some(mean_ps) = arrivals.least_mean_ps().filter(|&ps| ps < LEAST_MEAN_PS) {
+        return Err(fault(format!(
+            "arrivals: mean times must be at least {LEAST_MEAN_PS} ps, got {mean_ps} ps"
+        )));
     }
     if let Some(trace) = trace {
         let lengths = frames.given_bits().len();
@@ -578,7 +588,7 @@ mod tests {
 
     fn source(trace: &serde_json::Value) -> Result<SourceSpec, Refusal> {
         let arrivals = json!({"kind": "trace", "sha256": "0".repeat(64), "messages": 3, "offset_ps": 0,
-            "repeat_ps": 10, "mean_ps": 1e9, "scv": 1.0, "envelope": []});
+            "repeat_ps": 100_000, "mean_ps": 1e9, "scv": 1.0, "envelope": []});
         let frames = json!({"kind": "mix", "bits": [512, 1024], "weights": [2.0, 1.0]});
         let mut text = json!({"frames": frames, "arrivals": arrivals});
         if !trace.is_null() {
@@ -589,12 +599,13 @@ mod tests {
 
     #[test]
     fn a_source_replays_the_trace_that_it_is_given_with_the_lengths_it_was_granted() {
-        let spec = source(&json!({"gaps_ps": [1, 0, 9], "kinds": [0, 1, 1]})).expect("a source");
+        let spec =
+            source(&json!({"gaps_ps": [1, 0, 90_000], "kinds": [0, 1, 1]})).expect("a source");
         let window = ethermeter_traffic::Window {
             begin_ps: 0,
-            stop_ps: 20,
+            stop_ps: 190_000,
             measure_from_ps: 0,
-            measure_to_ps: 20,
+            measure_to_ps: 190_000,
         };
         let mut source = ethermeter_traffic::Source::new(&spec, 1, 0, window);
         let mut sent = vec![source.first().expect("a message")];
@@ -602,7 +613,7 @@ mod tests {
             sent.push(offer);
         }
         let sent: Vec<_> = sent.iter().map(|offer| (offer.arrived_ps, offer.bits)).collect();
-        assert_eq!(sent, [(1, 512), (1, 1024), (10, 1024), (11, 512), (11, 1024)]);
+        assert_eq!(sent, [(1, 512), (1, 1024), (90_001, 1024), (100_001, 512), (100_001, 1024)]);
     }
 
     #[test]
@@ -613,12 +624,50 @@ mod tests {
             (json!({"gaps_ps": [1, 0, 9], "kinds": [0, 1]}), "a length of each message"),
             (json!({"gaps_ps": [1, 9]}), "must have 3 messages, got 2"),
             (json!({"gaps_ps": [1, 0, 0]}), "must last"),
-            (json!({"gaps_ps": [1, 5, 6]}), "repeat_ps must be at least 11, got 10"),
+            (json!({"gaps_ps": [1, 5, 100_000]}), "repeat_ps must be at least 100005, got 100000"),
             (json!({"gaps_ps": [1, 5, u64::MAX]}), "must last"),
             (json!({"gaps_ps": [1, 5, 5], "lengths": [64, 64, 9000]}), "unknown field"),
         ] {
             let refusal = source(&trace).expect_err("a refusal").to_string();
             assert!(refusal.contains(why), "{trace}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn a_source_that_would_take_longer_to_count_than_its_run_is_refused() {
+        let read = |arrivals: &serde_json::Value| {
+            let frames = if arrivals["kind"] == "coder" {
+                json!({"kind": "samples", "overhead_bits": 368, "min_bits": 608, "max_bits": 8000})
+            } else {
+                json!({"kind": "fixed", "bits": 512})
+            };
+            read_source(&json!({"frames": frames, "arrivals": arrivals}).to_string())
+        };
+        let trace = |repeat_ps, speed| {
+            json!({"kind": "trace", "sha256": "0".repeat(64), "messages": 2, "mean_ps": 1e9,
+                "scv": 1.0, "envelope": [], "repeat_ps": repeat_ps, "speed": speed})
+        };
+        let on_off = |period_ps, on_mean_ps, off_mean_ps| {
+            json!({"kind": "on_off", "period_ps": period_ps, "on_mean_ps": on_mean_ps,
+                "off_mean_ps": off_mean_ps})
+        };
+        for arrivals in [
+            json!({"kind": "regular", "period_ps": 9999}),
+            json!({"kind": "poisson", "mean_ps": 9999.9}),
+            on_off(1, 1e15, 1e15),
+            on_off(1_000_000, 1.0, 1.0),
+            json!({"kind": "coder", "sample_bits": 8, "sample_ps": 9999, "spurts": null}),
+            trace(19_999_999, 1000.0),
+        ] {
+            let refusal = read(&arrivals).expect_err("a refusal").to_string();
+            assert!(refusal.contains("must be at least 10000 ps"), "{arrivals}: {refusal}");
+        }
+        for arrivals in [
+            json!({"kind": "regular", "period_ps": 10_000}),
+            on_off(10_000, 1.0, 9999.0),
+            json!({"kind": "coder", "sample_bits": 8, "sample_ps": 10_000, "spurts": null}),
+        ] {
+            read(&arrivals).expect("a source");
         }
     }
 }

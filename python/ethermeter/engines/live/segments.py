@@ -232,18 +232,18 @@ class Emulated:
     def __init__(self, bed: NetworkBed | None, trial: Trial) -> None:
         has_some = bed is not None and bed.segments
         self._relay = bed.relay if has_some and bed is not None else None
-        self._hosts = () if bed is None else tuple(bed.hosts)
         self._trial = trial
+        self._media: tuple[SegmentTrial, ...] = ()
+        if self._relay is not None and bed is not None:
+            of_segment = is_segment(trial.scenario)
+            hosts = tuple(bed.hosts)
+            self._media = (segment_trial(trial, hosts),) if of_segment else trials_of(trial)
 
     def begin(self, at_ns: int) -> None:
-        """Begin the media of the trial at a monotonic time that is still to come."""
+        """Begin the media of the trial at a monotonic time, in place of an earlier beginning."""
         if self._relay is not None:
-            trial = self._trial
-            of_segment = is_segment(trial.scenario)
-            hosts = self._hosts
-            trials = (segment_trial(trial, hosts),) if of_segment else trials_of(trial)
             with Control(self._relay.control) as control:
-                control.begin(at_ns, trials)
+                control.begin(at_ns, self._media)
 
     def end(self) -> tuple[SegmentCounts, ...]:
         """End the media of the trial, and return what they counted."""
