@@ -289,7 +289,7 @@ def test_who_may_not_hear_frames_is_told_so(tmp_path):
     [
         (
             ("--loopback", "--capture-at", "nobody"),
-            "expected hosts of the experiment: sender1, sender2, sink",
+            "hosts of the experiment: sender1, sender2, sink",
         ),
         (("--hosts", "hosts.toml", "--capture"), "a capture is taken where the agent runs"),
         (("--loopback", "--capture-size", "5"), "expected with --capture or --capture-at only"),

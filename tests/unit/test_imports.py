@@ -127,6 +127,11 @@ def test_a_wrong_mapping_is_refused(text: str) -> None:
         parse_columns(text)
 
 
+def test_a_near_name_of_a_metric_is_suggested() -> None:
+    with pytest.raises(InputError, match=r"did you mean data_rate\?"):
+        parse_columns("data_rat=rx")
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

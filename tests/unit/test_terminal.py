@@ -6,6 +6,7 @@ from pathlib import Path
 
 import captures
 import pytest
+from ethermeter.cli import next_steps
 from ethermeter.cli.next_steps import command_lines
 from ethermeter.cli.tables import table_lines
 from hypothesis import given
@@ -187,3 +188,40 @@ def test_columns_with_one_cell_stand_above_a_table_that_is_too_wide():
     rows = [[f"host {number}", "one_way_delay", str(number)] for number in range(3)]
     assert table_lines(["host", "what", "n"], rows, width=80)[0].split() == ["host", "what", "n"]
     assert table_lines(["host", "what", "n"], rows, width=20)[0] == "All rows: what:"
+
+
+def test_a_search_suggests_all_metrics_of_its_answer_and_a_wider_range(folder):
+    words = (
+        "search",
+        "buffer-sizing",
+        "--no-report",
+        "--smallest",
+        "network.switches.switch.queue",
+    )
+    found = ("--from", "20", "--to", "30", "--while", "loss == 0")
+    shown = invoke(*words, *found, "--out", "room-of-queue", cwd=folder).stdout
+    words_of_run = next_command(shown)
+    room = "network.switches.switch.queue=24"
+    assert words_of_run == ["run", "buffer-sizing", "--set", room]
+    ended = invoke(*words_of_run, "--no-report", "--out", "at-the-answer", cwd=folder)
+    assert ended.returncode == 0, ended.stderr
+    words = ("search", "office", "--no-report", "--largest", "network.classes")
+    found = ("--from", "1", "--to", "2", "--while", "loss <= 50%", "--out", "all")
+    shown = invoke(*words, *found, cwd=folder).stdout
+    assert "every value of the range holds" in " ".join(shown.split())
+    assert next_command(shown)[-2:] == ["--to", "20"]
+    assert "--out" not in next_command(shown)
+
+
+def test_a_capture_suggests_its_largest_connection_and_figures(folder):
+    (folder / "y.pcap").write_bytes(captures.rounds(20, window=115))
+    shown = invoke("explain", "y.pcap", cwd=folder).stdout
+    assert next_command(shown) == ["explain", "y.pcap", "--connection", "1"]
+    assert "--output report.html" in shown
+    assert "next:" not in invoke("explain", "y.pcap", "--connection", "1", cwd=folder).stdout
+
+
+def test_another_value_of_an_option_takes_the_place_of_the_one_given():
+    given = ["search", "x.toml", "--replications=8", "--out", "here", "--force", "--largest", "a"]
+    again = next_steps._again(given, "--replications", "32")
+    assert again == ["ethermeter", "search", "x.toml", "--largest", "a", "--replications", "32"]

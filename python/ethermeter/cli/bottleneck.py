@@ -89,6 +89,7 @@ def bottleneck(
     import msgspec
 
     from ethermeter.bottleneck import Transfers
+    from ethermeter.cli import next_steps
     from ethermeter.run import RunOptions
     from ethermeter.strategies.bottleneck import Answer, BottleneckSearch
 
@@ -114,6 +115,7 @@ def bottleneck(
     if figure is not None:
         typer.echo(str(figure))
     print_files(summary)
+    next_steps.print_steps(next_steps.of_bottleneck(found, sys.argv[1:]))
 
 
 def _list(*, as_json: bool) -> None:

@@ -194,6 +194,7 @@ def calls(
     import msgspec
 
     from ethermeter.calls import Question, Wanted
+    from ethermeter.cli import next_steps
     from ethermeter.cli.voice_values import numbers_of, one_of, refuse
     from ethermeter.faults import Fault, InputError
     from ethermeter.run import RunOptions
@@ -271,6 +272,8 @@ def calls(
             else "no experiment written: not even one is good enough"
         )
     print_files(summary)
+    if write is None:
+        next_steps.print_steps(next_steps.of_calls(found, sys.argv[1:]))
 
 
 def _venue(

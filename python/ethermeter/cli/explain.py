@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ethermeter.cli import options
+from ethermeter.cli import next_steps, options
 from ethermeter.cli.guard import say
 from ethermeter.cli.output import print_json, print_text, require_room
 from ethermeter.cli.tables import print_table
@@ -73,6 +73,8 @@ def explain(
     _print(found, chosen)
     if written is not None:
         print_text(f"report: {written}")
+    elif chosen is None:
+        next_steps.print_steps(next_steps.of_capture(str(file), found.connections))
 
 
 def _check(file: Path, output: Path) -> None:

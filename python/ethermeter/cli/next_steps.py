@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from ethermeter.analysis.claims import Claim
     from ethermeter.analysis.estimates import Point
     from ethermeter.analysis.ports import Port
+    from ethermeter.captures import Connection
     from ethermeter.cli.summary import Summary
     from ethermeter.experiment import Experiment
+    from ethermeter.strategies import bottleneck, calls, search
 
 MOST_STEPS = 2
 """Steps that are printed, those that matter most."""
@@ -29,6 +31,12 @@ REPLICATIONS = 5
 """Trials of a point that give intervals by Student's t."""
 LONGER = 10
 """How many times longer a trial becomes that had too few samples."""
+MORE_TRIALS = 4
+"""How many times more trials halve an interval."""
+MOST_TRIALS = 1000
+"""Trials of a value in a search at most."""
+WIDER = 10
+"""How many times farther a search goes that did not find an end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +110,8 @@ def of_measurement(summary: "Summary", words: Sequence[str]) -> Iterator[Step]:
             )
             break
     if _has_caution(summary.points, "one-replication"):
-        again = fresh(words)
-        if "--replications" not in again:
-            more = ["--replications", str(REPLICATIONS)]
-            yield Step("intervals by independent trials", ["ethermeter", *again, *more])
+        more = _again(words, "--replications", str(REPLICATIONS))
+        yield Step("intervals by independent trials", more)
 
 
 def of_study(claims: "Sequence[Claim]", study: str, *, quick: bool) -> Iterator[Step]:
@@ -116,6 +122,72 @@ def of_study(claims: "Sequence[Claim]", study: str, *, quick: bool) -> Iterator[
             f"{len(missed)} claims are missed in a quick run, whose intervals are wide; all of it",
             ["ethermeter", "reproduce", study],
         )
+
+
+def of_search(
+    found: "search.Answer", experiment: str, settings: Sequence[str], words: Sequence[str]
+) -> Iterator[Step]:
+    """Yield the steps of a search.
+
+    `experiment`: the file. `settings`: what the command sets in it. `words`: of the command.
+    """
+    trials = min(MORE_TRIALS * found.most_replications, MOST_TRIALS)
+    if found.outcome == "undecided" and trials > found.most_replications > 1:
+        more = _again(words, "--replications", str(trials))
+        yield Step("more trials of each value narrow the answer", more)
+    if found.outcome == "all" and found.direction == "largest" and found.estimate is not None:
+        whole = found.estimate.isdecimal()
+        wider = str(WIDER * int(found.estimate)) if whole else _times(found.estimate, WIDER)
+        if wider is not None:
+            yield Step("every value of the range holds; a wider one", _again(words, "--to", wider))
+    if found.outcome == "answered" and found.engine != "live" and found.estimate is not None:
+        given = [word for each in settings for word in ("--set", each)]
+        value = _settings({found.key: found.estimate})
+        yield Step(
+            f"all metrics at {found.key} = {found.estimate}",
+            ["ethermeter", "run", experiment, *given, *value],
+        )
+
+
+def of_calls(found: "calls.Answer", words: Sequence[str]) -> Iterator[Step]:
+    """Yield the steps of a search for calls that wrote no experiment."""
+    if found.calls:
+        yield Step(
+            f"the experiment with {found.calls} calls, to run or change",
+            ["ethermeter", *fresh(words), "--resume", "--write", "calls.toml"],
+        )
+
+
+def of_bottleneck(found: "bottleneck.Answer", words: Sequence[str]) -> Iterator[Step]:
+    """Yield the steps of a search for the bottleneck of a transfer."""
+    if found.bottleneck is None:
+        more = str(MORE_TRIALS * found.rounds)
+        yield Step("more rounds narrow the intervals", _again(words, "--repetitions", more))
+    elif found.bottleneck.endswith("-processor"):
+        yield Step("what each stage of this host can do", ["ethermeter", "ceilings"])
+
+
+def of_capture(file: str, connections: "Sequence[Connection]") -> Iterator[Step]:
+    """Yield the steps of a capture that was explained as a whole and without a report."""
+    judged = [each for each in connections if each.verdict is not None]
+    if judged:
+        largest = max(judged, key=lambda each: each.octets)
+        yield Step(
+            f"where the time of connection {largest.number} went",
+            ["ethermeter", "explain", file, "--connection", str(largest.number)],
+        )
+    yield Step("figures", ["ethermeter", "explain", file, "--output", "report.html"])
+
+
+def _again(words: Sequence[str], option: str, value: str) -> list[str]:
+    """Return a command with another value of an option, for a run of its own."""
+    kept = [
+        word
+        for pair in _with_values(fresh(words))
+        if pair[0].partition("=")[0] not in {option, "--out"}
+        for word in pair
+    ]
+    return ["ethermeter", *kept, option, value]
 
 
 def _has_caution(points: "Sequence[Point]", word: str) -> bool:

@@ -254,6 +254,5 @@ def print_measured_claims(claims: "Sequence[Claim]", study: str | None) -> None:
         print_claims(measured)
     if others := len(claims) - len(measured):
         print_text(
-            f"{others} published numbers of {study} are of other tests or points: ethermeter "
-            f"measure --study {study} has all"
+            f"{others} published numbers of {study} are of tests or points that were not measured"
         )

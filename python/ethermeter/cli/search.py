@@ -144,6 +144,7 @@ def search(
     import msgspec
 
     from ethermeter import api
+    from ethermeter.cli import next_steps
     from ethermeter.experiment import load
     from ethermeter.run import RunOptions
     from ethermeter.search import question_of
@@ -183,6 +184,8 @@ def search(
     else:
         _print(found)
         print_files(summary)
+        steps = next_steps.of_search(found, experiment, more, sys.argv[1:])
+        next_steps.print_steps(steps)
     say_failed(summary)
     if found.outcome in ("undecided", "none"):
         raise typer.Exit(FAILED)
@@ -273,9 +276,7 @@ def _print(found: "Answer") -> None:
         print_text(f"caution: {caution}")
     print_text(found.sentence)
     if found.outcome == "undecided" and found.estimate is not None:
-        print_text(
-            f"by the means {found.estimate}; more --replications, or a larger --step, decide"
-        )
+        print_text(f"by the means {found.estimate}; a larger --step needs fewer trials")
     if found.bound is not None:
         bound = found.bound
         print_text(

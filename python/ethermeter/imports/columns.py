@@ -11,7 +11,7 @@ import numpy as np
 from ethermeter import units
 from ethermeter.analysis.interval import Estimate, Floats
 from ethermeter.analysis.samples import merged, ratio, samples_of
-from ethermeter.faults import InputError, shown
+from ethermeter.faults import InputError, choices, shown
 from ethermeter.metrics import Group, Metric, metrics_of, percentiles
 from ethermeter.units import Dimension
 
@@ -75,8 +75,11 @@ def _column(part: str) -> Column:
     allowed = "expected METRIC=COLUMN[-COLUMN][:UNIT], such as data_rate=ReceiveRate:kb/s"
     name, equals, rest = part.strip().partition("=")
     known = [*metrics_of(Group.FLOW), *metrics_of(Group.PEER)]
-    if not equals or name not in known:
-        raise InputError.of("command line", "--columns", part, f"{allowed}; metrics of flows")
+    if not equals:
+        raise InputError.of("command line", "--columns", part, allowed)
+    if name not in known:
+        named = choices(name, known, "a metric of flows: ")
+        raise InputError.of("command line", "--columns", part, named)
     metric = Metric(name)
     column, _, unit = rest.partition(":")
     column, _, less = column.partition("-")

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ethermeter.engines.live.description import hosts_of
 from ethermeter.engines.live.segments import host_names
 from ethermeter.engines.work import TrialError
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import Fault, InputError, choices
 from ethermeter.nodes import hosts_in, is_segment
 from ethermeter.scenario import Scenario
 from ethermeter.stations import station_count
@@ -121,12 +121,12 @@ class Captures:
     def check(self, scenario: Scenario) -> None:
         """Refuse hosts that a scenario does not have, with every fault."""
         there = hosts_in(scenario)
-        allowed = f"expected hosts of the experiment: {', '.join(there)}"
+        lead = "hosts of the experiment: "
         if is_segment(scenario):
             there = [MEDIUM, *host_names(station_count(scenario))]
-            allowed = f"expected {MEDIUM}, the medium, or hosts: {', '.join(there[1:])}"
+            lead = "the medium, or hosts: "
         if faults := [
-            Fault("command line", "--capture-at", host, allowed)
+            Fault("command line", "--capture-at", host, choices(host, there, lead))
             for host in self.hosts
             if host not in there
         ]:
