@@ -303,7 +303,7 @@ def test_a_single_test_is_quick_too_and_only_the_numbers_that_it_measured_are_pr
     ]
     assert sum(claim["verdict"] == "not-run" for claim in every) == len(every) - 1 > 0
     assert lines[head + 2].startswith(
-        f"{len(every) - 1} published numbers of erg are of other tests or points"
+        f"{len(every) - 1} published numbers of erg are of tests or points that were not measured"
     )
     assert "not-run" not in done.stdout
 
