@@ -269,7 +269,7 @@ def test_no_theory_knows_of_a_turnaround_time_and_each_says_so(tmp_path):
     trial = next(trial for trial in trials if trial.engine.startswith("theory/"))
     scenario, inputs = trial.scenario, model_inputs(trial.scenario, trial.assumptions())
     assert (
-        "15 us of turnaround time"
+        "15 µs of turnaround time"
         in judge("metcalfe-boggs-1976", inputs).differences[Simplification.NO_OVERHEAD]
     )
     mac = medium_of(ideal("metcalfe-boggs-1976", inputs, scenario).scenario).mac

@@ -74,7 +74,7 @@ class Caution(StrEnum):
     MEDIUM_LATE = (
         "medium-late",
         "the emulated medium fell behind its time: it learnt of more than one frame in ten "
-        "thousand too late, or one in a hundred reached its host, or was decided on, 100 us late",
+        "thousand too late, or one in a hundred reached its host, or was decided on, 100 µs late",
     )
     CONSENT_LIMITED = (
         "consent-limited",

@@ -273,6 +273,8 @@ def distribution(of: Connection) -> Figure | None:
             continue
         names.append(end.name)
         seen = 0
+        # From zero on, so that a time that all segments share is a step and not a lone point.
+        rows.append({"x": max(filled[0][0], 1) * 1e-6, "y": 0.0, "c": end.name})
         for most_ns, here in filled:
             seen += here
             share = float(f"{seen / count:.6g}")

@@ -126,7 +126,7 @@ def _warnings(bus: Bus, scenario: Scenario) -> list[str]:
         found.append(
             f"{_number(unused, 'opportunity', 'opportunities')} of a cycle"
             f" {'belongs' if unused == 1 else 'belong'} to no node:"
-            f" {unused * bus.opportunity_ps / 1e6:g} us of every cycle"
+            f" {unused * bus.opportunity_ps / 1e6:g} µs of every cycle"
         )
     least = bus.least_opportunity_bits
     longest = max(plca.opportunity_bits for plca in plcas)

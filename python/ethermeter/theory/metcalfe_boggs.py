@@ -65,7 +65,7 @@ def _log_acquisition(stations: Array) -> Array:
     " compared from memory",
     validity="packets at least a slot long",
     notes=(
-        "The slot is the round trip of the cable in use; with the 51.2 us of the standard it is far"
+        "The slot is the round trip of the cable in use; with the 51.2 µs of the standard it is far"
         " too pessimistic for a shorter one.",
     ),
 )

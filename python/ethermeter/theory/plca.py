@@ -76,7 +76,7 @@ def plca_2019(
 
     Examples
     --------
-    A coordinator and eight nodes: 30.8 us without frames, 614 us with all of 64 octets.
+    A coordinator and eight nodes: 30.8 µs without frames, 614 µs with all of 64 octets.
 
     >>> found = plca_2019(9, active=9, frame_octets=64)
     >>> [round(float(time) * 1e6, 1) for time in (found.empty_s, found.longest_s)]

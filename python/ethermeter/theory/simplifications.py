@@ -28,7 +28,7 @@ class Simplification(StrEnum):
 def _overhead(inputs: ModelInputs) -> str | None:
     bits, turnaround_s = inputs.overhead_bits, inputs.turnaround_s
     texts = [f"{bits:.0f} bit a packet, counted as part of it"] * bool(bits) + [
-        f"{turnaround_s * 1e6:.3g} us of turnaround time"
+        f"{turnaround_s * 1e6:.3g} µs of turnaround time"
     ] * bool(turnaround_s)
     return f"no preamble, jam or gap; here {', and '.join(texts)}" if texts else None
 
@@ -41,7 +41,7 @@ _TEXTS: dict[Simplification, Callable[[ModelInputs], str | None]] = {
     Simplification.EQUALLY_FAR: lambda s: (
         None
         if s.equally_far or s.stations < 2
-        else f"all stations are {s.propagation_s * 1e6:.3g} us apart; here at most that far"
+        else f"all stations are {s.propagation_s * 1e6:.3g} µs apart; here at most that far"
     ),
     Simplification.NON_PERSISTENT: lambda s: (
         "a station that finds the medium busy tries again later; here it waits for the end"
@@ -69,7 +69,7 @@ _TEXTS: dict[Simplification, Callable[[ModelInputs], str | None]] = {
         "every collision lasts equally long; here it depends on who collides"
     ),
     Simplification.ALWAYS_READY: lambda s: (
-        f"every station always has a frame; here its host needs {s.service_s * 1e6:.3g} us between"
+        f"every station always has a frame; here its host needs {s.service_s * 1e6:.3g} µs between"
         " two"
         if s.service_s
         else None

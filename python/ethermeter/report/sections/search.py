@@ -69,9 +69,10 @@ def findings(data: ReportData) -> list[str]:
 
 def _bottleneck(answer: Mapping[str, object]) -> list[str]:
     """Say which stage limits a transfer, why, and how near its path came to a ceiling."""
-    name = str(answer["bottleneck"] or "undecided").replace("_", " ")
+    stage = answer["bottleneck"]
+    named = "undecided" if stage is None else f"the {str(stage).replace('-', ' ')}"
     path = roofline.verdict(read(answer["roofline"], file="answer.json"))
-    return [Markup("The bottleneck is <strong>{}</strong>: {}.").format(name, answer["why"]), path]
+    return [Markup("The bottleneck is <strong>{}</strong>: {}.").format(named, answer["why"]), path]
 
 
 def _calls(answer: Mapping[str, object]) -> list[str]:

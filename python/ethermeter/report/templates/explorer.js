@@ -188,7 +188,9 @@
     ];
     // A layer without a row makes Vega warn of an axis without an end.
     const hasEnds = found.some((row) => row.l !== undefined);
-    spec.layer = spec.layer.filter((each) => each.name !== (isNumber ? "whiskers" : "band") && (hasEnds || !["band", "whiskers"].includes(each.name)));
+    // Between values without an order there is nothing that a line could mean.
+    const unused = isNumber ? ["whiskers"] : ["band", "lines"];
+    spec.layer = spec.layer.filter((each) => !unused.includes(each.name) && (hasEnds || !["band", "whiskers"].includes(each.name)));
     if (curve) spec.usermeta = { colours: key[curve].colours };
     delete spec.dashes;
     return spec;

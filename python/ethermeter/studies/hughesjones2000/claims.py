@@ -330,7 +330,7 @@ def tail_moves(entry: Entry, paths: Paths) -> Finding:
     return Finding(
         _pooled(max(moves.values())),
         holds,
-        ", ".join(f"{move:.1f} us at {octets} B" for octets, move in moves.items()),
+        ", ".join(f"{move:.1f} µs at {octets} B" for octets, move in moves.items()),
     )
 
 
