@@ -176,7 +176,7 @@ def control_of(name: str, records: Path = RECORDS) -> Path | None:
 def remove_kept(name: str, records: Path = RECORDS) -> RelayResult | None:
     """Remove a testbed that outlives its maker; raise `KeyError` if there is none of that name.
 
-    Returns the result of its relay (docs/explanation/emulation.md); None if it has none, or the
+    Returns the result of its relay (docs/reference/testbed-counts.md); None if it has none, or the
     relay was killed.
     """
     if name not in kept(records):

@@ -195,7 +195,7 @@ class StationTotals(msgspec.Struct, frozen=True):
 
 
 class SegmentCounts(msgspec.Struct, frozen=True):
-    """What happened on a segment since its medium began (docs/explanation/emulation.md)."""
+    """What happened on a segment since its medium began (docs/reference/testbed-counts.md)."""
 
     stations: tuple[StationTotals, ...]
     bit_ps: int
@@ -247,7 +247,7 @@ class DirectionResult(DirectionCounts, frozen=True):
 
 
 class RelayResult(msgspec.Struct, frozen=True):
-    """Result of a relay that has ended (docs/explanation/emulation.md)."""
+    """Result of a relay that has ended (docs/reference/testbed-counts.md)."""
 
     ended: str
     over_ns: int
