@@ -122,7 +122,7 @@ EXCHANGE = {
 LONG_ANSWERS = EXCHANGE | {"response": {"frames": {"kind": "fixed", "bits": 8 * 1518}}}
 
 
-def test_raw_frames_and_groups_reach_those_who_said_yes_and_all_of_them(laboratory):
+def test_raw_frames_and_groups_reach_those_who_granted_them_and_all_of_them(laboratory):
     many = ["h2", "h3"]
     flows = [
         flow("packet", "packet", "h2"),

@@ -100,7 +100,7 @@ def test_a_host_that_cannot_keep_up_is_outside_the_range_of_saturation(tmp_path)
     stations = 'count = 2\nframes = "64 B"\narrivals = "saturated"\nservice = "68 us"'
     verdict = judge("metcalfe-boggs-1976", seen(tmp_path, stations)[0])
     assert verdict.cautions == (Caution.OUTSIDE_MODEL_RANGE,)
-    assert verdict.differences[Simplification.ALWAYS_READY].endswith("68 us between two")
+    assert verdict.differences[Simplification.ALWAYS_READY].endswith("68 µs between two")
 
 
 def test_metcalfe_and_boggs_as_in_the_table_of_1988(tmp_path):

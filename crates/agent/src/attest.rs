@@ -117,7 +117,7 @@ pub fn read(
         Refusal::new(
             Rule::ConsentUnproven,
             error,
-            "a yes signed with a certificate of the authority that names the address",
+            "a grant signed with a certificate of the authority that names the address",
         )
     };
     let grant: Grant = serde_json::from_slice(&signed.grant).map_err(|error| unproven(&error))?;
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_yes_is_proven_by_the_certificate_of_its_address_and_by_nothing_else() {
+    fn a_grant_is_proven_by_the_certificate_of_its_address_and_by_nothing_else() {
         let (ours, others) = (Scratch::new(), Scratch::new());
         let hosts = ["10.0.0.1".to_owned(), "two=10.0.0.2".to_owned()];
         certificates::make(&ours.0, &hosts).expect("certificates");

@@ -69,7 +69,7 @@ pub fn make(directory: &Path, hosts: &[String]) -> Result<(), CertificateError> 
         write(directory, &format!("{name}.pem"), &certificate.pem(), 0o644)?;
         write(directory, &format!("{name}.key"), &key.serialize_pem(), 0o600)
     };
-    // Agents cannot coordinate and the coordinator cannot say yes: their certificates are for one
+    // Agents cannot coordinate and the coordinator cannot grant: their certificates are for one
     // thing each.
     issue("coordinator", &["coordinator"], ExtendedKeyUsagePurpose::ClientAuth)?;
     hosts.iter().try_for_each(|names| issue(names[0], names, ExtendedKeyUsagePurpose::ServerAuth))

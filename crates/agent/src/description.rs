@@ -81,7 +81,7 @@ pub struct Flow {
     pub most_bps: u64,
     /// The same in frames per second.
     pub most_frames_per_s: u64,
-    /// The same of what goes back, which its sender says yes to: answers, or a server's octets. As
+    /// The same of what goes back, which its sender grants: answers, or a server's octets. As
     /// much as there without.
     #[serde(default)]
     pub most_response_bps: Option<u64>,

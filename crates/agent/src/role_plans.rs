@@ -46,7 +46,7 @@ impl RoleReader<'_> {
             certificates.push(signed.certificate);
         }
         let Some(target) = consents.first().and_then(|(grant, _)| grant.target()) else {
-            return refuse(Rule::ConsentMissing, context.flow, "a receiver's yes");
+            return refuse(Rule::ConsentMissing, context.flow, "a receiver's grant");
         };
         let wish = Wish {
             transport: endpoint.transport,

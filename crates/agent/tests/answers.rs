@@ -258,7 +258,7 @@ fn allowed(asker: &UdpSocket) -> Responder {
 }
 
 #[tokio::test]
-async fn a_coordinator_cannot_have_more_answered_than_the_asker_has_said_yes_to() {
+async fn a_coordinator_cannot_have_more_answered_than_the_asker_has_granted() {
     let agent = Agent::spawn(&[]);
     let asker = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let mut hand = Hand::at(&agent, None).await;
@@ -291,7 +291,7 @@ async fn a_coordinator_cannot_have_more_answered_than_the_asker_has_said_yes_to(
 }
 
 #[tokio::test]
-async fn long_requests_at_a_high_rate_are_answered_no_longer_and_no_faster_than_the_asker_has_said_yes_to(
+async fn long_requests_at_a_high_rate_are_answered_no_longer_and_no_faster_than_the_asker_has_granted(
 ) {
     let agent = Agent::spawn(&[]);
     let asker = UdpSocket::bind("127.0.0.1:0").expect("a port");

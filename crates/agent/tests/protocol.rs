@@ -223,7 +223,7 @@ async fn steps_in_another_order_are_refused() {
 }
 
 #[tokio::test]
-async fn a_coordinator_cannot_say_yes_in_a_receivers_name() {
+async fn a_coordinator_cannot_grant_in_a_receivers_name() {
     let scratch = Scratch::new("forged");
     make_certificates(&scratch.0);
     let agent = Agent::spawn(&credentials(&scratch.0, "127.0.0.1"));

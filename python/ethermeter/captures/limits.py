@@ -76,7 +76,8 @@ RULES: Mapping[str, str] = {
     "window": "the same, and the peak of the flight does not distinguish the two",
     "sender_application": (
         "the last segment was not full, or all data was acknowledged and more than a millisecond "
-        "passed, or the sender paused for eight times the usual time between its segments"
+        "passed, or the sender paused for eight times the usual time between its segments, or the "
+        "flight is steady and more than one segment in twenty is not full"
     ),
     "sender_pace": (
         "none of these: the sender had data and waited for no acknowledgement; its host, its "

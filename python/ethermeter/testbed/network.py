@@ -48,6 +48,7 @@ from ethermeter.testbed.record import (
     remove_namespaces,
 )
 from ethermeter.testbed.relay import (
+    MOST_WIRES,
     Relay,
     RelayedSegment,
     RelayedWire,
@@ -252,6 +253,10 @@ def _check(hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link],
     for what, names, most in (("hosts", hosts, MOST_HOSTS), ("switches", switches, MOST_SWITCHES)):
         if len(names) > most:
             faults.append(Fault("testbed", what, str(len(names)), f"expected at most {most}"))
+    relayed = sum(map(_is_relayed, links))
+    if relayed > MOST_WIRES:
+        allowed = f"expected at most {MOST_WIRES} that hold each frame; shaped ones have no limit"
+        faults.append(Fault("testbed", "links", str(relayed), allowed))
     if mtu not in MTUS:
         faults.append(Fault("testbed", "mtu", str(mtu), "expected from 576 to 9000 octets"))
     least = mtu + _WIRE_OVERHEAD_OCTETS

@@ -164,7 +164,7 @@ impl Ceilings {
             is_one,
             Rule::Address,
             address,
-            "the address of one station: a group cannot say yes",
+            "the address of one station: a group cannot grant",
         )?;
         let ranges: Vec<String> = self.addresses.iter().map(|&network| network.into()).collect();
         let is_allowed = self.addresses.iter().any(|network| network.contains(address));

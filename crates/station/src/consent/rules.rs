@@ -233,7 +233,7 @@ impl RuleBook {
             is_proven,
             Rule::ConsentUnproven,
             grant.address,
-            "a yes signed with a certificate that names the address",
+            "a grant signed with a certificate that names the address",
         )?;
         let (asked, granted) = (experiment, grant.experiment);
         require(

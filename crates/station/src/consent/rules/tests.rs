@@ -77,7 +77,7 @@ fn wish() -> Wish {
     }
 }
 
-fn yes() -> Grant {
+fn a_grant() -> Grant {
     grant(&mut book(), 7, &wish()).expect("within all ceilings")
 }
 
@@ -97,7 +97,7 @@ type GrantChange = fn(&mut Grant);
 
 #[test]
 fn what_is_within_everything_is_granted_and_permitted_as_asked() {
-    let grant = yes();
+    let grant = a_grant();
     let expected = Grant {
         experiment: 7,
         session: SESSION,
@@ -152,15 +152,15 @@ fn each_ceiling_holds_for_receivers_and_senders() {
         assert_eq!(rule(grant(&mut book(), 7, &wish)), expected, "as a receiver: {wish:?}");
         // A receiver with other ceilings has granted exactly this.
         let Address::Socket(to) = wish.target else { unreachable!("no raw frames here") };
-        let yes = Grant {
+        let given = Grant {
             sender: wish.sender,
             address: to.ip(),
             rate_bps: wish.rate_bps,
             rate_frames_per_s: wish.rate_frames_per_s,
             duration_ns: wish.duration_ns,
-            ..yes()
+            ..a_grant()
         };
-        let permitted = permit(&mut book(), 7, &wish, &[(yes, Proof::Signed)]);
+        let permitted = permit(&mut book(), 7, &wish, &[(given, Proof::Signed)]);
         assert_eq!(rule(permitted), expected, "as a sender: {wish:?}");
     }
 }
@@ -181,18 +181,18 @@ fn ports_of_services_are_never_granted_nor_sent_to() {
         let wish =
             Wish { target: Address::Socket(SocketAddr::new(ip("10.0.0.2"), port)), ..wish() };
         assert_eq!(rule(grant(&mut book(), 7, &wish)), Rule::Port);
-        let yes = Grant { port, ..yes() };
-        assert_eq!(rule(permit(&mut book(), 7, &wish, &[(yes, Proof::Signed)])), Rule::Port);
+        let given = Grant { port, ..a_grant() };
+        assert_eq!(rule(permit(&mut book(), 7, &wish, &[(given, Proof::Signed)])), Rule::Port);
     }
 }
 
 #[test]
-fn without_a_yes_nothing_is_sent() {
+fn without_a_grant_nothing_is_sent() {
     assert_eq!(rule(permit(&mut book(), 7, &wish(), &[])), Rule::ConsentMissing);
 }
 
 #[test]
-fn a_yes_is_for_exactly_what_it_says() {
+fn a_grant_is_for_exactly_what_it_says() {
     let cases: [(Rule, GrantChange); 13] = [
         (Rule::ConsentExperiment, |grant| grant.experiment = 8),
         (Rule::ConsentSender, |grant| grant.sender = ip("10.0.0.3")),
@@ -211,7 +211,7 @@ fn a_yes_is_for_exactly_what_it_says() {
         (Rule::ConsentExpired, |grant| grant.until_unix_s = u64::MAX),
     ];
     for (expected, change) in cases {
-        let mut grant = yes();
+        let mut grant = a_grant();
         change(&mut grant);
         let permitted = permit(&mut book(), 7, &wish(), &[(grant.clone(), Proof::Signed)]);
         assert_eq!(rule(permitted), expected, "{grant:?}");
@@ -219,14 +219,14 @@ fn a_yes_is_for_exactly_what_it_says() {
 }
 
 #[test]
-fn an_unsigned_yes_is_believed_on_loopback_by_an_agent_without_tls_only() {
+fn an_unsigned_grant_is_believed_on_loopback_by_an_agent_without_tls_only() {
     let unsigned = |is_plain, sender, address: &str| {
         let mut book = RuleBook::new(ceilings(), SESSION, is_plain);
         let to: SocketAddr = address.parse().expect("an address and a port");
         let interface = interface(if to.ip().is_loopback() { "lo" } else { "test0" });
         let wish = Wish { sender: ip(sender), target: Address::Socket(to), interface, ..wish() };
-        let yes = Grant { sender: wish.sender, address: to.ip(), ..yes() };
-        permit(&mut book, 7, &wish, &[(yes, Proof::None)])
+        let given = Grant { sender: wish.sender, address: to.ip(), ..a_grant() };
+        permit(&mut book, 7, &wish, &[(given, Proof::None)])
     };
     assert!(unsigned(true, "127.0.0.1", "127.0.0.1:5000").is_ok());
     assert_eq!(rule(unsigned(false, "127.0.0.1", "127.0.0.1:5000")), Rule::ConsentUnproven);
@@ -325,7 +325,7 @@ fn there_are_no_more_roles_in_an_experiment_than_the_operator_allows() {
         grant(&mut book, 7, &slow).expect("three");
     }
     assert_eq!(rule(grant(&mut book, 7, &slow)), Rule::Roles);
-    assert_eq!(rule(permit(&mut book, 7, &slow, &[(yes(), Proof::Signed)])), Rule::Roles);
+    assert_eq!(rule(permit(&mut book, 7, &slow, &[(a_grant(), Proof::Signed)])), Rule::Roles);
     grant(&mut book, 8, &slow).expect("another experiment");
 }
 
@@ -345,7 +345,7 @@ fn ceilings_on_rates_hold_for_all_flows_of_all_experiments_in_one_direction_toge
     let mut number = 0;
     let mut permit = |book: &mut RuleBook, wish| {
         number += 1;
-        super::tests::permit(book, 7, &wish, &[(Grant { number, ..yes() }, Proof::Signed)])
+        super::tests::permit(book, 7, &wish, &[(Grant { number, ..a_grant() }, Proof::Signed)])
     };
     permit(&mut book, part(1_000_000, 500)).expect("the other direction");
     assert_eq!(rule(permit(&mut book, part(1, 1))), Rule::RateBits);
@@ -376,16 +376,16 @@ fn a_refusal_names_its_rule_the_value_and_what_is_allowed() {
 
 /// A wish of a sender to a group, and the grants of its two receivers.
 #[test]
-fn raw_frames_go_to_the_ethernet_address_in_the_yes_and_never_to_a_group_as_to_a_station() {
+fn raw_frames_go_to_the_ethernet_address_in_the_grant_and_never_to_a_group_as_to_a_station() {
     let transport = Transport { kind: PortKind::Packet, ..Transport::default() };
     let (own, other) = (mac("02:00:00:00:00:02"), mac("02:00:00:00:00:09"));
     let wish = |mac| Wish { transport, target: Address::Mac(mac), ..wish() };
-    let yes = |mac| Grant { kind: PortKind::Packet, port: 0, mac, ..yes() };
+    let of = |mac| Grant { kind: PortKind::Packet, port: 0, mac, ..a_grant() };
     let granted = grant(&mut book(), 7, &wish(own)).expect("the own address");
     assert_eq!(granted.target(), Some(Address::Mac(own)));
     assert_eq!(rule(grant(&mut book(), 7, &wish(other))), Rule::ConsentTarget, "another's address");
     permit(&mut book(), 7, &wish(own), &signed(&[granted])).expect("as granted");
-    let refused = |wish: &Wish, mac| rule(permit(&mut book(), 7, wish, &signed(&[yes(mac)])));
+    let refused = |wish: &Wish, mac| rule(permit(&mut book(), 7, wish, &signed(&[of(mac)])));
     assert_eq!(refused(&wish(other), Some(own)), Rule::ConsentTarget);
     assert_eq!(refused(&wish(own), None), Rule::Address, "no address");
     for group in [Mac::BROADCAST, mac("01:80:c2:00:00:00"), mac("33:33:00:00:00:01")] {
@@ -403,11 +403,11 @@ fn raw_frames_go_to_the_ethernet_address_in_the_yes_and_never_to_a_group_as_to_a
 }
 
 #[test]
-fn a_yes_of_one_station_sends_nothing_to_another() {
+fn a_grant_of_one_station_sends_nothing_to_another() {
     // The granting host is verified; the destination is checked separately.
     let wish = Wish { target: target("10.0.0.9:5000"), ..wish() };
-    assert_eq!(rule(permit(&mut book(), 7, &wish, &signed(&[yes()]))), Rule::ConsentTarget);
-    let two = [yes(), Grant { address: ip("10.0.0.9"), ..yes() }];
+    assert_eq!(rule(permit(&mut book(), 7, &wish, &signed(&[a_grant()]))), Rule::ConsentTarget);
+    let two = [a_grant(), Grant { address: ip("10.0.0.9"), ..a_grant() }];
     assert_eq!(rule(permit(&mut book(), 7, &wish, &signed(&two))), Rule::ConsentTarget);
 }
 
@@ -440,7 +440,7 @@ fn raw_frames_and_groups_of_an_agent_without_tls_stay_on_the_loopback_interface(
 
 proptest! {
     #[test]
-    fn a_permit_never_goes_beyond_the_yes_or_the_ceilings(
+    fn a_permit_never_goes_beyond_the_grant_or_the_ceilings(
         rate_bps in 0u64..2_000_000, frames in 0u64..2000, duration_ns in 0..20 * S,
         granted_bps in 0u64..2_000_000, granted_frames in 0u64..2000, granted_ns in 0..20 * S,
         experiment in 7u64..9, last in 1u8..4, granted_last in 1u8..4,
@@ -448,25 +448,25 @@ proptest! {
         let wish = Wish {
             rate_bps, rate_frames_per_s: frames, duration_ns, target: Address::Socket(SocketAddr::from(([10, 0, 0, last], 5000))), ..wish()
         };
-        let yes = Grant {
+        let given = Grant {
             address: IpAddr::from([10, 0, 0, granted_last]),
-            rate_bps: granted_bps, rate_frames_per_s: granted_frames, duration_ns: granted_ns, ..yes()
+            rate_bps: granted_bps, rate_frames_per_s: granted_frames, duration_ns: granted_ns, ..a_grant()
         };
         let is_within = experiment == 7 && last == granted_last
             && (1..=granted_bps.min(1_000_000)).contains(&rate_bps)
             && (1..=granted_frames.min(1000)).contains(&frames)
             && (1..=granted_ns.min(10 * S)).contains(&duration_ns);
-        let permitted = permit(&mut book(), experiment, &wish, &[(yes, Proof::Signed)]);
+        let permitted = permit(&mut book(), experiment, &wish, &[(given, Proof::Signed)]);
         prop_assert_eq!(permitted.is_ok(), is_within);
     }
 }
 
 #[test]
-fn a_yes_to_frames_is_none_to_octets_in_bulk() {
+fn a_grant_of_frames_is_none_to_octets_in_bulk() {
     let bulk = Wish { longest_frame_octets: 0, ..wish() };
-    assert_eq!(rule(permit(&mut book(), 7, &bulk, &[(yes(), Proof::Signed)])), Rule::ConsentLength);
-    let yes = grant(&mut book(), 7, &bulk).expect("within all ceilings");
-    assert!(permit(&mut book(), 7, &bulk, &[(yes, Proof::Signed)]).is_ok());
+    assert_eq!(rule(permit(&mut book(), 7, &bulk, &[(a_grant(), Proof::Signed)])), Rule::ConsentLength);
+    let given = grant(&mut book(), 7, &bulk).expect("within all ceilings");
+    assert!(permit(&mut book(), 7, &bulk, &[(given, Proof::Signed)]).is_ok());
 }
 
 #[test]
@@ -476,19 +476,19 @@ fn a_grant_is_for_one_role_of_one_run() {
         SESSION,
         false,
     );
-    permit(&mut book, 7, &wish(), &signed(&[yes()])).expect("the first role");
+    permit(&mut book, 7, &wish(), &signed(&[a_grant()])).expect("the first role");
     assert_eq!(
-        rule(permit(&mut book, 7, &wish(), &signed(&[yes()]))),
+        rule(permit(&mut book, 7, &wish(), &signed(&[a_grant()]))),
         Rule::ConsentSpent,
         "a second role"
     );
     book.end(7, NOW_NS);
     assert_eq!(
-        rule(permit(&mut book, 7, &wish(), &signed(&[yes()]))),
+        rule(permit(&mut book, 7, &wish(), &signed(&[a_grant()]))),
         Rule::ConsentSpent,
         "a second run"
     );
-    let another = Grant { number: 2, ..yes() };
+    let another = Grant { number: 2, ..a_grant() };
     permit(&mut book, 7, &wish(), &signed(std::slice::from_ref(&another))).expect("another grant");
     let (to_group, grants) = to_group(PortKind::Udp, Cast::Multicast);
     let mut book = book_with_groups("[\"multicast\"]");
@@ -501,14 +501,14 @@ fn a_grant_is_for_one_role_of_one_run() {
     permit(&mut book, 7, &to_group, &signed(&grants)).expect("each once");
     // What was refused has spent nothing.
     let mut book = self::book();
-    assert_eq!(rule(permit(&mut book, 8, &wish(), &signed(&[yes()]))), Rule::ConsentExperiment);
-    permit(&mut book, 7, &wish(), &signed(&[yes()])).expect("not spent by a refusal");
+    assert_eq!(rule(permit(&mut book, 8, &wish(), &signed(&[a_grant()]))), Rule::ConsentExperiment);
+    permit(&mut book, 7, &wish(), &signed(&[a_grant()])).expect("not spent by a refusal");
 }
 
 #[test]
 fn a_spent_grant_stays_spent_when_the_wall_clock_steps_back() {
     let mut book = book();
-    permit(&mut book, 7, &wish(), &signed(&[yes()])).expect("the first");
+    permit(&mut book, 7, &wish(), &signed(&[a_grant()])).expect("the first");
     book.end(7, NOW_NS);
     for back_s in [0, 10, GRANT_S] {
         // Its minute is over, and the clock is set back so far that it is not.
@@ -517,7 +517,7 @@ fn a_spent_grant_stays_spent_when_the_wall_clock_steps_back() {
             unix_s: NOW_UNIX_S + GRANT_S - 1,
         };
         assert_eq!(
-            rule(book.permit(7, &wish(), &signed(&[yes()]), moment)),
+            rule(book.permit(7, &wish(), &signed(&[a_grant()]), moment)),
             Rule::ConsentSpent,
             "{back_s}"
         );
@@ -540,7 +540,7 @@ fn spent_grants_that_are_remembered_are_bounded_and_none_is_forgotten() {
     let spend = |book: &mut RuleBook, number, moment| {
         book.end(7, NOW_NS);
         let until_unix_s = NOW_UNIX_S + GRANT_S;
-        book.permit(7, &wish(), &signed(&[Grant { number, until_unix_s, ..yes() }]), moment)
+        book.permit(7, &wish(), &signed(&[Grant { number, until_unix_s, ..a_grant() }]), moment)
     };
     let most = spent::MOST_SPENT as u64;
     for number in 0..most {

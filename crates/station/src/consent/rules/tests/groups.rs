@@ -13,7 +13,7 @@ pub(super) fn to_group(kind: PortKind, cast: Cast) -> (Wish, [Grant; 2]) {
         cast,
         port,
         mac: None,
-        ..yes()
+        ..a_grant()
     };
     (wish, [yes(2), yes(3)])
 }
@@ -59,7 +59,7 @@ fn groups_are_for_operators_who_allow_them_whatever_receivers_say() {
 }
 
 #[test]
-fn every_receiver_of_a_group_says_yes_to_this_sender_and_this_group() {
+fn every_receiver_of_a_group_grants_this_sender_and_this_group() {
     let cases: [(Rule, GrantChange); 9] = [
         (Rule::ConsentExperiment, |grant| grant.experiment = 8),
         (Rule::ConsentSender, |grant| grant.sender = ip("10.0.0.4")),
