@@ -70,7 +70,7 @@ def test_every_example_is_sound(tmp_path):
     blocks = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
     whole = next(block for block in blocks if "title" in block)
     voice, *parts = [block for block in blocks if "title" not in block]
-    assert len(parts) == 2
+    assert len(parts) == 3
     base = whole.split("[vary]")[0]
     talking = re.sub('frames = "1518 B"\narrivals = "saturated"\n', voice, base)
     assert voice in talking
