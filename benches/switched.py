@@ -47,7 +47,7 @@ def trial_switched(*, hosts: int, frame_octets: int, simulated_us: int) -> str:
     Returns
     -------
     :
-        The trial as JSON (docs/reference/trials.md).
+        The trial as JSON (docs/reference/network-trials.md).
 
     """
     if hosts < 2:

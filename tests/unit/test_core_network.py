@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from ethermeter import _core
 
-FORMATS = Path(__file__).parents[2] / "docs" / "reference" / "trials.md"
+FORMATS = Path(__file__).parents[2] / "docs" / "reference" / "network-trials.md"
 
 
 def trial(scenario: dict[str, Any]) -> str:
@@ -20,7 +20,7 @@ def trial(scenario: dict[str, Any]) -> str:
 
 @pytest.fixture
 def scenario() -> dict[str, Any]:
-    """The example of docs/reference/trials.md."""
+    """The example of docs/reference/network-trials.md."""
     found = re.search(
         r'^(\{"nodes": \[$.*?)^```', FORMATS.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )

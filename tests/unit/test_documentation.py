@@ -34,7 +34,10 @@ from ethermeter.units import UNITS
 from scripts.reference import keys
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
-NETWORKS = (REFERENCE / "networks.md").read_text(encoding="utf-8")
+NETWORKS = "".join(
+    (REFERENCE / name).read_text(encoding="utf-8")
+    for name in ("networks.md", "node-models.md", "flows.md")
+)
 TEXT = (REFERENCE / "experiment-file.md").read_text(encoding="utf-8")
 KEYS = keys.page()
 TABLES: tuple[type, ...] = (
@@ -67,7 +70,7 @@ def test_every_example_is_sound(tmp_path):
     blocks = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
     whole = next(block for block in blocks if "title" in block)
     voice, *parts = [block for block in blocks if "title" not in block]
-    assert len(parts) == 2
+    assert len(parts) == 3
     base = whole.split("[vary]")[0]
     talking = re.sub('frames = "1518 B"\narrivals = "saturated"\n', voice, base)
     assert voice in talking
@@ -95,7 +98,9 @@ def test_every_shipped_model_is_documented():
 
 
 def test_every_example_of_networks_is_sound(tmp_path):
-    whole, model, segment, voice, clocks = re.findall(r"```toml\n(.*?)```", NETWORKS, re.DOTALL)
+    whole, segment, clocks, model, query, voice = re.findall(
+        r"```toml\n(.*?)```", NETWORKS, re.DOTALL
+    )
     path = tmp_path / "x.toml"
     path.write_text(whole, encoding="utf-8")
     assert load(path).points == 16
@@ -112,13 +117,8 @@ def test_every_example_of_networks_is_sound(tmp_path):
     assert table in clocked
     path.write_text(clocked, encoding="utf-8")
     assert load(path).points == 16
-    talkers = (
-        whole.replace('name = "sender"', 'name = "talker"')
-        .replace('"sender', '"talker')
-        .replace('"sink"', '"listener"')
-    )
-    path.write_text(
-        talkers.split("[[flows]]")[0] + voice + "[phases]\n" + talkers.split("[phases]\n")[1],
-        encoding="utf-8",
-    )
-    assert load(path).points == 1
+    for flow, source, to in ((query, "client", "server"), (voice, "talker", "listener")):
+        named = whole.replace('"sender', f'"{source}').replace('"sink"', f'"{to}"')
+        nodes, phases = named.split("[[flows]]")[0], named.split("[phases]\n")[1]
+        path.write_text(f"{nodes}{flow}[phases]\n{phases}", encoding="utf-8")
+        assert load(path).points == 1

@@ -17,7 +17,7 @@ MEDIA = {name: Medium.of(name, constants) for name, constants in standards().ite
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT = "".join(
     (DOCS / name).read_text(encoding="utf-8")
-    for name in ("explanation/voice.md", "reference/codecs.md")
+    for name in ("reference/e-model.md", "reference/codecs.md")
 )
 
 

@@ -1,7 +1,7 @@
 //! Slots and transmissions a second of one processor, one line for each idealised MAC.
 //!
-//! The MACs are those of docs/reference/trials.md at loads that occupy them; `slots` is the
-//! simulated time in their unit of contention.
+//! The MACs are those of docs/reference/idealised-media.md at loads that occupy them; `slots` is
+//! the simulated time in their unit of contention.
 
 #![allow(clippy::cast_precision_loss)]
 

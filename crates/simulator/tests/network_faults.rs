@@ -111,7 +111,7 @@ fn a_measured_window_has_from_one_to_a_thousand_batches_and_none_shorter_than_a_
 
 #[test]
 fn the_example_of_the_formats_is_a_trial() {
-    let text = include_str!("../../../docs/reference/trials.md");
+    let text = include_str!("../../../docs/reference/network-trials.md");
     let begin = text.find("{\"nodes\": [\n").expect("an example");
     let end = begin + text[begin..].find("```").expect("its end");
     let scenario: Value = serde_json::from_str(&text[begin..end]).expect("JSON");

@@ -385,7 +385,7 @@ fn hystart_spares_the_overshoot_of_slow_start() {
 
 #[test]
 fn the_example_of_the_formats_reads_its_file() {
-    let text = include_str!("../../../docs/reference/trials.md");
+    let text = include_str!("../../../docs/reference/network-trials.md");
     let begin = text.find("{\"name\": \"copy\"").expect("an example");
     let end = begin + text[begin..].find("```").expect("its end");
     let flow: Value = serde_json::from_str(&text[begin..end]).expect("JSON");
