@@ -2,8 +2,8 @@
 
 import pytest
 from ethermeter.faults import InputError
-from ethermeter.testbed.network import Link, make_network
 from ethermeter.testbed.elements import Wire
+from ethermeter.testbed.network import Link, make_network
 
 
 @pytest.mark.parametrize(("count", "is_refused"), [(65, True), (64, False)])

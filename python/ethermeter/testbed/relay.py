@@ -24,7 +24,7 @@ _ANSWER_LIMIT_S = 2.0
 """Timeout for an answer of a running relay, and for the result of an ending one."""
 
 MOST_WIRES, MOST_SEGMENTS, MOST_STATIONS = 64, 16, 64
-"""Wires and segments of a relay, and stations of each segment, at most (`crates/relay/src/plan.rs`).
+"""Wires and segments of a relay and stations of each segment, at most (crates/relay/src/plan.rs).
 """
 
 T = TypeVar("T")

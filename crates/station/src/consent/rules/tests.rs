@@ -464,7 +464,10 @@ proptest! {
 #[test]
 fn a_grant_of_frames_is_none_to_octets_in_bulk() {
     let bulk = Wish { longest_frame_octets: 0, ..wish() };
-    assert_eq!(rule(permit(&mut book(), 7, &bulk, &[(a_grant(), Proof::Signed)])), Rule::ConsentLength);
+    assert_eq!(
+        rule(permit(&mut book(), 7, &bulk, &[(a_grant(), Proof::Signed)])),
+        Rule::ConsentLength
+    );
     let given = grant(&mut book(), 7, &bulk).expect("within all ceilings");
     assert!(permit(&mut book(), 7, &bulk, &[(given, Proof::Signed)]).is_ok());
 }
