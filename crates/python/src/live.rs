@@ -158,21 +158,21 @@ pub fn measure_test(
         namespace,
         move |stop, sender| {
             let tell = async |stage| {
-                let (heard, hears) = oneshot::channel();
+                let (done, hearing) = oneshot::channel();
                 // Nobody hears any more once an exception has been raised, which stops the test.
-                if sender.send((entered(stage), heard)).is_ok() {
-                    let _ = hears.await;
+                if sender.send((entered(stage), done)).is_ok() {
+                    let _ = hearing.await;
                 }
             };
             let should_stop = || stop.load(Ordering::Relaxed);
             coordinator::run_blocking(&test, credentials.as_ref(), should_stop, tell)
         },
-        |told: Option<((&str, Option<u64>), oneshot::Sender<()>)>| {
-            let (stage, heard) = told.unzip();
+        |told: Option<(Entered, oneshot::Sender<()>)>| {
+            let (stage, done) = told.unzip();
             let (stage, begin_ns) = stage.unzip();
             let arguments = (stage, begin_ns.flatten());
             let stops = follow.map_or(Ok(false), |follow| follow.call1(arguments)?.is_truthy());
-            drop(heard);
+            drop(done);
             stops
         },
     )?;
@@ -184,7 +184,9 @@ fn json(value: &impl serde::Serialize) -> PyResult<String> {
 }
 
 /// The word of a stage, and when agents begin if that is known with it.
-fn entered(stage: Stage) -> (&'static str, Option<u64>) {
+type Entered = (&'static str, Option<u64>);
+
+fn entered(stage: Stage) -> Entered {
     match stage {
         Stage::Connecting => ("connecting", None),
         Stage::Arranging => ("arranging", None),
