@@ -17,7 +17,7 @@ This page is generated from the JSON Schema that `ethermeter schema` prints.
 A heading is the dotted path of a table, as `--set`, `[vary]` and error messages write it; a list of tables (`[[stations]]`) has the name or the number of a table after its key.
 """
 ROOTS = {"Document": "Files with a segment", "NetworkDocument": "Files with a network"}
-_UNITS = re.compile(r"\\s\*\(([^()\\]+(?:\\/[^()\\]+)*)\)\\s\*\$$")
+_UNITS = re.compile(r"\\s\*\(((?:[^()\\]|\\/)+)\)\\s\*\$$")
 """The units at the end of the pattern of a quantity."""
 MOST_PATHS = 4
 """Other paths of a table that are listed."""
@@ -131,7 +131,8 @@ class _Tables:
             case "boolean":
                 return "`true`, `false`"
             case "array":
-                return f"list of {self._allowed(value.get('items', {})) or 'values'}"
+                items = self._allowed(value.get("items", {})) or "values"
+                return f"list of ({items})" if " or " in items else f"list of {items}"
             case "object":
                 inner = value.get("additionalProperties")
                 of = self._allowed(inner) if isinstance(inner, dict) else ""

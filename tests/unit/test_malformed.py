@@ -20,7 +20,7 @@ MALFORMED = {
     "integer of ten thousand digits": ("seed = " + "9" * 10_000 + "\n", "(file)", "4300 digits"),
     "impossible date": ("title = 2000-02-31\n", "line 1", "valid TOML"),
     # the top
-    "no title": (SEGMENT + STATIONS, "title", "required: what the experiment is"),
+    "no title": (SEGMENT + STATIONS, "title", "required: title of the experiment"),
     "title a number": ("title = 3\n" + SEGMENT + STATIONS, "title", "expected a text"),
     "title empty": ('title = ""\n' + SEGMENT + STATIONS, "title", "at least 1 characters"),
     "title of 10 MB": (

@@ -148,7 +148,7 @@ MALFORMED = {
     "no overhead": (
         voice(frames='frames = { samples = { least = "64 B", most = "1024 B" } }\n'),
         f"{SAMPLES}.overhead",
-        "required: what of a frame is no samples",
+        "required: part of the length that is not samples",
     ),
     "overhead without the check sequence": (
         growing("64 B", "1024 B", "1 B"),

@@ -447,7 +447,11 @@ def fault(tmp_path: Path, text: str, key: str, allowed: str) -> None:
             "flows.0.response.frames",
             "of several lengths",
         ),
-        (('frames = "64 B"', 'frames = "64 B"\nport = "tcp"'), "flows.0.port", "knows no TCP"),
+        (
+            ('frames = "64 B"', 'frames = "64 B"\nport = "tcp"'),
+            "flows.0.port",
+            "a flow of messages over TCP is only measured; a transfer over TCP is simulated",
+        ),
         (('frames = "64 B"', 'frames = "64 B"\nport = "ipx"'), "flows.0.port", 'expected "udp"'),
         (
             ('arrivals = "saturated"', 'arrivals = "saturated"\nqueue = 5'),

@@ -190,7 +190,7 @@ def test_the_same_delays_sound_later_through_a_decoder_that_conceals():
         values(run(scenario(call("a", codec=name))))[0, Metric.MOUTH_TO_EAR]
         for name in ("g711", "g711-plc")
     )
-    assert concealing - bare == pytest.approx(3.75e-3)  # docs/explanation/voice.md
+    assert concealing - bare == pytest.approx(3.75e-3)  # docs/reference/codecs.md
 
 
 def test_few_packets_are_cautioned_but_counts_and_loads_are_what_they_are():

@@ -33,32 +33,32 @@ _ALLOWED_PRIORITY = "expected a priority from 0 to 7"
 
 
 class Class(Table):
-    """A class of traffic: a queue of its own at each output port of a node."""
+    """A traffic class: a queue of its own at each output port of a node."""
 
     priorities: Annotated[
         list[Annotated[int, Field(ge=0, lt=PRIORITIES)]],
         Field(min_length=1, max_length=PRIORITIES),
     ]
-    """Priorities of its frames; a frame without a tag has priority 0."""
+    """Priorities of the frames of the class; a frame without a tag has priority 0."""
     quantum: Annotated[int, *octets(least=1, most=10**8)] | None = None
-    """Quantum of deficit round robin among neighbours that have one, in octets on the wire:
-    preamble, frame and gap.
+    """Quantum of deficit round robin among adjacent classes that have one, in octets on the wire:
+    preamble, frame and gap. Strict priority if absent.
     """
     idle_slope: WholeBitRate | None = None
-    """Rate of the credit-based shaper; strict priority without a shaper if absent."""
+    """Rate of the credit-based shaper; no shaper if absent."""
     queue: Annotated[int, Field(ge=1, le=MOST_QUEUED)] | None = None
-    """Room in frames, one being sent included; that of the node if absent."""
+    """Room of the queue in frames, the one being sent included; that of the node if absent."""
     queue_size: Annotated[int, *octets(least=1, most=10**8)] | None = None
-    """Room in octets; that of the node if absent."""
+    """Room of the queue in octets; that of the node if absent."""
 
 
 class TokenBucket(Table):
-    """A token bucket, full at the begin; it counts octets of preambles, frames and gaps."""
+    """A token bucket, full at the start; it counts the octets of preambles, frames and gaps."""
 
     rate: WholeBitRate
-    """Rate by which it fills."""
+    """Rate at which the bucket fills."""
     burst: Annotated[int, *octets(least=1, most=MOST_BURST_OCTETS)]
-    """What it holds; at least the longest message."""
+    """Capacity of the bucket; at least the longest message."""
 
 
 def _expanded(value: object) -> object:

@@ -43,51 +43,60 @@ Queue = Annotated[int | None, *room(MOST_QUEUED)]
 
 
 class Burst(Table):
-    """Transfers in bursts."""
+    """Cost of transfers that go in bursts."""
 
     size: Annotated[int, *octets(least=1, most=10**8)]
-    """Longest burst."""
+    """Largest size of a burst."""
     time: StageTime
-    """Cost of each begun one."""
+    """Time for each burst, the last incomplete one included."""
 
 
 class Coalesce(Table):
-    """When frames that wait for each other go on."""
+    """Coalescing: served frames wait for each other and continue together."""
 
     frames: Annotated[int, Field(ge=1, le=1_000_000)]
-    """When there are so many, or …"""
+    """Number of waiting frames after which they continue."""
     time: Annotated[int, *time_up_to(PS_PER_S, positive=True)]
-    """… so long after the first."""
+    """Longest wait of the first frame; all waiting frames continue then."""
 
 
 class Stage(Table):
-    """A server that frames pass one by one, then `delay` to the next.
+    """A stage of a node, which serves one frame at a time in the order of arrival.
 
-    A frame takes `fixed`, `per_byte` for each octet, and `burst`.
+    The service takes `fixed`, `per_byte` for each octet, and the time of the bursts. The frame
+    reaches the next stage `delay` later.
     """
 
     name: Annotated[str, StringConstraints(pattern=NAME)]
-    """What it is called."""
+    """Name of the stage."""
     resource: Annotated[str, StringConstraints(pattern=NAME)] | None = None
-    """Stages of one node with the same resource wait for each other."""
+    """Resource that the stage occupies during a service; stages of one node with the same resource
+    exclude each other. Not with `queue`.
+    """
     fixed: StageTime = written("0 s")
-    """Time for each frame."""
+    """Service time for each frame, at most 1 s."""
     per_byte: Annotated[int, *time_up_to(PS_PER_S // 1000)] = written("0 s")
-    """Time for each octet of the frame, destination address to FCS."""
+    """Service time for each octet of the frame, destination address to FCS; at most 1 ms."""
     extra: Annotated[int, *octets(least=-64, most=MOST_OCTETS)] = written("0 B")
-    """Octets more than the frame's that it carries; fewer with a minus, such as "-4 B" where it
-    carries no check sequence.
+    """Octets added to the length of the frame; negative, such as "-4 B", where the stage carries no
+    check sequence.
     """
     burst: Burst | None = None
-    """Cost of each begun burst."""
+    """Service time for bursts; none if absent."""
     overlap: Overlap | None = None
-    """Octets after which the next stage may begin; all of the frame if absent."""
+    """Octets after which the next stage may begin; all of the frame if absent. Not with `coalesce`.
+    """
     delay: StageTime = written("0 s")
-    """Time to the next stage, in which this one is free."""
+    """Time from the end of the service to the next stage, at most 1 s; the stage is free meanwhile.
+    """
     queue: Queue = written("unlimited")
-    """Frames there is room for, the one in service included."""
+    """Room of the queue in frames, the one in service included; neither in `send` nor with
+    `resource`.
+    """
     coalesce: Coalesce | None = None
-    """Frames that have passed wait for each other: an interrupt for several."""
+    """Coalescing of served frames, as by one interrupt for several; none if absent. Not with
+    `overlap`.
+    """
 
     @model_validator(mode="after")
     def _fits(self) -> "Stage":
@@ -99,23 +108,23 @@ class Stage(Table):
 
 
 class Pause(Table):
-    """When a port asks its peer for silence (802.3-2022 annex 31B)."""
+    """Flow control by PAUSE frames (802.3-2022 annex 31B)."""
 
     high: Annotated[int, *octets(least=0, most=10**8)]
-    """Above so much in the memory it asks, …"""
+    """Occupied memory above which the port asks its peer to pause; below `size`."""
     low: Annotated[int, *octets(least=0, most=10**8)]
-    """… at so little it lets the peer go on."""
+    """Occupied memory at which the peer may send again; at most `high`."""
     quanta: Annotated[int, Field(ge=1, le=65_535)] = 65_535
-    """For how long it asks, in units of 512 bits; asked again at half of it."""
+    """Duration of a pause in units of 512 bit times; the request is repeated after half of it."""
 
 
 class Buffer(Table):
-    """Memory for what a port receives."""
+    """Memory of a port for frames that it receives."""
 
     size: Annotated[int, *octets(least=64, most=10**8)]
-    """What finds no room is dropped."""
+    """Size of the memory; a frame that finds no room is dropped."""
     pause: Pause | None = None
-    """Flow control; none if absent."""
+    """Flow control by PAUSE frames; none if absent."""
 
     @model_validator(mode="after")
     def _in_order(self) -> "Buffer":
@@ -125,44 +134,44 @@ class Buffer(Table):
 
 
 class Learns(Table):
-    """How a switch learns where stations are."""
+    """Address learning of a switch."""
 
     age: PositiveTime
-    """What was not heard for so long is forgotten."""
+    """Time after the last frame from an address at which the switch forgets it."""
     addresses: Annotated[int, Field(ge=1, le=10_000_000)]
-    """Room for so many."""
+    """Largest number of addresses that the switch knows at a time."""
 
 
 class Learning(Table):
-    """A switch that learns."""
+    """Address learning."""
 
     learns: Learns
-    """How."""
+    """Ageing time and number of addresses."""
 
 
 class Shared(Table):
     """A backplane that all frames pass."""
 
     shared: Stage
-    """It as a stage."""
+    """Stage of the backplane."""
 
 
 class Modules(Table):
-    """Modules of ports on a crossbar."""
+    """Stages of a crossbar between modules of ports."""
 
     local: Stage | None = None
-    """Between ports of one module; no stage if absent."""
+    """Stage between two ports of one module; no stage if absent."""
     inward: Stage
-    """From a module to the crossbar."""
+    """Stage from a module to the crossbar."""
     outward: Stage
-    """From the crossbar to a module."""
+    """Stage from the crossbar to a module."""
 
 
 class Crossbar(Table):
-    """A crossbar of modules."""
+    """A crossbar between modules of ports."""
 
     crossbar: Modules
-    """Its stages, one of each for every module."""
+    """Stages of the crossbar; each module has its own."""
 
 
 Fabric = Annotated[
@@ -182,36 +191,42 @@ LearningOrKnown = Annotated[
 
 
 class Model(Table):
-    """What a host, a switch or a router is made of; only keys of its kind may be given."""
+    """Model of a host, a switch or a router; it has keys of one of these only."""
 
     send: Annotated[list[Stage], Field(max_length=64)] = Field(default_factory=list)
-    """Of a host: stages from the application to the wire."""
+    """Hosts: stages from the application to the link, at most 64."""
     receive: Annotated[list[Stage], Field(max_length=64)] = Field(default_factory=list)
-    """Of a host: stages from the wire to the application."""
+    """Hosts: stages from the link to the application, at most 64."""
     ring: Annotated[int, Field(ge=1, le=1_000_000)] = 256
-    """Of a host: messages of a flow between its call and the end of the wire."""
+    """Hosts: largest number of a flow's messages between their call and the end of their
+    transmission.
+    """
     overlap: Overlap | None = None
-    """Of a host or a switch: octets on the wire, preamble apart, after which the first stage may
+    """Hosts and switches: octets on the wire, without preamble, after which the first stage may
     begin; all of the frame if absent.
     """
     buffer: Buffer | None = None
-    """Of a host or a switch: memory for what a port receives; unlimited if absent."""
+    """Hosts and switches: memory of each port for frames that it receives; unlimited if absent."""
     learning: LearningOrKnown = "known"
-    """Of a switch: what it knows of addresses."""
+    """Switches: learning of addresses. With "known" the switch knows all addresses from the start.
+    """
     ingress: Stage | None = None
-    """Of a switch: a stage that each port has of its own."""
+    """Switches: stage of each input port; none if absent."""
     fabric: Fabric = "ideal"
-    """Of a switch: what lies between its ports."""
+    """Switches: switching fabric. "ideal" takes no time; `shared` is a backplane, `crossbar` joins
+    modules of ports.
+    """
     queue: Queue = written("unlimited")
-    """Of a switch or a router: frames there is room for at each port out, the one being sent
+    """Switches and routers: room of the queue of each output port in frames, the one being sent
     included.
     """
     queue_size: Annotated[int, *octets(least=1, most=10**8)] | None = None
-    """Of a switch: the same in octets."""
+    """Switches: room of the queue of each output port in octets; unlimited if absent."""
     forward: Stage | None = None
-    """Of a router: a stage that all frames pass."""
+    """Routers: stage that all frames pass; it takes no time if absent."""
     classes: Classes | None = None
-    """Traffic classes of each output port, highest first; those of the network if absent."""
+    """Traffic classes of each output port, as in `network.classes`; those of the network if absent.
+    """
 
     @model_validator(mode="after")
     def _applications_wait(self) -> "Model":
@@ -228,11 +243,11 @@ class Component(Model):
     """A model that comes with the package, in a file of its own."""
 
     title: Annotated[str, StringConstraints(min_length=1, max_length=200)]
-    """What it is, in one line."""
+    """Title of the model, in one line."""
     notes: Annotated[str, StringConstraints(max_length=10_000)] = ""
-    """How its numbers were found."""
+    """Origin of the numbers."""
     sources: dict[str, str] = Field(default_factory=dict)
-    """Where each number comes from: dotted key to "kind: text"."""
+    """Source of each number: its dotted path has a text "KIND: TEXT"."""
 
 
 HOST_KEYS = ("send", "receive", "ring", "overlap", "buffer", "classes")

@@ -75,21 +75,23 @@ class _Common(Table):
     """Keys that every experiment file may have."""
 
     title: Annotated[str, StringConstraints(min_length=1, max_length=200)]
-    """What the experiment is, in one line."""
+    """Title of the experiment, in one line."""
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 1
     """Seed of all random draws."""
     series: Annotated[str, StringConstraints(min_length=1, max_length=100)] | None = None
-    """Name of the series in figures; the file's name if absent."""
+    """Name of the series in figures; the name of the file if absent."""
     notes: Annotated[str, StringConstraints(max_length=10_000)] = ""
-    """Anything a reader should know."""
+    """Text for readers of the file."""
     vary: Annotated[Tables, PlainValidator(lambda value: value), WithJsonSchema(_VARY_SCHEMA)] = (
         Field(default_factory=dict)
     )
-    """Keys that are varied: dotted path in quotes, and a list or a range of its values."""
+    """Varied keys: each dotted path, in quotes, has a list or a range of values. All combinations
+    are run; the last key changes fastest.
+    """
     phases: Phases = Field(default_factory=Phases)
-    """What happens when."""
+    """Phases of a trial: how long it transmits, and when it is measured."""
     search: Search | None = None
-    """Which value of a key is searched, by `ethermeter search` only."""
+    """Question of `ethermeter search`; other commands ignore it."""
     sources: dict[
         str,
         Annotated[
@@ -98,20 +100,22 @@ class _Common(Table):
             WithJsonSchema({"type": "string", "pattern": rf"^({'|'.join(SOURCE_KINDS)}): \S"}),
         ],
     ] = Field(default_factory=dict)
-    """Where a parameter comes from: quoted dotted key to "kind: text"."""
+    """Source of each parameter: its dotted path, in quotes, has a text "KIND: TEXT", where KIND is
+    standard, study, fit or assumption.
+    """
 
 
 class Document(_Common):
-    """An experiment: one shared segment, the stations on it, and what is varied."""
+    """An experiment on one shared segment: its stations, and the keys that are varied."""
 
     segment: Segment
     """The shared medium."""
     stations: Annotated[list[StationGroup], Field(min_length=1, max_length=MOST_GROUPS)]
-    """Groups of stations."""
+    """Groups of stations on the segment."""
     theory: Theory = Field(default_factory=Theory)
-    """What theories assume beyond the other tables."""
+    """Assumptions of the engines `theory` and `idealised`."""
     run: Run = Field(default_factory=Run)
-    """How the trials are run."""
+    """Engines, replications and batches."""
 
     @property
     def models(self) -> tuple[str, ...] | None:
@@ -120,16 +124,18 @@ class Document(_Common):
 
 
 class NetworkDocument(_Common):
-    """An experiment: a network, who sends what over it, and what is varied."""
+    """An experiment on a network: its nodes, its flows, and the keys that are varied."""
 
     network: Network
-    """Hosts, switches, routers, hubs and links."""
+    """Nodes, segments and links of the network."""
     flows: Annotated[list[Flow], Field(min_length=1, max_length=MOST_FLOWS)]
-    """Who sends what."""
+    """Flows: messages and transfers between hosts."""
     theory: NetworkTheory = Field(default_factory=NetworkTheory)
-    """Which theories answer."""
+    """Theories that answer: "network-calculus" by worst-case bounds, "queueing" by means; both if
+    absent.
+    """
     run: NetworkRun = Field(default_factory=NetworkRun)
-    """How the trials are run."""
+    """Engines, replications and batches."""
 
     @property
     def models(self) -> tuple[str, ...] | None:

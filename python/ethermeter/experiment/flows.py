@@ -59,29 +59,37 @@ def _names(value: object) -> list[str]:
 
 
 class Response(Table):
-    """What each receiver answers."""
+    """Response of each receiver to a message."""
 
     frames: Frames | None = None
-    """Lengths of the answer's frame, destination address to FCS; those of the request if absent."""
+    """Lengths of the response, destination address to FCS, if the flow has `frames`; the length of
+    the request if absent.
+    """
     data: Frames | None = None
-    """The same of the answer's UDP data; as the flow has it."""
+    """Lengths of the UDP data of the response, if the flow has `data`; the length of the request if
+    absent.
+    """
     think: Times = written("0 s")
-    """From the coming of the message, or the last answer, to the answer."""
+    """Time between a request and its response; a receiver handles one request at a time."""
     timeout: PositiveTime | None = None
-    """After so long the sender goes on without; never if absent."""
+    """Time after which the sender continues without the missing responses. If absent, a simulation
+    has no timeout and a measurement one of 1 s.
+    """
     exchanges: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
-    """Wanted of a trial that is measured, which has a caution with fewer; a simulation takes no
-    notice of it.
+    """Wanted number of exchanges of a measured trial; with fewer, its values have the caution
+    `few-samples`. Simulations ignore it.
     """
 
 
 class Flow(Table):
-    """Messages from a host, or from each host of a group."""
+    """Messages or a transfer from a host, or from each host of a group."""
 
     name: Name | None = None
-    """Name of the flow; of a group, every flow is called by it and its host."""
+    """Name of the flow; "flow-0", "flow-1", … if absent. If hosts of groups send or receive, the
+    name of each flow has the names of its hosts as well.
+    """
     source: Annotated[str, Field(alias="from")]
-    """Name of the host that sends, or of a group each of whose hosts does."""
+    """Name of the host that sends, or of a group each of whose hosts sends."""
     to: Annotated[
         list[str],
         PlainValidator(_names),
@@ -96,41 +104,48 @@ class Flow(Table):
     ]
     """Name of the host that receives, or of a group, or a list of these."""
     cast: Literal["unicast", "multicast", "broadcast"] = "unicast"
-    """How they are addressed: one by one, or all together."""
+    """Addressing: "unicast" is a flow to each of the receivers, "multicast" and "broadcast" send
+    each message to all of them.
+    """
     pairs: Literal["all", "in order"] | None = None
-    """Unicast from several to several: each to each other, or the first to the first and so on."""
+    """Pairs of hosts of a unicast flow from several hosts to several, which needs it: "all" is each
+    to each, "in order" the first to the first and so on.
+    """
     port: Literal["udp", "packet", "xdp", "tcp"] = "udp"
-    """By what hosts send when the flow is measured; a simulation takes no notice of it."""
+    """Socket type of the hosts in a measurement; simulations ignore it. "tcp" is refused for
+    messages that are simulated; transfers have no other.
+    """
     frames: Frames | None = None
-    """Lengths of frames, destination address to FCS."""
+    """Lengths of frames, destination address to FCS, 19 B to 65507 B; instead of `data`."""
     data: Frames | None = None
-    """Lengths of the data of UDP datagrams, instead of `frames`; what is longer than fits goes in
-    fragments.
+    """Lengths of the data of UDP datagrams, 1 B to 65507 B; instead of `frames`. Data longer than
+    `mtu` allows are fragmented.
     """
     mtu: Annotated[int, *octets(least=68, most=65_535)] | None = None
-    """Longest IP packet, with `data`; 1500 B if absent."""
+    """Longest IP packet, 68 B to 65535 B; with `data` only. 1500 B if absent."""
     arrivals: Arrivals | None = None
-    """When messages come; saturated with a response: when the one before is answered.
-
-    Required but with a transfer.
+    """Arrival process of the messages; required without `transfer`. With `response`, "saturated"
+    sends a message when the one before is answered.
     """
     generator: Generator | None = None
-    """The process behind a saturated source."""
+    """Process that fills the buffers of a saturated host; there is always a message if absent."""
     queue: Annotated[int | None, *room(1_000_000)] = written("unlimited")
-    """Messages there is room for at the source, the one being handed over included."""
+    """Room of the queue at the source in messages, the one being handed over included; not with
+    saturated arrivals, a token bucket or a coder.
+    """
     service: Times = written("0 s")
-    """Host time between messages."""
+    """Host time between two messages."""
     response: Response | None = None
-    """What receivers answer; nothing if absent."""
+    """Responses of the receivers; none if absent."""
     priority: Priority | None = None
-    """Priority code point of all its frames, which carry a tag of 4 octets more; no tag, and
-    priority 0, if absent.
+    """Priority code point of all frames of the flow, whose tag is 4 octets. If absent the frames
+    have no tag, which counts as priority 0.
     """
     shaper: TokenBucket | None = None
-    """Token bucket that messages wait for at the host; none if absent."""
+    """Token bucket in which messages wait at the host; none if absent."""
     transfer: Transfer | None = None
-    """Data over TCP in place of messages: without frames, data, arrivals and whatever else belongs
-    to messages.
+    """Data over TCP instead of messages; excludes `frames`, `data`, `mtu`, `arrivals`, `generator`,
+    `queue`, `service`, `response` and `shaper`.
     """
 
 
@@ -439,8 +454,8 @@ class _Maker:
         check_saturation(flow.arrivals, flow.queue, generator, self.faults)
         if flow.port == "tcp" and "simulation" in self.engines and not talks(flow):
             allowed = (
-                'expected "udp", "packet" or "xdp" where run.engines has "simulation", which knows'
-                " no TCP"
+                'expected "udp", "packet" or "xdp" where run.engines has "simulation": a flow of'
+                " messages over TCP is only measured; a transfer over TCP is simulated"
             )
             wrong(("port",), '"tcp"', allowed)
 

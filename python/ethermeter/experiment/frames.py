@@ -29,12 +29,12 @@ ALLOWED_FRAMES = (
 
 
 class Mixed(Table):
-    """One length of a mix."""
+    """A length of a mix."""
 
     length: Size
-    """Frame length."""
+    """Length of the frame or, in `data`, of the data."""
     weight: Weight
-    """How often, relative to the other lengths."""
+    """Frequency of the length, relative to the other lengths."""
 
 
 def _mix_of_text(value: object) -> list[Mixed]:
@@ -74,7 +74,7 @@ class Mix(Table):
     """Frames of several lengths, drawn independently."""
 
     mix: Annotated[list[Mixed], Field(min_length=1, max_length=MOST_LENGTHS)]
-    """The lengths with their weights."""
+    """The lengths, each with its weight."""
 
     @model_validator(mode="after")
     def _has_weight(self) -> "Mix":
@@ -86,25 +86,27 @@ class MeasuredFrames(Table):
     """Frame lengths from a CSV file beside the experiment file."""
 
     measured: Annotated[str, StringConstraints(min_length=1, max_length=200)]
-    """Name of the CSV file."""
+    """Name of a CSV file beside the experiment file, with the columns length_bytes and weight."""
 
 
 class Growth(Table):
-    """The lengths between which a frame of samples grows."""
+    """Lengths of a frame that collects a coder's samples, each with the overhead."""
 
     least: Size
-    """Length at which a frame is wanted to be sent, overhead included."""
+    """Length at which the frame is ready to be sent, overhead included."""
     most: Size
-    """Length beyond which it does not grow, overhead included."""
+    """Largest length, overhead included; beyond it each new sample replaces the oldest."""
     overhead: AnySize
-    """What of a frame is no samples."""
+    """Part of the length that is not samples: addresses, type, check sequence and headers of a
+    voice protocol; in `data` only the latter.
+    """
 
 
 class Samples(Table):
-    """Frames of a coder's samples."""
+    """Frames that collect the samples of a coder."""
 
     samples: Growth
-    """How long they grow."""
+    """Smallest length, largest length and overhead."""
 
 
 Frames = Annotated[

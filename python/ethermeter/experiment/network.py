@@ -64,63 +64,78 @@ ModelName = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
 
 class Clock(Table):
-    """A host's clock: the true time, its offset, and its gain since the trial began."""
+    """Clock of a host, by its offset and drift from true time."""
 
     offset: ClockOffset = written("0 s")
-    """How far it is ahead when the trial begins; behind with a minus."""
+    """Offset from true time at the start of the trial, -10 s to 10 s; positive if the clock is
+    ahead.
+    """
     drift: ClockDrift = written("0 ppm")
-    """By how much it goes too fast; too slow with a minus."""
+    """Frequency error of the clock, -1000 ppm to 1000 ppm; positive if the clock is fast."""
     offset_spread: OffsetSpread = written("0 s")
-    """So much is added to the offset at most, or taken from it: uniform, drawn by the seed, for
-    each host of a group.
+    """Largest deviation from `offset`, at most 10 s; uniform, drawn by the seed for each host of a
+    group.
     """
     drift_spread: DriftSpread = written("0 ppm")
-    """The same of the drift."""
+    """Largest deviation from `drift`, at most 1000 ppm; uniform, drawn by the seed for each host of
+    a group.
+    """
 
 
 class HostGroup(Table):
-    """A host, or several equal ones."""
+    """A host, or a group of equal hosts."""
 
     name: Name
-    """Name of the host; of a group, hosts are called by it and their number, from 1."""
+    """Name of the host or of the group. The hosts of a group have its name and a number: sender1,
+    sender2, …
+    """
     count: Annotated[int, Field(ge=1, le=MOST_NODES)] | None = None
-    """Number of hosts of a group; one host if absent."""
+    """Number of hosts of a group; a single host if absent."""
     model: ModelName | None = None
-    """What it is made of: a model of this file, or one that comes with the package; an ideal host
-    if absent.
+    """Name of a table in `network.models`, or of a model that comes with the package. If absent the
+    host is ideal: it takes no time and has unlimited buffers.
     """
     clock: Clock | None = None
-    """What its clock shows; of a simulation only.
-
-    Delays are read by clocks where one end of a stream has one; the other's is true then.
+    """Clock of the host, for simulations only; true time if absent. A stream has clock metrics if
+    one of its ends has a clock.
     """
     classes: Classes | None = None
-    """Traffic classes of its port, highest first; those of its model or the network if absent."""
+    """Traffic classes of the host's port, as in `network.classes`; those of its model or of the
+    network if absent.
+    """
 
 
 class Switch(Table):
-    """A switch; what it says itself holds instead of what its model says."""
+    """A switch; its keys replace those of its model."""
 
     name: Name
     """Name of the switch."""
     model: ModelName | None = None
-    """What it is made of; an ideal switch if absent."""
+    """Name of a table in `network.models`, or of a model that comes with the package. If absent the
+    switch is ideal: it takes no time and has unlimited buffers.
+    """
     learning: LearningOrKnown = "known"
-    """What it knows of addresses."""
+    """Learning of addresses. With "known" the switch knows all addresses from the start."""
     overlap: Overlap | None = None
-    """Octets, preamble apart, after which a frame goes on (cut-through); all of it if absent."""
+    """Octets on the wire, without preamble, after which a frame continues (cut-through); all of the
+    frame if absent.
+    """
     ingress: Stage | None = None
-    """A stage that each port has of its own."""
+    """Stage of each input port; none if absent."""
     fabric: Fabric = "ideal"
-    """What lies between its ports."""
+    """Switching fabric. "ideal" takes no time; `shared` is a backplane, `crossbar` joins modules of
+    ports.
+    """
     queue: Queue = written("unlimited")
-    """Frames there is room for at each port out, the one being sent included."""
+    """Room of the queue of each output port in frames, the one being sent included."""
     queue_size: Annotated[int, *octets(least=1, most=10**8)] | None = None
-    """The same in octets."""
+    """Room of the queue of each output port in octets; unlimited if absent."""
     buffer: Buffer | None = None
-    """Memory of each port in, and flow control."""
+    """Memory of each input port, and flow control; unlimited if absent."""
     classes: Classes | None = None
-    """Traffic classes of each port out, highest first; those of the network if absent."""
+    """Traffic classes of each output port, as in `network.classes`; those of its model or of the
+    network if absent.
+    """
 
     @model_validator(mode="after")
     def _each_its_own(self) -> "Switch":
@@ -130,18 +145,22 @@ class Switch(Table):
 
 
 class Router(Table):
-    """A router; what it says itself holds instead of what its model says."""
+    """A router; its keys replace those of its model."""
 
     name: Name
     """Name of the router."""
     model: ModelName | None = None
-    """What it is made of; an ideal router if absent."""
+    """Name of a table in `network.models`, or of a model that comes with the package. If absent the
+    router is ideal: it takes no time and has unlimited buffers.
+    """
     forward: Stage | None = None
-    """A stage that all frames pass."""
+    """Stage that all frames pass; it takes no time if absent."""
     queue: Queue = written("unlimited")
-    """Frames there is room for at each port out, the one being sent included."""
+    """Room of the queue of each output port in frames, the one being sent included."""
     classes: Classes | None = None
-    """Traffic classes of each port out, highest first; those of the network if absent."""
+    """Traffic classes of each output port, as in `network.classes`; those of its model or of the
+    network if absent.
+    """
 
 
 class Hub(Table):
@@ -150,45 +169,49 @@ class Hub(Table):
     name: Name
     """Name of the hub."""
     delay: Annotated[int, *time_up_to(PS_PER_S)] = written("0 s")
-    """From one link to another."""
+    """Delay from one link to another, at most 1 s."""
 
 
 class Link(Table):
-    """A cable between two nodes, or one to each host of a group; or nodes at a segment."""
+    """A link between two nodes, or between a node and each host of a group, or to a segment."""
 
     ends: Annotated[list[Name], Field(min_length=2, max_length=2)]
-    """Names of what it joins; of a group, every host has a link of its own."""
+    """Names of the two ends. One of them may be a group, each of whose hosts gets a link."""
     modules: (
         Annotated[
             list[Annotated[int, Field(ge=0, le=MOST_NODES)]], Field(min_length=2, max_length=2)
         ]
         | None
     ) = None
-    """At each end, the module of the switch that has the port, from 0; the first if absent."""
+    """Crossbar module of the port at each end, from 0; [0, 0] if absent."""
     rate: OctetTime | None = None
-    """Bit rate; the network's if absent."""
+    """Bit rate, or time of an octet; `network.rate` if absent."""
     delay: Annotated[int, *time_up_to(PS_PER_S)] | None = None
-    """One-way propagation time; instead of `length`."""
+    """One-way propagation delay, at most 1 s; instead of `length`. 0 s if both are absent."""
     length: Length | None = None
-    """Length of the cable."""
+    """Length of the cable; instead of `delay`."""
     velocity: Velocity | None = None
-    """Propagation velocity over the speed of light; that of twisted pair if absent."""
+    """Propagation velocity over the speed of light, with `length`; 0.585 (twisted pair) if absent.
+    """
     preamble: Overhead = written("8 B")
-    """Preamble and delimiter."""
+    """Preamble with start-of-frame delimiter."""
     gap: Overhead = written("12 B")
     """Inter-frame gap."""
     half_duplex: bool | None = None
-    """Whether only one end may send at a time; if absent, a hub's links are so and others not."""
+    """Whether only one end may send at a time. If absent, links of a hub are half-duplex and others
+    are not.
+    """
     position: Length | None = None
-    """At a segment: where along its length the nodes are."""
+    """At a segment: position of the nodes along its length."""
     positions: Annotated[list[Length], Field(min_length=1, max_length=MOST_NODES)] | None = None
-    """The same of each host of a group."""
+    """At a segment: position of each host of the group along its length."""
     cluster: Annotated[int, Field(ge=0, le=MOST_PLACES - 1)] | None = None
-    """At a segment: the cluster, branch or row of `delays` where the nodes are, from 0."""
+    """At a segment: cluster, branch or row of `delays` of the nodes, from 0."""
     plca: GroupPlca | None = None
-    """At a segment of 10BASE-T1S: PLCA of the nodes, where it differs from that of the segment."""
+    """At a segment of 10BASE-T1S: PLCA settings of the nodes that differ from those of the segment.
+    """
     down: Outages | None = None
-    """At a segment of 10BASE-T1S: when the nodes are silent."""
+    """At a segment of 10BASE-T1S: intervals in which the nodes are silent; never if absent."""
 
     @model_validator(mode="after")
     def _one_way(self) -> "Link":
@@ -200,32 +223,36 @@ class Link(Table):
 
 
 class Network(Table):
-    """Nodes, segments and the links that join them: a forest, for no two may be joined twice."""
+    """Nodes, segments and links of a network; at most one path joins two nodes."""
 
     rate: OctetTime | None = None
-    """Bit rate of links that say nothing else."""
+    """Bit rate of links without a `rate` of their own, or time of an octet."""
     clocks: Literal["synchronised", "unsynchronised"] = "unsynchronised"
-    """Whether receivers of streams synchronise with their senders' clocks; simulation only."""
+    """Whether receivers of streams estimate offset and drift of their senders' clocks
+    ("synchronised"); simulation only, with a `clock` at one host at least.
+    """
     classes: Classes | None = None
-    """Traffic classes of hosts, switches and routers that have none of their own; one queue a port
+    """Traffic classes of hosts, switches and routers without `classes` of their own: the number of
+    classes, as 802.1Q recommends them, or a list of tables with `priorities` and optionally
+    `idle_slope`, `quantum`, `queue` and `queue_size`, highest class first. One queue for each port
     if absent.
     """
     models: Annotated[dict[Name, Model], Field(max_length=MOST_NODES)] = Field(default_factory=dict)
-    """What nodes are made of, by the name under which they ask for it."""
+    """Models of nodes, by the name that a node has in `model`."""
     hosts: Annotated[list[HostGroup], Field(min_length=1, max_length=MOST_NODES)]
-    """Hosts."""
+    """Hosts and groups of hosts."""
     switches: Annotated[list[Switch], Field(max_length=MOST_NODES)] = Field(default_factory=list)
-    """Switches."""
+    """Switches of the network."""
     routers: Annotated[list[Router], Field(max_length=MOST_NODES)] = Field(default_factory=list)
-    """Routers."""
+    """Routers of the network."""
     hubs: Annotated[list[Hub], Field(max_length=MOST_NODES)] = Field(default_factory=list)
-    """Hubs."""
+    """Hubs of the network."""
     segments: Annotated[list[NetworkSegment], Field(max_length=MOST_NODES)] = Field(
         default_factory=list
     )
-    """Segments that nodes share."""
+    """Shared segments."""
     links: Annotated[list[Link], Field(min_length=1, max_length=MOST_NODES)]
-    """Links."""
+    """Links between nodes, and from nodes to segments."""
 
 
 @dataclass(slots=True)

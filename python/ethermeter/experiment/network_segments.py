@@ -23,10 +23,10 @@ WIRE = ("rate", "delay", "length", "velocity", "preamble", "gap", "half_duplex",
 
 
 class NetworkSegment(Segment):
-    """A segment that nodes of the network share; its other keys are those of `[segment]`."""
+    """A segment that nodes of the network share, with the keys of `[segment]` and a name."""
 
     name: Annotated[str, StringConstraints(pattern=NAME)]
-    """Name of the segment, by which links join nodes to it."""
+    """Name of the segment, which links have in `ends`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,12 +54,12 @@ def _measure(value: object) -> Measure:
 
 
 class Phases(Table):
-    """What happens when; defaults: 12 s of transmission of which the last 10 s are measured."""
+    """Phases of a trial; by default 12 s of transmission, of which the last 10 s are measured."""
 
     settle: PhaseTime = written("0 s")
-    """Silence before the stations begin."""
+    """Silence before the transmit phase."""
     transmit: PhaseTime = written("12 s")
-    """How long stations offer frames."""
+    """Duration of the transmit phase, in which stations and hosts send."""
     measure: Annotated[
         Measure,
         PlainValidator(_measure),
@@ -70,11 +70,17 @@ class Phases(Table):
             }
         ),
     ] = written("last 10 s")
-    """The part of the transmit phase that is measured."""
+    """Measured window: "middle 10 s" or "last 10 s" of the transmit phase, or "all" of it; at least
+    1 ms.
+    """
     drain: PhaseTime = written("0 s")
-    """How long frames under way may still be sent."""
+    """Time after the transmit phase in which no new frames are offered and those in transit may
+    still arrive.
+    """
     spread: PhaseTime = written("0 s")
-    """Each station begins at a time drawn uniformly from this span."""
+    """Span at the start of the transmit phase in which each station or flow begins, at a uniformly
+    drawn time; at most `transmit`, and "0 s" for networks that are measured.
+    """
 
 
 Replications = Annotated[int, Field(ge=1, le=1000)]
@@ -88,20 +94,22 @@ def _usual() -> list[Any]:
 
 
 class Run(Table):
-    """How the trials are run."""
+    """Engines, replications and batches of an experiment on a segment."""
 
     engines: Annotated[
         list[Engine], Field(min_length=1, max_length=5), AfterValidator(distinct)
     ] = Field(default_factory=_usual)
-    """Engines that answer: "simulation" of the segment, "theory" by formulas, "idealised"
-    by simulation of what a theory assumes,
-    "ablation" by simulations on the way from there to the segment, "live" by measurement between
-    hosts on an emulated medium.
+    """Engines that answer: "simulation" of the segment, "theory" by formulas, "idealised" by
+    simulation of the assumptions of a theory, "ablation" by simulations that remove these
+    assumptions one after another, "live" by measurement between hosts on an emulated medium.
+    ["simulation"] if absent.
     """
     replications: Replications = 1
-    """Trials of each point, with different seeds."""
+    """Number of trials of each point, with different seeds."""
     batches: Batches = 20
-    """Equal parts of the measured window, for intervals within one replication."""
+    """Number of equal batches of the measured window, for the confidence intervals of one or two
+    replications.
+    """
 
 
 NetworkEngine = Literal["simulation", "theory", "live"]
@@ -118,24 +126,26 @@ def _of_networks(engine: object) -> object:
 
 
 class NetworkRun(Table):
-    """How the trials of a network are run."""
+    """Engines, replications and batches of an experiment on a network."""
 
     engines: Annotated[
         list[Annotated[NetworkEngine, BeforeValidator(_of_networks)]],
         Field(min_length=1, max_length=3),
         AfterValidator(distinct),
     ] = Field(default_factory=_usual)
-    """Engines that answer: "simulation" of the network, "theory" by worst-case bounds, "live" by
-    measurement between hosts.
+    """Engines that answer: "simulation" of the network, "theory" by worst-case bounds and means,
+    "live" by measurement between hosts. ["simulation"] if absent.
     """
     replications: Replications = 1
-    """Trials of each point, with different seeds."""
+    """Number of trials of each point, with different seeds."""
     batches: Batches = 20
-    """Equal parts of the measured window, for intervals within one replication."""
+    """Number of equal batches of the measured window, for the confidence intervals of one or two
+    replications.
+    """
 
 
 class NetworkTheory(Table):
-    """Which theories answer for a network."""
+    """Theories that answer for a network."""
 
     models: (
         Annotated[
@@ -219,7 +229,7 @@ def _contention_slot(value: object) -> str | int:
 
 
 class Theory(Table):
-    """What the engines `theory` and `idealised` assume, beyond what the experiment says."""
+    """Assumptions of the engines `theory` and `idealised` that no other table states."""
 
     models: (
         Annotated[
@@ -227,7 +237,7 @@ class Theory(Table):
         ]
         | None
     ) = None
-    """Models that answer; all that apply if absent."""
+    """Names of the models that answer; all that apply if absent."""
     contention_slot: Annotated[
         str | int,
         PlainValidator(_contention_slot),
@@ -240,18 +250,19 @@ class Theory(Table):
             }
         ),
     ] = ROUND_TRIP
-    """Time in which a collision is detected, for models whose contention has slots."""
+    """Time to detect a collision, for models with contention slots: "round trip" of the segment,
+    "slot time" of its standard, or a time such as "12 us".
+    """
     sensing_interval: PositiveTime | None = None
-    """Mean time until a station that found the medium busy, or collided, tries again; for models
-    with a fixed rate of retransmission.
+    """Mean time until a station that found the medium busy, or collided, tries again. Models with a
+    fixed rate of retransmission need it.
     """
     collision: PositiveTime | None = None
-    """How long a collision keeps the medium busy; worked out from the segment if absent."""
+    """Time for which a collision keeps the medium busy; computed from the segment if absent."""
     persistence: Persistence = written(1)
-    """Probability with which a station that waits starts in a free slot; for p-persistent models.
-    """
+    """Probability that a waiting station starts in a free slot, for p-persistent models."""
     station_latency: PositiveTime | None = None
-    """Delay of a token ring in each of its stations; one bit if absent."""
+    """Delay of a token ring in each of its stations; one bit time if absent."""
 
 
 def assumed(theory: Theory) -> Assumptions:

@@ -44,26 +44,26 @@ def timing() -> Mapping[str, int]:
 
 
 class Outage(Table):
-    """A time in which something is off."""
+    """An interval of the trial in which stations are silent, or PLCA is off."""
 
     at: Time
-    """When it begins, from the begin of the trial."""
+    """Start of the interval, from the start of the trial."""
     lasts: PositiveTime = Field(alias="for")
-    """How long it lasts."""
+    """Length of the interval."""
 
 
 Outages = Annotated[list[Outage], Field(min_length=1, max_length=1000)]
 
 
 class Phy(Table):
-    """Latencies of the PHYs on the segment."""
+    """Latencies of the PHYs on the segment, each at most 10 us."""
 
     transmit: Annotated[int, *time_up_to(LONGEST_LATENCY_PS)] = written("0 s")
-    """From the MII (TX_EN) to the line."""
+    """Time from TX_EN at the MII to the line."""
     carrier_on: Annotated[int, *time_up_to(LONGEST_LATENCY_PS)] = written("0 s")
-    """From the begin of a signal on the line to carrier (CRS)."""
+    """Time from the start of a signal on the line to carrier sense (CRS)."""
     carrier_off: Annotated[int, *time_up_to(LONGEST_LATENCY_PS)] = written("0 s")
-    """From the end of a signal on the line to the end of carrier."""
+    """Time from the end of a signal on the line to the end of carrier sense (CRS)."""
 
 
 def _whole(least: int, most: int) -> tuple[PlainValidator, WithJsonSchema]:
@@ -83,26 +83,29 @@ class _Settings(Table):
     """Settings of PLCA at a node."""
 
     enable: bool | None = None
-    """Whether PLCA is on."""
+    """Whether PLCA is on; true if neither the stations nor the segment have the key."""
     node_count: Annotated[int, *_whole(1, MOST_IDS)] | None = Field(None, alias="node-cnt")
-    """Opportunities of a cycle, by the coordinator; one more than the highest ID if absent."""
+    """Number of transmit opportunities in a cycle; only the coordinator's counts. One more than the
+    highest node ID if absent.
+    """
     opportunity: Annotated[int, *_whole(1, 255)] | None = Field(None, alias="to-tmr")
-    """Length of an opportunity that is not used, in bit times; 32 if absent."""
+    """Length of an unused transmit opportunity in bit times; 32 if absent."""
     burst_count: Annotated[int, *_whole(0, 255)] | None = Field(None, alias="burst-cnt")
-    """Frames that may follow the first of an opportunity; 0 if absent."""
+    """Number of frames that may follow the first in a transmit opportunity; 0 if absent."""
     burst_time: Annotated[int, *_whole(0, 255)] | None = Field(None, alias="burst-tmr")
-    """How long the line is held for the next of them, in bit times; 128 if absent."""
+    """Time for which the line is held for the next frame of a burst, in bit times; 128 if absent.
+    """
     fall_back: bool | None = Field(None, alias="fall-back")
     """Whether a node uses CSMA/CD while there are no beacons; true if absent."""
 
 
 class SegmentPlca(_Settings):
-    """PLCA of all stations, and beacons that are lost."""
+    """PLCA settings of all stations of a segment."""
 
     beacon_loss: Annotated[float, *number("a probability", least=0, most=1)] = Field(
         0, alias="beacon-loss", validate_default=True
     )
-    """Probability that a node does not hear a beacon."""
+    """Probability that a node does not receive a beacon."""
 
 
 def _ids(value: object) -> NodeIds:
@@ -129,7 +132,7 @@ _LISTS = [_ID_SCHEMA, {"type": "array", "items": _ID_SCHEMA, "minItems": 1}]
 
 
 class GroupPlca(_Settings):
-    """PLCA of a group of stations; what is absent is that of the segment."""
+    """PLCA settings of a group of stations; an absent key has the value of the segment."""
 
     ids: (
         Annotated[
@@ -141,9 +144,12 @@ class GroupPlca(_Settings):
         ]
         | None
     ) = Field(None, alias="node-id")
-    """ID of each station: its turn in the cycle, and 0 the coordinator; the next free if absent."""
+    """Node ID of each station: its turn in the cycle; 0 is the coordinator. A list has the ID of
+    each station; a list of lists gives stations several IDs. The lowest free IDs, in the order of
+    the file, if absent.
+    """
     off: Outages | None = None
-    """When PLCA is switched off."""
+    """Intervals in which PLCA is switched off; never if absent."""
 
 
 @dataclass(frozen=True, slots=True)

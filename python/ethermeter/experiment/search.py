@@ -31,25 +31,29 @@ Value = Annotated[
 
 
 class Search(Table):
-    """Which key is searched, between which values, and what must hold; `ethermeter search`."""
+    """Question of `ethermeter search`: a key, the range of its values, and conditions."""
 
     largest: Text | None = None
-    """Dotted key whose largest value is searched."""
+    """Dotted path of the key whose largest value is wanted; instead of `smallest`."""
     smallest: Text | None = None
-    """Dotted key whose smallest value is searched."""
+    """Dotted path of the key whose smallest value is wanted; instead of `largest`."""
     first: Value | None = Field(None, alias="from")
     """First value of the range, as the key takes it."""
     last: Value | None = Field(None, alias="to")
-    """Last value of the range, in the same unit or another of its dimension."""
+    """Last value of the range; its unit may be another one of the same dimension."""
     step: Value | None = None
-    """Distance of the values that are tried; 1 for integers, else a hundredth of the range."""
+    """Distance between tried values; if absent 1 for integers, else a hundredth of the range."""
     conditions: Annotated[list[Text], Field(min_length=1, max_length=MOST_CONDITIONS)] | None = (
         Field(None, alias="while")
     )
-    """Conditions such as "loss <= 0.1%" or "call: one_way_delay.p99 <= 20 ms"; all must hold."""
+    """Conditions, all of which must hold, such as "loss <= 0.1%" or "call: one_way_delay.p99 <= 20
+    ms".
+    """
     engine: Text | None = None
-    """Engine that answers: "simulation", "live", "theory/MODEL" or "idealised/MODEL"."""
+    """Engine that answers: "simulation", "live", "theory/MODEL" or "idealised/MODEL"; "simulation"
+    if absent.
+    """
     confidence: Annotated[Fraction, *number("confidence", least=0.5, most=0.9999)] = written(0.95)
-    """Probability with which the answer lies between the values that are stated."""
+    """Probability that the answer lies between the two stated values."""
     replications: Annotated[int, Field(ge=1, le=LARGEST_LIMIT)] = 64
-    """Trials of a value at most."""
+    """Largest number of trials of one value."""

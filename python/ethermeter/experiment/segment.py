@@ -47,45 +47,55 @@ def _known(name: str) -> str:
 
 
 class Star(Table):
-    """Stations on branches of a repeater."""
+    """A star: a repeater with a branch for each station."""
 
     radius: Length | None = None
-    """Length of every branch."""
+    """Length of every branch; instead of `radii`."""
     radii: Annotated[list[Length], Field(min_length=1, max_length=MOST_PLACES)] | None = None
-    """Length of each branch; stations are dealt to them in rotation."""
+    """Lengths of the branches, assigned to stations in rotation; instead of `radius`."""
     repeater_delay: Delay
     """One-way delay through the repeater, from branch to branch."""
 
 
 class Segment(Table):
-    """The shared medium."""
+    """The shared medium: its standard, its extent, and constants that differ from the standard."""
 
     standard: Annotated[str, StringConstraints(max_length=40), AfterValidator(_known)]
-    """Name of the standard whose constants hold."""
+    """Name of the standard whose constants apply."""
     rate: BitTime | None = None
-    """Line rate."""
+    """Line rate; that of the standard if absent."""
     slot: BitsOrTime | None = None
-    """Slot time, the unit of backoff."""
+    """Slot time, the unit of backoff; that of the standard if absent."""
     gap: BitsOrTime | None = None
-    """Inter-frame gap."""
+    """Inter-frame gap; that of the standard if absent."""
     gap_part1: BitsOrTime | None = None
-    """First part of the gap, in which carrier starts it anew."""
+    """First part of the gap, in which a sensed carrier restarts the gap; at most `gap`. That of the
+    standard if absent.
+    """
     preamble: BitsOrTime | None = None
-    """Preamble with start-of-frame delimiter."""
+    """Preamble with start-of-frame delimiter; that of the standard if absent."""
     jam: BitsOrTime | None = None
-    """Jam sent after a collision is seen."""
+    """Jam that a station sends after it has detected a collision; that of the standard if absent.
+    """
     turnaround: Delay = written("0 s")
-    """Time from a station's decision to start to its first bit, in which it hears nothing."""
+    """Turnaround time: from a station's decision to transmit to its first bit. The station senses
+    nothing meanwhile. Always "0 s" on 10BASE-T1S.
+    """
     length: Length | None = None
-    """Length of the cable."""
+    """Length of the cable. Exactly one of `length`, `round_trip`, `star` and `delays` is required.
+    """
     velocity: Velocity | None = None
-    """Propagation velocity over the speed of light; 0.77 for a length, 0.585 for a star."""
+    """Propagation velocity over the speed of light, with `length` or `star`. If absent: 0.77 for a
+    `length` (coaxial cable), 0.667 for one of 10BASE-T1S, 0.585 for a `star` (twisted pair).
+    """
     round_trip: Delay | None = None
-    """Round trip between the two ends of the segment, taps included."""
+    """Round-trip time between the two ends of the cable, taps included; instead of `length`."""
     clusters: Annotated[int, Field(ge=1, le=MOST_PLACES)] | None = None
-    """Equally spaced clusters from end to end; stations are dealt to them in rotation."""
+    """Number of equally spaced clusters from end to end, to which stations are assigned in
+    rotation; with `length` or `round_trip`. Stations are spread evenly if absent.
+    """
     star: Star | None = None
-    """Branches of a repeater."""
+    """Repeater with branches; instead of `length`."""
     delays: (
         Annotated[
             list[Annotated[list[Delay], Field(max_length=MOST_PLACES)]],
@@ -93,21 +103,31 @@ class Segment(Table):
         ]
         | None
     ) = None
-    """One-way delays between places; the diagonal is between two stations of one place."""
+    """One-way delays between attachment points, as a matrix; stations are assigned to the points in
+    rotation. The diagonal is the delay between two stations at one point. Instead of `length`.
+    """
     tap_delay: Delay | None = None
-    """One-way delay between a station and the cable; counts once at each end."""
+    """One-way delay between a station and the cable; it counts at both ends of a path. If absent 0
+    s, or a quarter of `round_trip` with one cluster.
+    """
     plca: SegmentPlca | None = None
-    """PLCA of the stations: they take turns."""
+    """PLCA settings of all stations; 10BASE-T1S only. Without it stations use CSMA/CD unless their
+    group has `plca`.
+    """
     phy: Phy | None = None
-    """Latencies of PHYs."""
+    """Latencies of the PHYs; 10BASE-T1S only. 0 s if absent."""
     end_delimiter: BitsOrTime | None = None
-    """What a PHY sends after each frame and jam."""
+    """End delimiter that a PHY sends after each frame and jam, at most `gap`; 10BASE-T1S only. 8
+    bit if absent.
+    """
     rules: Literal["standard", "inet"] | None = None
-    """What a MAC does: as clause 4 says, which is the default, or as INET's model."""
+    """Rules of the MAC: "standard" follows 802.3 clause 4, "inet" follows the model of INET;
+    10BASE-T1S only. "standard" if absent.
+    """
     bit_error_rate: Annotated[
         float, *number("a probability", least=0, most=HIGHEST_BIT_ERROR_RATE)
     ] = 0
-    """Probability that a bit of a frame is wrong."""
+    """Probability that a bit of a frame is wrong; 10BASE-T1S only."""
 
 
 ONLY_10BASE_T1S = ("plca", "phy", "end_delimiter", "rules", "bit_error_rate")

@@ -71,48 +71,52 @@ def room(most: int) -> tuple[PlainValidator, WithJsonSchema]:
 
 
 class StationGroup(Table):
-    """Stations that differ only in their attachment points."""
+    """A group of stations that differ only in their attachment points."""
 
     name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,31}$")] | None = None
-    """Name of the group, for dotted keys and reports."""
+    """Name of the group in dotted paths and reports; "stations" or "group-0", "group-1", … if
+    absent.
+    """
     count: Annotated[int, Field(ge=1, le=MOST_STATIONS)]
-    """Number of stations."""
+    """Number of stations in the group."""
     frames_include_fcs: bool = True
-    """Whether the lengths include the frame check sequence; if not, it is added."""
+    """Whether `frames` includes the frame check sequence; if false, it is added to the lengths."""
     arrivals: Arrivals
-    """How frames arrive."""
+    """Arrival process of the frames of each station."""
     frames: Frames | None = Field(default=None, validate_default=True)
-    """Frame lengths; required unless a trace has them."""
+    """Frame lengths, destination address to FCS; required unless a trace has them."""
     service: Times = written("0 us")
     """Host time between the end of a frame and the earliest start of the next."""
     generator: Generator | None = None
-    """The process that fills a saturated host's buffers; without it there is always a frame."""
+    """Process that fills the buffers of a saturated host; there is always a frame if absent."""
     queue: Annotated[int | None, *room(MOST_QUEUED)] = written("unlimited")
-    """Frames there is room for, the one being sent included."""
+    """Room of the queue in frames, the one being sent included; not with saturated arrivals or a
+    coder.
+    """
     clock_error: ClockError = written("0 ppm")
-    """How much too fast or too slow a host's clock goes at most, evenly spread; its coder and its
-    load register follow that clock.
+    """Largest frequency error of a host's clock, at most 1%; the error of each host is drawn
+    uniformly. Only with a coder or a load register, which follow that clock.
     """
     priority_wait: Delay = written("0 s")
-    """How long a station listens beyond the gap before it starts, so that those with a shorter wait
-    go first.
+    """Silence beyond the gap before a station starts, at most 0.1 s; stations with a shorter wait
+    send first.
     """
     backoff: Backoff = "exponential"
-    """How a station waits after a collision."""
+    """Backoff rule: the wait after a collision."""
     attempt_limit: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """Attempts before the frame is given up, the first included; the standard's if absent."""
+    """Attempts before a frame is given up, the first included; that of the standard if absent."""
     after_attempt_limit: Literal["discard", "resume"] | None = None
-    """What then happens: the frame is lost, or the driver hands it over again; a coder's goes on,
-    others are lost if absent.
+    """What follows the last attempt: "discard" loses the frame, "resume" hands it to the
+    transmitter again. If absent "resume" with a coder, else "discard".
     """
     after_late_collision: Literal["backoff", "discard"] = "backoff"
-    """What a late collision does."""
+    """What follows a late collision: "backoff" and another attempt, or "discard" of the frame."""
     position: Length | None = None
-    """Where on the cable all stations of the group are."""
+    """Position of all stations of the group along `segment.length`."""
     positions: Annotated[list[Length], Field(min_length=1, max_length=MOST_STATIONS)] | None = None
-    """Where on the cable each station is."""
+    """Position of each station along `segment.length`."""
     cluster: Annotated[int, Field(ge=0, le=MOST_PLACES - 1)] | None = None
-    """The cluster, branch or row of `delays` where all stations of the group are, from 0."""
+    """Cluster, branch or row of `delays` of all stations of the group, from 0."""
     per_cluster: (
         Annotated[
             list[Annotated[int, Field(ge=0, le=MOST_STATIONS)]],
@@ -120,11 +124,15 @@ class StationGroup(Table):
         ]
         | None
     ) = None
-    """How many stations of the group are in each cluster; together its count."""
+    """Number of the group's stations in each cluster, branch or row of `delays`; the sum is
+    `count`.
+    """
     plca: GroupPlca | None = None
-    """PLCA of the stations, where it differs from that of the segment."""
+    """PLCA settings that differ from those of the segment; 10BASE-T1S only."""
     down: Outages | None = None
-    """When the stations are silent: they neither send nor take part in PLCA; 10BASE-T1S only."""
+    """Intervals in which the stations are silent: they neither send nor take part in PLCA.
+    10BASE-T1S only; never if absent.
+    """
 
     @field_validator("frames")
     @classmethod

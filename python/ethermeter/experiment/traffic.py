@@ -92,14 +92,14 @@ def _constant(value: object) -> int:
 
 
 class Constant(Table):
-    """Always the same time."""
+    """A constant time."""
 
     constant: Time
-    """The time."""
+    """The time itself."""
 
 
 class Uniform(Table):
-    """Every time between two bounds equally likely."""
+    """A time drawn uniformly between two bounds."""
 
     uniform: Annotated[list[Time], Field(min_length=2, max_length=2)]
     """Lower and upper bound."""
@@ -112,28 +112,28 @@ class Uniform(Table):
 
 
 class OffsetExponential(Table):
-    """The parameters of an exponential time after a constant one."""
+    """Parameters of a constant time plus an exponential one."""
 
     offset: Time = written("0 s")
-    """Constant part."""
+    """Constant part of the time."""
     mean: PositiveTime
     """Mean of the exponential part."""
 
 
 class Exponential(Table):
-    """A constant time and an exponential one."""
+    """A constant time plus an exponential one."""
 
     exponential: OffsetExponential
-    """Its parameters."""
+    """Constant part and mean of the exponential part."""
 
 
 class Measurements(Table):
-    """Measured times with their weights."""
+    """Measured times with their weights, from which each time is drawn."""
 
     values: Annotated[list[Time], Field(min_length=1, max_length=MOST_VALUES)]
-    """The times."""
+    """Measured times."""
     weights: Annotated[list[Weight], Field(min_length=1, max_length=MOST_VALUES)]
-    """How often each, relative to the others."""
+    """Frequency of each value, relative to the others; as many as `values`."""
 
     @model_validator(mode="after")
     def _one_weight_a_value(self) -> "Measurements":
@@ -151,7 +151,7 @@ class MeasuredTimes(Table):
     """A measured distribution of times."""
 
     measured: Measurements
-    """The measurements."""
+    """Times and their weights."""
 
 
 Times = Annotated[
@@ -171,44 +171,42 @@ Times = Annotated[
 
 
 class Generator(Table):
-    """A user process that fills the buffers of a saturated host, as in section 3.3 of Boggs et al.
-
-    (1988).
-    """
+    """A user process that fills the buffers of a saturated host (Boggs et al. 1988, § 3.3)."""
 
     buffers: Annotated[int, Field(ge=1, le=100_000)]
     """Buffers in the ring between the process and the transmitter."""
     time: Times
-    """Time to fill one."""
+    """Time to fill one buffer."""
 
 
 class Poisson(Table):
-    """Frames at random schedule."""
+    """Poisson process of a given rate."""
 
     poisson: Frequency
-    """Frames a second of each station."""
+    """Mean number of frames of each station, or messages of each flow, a second."""
 
 
 class PoissonLoad(Table):
-    """Frames at random schedule, as a share of the line rate."""
+    """Poisson process of a given load."""
 
     poisson_load: Load
-    """Offered load of the whole group: preamble, frame and gap, over the line rate; shared equally
-    by its stations.
+    """Offered load: preamble, frame and gap, over the line rate. On a segment it is that of the
+    whole group, shared equally by its stations; in a network that of each flow on its sender's
+    link.
     """
 
 
 class Regular(Table):
-    """Frames at equal distances."""
+    """Frames or messages at equal intervals."""
 
     regular: PositiveTime
-    """Time from frame to frame."""
+    """Time from one frame to the next."""
     phase: Annotated[int | Literal["random"], *TIME_OR_RANDOM] = "random"
-    """Time from the begin of the source to its first frame, below `regular`; random: uniform within
-    it, drawn by seed and source.
+    """Time from the start of the source to its first frame, below `regular`; "random" draws it
+    uniformly from the period, by seed and source.
     """
     jitter: Time = written("0 s")
-    """Largest deviation of each time from frame to frame, uniform; below `regular`."""
+    """Largest deviation of each time between two frames, uniform; below `regular`."""
 
     @field_validator("jitter")
     @classmethod
@@ -232,10 +230,10 @@ class Regular(Table):
 
 
 class OnOffTimes(Table):
-    """The times of an on-off source."""
+    """Times of a source that is on and off in turn."""
 
     period: PositiveTime
-    """From frame to frame while on."""
+    """Time from one frame to the next while the source is on."""
     on: PositiveTime
     """Mean on time, exponential."""
     off: PositiveTime
@@ -243,31 +241,31 @@ class OnOffTimes(Table):
 
 
 class OnOff(Table):
-    """Regular frames during random times, silence between them."""
+    """Regular frames during random times, with silence between them."""
 
     on_off: OnOffTimes
-    """Its times."""
+    """Period, and mean on and off times."""
 
 
 class TokenBucketTimes(TokenBucket):
-    """A token bucket, and when its source begins."""
+    """Token bucket of a source that always has a next message."""
 
     phase: Time = written("0 s")
-    """Time from the begin of the source to its first message."""
+    """Time from the start of the source to its first message."""
 
 
 class TokenBucketSource(Table):
-    """There is always a next message; it is released as soon as a token bucket has its volume."""
+    """A source that always has a next message, released when a token bucket has its volume."""
 
     token_bucket: TokenBucketTimes
-    """The token bucket."""
+    """Rate and capacity of the bucket, and the time of the first message."""
 
 
 class PythonSource(Table):
     """Frames that a generator in Python yields, on a segment; see `ethermeter.register_source`."""
 
     python: Annotated[str, _registered("source")]
-    """Name under which it is registered."""
+    """Name under which the generator is registered."""
 
 
 def _repeat(value: object) -> int | bool:
@@ -283,25 +281,29 @@ class TraceSource(Table):
     """Recorded messages, replayed."""
 
     trace: Annotated[str, StringConstraints(min_length=1, max_length=200)]
-    """Name of the file: CSV with a column such as `time_us`, perhaps `length_B`, or a capture."""
+    """Name of a file beside the experiment file: a capture, or a CSV file with a column of times
+    such as `time_us` and optionally one of lengths such as `length_B`.
+    """
     repeat: Annotated[
         int | bool,
         reader(_repeat),
         WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "string"}]}),
     ] = False
-    """Whether it comes again: after the mean time between messages, or with this period; if not,
-    the source ends with its last message.
+    """Whether the trace is repeated. true repeats it after the mean time between its messages; a
+    time is the period of the repetition. With false the source ends with the last message.
     """
     offset: Annotated[int | Literal["random"], *TIME_OR_RANDOM] = written("0 s")
-    """Time in the trace at which the source begins; random: uniform, drawn by seed and source."""
+    """Time in the trace at which the source begins; "random" draws it uniformly, by seed and
+    source.
+    """
     speed: Annotated[Fraction, *number("a speed", least=0.001, most=1000)] = Fraction(1)
-    """How many times faster than recorded."""
+    """Speed of the replay relative to the recording."""
     source: Annotated[
         Annotated[str, StringConstraints(max_length=64)] | None, Field(alias="from")
     ] = None
-    """Address of the sender of the packets that are taken of a capture."""
+    """Sender's address of the packets that are taken from a capture."""
     to: Annotated[str, StringConstraints(max_length=64)] | None = None
-    """Address of their receiver."""
+    """Receiver's address of the packets that are taken from a capture."""
 
 
 Arrivals = Annotated[
@@ -326,50 +328,50 @@ Arrivals = Annotated[
 
 
 class Limit(Table):
-    """The parameter of exponential and linear backoff."""
+    """Parameter of exponential and linear backoff."""
 
     limit: Annotated[int, Field(ge=0, le=30)]
-    """Collisions after which the range no longer grows."""
+    """Number of collisions after which the range stops growing."""
 
 
 class Slots(Table):
-    """The parameter of constant backoff."""
+    """Parameter of constant backoff."""
 
     slots: Annotated[int, Field(ge=1, le=1_000_000)]
-    """Slots in the range."""
+    """Number of slots in the range from which the wait is drawn."""
 
 
 class ExponentialBackoff(Table):
-    """Range of 2^min(n, limit) slots after the n-th collision."""
+    """Exponential backoff: a range of 2^min(n, limit) slots after the n-th collision."""
 
     exponential: Limit
-    """Its limit."""
+    """Limit of the range."""
 
 
 class LinearBackoff(Table):
-    """Range of min(n, limit) + 1 slots after the n-th collision."""
+    """Linear backoff: a range of min(n, limit) + 1 slots after the n-th collision."""
 
     linear: Limit
-    """Its limit."""
+    """Limit of the range."""
 
 
 class ConstantBackoff(Table):
-    """The same range after every collision."""
+    """Constant backoff: the same range after every collision."""
 
     constant: Slots
-    """Its range."""
+    """Size of the range."""
 
 
 class Register(Table):
-    """The parameters of the load register."""
+    """Parameters of the load register (Gonsalves 1982, section 2.2)."""
 
     bits: Annotated[int, Field(ge=1, le=16)]
-    """Low bits of the host's clock that are used."""
+    """Number of low bits of the host's clock that the register masks."""
     clock: PositiveDelay
-    """Time in which that clock advances by one."""
+    """Time in which the host's clock advances by one, at most 0.1 s."""
     ticks: bool
-    """Whether the wait ends with a tick of the clock, one a slot, rather than whole slots after the
-    jam.
+    """Whether the wait ends with a tick of the clock, one in each slot; if false, it ends whole
+    slots after the jam.
     """
 
 
@@ -380,14 +382,14 @@ class LoadRegister(Table):
     """
 
     load_register: Register
-    """Its parameters."""
+    """Bits, clock and end of the wait."""
 
 
 class PythonBackoff(Table):
-    """Slots that a function in Python returns; see `ethermeter.register_backoff`."""
+    """Backoff in slots by a Python function; see `ethermeter.register_backoff`."""
 
     python: Annotated[str, _registered("backoff")]
-    """Name under which it is registered."""
+    """Name under which the function is registered."""
 
 
 Backoff = Annotated[

@@ -32,31 +32,37 @@ BlockSize = Annotated[int, *octets(least=1, most=MOST_WINDOW)]
 
 
 class Octets(Table):
-    """Octets one way, as fast as they go."""
+    """Octets from one host to the other, as fast as possible."""
 
     size: FileSize | None = None
-    """How many; without end if absent."""
+    """Number of octets; without end if absent."""
 
 
 class Copy(Table):
-    """A file, block by block, each by a request and an answer."""
+    """A file that is copied block by block, each by a request and an answer."""
 
     direction: Literal["read", "write"]
-    """Which way the blocks go: to the flow's `from`, in answers, or from it, in requests."""
+    """Direction of the blocks: "read" sends them in answers, to the flow's `from`; "write" sends
+    them in requests, from it.
+    """
     size: FileSize | None = None
-    """Of the file; without end if absent."""
+    """Size of the file; without end if absent."""
     block: BlockSize
-    """Of a block; the last one may be shorter."""
+    """Size of a block; the last one may be shorter."""
     request: BlockSize
-    """Of a request, without a block."""
+    """Size of a request, without a block."""
     answer: BlockSize
-    """Of an answer, without a block."""
+    """Size of an answer, without a block."""
     client: Times = written("0 s")
-    """From a whole answer to the next request, one at a time."""
+    """Time of the client between a complete answer and the next request; it handles one answer at a
+    time.
+    """
     server: Times = written("0 s")
-    """From a whole request to its answer, one at a time."""
+    """Time of the server between a complete request and its answer; it handles one request at a
+    time.
+    """
     ahead: Annotated[int, Field(ge=1, le=1_000_000)] = 1
-    """Requests that may be without an answer."""
+    """Largest number of outstanding requests."""
 
 
 Stack = Literal["linux", "rfc-2581"]
@@ -64,14 +70,14 @@ Stack = Literal["linux", "rfc-2581"]
 
 
 class Acknowledge(Table):
-    """When data are acknowledged that came in order."""
+    """Acknowledgement of data that arrive in order."""
 
     segments: Annotated[int, Field(ge=1, le=1_000_000)]
-    """With so many segments, or …"""
+    """Number of segments that are acknowledged together."""
     time: PositiveTime
-    """… so long after the first."""
+    """Longest delay of an acknowledgement after the first segment that it acknowledges."""
     quick: Annotated[int, Field(ge=0, le=1_000_000)] = 0
-    """As many segments at the beginning are acknowledged at once, until the host sends data."""
+    """Number of segments that are acknowledged at once at the start, until the host sends data."""
 
 
 STACKS: Mapping[Stack, Mapping[str, object]] = {
@@ -111,49 +117,71 @@ STACKS: Mapping[Stack, Mapping[str, object]] = {
 
 
 class Tcp(Table):
-    """Both ends of a connection; a key that the file does not have is that of the `stack`."""
+    """TCP at both ends of a connection; `stack` has the values of some absent keys."""
 
     stack: Stack = "linux"
-    """Whose settings stand where the file has none."""
+    """TCP implementation whose settings are the defaults of other keys: "linux", or "rfc-2581" for
+    hosts of the 1990s.
+    """
 
     window: BlockSize
-    """Memory for what came and was not yet read."""
+    """Receive buffer: octets received and not yet read."""
     send_buffer: BlockSize | None = None
-    """Memory for what was written and not yet acknowledged; unlimited if absent."""
+    """Send buffer: octets written and not yet acknowledged; unlimited if absent."""
     mtu: Annotated[int, *octets(least=68, most=65_535)] = written("1500 B")
-    """Longest IP packet."""
+    """Longest IP packet, 68 B to 65535 B."""
     options: Annotated[int, *octets(least=0, most=40)] = written("0 B")
-    """Of TCP's header, in every segment."""
+    """Options in the TCP header of every segment, at most 40 B; 12 B with timestamps."""
     initial_segments: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """First congestion window."""
+    """First congestion window in segments. With the stack "linux" 10, with "rfc-2581" 2, if absent.
+    """
     congestion: Literal["reno", "cubic"] | None = None
-    """Congestion control: RFC 5681 or RFC 9438."""
+    """Congestion control: "reno" (RFC 5681) or "cubic" (RFC 9438). With the stack "linux" "cubic",
+    with "rfc-2581" "reno", if absent.
+    """
     hystart: bool | None = None
-    """Whether CUBIC ends slow start when round trips grow or acknowledgements come in a train."""
+    """Whether CUBIC ends slow start when round-trip times grow or acknowledgements come in a train.
+    With the stack "linux" true, with "rfc-2581" false, if absent.
+    """
     byte_counting: bool | None = None
     """Whether the congestion window grows by octets acknowledged (RFC 3465), not by
-    acknowledgements.
+    acknowledgements. With the stack "linux" true, with "rfc-2581" false, if absent.
     """
     sack: bool | None = None
-    """Selective acknowledgements (RFC 2018)."""
+    """Whether selective acknowledgements are used (RFC 2018). With the stack "linux" true, with
+    "rfc-2581" false, if absent.
+    """
     recovery: Literal["reno", "new-reno"] | None = None
-    """Without `sack`: what comes after a fast retransmission."""
+    """End of a recovery without `sack`: with "new-reno" when all data sent before it are
+    acknowledged (RFC 6582), with "reno" at the first new acknowledgement. With the stack "linux"
+    "new-reno", with "rfc-2581" "reno", if absent.
+    """
     prr: bool | None = None
-    """Whether the window is reduced in proportion to what is delivered (RFC 6937), not at once."""
+    """Whether a recovery reduces the congestion window in proportion to delivered data (RFC 6937),
+    not at once. With the stack "linux" true, with "rfc-2581" false, if absent.
+    """
     limited_transmit: bool | None = None
-    """Whether the first two duplicate acknowledgements let a new segment go each (RFC 3042)."""
+    """Whether the first two duplicate acknowledgements release a new segment each (RFC 3042). With
+    the stack "linux" true, with "rfc-2581" false, if absent.
+    """
     nagle: bool = True
-    """Whether a last, short segment waits for the acknowledgement of all before it."""
+    """Whether a short last segment waits for the acknowledgement of all data before it."""
     acknowledge: Acknowledge | None = None
-    """When data are acknowledged that came in order."""
+    """Acknowledgement of data that arrive in order. With the stack "linux" { segments = 2, time =
+    "40 ms", quick = 16 }, with "rfc-2581" { segments = 2, time = "200 ms" }, if absent.
+    """
     least_timeout: PositiveTime | None = None
-    """Shortest retransmission timeout."""
+    """Shortest retransmission timeout. With the stack "linux" 200 ms, with "rfc-2581" 1 s, if
+    absent.
+    """
     timeout_margin: Time | None = None
-    """By how much the retransmission timeout is longer than the smoothed round trip, at least."""
+    """Smallest difference between the retransmission timeout and the smoothed round-trip time. With
+    the stack "linux" 200 ms, with "rfc-2581" 0 s, if absent.
+    """
     first_timeout: PositiveTime = written("1 s")
-    """The timeout before any round trip was measured."""
+    """Retransmission timeout before the first measured round-trip time."""
     read_per_byte: Annotated[int, *time_up_to(PS_PER_S // 1000)] = written("0 s")
-    """Time in which the application reads an octet."""
+    """Time in which the application reads an octet, at most 1 ms."""
 
     @model_validator(mode="after")
     def _fits(self) -> "Tcp":
@@ -168,14 +196,16 @@ class Tcp(Table):
 
 
 class Transfer(Table):
-    """Data over a connection of TCP."""
+    """A transfer of data over a TCP connection."""
 
     stream: Octets | None = None
-    """Octets one way; or else …"""
+    """Octets from `from` to `to`, as fast as possible; without end if `size` is absent. Instead of
+    `file`.
+    """
     file: Copy | None = None
-    """… a file."""
+    """File that is copied block by block; instead of `stream`."""
     tcp: Tcp
-    """How the ends of the connection behave."""
+    """TCP at both ends of the connection."""
 
     @model_validator(mode="after")
     def _one(self) -> "Transfer":

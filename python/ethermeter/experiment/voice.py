@@ -41,22 +41,26 @@ def _codec(value: object) -> str:
 
 
 class Coder(Table):
-    """What a coder makes."""
+    """A voice coder, which makes samples at a constant rate."""
 
     codec: Annotated[str, PlainValidator(_codec), WithJsonSchema({"enum": list(NAMED)})] | None = (
         None
     )
-    """Name of a codec, whose frames are the samples; or else sample with every or rate."""
+    """Name of a codec whose frames are the samples; instead of `sample` with `every` or `rate`."""
     sample: Annotated[int, *size_up_to(LARGEST_SAMPLE_BITS)] | None = None
-    """Size of a sample; required where no codec is named."""
+    """Size of a sample, at most 4096 bit; required without `codec`."""
     every: Annotated[int, *time_up_to(PS_PER_S, positive=True)] | None = None
-    """Time from one sample to the next; or else rate."""
+    """Time from one sample to the next, at most 1 s; instead of `rate`."""
     rate: BitRate | None = None
-    """Bits of samples a second; or else every."""
+    """Bit rate of the samples; instead of `every`. A sample must last a whole number of
+    picoseconds.
+    """
     talk: PositiveTime | None = None
-    """Mean time of talk, exponential; without it there is talk all the time."""
+    """Mean length of a talk spurt, exponential; together with `silence`. Talk is continuous if
+    absent.
+    """
     silence: PositiveTime | None = None
-    """Mean time of silence between talk, exponential."""
+    """Mean silence between talk spurts, exponential; together with `talk`."""
 
     @model_validator(mode="after")
     def _is_complete(self) -> "Coder":
@@ -92,7 +96,7 @@ class Coded(Table):
     """Samples at a steady rate."""
 
     coder: Coder
-    """What makes them."""
+    """Codec, or size and rate of the samples, and talk spurts."""
 
 
 MOST_BITS = 1 << 24
