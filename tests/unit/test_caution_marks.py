@@ -104,7 +104,7 @@ def test_the_table_of_measured_against_simulated_marks_its_verdicts(capsys, tmp_
     results.print_live_agreement([replace(one, cautions=("late-send",)), one], tmp_path)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[-1] for line in lines[1:3]] == ["[a]", "agrees"]
-    assert lines[3].startswith("[a] late-send: messages left so long after")
+    assert lines[3].startswith("[a] late-send: messages left late enough")
 
 
 def test_theories_that_do_not_hold_say_what_their_cautions_mean():

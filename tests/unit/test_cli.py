@@ -61,7 +61,7 @@ def test_the_table_of_a_run_has_a_row_a_point(finished, monkeypatch):
     # Below its rows what the mark at one of its values means.
     assert len(lines) == 1 + 6 + 1 + 1
     assert sum("[a]" in line for line in lines[1:7]) > 0
-    assert lines[7].startswith("[a] few-samples: fewer than 30 frames")
+    assert lines[7].startswith("[a] few-samples: the value comes from fewer than 30 frames")
     assert lines[-1].endswith(str(out))
 
 

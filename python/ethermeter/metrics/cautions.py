@@ -29,7 +29,7 @@ class Caution(StrEnum):
 
     BEYOND_ROUND_TRIP = (
         "beyond-round-trip",
-        "the segment is longer than its slot time allows, so collisions may go unnoticed",
+        "the segment is longer than its slot time allows, so collisions may stay undetected",
     )
     ILLEGAL_FRAME_LENGTH = (
         "illegal-frame-length",
@@ -38,43 +38,52 @@ class Caution(StrEnum):
     LATE_COLLISION = "late-collision", "collisions happened later than the slot time"
     DAMAGED_FRAMES = (
         "damaged-frames",
-        "a sender did not notice its collision, and the damaged frame counts as delivered",
+        "a sender did not detect its collision, and the damaged frame counts as delivered",
     )
     NO_SAMPLES = "no-samples", "nothing was delivered or counted, so there is no value"
     FEW_SAMPLES = (
         "few-samples",
-        "fewer than 30 frames or messages, or fewer exchanges than the experiment wants, are "
-        "behind the value",
+        "the value comes from fewer than 30 frames or messages, or from fewer exchanges "
+        "than the experiment wants",
     )
     ONE_REPLICATION = (
         "one-replication",
-        "fewer than three replications: intervals come from batches within a trial, and do not "
-        "exist where batches do not give the value",
+        "fewer than three replications: intervals come from batches within a trial, and "
+        "metrics that have no value for each batch have none",
     )
     UNBOUNDED_QUEUE = (
         "unbounded-queue",
-        "an unlimited queue is offered more than its segment or wire carries: delays grow as long "
-        "as the trial lasts",
+        "unstable queue: the queue is unlimited and the offered load exceeds the capacity "
+        "of its segment or link, so delays grow as long as the trial lasts",
     )
-    OUTSIDE_MODEL_RANGE = "outside-model-range", "the model does not claim to hold at this point"
-    OTHER_PROTOCOL = "other-protocol", "the model is of another medium access than the experiment's"
+    OUTSIDE_MODEL_RANGE = (
+        "outside-model-range",
+        "the point is outside the range in which the model is valid",
+    )
+    OTHER_PROTOCOL = (
+        "other-protocol",
+        "the model describes another medium access than that of the experiment",
+    )
     UNDER_WAY = (
         "under-way",
-        "more than 5% of the messages counted as lost were still under way when the trial ended: "
-        "use a longer drain",
+        "more than 5% of the messages counted as lost were still in transit at the end of "
+        "the trial: use a longer drain",
     )
     LATE_SEND = (
         "late-send",
-        "messages left so long after their time that it changes the value: more than 1% of them "
-        "by a tenth of the time between messages (times, losses), or one by 1% of the measured "
-        "window (rates, counts)",
+        "messages left late enough to change the value: more than 1% of them by a tenth of "
+        "the time between messages (for times and losses), or one by 1% of the measured "
+        "window (for rates and counts)",
     )
-    CLOCK_UNCERTAIN = "clock-uncertain", "a delay between two clocks whose relation is not known"
+    CLOCK_UNCERTAIN = (
+        "clock-uncertain",
+        "the value is a delay between two clocks whose relation is unknown",
+    )
     HOST_LIMITED = "host-limited", "a host, not the network, was at its limit"
     MEDIUM_LATE = (
         "medium-late",
-        "the emulated medium fell behind its time: it learnt of more than one frame in ten "
-        "thousand too late, or one in a hundred reached its host, or was decided on, 100 µs late",
+        "the emulated medium was late: it learnt of more than 0.01% of the frames too "
+        "late, or it delivered or decided on more than 1% of them over 100 µs late",
     )
     CONSENT_LIMITED = (
         "consent-limited",
@@ -82,7 +91,7 @@ class Caution(StrEnum):
     )
     CPU_STEAL = (
         "cpu-steal",
-        "the hypervisor took more than 1% of a processor's time while it was measured (CPU steal)",
+        "the hypervisor took more than 1% of a processor's time during the measurement (CPU steal)",
     )
     CORRELATED_BATCHES = (
         "correlated-batches",
@@ -91,21 +100,22 @@ class Caution(StrEnum):
     )
     CLOCK_STEPPED = (
         "clock-stepped",
-        "the wall clock of a host was set by more than 100 µs while it was measured, so the "
-        "kernel's time stamps are wrong by that",
+        "the wall clock of a host was set by more than 100 µs during the measurement, so "
+        "the kernel's time stamps are wrong by that amount",
     )
     UPPER_BOUND = (
         "upper-bound",
-        "a worst case by theory: no value is ever above it; most are far below",
+        "the value is a worst case by theory: no value exceeds it, and most are far below it",
     )
     NO_BOUND = (
         "no-bound",
-        "network calculus has no bound here: see the reason with `theory choose` or in the report",
+        "network calculus has no bound here; `theory choose` and the report give the reason",
     )
     APPROXIMATION = (
         "approximation",
-        "a mean by an approximation: arrivals are no Poisson process, frames come from another "
-        "queue, messages have several frames, or nodes of a bus are taken as queues in turn",
+        "the value is an approximate mean: arrivals are no Poisson process, frames come "
+        "from another queue, messages have several frames, or nodes of a bus are treated "
+        "as queues served in turn",
     )
 
     @property

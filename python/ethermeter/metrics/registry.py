@@ -66,7 +66,7 @@ def _rank(name: str) -> Row:
     time, _, rank = name.rpartition("_")
     noun, scale, groups = _TIMES[time]
     text = _RANKS[rank]
-    meaning = f"{text} of the {noun}"
+    meaning = f"largest {noun}" if rank == "max" else f"{text} of the {noun}"
     is_of_nodes = rank == "max" and time in _OF_NODES
     definitions = tuple(
         Definition(
@@ -90,7 +90,7 @@ def _bucket(time: str, group: Group, rank: str) -> str:
     """Return how well the largest time is known, where it is not known exactly."""
     if rank != "max" or group in (Group.FLOW, Group.FLOW_VOICE) or time in _EXACT_MAX:
         return ""
-    return "; of a simulation, to the width of its histogram bucket"
+    return "; in a simulation, to the width of its histogram bucket, 0.8% of the value"
 
 
 class Metric(StrEnum):
@@ -113,7 +113,7 @@ class Metric(StrEnum):
         return made
 
     UTILISATION = Row("utilisation", "Utilisation", from_zero=False, most=1.0).station(
-        "charged channel time of delivered frames over the window; at most 1",
+        "share of the window taken by preambles, frames and gaps of delivered frames; at most 1",
         share_of_window("charged_ps"),
     )
     BIT_RATE = Row("bit_rate", "Total bit rate", _MBPS, from_zero=False).station(
@@ -123,32 +123,36 @@ class Metric(StrEnum):
         "sample standard deviation of the stations' bit rates", spread(bit_rate)
     )
     PACKET_RATE = Row("packet_rate", "Total packet rate", _PACKETS).station(
-        "frames delivered per second, counted at their end", per_second("frames")
+        "frames delivered per second, counted at the end of their transmission",
+        per_second("frames"),
     )
     PACKET_RATE_SD = Row("packet_rate_sd", "Standard deviation of packet rate", _PACKETS).segment(
         "sample standard deviation of the stations' packet rates", spread(per_second("frames"))
     )
     TRANSMISSION_DELAY = Row("transmission_delay", "Transmission delay", _MS).station(
-        "mean time from taking up a frame to the end of its successful attempt", mean_s("delay_ps")
+        "mean time from when the transmitter takes up a frame to the end of its successful attempt",
+        mean_s("delay_ps"),
     )
     TRANSMISSION_DELAY_SD = Row(
         "transmission_delay_sd", "Standard deviation of delay", _MS
     ).station("sample standard deviation of the transmission delay over frames", delay_sd)
     EXCESS_DELAY = Row("excess_delay", "Excess delay", _MS).segment(
-        "mean transmission delay minus stations x mean charged time of a frame", excess_delay
+        "mean transmission delay minus the number of stations times the mean time of "
+        "preamble, frame and gap",
+        excess_delay,
     )
     UTILISATION_SD_OVER_MEAN = Row(
         "utilisation_sd_over_mean", "Standard deviation of utilisation over mean"
     ).segment("standard deviation of the stations' bit rates over their mean", spread_over_mean)
     OFFERED_RATE = Row("offered_rate", "Messages offered", _MESSAGES).flow(
         "messages offered per second, those dropped by the full queue of their source "
-        "included; live: over the whole transmission"
+        "included; when measured, over the whole transmission"
     )
     MESSAGE_RATE = Row("message_rate", "Messages received", _MESSAGES).flow(
         "messages delivered completely per second"
     )
     FRAME_RATE = Row("frame_rate", "Frames received", _FRAMES).flow(
-        "frames per second of delivered messages"
+        "frames of delivered messages per second"
     )
     GOODPUT = (
         Row("goodput", "Goodput", _MBPS, from_zero=False)
@@ -158,15 +162,16 @@ class Metric(StrEnum):
         .flow("bits per second of the frames of delivered messages, destination address to FCS")
     )
     DATA_RATE = Row("data_rate", "Data rate", _MBPS).flow(
-        "bits of data per second in delivered messages: UDP payload, or what a frame holds "
-        "between type and FCS; of a transfer the data of its job"
+        "bits of data per second in delivered messages: UDP payload, or the octets between "
+        "type and FCS of a frame; for a transfer, its file or stream"
     )
     ACCESS_DELAY = Row("access_delay", "Access delay", _MS).station(
-        "mean time from taking up a frame to the start of its successful attempt",
+        "mean time from when the transmitter takes up a frame to the start of its "
+        "successful attempt",
         mean_s("access_ps"),
     )
     RESPONSE_TIME = Row("response_time", "Response time", _MS).station(
-        "mean time from arrival in the queue to the end of the successful attempt",
+        "mean time from a frame's arrival in the queue to the end of its successful attempt",
         mean_s("response_ps"),
     )
     DELAY_P50 = _rank("delay_p50")
@@ -175,7 +180,9 @@ class Metric(StrEnum):
     DELAY_P999 = _rank("delay_p999")
     DELAY_MAX = _rank("delay_max")
     JAIN_INDEX = Row("jain_index", "Jain’s fairness index", from_zero=False, most=1.0).segment(
-        "Jain's fairness index of the stations' bit rates, 1/n to 1", fairness
+        "Jain's fairness index of the bit rates of n stations, from 1/n (one station "
+        "sends) to 1 (equal rates)",
+        fairness,
     )
     ATTEMPTS_PER_FRAME = Row("attempts_per_frame", "Attempts per frame").station(
         "attempts ended in the window over frames delivered in it", attempts_per_frame
@@ -184,7 +191,7 @@ class Metric(StrEnum):
         "failed attempts over frames delivered", per_frame("collisions")
     )
     OFFERED_LOAD_G = Row("offered_load_g", "Offered load G").station(
-        "sum over stations of the share of line rate each would use alone",
+        "sum over stations of the share of the line rate that each would use alone",
         count("offered_load"),
         is_exact=True,
     )
@@ -196,13 +203,14 @@ class Metric(StrEnum):
     LOSS = (
         Row("loss", "Loss", _PERCENT, most=100.0)
         .station(
-            "frames dropped or discarded over frames offered (sources) or taken up (saturated)",
+            "frames dropped or discarded, over frames offered by sources or taken up by "
+            "saturated stations",
             loss,
         )
         .flow(
-            "share of the messages offered in the window (live: sent) that were not delivered "
-            "completely, mean over receivers; 0 if no message was dropped and no frame lost, "
-            "even if some were under way at the end"
+            "share of the messages offered in the window (when measured: sent) that were not "
+            "delivered completely, mean over receivers; 0 if no message was dropped and no "
+            "frame lost, even if some were in transit at the end"
         )
     )
     DISCARDED = Row("discarded", "Frames discarded").station(
@@ -295,62 +303,65 @@ class Metric(StrEnum):
     )
     SAMPLES_OFFERED = (
         Row("samples_offered", "Samples offered")
-        .voice("samples made by coders in the window: those delivered, lost and buffered together")
+        .voice(
+            "samples made by coders in the window: the sum of those delivered, lost and buffered"
+        )
         .flow_voice(
-            "samples made by coders in the window: those delivered, lost and buffered together"
+            "samples made by coders in the window: the sum of those delivered, lost and buffered"
         )
     )
     SAMPLES_DELIVERED = (
         Row("samples_delivered", "Samples delivered")
-        .voice("of the samples made in the window, those in a frame whose transmission ended in it")
+        .voice("samples made in the window and contained in a frame whose transmission ended in it")
         .flow_voice(
-            "of the samples made in the window, those in a packet delivered before the end of "
+            "samples made in the window and contained in a packet delivered before the end of "
             "the trial"
         )
     )
     SAMPLES_LOST = (
         Row("samples_lost", "Samples lost")
         .voice(
-            "of the samples made in the window, those displaced from a full buffer by newer ones "
-            "in it"
+            "samples made in the window and displaced from a full buffer by newer ones before "
+            "its end"
         )
         .flow_voice(
-            "of the samples made in the window, those displaced by newer ones at their host or "
-            "lost in the network"
+            "samples made in the window and displaced by newer ones at their host, or lost in "
+            "the network"
         )
     )
     SAMPLES_LOST_HOST = Row("samples_lost_host", "Samples lost at hosts").flow_voice(
-        "of the samples lost, those displaced by newer ones at their host; the others were "
-        "lost in the network"
+        "lost samples that newer ones displaced at their host; the network lost the others"
     )
     SAMPLES_BUFFERED = (
         Row("samples_buffered", "Samples left in buffers")
         .voice(
-            "of the samples made in the window, those still in a buffer at its end, also of a "
-            "frame under way"
+            "samples made in the window and still in a buffer at its end, those of a frame in "
+            "transmission included"
         )
         .flow_voice(
-            "of the samples made in the window, those still at their host or under way at the "
-            "end of the trial"
+            "samples made in the window and still at their host or in transit at the end of "
+            "the trial"
         )
     )
     SAMPLE_LOSS = (
         Row("sample_loss", "Loss of samples", _PERCENT, most=100.0)
         .voice(
-            "samples lost over samples lost or delivered; what is still in a buffer counts as "
+            "samples lost over samples lost or delivered; samples still in a buffer count as "
             "neither"
         )
-        .flow_voice("samples lost over samples lost or delivered; those under way count as neither")
+        .flow_voice(
+            "samples lost over samples lost or delivered; samples in transit count as neither"
+        )
     )
     VOICE_DELAY = (
         Row("voice_delay", "Voice delay", _MS)
         .voice(
-            "mean time from the making of a voice frame's oldest sample to the end of its "
-            "transmission, over frames"
+            "mean time, over frames, from the making of the frame's oldest sample to the end "
+            "of its transmission"
         )
         .flow_voice(
-            "mean time from the making of a packet's oldest sample, in the window, to the "
-            "packet's arrival at the application, over packets"
+            "mean time, over packets, from the making of the packet's oldest sample, in the "
+            "window, to its arrival at the application"
         )
     )
     VOICE_DELAY_P50 = _rank("voice_delay_p50")
@@ -380,18 +391,18 @@ class Metric(StrEnum):
     VOICE_LOAD = (
         Row("voice_load", "Offered voice load")
         .voice(
-            "bits of samples that coders make, silence included and overhead not, over the line "
-            "rate; a parameter"
+            "bit rate of the samples that coders make, silence included and overhead excluded, "
+            "over the line rate; it follows from the experiment, not from the trial"
         )
         .flow_voice(
-            "bits of samples that coders make, silence included and overhead not, over the rate "
-            "of the slowest link of the path; of all flows the largest sum on any link over its "
-            "rate; a parameter"
+            "bit rate of the samples that coders make, silence included and overhead excluded, "
+            "over the rate of the slowest link of the path; for all flows, the largest sum on "
+            "a link over its rate. It follows from the experiment, not from the trial"
         )
     )
     VOICE_UTILISATION = Row("voice_utilisation", "Voice utilisation", most=1.0).voice(
-        "bits of delivered voice frames without their overhead (but with padding) over the "
-        "line rate"
+        "bit rate of delivered voice frames over the line rate, overhead excluded and "
+        "padding included"
     )
     LOST_QUEUE = Row("lost_queue", "Frames lost in queues").flow(
         "copies of frames dropped by a full queue of a host stage or an output port, in the "
@@ -414,43 +425,44 @@ class Metric(StrEnum):
         "arrival, in the whole trial; responses included; simulation only"
     )
     TRANSFER_RATE = Row("transfer_rate", "Rate of a transfer", _MBPS).flow(
-        "bits of data of a transfer over its flow completion time; of several transfers "
-        "together undefined"
+        "bits of data of a transfer over its flow completion time; undefined for several "
+        "transfers together"
     )
     ACKNOWLEDGEMENT_DELAY = Row("acknowledgement_delay", "From data to acknowledgement", _US).flow(
         "mean time on the link of the data's sender from the start of a frame of data to the "
         "start of its acknowledgement"
     )
     RETRANSMITTED = Row("retransmitted", "Segments retransmitted").flow(
-        "retransmitted segments of a transfer, both directions"
+        "retransmitted segments of a transfer, in both directions"
     )
     TIMEOUTS = Row("timeouts", "Retransmission timeouts").flow(
-        "expiries of a transfer's retransmission timer, at both ends"
+        "expiries of a transfer's retransmission timers, at both ends"
     )
     EXCHANGES = Row("exchanges", "Exchanges").flow(
-        "messages with all responses before the timeout; of a file, blocks"
+        "messages with all responses before the timeout; for the transfer of a file, blocks"
     )
     IGNORED = Row("ignored", "Copies ignored").flow(
         "copies of frames that reached hosts other than their destination, in the whole "
         "trial; responses included; simulation only"
     )
     MOUTH_TO_EAR = Row("mouth_to_ear", "Mouth-to-ear delay", _MS).flow_voice(
-        "mouth-to-ear delay with the playout delay that rates best in hindsight: sample, "
-        "look-ahead, playout, decoder; of a flow with a codec"
+        "mouth-to-ear delay of a flow with a codec: sample, look-ahead, playout and "
+        "decoder, with the playout delay that in hindsight has the best rating"
     )
     SPEECH_LOSS = Row("speech_loss", "Samples lost or late", _PERCENT, most=100.0).flow_voice(
-        "samples lost or too late for that playout, over samples lost or delivered"
+        "samples lost or too late for the playout delay with the best rating, over samples "
+        "lost or delivered"
     )
     RATING = Row("rating", "Rating R", most=100.0).flow_voice(
-        "transmission rating R of the E-model (ITU-T G.107) with that delay and that loss; "
-        "of all flows undefined unless all have one codec"
+        "transmission rating R of the E-model (ITU-T G.107) by mouth-to-ear delay and "
+        "speech loss; undefined for all flows together unless they have one codec"
     )
     MOS = Row("mos", "Mean opinion score", from_zero=False, most=4.5, decimals=1).flow_voice(
-        "mean opinion score by that rating (ITU-T G.107)"
+        "mean opinion score by the transmission rating R (ITU-T G.107)"
     )
     CLOCK_DELAY = Row("clock_delay", "One-way delay by unsynchronised clocks", _US).clock(
-        "mean difference of the receiver's clock at a message's arrival and the sender's "
-        "clock at its arrival at the source; may be negative"
+        "mean difference between the receiver's clock at a message's arrival and the "
+        "sender's clock at the message's arrival at its source; may be negative"
     )
     CLOCK_DELAY_P50 = _rank("clock_delay_p50")
     CLOCK_DELAY_P90 = _rank("clock_delay_p90")
@@ -469,24 +481,27 @@ class Metric(StrEnum):
     SYNCHRONISED_DELAY_P999 = _rank("synchronised_delay_p999")
     SYNCHRONISED_DELAY_MAX = _rank("synchronised_delay_max")
     DELAY_ERROR = Row("delay_error", "Largest error of the synchronised delay", _US).synchronised(
-        "maximum absolute error of the synchronised one-way delay; of all flows, the largest"
+        "maximum absolute error of the synchronised one-way delay; for all flows, the largest"
     )
-    DELAY_UNCERTAINTY = Row("delay_uncertainty", "Stated bound of that error", _US).synchronised(
-        "stated bound of that error; of all flows, the largest"
+    DELAY_UNCERTAINTY = Row(
+        "delay_uncertainty", "Stated bound of the delay’s error", _US
+    ).synchronised(
+        "stated bound of the error of the synchronised one-way delay; for all flows, the largest"
     )
     CLOCK_OFFSET = Row("clock_offset", "Offset of the sender’s clock", _MS).synchronised(
         "offset of the sender's clock from the receiver's in the middle of the window, as "
-        "synchronised; of all flows only if one is synchronised"
+        "estimated by synchronisation; for all flows only if one is synchronised"
     )
     CLOCK_OFFSET_UNCERTAINTY = Row(
         "clock_offset_uncertainty", "Stated bound of the offset’s error", _US
-    ).synchronised("stated bound of the error of that offset")
+    ).synchronised("stated bound of the error of the estimated clock offset")
     CLOCK_DRIFT = Row("clock_drift", "Drift of the sender’s clock", _PPM).synchronised(
-        "relative drift of the sender's clock against the receiver's, as synchronised"
+        "relative drift of the sender's clock against the receiver's, as estimated by "
+        "synchronisation"
     )
     CLOCK_DRIFT_UNCERTAINTY = Row(
         "clock_drift_uncertainty", "Stated bound of the drift’s error", _PPM
-    ).synchronised("stated bound of the error of that drift")
+    ).synchronised("stated bound of the error of the estimated clock drift")
     ACCESS_DELAY_P50 = _rank("access_delay_p50")
     ACCESS_DELAY_P90 = _rank("access_delay_p90")
     ACCESS_DELAY_P99 = _rank("access_delay_p99")
@@ -501,7 +516,7 @@ class Metric(StrEnum):
     ATTEMPT_DELAY_P99 = _rank("attempt_delay_p99")
     ATTEMPT_DELAY_P999 = _rank("attempt_delay_p999")
     ATTEMPT_DELAY_MAX = _rank("attempt_delay_max")
-    CYCLE_TIME = Row("cycle_time", "Cycle time", _US).bus("mean time from a beacon to the next")
+    CYCLE_TIME = Row("cycle_time", "Cycle time", _US).bus("mean time from one beacon to the next")
     CYCLE_TIME_P50 = _rank("cycle_time_p50")
     CYCLE_TIME_P90 = _rank("cycle_time_p90")
     CYCLE_TIME_P99 = _rank("cycle_time_p99")
@@ -522,13 +537,13 @@ class Metric(StrEnum):
         is_exact=True,
     )
     OPPORTUNITIES_USED = Row("opportunities_used", "Opportunities used").node(
-        "own opportunities in which the node sent", is_exact=True
+        "opportunities of the node in which it sent", is_exact=True
     )
     OPPORTUNITIES_YIELDED = Row("opportunities_yielded", "Opportunities yielded").node(
-        "own opportunities that the node let pass", is_exact=True
+        "opportunities of the node that it let pass", is_exact=True
     )
     OPPORTUNITIES_MISSED = Row("opportunities_missed", "Opportunities missed").node(
-        "own opportunities in which the node held the line in vain, or another node sent",
+        "opportunities of the node in which it held the line without sending, or another node sent",
         is_exact=True,
     )
     LOGICAL_COLLISIONS = Row("logical_collisions", "Logical collisions").node(
@@ -536,21 +551,21 @@ class Metric(StrEnum):
         is_exact=True,
     )
     BURST_FRAMES = Row("burst_frames", "Frames of bursts").node(
-        "frames that followed another one in the same opportunity", is_exact=True
+        "frames that followed another frame in the same opportunity", is_exact=True
     )
     BEACONS_LOST = Row("beacons_lost", "Beacons lost").node(
-        "beacons that the node did not hear", is_exact=True
+        "beacons that the node did not receive", is_exact=True
     )
     STATUS_CHANGES = Row("status_changes", "Changes of PLCA status").node(
         "changes of the PLCA status of the node", is_exact=True
     )
     TIME_STATUS_OK = Row("time_status_ok", "Time with PLCA status OK", _PERCENT, most=100.0).node(
-        "share of the window in which the PLCA status of the node was OK; of all nodes the mean",
+        "share of the window in which the PLCA status of the node was OK; for all nodes, the mean",
         is_exact=True,
     )
     JITTER = Row("jitter", "Jitter", _US).peer(
-        "smoothed mean difference of the transit times of successive datagrams (RFC 3550, section "
-        "6.4.1); of several streams their mean"
+        "smoothed mean difference of the transit times of successive datagrams (RFC 3550, "
+        "section 6.4.1); for several streams, their mean"
     )
 
     @property
