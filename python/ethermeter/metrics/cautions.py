@@ -62,7 +62,7 @@ class Caution(StrEnum):
     )
     OTHER_PROTOCOL = (
         "other-protocol",
-        "the model describes another medium access than that of the experiment",
+        "the model's medium access differs from the experiment's",
     )
     UNDER_WAY = (
         "under-way",

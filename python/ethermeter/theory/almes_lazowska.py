@@ -34,7 +34,7 @@ class Response:
         Array, Output("R", "mean time from arrival to the end of transmission", "s")
     ]
     waiting: Annotated[
-        Array, Output("N", "mean number of packets present, the one being sent included")
+        Array, Output("N", "mean number of packets in the system, the one being sent included")
     ]
     outside_range: Flags
 
@@ -57,7 +57,7 @@ class Response:
     validity="loads below (P/C)/(P/C + (e-1)T); packets at least a slot long",
 )
 def almes_lazowska_1979(
-    load: Annotated[Numbers, Symbol("G", "packets offered a packet time", LOAD)],
+    load: Annotated[Numbers, Symbol("G", "packets offered per packet time", LOAD)],
     *,
     packet_bits: PacketBits,
     rate_bps: RateBps,
@@ -66,7 +66,8 @@ def almes_lazowska_1979(
         str,
         Symbol(
             "",
-            "chain: fixed lengths, slot by slot; birth-death: exponential times of the same means",
+            "method; chain: fixed lengths, slot by slot; birth-death: exponential times "
+            "with the same means",
             METHODS,
         ),
     ] = "chain",

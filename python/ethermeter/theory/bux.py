@@ -113,13 +113,15 @@ def bux_1981_csma_cd(
 def bux_1981_token_ring(
     arrival_rate: ArrivalRate,
     *,
-    stations: Annotated[Numbers, Symbol("N", "stations on the ring, all alike", STATIONS)],
+    stations: Annotated[
+        Numbers, Symbol("N", "number of stations on the ring, all alike", STATIONS)
+    ],
     packet_s: PacketTime,
     latency_s: Annotated[
         Numbers,
         Symbol(
             "R",
-            "time of the token around the quiet ring, station delays included",
+            "time of the token around the idle ring, station delays included",
             TIME_S,
             "s",
         ),
@@ -128,7 +130,8 @@ def bux_1981_token_ring(
         str,
         Symbol(
             "",
-            "what a station sends when the token comes: all, what it had then, or one packet",
+            "service discipline; a station that receives the token sends all its packets "
+            "(exhaustive), those present when the token arrives (gated), or one (limited)",
             DISCIPLINES,
         ),
     ] = "exhaustive",
@@ -177,8 +180,8 @@ def bux_1981_token_ring(
         "packet_lengths": "any; cut into slots",
     },
     source=_SOURCE,
-    confidence="doubtful: from memory, and checked against nothing",
-    validity="unknown",
+    confidence="doubtful: formula from memory; no published value was available to check it",
+    validity="an unknown range",
     notes=("Doubtful: not validated by any simulation or printed value.",),
 )
 def bux_1981_slotted_ring(
@@ -188,11 +191,15 @@ def bux_1981_slotted_ring(
         Numbers, Symbol("E1", "mean packet time at line rate, without headers", PACKET_S, "s")
     ],
     latency_s: Annotated[Numbers, Symbol("R", "time around the ring", TIME_S, "s")],
-    header_bits: Annotated[Numbers, Symbol("L_h", "header of a slot", Range(0, 1e12), "bit")],
-    data_bits: Annotated[Numbers, Symbol("L_d", "data of a slot", PACKET_BITS, "bit")],
+    header_bits: Annotated[
+        Numbers, Symbol("L_h", "length of the header of a slot", Range(0, 1e12), "bit")
+    ],
+    data_bits: Annotated[
+        Numbers, Symbol("L_d", "length of the data of a slot", PACKET_BITS, "bit")
+    ],
     unstable: Unstable = "error",
 ) -> Delay:
-    """Mean delay of a slotted ring; doubtful, and checked against nothing.
+    """Mean delay of a slotted ring; doubtful, as no published value was available to check it.
 
     All packets under way share the ring equally (processor sharing), and a slot returns to its
     sender, who frees it, so that half of the carried load is useful.

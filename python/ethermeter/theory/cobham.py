@@ -20,13 +20,18 @@ class ClassWait:
 
     wait_s: WaitS
     residual_s: Annotated[
-        Array, Output("R", "mean time left to what is being served when a frame arrives", "s")
+        Array,
+        Output(
+            "R",
+            "mean residual service time that an arriving frame finds; 0 if no frame is in service",
+            "s",
+        ),
     ]
     outside_range: Flags
 
 
 def _load(symbol: str, of: str) -> Symbol:
-    return Symbol(symbol, f"share of time that frames of {of} are served", SHARE)
+    return Symbol(symbol, f"share of time in which frames of {of} are served", SHARE)
 
 
 def _service(symbol: str, of: str) -> Symbol:

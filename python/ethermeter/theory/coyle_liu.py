@@ -35,7 +35,7 @@ class Drift:
     them mean that the channel is bistable.
     """
 
-    throughput: Annotated[Array, Output("S", "packets a packet time")]
+    throughput: Annotated[Array, Output("S", "successful packets per packet time")]
     backlog: Annotated[
         Array,
         Output("N_b", "mean number of stations with a packet, the one being sent included"),
@@ -50,10 +50,20 @@ class Drift:
         ),
     ]
     stable: Annotated[
-        Array, Output("", "backlogs where the drift passes zero downwards", axis="crossings")
+        Array,
+        Output(
+            "",
+            "stable backlogs, where the drift changes from positive to negative",
+            axis="crossings",
+        ),
     ]
     unstable: Annotated[
-        Array, Output("", "backlogs where the drift passes zero upwards", axis="crossings")
+        Array,
+        Output(
+            "",
+            "unstable backlogs, where the drift changes from negative to positive",
+            axis="crossings",
+        ),
     ]
     outside_range: Flags
 
@@ -101,20 +111,29 @@ def coyle_liu_1983(
     *,
     generation: Annotated[
         Numbers,
-        Symbol("lambda", "packets a packet time of a station that has none", PACKET_RATE),
+        Symbol(
+            "lambda",
+            "packets per packet time that a station without a packet generates",
+            PACKET_RATE,
+        ),
     ],
     retransmission: Annotated[
-        Numbers, Symbol("mu", "tries a packet time of a station that has one", PACKET_RATE)
+        Numbers, Symbol("mu", "attempts per packet time of a station with a packet", PACKET_RATE)
     ],
     window: Annotated[
         Numbers,
-        Symbol("a", "time after a start in which others do not hear it", WINDOW, "packet times"),
+        Symbol(
+            "a",
+            "time after the start of a transmission in which other stations do not sense it",
+            WINDOW,
+            "packet times",
+        ),
     ],
     collision: Annotated[
         Numbers,
         Symbol(
             "c",
-            "time a collision takes the channel; at least the window",
+            "time for which a collision occupies the channel; at least the window",
             COLLISION,
             "packet times",
         ),

@@ -242,12 +242,16 @@ def padded(rows: Sequence[Sequence[float] | Array], shape: tuple[int, ...]) -> A
     return filled.reshape(*shape, filled.shape[1])
 
 
-Unstable = Annotated[str, Symbol("", "behaviour where the queue is not stable", UNSTABLE)]
-Load = Annotated[Numbers, Symbol("G", "attempts a packet time, new and repeated", LOAD)]
-Propagation = Annotated[Numbers, Symbol("a", "one-way propagation over packet time", PROPAGATION)]
-ThroughputS = Annotated[
-    Array, Output("S", "fraction of time in which packets that succeed are sent")
+Unstable = Annotated[
+    str, Symbol("", "result where the queue is not stable: an error, or NaN", UNSTABLE)
 ]
+Load = Annotated[
+    Numbers, Symbol("G", "attempts per packet time, new and repeated packets together", LOAD)
+]
+Propagation = Annotated[
+    Numbers, Symbol("a", "one-way propagation delay over packet time", PROPAGATION)
+]
+ThroughputS = Annotated[Array, Output("S", "fraction of time in which successful packets are sent")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +271,7 @@ class Delay:
     outside_range: Flags
 
 
-NOT_MODELLED = {"gap": "none", "preamble": "none; may be counted into the packet"}
+NOT_MODELLED = {"gap": "none", "preamble": "none; may be counted as part of the packet"}
 """Aspects that no model of that time includes."""
 EQUALLY_FAR = "all stations one propagation time apart"
 POISSON_INFINITE = {
@@ -275,4 +279,4 @@ POISSON_INFINITE = {
     "arrivals": "Poisson, new and repeated together",
     "buffers": "none: each packet is a station of its own",
 }
-STABLE_RETRANSMISSION = "a stable rate, part of the load"
+STABLE_RETRANSMISSION = "at a stable rate, which is part of the load"

@@ -24,7 +24,10 @@ class Losses:
 
     loss: Annotated[Array, Output("P_K", "share of arrivals that find no room")]
     wait: Annotated[
-        Array, Output("W", "mean wait of the others, in mean service times", "packet times")
+        Array,
+        Output(
+            "W", "mean wait of the arrivals that find room, in mean service times", "packet times"
+        ),
     ]
     outside_range: Flags
 
@@ -32,7 +35,7 @@ class Losses:
 _ASSUMED = {
     "arrivals": "Poisson",
     "discipline": "first come, first served",
-    "buffers": "K frames, the one in service included; what finds them full is lost",
+    "buffers": "K frames, the one in service included; an arrival that finds no room is lost",
 }
 
 

@@ -24,17 +24,24 @@ CONTENTIONS = ("geometric", "exponential")
 _E = np.e
 
 ArrivalRate = Annotated[
-    Numbers, Symbol("lambda", "packets of all stations together", ARRIVAL_RATE, "1/s")
+    Numbers,
+    Symbol("lambda", "arrival rate of packets at all stations together", ARRIVAL_RATE, "1/s"),
 ]
 PacketTime = Annotated[
     Numbers,
     Symbol(
-        "E1", "packet time: the fixed one, the mean, or those of a mix", PACKET_S, "s", row=True
+        "E1",
+        "packet time: the fixed one, the mean of exponential ones, or those of a mix",
+        PACKET_S,
+        "s",
+        row=True,
     ),
 ]
-PropagationTau = Annotated[Numbers, Symbol("tau", "one-way end-to-end propagation", TIME_S, "s")]
+PropagationTau = Annotated[
+    Numbers, Symbol("tau", "one-way propagation delay from end to end", TIME_S, "s")
+]
 Weights = Annotated[Numbers | None, Symbol("", "weights of the lengths of a mix", WEIGHT, row=True)]
-Distribution = Annotated[str, Symbol("", "how lengths are distributed", LENGTHS)]
+Distribution = Annotated[str, Symbol("", "distribution of the packet times", LENGTHS)]
 
 QUEUE_ASSUMED = {
     "population": "infinite",

@@ -70,7 +70,9 @@ def _log_acquisition(stations: Array) -> Array:
     ),
 )
 def metcalfe_boggs_1976(
-    stations: Annotated[Numbers, Symbol("Q", "stations that always have a packet", STATIONS)],
+    stations: Annotated[
+        Numbers, Symbol("Q", "number of stations, which always have a packet", STATIONS)
+    ],
     *,
     packet_bits: PacketBits,
     rate_bps: RateBps,

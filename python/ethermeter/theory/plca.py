@@ -22,16 +22,34 @@ _BITS = Range(1, 255, whole=True)
 class Cycle:
     """Cycles of a bus: the shortest, the longest, and what a saturated bus carries."""
 
-    empty_s: Annotated[Array, Output("C_0", "cycle in which no node sends", "s")]
-    longest_s: Annotated[Array, Output("C_N", "cycle in which every node sends all it may", "s")]
+    empty_s: Annotated[Array, Output("C_0", "length of a cycle in which no node sends", "s")]
+    longest_s: Annotated[
+        Array,
+        Output("C_N", "length of a cycle in which every node sends all frames that it may", "s"),
+    ]
     saturated_s: Annotated[
-        Array, Output("C", "cycle in which the active nodes send all they may", "s")
+        Array,
+        Output(
+            "C",
+            "length of a cycle in which only the active nodes send, all frames that they may",
+            "s",
+        ),
     ]
     data_share: Annotated[
-        Array, Output("", "share of that cycle in which frames, with what is around them, are sent")
+        Array,
+        Output(
+            "",
+            "share of the cycle of active nodes in which frames are sent, preamble and "
+            "end delimiter included",
+        ),
     ]
     throughput_bps: Annotated[
-        Array, Output("S", "bits of frames, destination address to FCS, in that cycle", "bit/s")
+        Array,
+        Output(
+            "S",
+            "rate of frame bits, destination address to FCS, in the cycle of active nodes",
+            "bit/s",
+        ),
     ]
     outside_range: Flags
 
@@ -53,23 +71,32 @@ class Cycle:
     },
     source="IEEE Std 802.3cg-2019 (now 802.3-2022), clause 148: beacon_timer of 20 bits, to_timer",
     confidence="mathematics solid: exact for the state machines of the clause",
-    validity="a frame that the MAC offers too early for its opportunity, as all are when the bus is"
-    " saturated: a frame in the delay line goes out without the 96 bits",
+    validity="frames that the MAC offers before their opportunity, as all are on a saturated bus; a"
+    " frame in the delay line is sent without the 96 bits",
 )
 def plca_2019(
     nodes: Annotated[
-        Numbers, Symbol("N", "opportunities of a cycle, the coordinator's too", _NODES)
+        Numbers,
+        Symbol("N", "transmit opportunities in a cycle, the coordinator's included", _NODES),
     ],
     *,
     frame_octets: Annotated[
-        Numbers, Symbol("L", "frames, destination address to FCS, in octets", Range(1, 65_536))
+        Numbers,
+        Symbol("L", "length of a frame in octets, destination address to FCS", Range(1, 65_536)),
     ],
-    active: Annotated[Numbers, Symbol("A", "nodes that always have a frame", _NODES)],
+    active: Annotated[
+        Numbers, Symbol("A", "number of active nodes, which always have a frame", _NODES)
+    ],
     burst_count: Annotated[
-        Numbers, Symbol("B", "frames behind the first of an opportunity", Range(0, 255, whole=True))
+        Numbers,
+        Symbol(
+            "B",
+            "frames that may follow the first in a transmit opportunity",
+            Range(0, 255, whole=True),
+        ),
     ] = 0,
     opportunity_bits: Annotated[
-        Numbers, Symbol("T", "opportunity that is not used, in bits (to_timer)", _BITS)
+        Numbers, Symbol("T", "length of an unused transmit opportunity in bits (to_timer)", _BITS)
     ] = 32,
 ) -> Cycle:
     """Cycles: C_0 = 20 + N T bits, C_N = 20 + N (1 + B) (8 (L + 9) + 96) bits of 100 ns each.

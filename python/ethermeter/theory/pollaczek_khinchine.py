@@ -19,8 +19,8 @@ from ethermeter.theory.waiting import m_g_1
 
 MODEL = "pollaczek-khinchine-1932"
 
-WaitS = Annotated[Array, Output("W", "mean time from arrival to the begin of service", "s")]
-ArrivalRate = Annotated[Numbers, Symbol("lambda", "frames that arrive", ARRIVAL_RATE, "1/s")]
+WaitS = Annotated[Array, Output("W", "mean time from arrival to the start of service", "s")]
+ArrivalRate = Annotated[Numbers, Symbol("lambda", "arrival rate of frames", ARRIVAL_RATE, "1/s")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def pollaczek_khinchine_1932(
         Numbers,
         Symbol(
             "E1",
-            "service time: the fixed one, the mean, or those of a mix",
+            "service time: the fixed one, the mean of exponential ones, or those of a mix",
             PACKET_S,
             "s",
             row=True,
@@ -64,7 +64,7 @@ def pollaczek_khinchine_1932(
     weights: Annotated[
         Numbers | None, Symbol("", "weights of the times of a mix", WEIGHT, row=True)
     ] = None,
-    lengths: Annotated[str, Symbol("", "how service times are distributed", LENGTHS)] = "fixed",
+    lengths: Annotated[str, Symbol("", "distribution of the service times", LENGTHS)] = "fixed",
     unstable: Unstable = "error",
 ) -> Wait:
     """Mean wait of M/G/1: W = lambda E[S^2] / (2 (1 - rho)).

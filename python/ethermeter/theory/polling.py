@@ -19,9 +19,25 @@ class Waits:
 
     wait_s: Annotated[Array, Output("W_1", "mean wait of the first kind", "s")]
     other_wait_s: Annotated[Array, Output("W_2", "mean wait of the other kind", "s")]
-    head_s: Annotated[Array, Output("H_1", "part of it as the first of the queue", "s")]
-    other_head_s: Annotated[Array, Output("H_2", "the same of the other kind", "s")]
-    cycle_s: Annotated[Array, Output("C", "mean time from visit to visit", "s")]
+    head_s: Annotated[
+        Array,
+        Output(
+            "H_1",
+            "part of the mean wait of the first kind that a message spends at the head "
+            "of its queue",
+            "s",
+        ),
+    ]
+    other_head_s: Annotated[
+        Array,
+        Output(
+            "H_2",
+            "part of the mean wait of the other kind that a message spends at the head "
+            "of its queue",
+            "s",
+        ),
+    ]
+    cycle_s: Annotated[Array, Output("C", "mean time between two visits of a queue", "s")]
     load: Annotated[Array, Output("rho", "share of the time in which messages are served")]
     outside_range: Flags
 
@@ -106,20 +122,22 @@ def limited_heads(queues: Queues, walk_s: Array, waits_s: Array) -> Array:
 )
 def boxma_meister_1987(
     arrival_rate: Annotated[
-        Numbers, Symbol("lambda_1", "messages a second at each queue of the first kind", RATE)
+        Numbers, Symbol("lambda_1", "messages per second at each queue of the first kind", RATE)
     ],
     *,
-    queues: Annotated[Numbers, Symbol("N_1", "queues of the first kind", _QUEUES)],
-    service_s: Annotated[Numbers, Symbol("beta_1", "time of a message there", TIME_S, "s")],
-    walk_s: Annotated[
-        Numbers, Symbol("s", "switch-over times of a cycle, all together", TIME_S, "s")
+    queues: Annotated[Numbers, Symbol("N_1", "number of queues of the first kind", _QUEUES)],
+    service_s: Annotated[
+        Numbers,
+        Symbol("beta_1", "service time of a message at a queue of the first kind", TIME_S, "s"),
     ],
+    walk_s: Annotated[Numbers, Symbol("s", "sum of the switch-over times of a cycle", TIME_S, "s")],
     other_rate: Annotated[
-        Numbers, Symbol("lambda_2", "messages a second at each other queue", RATE)
+        Numbers, Symbol("lambda_2", "messages per second at each queue of the other kind", RATE)
     ] = 0.0,
-    others: Annotated[Numbers, Symbol("N_2", "queues of the other kind", _QUEUES)] = 0,
+    others: Annotated[Numbers, Symbol("N_2", "number of queues of the other kind", _QUEUES)] = 0,
     other_service_s: Annotated[
-        Numbers, Symbol("beta_2", "time of a message there", TIME_S, "s")
+        Numbers,
+        Symbol("beta_2", "service time of a message at a queue of the other kind", TIME_S, "s"),
     ] = 0.0,
 ) -> Waits:
     """Mean waits W_i = c (1 - rho + rho_i) / (1 - rho - lambda_i s), of constant messages.

@@ -28,7 +28,11 @@ _NODES = 24
 
 Abort = Annotated[
     Numbers,
-    Symbol("b", "time from hearing a collision to falling silent, over packet time", Range(0, 1e6)),
+    Symbol(
+        "b",
+        "time from the detection of a collision to the end of the transmission, over packet time",
+        Range(0, 1e6),
+    ),
 ]
 _SOURCE = (
     "H. Takagi, L. Kleinrock, Throughput analysis for persistent CSMA systems, IEEE Trans."
@@ -95,8 +99,8 @@ def takagi_kleinrock_1985(load: Load, *, propagation: Propagation, abort: Abort)
     + ", as reported by D. R. Boggs, J. C. Mogul, C. A. Kent, WRL 88/4, 1988, section 2.4.6",
     confidence="mathematics solid for its assumption (simulation within 1 %); that this is what the"
     " paper computes is a hypothesis",
-    validity="none physically: it shows how the reported second peak can come about",
-    notes=("Artefact: reproduces the reported double peak, and is not to predict with.",),
+    validity="no real network: the variant shows how the reported second peak can arise",
+    notes=("Artefact: this variant reproduces the reported double peak; do not predict with it.",),
 )
 def takagi_kleinrock_1985_double_peak(
     load: Load, *, propagation: Propagation, abort: Abort
@@ -154,7 +158,9 @@ def _too_long(a: Array, b: Array) -> Flags:
 def takagi_kleinrock_1985_finite(
     load: Load,
     *,
-    stations: Annotated[Numbers, Symbol("M", "stations that share the load", FINITE_STATIONS)],
+    stations: Annotated[
+        Numbers, Symbol("M", "number of stations that share the load", FINITE_STATIONS)
+    ],
     propagation: Propagation,
     abort: Abort,
 ) -> Throughput:

@@ -36,7 +36,9 @@ class Buffered:
     equilibria: Annotated[
         Array,
         Output(
-            "x", "stations with a packet where arrivals and departures balance", axis="equilibria"
+            "x",
+            "numbers of stations with a packet at which arrivals and departures balance",
+            axis="equilibria",
         ),
     ]
     outside_range: Flags
@@ -49,7 +51,7 @@ class Buffered:
         "arrivals": "geometric at all stations",
         "retransmission": "the same probability in every idle slot, for new packets too: no"
         " backoff",
-        "buffers": "a finite number; what finds them full is lost",
+        "buffers": "a finite number; a packet that finds all of them full is lost",
         "packet_lengths": "fixed",
     },
     source="S. Tasaka, Dynamic behaviour of a CSMA-CD system with a finite population of buffered"
@@ -65,7 +67,10 @@ def tasaka_1986(
     stations: Annotated[Numbers, Symbol("N", "stations", CHAIN_STATIONS)],
     *,
     buffers: Annotated[
-        Numbers, Symbol("K", "packets a station can hold, the one being sent included", BUFFERS)
+        Numbers,
+        Symbol(
+            "K", "number of packets that a station can hold, the one being sent included", BUFFERS
+        ),
     ],
     generation: Annotated[
         Numbers, Symbol("sigma", "probability that a station gets a packet in a slot", PROBABILITY)
@@ -80,7 +85,12 @@ def tasaka_1986(
     collision_slots: CollisionSlots = 2,
     method: Annotated[
         str,
-        Symbol("", "chain of the stations with a packet, or the point of equilibrium", METHODS),
+        Symbol(
+            "",
+            "method; chain: Markov chain of the number of stations with a packet; "
+            "equilibrium: its point of equilibrium",
+            METHODS,
+        ),
     ] = "chain",
 ) -> Buffered:
     """Throughput, delay and loss of N stations with K buffers each.

@@ -18,9 +18,9 @@ RoundTrip = Annotated[
 ]
 Loss = Annotated[
     Numbers,
-    Symbol("p", "loss events over segments sent; what follows in the same window is one", _LOSS),
+    Symbol("p", "loss events over segments sent; losses in the same window are one event", _LOSS),
 ]
-SegmentBits = Annotated[Numbers, Symbol("MSS", "data of a segment", _BITS, "bit")]
+SegmentBits = Annotated[Numbers, Symbol("MSS", "size of the data in a segment", _BITS, "bit")]
 Acknowledged = Annotated[Numbers, Symbol("b", "segments for each acknowledgement", Range(1, 1000))]
 
 
@@ -28,7 +28,7 @@ Acknowledged = Annotated[Numbers, Symbol("b", "segments for each acknowledgement
 class TransferRate:
     """Rate of a transfer."""
 
-    rate_bps: Annotated[Array, Output("B", "data sent a second", "bit/s")]
+    rate_bps: Annotated[Array, Output("B", "data rate of the transfer", "bit/s")]
     window_bits: Annotated[Array, Output("W", "mean window: rate times round trip", "bit")]
     outside_range: Flags
 
@@ -53,11 +53,13 @@ def _found(rate: Array, round_trip: Array, outside: Flags) -> TransferRate:
     " lengthens the round trip",
 )
 def jacobson_1992_window(
-    window_bits: Annotated[Numbers, Symbol("W", "data under way at most", _BITS, "bit")],
+    window_bits: Annotated[
+        Numbers, Symbol("W", "largest amount of outstanding data", _BITS, "bit")
+    ],
     *,
     round_trip_s: RoundTrip,
     rate_bps: Annotated[
-        Numbers, Symbol("C", "data that the slowest stage carries", Range(1, 1e15), "bit/s")
+        Numbers, Symbol("C", "data rate of the slowest stage", Range(1, 1e15), "bit/s")
     ] = 1e15,
 ) -> TransferRate:
     """Rate of a transfer without loss: the window over the round trip, at most the slowest stage's.
@@ -87,8 +89,8 @@ def jacobson_1992_window(
     source="M. Mathis, J. Semke, J. Mahdavi, T. Ott, The macroscopic behavior of the TCP congestion"
     " avoidance algorithm, ACM Computer Communication Review 27(3), 1997, eq. 3",
     confidence="mathematics solid: exact for its assumptions",
-    validity="windows of some segments at least, that is losses below 2% without, 1% with delayed"
-    " acknowledgements; beyond, timeouts dominate",
+    validity="windows of several segments: losses below 2% without delayed "
+    "acknowledgements, below 1% with them; above, timeouts dominate",
 )
 def mathis_1997(
     loss: Loss,
@@ -129,7 +131,7 @@ def mathis_1997(
     aspects=OF_TRANSFERS,
     source="J. Padhye, V. Firoiu, D. Towsley, J. Kurose, Modeling TCP throughput: a simple model"
     " and its empirical validation, ACM SIGCOMM 1998, eq. 32",
-    confidence="an approximation of its own assumptions, by mean windows; the paper's formula",
+    confidence="the paper's formula, which approximates its assumptions by mean windows",
     validity="transfers of many round trips; the time of slow start is not counted",
 )
 def padhye_1998(
@@ -137,7 +139,9 @@ def padhye_1998(
     *,
     round_trip_s: RoundTrip,
     segment_bits: SegmentBits,
-    timeout_s: Annotated[Numbers, Symbol("T_0", "first timeout", _ROUND_TRIP_S, "s")],
+    timeout_s: Annotated[
+        Numbers, Symbol("T_0", "first retransmission timeout", _ROUND_TRIP_S, "s")
+    ],
     window_segments: Annotated[
         Numbers, Symbol("W_max", "largest window in segments", _COUNT)
     ] = 1e9,

@@ -60,14 +60,14 @@ _ASSUMED = {
     **NOT_MODELLED,
 }
 CollisionSlots = Annotated[
-    Numbers, Symbol("gam", "length of a collision: 2 and the jam", COLLISION_SLOTS, "slots")
+    Numbers, Symbol("gam", "length of a collision: 2 slots and the jam", COLLISION_SLOTS, "slots")
 ]
 Idle = Annotated[
     str,
     Symbol(
         "I",
-        "whether an arrival in the last slot of a period may start in the next, or every idle"
-        " period has a whole slot",
+        "idle periods; same-slot: an arrival in the last slot of a busy period may "
+        "start in the next slot; whole-slot: every idle period has a whole slot",
         IDLE,
     ),
 ]
@@ -78,9 +78,11 @@ class Bimodal:
     """Capacity with packets of two lengths; `short` and `long` sum to it."""
 
     capacity: Annotated[Array, Output("C", "largest throughput over all loads")]
-    short: Annotated[Array, Output("C1", "what of it short packets carry")]
-    long: Annotated[Array, Output("C2", "what of it long packets carry")]
-    load: Annotated[Array, Output("G", "attempts a mean packet time at which it is reached")]
+    short: Annotated[Array, Output("C1", "part of the capacity that short packets carry")]
+    long: Annotated[Array, Output("C2", "part of the capacity that long packets carry")]
+    load: Annotated[
+        Array, Output("G", "attempts per mean packet time at which the capacity is reached")
+    ]
     outside_range: Flags
 
 
@@ -244,7 +246,7 @@ def tobagi_hunt_1980_p_persistent(
     load: Load,
     *,
     propagation: Annotated[
-        Numbers, Symbol("a", "one-way propagation over packet time", P_PROPAGATION)
+        Numbers, Symbol("a", "one-way propagation delay over packet time", P_PROPAGATION)
     ],
     persistence: Annotated[
         Numbers, Symbol("p", "probability that a ready station starts in a slot", PERSISTENCE)

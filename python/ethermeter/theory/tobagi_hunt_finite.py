@@ -27,7 +27,7 @@ from ethermeter.theory.tobagi_hunt import SOURCE
 
 MODEL = "tobagi-hunt-1980-finite"
 CollisionSlots = Annotated[
-    Numbers, Symbol("gam", "length of a collision: 2 and the jam", WHOLE_SLOTS, "slots")
+    Numbers, Symbol("gam", "length of a collision: 2 slots and the jam", WHOLE_SLOTS, "slots")
 ]
 SLOTTED = {
     "slotting": "slots of one propagation time",
@@ -106,7 +106,7 @@ def tobagi_hunt_1980_finite(
     ] = None,
     collision_slots: CollisionSlots = 2,
     delayed_first: Annotated[
-        bool, Symbol("", "whether a new packet waits as a repeated one does", FLAG)
+        bool, Symbol("", "whether a new packet waits in the same way as a repeated one", FLAG)
     ] = False,
 ) -> FiniteNonPersistent:
     """Throughput and delay of M stations with one packet each (linear feedback model).

@@ -44,9 +44,25 @@ class TwoWaits:
 
     wait_s: Annotated[Array, Output("W_1", "mean wait of the first queue", "s")]
     other_wait_s: Annotated[Array, Output("W_2", "mean wait of the other queue", "s")]
-    head_s: Annotated[Array, Output("H_1", "part of it as the first of the queue", "s")]
-    other_head_s: Annotated[Array, Output("H_2", "the same of the other queue", "s")]
-    cycle_s: Annotated[Array, Output("C", "mean time from visit to visit", "s")]
+    head_s: Annotated[
+        Array,
+        Output(
+            "H_1",
+            "part of the mean wait of the first queue that a message spends at the head "
+            "of the queue",
+            "s",
+        ),
+    ]
+    other_head_s: Annotated[
+        Array,
+        Output(
+            "H_2",
+            "part of the mean wait of the other queue that a message spends at the head "
+            "of the queue",
+            "s",
+        ),
+    ]
+    cycle_s: Annotated[Array, Output("C", "mean time between two visits of a queue", "s")]
     load: Annotated[Array, Output("rho", "share of the time in which messages are served")]
     outside_range: Flags
 
@@ -214,16 +230,24 @@ def _message(queue: Queue, x: Complex | Array) -> Complex:
 )
 def boxma_groenendijk_1988(
     arrival_rate: Annotated[
-        Numbers, Symbol("lambda_1", "messages a second at the first queue", RATE)
+        Numbers, Symbol("lambda_1", "messages per second at the first queue", RATE)
     ],
     *,
-    service_s: Annotated[Numbers, Symbol("beta_1", "time of a message there", TIME_S, "s")],
-    walk_s: Annotated[Numbers, Symbol("s_1", "switch-over behind it", TIME_S, "s")],
-    other_rate: Annotated[
-        Numbers, Symbol("lambda_2", "messages a second at the other queue", RATE)
+    service_s: Annotated[
+        Numbers, Symbol("beta_1", "service time of a message at the first queue", TIME_S, "s")
     ],
-    other_service_s: Annotated[Numbers, Symbol("beta_2", "time of a message there", TIME_S, "s")],
-    other_walk_s: Annotated[Numbers, Symbol("s_2", "switch-over behind it", TIME_S, "s")],
+    walk_s: Annotated[
+        Numbers, Symbol("s_1", "switch-over time after the first queue", TIME_S, "s")
+    ],
+    other_rate: Annotated[
+        Numbers, Symbol("lambda_2", "messages per second at the other queue", RATE)
+    ],
+    other_service_s: Annotated[
+        Numbers, Symbol("beta_2", "service time of a message at the other queue", TIME_S, "s")
+    ],
+    other_walk_s: Annotated[
+        Numbers, Symbol("s_2", "switch-over time after the other queue", TIME_S, "s")
+    ],
 ) -> TwoWaits:
     """Mean waits of two queues with constant messages, and the part as the first of the queue.
 

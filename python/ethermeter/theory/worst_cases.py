@@ -25,7 +25,10 @@ _UNLIMITED = "unlimited"
 class WorstCase:
     """Bounds at a port; NaN and outside the range where it has no room for the load."""
 
-    delay_s: Annotated[Array, Output("D", "largest delay, until the last bit is sent", "s")]
+    delay_s: Annotated[
+        Array,
+        Output("D", "largest delay, from the arrival of a frame until its last bit is sent", "s"),
+    ]
     backlog_bits: Annotated[Array, Output("B", "largest backlog", "bit")]
     outside_range: Flags
 
@@ -35,14 +38,19 @@ class PathCase:
     """Bounds along a path; NaN and outside the range where a port has no room for the load."""
 
     delay_s: Annotated[Array, Output("D", "largest delay by the linear program", "s")]
-    total_flow_s: Annotated[Array, Output("D_1", "the same, port by port", "s")]
+    total_flow_s: Annotated[
+        Array, Output("D_1", "largest delay by total-flow analysis, port by port", "s")
+    ]
     outside_range: Flags
 
 
 Burst = Annotated[
     Numbers, Symbol("sigma", "burst of the token bucket of all flows of the class", _BITS, "bit")
 ]
-Rate = Annotated[Numbers, Symbol("rho", "rate of that token bucket", Range(0, 1e15), "bit/s")]
+Rate = Annotated[
+    Numbers,
+    Symbol("rho", "rate of the token bucket of all flows of the class", Range(0, 1e15), "bit/s"),
+]
 Wire = Annotated[Numbers, Symbol("R", "rate of the port", RATE_BPS, "bit/s")]
 
 
@@ -61,7 +69,7 @@ def _found(delay: Array, backlog: Array, good: Flags) -> WorstCase:
 @catalogued(
     "largest delay and backlog of a port with one queue: total-flow analysis, with line shaping",
     {
-        "arrivals": f"{_BUCKETS}; no faster than the wires that they come by",
+        "arrivals": f"{_BUCKETS}; no faster than the links on which they arrive",
         "service": "a rate, after a latency at most",
         "discipline": "first come, first served",
         "buffers": _UNLIMITED,
@@ -71,7 +79,9 @@ def _found(delay: Array, backlog: Array, good: Flags) -> WorstCase:
     " Theory 37(1), 1991; line shaping: J. Grieu, thesis, INP Toulouse, 2004",
     confidence="mathematics solid: exact at one port",
     validity="a rate of the token bucket up to that of the port",
-    notes=("A network takes the delay of each port as jitter of the bursts at the next one.",),
+    notes=(
+        "In a network, the delay of each port counts as jitter of the bursts at the next port.",
+    ),
 )
 def cruz_1991(
     burst_bits: Burst,
@@ -79,13 +89,14 @@ def cruz_1991(
     rate_bps: Rate,
     wire_bps: Wire,
     latency_s: Annotated[
-        Numbers, Symbol("T", "longest time until the port serves", _TIME_S, "s")
+        Numbers, Symbol("T", "longest time before the port serves", _TIME_S, "s")
     ] = 0.0,
     lines_bps: Annotated[
-        Numbers, Symbol("C", "rates of the wires that flows come by, together", RATE_BPS, "bit/s")
+        Numbers,
+        Symbol("C", "sum of the rates of the links on which the flows arrive", RATE_BPS, "bit/s"),
     ] = 1e15,
     frame_bits: Annotated[
-        Numbers, Symbol("L", "longest frames of these wires together", _BITS, "bit")
+        Numbers, Symbol("L", "sum of the longest frames of these links", _BITS, "bit")
     ] = 0.0,
 ) -> WorstCase:
     """Bounds of one queue: D = T + sup over t of min(sigma + rho t, L + C t) / R - t.
@@ -198,12 +209,12 @@ def boyer_2012(
     rate_bps: Rate,
     wire_bps: Wire,
     quantum_bits: Annotated[Numbers, Symbol("Q", "quantum of the class", _LONGEST, "bit")],
-    frame_bits: Annotated[Numbers, Symbol("L", "its longest frame", _BITS, "bit")],
+    frame_bits: Annotated[Numbers, Symbol("L", "longest frame of the class", _BITS, "bit")],
     others_quanta_bits: Annotated[
-        Numbers, Symbol("F", "quanta of the other classes together", _BITS, "bit")
+        Numbers, Symbol("F", "sum of the quanta of the other classes", _BITS, "bit")
     ],
     others_frames_bits: Annotated[
-        Numbers, Symbol("l", "longest frames of the other classes together", _BITS, "bit")
+        Numbers, Symbol("l", "sum of the longest frames of the other classes", _BITS, "bit")
     ],
 ) -> WorstCase:
     """Bounds of a class: while it is served x it has at most (x + L) / Q full turns.
@@ -296,25 +307,28 @@ def de_azua_boyer_2014(
     " networks, Performance Evaluation 153, 2022, sections 4 and 5",
     confidence="mathematics solid: an upper bound",
     validity="rates of both flows together below that of a port",
-    notes=("Networks take the program for the paths that a budget of time allows.",),
+    notes=("In networks, the program is solved for the paths that a time budget allows.",),
 )
 def bouillard_2022(
     burst_bits: Annotated[
         Numbers, Symbol("sigma", "burst of the flow that takes the whole path", _BITS, "bit")
     ],
     *,
-    rate_bps: Annotated[Numbers, Symbol("rho", "its rate", Range(0, 1e15), "bit/s")],
+    rate_bps: Annotated[
+        Numbers,
+        Symbol("rho", "rate of the flow that takes the whole path", Range(0, 1e15), "bit/s"),
+    ],
     wire_bps: Annotated[Numbers, Symbol("R", "rate of each port", RATE_BPS, "bit/s")],
-    ports: Annotated[Numbers, Symbol("n", "ports of the path", Range(1, 12, whole=True))],
+    ports: Annotated[Numbers, Symbol("n", "number of ports on the path", Range(1, 12, whole=True))],
     cross_burst_bits: Annotated[
         Numbers,
-        Symbol("sigma_x", "burst of the flow that meets it at one port", _BITS, "bit"),
+        Symbol("sigma_x", "burst of the other flow at each port", _BITS, "bit"),
     ] = 0.0,
     cross_rate_bps: Annotated[
-        Numbers, Symbol("rho_x", "rate of that flow", Range(0, 1e15), "bit/s")
+        Numbers, Symbol("rho_x", "rate of the other flow at each port", Range(0, 1e15), "bit/s")
     ] = 0.0,
     latency_s: Annotated[
-        Numbers, Symbol("T", "longest time until a port serves", _TIME_S, "s")
+        Numbers, Symbol("T", "longest time before a port serves", _TIME_S, "s")
     ] = 0.0,
 ) -> PathCase:
     """Bounds of a path: port by port the burst grows, and the program sees that it comes once.
