@@ -32,7 +32,8 @@ def admission(
         typer.Option(
             "--offered",
             metavar="LIST",
-            help="Calls offered a second times their mean duration: one, a,b,c or from..to/points.",
+            help="Offered traffic in erlang, calls a second times their mean duration: one value, "
+            "a,b,c or from..to/points.",
         ),
     ],
     limit: Annotated[
@@ -40,7 +41,7 @@ def admission(
         typer.Option(
             "--limit",
             metavar="SHARE",
-            help="Loss of samples that is still good, a fraction or in %.",
+            help="Largest acceptable loss of samples, a fraction or in %.",
         ),
     ] = "1%",
     most: Annotated[
@@ -50,8 +51,8 @@ def admission(
             metavar="N",
             show_default=False,
             help=(
-                "Calls that may be active. The largest number whose loss is within the limit by "
-                "its 95% interval unless given."
+                "Largest number of active calls. Unless given, the largest number at which the 95% "
+                "interval of the loss is within the limit."
             ),
         ),
     ] = None,
@@ -61,9 +62,8 @@ def admission(
             "--listen",
             metavar="TIME",
             show_default=False,
-            help="For how long a host listens that counts calls. The length of the run's batches "
-            "unless given, for which one that measures "
-            "load listens always.",
+            help="Time for which a host listens that counts calls; the length of the run's batches "
+            "unless given. A host that measures load always listens for that length.",
         ),
     ] = None,
     pattern: Annotated[
@@ -71,7 +71,7 @@ def admission(
         typer.Option(
             "--pattern",
             metavar="NAME",
-            help="Talk spurts, by which calls are heard: brady-1968 or p59.",
+            help="Pattern of talk spurts by which calls are heard: brady-1968 or p59.",
         ),
     ] = "brady-1968",
     load: Annotated[
@@ -81,7 +81,7 @@ def admission(
             metavar="SHARE",
             show_default=False,
             help=(
-                "Load below which a host that measures it begins a call. The mean load at --most "
+                "Load below which a host that measures load begins a call; the mean load at --most "
                 "unless given."
             ),
         ),
@@ -92,7 +92,7 @@ def admission(
             "--series",
             metavar="NAME",
             show_default=False,
-            help="Of which series, if several have voice.",
+            help="Series to use, if several have voice.",
         ),
     ] = None,
     at: Annotated[
@@ -102,7 +102,8 @@ def admission(
             metavar="KEY=VALUE",
             show_default=False,
             help=(
-                "What the series varies besides the number of stations; can be given several times."
+                "Value of a key that the series varies besides the number of stations; can be "
+                "given several times."
             ),
         ),
     ] = None,

@@ -22,16 +22,21 @@ def agent(
         typer.Option(
             "--listen",
             metavar="ADDRESS:PORT",
-            help="Where coordinators reach it. Port 0: any free one; it is printed.",
+            help="Address at which coordinators reach the agent. With port 0 a free port is taken "
+            "and printed.",
         ),
     ],
     certificate: Annotated[
         Path | None,
-        typer.Option("--certificate", metavar="FILE", show_default=False, help="Its certificate."),
+        typer.Option(
+            "--certificate", metavar="FILE", show_default=False, help="Certificate of the agent."
+        ),
     ] = None,
     key: Annotated[
         Path | None,
-        typer.Option("--key", metavar="FILE", show_default=False, help="The certificate's key."),
+        typer.Option(
+            "--key", metavar="FILE", show_default=False, help="Private key of the certificate."
+        ),
     ] = None,
     authority: Annotated[
         Path | None,
@@ -39,7 +44,7 @@ def agent(
             "--authority",
             metavar="FILE",
             show_default=False,
-            help="The authority whose certificates are believed.",
+            help="Certificate of the authority that the agent trusts.",
         ),
     ] = None,
     ceilings: Annotated[
@@ -48,7 +53,7 @@ def agent(
             "--ceilings",
             metavar="FILE",
             show_default=False,
-            help="Ceilings of what it may send; loopback only if not given.",
+            help="File with the ceilings of what the agent may send; loopback only unless given.",
         ),
     ] = None,
     clock_offset: Annotated[
@@ -58,7 +63,7 @@ def agent(
             metavar="NS",
             min=-(10**9) * 3600,
             max=10**9 * 3600,
-            help="For tests: its frames show a time so far ahead.",
+            help="For tests: offset of the time stamps in its frames, in ns.",
         ),
     ] = 0,
     clock_drift: Annotated[
@@ -68,7 +73,7 @@ def agent(
             metavar="PPB",
             min=-(10**6),
             max=10**6,
-            help="For tests: the time on its frames gains so much.",
+            help="For tests: drift of the time stamps in its frames, in ppb.",
         ),
     ] = 0,
     with_parent: Annotated[
@@ -77,10 +82,10 @@ def agent(
 ) -> None:
     """Run an agent, which sends and receives frames for a coordinator.
 
-    It stays within its ceilings and sends with the consent of every receiver only.
+    It stays within its ceilings and sends only with the consent of every receiver.
 
-    Without certificates only on a loopback address. It ends with Ctrl-C or when it is killed;
-    whatever it sends ends with it.
+    Without certificates it listens on a loopback address only. It ends with Ctrl-C or when it is
+    killed, and its transmissions end with it.
     """
     from ethermeter import _core
     from ethermeter.faults import InputError

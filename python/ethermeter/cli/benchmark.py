@@ -42,7 +42,7 @@ def benchmark(
         typer.Argument(
             metavar="[SUITE]",
             show_default=False,
-            help="A suite; --list shows them.",
+            help="Name of a suite; --list shows them.",
             autocompletion=completion.suites,
         ),
     ] = None,
@@ -56,8 +56,8 @@ def benchmark(
             "--network",
             metavar="FILE",
             show_default=False,
-            help="Network of the device between testers, or a shipped one; benchmark/switch "
-            "unless given. Its flows are replaced by those of the suite.",
+            help="Experiment file, or name of a shipped one, with the device between testers; "
+            "benchmark/switch unless given. The flows of the suite replace those of the file.",
         ),
     ] = None,
     testbed: Annotated[
@@ -75,7 +75,9 @@ def benchmark(
     ] = None,
     wires: Annotated[
         Literal["relay", "shaped"],
-        typer.Option("--wires", help="Of a testbed: as of ethermeter measure."),
+        typer.Option(
+            "--wires", help="With --testbed: how links get their rate, as for ethermeter measure."
+        ),
     ] = "relay",
     rate: Annotated[
         str | None,
@@ -92,7 +94,7 @@ def benchmark(
             "--testers",
             metavar="HOST,HOST",
             show_default=False,
-            help="Hosts that send and receive; all of the network unless given.",
+            help="Hosts that send and receive; all hosts of the network unless given.",
         ),
     ] = None,
     frames: Annotated[
@@ -101,38 +103,49 @@ def benchmark(
             "--frames",
             metavar="OCTETS",
             show_default=False,
-            help="Lengths of frames; 64,128,256,512,1024,1280,1518 unless given.",
+            help="Frame lengths in octets; 64,128,256,512,1024,1280,1518 unless given.",
         ),
     ] = None,
     bidirectional: Annotated[
         bool, typer.Option("--bidirectional", help="Send in both directions at once.")
     ] = False,
     streams: Annotated[
-        int, typer.Option("--streams", min=1, max=64, help="Streams from a tester to another.")
+        int,
+        typer.Option(
+            "--streams", min=1, max=64, help="Number of streams from one tester to another."
+        ),
     ] = 1,
     search: Annotated[
         Literal["mlr", "binary"],
-        typer.Option("--search", help="MLRsearch, or halving as RFC 2544 has it."),
+        typer.Option("--search", help="Search method: MLRsearch, or bisection as in RFC 2544."),
     ] = "mlr",
     width: Annotated[
-        str, typer.Option("--width", metavar="SHARE", help="Relative width of a found rate.")
+        str,
+        typer.Option(
+            "--width",
+            metavar="SHARE",
+            help="Largest relative difference between a found rate and a rate that loses frames.",
+        ),
     ] = "0.5%",
     standard: Annotated[
         bool,
         typer.Option(
             "--standard",
-            help="Durations of the documents: trials of 60 s, latency of 120 s and 20 times.",
+            help="Durations of the standards: trials of 60 s; latency over 120 s, 20 times.",
         ),
     ] = False,
     trial: Annotated[
         str | None,
         typer.Option(
-            "--trial", metavar="TIME", show_default=False, help="Duration of a trial; 1 s."
+            "--trial",
+            metavar="TIME",
+            show_default=False,
+            help="Duration of a trial; 1 s unless given.",
         ),
     ] = None,
     port: Annotated[
         Literal["udp", "packet", "xdp"],
-        typer.Option("--port", help="Port by which hosts send what is measured."),
+        typer.Option("--port", help="Socket type with which hosts send."),
     ] = "udp",
     services: Annotated[
         list[str] | None,
@@ -140,14 +153,17 @@ def benchmark(
             "--service",
             metavar="SERVICE",
             show_default=False,
-            help="Of y1564: 'NAME: cir=RATE, eir=RATE, frame=SIZE, ftd=TIME, fdv=TIME, "
+            help="Service of y1564: 'NAME: cir=RATE, eir=RATE, frame=SIZE, ftd=TIME, fdv=TIME, "
             "flr=SHARE'; can be given several times.",
         ),
     ] = None,
     csv_file: Annotated[
         Path | None,
         typer.Option(
-            "--csv", metavar="FILE", show_default=False, help="Also write every value to a file."
+            "--csv",
+            metavar="FILE",
+            show_default=False,
+            help="Also write every value to this CSV file.",
         ),
     ] = None,
     jobs: options.Jobs = None,
@@ -160,8 +176,8 @@ def benchmark(
 ) -> None:
     """Run a benchmark suite: simulated, on a testbed, or between hosts of a laboratory.
 
-    Exit code 1 if the testers lose frames without the device, so that nothing could be searched, or
-    if an agent was lost; 2 for input that cannot be used; 130 after Ctrl-C, with --resume to go on.
+    Exit code 1 if the testers lose frames without the device, so that no search is possible, or if
+    an agent was lost; 2 for invalid input; 130 after Ctrl-C: continue with --resume.
     """
     from ethermeter.benchmark import SUITES, load
     from ethermeter.cli.voice_values import refuse

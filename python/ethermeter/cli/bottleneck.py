@@ -38,7 +38,8 @@ def bottleneck(
     testbed: Annotated[
         bool,
         typer.Option(
-            "--testbed", help="On two hosts of a testbed made on this machine. Needs root."
+            "--testbed",
+            help="Run the transfer between two hosts of a testbed on this machine. Needs root.",
         ),
     ] = False,
     repetitions: Annotated[
@@ -48,7 +49,8 @@ def bottleneck(
             min=3,
             max=50,
             show_default=False,
-            help="Rounds before a verdict, at most three of it, instead of the file's own number.",
+            help="Number of rounds before a verdict, instead of the file's; three times as many "
+            "are made at most.",
         ),
     ] = None,
     seed: options.Seed = None,
@@ -60,15 +62,14 @@ def bottleneck(
     listed: Annotated[
         bool,
         typer.Option(
-            "--list", help="List the shipped transfers, each with a bottleneck that was put there."
+            "--list", help="List the shipped transfers, each of which has a known bottleneck."
         ),
     ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Find the bottleneck of a transfer by relieving or tightening one stage at a time.
 
-    Exit code 0, also where it stays undecided; 1 if the system refuses something; 2 for input that
-    cannot be used.
+    Exit code 0, even without a decision; 1 if the system refuses an operation; 2 for invalid input.
     """
     from ethermeter.bottleneck import load
     from ethermeter.cli.voice_values import refuse

@@ -28,8 +28,8 @@ def calibrate(
         typer.Argument(
             metavar="DATA…",
             help=(
-                "Run directories, CSV files (metric, value, error, and a dotted key for each "
-                "column else), and files of iperf3, flent, sockperf or ns-3."
+                "Run directories, CSV files (columns metric, value and error; each other column is "
+                "a dotted key), and files of iperf3, flent, sockperf or ns-3."
             ),
         ),
     ],
@@ -57,7 +57,7 @@ def calibrate(
     columns: options.Columns = None,
     as_json: options.Json = False,
 ) -> None:
-    """Estimate the unknown parameters of a network from what was measured of it."""
+    """Estimate the unknown parameters of a network from measurements of it."""
     from ethermeter.calibration import read_data, read_model
     from ethermeter.calibration.document import network_text
     from ethermeter.calibration.show import (
@@ -126,13 +126,18 @@ def predict(
         typer.Option(
             "--against",
             metavar="RUN",
-            help="A run that measured the scenario, to judge the prediction by.",
+            help="Run that measured the scenario; the prediction is compared with it.",
             show_default=False,
         ),
     ] = None,
     draws: Annotated[
         int,
-        typer.Option("--draws", min=2, max=10_000, help="Sets of parameters behind the intervals."),
+        typer.Option(
+            "--draws",
+            min=2,
+            max=10_000,
+            help="Number of parameter sets that are drawn for the intervals.",
+        ),
     ] = 40,
     out: Annotated[
         Path,
@@ -143,11 +148,11 @@ def predict(
         ),
     ] = Path("predicted"),
     force: Annotated[
-        bool, typer.Option("--force", help="Write over what is in the directory.")
+        bool, typer.Option("--force", help="Overwrite the files in the directory.")
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Predict another scenario with a calibrated network, and judge it by a measurement."""
+    """Predict another scenario with a calibrated network, and compare it with a measurement."""
     from ethermeter.calibration import judge, read_network
     from ethermeter.calibration import predict as foresee
     from ethermeter.calibration.judge import MAIN

@@ -43,8 +43,8 @@ def calls(
             metavar="FILE|NAME",
             show_default=False,
             help=(
-                "An experiment whose segment it is, or a standard: its longest segment, half "
-                "duplex. ieee-10 unless given."
+                "Experiment with the segment, or a standard, which stands for its longest "
+                "half-duplex segment; ieee-10 unless given."
             ),
         ),
     ] = None,
@@ -55,7 +55,7 @@ def calls(
             metavar="FILE|NAME",
             show_default=False,
             help=(
-                "In place of --segment: an experiment of a network, to whose flows calls between "
+                "Instead of --segment: experiment with a network, to whose flows calls between "
                 "--from and --to are added."
             ),
         ),
@@ -84,12 +84,12 @@ def calls(
         typer.Option(
             "--codec",
             metavar="NAME",
-            help="A codec, as `ethermeter voice codecs` lists it.",
+            help="Name of a codec; `ethermeter voice codecs` lists them.",
             autocompletion=completion.codecs,
         ),
     ] = "g711",
     packet: Annotated[
-        str, typer.Option("--packet", metavar="TIME", help="Speech in a packet.")
+        str, typer.Option("--packet", metavar="TIME", help="Duration of the speech in a packet.")
     ] = "20 ms",
     bit_rate: Annotated[
         str | None,
@@ -103,7 +103,9 @@ def calls(
     ip: Annotated[
         str,
         typer.Option(
-            "--ip", metavar="ipv4|ipv6|none", help="What is between the speech and the frame."
+            "--ip",
+            metavar="ipv4|ipv6|none",
+            help="Headers between speech and frame: RTP, UDP and IPv4 or IPv6, or none.",
         ),
     ] = "ipv4",
     pattern: Annotated[
@@ -111,14 +113,14 @@ def calls(
         typer.Option(
             "--pattern",
             metavar="NAME",
-            help="Send in talk spurts only: brady-1968 or p59. All the time unless given.",
+            help="Pattern of talk spurts: brady-1968 or p59. Speech is continuous unless given.",
             show_default=False,
         ),
     ] = None,
     one_way: Annotated[
         bool,
         typer.Option(
-            "--one-way", help="Streams of one talker, from --from to --to, instead of calls of two."
+            "--one-way", help="One-way streams from --from to --to instead of calls of two talkers."
         ),
     ] = False,
     mos: Annotated[
@@ -126,7 +128,7 @@ def calls(
         typer.Option(
             "--mos",
             metavar="SCORE",
-            help="Mean opinion score wanted; default: 4.0.",
+            help="Lowest mean opinion score; 4.0 unless given.",
             show_default=False,
         ),
     ] = None,
@@ -135,7 +137,7 @@ def calls(
         typer.Option(
             "--loss",
             metavar="SHARE",
-            help="Instead of a score: packets that may not come in time.",
+            help="Instead of a score: largest share of packets that are lost or late.",
             show_default=False,
         ),
     ] = None,
@@ -144,7 +146,7 @@ def calls(
         typer.Option(
             "--delay",
             metavar="TIME",
-            help="Instead of a score: largest delay from mouth to ear.",
+            help="Instead of a score: largest mouth-to-ear delay.",
             show_default=False,
         ),
     ] = None,
@@ -154,14 +156,17 @@ def calls(
             "--buffer",
             metavar="TIME",
             help=(
-                "When a packet is played, from when it was ready: network and jitter buffer. The "
+                "Time from a packet's readiness to its playout: network and jitter buffer. The "
                 "best in hindsight unless given."
             ),
             show_default=False,
         ),
     ] = None,
     beyond: Annotated[
-        str, typer.Option("--beyond", metavar="TIME", help="Delay beyond the segment or network.")
+        str,
+        typer.Option(
+            "--beyond", metavar="TIME", help="Additional delay outside the segment or network."
+        ),
     ] = "0 s",
     duration: Annotated[
         str, typer.Option("--duration", metavar="TIME", help="Measured time of a trial.")
@@ -179,17 +184,17 @@ def calls(
         typer.Option(
             "--write",
             metavar="FILE",
-            help="Write the experiment with the number found, to run or change.",
+            help="Write the experiment with the found number of calls to this file.",
             show_default=False,
         ),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Find by simulation how many calls of a wanted quality a segment or network has room for.
+    """Find by simulation how many calls of a given quality a segment or network can carry.
 
-    A segment is one shared medium, half duplex, and carries nothing but the calls. In a network,
-    calls go from one host to another over its switches and links as the file has them, beside its
-    flows; the worst direction counts.
+    A segment is one shared half-duplex medium and carries nothing but the calls. In a network,
+    calls pass the switches and links between two hosts beside the flows of the file; the worse
+    direction counts.
     """
     import msgspec
 

@@ -35,7 +35,7 @@ def ceilings(
             "--rate",
             metavar="RATE",
             show_default=False,
-            help="Line rate for framing; default: that of the fastest interface.",
+            help="Line rate of the ceiling of framing; that of the fastest interface unless given.",
         ),
     ] = None,
     round_trip: Annotated[
@@ -44,7 +44,7 @@ def ceilings(
             "--round-trip",
             metavar="TIME",
             show_default=False,
-            help="Round-trip time of a path: adds the ceiling of its window.",
+            help="Round-trip time of a path; adds the ceiling of the TCP window.",
         ),
     ] = None,
     window: Annotated[
@@ -53,7 +53,7 @@ def ceilings(
             "--window",
             metavar="SIZE",
             show_default=False,
-            help="TCP window of that path; default: the kernel's largest.",
+            help="TCP window of the path; the kernel's largest unless given.",
         ),
     ] = None,
     directory: Annotated[
@@ -68,7 +68,7 @@ def ceilings(
             "--roofline",
             metavar="RUN",
             show_default=False,
-            help="Show the roofline of a run or of a result of `bottleneck`; measure nothing.",
+            help="Show the roofline of a run or of a result of `bottleneck` instead of measuring.",
         ),
     ] = None,
     out: Annotated[
@@ -77,15 +77,15 @@ def ceilings(
             "--out",
             metavar="FILE",
             show_default=False,
-            help="Also draw into a file: .html, .svg, .pdf or .png.",
+            help="Also draw a figure into this file: .html, .svg, .pdf or .png.",
         ),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Measure the rate of each stage of this host alone: memory, checksum, calls, stack, disk.
 
-    Bus, NIC, framing and window are added. Only frames over a virtual wire need root. Exit code 0;
-    2 for invalid input.
+    Ceilings of bus, NIC, framing and window are added. Only frames over a virtual wire need
+    root. Exit code 0; 2 for invalid input.
     """
     from ethermeter.cli.voice_values import refuse
 

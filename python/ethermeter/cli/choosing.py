@@ -36,8 +36,8 @@ def choose(
 ) -> None:
     """Say which models apply to an experiment, which do not and why; simulate nothing.
 
-    Of a network, what theory says of every flow and port at the first point: bounds by network
-    calculus and means by queueing theory, or why there are none.
+    For a network: bounds by network calculus and means by queueing theory for every flow and port
+    at the first point, or the reason why there are none.
     """
     from ethermeter import api
     from ethermeter.metrics import Caution
@@ -124,15 +124,17 @@ def agreement(
         Path,
         typer.Argument(
             metavar="RUN",
-            help="Directory of a finished run that has theories.",
+            help="Directory of a finished run with the engine theory.",
             autocompletion=completion.runs,
         ),
     ],
     *,
-    differing: Annotated[bool, typer.Option("--differing", help="Only what differs.")] = False,
+    differing: Annotated[
+        bool, typer.Option("--differing", help="Print only the values that differ.")
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Compare theories with simulations, and say which assumption parts them."""
+    """Compare theories with simulations, and name the assumptions that cause differences."""
     import json
 
     from ethermeter.analysis import bounds

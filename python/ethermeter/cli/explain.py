@@ -28,7 +28,7 @@ _SENTENCES = 5
 
 
 def explain(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A capture: pcap or pcapng.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Capture file, pcap or pcapng.")],
     *,
     connection: Annotated[
         int | None,
@@ -36,7 +36,7 @@ def explain(
             "--connection",
             metavar="N",
             show_default=False,
-            help="One connection only, by its number in the table.",
+            help="Explain only the connection with this number in the table.",
         ),
     ] = None,
     output: Annotated[
@@ -45,7 +45,7 @@ def explain(
             "--output",
             metavar="FILE",
             show_default=False,
-            help="Write a report with figures, one HTML file.",
+            help="Write a report with figures to this HTML file.",
         ),
     ] = None,
     as_json: options.Json = False,

@@ -40,7 +40,7 @@ File = Annotated[
     Path,
     typer.Argument(
         metavar="HOSTS",
-        help="File of hosts, such as hosts.toml; docs/how-to/measure-two-hosts.md has its keys.",
+        help="File of hosts, such as hosts.toml; docs/how-to/measure-two-hosts.md lists its keys.",
     ),
 ]
 

@@ -36,7 +36,7 @@ def validate(
     *,
     as_json: options.Json = False,
 ) -> None:
-    """Check experiment files; name every fault."""
+    """Check experiment files and report every fault."""
     from ethermeter import api
     from ethermeter.faults import Fault, InputError, lines, listed
     from ethermeter.search import check_table
@@ -75,7 +75,10 @@ def plan(
     seed: options.Seed = None,
     replications: options.Replications = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the trials as JSON, one a line, as in plan.jsonl.")
+        bool,
+        typer.Option(
+            "--json", help="Print the trials as JSON, one for each line, as in plan.jsonl."
+        ),
     ] = False,
 ) -> None:
     """Show the trials of an experiment; run nothing."""

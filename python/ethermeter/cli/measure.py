@@ -67,8 +67,8 @@ def measure(
         typer.Option(
             "--full",
             help=(
-                "With --study: all points of its live tests, where a part of them is measured "
-                "otherwise."
+                "With --study: all points of its live tests; without, some tests measure a part of "
+                "them."
             ),
         ),
     ] = False,
@@ -88,8 +88,8 @@ def measure(
         typer.Option(
             "--plain",
             help=(
-                "With --testbed: all hosts at one switch as fast as the machine is, whatever the "
-                "network says."
+                "With --testbed: all hosts at one switch, as fast as the machine allows; the "
+                "experiment's switches and links are ignored."
             ),
         ),
     ] = False,
@@ -98,8 +98,8 @@ def measure(
         typer.Option(
             "--wires",
             help=(
-                "Of a testbed: shaped (rates as of a wire), or relayed (delays of frames too; "
-                "takes a processor)."
+                "With --testbed: links are shaped (rates only), or a relay process delays each "
+                "frame as well and takes a processor."
             ),
         ),
     ] = "shaped",
@@ -111,8 +111,8 @@ def measure(
             max=64,
             metavar="N",
             show_default=False,
-            help="In place of --testbed: N hosts at one switch, unshaped. The group of hosts of "
-            "the experiment gets the hosts that it does not name; without a group these stay idle.",
+            help="Instead of --testbed: N hosts at one switch, unshaped. Hosts that the experiment "
+            "does not name join its group of hosts; without a group they stay idle.",
         ),
     ] = None,
     ip: Annotated[
@@ -122,7 +122,7 @@ def measure(
             min=4,
             max=6,
             metavar="4|6",
-            help="Of a testbed: with which addresses of IP hosts take part.",
+            help="With --testbed: IP version of the hosts' addresses.",
         ),
     ] = 4,
     loopback: Annotated[
@@ -136,8 +136,8 @@ def measure(
         typer.Option(
             "--capture",
             help=(
-                "Record every frame of the hosts that take part, for ethermeter explain. With "
-                "--testbed or --loopback; needs root."
+                "With --testbed or --loopback: record every frame of all hosts, for ethermeter "
+                "explain. Needs root."
             ),
         ),
     ] = False,
@@ -159,7 +159,7 @@ def measure(
             max=65_536,
             metavar="N",
             show_default=False,
-            help="Octets kept of each frame; 128 unless given.",
+            help="Octets that are kept of each frame; 128 unless given.",
         ),
     ] = None,
     capture_size: Annotated[
@@ -170,10 +170,7 @@ def measure(
             max=1_000_000,
             metavar="MB",
             show_default=False,
-            help=(
-                "Size of a capture at most; 256 unless given. Frames that come later are counted "
-                "only."
-            ),
+            help=("Largest size of a capture; 256 unless given. Later frames are only counted."),
         ),
     ] = None,
     to: hosts_alone.To = None,
@@ -198,8 +195,9 @@ def measure(
 ) -> None:
     """Measure an experiment between real hosts, and simulate it too if its file asks for both.
 
-    Exit code 1 if an agent was lost in a trial: that one has no values, all others are there. 2 if
-    it cannot be measured, 130 after Ctrl-C, 143 after SIGTERM; finished trials are then kept.
+    Exit code 1 if an agent was lost in a trial, which then has no values; all other trials have
+    theirs. 2 if the experiment cannot be measured, 130 after Ctrl-C, 143 after SIGTERM; finished
+    trials are kept.
     """
     if to is not None:
         others: dict[str, object] = {

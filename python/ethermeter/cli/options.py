@@ -14,7 +14,7 @@ Columns = Annotated[
         "--columns",
         metavar="METRIC=COLUMN[:UNIT],...",
         show_default=False,
-        help="Of CSV files of other programs: which column has which metric.",
+        help="Column of each metric in the CSV files of other programs.",
     ),
 ]
 Jobs = Annotated[
@@ -25,7 +25,7 @@ Jobs = Annotated[
         min=1,
         max=4096,
         show_default=False,
-        help="Threads; one a processor unless given. It changes no result.",
+        help="Number of threads; one for each processor unless given. It does not change results.",
     ),
 ]
 Seed = Annotated[
@@ -35,7 +35,7 @@ Seed = Annotated[
         min=0,
         max=2**63 - 1,
         show_default=False,
-        help="Seed, instead of the experiment's own.",
+        help="Seed that replaces that of the experiment.",
     ),
 ]
 Replications = Annotated[
@@ -45,7 +45,7 @@ Replications = Annotated[
         min=1,
         max=1000,
         show_default=False,
-        help="Trials of every point, instead of the experiment's own number.",
+        help="Number of trials of each point; it replaces that of the experiment.",
     ),
 ]
 Out = Annotated[
@@ -56,10 +56,10 @@ Out = Annotated[
 ]
 Resume = Annotated[
     bool,
-    typer.Option("--resume", help="Continue a run that was interrupted, and repeat failed trials."),
+    typer.Option("--resume", help="Continue an interrupted run, and repeat failed trials."),
 ]
 Force = Annotated[
-    bool, typer.Option("--force", help="Discard the run that is in the directory and begin again.")
+    bool, typer.Option("--force", help="Discard the run in the directory and start again.")
 ]
 Cluster = Annotated[
     str | None,
@@ -77,7 +77,7 @@ Figure = Annotated[
         "--figure",
         metavar="FILE",
         show_default=False,
-        help="Also draw into a file: .html, .svg, .pdf or .png.",
+        help="Also draw a figure into this file: .html, .svg, .pdf or .png.",
     ),
 ]
 Hosts = Annotated[
@@ -96,7 +96,7 @@ Overrides = Annotated[
         metavar="KEY=VALUE",
         show_default=False,
         autocompletion=completion.assignments,
-        help="Lay a value over the file's; can be given several times.",
+        help="Set a key of the experiment to this value; can be given several times.",
     ),
 ]
 Experiment = Annotated[

@@ -36,20 +36,21 @@ def plca(
             "--interface",
             metavar="NAME",
             show_default=False,
-            help="Instead of an experiment, an interface of this host: the settings of its PHY.",
+            help="Instead of an experiment: interface of this host whose PLCA settings are used.",
         ),
     ] = None,
     overrides: options.Overrides = None,
     figure: options.Figure = None,
     as_json: options.Json = False,
 ) -> None:
-    """Say how long cycles and access delays of a bus of 10BASE-T1S are at most; simulate nothing.
+    """Compute the longest cycles and access delays of a 10BASE-T1S bus; simulate nothing.
 
-    Of the first point of the experiment: delays of each node, the smallest safe to-tmr, the effect
-    of burst-cnt and of a second node ID, and every wrong setting. Exit code 0; 2 for invalid input.
+    For the first point of an experiment: the delays of each node, the smallest safe to-tmr, the
+    effect of burst-cnt and of a second node ID, and every wrong setting. Exit code 0; 2 for
+    invalid input.
 
-    Of an interface: its settings as a file has them, whether beacons come, and the same of a bus
-    whose nodes all have them.
+    For an interface: its settings as keys of a file, whether beacons arrive, and the same results
+    for a bus whose nodes all have these settings.
     """
     from ethermeter.faults import InputError
 

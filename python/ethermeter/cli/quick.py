@@ -21,7 +21,7 @@ To = Annotated[
         "--to",
         metavar="HOST",
         show_default=False,
-        help="Measure this host without an experiment, by what answers there.",
+        help="Measure the path to this host without an experiment.",
     ),
 ]
 By = Annotated[
@@ -30,7 +30,7 @@ By = Annotated[
         "--by",
         metavar="agent|stamp|iperf3",
         show_default=False,
-        help="With --to: what answers there; found by trying unless given.",
+        help="With --to: what answers at the host; tried in turn unless given.",
     ),
 ]
 Origin = Annotated[
@@ -45,7 +45,10 @@ Origin = Annotated[
 Duration = Annotated[
     str | None,
     typer.Option(
-        "--time", metavar="TIME", show_default=False, help='With --to: how long; "10 s" if not.'
+        "--time",
+        metavar="TIME",
+        show_default=False,
+        help='With --to: duration of the measurement; "10 s" unless given.',
     ),
 ]
 Streams = Annotated[
@@ -56,7 +59,7 @@ Streams = Annotated[
         max=128,
         metavar="N",
         show_default=False,
-        help="With --to, by iperf3: parallel streams.",
+        help="With --to, by iperf3: number of parallel streams.",
     ),
 ]
 Rate = Annotated[
@@ -65,7 +68,8 @@ Rate = Annotated[
         "--rate",
         metavar="RATE",
         show_default=False,
-        help='With --to, by iperf3: rate of UDP, such as "50 Mb/s"; as fast as possible if not.',
+        help='With --to, by iperf3: rate of UDP, such as "50 Mb/s"; as fast as possible unless '
+        "given.",
     ),
 ]
 KeyFile = Annotated[
@@ -74,7 +78,7 @@ KeyFile = Annotated[
         "--key-file",
         metavar="FILE",
         show_default=False,
-        help="With --to: key of STAMP's authenticated mode.",
+        help="With --to, by stamp: file with the key of the authenticated mode.",
     ),
 ]
 Every = Annotated[
@@ -83,13 +87,16 @@ Every = Annotated[
         "--every",
         metavar="TIME",
         show_default=False,
-        help='With --to: measure again and again, such as every "5 min"; needs --for.',
+        help='With --to and --for: repeat the measurement at this interval, such as "5 min".',
     ),
 ]
 For = Annotated[
     str | None,
     typer.Option(
-        "--for", metavar="TIME", show_default=False, help='With --every: for how long, as "24 h".'
+        "--for",
+        metavar="TIME",
+        show_default=False,
+        help='With --every: total duration, such as "24 h".',
     ),
 ]
 Csv = Annotated[bool, typer.Option("--csv", help="With --to: print CSV.")]

@@ -24,7 +24,11 @@ def reflector(
     *,
     listen: Annotated[
         str,
-        typer.Option("--listen", metavar="ADDRESS[:PORT]", help="Where it listens."),
+        typer.Option(
+            "--listen",
+            metavar="ADDRESS[:PORT]",
+            help="Address and port on which the reflector listens.",
+        ),
     ] = f"127.0.0.1:{PORT}",
     allow: Annotated[
         list[str] | None,
@@ -32,13 +36,19 @@ def reflector(
             "--allow",
             metavar="NETWORK",
             show_default=False,
-            help="An address or network that is answered; can be given several times. Loopback "
-            "only if not given.",
+            help="Address or network that is answered; can be given several times. Loopback only "
+            "unless given.",
         ),
     ] = None,
     rate: Annotated[
         int,
-        typer.Option("--rate", min=1, max=1_000_000, metavar="N", help="Answers a second at most."),
+        typer.Option(
+            "--rate",
+            min=1,
+            max=1_000_000,
+            metavar="N",
+            help="Largest number of answers per second.",
+        ),
     ] = 1000,
     key_file: Annotated[
         Path | None,
@@ -46,19 +56,21 @@ def reflector(
             "--key-file",
             metavar="FILE",
             show_default=False,
-            help="Key of 1 to 64 octets: only authenticated packets are answered.",
+            help="File with a key of 1 to 64 octets; only authenticated packets are then answered.",
         ),
     ] = None,
     stateless: Annotated[
         bool,
-        typer.Option("--stateless", help="Answer with the sender's sequence numbers."),
+        typer.Option(
+            "--stateless", help="Answer with the sender's sequence numbers instead of own ones."
+        ),
     ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Answer test packets of STAMP (RFC 8762) and TWAMP Light, so that delays can be measured.
 
-    It answers allowed addresses only, at most at the given rate, and with as many octets as it
-    got. It ends with Ctrl-C and prints what it counted.
+    It answers allowed addresses only, at most at the given rate, and an answer is as long as the
+    packet. It ends with Ctrl-C and prints its counters.
     """
     from ethermeter import _core
     from ethermeter.cli.quick import read_key

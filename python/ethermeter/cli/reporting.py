@@ -61,19 +61,19 @@ def figures(
             "--metric",
             "-m",
             show_default=False,
-            help="What to draw; utilisation unless given.",
+            help="Metric to draw, can be given several times; utilisation unless given.",
             autocompletion=completion.metrics,
         ),
     ] = None,
     series: Annotated[
         str | None,
-        typer.Option("--series", show_default=False, help="Of which series; of each unless given."),
+        typer.Option("--series", show_default=False, help="Series to draw; all unless given."),
     ] = None,
     file_format: Annotated[
         Format, typer.Option("--format", "-f", help="Format of the files.")
     ] = Format.SVG,
     out: Annotated[
-        Path, typer.Option("--out", help="Directory for the files; made if it is not there.")
+        Path, typer.Option("--out", help="Directory for the files; it is created if necessary.")
     ] = Path(),
     as_json: options.Json = False,
 ) -> None:
@@ -111,14 +111,16 @@ def compare(
         Path,
         typer.Argument(
             metavar="RUN",
-            help="A run directory, or a file of iperf3, flent, sockperf or ns-3.",
+            help="Run directory, or a file of iperf3, flent, sockperf or ns-3.",
             autocompletion=completion.runs,
         ),
     ],
     second: Annotated[
         Path,
         typer.Argument(
-            metavar="RUN", help="What to compare it with.", autocompletion=completion.runs
+            metavar="RUN",
+            help="Second run directory or file, with which the first is compared.",
+            autocompletion=completion.runs,
         ),
     ],
     *,
@@ -128,8 +130,8 @@ def compare(
             "--fail-below",
             metavar="SHARE",
             show_default=False,
-            help="Of benchmarks: exit code 1 if a value of the second run is worse by more than "
-            "this share of the first, or missing.",
+            help="With benchmarks: exit code 1 if a value of the second run is missing, or worse "
+            "by more than this share of the first.",
         ),
     ] = None,
     out: Annotated[
@@ -138,7 +140,7 @@ def compare(
             "--out",
             metavar="PAGE",
             show_default=False,
-            help="Write the comparison as a page as well: a file that ends in .html.",
+            help="Also write the comparison to this HTML file.",
         ),
     ] = None,
     columns: options.Columns = None,

@@ -37,9 +37,7 @@ def reproduce(
     *,
     list_studies: Annotated[
         bool,
-        typer.Option(
-            "--list", help="Print every study with one line of what it is, and run nothing."
-        ),
+        typer.Option("--list", help="List the studies with a line about each, and run nothing."),
     ] = False,
     overrides: options.Overrides = None,
     jobs: options.Jobs = None,

@@ -41,7 +41,7 @@ def search(
             "--largest",
             metavar="KEY",
             show_default=False,
-            help="The key whose largest value is wanted, such as flows.load.arrivals.poisson_load.",
+            help="Key whose largest value is wanted, such as flows.load.arrivals.poisson_load.",
             autocompletion=completion.keys,
         ),
     ] = None,
@@ -51,17 +51,19 @@ def search(
             "--smallest",
             metavar="KEY",
             show_default=False,
-            help="The key whose smallest value is wanted, such as network.switches.s.queue.",
+            help="Key whose smallest value is wanted, such as network.switches.s.queue.",
             autocompletion=completion.keys,
         ),
     ] = None,
     first: Annotated[
         str | None,
-        typer.Option("--from", metavar="VALUE", show_default=False, help="First value tried."),
+        typer.Option(
+            "--from", metavar="VALUE", show_default=False, help="First value of the range."
+        ),
     ] = None,
     last: Annotated[
         str | None,
-        typer.Option("--to", metavar="VALUE", show_default=False, help="Last value tried."),
+        typer.Option("--to", metavar="VALUE", show_default=False, help="Last value of the range."),
     ] = None,
     step: Annotated[
         str | None,
@@ -69,7 +71,8 @@ def search(
             "--step",
             metavar="VALUE",
             show_default=False,
-            help="Distance of the values: 1 for integers, else a hundredth of the range.",
+            help="Distance between tried values; unless given 1 for integers, else a hundredth of "
+            "the range.",
         ),
     ] = None,
     conditions: Annotated[
@@ -80,8 +83,9 @@ def search(
             show_default=False,
             autocompletion=completion.conditions,
             help=(
-                "What must hold: 'loss <= 0.1%' of each flow, 'call: one_way_delay.p99 <= 20 ms' "
-                "of one, 'together: data_rate >= 90 Mb/s' of all. Can be given several times."
+                "Condition that must hold: 'loss <= 0.1%' for each flow, 'call: one_way_delay.p99 "
+                "<= 20 ms' for one, 'together: data_rate >= 90 Mb/s' for all. Can be given several "
+                "times."
             ),
         ),
     ] = None,
@@ -91,7 +95,8 @@ def search(
             "--engine",
             metavar="NAME",
             show_default=False,
-            help="simulation (unless given), theory/MODEL, idealised/MODEL, or live.",
+            help="Engine that answers: simulation, theory/MODEL, idealised/MODEL or live; "
+            "simulation unless given.",
             autocompletion=completion.engines,
         ),
     ] = None,
@@ -111,7 +116,7 @@ def search(
             min=1,
             max=1000,
             show_default=False,
-            help="Trials of a value at most; 64 unless given.",
+            help="Largest number of trials of one value; 64 unless given.",
         ),
     ] = None,
     hosts: options.Hosts = None,
@@ -124,7 +129,9 @@ def search(
     ] = False,
     wires: Annotated[
         Literal["shaped", "relay"],
-        typer.Option("--wires", help="With --testbed: how wires get their rate."),
+        typer.Option(
+            "--wires", help="With --testbed: how links get their rate, as for ethermeter measure."
+        ),
     ] = "shaped",
     overrides: options.Overrides = None,
     seed: options.Seed = None,
@@ -138,8 +145,9 @@ def search(
 ) -> None:
     """Find the largest or smallest value of a key with which conditions hold.
 
-    Question and range may be the table [search] of the file. Exit code 0 if the answer is known to
-    one step, 1 if it stays undecided or no value of the range holds, 2 for bad input.
+    The table [search] of the file may have the question and the range. Exit code 0 if the answer is
+    known to one step, 1 if it stays undecided or the conditions hold for no value of the range, 2
+    for invalid input.
     """
     import msgspec
 

@@ -71,8 +71,8 @@ def up(
         typer.Argument(
             metavar="[EXPERIMENT]",
             show_default=False,
-            help="An experiment file, or the name of a shipped one: its first point becomes hosts "
-            "on an emulated segment, or a network of hosts, switches and emulated media.",
+            help="Experiment file, or name of a shipped one. Its first point becomes hosts on an "
+            "emulated segment, or a network of hosts, switches and emulated media.",
         ),
     ] = None,
     *,
@@ -82,7 +82,8 @@ def up(
         Literal["pair", "switch"] | None,
         typer.Option(
             "--layout",
-            help="How they are joined: two as a pair, more at a switch.",
+            help="Layout of the hosts: a pair, or all at a switch. Unless given, two hosts are a "
+            "pair and more are at a switch.",
             show_default=False,
         ),
     ] = None,
@@ -91,7 +92,7 @@ def up(
         typer.Option(
             "--rate",
             metavar="RATE",
-            help="Line rate of each wire; unlimited without.",
+            help="Line rate of each wire; unlimited unless given.",
             show_default=False,
         ),
     ] = None,
@@ -99,29 +100,39 @@ def up(
         Literal["shaped", "relay"],
         typer.Option(
             "--wire",
-            help="What limits the rate: a token bucket, or a process that delays lone frames too.",
+            help="What limits the rate: a token bucket (shaped), or a process that also delays "
+            "single frames (relay).",
         ),
     ] = "shaped",
     delay: Annotated[
-        str, typer.Option("--delay", metavar="TIME", help="Propagation delay of each wire (relay).")
+        str,
+        typer.Option(
+            "--delay", metavar="TIME", help="Propagation delay of each wire; with --wire relay."
+        ),
     ] = "0 s",
     loss: Annotated[
         float,
-        typer.Option("--loss", metavar="P", help="Probability that a wire loses a frame (relay)."),
+        typer.Option(
+            "--loss", metavar="P", help="Probability that a wire loses a frame; with --wire relay."
+        ),
     ] = 0.0,
     lose_every: Annotated[
         int | None,
         typer.Option(
             "--lose-every",
             metavar="N",
-            help="Lose every N-th frame instead (relay).",
+            help="Instead of --loss: lose every N-th frame; with --wire relay.",
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the losses.")] = 1,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", help="Seed of the random losses.")
+    ] = 1,
     queue: Annotated[
         str,
-        typer.Option("--queue", metavar="SIZE", help="Queue size before a wire with a rate."),
+        typer.Option(
+            "--queue", metavar="SIZE", help="Size of the queue before each wire that has a rate."
+        ),
     ] = "150 kB",
     mtu: Annotated[int, typer.Option("--mtu", metavar="OCTETS", help="Longest IP packet.")] = 1500,
     as_json: options.Json = False,
@@ -183,15 +194,18 @@ def _tell_made(made: "Testbed | NetworkBed", *, as_json: bool) -> None:
 
 
 def execute(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The testbed, as `show` lists it.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the testbed; `testbed show` lists them.")
+    ],
     host: Annotated[
         str,
         typer.Argument(
-            metavar="HOST", help="Its host: a number from 1, its name, or its namespace."
+            metavar="HOST",
+            help="Host of the testbed: its number from 1, its name, or its namespace.",
         ),
     ],
     command_line: Annotated[
-        list[str], typer.Argument(metavar="COMMAND...", help="The program and its arguments.")
+        list[str], typer.Argument(metavar="COMMAND...", help="Program to run, and its arguments.")
     ],
 ) -> None:
     """Run a program on a host of a testbed, with its output and its exit code."""
@@ -241,17 +255,19 @@ def down(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME...]", show_default=False, help="Testbeds, as `show` lists them."
+            metavar="[NAME...]",
+            show_default=False,
+            help="Names of testbeds; `testbed show` lists them.",
         ),
     ] = None,
     *,
     every: Annotated[
         bool,
-        typer.Option("--all", help="All, and those of killed processes."),
+        typer.Option("--all", help="Remove all testbeds, those of killed processes included."),
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Remove testbeds. Those of running measurements are not listed, and end with these.
+    """Remove testbeds. Those of running measurements are not listed; they end by themselves.
 
     The results of relayed wires are printed with --json.
     """
@@ -281,13 +297,13 @@ def show(
         typer.Argument(
             metavar="[NAME]",
             show_default=False,
-            help="One testbed, with the counters of its segment.",
+            help="Name of a testbed; only this one is shown, with the counters of its segment.",
         ),
     ] = None,
     *,
     live: Annotated[
         bool,
-        typer.Option("--live", help="Watch the segment of a testbed, second by second."),
+        typer.Option("--live", help="Watch the segment of the testbed, second by second."),
     ] = False,
     as_json: options.Json = False,
 ) -> None:
@@ -339,18 +355,23 @@ def _control_of(name: str) -> Path:
 
 
 def capture(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The testbed, as `show` lists it.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the testbed; `testbed show` lists them.")
+    ],
     *,
     out: Annotated[
         Path,
         typer.Option(
-            "--out", metavar="FILE", help="The capture, as pcapng; - for standard output."
+            "--out", metavar="FILE", help="Capture file in pcapng format; - for standard output."
         ),
     ],
     duration: Annotated[
         str | None,
         typer.Option(
-            "--for", metavar="TIME", show_default=False, help="How long; until Ctrl-C without."
+            "--for",
+            metavar="TIME",
+            show_default=False,
+            help="Duration of the capture; until Ctrl-C unless given.",
         ),
     ] = None,
     frames: Annotated[
@@ -360,17 +381,21 @@ def capture(
             min=1,
             metavar="N",
             show_default=False,
-            help="End after N frames, collided ones included.",
+            help="End after N frames, those in collisions included.",
         ),
     ] = None,
     segment: Annotated[
         int,
-        typer.Option("--segment", min=1, metavar="N", help="Which segment of the testbed."),
+        typer.Option("--segment", min=1, metavar="N", help="Number of the segment in the testbed."),
     ] = 1,
     octets: Annotated[
         int,
         typer.Option(
-            "--capture-octets", min=64, max=65_536, metavar="N", help="Octets kept of each frame."
+            "--capture-octets",
+            min=64,
+            max=65_536,
+            metavar="N",
+            help="Octets that are kept of each frame.",
         ),
     ] = 65_536,
     size: Annotated[
@@ -380,7 +405,7 @@ def capture(
             min=1,
             max=1_000_000,
             metavar="MB",
-            help="Size of the file at most; frames that come later are counted only.",
+            help="Largest size of the file; later frames are only counted.",
         ),
     ] = 256,
     as_json: options.Json = False,

@@ -53,7 +53,7 @@ ModelName = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="Name of a model, as `ethermeter theory list` has it.",
+        help="Name of a model; `ethermeter theory list` lists them.",
         autocompletion=completion.models,
     ),
 ]
@@ -88,7 +88,7 @@ def list_models(*, as_json: options.Json = False) -> None:
 
 
 def show(name: ModelName, *, as_json: options.Json = False) -> None:
-    """Show what a model takes, gives and assumes, and how far it is to be trusted."""
+    """Show arguments, results and assumptions of a model, and how reliable it is."""
     from ethermeter.theory.catalogue import model
 
     entry = model(name)
@@ -124,9 +124,9 @@ def evaluate(
         typer.Argument(
             metavar="NAME=VALUE...",
             show_default=False,
-            help="Numbers, with a unit or in the model's own; lists a,b,c; ranges from..to "
-            "(step 1), from..to/50 (50 points), from..to/50log (50 points, logarithmic). All "
-            "combinations are evaluated.",
+            help="Argument of the model: a number, with a unit or in that of the model; a list "
+            "a,b,c; or a range from..to (step 1), from..to/50 (50 points), from..to/50log (50 "
+            "points, logarithmic). All combinations are evaluated.",
         ),
     ] = None,
     *,

@@ -85,7 +85,7 @@ Codec = Annotated[
     typer.Option(
         "--codec",
         metavar="NAME",
-        help="A codec, as `ethermeter voice codecs` lists it.",
+        help="Name of a codec; `ethermeter voice codecs` lists them.",
         autocompletion=completion.codecs,
     ),
 ]
@@ -97,20 +97,23 @@ def emodel(
         str,
         _list_option(
             "--delay",
-            f'Delay from mouth to ear, with a unit or in s: {_LISTS}. "0 s" unless given.',
+            f'Mouth-to-ear delay, with a unit or in s: {_LISTS}. "0 s" unless given.',
         ),
     ] = "0",
     loss: Annotated[
         str,
         _list_option(
             "--loss",
-            f"Packets that do not come in time, a fraction or in %: {_LISTS}. 0 unless given.",
+            f"Share of packets lost or late, a fraction or in %: {_LISTS}. 0 unless given.",
         ),
     ] = "0",
     codec: Codec = "g711",
     burst_ratio: Annotated[
         str,
-        _list_option("--burst-ratio", "Runs of losses over those of random loss. 1 unless given."),
+        _list_option(
+            "--burst-ratio",
+            "Burst ratio: mean length of loss runs over that of random loss. 1 unless given.",
+        ),
     ] = "1",
     ie: Annotated[
         str | None, _list_option("--ie", "Equipment impairment factor, instead of the codec's.")
@@ -137,12 +140,13 @@ def emodel(
         str | None,
         _list_option(
             "--wanted",
-            "A mean opinion score: also the largest loss and the largest delay that allow it.",
+            "Mean opinion score; the largest loss and the largest delay that allow it are "
+            "computed, too.",
             "MOS",
         ),
     ] = None,
     simple: Annotated[
-        bool, typer.Option("--simple", help="By the form of Cole and Rosenbluth instead.")
+        bool, typer.Option("--simple", help="Use the simplified form of Cole and Rosenbluth.")
     ] = False,
     as_json: options.Json = False,
 ) -> None:
@@ -218,13 +222,16 @@ def codecs(
         typer.Argument(
             metavar="[CODEC...]",
             show_default=False,
-            help="Codecs; all unless given.",
+            help="Names of codecs; all unless given.",
             autocompletion=completion.codecs,
         ),
     ] = None,
     *,
     packet: Annotated[
-        str | None, _list_option("--packet", f"Speech in a packet, with a unit or in s: {_LISTS}.")
+        str | None,
+        _list_option(
+            "--packet", f"Duration of the speech in a packet, with a unit or in s: {_LISTS}."
+        ),
     ] = None,
     standard: Annotated[
         str,
@@ -235,7 +242,9 @@ def codecs(
     ip: Annotated[
         str,
         typer.Option(
-            "--ip", metavar="ipv4|ipv6|none", help="What is between the speech and the frame."
+            "--ip",
+            metavar="ipv4|ipv6|none",
+            help="Headers between speech and frame: RTP, UDP and IPv4 or IPv6, or none.",
         ),
     ] = "ipv4",
     bit_rate: Annotated[
@@ -243,7 +252,9 @@ def codecs(
     ] = None,
     network: Annotated[
         str | None,
-        _list_option("--network", "Delay of the network: adds the delay from mouth to ear."),
+        _list_option(
+            "--network", "Delay of the network; adds the mouth-to-ear delay to the table."
+        ),
     ] = None,
     jitter_buffer: Annotated[
         str | None,
@@ -317,20 +328,27 @@ def codecs(
 def talkers(
     *,
     talkers: Annotated[
-        str | None, _list_option("--talkers", f"Independent talkers, two a call: {_LISTS}.")
+        str | None,
+        _list_option("--talkers", f"Number of independent talkers, two for each call: {_LISTS}."),
     ] = None,
     room: Annotated[
-        str | None, _list_option("--room", "How many may talk at the same time.")
+        str | None, _list_option("--room", "Number of talkers who may talk at the same time.")
     ] = None,
     exceeding: Annotated[
-        str | None, _list_option("--exceeding", "Probability that more do, a fraction or in %.")
+        str | None,
+        _list_option("--exceeding", "Probability that more than --room talk, a fraction or in %."),
     ] = None,
     pattern: Annotated[
-        str, typer.Option("--pattern", metavar="NAME", help="Talk spurts: brady-1968 or p59.")
+        str,
+        typer.Option(
+            "--pattern", metavar="NAME", help="Pattern of talk spurts: brady-1968 or p59."
+        ),
     ] = "brady-1968",
     activity: Annotated[
         str | None,
-        _list_option("--activity", "Fraction of time in which each talks, instead of a pattern's."),
+        _list_option(
+            "--activity", "Fraction of time in which each talker talks; instead of --pattern."
+        ),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
@@ -375,7 +393,10 @@ def erlang(
     *,
     offered: Annotated[
         str | None,
-        _list_option("--offered", f"Calls offered a second times their mean duration: {_LISTS}."),
+        _list_option(
+            "--offered",
+            f"Offered traffic in erlang, calls a second times their mean duration: {_LISTS}.",
+        ),
     ] = None,
     circuits: Annotated[str | None, _list_option("--circuits", "Number of circuits.")] = None,
     blocking: Annotated[
