@@ -132,7 +132,9 @@ def _register(kind: Kind, name: str, function: Callable[..., Any], *, takes: str
     try:
         source = textwrap.dedent(inspect.getsource(function))
     except (OSError, TypeError):
-        allowed = "expected one whose source Python can read: define it in a file or a notebook"
+        allowed = (
+            "expected a function whose source Python can read: define it in a file or a notebook"
+        )
         raise InputError.of(where, name, repr(function), allowed) from None
     digest = hashlib.sha256(source.encode()).hexdigest()
     _registered[kind, name] = Registered(kind, name, function, digest)

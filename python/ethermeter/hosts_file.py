@@ -113,7 +113,7 @@ def read(path: Path) -> HostsFile:
         for name, station in stations.items():
             value = getattr(station, what)
             if (other := taken.setdefault(value, name)) != name:
-                allowed = f"expected one of its own; {other} has the same"
+                allowed = f"expected a unique value; {other} has the same"
                 wrong(f"hosts.{name}.{what}", value, allowed)
     if faults:
         raise InputError(faults)

@@ -135,7 +135,7 @@ def expand(
             if length > LARGEST_PLAN_CHARACTERS:
                 allowed = (
                     f"expected a plan of at most {LARGEST_PLAN_CHARACTERS} characters; vary less,"
-                    " or use fewer places"
+                    " or use fewer attachment points"
                 )
                 raise InputError.of(
                     str(experiment.path), "vary", f"{len(trials)} trials and more", allowed
@@ -174,7 +174,7 @@ def _check(
         if not short or short in taken:
             allowed = "expected a name with a letter a-z or a digit"
             if short:
-                allowed = f"expected a series of its own; {taken[short]} has the same"
+                allowed = f"expected a unique series; {taken[short]} has the same"
             faults.append(Fault(file, "series", experiment.series, allowed))
         taken[short] = file
         count = experiment.replications if replications is None else replications

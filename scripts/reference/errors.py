@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python" / "ethermeter"
 HEAD = """# Errors
 
-This page is generated from the sources: the exit codes, and every message by the part of the program that reports it.
+This page is generated from the sources: the exit codes, and the messages in the sources, by the part of the program that reports them.
 `…` stands for text that depends on the case.
 
 An error is one line on stderr; `--debug` adds the traceback of an unexpected one.
@@ -57,13 +58,12 @@ def page() -> str:
     failures: dict[str, dict[str, str]] = defaultdict(dict)
     for path in sorted(PACKAGE.rglob("*.py")):
         module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        names = _constants(tree)
-        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
-            for key, text in _faults(call, names):
-                faults[module].setdefault(text, key)
-            for text in _failures(call, names):
-                failures[module].setdefault(text, "")
+        for scope in _scopes(ast.parse(path.read_text(encoding="utf-8")).body):
+            for call in scope.calls:
+                for key, text in _faults(call, scope):
+                    faults[module].setdefault(text, key)
+                for text in _failures(call, scope):
+                    failures[module].setdefault(text, "")
     parts.append("\n" + LEAD["faults"])
     parts += _tables(faults, "| key or option | what is allowed |\n|---|---|\n", keyed=True)
     parts.append(LEAD["failures"])
@@ -81,64 +81,120 @@ def _tables(found: dict[str, dict[str, str]], head: str, *, keyed: bool) -> Iter
                 yield f"| {_code(key)} | {_cell(text)} |\n" if keyed else f"| {_cell(text)} |\n"
 
 
-def _faults(call: ast.Call, names: dict[str, str]) -> Iterator[tuple[str, str]]:
+class _Scope:
+    """A module or function: its calls in the order of the source, and the texts of its names."""
+
+    def __init__(self, body: list[ast.stmt], outer: "_Scope | None" = None) -> None:
+        self.calls: list[ast.Call] = []
+        self.functions: list[ast.FunctionDef] = []
+        self._assigned: list[tuple[int, str, ast.expr]] = []
+        self._used: dict[str, list[int]] = defaultdict(list)
+        self._outer = outer
+        for statement in body:
+            self._visit(statement)
+        self.calls.sort(key=lambda call: call.lineno)
+        for call in self.calls:
+            for name in (each.id for each in call.args if isinstance(each, ast.Name)):
+                self._used[name].append(call.lineno)
+
+    def _visit(self, node: ast.AST) -> None:
+        if isinstance(node, ast.FunctionDef):
+            self.functions.append(node)
+            return
+        if isinstance(node, ast.Call):
+            self.calls.append(node)
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target, value = node.targets[0], node.value
+            pairs = [(target, value)]
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                pairs = list(zip(target.elts, value.elts, strict=True))
+            self._assigned += [
+                (node.lineno, of.id, given) for of, given in pairs if isinstance(of, ast.Name)
+            ]
+        for below in ast.iter_child_nodes(node):
+            self._visit(below)
+
+    def values(self, name: str, line: int) -> list[tuple[int, ast.expr]]:
+        """Return what a name may be at a line: its assignments since the call that used it last.
+
+        Branches that share a call have an assignment each; others have a call of their own.
+        """
+        used = max((at for at in self._used[name] if at < line), default=0)
+        found = [(at, value) for at, of, value in self._assigned if of == name and at <= line]
+        since = [(at, value) for at, value in found if at > used]
+        if not found and self._outer is not None:
+            return self._outer.values(name, sys.maxsize)
+        return since or found[-1:]
+
+    def text(self, name: str, line: int) -> str | None:
+        """Return the last text that was assigned to a name before a line; None if there is none."""
+        texts = [_template(value, self, at) for at, value in self.values(name, line)]
+        return texts[-1] if texts else None
+
+
+def _scopes(body: list[ast.stmt], outer: _Scope | None = None) -> Iterator[_Scope]:
+    """Yield the scope of a module or function, and those of the functions in it."""
+    scope = _Scope(body, outer)
+    yield scope
+    for function in scope.functions:
+        yield from _scopes(function.body, scope)
+
+
+def _faults(call: ast.Call, scope: _Scope) -> Iterator[tuple[str, str]]:
     """Yield key and message of a call that makes a fault."""
-    name, of = _name(call.func), _name(getattr(call.func, "value", None))
+    function: ast.expr = call.func
+    if isinstance(function, ast.Name):
+        # Some functions give a short name to the method that adds a fault.
+        known = [value for _, value in scope.values(function.id, call.lineno)]
+        function = known[-1] if known and isinstance(known[-1], ast.Attribute) else function
+    name, of = _name(function), _name(getattr(function, "value", None))
     is_of_faults = name == "Fault" or of == "InputError" or "fault" in of.lower()
     position = ADDERS.get(name) if is_of_faults else None
     if position is None or len(call.args) <= position:
         return
-    text = _template(call.args[position], names)
-    if text is not None and len(text.strip("… ")) > 3:
-        yield _key(call.args[position - 2], names), text
+    allowed, line = call.args[position], call.lineno
+    found = scope.values(allowed.id, line) if isinstance(allowed, ast.Name) else [(line, allowed)]
+    for at, value in found:
+        text = _template(value, scope, at)
+        if text is not None and len(text.strip("… ")) > 3:
+            # Branches that share a call also choose their keys.
+            yield _key(call.args[position - 2], scope, at if len(found) > 1 else line), text
 
 
 def _name(node: ast.AST | None) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
-def _failures(call: ast.Call, names: dict[str, str]) -> Iterator[str]:
+def _failures(call: ast.Call, scope: _Scope) -> Iterator[str]:
     if isinstance(call.func, ast.Name) and call.func.id in RAISED and call.args:
-        text = _template(call.args[0], names)
+        text = _template(call.args[0], scope, call.lineno)
         if text is not None and len(text.strip("… ")) > 3:
             yield text
 
 
-def _template(node: ast.expr, names: dict[str, str]) -> str | None:
+def _template(node: ast.expr, scope: _Scope, line: int) -> str | None:
     """Return a text with `…` for what is filled in; None if it is none."""
     match node:
         case ast.Constant(value=str(text)):
             return text
         case ast.JoinedStr(values=values):
-            return "".join(_template(value, names) or "…" for value in values)
+            return "".join(_template(value, scope, line) or "…" for value in values)
         case ast.BinOp(left=left, right=right, op=ast.Add()):
-            return f"{_template(left, names) or '…'}{_template(right, names) or '…'}"
+            both = (_template(side, scope, line) or "…" for side in (left, right))
+            return "".join(both)
         case ast.IfExp(body=body, orelse=orelse):
-            both = [text for text in (_template(body, names), _template(orelse, names)) if text]
-            return " / ".join(both) or None
+            either = [_template(one, scope, line) for one in (body, orelse)]
+            return " / ".join(text for text in either if text) or None
         case ast.Name(id=name):
-            return names.get(name)
+            return scope.text(name, line - 1)
     return None
 
 
-def _key(node: ast.expr, names: dict[str, str]) -> str:
+def _key(node: ast.expr, scope: _Scope, line: int) -> str:
     """Return a key path as it is printed; numbers of tables are `…`."""
     if isinstance(node, ast.Tuple | ast.List):
-        return ".".join(_template(one, names) or "…" for one in node.elts)
-    return _template(node, names) or ""
-
-
-def _constants(tree: ast.Module) -> dict[str, str]:
-    """Return names that are assigned one text in a module."""
-    found: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            target = node.targets[0]
-            if isinstance(target, ast.Name):
-                text = _template(node.value, {})
-                if text is not None:
-                    found[target.id] = text
-    return found
+        return ".".join(_template(one, scope, line + 1) or "…" for one in node.elts)
+    return _template(node, scope, line + 1) or ""
 
 
 def _rust() -> dict[str, dict[str, str]]:

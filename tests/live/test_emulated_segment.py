@@ -438,7 +438,7 @@ def test_no_measured_access_to_a_bus_takes_longer_than_its_bound(new_path, in_qu
     ("change", "words"),
     [
         ("--loopback", "expected --testbed: the medium of a segment is emulated there"),
-        ("voice", "expected whole octets of what is measured"),
+        ("voice", "expected whole octets in a measurement"),
         ("hosts", "expected at most 64 on one machine"),
     ],
 )

@@ -23,6 +23,7 @@ from ethermeter.experiment.flows import Flow
 from ethermeter.metrics import Caution, Group, Metric
 
 from scripts import reference
+from scripts.reference import errors
 from scripts.reference.metrics import TITLES
 
 PAGES = {
@@ -232,6 +233,18 @@ def test_what_is_simulated_of_tcp_is_not_said_to_be_left_out():
         PAGES["docs/reference/networks.md"] + PAGES["docs/explanation/model.md"],
     )
     assert "| TCP |" in PAGES["docs/explanation/networks.md"]
+
+
+def test_each_message_on_the_page_of_errors_has_its_own_key():
+    page = errors.page()
+    for row in (
+        "| `arrivals.repeat` | expected true, or at least the time of its messages, … us |",
+        "| `arrivals.offset` | expected at most the time of its last message, … us |",
+        "| `round_trip` | expected an even number of picoseconds, half of it for each way |",
+        "| `turnaround` | expected 0 s on a segment of 10BASE-T1S; see segment.phy |",
+        "| `mtu` | allowed with data only |",
+    ):
+        assert row in page, row
 
 
 def test_decisions_are_called_by_the_number_of_their_file():

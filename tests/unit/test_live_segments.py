@@ -88,8 +88,8 @@ def test_hosts_fill_their_cards_in_advance_where_all_have_credit(tmp_path):
 
 def test_packets_that_frames_cannot_hold_are_refused(tmp_path):
     bits = trial_of(tmp_path, ('sample = "16 bit"', 'sample = "12 bit"'))
-    with pytest.raises(InputError, match="expected whole octets of what is measured"):
+    with pytest.raises(InputError, match="expected whole octets in a measurement"):
         segments.check(bits)
     short = trial_of(tmp_path, ('most = "512 B"', 'most = "60 B"'))
-    with pytest.raises(InputError, match="expected at least 64 B of what is measured"):
+    with pytest.raises(InputError, match="expected at least 64 B in a measurement"):
         describe(short, LABORATORY, {})

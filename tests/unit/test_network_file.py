@@ -308,7 +308,7 @@ def fault(tmp_path: Path, text: str, key: str, allowed: str) -> None:
         (
             ('name = "sink"', 'name = "sender2"'),
             "network.hosts.1.name",
-            "expected a name of its own; network.hosts.0 has it",
+            "expected a unique name; network.hosts.0 has it",
         ),
         (('rate = "100 Mb/s"\n', ""), "network.links.0.rate", "required, or else network.rate"),
         (

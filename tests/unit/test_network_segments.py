@@ -180,8 +180,8 @@ ends = ["other", "coax"]
         ('["bus", "node"]', '["bus", "bus"]', "network.links.2.ends.1", "a host, a group"),
         ('["bus", "node"]', '["bus", "nodes"]', "network.links.2.ends.1", "gateway"),
         ('["gateway", "bus"]\nposition = "10 m"', '["far", "bus"]', "network.hosts.0", "has 2"),
-        ('name = "bus"', 'name = "far"', "network.segments.0.name", "a name of its own"),
-        ('["bus", "node"]', '["gateway", "node"]', "network.segments.0.name", "two nodes at least"),
+        ('name = "bus"', 'name = "far"', "network.segments.0.name", "a unique name"),
+        ('["bus", "node"]', '["gateway", "node"]', "network.segments.0.name", "at least two nodes"),
         ("to-tmr = 40", "to-tmr = 0", "network.segments.0.plca.to-tmr", "1 to 255"),
     ],
 )

@@ -365,7 +365,7 @@ MALFORMED = {
     "outages at once": (
         PLCA + stations(more='down = [{ at = "1 s", for = "1 s" }, { at = "2 s", for = "1 s" }]'),
         "stations.0.down.1.at",
-        "after the end of the one before, 2 s",
+        "after the end of the interval before, 2 s",
     ),
     "outage without an end": (
         PLCA + stations(more='down = [{ at = "1 s" }]'),

@@ -230,7 +230,7 @@ def test_frames_of_a_capture_count_with_their_check_sequence_from_the_first_on(t
     ):
         refused(partial(read_trace, path, name="x.pcap", ends=ends), said)
     path.write_bytes(path.read_bytes()[:-3])
-    with pytest.raises(InputError, match=r"ends at octet .* expected a capture that is whole"):
+    with pytest.raises(InputError, match=r"ends at octet .* expected a complete capture"):
         read_trace(path, name="x.pcap")
     trace_of("time_s\n1\n2\n", tmp_path)
     with pytest.raises(InputError, match="no capture: expected a capture with from or to"):

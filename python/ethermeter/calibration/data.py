@@ -150,8 +150,8 @@ def _of_csv(path: Path) -> list[Datum]:
     missing = [name for name in ("metric", "value") if name not in columns]
     if missing:
         allowed = (
-            "expected the columns metric and value, error if known, and a dotted key for each"
-            " column else"
+            "expected the columns metric and value, optionally error, and a dotted key as the name"
+            " of each other column"
         )
         raise InputError.of(file, "(head)", ", ".join(columns)[:200] or "(missing)", allowed)
     faults: list[Fault] = []

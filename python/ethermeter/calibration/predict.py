@@ -174,7 +174,5 @@ def _joined(
     else:
         whole = dict(document)
     if "flows" not in whole:
-        raise InputError.of(
-            str(path), "flows", "(missing)", "expected what is sent: a scenario has flows"
-        )
+        raise InputError.of(str(path), "flows", "(missing)", "required: a scenario has flows")
     return whole

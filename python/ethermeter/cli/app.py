@@ -14,7 +14,7 @@ GROUPS: Groups = {
             "Reproduce a published study, or all, and check the claims.", "reproducing", "reproduce"
         ),
         "validate": Entry(
-            "Check experiment files; name every fault.",
+            "Check experiment files and report every fault.",
             "inspecting",
             "validate",
             "VALIDATE_EXAMPLES",
@@ -49,7 +49,7 @@ GROUPS: Groups = {
             "Measure an experiment between hosts, or a host that answers.", "measure", "measure"
         ),
         "reflector": Entry("Answer test packets of STAMP on this host.", "reflector", "reflector"),
-        "agent": Entry("Send and receive on this host for a coordinator.", "agent", "agent"),
+        "agent": Entry("Send and receive frames on this host for a coordinator.", "agent", "agent"),
         "hosts": Entry("Certify and check the hosts of a laboratory.", "hosts"),
         "testbed": Entry("Make virtual hosts on this machine and remove them.", "testbed"),
     },

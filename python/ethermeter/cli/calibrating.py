@@ -212,7 +212,7 @@ def _check_out(out: Path, names: tuple[str, ...], *, force: bool) -> None:
     if (out.exists() and not out.is_dir()) or (there and not force):
         value = ", ".join(there) or "a file"
         raise InputError.of(
-            "--out", str(out), value, "expected a directory without them, or --force"
+            "--out", str(out), value, "expected a directory without these files, or --force"
         )
 
 

@@ -120,13 +120,13 @@ def _sized(name: str, overrides: Sequence[str], count: int) -> tuple[str, ...]:
     groups = [table["name"] for table in tables if "count" in table]
     if not tables:
         raise InputError.of(
-            str(experiment.path), "network", "(missing)", "required of what is measured"
+            str(experiment.path), "network", "(missing)", "required with --testbed-hosts"
         )
     if len(groups) == 1:
         left = count - (len(tables) - 1)
         if left < 1:
             allowed = (
-                f"expected at least {len(tables)}: a group and {len(tables) - 1} hosts beside it"
+                f"expected at least {len(tables)}: a host of the group and {len(tables) - 1} others"
             )
             raise InputError.of("command line", "--testbed-hosts", str(count), allowed)
         return (f"network.hosts.{groups[0]}.count={left}",)

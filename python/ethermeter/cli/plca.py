@@ -56,7 +56,7 @@ def plca(
 
     if (experiment is None) == (interface is None):
         given = "both" if experiment is not None else "(missing)"
-        raise InputError.of("ethermeter plca", "EXPERIMENT", given, "expected it, or --interface")
+        raise InputError.of("ethermeter plca", "EXPERIMENT", given, "required without --interface")
     if interface is not None:
         if overrides or figure is not None:
             allowed = "expected it without --set and --figure, which are of an EXPERIMENT"

@@ -141,7 +141,9 @@ def quick(
     if by is not None and by not in BY:
         raise InputError.of("command line", "--by", by, choices(by, BY))
     if as_json and as_csv:
-        raise InputError.of("command line", "--csv", "given with --json", "expected one of them")
+        raise InputError.of(
+            "command line", "--csv", "given with --json", "expected one of --csv and --json"
+        )
     request = Request(
         to=to,
         by=by,

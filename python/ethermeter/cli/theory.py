@@ -27,7 +27,10 @@ app = group(
         "Commands": {
             "list": Entry("List the models.", "theory", "list_models", "LIST_EXAMPLES"),
             "show": Entry(
-                "Show what a model takes, gives and assumes.", "theory", "show", "SHOW_EXAMPLES"
+                "Show arguments, results and assumptions of a model.",
+                "theory",
+                "show",
+                "SHOW_EXAMPLES",
             ),
             "eval": Entry("Evaluate a model.", "theory", "evaluate", "EVAL_EXAMPLES"),
             "choose": Entry(

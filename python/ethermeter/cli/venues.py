@@ -31,7 +31,7 @@ def testbed_of(
         ("--study", bool(study)),
     ]
     if given := [name for name, there in others if there]:
-        allowed = "expected without them: it is a place of its own, for one experiment"
+        allowed = "expected without them: it is a testbed of its own, for one experiment"
         raise InputError.of(
             "command line", "--testbed-hosts", f"given with {' '.join(given)}", allowed
         )

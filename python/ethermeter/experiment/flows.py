@@ -431,7 +431,7 @@ class _Maker:
         elif flow.response is not None and has_one_length:
             wanted, other = ("data", "frames") if flow.data is not None else ("frames", "data")
             if getattr(flow.response, other) is not None:
-                allowed = f"not allowed: the flow has {wanted}, so the answer has"
+                allowed = f"not allowed: the flow has {wanted}, and so has its response"
                 wrong(("response", other), "given", allowed)
         if flow.mtu is not None and flow.data is None:
             wrong(("mtu",), f"{flow.mtu} B", "allowed with data only")

@@ -242,8 +242,8 @@ class Scenarios:
         self._delays += found.size**2
         if self._delays > MOST_DELAYS:
             allowed = (
-                f"expected at most {MOST_DELAYS} delays between places in all points together; "
-                "use clusters, or vary less"
+                f"expected at most {MOST_DELAYS} delays between attachment points, in all points "
+                "together; use clusters, or vary less"
             )
             raise InputError.of(self._file, "segment", "more delays", allowed)
         return found

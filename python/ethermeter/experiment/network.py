@@ -376,8 +376,8 @@ class _Maker:
     def _name(self, name: str, path: KeyPath) -> None:
         if name in self._path_of:
             allowed = (
-                f"expected a name of its own; {dotted(self._path_of[name])} has it "
-                "(hosts of a group are called by its name and a number)"
+                f"expected a unique name; {dotted(self._path_of[name])} has it "
+                "(hosts of a group have its name and a number)"
             )
             self.faults.add((*path, "name"), shown(name), allowed)
         self._path_of.setdefault(name, path)

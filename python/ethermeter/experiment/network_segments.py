@@ -84,7 +84,9 @@ def medium_of(
     turns = _turns(segment, constants, attached, (*path, "standard"), faults)
     count = sum(place.count for place in places)
     if count < 2:
-        faults.add((*path, "name"), segment.name, "expected links of two nodes at least to it")
+        faults.add(
+            (*path, "name"), segment.name, "expected links from at least two nodes to the segment"
+        )
     elif constants is not None and count > constants.max_stations:
         allowed = f"expected at most {constants.max_stations} nodes on a segment of this standard"
         faults.add(path, f"{count} nodes", allowed)

@@ -287,5 +287,5 @@ def check_outages(outages: Sequence[Outage] | None, key: tuple[str, ...], faults
     for (_, before), (index, outage) in pairwise(found):
         if outage.at <= before.at + before.lasts:
             end = f"{(before.at + before.lasts) / 1e12:g} s"
-            allowed = f"expected it after the end of the one before, {end}"
+            allowed = f"expected a time after the end of the interval before, {end}"
             faults.add((*key, index, "at"), f"{outage.at / 1e12:g} s", allowed)

@@ -163,7 +163,7 @@ def check_group(group: StationGroup, engines: Sequence[str], faults: Faults) -> 
     has_clock = isinstance(group.arrivals, Coded) or isinstance(group.backoff, LoadRegister)
     if group.clock_error and not has_clock:
         allowed = (
-            "allowed with a coder or a load register only: nothing else goes by a host's clock"
+            "allowed with a coder or a load register only: nothing else follows a host's clock"
         )
         faults.add(("clock_error",), f"{group.clock_error} ppb", allowed)
     voice.check_group(group, faults)

@@ -92,7 +92,7 @@ def parsed(text: str, *, file: str) -> Tables:
         allowed = f"expected valid TOML: {str(error).partition(';')[0]}"
         raise InputError.of(file, "(file)", "no value of TOML", allowed) from None
     if not is_shallow:
-        allowed = f"expected at most {DEEPEST} tables and lists in each other"
+        allowed = f"expected at most {DEEPEST} nested tables and lists"
         raise InputError.of(file, "(file)", "nested too deeply", allowed)
     return document
 

@@ -248,7 +248,7 @@ def _capture(path: Path, name: str, ends: Ends) -> tuple[Times, Times]:
             path, most=MOST_MESSAGES, source=source, destination=destination
         )
     except ValueError as error:
-        allowed = "expected a capture that is whole"
+        allowed = "expected a complete capture"
         raise InputError.of(name, "(file)", str(error), allowed) from None
     if not len(times):
         what = "frames between these addresses" if any(ends) else "frames"

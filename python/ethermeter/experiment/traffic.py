@@ -415,7 +415,7 @@ def check_saturation(
 ) -> None:
     """Find keys that do not fit saturated arrivals, or only these."""
     if queue is not None and (arrivals == "saturated" or isinstance(arrivals, TokenBucketSource)):
-        allowed = "not allowed with saturated arrivals or a token bucket, which make no queue"
+        allowed = "not allowed with saturated arrivals or a token bucket, which have no queue"
         faults.add(("queue",), queue, allowed)
     if arrivals != "saturated" and generator is not None:
         faults.add(("generator",), "a generator", 'allowed with arrivals = "saturated" only')

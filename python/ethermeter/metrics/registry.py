@@ -66,7 +66,7 @@ def _rank(name: str) -> Row:
     time, _, rank = name.rpartition("_")
     noun, scale, groups = _TIMES[time]
     text = _RANKS[rank]
-    meaning = f"largest {noun}" if rank == "max" else f"{text} of the {noun}"
+    meaning = f"largest value of the {noun}" if rank == "max" else f"{text} of the {noun}"
     is_of_nodes = rank == "max" and time in _OF_NODES
     definitions = tuple(
         Definition(

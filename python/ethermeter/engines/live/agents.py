@@ -51,7 +51,7 @@ groups = ["multicast", "broadcast"]
 priority = 7
 """
 _WITHOUT_PRESSURE = (
-    "expected arrivals at a rate of what is measured: frames of a host with classes wait in the "
+    "expected arrivals at a rate in a measurement: frames of a host with classes wait in the "
     "relay, which holds no sender back"
 )
 _PS_OCTETS = 8_000_000_000_000

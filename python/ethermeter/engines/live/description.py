@@ -241,7 +241,7 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
                 trial.id,
                 "phases.spread",
                 f"{phases.spread_ps} ps",
-                "expected 0 s of what is measured: hosts begin together",
+                "expected 0 s in a measurement: hosts begin together",
             )
         )
     if not faults:
@@ -350,8 +350,7 @@ def selective_acknowledgements(scenario: Scenario) -> bool | None:
     found = {flow.transfer.tcp.sack for flow in scenario.flows if flow.transfer is not None}
     if len(found) > 1:
         allowed = (
-            "expected the same of all flows of what is measured: a host acknowledges selectively "
-            "or not"
+            "expected the same value in all measured flows: a host acknowledges selectively or not"
         )
         raise InputError.of("testbed", "flows.*.transfer.tcp.sack", "true and false", allowed)
     return next(iter(found), None)
@@ -445,7 +444,7 @@ def _check_replayed(messages: int, where: str) -> None:
     """Refuse more messages of traces than a host takes."""
     if messages > MOST_REPLAYED:
         allowed = (
-            f"expected at most {MOST_REPLAYED} from a host of what is measured: a shorter trial, or"
+            f"expected at most {MOST_REPLAYED} from a host in a measurement: a shorter trial, or"
             " a shorter trace where its offset is random or it is repeated"
         )
         raise InputError.of(where, "arrivals.trace", f"{messages} messages", allowed)
@@ -515,7 +514,7 @@ def _voice(flow: Flow, port: str, laboratory: Laboratory, where: str) -> Stream:
         given, least = frames.min_bits // 8, least - around - tag
         key = ("data" if is_data else "frames") + ".samples.least"
         allowed = (
-            f"expected at least {least} B of what is measured: each packet of voice carries a mark "
+            f"expected at least {least} B in a measurement: each packet of voice carries a mark "
             f"of {VOICE_MARK_OCTETS} octets"
         )
         raise InputError.of(where, key, f"{given} B", allowed)
@@ -554,7 +553,7 @@ def _frames(
         if made < least:
             key, least = ("data", MARK_OCTETS) if is_data else ("frames", least)
             allowed = (
-                f"expected at least {least} B of what is measured: each message carries a mark of "
+                f"expected at least {least} B in a measurement: each message carries a mark of "
                 f"{MARK_OCTETS} octets"
             )
             raise InputError.of(where, within + key, f"{octets} B", allowed)

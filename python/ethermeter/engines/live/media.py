@@ -163,7 +163,7 @@ def media_faults(scenario: Scenario) -> list[Fault]:
         faults.append(Fault("testbed", "shared media", str(len(media)), allowed))
     for shared in media:
         if len(shared.nodes) > MOST_STATIONS:
-            allowed = f"expected at most {MOST_STATIONS} at one medium of what is measured"
+            allowed = f"expected at most {MOST_STATIONS} at one medium in a measurement"
             count = f"{len(shared.nodes)} nodes"
             faults.append(Fault("testbed", shared.medium.name, count, allowed))
     return faults
@@ -178,7 +178,7 @@ def flow_faults(scenario: Scenario, ports: Sequence[str]) -> list[Fault]:
             continue
         key = f"flows.{flow.name}.arrivals"
         if isinstance(flow.arrivals, CoderArrivals):
-            allowed = "expected no coder at a shared medium of what is measured"
+            allowed = "expected no coder at a shared medium in a measurement"
             faults.append(Fault("testbed", key, "a coder", allowed))
         is_saturated = isinstance(flow.arrivals, SaturatedArrivals) and flow.transfer is None
         if is_saturated and not (_is_credited(flow, port) or flow.response is not None):

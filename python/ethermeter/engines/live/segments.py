@@ -218,9 +218,7 @@ def check(trial: Trial) -> None:
         sizes = (coder.sample_bits, frames.overhead_bits, frames.min_bits)
         if any(bits % OCTET_BITS for bits in sizes):
             given = ", ".join(f"{bits} bit" for bits in sizes)
-            allowed = (
-                "expected whole octets of what is measured: of a sample, the overhead and the least"
-            )
+            allowed = "expected whole octets in a measurement, for sample, overhead and least too"
             faults.append(Fault(trial.id, f"stations[{number}].frames", given, allowed))
     if faults:
         raise InputError(faults)
