@@ -360,8 +360,8 @@ class Metric(StrEnum):
             "of its transmission"
         )
         .flow_voice(
-            "mean time, over packets, from the making of the packet's oldest sample, in the "
-            "window, to its arrival at the application"
+            "mean time, over packets, from the making of the oldest sample, in the window, to "
+            "the packet's arrival at the application"
         )
     )
     VOICE_DELAY_P50 = _rank("voice_delay_p50")
@@ -447,11 +447,11 @@ class Metric(StrEnum):
     )
     MOUTH_TO_EAR = Row("mouth_to_ear", "Mouth-to-ear delay", _MS).flow_voice(
         "mouth-to-ear delay of a flow with a codec: sample, look-ahead, playout and "
-        "decoder, with the playout delay that in hindsight has the best rating"
+        "decoder, with the playout delay that rates best in hindsight"
     )
     SPEECH_LOSS = Row("speech_loss", "Samples lost or late", _PERCENT, most=100.0).flow_voice(
-        "samples lost or too late for the playout delay with the best rating, over samples "
-        "lost or delivered"
+        "samples lost or too late for the playout delay that rates best, over samples lost "
+        "or delivered"
     )
     RATING = Row("rating", "Rating R", most=100.0).flow_voice(
         "transmission rating R of the E-model (ITU-T G.107) by mouth-to-ear delay and "
