@@ -134,7 +134,8 @@ class _Tables:
                 items = self._allowed(value.get("items", {})) or "values"
                 return f"list of ({items})" if " or " in items else f"list of {items}"
             case "object":
-                inner = value.get("additionalProperties")
+                named = next(iter(value.get("patternProperties", {}).values()), None)
+                inner = value.get("additionalProperties") or named
                 of = self._allowed(inner) if isinstance(inner, dict) else ""
                 return f"table of {of}" if of else "table"
             case "string":

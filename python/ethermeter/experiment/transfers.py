@@ -133,50 +133,50 @@ class Tcp(Table):
     options: Annotated[int, *octets(least=0, most=40)] = written("0 B")
     """Options in the TCP header of every segment, at most 40 B; 12 B with timestamps."""
     initial_segments: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """First congestion window in segments. With the stack "linux" 10, with "rfc-2581" 2, if absent.
+    """First congestion window in segments. If absent: 10 with the stack "linux", 2 with "rfc-2581".
     """
     congestion: Literal["reno", "cubic"] | None = None
-    """Congestion control: "reno" (RFC 5681) or "cubic" (RFC 9438). With the stack "linux" "cubic",
-    with "rfc-2581" "reno", if absent.
+    """Congestion control: "reno" (RFC 5681) or "cubic" (RFC 9438). If absent: "cubic" with the
+    stack "linux", "reno" with "rfc-2581".
     """
     hystart: bool | None = None
     """Whether CUBIC ends slow start when round-trip times grow or acknowledgements come in a train.
-    With the stack "linux" true, with "rfc-2581" false, if absent.
+    If absent: true with the stack "linux", false with "rfc-2581".
     """
     byte_counting: bool | None = None
     """Whether the congestion window grows by octets acknowledged (RFC 3465), not by
-    acknowledgements. With the stack "linux" true, with "rfc-2581" false, if absent.
+    acknowledgements. If absent: true with the stack "linux", false with "rfc-2581".
     """
     sack: bool | None = None
-    """Whether selective acknowledgements are used (RFC 2018). With the stack "linux" true, with
-    "rfc-2581" false, if absent.
+    """Whether selective acknowledgements are used (RFC 2018). If absent: true with the stack
+    "linux", false with "rfc-2581".
     """
     recovery: Literal["reno", "new-reno"] | None = None
     """End of a recovery without `sack`: with "new-reno" when all data sent before it are
-    acknowledged (RFC 6582), with "reno" at the first new acknowledgement. With the stack "linux"
-    "new-reno", with "rfc-2581" "reno", if absent.
+    acknowledged (RFC 6582), with "reno" at the first new acknowledgement. If absent: "new-reno"
+    with the stack "linux", "reno" with "rfc-2581".
     """
     prr: bool | None = None
     """Whether a recovery reduces the congestion window in proportion to delivered data (RFC 6937),
-    not at once. With the stack "linux" true, with "rfc-2581" false, if absent.
+    not at once. If absent: true with the stack "linux", false with "rfc-2581".
     """
     limited_transmit: bool | None = None
-    """Whether the first two duplicate acknowledgements release a new segment each (RFC 3042). With
-    the stack "linux" true, with "rfc-2581" false, if absent.
+    """Whether the first two duplicate acknowledgements release a new segment each (RFC 3042). If
+    absent: true with the stack "linux", false with "rfc-2581".
     """
     nagle: bool = True
     """Whether a short last segment waits for the acknowledgement of all data before it."""
     acknowledge: Acknowledge | None = None
-    """Acknowledgement of data that arrive in order. With the stack "linux" { segments = 2, time =
-    "40 ms", quick = 16 }, with "rfc-2581" { segments = 2, time = "200 ms" }, if absent.
+    """Acknowledgement of data that arrive in order. If absent: { segments = 2, time = "40 ms",
+    quick = 16 } with the stack "linux", { segments = 2, time = "200 ms" } with "rfc-2581".
     """
     least_timeout: PositiveTime | None = None
-    """Shortest retransmission timeout. With the stack "linux" 200 ms, with "rfc-2581" 1 s, if
-    absent.
+    """Shortest retransmission timeout. If absent: 200 ms with the stack "linux", 1 s with
+    "rfc-2581".
     """
     timeout_margin: Time | None = None
-    """Smallest difference between the retransmission timeout and the smoothed round-trip time. With
-    the stack "linux" 200 ms, with "rfc-2581" 0 s, if absent.
+    """Smallest difference between the retransmission timeout and the smoothed round-trip time. If
+    absent: 200 ms with the stack "linux", 0 s with "rfc-2581".
     """
     first_timeout: PositiveTime = written("1 s")
     """Retransmission timeout before the first measured round-trip time."""

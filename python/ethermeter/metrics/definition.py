@@ -40,7 +40,7 @@ class Group(Enum):
     FLOW_VOICE = ("a network in which some flow has a coder", "flow", "simulation, live")
     CLOCK = ("a simulated network whose hosts have clocks", "flow", "simulation")
     SYNCHRONISED = ("a simulated network whose hosts synchronise clocks", "flow", "simulation")
-    PEER = ("a quick measurement", "flow", "none")
+    PEER = ("a measurement of a host without an experiment", "flow", "none")
 
     def __init__(self, trials: str, entity: str, engines: str) -> None:
         """Make a member from its row."""
