@@ -73,7 +73,7 @@ def test_a_bus_without_bound_has_a_page_that_says_why_and_no_figure(bus, tmp_pat
 
 WRONG = {
     "segment.plca.node-cnt=5": "node-id 5 to 8 never come",
-    "segment.plca.node-cnt=10": "1 opportunity of a cycle belongs to no node: 3.2 us",
+    "segment.plca.node-cnt=10": "1 opportunity of a cycle belongs to no node: 3.2 µs",
     "stations.head.plca={ enable = false }": "head contend by CSMA/CD",
     "stations.sensor.plca={ to-tmr = 20 }": "to-tmr differs between nodes: 20, 32 bit times",
     "phases.settle='0 s'": "stations send before the first cycles",
