@@ -19,7 +19,7 @@ clusters = 2
 count = 4
 frames = "64 B"
 arrivals = "saturated"
-service = "75 us"
+service = "75 µs"
 after_attempt_limit = "resume"
 [vary]
 "stations.count" = [1, 12]
@@ -105,7 +105,7 @@ def test_choosing_says_what_applies_and_why_not(run):
     assert ended.returncode == 0, ended.stderr
     models = {each["model"]: each for each in json.loads(ended.stdout)["models"]}
     assert models["metcalfe-boggs-1976"]["applies"]
-    assert "75 us" in models["metcalfe-boggs-1976"]["differences"]["always-ready"]
+    assert "75 µs" in models["metcalfe-boggs-1976"]["differences"]["always-ready"]
     assert models["lam-1980"]["obstacles"][0] == "needs Poisson arrivals; they are saturated"
     shown = invoke("theory", "choose", run.parent / "x.toml").stdout
     assert "lam-1980: does not apply\n  needs Poisson arrivals; they are saturated" in shown
