@@ -86,6 +86,8 @@ def cleared(maker: int) -> None:
     for name in [name for name in kept() if name.startswith(f"em-{maker}-")]:
         done = call(real("testbed", "down", name))
         assert done.returncode == 0, done.stderr
+    # A command of another test that has begun to remove them goes on meanwhile.
+    awaited(lambda: not left(maker))
 
 
 def seconds(*words: object) -> float:
