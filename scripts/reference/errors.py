@@ -192,9 +192,10 @@ def _template(node: ast.expr, scope: _Scope, line: int) -> str | None:
 
 def _key(node: ast.expr, scope: _Scope, line: int) -> str:
     """Return a key path as it is printed; numbers of tables are `…`."""
+    after = line + 1  # one line may assign the key and what is allowed
     if isinstance(node, ast.Tuple | ast.List):
-        return ".".join(_template(one, scope, line + 1) or "…" for one in node.elts)
-    return _template(node, scope, line + 1) or ""
+        return ".".join(_template(one, scope, after) or "…" for one in node.elts)
+    return _template(node, scope, after) or ""
 
 
 def _rust() -> dict[str, dict[str, str]]:

@@ -19,7 +19,7 @@ clusters = 2
 count = 4
 frames = "64 B"
 arrivals = "saturated"
-service = "75 µs"
+service = "75 us"
 after_attempt_limit = "resume"
 [vary]
 "stations.count" = [1, 12]

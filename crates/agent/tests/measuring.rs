@@ -305,6 +305,25 @@ fn hosts_say_what_they_are_and_silent_ones_are_named() {
 }
 
 #[test]
+fn agents_get_a_later_beginning_where_the_first_was_told_late() {
+    let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
+    let description = test(&[&a, &b], 100, &[flow("paced", &paced())]).to_string();
+    let beginnings = std::cell::RefCell::new(Vec::new());
+    let tell = async |stage| {
+        let Stage::Running { begin_ns } = stage else { return };
+        beginnings.borrow_mut().push(begin_ns);
+        if beginnings.borrow().len() == 1 {
+            let late_ns = begin_ns.saturating_sub(HostTime.now_ns());
+            tokio::time::sleep(std::time::Duration::from_nanos(late_ns)).await;
+        }
+    };
+    let run = ethermeter_agent::coordinator::run_blocking(&description, None, || false, tell);
+    assert_eq!(run.expect("agents that answer").outcome, Outcome::Complete);
+    let beginnings = beginnings.into_inner();
+    assert!(beginnings.len() > 1 && beginnings.is_sorted(), "{beginnings:?}");
+}
+
+#[test]
 fn callers_without_a_runtime_can_measure_and_stop() {
     let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
     let run = |transmit_ms, stop_after: u32| {

@@ -159,7 +159,7 @@ pub fn measure_test(
         move |stop, sender| {
             let tell = async |stage| {
                 let (done, hearing) = oneshot::channel();
-                // Nobody hears any more once an exception has been raised, which stops the test.
+                // Without a receiver the test is about to stop: an exception was raised.
                 if sender.send((entered(stage), done)).is_ok() {
                     let _ = hearing.await;
                 }
@@ -186,6 +186,7 @@ fn json(value: &impl serde::Serialize) -> PyResult<String> {
 /// The word of a stage, and when agents begin if that is known with it.
 type Entered = (&'static str, Option<u64>);
 
+/// What a stage is called in Python.
 fn entered(stage: Stage) -> Entered {
     match stage {
         Stage::Connecting => ("connecting", None),

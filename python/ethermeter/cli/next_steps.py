@@ -2,7 +2,7 @@
 
 import math
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,8 +33,6 @@ LONGER = 10
 """How many times longer a trial becomes that had too few samples."""
 MORE_TRIALS = 4
 """How many times more trials halve an interval."""
-MOST_TRIALS = 1000
-"""Trials of a value in a search at most."""
 WIDER = 10
 """How many times farther a search goes that did not find an end."""
 
@@ -131,21 +129,21 @@ def of_search(
 
     `experiment`: the file. `settings`: what the command sets in it. `words`: of the command.
     """
-    trials = min(MORE_TRIALS * found.most_replications, MOST_TRIALS)
+    from ethermeter.experiment.search import LARGEST_LIMIT
+
+    trials = min(MORE_TRIALS * found.most_replications, LARGEST_LIMIT)
     if found.outcome == "undecided" and trials > found.most_replications > 1:
         more = _again(words, "--replications", str(trials))
         yield Step("more trials of each value narrow the answer", more)
-    if found.outcome == "all" and found.direction == "largest" and found.estimate is not None:
-        whole = found.estimate.isdecimal()
-        wider = str(WIDER * int(found.estimate)) if whole else _times(found.estimate, WIDER)
+    if found.outcome == "all" and found.direction == "largest":
+        wider = _times(found.estimate, WIDER)
         if wider is not None:
             yield Step("every value of the range holds; a wider one", _again(words, "--to", wider))
     if found.outcome == "answered" and found.engine != "live" and found.estimate is not None:
-        given = [word for each in settings for word in ("--set", each)]
-        value = _settings({found.key: found.estimate})
+        value = f"{found.key}={found.estimate}"
         yield Step(
             f"all metrics at {found.key} = {found.estimate}",
-            ["ethermeter", "run", experiment, *given, *value],
+            ["ethermeter", "run", experiment, *set_words([*settings, value])],
         )
 
 
@@ -218,9 +216,11 @@ def _of_samples(
 
 
 def _times(text: object, factor: int) -> str | None:
-    """Return a quantity of a file, such as "2 s", some times larger; None if it is none."""
+    """Return a number, or a quantity such as "2 s", some times larger; None if it is neither."""
     from ethermeter.units import UnitError, decimal_text, quantity
 
+    if str(text).isdecimal():
+        return str(int(str(text)) * factor)
     try:
         read = quantity(text) if isinstance(text, str) else None
     except UnitError:
@@ -283,8 +283,7 @@ def _search_for_room(
     for key in ("queue", "queue_size"):
         path = f"network.switches.{node}.{key}"
         room = point.get(path, own.get(key))
-        frames = str(room) if str(room).isdecimal() else None
-        most = str(int(frames) * MORE_ROOM) if frames else _times(room, MORE_ROOM)
+        most = _times(room, MORE_ROOM)
         if most is not None:
             others = _settings({of: value for of, value in point.items() if of != path})
             ends = ["--from", str(room), "--to", most]
@@ -293,7 +292,12 @@ def _search_for_room(
 
 
 def _settings(point: Mapping[str, str]) -> list[str]:
-    return [word for key, value in point.items() for word in ("--set", f"{key}={value}")]
+    return set_words(f"{key}={value}" for key, value in point.items())
+
+
+def set_words(settings: Iterable[str]) -> list[str]:
+    """Return the words of a command that set keys, each given as KEY=VALUE."""
+    return [word for each in settings for word in ("--set", each)]
 
 
 def _at(point: Mapping[str, str]) -> str:

@@ -54,7 +54,7 @@ def run(
     print_bounds(found.answers)
     results.print_run_cautions(found.points)
     summary.print_files(found)
-    words = ["run", experiment, *(word for each in overrides or () for word in ("--set", each))]
+    words = ["run", experiment, *next_steps.set_words(overrides or ())]
     next_steps.print_steps(next_steps.of_run(found, loaded.experiments[0], words))
 
 

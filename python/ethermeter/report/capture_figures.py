@@ -7,7 +7,7 @@ from ethermeter.captures.counts import NS, FlowCounts, Series
 from ethermeter.captures.limits import PARTS
 from ethermeter.captures.text import time_text
 from ethermeter.document import Figure, Table, number
-from ethermeter.report.charts.frame import Json, frame
+from ethermeter.report.charts.frame import Json, frame, rounded, share_axis
 
 _LINE: Json = {"type": "line", "strokeWidth": 1.5, "aria": False}
 _STEPS = _LINE | {"interpolate": "step-after"}
@@ -20,7 +20,7 @@ def waits(connections: Sequence[Connection]) -> Figure:
     """Draw what connections waited for, one bar each; the shares sum to 1."""
     names = [str(each.number) for each in connections]
     rows = [
-        {"x": str(each.number), "c": PARTS[name], "o": order, "y": float(f"{share:.6g}")}
+        {"x": str(each.number), "c": PARTS[name], "o": order, "y": rounded(share)}
         for each in connections
         for order, (name, share) in enumerate(each.parts.items())
         if share >= _SEEN
@@ -36,14 +36,7 @@ def waits(connections: Sequence[Connection]) -> Figure:
                 "sort": names,
                 "axis": {"grid": False},
             },
-            "x": {
-                "field": "y",
-                "type": "quantitative",
-                "title": "Share of its time",
-                "stack": True,
-                "scale": {"domain": [0, 1]},
-                "axis": {"format": ".0%"},
-            },
+            "x": {**share_axis("y", "Share of its time"), "stack": True},
             "order": {"field": "o", "type": "quantitative"},
             "color": _colour(kinds),
             "tooltip": [
@@ -286,7 +279,7 @@ def distribution(of: Connection) -> Figure | None:
         "scale": {"type": "log"},
         "axis": {"format": "~r"},
     }
-    up = _axis("y", "Share of segments") | {"scale": {"domain": [0, 1]}, "axis": {"format": ".0%"}}
+    up = share_axis("y", "Share of segments")
     titles = ("segments of", "within, ms", "share")
     return Figure(
         _curves(rows, names, across, up, titles, formats=(".4~r", ".2%")),

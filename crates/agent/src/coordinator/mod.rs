@@ -217,8 +217,8 @@ async fn introduce(links: &[Link], renewals: &Renewals) -> Result<(), Error> {
 /// Start all at one instant and follow them until all have ended.
 async fn conduct(test: &Test, links: &[Link], tell: &impl AsyncFn(Stage)) -> Ending {
     let mut lead_ns = LEAD_NS + LEAD_OF_AGENT_NS * links.len() as u64;
-    // What is between the agents may have to begin with them, so it is told before them, and again
-    // where that took so long that they would hear of it too late.
+    // An emulated medium between the agents begins with them, so it hears the time first. If that
+    // took so long that the agents would hear too late, all get a later time.
     let begin_ns = loop {
         let begin_ns = HostTime.now_ns() + lead_ns;
         tell(Stage::Running { begin_ns }).await;

@@ -48,7 +48,7 @@ from ethermeter.stations import (
 )
 from ethermeter.testbed import Control, NetworkBed, Segment, SegmentTrial, Wire
 from ethermeter.testbed.counters import Hop
-from ethermeter.testbed.relay import SegmentCounts
+from ethermeter.testbed.relay import Relay, SegmentCounts
 from ethermeter.trial import RAW_FRAMES, Live, Trial, core_trial
 
 LISTENER = "listener"
@@ -228,14 +228,15 @@ class Emulated:
     """The emulated media of a testbed during one test; nothing without any."""
 
     def __init__(self, bed: NetworkBed | None, trial: Trial) -> None:
-        has_some = bed is not None and bed.segments
-        self._relay = bed.relay if has_some and bed is not None else None
         self._trial = trial
+        self._relay: Relay | None = None
         self._media: tuple[SegmentTrial, ...] = ()
-        if self._relay is not None and bed is not None:
+        if bed is not None and bed.segments:
+            self._relay = bed.relay
             of_segment = is_segment(trial.scenario)
-            hosts = tuple(bed.hosts)
-            self._media = (segment_trial(trial, hosts),) if of_segment else trials_of(trial)
+            self._media = (
+                (segment_trial(trial, tuple(bed.hosts)),) if of_segment else trials_of(trial)
+            )
 
     def begin(self, at_ns: int) -> None:
         """Begin the media of the trial at a monotonic time, in place of an earlier beginning."""

@@ -61,6 +61,17 @@ def rounded(value: float) -> float | None:
     return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
+def share_axis(field: str, title: str) -> Json:
+    """Return the encoding of a share, from nothing to all."""
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": title,
+        "scale": {"domain": [0, 1]},
+        "axis": {"format": ".0%"},
+    }
+
+
 def datum(curve: str, x: float | str, estimate: Estimate, factor: float) -> Json:
     """One estimate as data of a figure: x, curve, y, ends of the interval and cautions."""
     found: Json = {"x": x, "c": curve, "y": rounded(estimate.value * factor)}

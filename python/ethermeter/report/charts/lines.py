@@ -16,6 +16,7 @@ from ethermeter.report.charts.frame import (
     frame,
     hover,
     rounded,
+    share_axis,
     tooltip,
     values_as_texts,
 )
@@ -349,14 +350,7 @@ def breakdown(
                     **({} if is_count else {"labelFontSize": 10}),
                 },
             },
-            "y": {
-                "field": "y",
-                "type": "quantitative",
-                "title": "Share of channel time",
-                "stack": True,
-                "scale": {"domain": [0, 1]},
-                "axis": {"format": ".0%"},
-            },
+            "y": {**share_axis("y", "Share of channel time"), "stack": True},
             "order": {"field": "o", "type": "quantitative"},
             "color": {
                 "field": "k",

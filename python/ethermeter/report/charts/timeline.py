@@ -7,7 +7,7 @@ import numpy as np
 
 from ethermeter.analysis.interval import Floats
 from ethermeter.document import Label
-from ethermeter.report.charts.frame import Json, frame
+from ethermeter.report.charts.frame import Json, frame, share_axis
 
 Curve = tuple[str, Floats, Floats]
 """Name, times in s and values in the SI unit of the label; shape `(points,)` each."""
@@ -124,13 +124,7 @@ def shares_over_time(
                 ends_of = {"l": _digits(low), "h": _digits(low + share)}
                 rows.append({**at, **ends_of, "c": name, "s": _digits(share)})
         below = below + joined
-    y: Json = {
-        "field": "l",
-        "type": "quantitative",
-        "title": label.axis,
-        "scale": {"domain": [0, 1]},
-        "axis": {"format": ".0%"},
-    }
+    y = share_axis("l", label.axis)
     layers: list[Json] = [
         {
             "mark": {"type": "rect", "aria": False, "clip": True},
