@@ -28,7 +28,7 @@ FAILED, INTERRUPTED = 1, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and compare; return 1 if a point misses a limit or could not be measured."""
+    """Measure and compare; return 1 if something is wrong besides late hosts."""
     options = _parser().parse_args(arguments)
     points = [
         Point(stations, octets, arrivals)
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f" {runs} simulations"
         )
         print_results(found)
-    return 0 if all(each.is_met for each in found) else FAILED
+    return 0 if all(each.is_met or each.is_explained for each in found) else FAILED
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -12,6 +12,9 @@ judged by the distances of the simulations themselves, each from all others. The
 differ at the stated level if the distance of the measurement is among the largest. Lateness of the
 senders explains a distance that is below the share of frames sent more than 5 us late: frames that
 are on time and meet no late one have the delays of the simulation.
+
+Whatever differs, the medium is right if a simulation of the frames as they came to the cards is the
+same run (`replay`): then the lateness of hosts explains every difference.
 """
 
 import math
@@ -57,6 +60,8 @@ class Compared:
     frames: int
     is_same: bool
     """Whether every station counted what it did in the simulation, and the delays are the same."""
+    is_same_replayed: bool | None
+    """The same of a simulation of the frames as they came; None for saturated stations."""
     bit_rate: Difference
     collisions: Difference
     delay: Difference
@@ -94,8 +99,18 @@ class Compared:
         """Whether no difference is missed, and lateness explains different distributions."""
         found = (self.bit_rate, self.collisions, self.delay)
         is_near = all(each.verdict != "missed" for each in found)
+        return is_near and self.is_right and self.distribution != "differs"
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the medium knew of frames in time, and did what a simulation of them does."""
         is_punctual = self.violations < MOST_VIOLATIONS * max(1, self.arrived)
-        return is_near and is_punctual and self.distribution != "differs"
+        return is_punctual and self.is_same_replayed is not False
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether a limit is missed because hosts were late, and for no other reason."""
+        return not self.is_met and self.is_right and self.is_same_replayed is True
 
 
 def compare(measured: Measured, point: Point, *, runs: int, points: int) -> Compared:
@@ -120,6 +135,7 @@ def compare(measured: Measured, point: Point, *, runs: int, points: int) -> Comp
         point,
         int(measured.counts.stations.frames.sum()),
         is_same=_is_same(measured.counts, same),
+        is_same_replayed=measured.is_same_replayed,
         **differences,
         distance=distance,
         usual_distance=float(np.median(others)),

@@ -1,5 +1,6 @@
 """Points: what is measured, by real hosts on an emulated segment, and simulated again and again."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,16 +8,21 @@ from tempfile import TemporaryDirectory
 
 from ethermeter import _core, api
 from ethermeter.counts import Counts
-from ethermeter.engines.live import Local
+from ethermeter.engines.live import Captures, Local
+from ethermeter.engines.live.recording import MEDIUM
 from ethermeter.run import Progress, RunOptions, execute
+from ethermeter.store.captures import file_of
 from ethermeter.store.measured import read_result
 from ethermeter.store.result import Result, Sender
 from ethermeter.trial import Trial, core_trial
 from msgspec import structs
 
+from benches.emulation.replay import is_same_replayed
+
 STATIONS = (2, 5, 10, 24)
 OCTETS = (64, 512, 1518)
-ARRIVALS = {"saturated": '"saturated"', "poisson": "{ poisson_load = 0.5 }"}
+SATURATED = "saturated"
+ARRIVALS = {SATURATED: '"saturated"', "poisson": "{ poisson_load = 0.5 }"}
 EXPERIMENT = """\
 title = "Emulated against simulated"
 seed = {seed}
@@ -79,6 +85,10 @@ class Measured:
     trial: Trial
     counts: Counts
     result: Result
+    is_same_replayed: bool | None = None
+    """Whether a simulation of the frames as they came to the cards is the same run; None for
+    saturated stations.
+    """
 
     @property
     def late_share(self) -> float:
@@ -111,31 +121,53 @@ class Measured:
 def measure(
     points: list[Point], *, measure_s: float, seed: int, follow: Callable[[Progress], None]
 ) -> list[Measured]:
-    """Measure points one after the other on one testbed."""
-    with TemporaryDirectory(prefix="ethermeter-emulation-") as folder:
-        files = []
-        for point in points:
-            path = Path(folder, f"{point.name}.toml")
-            path.write_text(point.text(measure_s=measure_s, seed=seed), encoding="utf-8")
-            files.append(path)
-        loaded = api.load(*files, name="emulation")
-        plan = loaded.plan()
-        run = Path(folder, "run")
-        execute(
-            plan,
-            loaded.experiments,
-            directory=run,
-            options=RunOptions(),
-            follow=follow,
-            place=Local("testbed"),
-        )
-        found = []
-        for trial in plan.trials:
-            result = read_result(run, trial.id)
-            if result.segment is None or result.segment.counts is None:
-                raise RuntimeError(f"{trial.id}: the medium counted nothing")
-            found.append(Measured(trial, _core.read_counts(result.segment.counts), result))
+    """Measure points one after the other; alike ones, in a row, on one testbed."""
+    found: list[Measured] = []
+    for is_saturated, alike in itertools.groupby(points, lambda of: of.arrivals == SATURATED):
+        with TemporaryDirectory(prefix="ethermeter-emulation-") as folder:
+            found += _measured(
+                list(alike),
+                Path(folder),
+                captures=None if is_saturated else Captures(),
+                text=lambda point: point.text(measure_s=measure_s, seed=seed),
+                follow=follow,
+            )
     return found
+
+
+def _measured(
+    points: list[Point],
+    folder: Path,
+    *,
+    captures: Captures | None,
+    text: Callable[[Point], str],
+    follow: Callable[[Progress], None],
+) -> Iterator[Measured]:
+    """Measure points on one testbed, and what was captured of them again by simulation."""
+    files = []
+    for point in points:
+        path = folder / f"{point.name}.toml"
+        path.write_text(text(point), encoding="utf-8")
+        files.append(path)
+    loaded = api.load(*files, name="emulation")
+    plan = loaded.plan()
+    run = folder / "run"
+    execute(
+        plan,
+        loaded.experiments,
+        directory=run,
+        options=RunOptions(),
+        follow=follow,
+        place=Local("testbed", captures=captures),
+    )
+    for trial in plan.trials:
+        result = read_result(run, trial.id)
+        if result.segment is None or result.segment.counts is None:
+            raise RuntimeError(f"{trial.id}: the medium counted nothing")
+        is_same = None
+        if captures is not None:
+            is_same = is_same_replayed(trial, result, run / file_of(trial.id, MEDIUM))
+        yield Measured(trial, _core.read_counts(result.segment.counts), result, is_same)
 
 
 def simulate(trial: Trial, *, runs: int) -> Iterator[Counts]:

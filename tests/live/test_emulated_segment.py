@@ -26,6 +26,9 @@ from prediction import prediction
 from program import call, real
 from stalls import INCONCLUSIVE
 
+from benches.emulation.points import Point
+from benches.emulation.points import measure as measure_points
+
 pytestmark = pytest.mark.root
 
 SEGMENT = """\
@@ -494,3 +497,11 @@ def test_a_segment_stays_for_programs_until_it_is_removed(tmp_path):
     (result,) = json.loads(removed.stdout)["wires"].values()
     assert result["ended"] == "interface_gone"
     assert name not in kept()
+
+
+def test_a_simulation_of_the_frames_as_they_came_is_what_the_medium_did():
+    # Hosts may be as late as they like: what the medium makes of their frames follows from stamps.
+    points = [Point(5, 64, "poisson"), Point(10, 512, "poisson")]
+    found = measure_points(points, measure_s=1, seed=17, follow=lambda _: None)
+    assert [each.is_same_replayed for each in found] == [True, True]
+    assert all(each.counts.stations.collisions.sum() > 100 for each in found)

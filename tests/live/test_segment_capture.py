@@ -50,7 +50,7 @@ for _ in range(int(sys.argv[2])):
 """Sends datagrams as fast as its shaper lets it; the answers are ICMP."""
 COLLISION = re.compile(
     r"(?:late )?collision of stations? [0-9, and]+, attempt \d+, \d+\.\d us; \d+ of \d+ octets "
-    r"sent(?:; given up)?"
+    r"sent(?:; given up, waited \d+\.\d{3} us)?"
 )
 LOGICAL = re.compile(r"logical collision of station \d+, attempt \d+, nothing on the line")
 

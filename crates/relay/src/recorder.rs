@@ -52,6 +52,8 @@ pub(crate) struct Seen {
     pub start: i64,
     /// Last bit of the frame or jam.
     pub end: i64,
+    /// How long before the start its frame came to the card; of voice, its first sample.
+    pub waited: i64,
     pub station: u32,
     /// Attempts of its frame so far.
     pub attempts: u32,
@@ -164,6 +166,7 @@ impl Recorder {
         let seen = Seen {
             start: self.began + attempt.start,
             end: self.began + attempt.end,
+            waited: attempt.start - attempt.arrived,
             station: attempt.station,
             attempts: attempt.attempts,
             outcome,

@@ -1,6 +1,7 @@
 //! Comments of a capture: what became of an attempt, in words.
 
 use crate::recorder::{Outcome, Seen};
+use ethermeter_live::time::PS_PER_NS;
 use std::fmt::Write;
 
 /// Stations that collided with each other, and how long the line was busy.
@@ -48,13 +49,13 @@ impl Collision {
     }
 }
 
-/// Write the comment of an attempt; of a frame that was sent at once there is none.
+/// Write the comment of an attempt; of a frame that leaves the card, also how long it has waited.
 pub(super) fn write(seen: &Seen, collision: &Collision, to: &mut String) {
     to.clear();
+    let waited = Waited(seen.waited);
     let _ = match seen.outcome {
-        Outcome::Sent if seen.attempts == 1 => Ok(()),
-        Outcome::Sent => write!(to, "attempt {}", seen.attempts),
-        Outcome::Damaged => write!(to, "damaged on the line, attempt {}", seen.attempts),
+        Outcome::Sent => write!(to, "attempt {}, {waited}", seen.attempts),
+        Outcome::Damaged => write!(to, "damaged on the line, attempt {}, {waited}", seen.attempts),
         Outcome::Logical => write!(
             to,
             "logical collision of station {}, attempt {}, nothing on the line",
@@ -64,8 +65,12 @@ pub(super) fn write(seen: &Seen, collision: &Collision, to: &mut String) {
         Outcome::Collided { is_late, is_last } => {
             to.push_str(if is_late { "late collision of " } else { "collision of " });
             collision.write(seen, to);
-            let ends = if is_last { "; given up" } else { "" };
-            write!(to, "; {} of {} octets sent{ends}", seen.sent, seen.octets)
+            let _ = write!(to, "; {} of {} octets sent", seen.sent, seen.octets);
+            if is_last {
+                write!(to, "; given up, {waited}")
+            } else {
+                Ok(())
+            }
         }
     };
 }
@@ -80,12 +85,24 @@ impl std::fmt::Display for Microseconds {
     }
 }
 
+/// How long a frame waited, in picoseconds, to a nanosecond. It is rounded down as starts of frames
+/// are, so that a start less this wait is the stamp of the frame's arrival, exactly.
+struct Waited(i64);
+
+impl std::fmt::Display for Waited {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ns = self.0.max(0) / PS_PER_NS.cast_signed();
+        write!(to, "waited {}.{:03} us", ns / 1000, ns % 1000)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn seen(station: u32, start: i64, end: i64, outcome: Outcome) -> Seen {
-        Seen { start, end, station, attempts: 3, outcome, octets: 60, sent: 2, kept: 2 }
+        let waited = 2_345_678_999;
+        Seen { start, end, waited, station, attempts: 3, outcome, octets: 60, sent: 2, kept: 2 }
     }
 
     fn text(seen: &Seen, collision: &Collision) -> String {
@@ -107,21 +124,23 @@ mod tests {
         assert!(collision.takes(&seen(2, 12_300_000, 20_000_000, collided)));
         let last = Outcome::Collided { is_late: true, is_last: true };
         let expected =
-            "late collision of stations 2, 3 and 5, attempt 3, 20.0 us; 2 of 60 octets sent; given up";
+            "late collision of stations 2, 3 and 5, attempt 3, 20.0 us; 2 of 60 octets sent; \
+             given up, waited 2345.678 us";
         assert_eq!(text(&seen(2, 0, 1, last), &collision), expected);
     }
 
     #[test]
-    fn other_attempts_have_a_comment_only_if_there_is_something_to_be_said() {
+    fn a_frame_that_leaves_its_card_has_waited() {
         let none = Collision::default();
         let mut sent = seen(0, 0, 1, Outcome::Sent);
-        assert_eq!(text(&sent, &none), "attempt 3");
-        sent.attempts = 1;
-        assert_eq!(text(&sent, &none), "");
+        assert_eq!(text(&sent, &none), "attempt 3, waited 2345.678 us");
+        (sent.attempts, sent.waited) = (1, 999);
+        assert_eq!(text(&sent, &none), "attempt 1, waited 0.000 us");
         let logical = seen(0, 0, 1, Outcome::Logical);
         let expected = "logical collision of station 1, attempt 3, nothing on the line";
         assert_eq!(text(&logical, &none), expected);
         let damaged = seen(0, 0, 1, Outcome::Damaged);
-        assert_eq!(text(&damaged, &none), "damaged on the line, attempt 3");
+        let expected = "damaged on the line, attempt 3, waited 2345.678 us";
+        assert_eq!(text(&damaged, &none), expected);
     }
 }
