@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from stalls import INCONCLUSIVE, NewPath, QuietWindow, Witnesses, usage_by
+from stalls import INCONCLUSIVE, NewPath, QuietWindow, Repeats, Witnesses, usage_by
 
 # Other processes share the machine, so no example of hypothesis has a deadline; what may not be
 # slow has a test of its own.
@@ -31,14 +31,20 @@ def witnesses() -> Iterator[Witnesses]:
         yield found
 
 
+@pytest.fixture(scope="session")
+def repeats() -> Repeats:
+    """Time that is left for windows after the first, for all tests together."""
+    return Repeats()
+
+
 @pytest.fixture
-def in_quiet_window(witnesses: Witnesses) -> QuietWindow:
+def in_quiet_window(witnesses: Witnesses, repeats: Repeats) -> QuietWindow:
     """Take a measurement in a window without stalls; the test is inconclusive where there is none.
 
     `result = in_quiet_window(measure)` calls `measure()` until the machine did not stall during the
-    call, at most three times.
+    call, at most three times, and as long as `repeats` has time for it.
     """
-    return QuietWindow(usage_by(witnesses))
+    return QuietWindow(usage_by(witnesses), repeats)
 
 
 @pytest.fixture

@@ -31,6 +31,12 @@ NewPath = Callable[[], Path]
 
 CALLS = 3
 """Windows that are tried at most."""
+REPEATS_S = 240.0
+"""Time that all tests of a process together may spend on windows after the first.
+
+A machine that stalls all the time makes each test inconclusive. It must not make the tests three
+times as long, too.
+"""
 TOLERATED_STALL_S = 0.005
 """Sum of all stalls in a quiet window: a twentieth of the shortest window in which tests measure.
 """
@@ -123,6 +129,13 @@ class Usage:
     others_s: float
 
 
+@dataclass(slots=True)
+class Repeats:
+    """Time that is left for windows after the first; all tests of a process share it."""
+
+    left_s: float = REPEATS_S
+
+
 class QuietWindow:
     """Takes measurements in quiet windows; the fixture `in_quiet_window`."""
 
@@ -131,14 +144,15 @@ class QuietWindow:
     by as much.
     """
 
-    def __init__(self, usage: Callable[[], Usage]) -> None:
+    def __init__(self, usage: Callable[[], Usage], repeats: Repeats | None = None) -> None:
         self._usage = usage
+        self._repeats = repeats or Repeats()
 
     def __call__(
         self, measure: Callable[[], T], *, tolerated_stall_s: float = TOLERATED_STALL_S
     ) -> T:
         """Return what `measure` returns in the first quiet window of at most three; of one on a
-        busy machine.
+        busy machine, or where no time is left for another.
 
         Args:
             measure: Called for each window. Files it writes must be new each time. A law that it
@@ -148,8 +162,14 @@ class QuietWindow:
         Raises:
             pytest.skip.Exception: No window was quiet: the test is inconclusive.
         """
-        seen = []
-        for _ in range(CALLS):
+        seen: list[str] = []
+        lasted_s = 0.0
+        for number in range(CALLS):
+            if number > 0:
+                if lasted_s > self._repeats.left_s:
+                    seen[-1] += " (no time was left for another window)"
+                    break
+                self._repeats.left_s -= lasted_s
             before = self._usage()
             result = measure()
             after = self._usage()

@@ -19,6 +19,7 @@ from stalls import (
     KERNEL_THREADS,
     TOLERATED_STALL_S,
     QuietWindow,
+    Repeats,
     Usage,
     Witnesses,
     others,
@@ -83,6 +84,17 @@ def test_on_a_busy_machine_one_window_is_enough_to_know():
     with pytest.raises(pytest.skip.Exception, match="590 ms"):
         QuietWindow(machine.usage)(machine.measure)
     assert machine.calls == 1
+
+
+def test_tests_share_the_time_for_further_windows():
+    repeats = Repeats(left_s=1.5)
+    first, second = Machine((1, 0), (0, 0)), Machine((1, 0), (0, 0))
+    assert QuietWindow(first.usage, repeats)(first.measure) == 2
+    with pytest.raises(pytest.skip.Exception, match="no time was left for another window"):
+        QuietWindow(second.usage, repeats)(second.measure)
+    assert second.calls == 1
+    quiet = Machine((0, 0))
+    assert QuietWindow(quiet.usage, repeats)(quiet.measure) == 1
 
 
 def test_a_test_that_allows_for_longer_stalls_says_so():
