@@ -3,6 +3,7 @@
 import os
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 ALONE = ("live", "agreement")
 """Folders of tests that run alone: `make test-live` looks for such tests only there."""
+
+LONG_UNTIL = float(os.environ.get("ETHERMETER_LONG_UNTIL", "inf"))
+"""Time since 1970 in seconds from which on no long test begins: what CI has is bounded."""
 
 # Started in the background of a shell without job control, a process ignores Ctrl-C, and its
 # children inherit that. The tests that press it would wait in vain.
@@ -66,8 +70,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(f"{item.nodeid} measures this machine: move it to {where}")
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Begin no long test for which no time is left; it counts as inconclusive."""
+    if item.get_closest_marker("long") and time.time() > LONG_UNTIL:
+        pytest.skip(f"{INCONCLUSIVE}no time was left for a long test")
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Count and list the tests that found no quiet window."""
+    """Count and list the tests that found no quiet window, or no time."""
     if terminalreporter.config.option.collectonly:
         return
     found = {}

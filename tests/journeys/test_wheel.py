@@ -16,6 +16,7 @@ WHEELS = sorted((ROOT / "dist").glob("*.whl"))
 SOURCES = sorted((ROOT / "dist").glob("*.tar.gz"))
 pytestmark = [
     pytest.mark.long,
+    pytest.mark.xdist_group("wheel"),
     pytest.mark.skipif(len(WHEELS) != 1 or len(SOURCES) != 1, reason="make wheel builds them"),
 ]
 NEWEST_GLIBC = (2, 17)

@@ -19,6 +19,7 @@ from program import call, fake, real
 from small_runs import EXPERIMENT, write_experiment
 from visiting import Visit
 
+pytestmark = pytest.mark.xdist_group("large page")
 NETWORK = """
 title = "Three flows through a switch"
 seed = 7

@@ -185,7 +185,9 @@ def test_fails(request):
 """
 
 
-def run_tests(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
+def run_tests(
+    folder: Path, text: str, *options: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Run tests as those of this repository are run."""
     shutil.copy(ROOT / "tests" / "conftest.py", folder)
     (folder / "live").mkdir(exist_ok=True)
@@ -206,7 +208,7 @@ def run_tests(folder: Path, text: str, *options: str) -> subprocess.CompletedPro
         command,
         capture_output=True,
         text=True,
-        env=os.environ | {"PYTHONPATH": paths},
+        env=os.environ | {"PYTHONPATH": paths} | environment,
         cwd=folder,
         check=False,
     )
@@ -224,6 +226,30 @@ def test_a_run_counts_and_lists_what_was_inconclusive_and_runs_no_failed_test_ag
     )
     assert re.search(r"1 failed, 1 passed, 2 skipped in", done.stdout.splitlines()[-1])
     assert (tmp_path / "calls").read_text() == "called\n"
+
+
+LONG = """
+import pytest
+
+@pytest.mark.long
+def test_takes_minutes():
+    pass
+
+def test_is_short():
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("left_s", "counted"), [(60, "2 passed in"), (-60, "1 passed, 1 skipped in")]
+)
+def test_no_long_test_begins_when_no_time_is_left(tmp_path, left_s, counted):
+    until_s = time.time() + left_s
+    done = run_tests(tmp_path, LONG, ETHERMETER_LONG_UNTIL=str(until_s))
+    assert done.returncode == 0, done.stdout
+    assert counted in done.stdout.splitlines()[-1]
+    is_told = "1 inconclusive: test_takes_minutes\n" in done.stdout
+    assert is_told == (left_s < 0)
 
 
 MEASURES = """
