@@ -208,7 +208,7 @@ def test_a_segment_is_captured_for_a_time_a_number_of_frames_and_into_a_pipe(
     done = call(real("testbed", "capture", segment, "--out", out, "--for", "500 ms"))
     assert done.returncode == 0, done.stderr
     assert time.monotonic() - begin_s >= 0.5
-    assert "0 frames" in done.stdout
+    assert "0 frames" in " ".join(done.stdout.split())
     assert packets(out) == 0
     ping = ["ping", "-q", "-i", "0.2", kept()[segment].hosts[1].ipv4]
     with started(real("testbed", "exec", segment, "station-1", "--", *ping)):
@@ -226,7 +226,7 @@ def test_a_segment_is_captured_for_a_time_a_number_of_frames_and_into_a_pipe(
         )
     (tmp_path / "piped.pcapng").write_bytes(piped.stdout)
     assert packets(tmp_path / "piped.pcapng") == 3
-    assert b"3 frames" in piped.stderr
+    assert b"3 frames" in b" ".join(piped.stderr.split())
 
 
 def test_a_capture_that_is_killed_ends_and_another_may_begin(segment, tmp_path):
