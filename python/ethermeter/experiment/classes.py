@@ -2,7 +2,9 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from ethermeter import scenario
 from ethermeter.experiment.origin import lowered
@@ -96,19 +98,21 @@ def _checked(classes: list[Class]) -> list[Class]:
     return classes
 
 
-Classes = Annotated[
-    list[Class],
-    BeforeValidator(_expanded),
-    AfterValidator(_checked),
-    WithJsonSchema(
-        {
-            "oneOf": [
-                {"type": "integer", "minimum": 1, "maximum": PRIORITIES},
-                {"type": "array", "items": {"type": "object"}, "minItems": 1},
-            ],
+class _NumberOrClasses:
+    """JSON Schema of classes: a number of them, or a list."""
+
+    def __get_pydantic_json_schema__(
+        self, classes: CoreSchema, of: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        number = {"type": "integer", "minimum": 1, "maximum": PRIORITIES}
+        return {
+            "oneOf": [number, {**of(classes), "minItems": 1}],
             "description": "a number of classes, or classes with the highest first",
         }
-    ),
+
+
+Classes = Annotated[
+    list[Class], BeforeValidator(_expanded), AfterValidator(_checked), _NumberOrClasses()
 ]
 """Classes of output ports, highest first; a number stands for those that 802.1Q recommends."""
 
