@@ -3,6 +3,7 @@
 use crate::chance::Stream;
 use crate::custom::PythonFunction;
 use crate::times::LONGEST_PS;
+use crate::token_bucket::bucket_fault;
 use crate::trace::{Replay, Trace, LONGEST_TRACE_PS, MOST_MESSAGES};
 use crate::voice::Spurts;
 use serde::{Deserialize, Serialize};
@@ -112,21 +113,6 @@ pub struct Envelope {
 
 fn as_recorded() -> f64 {
     1.0
-}
-
-/// Most that a token bucket holds, in octets.
-const MOST_BURST_OCTETS: u64 = 1 << 32;
-/// Highest rate of a token bucket, in bits per second.
-const MOST_RATE_BPS: u64 = 1_000_000_000_000;
-
-/// The fault of a token bucket's rate and size, if any.
-#[must_use]
-pub fn bucket_fault(rate_bps: u64, burst_octets: u64) -> Option<String> {
-    if !(1..=MOST_RATE_BPS).contains(&rate_bps) {
-        return Some(format!("rate_bps must be from 1 to {MOST_RATE_BPS}, got {rate_bps}"));
-    }
-    (!(1..=MOST_BURST_OCTETS).contains(&burst_octets))
-        .then(|| format!("burst_octets must be from 1 to {MOST_BURST_OCTETS}, got {burst_octets}"))
 }
 
 impl Arrivals {

@@ -47,6 +47,7 @@ pub use batches::Batches;
 pub use chance::{Coin, Purpose, Stream};
 pub use histogram::{Distribution, Histogram};
 pub use sequence::{Account, Arrived, Sequence};
-pub use source::{Offer, Shaping, Source, SourceSpec};
+pub use source::{Offer, Source, SourceSpec};
+pub use token_bucket::Shaping;
 pub use trace::{Trace, Traces};
 pub use window::Window;

@@ -11,13 +11,13 @@
 //! The transmitter takes up one frame at a time; the service time is what the host needs between
 //! the end of one frame and the earliest start of the next.
 
-use crate::arrivals::{bucket_fault, ArrivalTimes, Arrivals};
+use crate::arrivals::{ArrivalTimes, Arrivals};
 use crate::batches::Batches;
 use crate::chance::{Purpose, Stream};
 use crate::custom::{Arrival, CustomFrames, CustomSource};
 use crate::lengths::Lengths;
-use crate::times::{Times, LONGEST_PS};
-use crate::token_bucket::TokenBucket;
+use crate::times::Times;
+use crate::token_bucket::{Shaper, Shaping};
 use crate::voice::{Samples, Voice, VoiceFrame, VoiceSpec};
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
@@ -33,20 +33,6 @@ pub struct Generator {
     pub buffers: u32,
     /// Time to fill one.
     pub time: Times,
-}
-
-/// A token bucket that the messages of a source wait for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Shaping {
-    /// Bits per second by which it fills.
-    pub rate_bps: u64,
-    /// Octets that it holds.
-    pub burst_octets: u64,
-    /// Time from the begin of the source until it is there, full.
-    pub phase_ps: u64,
-    /// Volume in octets of a message of each length in bits, in rising order of lengths.
-    pub volumes: Vec<(u64, u64)>,
 }
 
 /// The traffic of a station.
@@ -65,29 +51,6 @@ pub struct SourceSpec {
     pub service: Times,
     /// The shaper, if it has one; a source of a token bucket is saturated behind it.
     pub shaping: Option<Shaping>,
-}
-
-impl Shaping {
-    /// The fault of the token bucket of a source with these lengths, if any.
-    #[must_use]
-    pub fn fault(&self, frames: &Lengths) -> Option<String> {
-        if let Some(what) = bucket_fault(self.rate_bps, self.burst_octets) {
-            return Some(what);
-        }
-        if self.phase_ps > LONGEST_PS {
-            return Some(format!("phase_ps must be at most {LONGEST_PS}, got {}", self.phase_ps));
-        }
-        let lengths = frames.given_bits();
-        let is_rising = self.volumes.windows(2).all(|pair| pair[0].0 < pair[1].0);
-        let has = |bits: &u64| self.volumes.binary_search_by_key(bits, |known| known.0).is_ok();
-        if lengths.is_empty() || !is_rising || !lengths.iter().all(has) {
-            return Some("volumes must have every fixed length, in rising order".into());
-        }
-        let longest = self.volumes.iter().map(|(_, octets)| *octets).max().unwrap_or(0);
-        (self.burst_octets < longest).then(|| {
-            format!("burst_octets must hold the longest message, which has {longest} octets on the wire: preambles, frames and gaps; got {}", self.burst_octets)
-        })
-    }
 }
 
 impl SourceSpec {
@@ -152,26 +115,6 @@ struct Custom {
     offered_bits: f64,
 }
 
-#[derive(Clone, Debug)]
-struct Shaper {
-    bucket: TokenBucket,
-    volumes: Vec<(u64, u64)>,
-}
-
-impl Shaper {
-    fn new(shaping: &Shaping, begin_ps: u64) -> Self {
-        let bucket = TokenBucket::new(shaping.rate_bps, shaping.burst_octets, begin_ps);
-        Self { bucket, volumes: shaping.volumes.clone() }
-    }
-
-    /// When a message that is ready is released.
-    fn release(&mut self, bits: u64, ready_ps: u64) -> u64 {
-        let known = self.volumes.binary_search_by_key(&bits, |(length, _)| *length);
-        let (_, octets) = self.volumes[known.expect("a length of the source")];
-        self.bucket.release(octets, ready_ps)
-    }
-}
-
 /// The supply of one station.
 #[derive(Clone, Debug)]
 pub struct Source {
@@ -228,7 +171,7 @@ impl Source {
             shaper: spec
                 .shaping
                 .as_ref()
-                .map(|shaping| Box::new(Shaper::new(shaping, window.begin_ps + shaping.phase_ps))),
+                .map(|shaping| Box::new(Shaper::new(shaping, window.begin_ps))),
             offered: 0,
             dropped: 0,
             batches: None,

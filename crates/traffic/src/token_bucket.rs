@@ -1,7 +1,16 @@
 //! A token bucket that holds messages back: the shaper of a flow.
 
+use crate::lengths::Lengths;
+use crate::times::LONGEST_PS;
+use serde::{Deserialize, Serialize};
+
 /// Parts of a bit in which a bucket counts: what a rate in bit/s gives in a picosecond.
 const PARTS_PER_BIT: u128 = 1_000_000_000_000;
+
+/// Most that a token bucket holds, in octets.
+const MOST_BURST_OCTETS: u64 = 1 << 32;
+/// Highest rate of a token bucket, in bits per second.
+const MOST_RATE_BPS: u64 = 1_000_000_000_000;
 
 /// A token bucket, full at its begin.
 ///
@@ -42,6 +51,76 @@ impl TokenBucket {
         let grown = u128::from(now_ps - self.at_ps) * self.rate_bps;
         self.level = self.burst.min(self.level + grown);
         self.at_ps = now_ps;
+    }
+}
+
+/// The fault of a token bucket's rate and size, if any.
+#[must_use]
+pub fn bucket_fault(rate_bps: u64, burst_octets: u64) -> Option<String> {
+    if !(1..=MOST_RATE_BPS).contains(&rate_bps) {
+        return Some(format!("rate_bps must be from 1 to {MOST_RATE_BPS}, got {rate_bps}"));
+    }
+    (!(1..=MOST_BURST_OCTETS).contains(&burst_octets))
+        .then(|| format!("burst_octets must be from 1 to {MOST_BURST_OCTETS}, got {burst_octets}"))
+}
+
+/// A token bucket that the messages of a source wait for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shaping {
+    /// Bits per second by which it fills.
+    pub rate_bps: u64,
+    /// Octets that it holds.
+    pub burst_octets: u64,
+    /// Time from the begin of the source until it is there, full.
+    pub phase_ps: u64,
+    /// Volume in octets of a message of each length in bits, in rising order of lengths.
+    pub volumes: Vec<(u64, u64)>,
+}
+
+impl Shaping {
+    /// The fault of the token bucket of a source with these lengths, if any.
+    #[must_use]
+    pub fn fault(&self, frames: &Lengths) -> Option<String> {
+        if let Some(what) = bucket_fault(self.rate_bps, self.burst_octets) {
+            return Some(what);
+        }
+        if self.phase_ps > LONGEST_PS {
+            return Some(format!("phase_ps must be at most {LONGEST_PS}, got {}", self.phase_ps));
+        }
+        let lengths = frames.given_bits();
+        let is_rising = self.volumes.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        let has = |bits: &u64| self.volumes.binary_search_by_key(bits, |known| known.0).is_ok();
+        if lengths.is_empty() || !is_rising || !lengths.iter().all(has) {
+            return Some("volumes must have every fixed length, in rising order".into());
+        }
+        let longest = self.volumes.iter().map(|(_, octets)| *octets).max().unwrap_or(0);
+        (self.burst_octets < longest).then(|| {
+            format!("burst_octets must hold the longest message, which has {longest} octets on the wire: preambles, frames and gaps; got {}", self.burst_octets)
+        })
+    }
+}
+
+/// The token bucket of a source, with what its messages take of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Shaper {
+    bucket: TokenBucket,
+    volumes: Vec<(u64, u64)>,
+}
+
+impl Shaper {
+    /// A bucket of a source that begins at `begin_ps`, and is there `phase_ps` later.
+    pub fn new(shaping: &Shaping, begin_ps: u64) -> Self {
+        let bucket =
+            TokenBucket::new(shaping.rate_bps, shaping.burst_octets, begin_ps + shaping.phase_ps);
+        Self { bucket, volumes: shaping.volumes.clone() }
+    }
+
+    /// When a message that is ready is released.
+    pub fn release(&mut self, bits: u64, ready_ps: u64) -> u64 {
+        let known = self.volumes.binary_search_by_key(&bits, |(length, _)| *length);
+        let (_, octets) = self.volumes[known.expect("a length of the source")];
+        self.bucket.release(octets, ready_ps)
     }
 }
 

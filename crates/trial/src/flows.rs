@@ -3,10 +3,11 @@
 use crate::fault::Fault;
 use crate::transfer::Transfer;
 use ethermeter_ethernet::frame::{IPV4_HEADER, OVERHEAD, SHORTEST, TAG, UDP_HEADER};
-use ethermeter_traffic::arrivals::{bucket_fault, Arrivals};
+use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::source::Generator;
 use ethermeter_traffic::times::{Times, LONGEST_PS};
+use ethermeter_traffic::token_bucket::bucket_fault;
 use ethermeter_traffic::voice::VoiceSpec;
 use ethermeter_traffic::{Shaping, SourceSpec};
 use serde::{Deserialize, Serialize};
