@@ -122,7 +122,7 @@ def limited_heads(queues: Queues, walk_s: Array, waits_s: Array) -> Array:
 )
 def boxma_meister_1987(
     arrival_rate: Annotated[
-        Numbers, Symbol("lambda_1", "messages per second at each queue of the first kind", RATE)
+        Numbers, Symbol("lambda_1", "arrival rate at each queue of the first kind", RATE, "1/s")
     ],
     *,
     queues: Annotated[Numbers, Symbol("N_1", "number of queues of the first kind", _QUEUES)],
@@ -132,7 +132,7 @@ def boxma_meister_1987(
     ],
     walk_s: Annotated[Numbers, Symbol("s", "sum of the switch-over times of a cycle", TIME_S, "s")],
     other_rate: Annotated[
-        Numbers, Symbol("lambda_2", "messages per second at each queue of the other kind", RATE)
+        Numbers, Symbol("lambda_2", "arrival rate at each queue of the other kind", RATE, "1/s")
     ] = 0.0,
     others: Annotated[Numbers, Symbol("N_2", "number of queues of the other kind", _QUEUES)] = 0,
     other_service_s: Annotated[

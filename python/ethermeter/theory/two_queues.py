@@ -230,7 +230,7 @@ def _message(queue: Queue, x: Complex | Array) -> Complex:
 )
 def boxma_groenendijk_1988(
     arrival_rate: Annotated[
-        Numbers, Symbol("lambda_1", "messages per second at the first queue", RATE)
+        Numbers, Symbol("lambda_1", "arrival rate at the first queue", RATE, "1/s")
     ],
     *,
     service_s: Annotated[
@@ -240,7 +240,7 @@ def boxma_groenendijk_1988(
         Numbers, Symbol("s_1", "switch-over time after the first queue", TIME_S, "s")
     ],
     other_rate: Annotated[
-        Numbers, Symbol("lambda_2", "messages per second at the other queue", RATE)
+        Numbers, Symbol("lambda_2", "arrival rate at the other queue", RATE, "1/s")
     ],
     other_service_s: Annotated[
         Numbers, Symbol("beta_2", "service time of a message at the other queue", TIME_S, "s")
