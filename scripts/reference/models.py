@@ -2,6 +2,8 @@
 
 from ethermeter.theory.catalogue import Model, models
 
+from . import bibtex
+
 HEAD = """# Models
 
 This page is generated from the catalogue of models; `ethermeter theory show MODEL` prints the same.
@@ -10,7 +12,7 @@ This page is generated from the catalogue of models; `ethermeter theory show MOD
 TAIL = """
 ## BibTeX
 
-The sources as they are stated above, for a bibliography:
+The sources of the models, for a bibliography:
 
 ```bibtex
 """
@@ -19,8 +21,8 @@ The sources as they are stated above, for a bibliography:
 def page() -> str:
     """Return the page."""
     known = models()
-    entries = "\n".join(_entry(model) for model in known.values())
-    return "".join([HEAD, *map(_section, known.values()), TAIL, entries, "```\n"])
+    found = bibtex.entries(model.source for model in known.values())
+    return "".join([HEAD, *map(_section, known.values()), TAIL, found, "```\n"])
 
 
 def _section(model: Model) -> str:
@@ -51,7 +53,3 @@ def _symbol(text: str) -> str:
 
 def _allowed(of: object) -> str:
     return ", ".join(f"`{word}`" for word in of) if isinstance(of, tuple) else str(of)
-
-
-def _entry(model: Model) -> str:
-    return f"@misc{{{model.name},\n  year = {{{model.year}}},\n  note = {{{model.source}}}\n}}\n"
