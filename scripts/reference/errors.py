@@ -64,6 +64,9 @@ def page() -> str:
                     faults[module].setdefault(text, key)
                 for text in _failures(call, scope):
                     failures[module].setdefault(text, "")
+            for text in _others(scope):
+                if not any(text in known for known in faults[module]):
+                    faults[module][text] = ""
     parts.append("\n" + LEAD["faults"])
     parts += _tables(faults, "| key or option | what is allowed |\n|---|---|\n", keyed=True)
     parts.append(LEAD["failures"])
@@ -87,6 +90,7 @@ class _Scope:
     def __init__(self, body: list[ast.stmt], outer: "_Scope | None" = None) -> None:
         self.calls: list[ast.Call] = []
         self.functions: list[ast.FunctionDef] = []
+        self.texts: list[ast.expr] = []
         self._assigned: list[tuple[int, str, ast.expr]] = []
         self._used: dict[str, list[int]] = defaultdict(list)
         self._outer = outer
@@ -103,6 +107,8 @@ class _Scope:
             return
         if isinstance(node, ast.Call):
             self.calls.append(node)
+        if isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp):
+            self.texts.append(node)
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             target, value = node.targets[0], node.value
             pairs = [(target, value)]
@@ -159,6 +165,15 @@ def _faults(call: ast.Call, scope: _Scope) -> Iterator[tuple[str, str]]:
         if text is not None and len(text.strip("… ")) > 3:
             # Branches that share a call also choose their keys.
             yield _key(call.args[position - 2], scope, at if len(found) > 1 else line), text
+
+
+def _others(scope: _Scope) -> Iterator[str]:
+    """Yield what is allowed by the other texts of a scope, which reach a fault by some function."""
+    for node in scope.texts:
+        text = re.sub(r"\{\w*\}", "…", _template(node, scope, node.lineno) or "")
+        is_part = text.rstrip().endswith(":") or text.strip(" …") == "expected"
+        if text.startswith("expected ") and not is_part:
+            yield text
 
 
 def _name(node: ast.AST | None) -> str:
