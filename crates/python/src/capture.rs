@@ -61,8 +61,8 @@ fn raise(error: Error) -> PyErr {
 type Frames<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>);
 
 /// Times of the frames of a capture file in ns since 1970, and their octets, destination address to
-/// check sequence; only of IP packets from or to an address, if one is given. At most `most` and one
-/// more are read.
+/// check sequence; only of IP packets from or to an address, if one is given. Packets that are
+/// marked with an error of their link are left out. At most `most` and one more are read.
 ///
 /// Raises `ValueError` if the file is no capture, is damaged or has packets without a time, `OSError`
 /// if it cannot be read.
@@ -80,6 +80,9 @@ pub fn capture_frames(
         let mut capture = Capture::new(BufReader::new(File::open(path)?)).map_err(raise)?;
         let (mut times, mut octets) = (Vec::new(), Vec::new());
         while let Some(packet) = capture.read_packet().map_err(raise)? {
+            if packet.errors.is_any() {
+                continue; // a collision on a segment, or a frame that no receiver took
+            }
             if source.is_some() || destination.is_some() {
                 let Some((from, to)) = addresses(&packet) else { continue };
                 let is_other =
