@@ -349,7 +349,11 @@ def talking(folder: Path, count: int, most: str, talk: str = "") -> tuple[dict, 
 
 @pytest.mark.parametrize(
     ("count", "most", "talk"),
-    [(24, "64 B", ""), (6, "512 B", ", talk = '0.2 s', silence = '0.1 s'")],
+    [
+        # Beside other tests, so many agents would not always hear of each other in time.
+        pytest.param(24, "64 B", "", marks=pytest.mark.alone),
+        (6, "512 B", ", talk = '0.2 s', silence = '0.1 s'"),
+    ],
 )
 def test_the_samples_that_a_medium_delivers_are_those_that_hosts_hear(count, most, talk, tmp_path):
     result, counts, _ = talking(tmp_path, count, most, talk)
@@ -499,6 +503,7 @@ def test_a_segment_stays_for_programs_until_it_is_removed(tmp_path):
     assert name not in kept()
 
 
+@pytest.mark.alone
 def test_a_simulation_of_the_frames_as_they_came_is_what_the_medium_did():
     # Hosts may be as late as they like: what the medium makes of their frames follows from stamps.
     points = [Point(5, 64, "poisson"), Point(10, 512, "poisson")]
