@@ -15,6 +15,8 @@ from tests.support.random_networks import random_scenario
 
 Make = Callable[[np.random.Generator], Scenario]
 SHORT_RUN, LONG_RUN = 400, 10_000
+PARTS = 8
+"""Parts of the long run, which processes share."""
 REFUSED = (
     "has no room for its load",
     "in a cycle",
@@ -81,8 +83,9 @@ def test_simulated_delays_and_queues_stay_within_bounds() -> None:
 
 
 @pytest.mark.long
-def test_simulated_delays_and_queues_stay_within_bounds_in_ten_thousand_trees() -> None:
-    check(random_scenario, range(SHORT_RUN, LONG_RUN))
+@pytest.mark.parametrize("part", range(PARTS))
+def test_simulated_delays_and_queues_stay_within_bounds_in_ten_thousand_trees(part: int) -> None:
+    check(random_scenario, range(SHORT_RUN + part, LONG_RUN, PARTS))
 
 
 def test_simulations_of_buses_behind_gateways_stay_within_bounds() -> None:
