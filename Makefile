@@ -62,11 +62,9 @@ test-live: $(VENV)/.dev peers ## run the tests on network namespaces, and those 
 peers:
 	-scripts/install-stamp-peers target/peers
 
-# Of the tests on network namespaces, those that expect times or rates run alone.
 test-long: system $(VENV)/.dev ## run the tests that take minutes; those of the wheel and the site where make wheel and make docs were run
 	status=0; $(BIN)/python -m pytest -n 2 --dist loadgroup -m long --ignore tests/live || status=$$?; \
-	$(BIN)/python -m pytest -n $$((2 * $$(nproc))) --maxprocesses 16 --dist loadgroup -m 'long and not alone' tests/live || status=$$?; \
-	$(BIN)/python -m pytest -m 'long and alone' tests/live || status=$$?; exit $$status
+	$(BIN)/python -m pytest -m long tests/live || status=$$?; exit $$status
 
 lint: $(VENV)/.dev ## formatting, lints, types, and the direction of imports
 	cargo fmt --check
