@@ -13,8 +13,8 @@ differ at the stated level if the distance of the measurement is among the large
 senders explains a distance that is below the share of frames sent more than 5 us late: frames that
 are on time and meet no late one have the delays of the simulation.
 
-Whatever differs, the medium is right if a simulation of the frames as they came to the cards is the
-same run (`replay`): then the lateness of hosts explains every difference.
+Whatever differs, the medium is right if a simulation of the frames as they came to the cards counts
+the same (`replay`): then the lateness of hosts explains every difference.
 """
 
 import math
@@ -61,7 +61,9 @@ class Compared:
     is_same: bool
     """Whether every station counted what it did in the simulation, and the delays are the same."""
     is_same_replayed: bool | None
-    """The same of a simulation of the frames as they came; None for saturated stations."""
+    """Whether a simulation of the frames as they came has the frames, collisions and frames given
+    up of every station; None for saturated stations.
+    """
     bit_rate: Difference
     collisions: Difference
     delay: Difference
@@ -110,7 +112,7 @@ class Compared:
     @property
     def is_explained(self) -> bool:
         """Whether a limit is missed because hosts were late, and for no other reason."""
-        return not self.is_met and self.is_right and self.is_same_replayed is True
+        return not self.is_met and self.is_right and bool(self.is_same_replayed)
 
 
 def compare(measured: Measured, point: Point, *, runs: int, points: int) -> Compared:

@@ -86,7 +86,7 @@ class Measured:
     counts: Counts
     result: Result
     is_same_replayed: bool | None = None
-    """Whether a simulation of the frames as they came to the cards is the same run; None for
+    """Whether a simulation of the frames as they came to the cards counts the same; None for
     saturated stations.
     """
 
@@ -125,33 +125,21 @@ def measure(
     found: list[Measured] = []
     for is_saturated, alike in itertools.groupby(points, lambda of: of.arrivals == SATURATED):
         with TemporaryDirectory(prefix="ethermeter-emulation-") as folder:
-            found += _measured(
-                list(alike),
-                Path(folder),
-                captures=None if is_saturated else Captures(),
-                text=lambda point: point.text(measure_s=measure_s, seed=seed),
-                follow=follow,
-            )
+            files = []
+            for point in alike:
+                files.append(Path(folder, f"{point.name}.toml"))
+                files[-1].write_text(point.text(measure_s=measure_s, seed=seed), encoding="utf-8")
+            found += _measured(files, None if is_saturated else Captures(), follow)
     return found
 
 
 def _measured(
-    points: list[Point],
-    folder: Path,
-    *,
-    captures: Captures | None,
-    text: Callable[[Point], str],
-    follow: Callable[[Progress], None],
+    files: list[Path], captures: Captures | None, follow: Callable[[Progress], None]
 ) -> Iterator[Measured]:
-    """Measure points on one testbed, and what was captured of them again by simulation."""
-    files = []
-    for point in points:
-        path = folder / f"{point.name}.toml"
-        path.write_text(text(point), encoding="utf-8")
-        files.append(path)
+    """Measure files on one testbed, and simulate the frames that were captured."""
     loaded = api.load(*files, name="emulation")
     plan = loaded.plan()
-    run = folder / "run"
+    run = files[0].with_name("run")
     execute(
         plan,
         loaded.experiments,
@@ -162,12 +150,13 @@ def _measured(
     )
     for trial in plan.trials:
         result = read_result(run, trial.id)
-        if result.segment is None or result.segment.counts is None:
+        medium = result.segment
+        if medium is None or medium.counts is None:
             raise RuntimeError(f"{trial.id}: the medium counted nothing")
         is_same = None
         if captures is not None:
-            is_same = is_same_replayed(trial, result, run / file_of(trial.id, MEDIUM))
-        yield Measured(trial, _core.read_counts(result.segment.counts), result, is_same)
+            is_same = is_same_replayed(trial, medium, run / file_of(trial.id, MEDIUM))
+        yield Measured(trial, _core.read_counts(medium.counts), result, is_same)
 
 
 def simulate(trial: Trial, *, runs: int) -> Iterator[Counts]:

@@ -15,10 +15,9 @@ from pathlib import Path
 import numpy as np
 from ethermeter import _core
 from ethermeter.scenario import Lengths, MixLengths, Scenario
-from ethermeter.store.result import Result
+from ethermeter.testbed.relay import SegmentCounts
 from ethermeter.traces import Trace
-from ethermeter.trial import Trial as Measurement
-from ethermeter.trial import core_trial
+from ethermeter.trial import Trial, core_trial
 from msgspec import structs
 
 FCS_OCTETS = 4
@@ -29,17 +28,14 @@ AFTER_PS = 10**12
 """Time after the last frame in which a simulation sends what still waits."""
 
 
-def is_same_replayed(trial: Measurement, result: Result, capture: Path) -> bool:
+def is_same_replayed(trial: Trial, medium: SegmentCounts, capture: Path) -> bool:
     """Whether a simulation of the frames as they came counts what every station did.
 
     Compared are frames, collisions and frames given up. Raises RuntimeError without tshark, or if
     the capture has not just the frames of the trial.
     """
-    segment = result.segment
-    if segment is None:
-        raise RuntimeError(f"{trial.id}: nothing is known of its medium")
     counted = [
-        [station.frames, station.collisions, station.discarded] for station in segment.stations
+        [station.frames, station.collisions, station.discarded] for station in medium.stations
     ]
     traces = _traces(capture, [frames + given_up for frames, _, given_up in counted], trial.id)
     scenario = _replaying(trial.scenario, traces)

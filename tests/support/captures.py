@@ -158,6 +158,28 @@ def pcap(packets: Iterable[tuple[int, bytes]], *, link: int = 1, keep: int = 65_
     )
 
 
+def pcapng(order: str, *blocks: tuple[int, bytes]) -> bytes:
+    """Write blocks, each with its kind, behind the head of a section in this order of octets."""
+
+    def block(kind: int, body: bytes) -> bytes:
+        length = struct.pack(order + "I", 12 + len(body))
+        return struct.pack(order + "I", kind) + length + body + length
+
+    head = (0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1))
+    return b"".join(block(*each) for each in (head, *blocks))
+
+
+def interface(order: str) -> tuple[int, bytes]:
+    """Return the block of an interface of Ethernet, with microseconds."""
+    return 1, struct.pack(order + "HHI", 1, 0, 0)
+
+
+def packet(order: str, at_us: int, data: bytes, options: bytes = b"") -> tuple[int, bytes]:
+    """Return the block of a packet, with options."""
+    head = struct.pack(order + "IIIII", 0, 0, at_us, len(data), len(data))
+    return 6, head + data + bytes(-len(data) % 4) + options
+
+
 def frame(of: Segment) -> bytes:
     """Return a segment as an Ethernet frame; its checksums are zero."""
     options = b""

@@ -135,6 +135,12 @@ class Repeats:
 
     left_s: float = REPEATS_S
 
+    def take(self, time_s: float) -> bool:
+        """Take the time of a window; whether there was so much."""
+        is_there = time_s <= self.left_s
+        self.left_s -= time_s if is_there else 0.0
+        return is_there
+
 
 class QuietWindow:
     """Takes measurements in quiet windows; the fixture `in_quiet_window`."""
@@ -163,13 +169,7 @@ class QuietWindow:
             pytest.skip.Exception: No window was quiet: the test is inconclusive.
         """
         seen: list[str] = []
-        lasted_s = 0.0
-        for number in range(CALLS):
-            if number > 0:
-                if lasted_s > self._repeats.left_s:
-                    seen[-1] += " (no time was left for another window)"
-                    break
-                self._repeats.left_s -= lasted_s
+        while True:
             before = self._usage()
             result = measure()
             after = self._usage()
@@ -180,7 +180,10 @@ class QuietWindow:
                 self.stalled_s = stalled_s
                 return result
             seen.append(f"{1e3 * stalled_s:.0f} ms and {1e3 * others_s:.0f} ms in {lasted_s:.1f} s")
-            if others_s > BUSY_OTHERS * lasted_s:
+            if others_s > BUSY_OTHERS * lasted_s or len(seen) == CALLS:
+                break
+            if not self._repeats.take(lasted_s):
+                seen[-1] += " (no time was left for another window)"
                 break
         allowed = f"{1e3 * tolerated_stall_s:g} ms and {TOLERATED_OTHERS:.0%} of a processor"
         pytest.skip(

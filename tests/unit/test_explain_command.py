@@ -255,16 +255,6 @@ def test_the_slow_end_the_change_and_the_vantage_are_printed(ask, tmp_path):
     assert "   captured near the sender" in lines
 
 
-def _section(order: str, *blocks: tuple[int, bytes]) -> bytes:
-    def block(kind: int, body: bytes) -> bytes:
-        length = struct.pack(order + "I", 12 + len(body))
-        return struct.pack(order + "I", kind) + length + body + length
-
-    return block(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1)) + b"".join(
-        block(*each) for each in blocks
-    )
-
-
 def _statistics(order: str, *counts: tuple[int, int]) -> tuple[int, bytes]:
     told = b"".join(struct.pack(order + "HHQ", code, 8, count) for code, count in counts)
     return 5, struct.pack(order + "IQ", 0, 0) + told + bytes(4)
@@ -280,16 +270,8 @@ def _blocks(order: str, *after: tuple[int, bytes]) -> bytes:
             Segment(100_100, 1, 1, 1001),
         )
     ]
-    packets = [
-        (
-            6,
-            struct.pack(order + "IIIII", 0, 0, at * 1000, len(frame), len(frame))
-            + frame
-            + bytes(-len(frame) % 4),
-        )
-        for at, frame in enumerate(frames)
-    ]
-    return _section(order, (1, struct.pack(order + "HHI", 1, 0, 0)), *packets, *after)
+    packets = (captures.packet(order, at * 1000, data) for at, data in enumerate(frames))
+    return captures.pcapng(order, captures.interface(order), *packets, *after)
 
 
 @pytest.mark.parametrize("order", "<>")
@@ -376,46 +358,49 @@ def _malformed() -> Iterator[tuple[str, bytes]]:
                 good[:at] + struct.pack("<I", length) + good[at + 4 :],
             )
     for order in "<>":
-        interface = (1, struct.pack(order + "HHI", 1, 0, 0))
-        whole = (6, struct.pack(order + "IIIII", 0, 0, 0, 4, 4) + b"abcd")
+        interface = captures.interface(order)
+        whole = captures.packet(order, 0, b"abcd")
         told = "little" if order == "<" else "big"
-        yield f"{told}: no packet", _section(order, interface)
-        yield f"{told}: no block", _section(order)
-        yield f"{told}: an interface that is not there", _section(order, whole)
+        yield f"{told}: no packet", captures.pcapng(order, interface)
+        yield f"{told}: no block", captures.pcapng(order)
+        yield f"{told}: an interface that is not there", captures.pcapng(order, whole)
         yield (
             f"{told}: another interface",
-            _section(order, interface, (6, struct.pack(order + "IIIII", 5, 0, 0, 0, 0))),
+            captures.pcapng(order, interface, (6, struct.pack(order + "IIIII", 5, 0, 0, 0, 0))),
         )
         yield (
             f"{told}: more captured than there is",
-            _section(
+            captures.pcapng(
                 order, interface, (6, struct.pack(order + "IIIII", 0, 0, 0, 400, 400) + b"abcd")
             ),
         )
-        yield f"{told}: a packet's block too short", _section(order, interface, (6, bytes(16)))
-        yield f"{told}: an interface's block too short", _section(order, (1, bytes(4)))
+        yield (
+            f"{told}: a packet's block too short",
+            captures.pcapng(order, interface, (6, bytes(16))),
+        )
+        yield f"{told}: an interface's block too short", captures.pcapng(order, (1, bytes(4)))
         yield (
             f"{told}: an option beyond its block",
-            _section(order, (1, struct.pack(order + "HHIHH", 1, 0, 0, 2, 99))),
+            captures.pcapng(order, (1, struct.pack(order + "HHIHH", 1, 0, 0, 2, 99))),
         )
         yield (
             f"{told}: statistics of another interface",
-            _section(order, interface, (5, struct.pack(order + "IQ", 1, 0))),
+            captures.pcapng(order, interface, (5, struct.pack(order + "IQ", 1, 0))),
         )
-        yield f"{told}: statistics too short", _section(order, interface, (5, bytes(8)))
+        yield f"{told}: statistics too short", captures.pcapng(order, interface, (5, bytes(8)))
         yield (
             f"{told}: a statistic beyond its block",
-            _section(order, interface, (5, struct.pack(order + "IQHH", 0, 0, 7, 8))),
+            captures.pcapng(order, interface, (5, struct.pack(order + "IQHH", 0, 0, 7, 8))),
         )
         yield (
             f"{told}: places of a time",
-            _section(order, (1, struct.pack(order + "HHIHHI", 1, 0, 0, 9, 1, 0x7F7F7F7F))),
+            captures.pcapng(order, (1, struct.pack(order + "HHIHHI", 1, 0, 0, 9, 1, 0x7F7F7F7F))),
         )
         yield (
             f"{told}: only of link 147",
-            _section(order, (1, struct.pack(order + "HHI", 147, 0, 0)), whole),
+            captures.pcapng(order, (1, struct.pack(order + "HHI", 147, 0, 0)), whole),
         )
-        start = _section(order, interface, whole)
+        start = captures.pcapng(order, interface, whole)
         for length in (0, 4, 8, 11, 13, 30, (16 << 20) + 4, (1 << 32) - 4):
             yield (
                 f"{told}: a block of {length}",

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import captures
 import numpy as np
 import pytest
 from ethermeter import plan
@@ -237,31 +238,18 @@ def test_frames_of_a_capture_count_with_their_check_sequence_from_the_first_on(t
         read_trace(tmp_path / "t.csv", name="t.csv", ends=("10.0.0.1", None))
 
 
-def block(kind: int, body: bytes) -> bytes:
-    """A block of a pcapng."""
-    length = struct.pack("<I", 12 + len(body))
-    return struct.pack("<I", kind) + length + body + length
-
-
 def test_collisions_in_the_capture_of_a_segment_are_no_messages(tmp_path):
     wrong_check_and_short = 1 << 24 | 1 << 26  # draft-ietf-opsawg-pcapng, section 4.3.1
-    packets = b"".join(
-        block(
-            6,
-            struct.pack("<IIIII", 0, 0, time_us, len(frame), len(frame))
-            + frame
-            + bytes(-len(frame) % 4)
-            + struct.pack("<HHIHH", 2, 4, flags, 0, 0),
-        )
+    packets = (
+        captures.packet("<", time_us, frame, struct.pack("<HHIHH", 2, 4, flags, 0, 0))
         for time_us, frame, flags in (
             (10, ipv4(1, 2, 1514)[:40], wrong_check_and_short),
             (70, ipv4(1, 2, 1514), 0),
             (90, ipv4(1, 2, 80), 2),
         )
     )
-    head = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
     path = tmp_path / "segment.pcapng"
-    path.write_bytes(head + block(1, struct.pack("<HHI", 1, 0, 0)) + packets)
+    path.write_bytes(captures.pcapng("<", captures.interface("<"), *packets))
     trace = read_trace(path, name="segment.pcapng")
     assert trace.times_ps.tolist() == [0, 20 * 10**6]
     assert trace.octets.tolist() == [1518, 84]
