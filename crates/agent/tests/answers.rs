@@ -1,10 +1,8 @@
 //! Exchanges whose answers are not their requests', files asked for block by block, and
 //! coordinators that would turn answers into a flood.
 
-mod common;
-
-use common::hand::{refused, Hand, EXPERIMENT};
-use common::{exchange, flow, measure, test, Agent, Scratch, MS};
+use crate::common::hand::{refused, Hand, EXPERIMENT};
+use crate::common::{exchange, flow, measure, test, Agent, Scratch, MS};
 use ethermeter_agent::protocol::{role, Responder, SignedGrant, StartRequest};
 use ethermeter_live::wire::{Kind, Mark};
 use ethermeter_live::{HostTime, Timeline};

@@ -1,8 +1,6 @@
 //! Clocks that differ, on the loopback interface.
 
-mod common;
-
-use common::{flow, measure, paced, run, test, Agent};
+use crate::common::{flow, measure, paced, run, test, Agent};
 use serde_json::{json, Value};
 
 const OFFSET_NS: i64 = 250_000_000;

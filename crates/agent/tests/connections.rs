@@ -1,11 +1,7 @@
 //! TCP flows between agents on the loopback interface.
 
-mod common;
-#[path = "../../live/tests/common/quiet.rs"]
-mod quiet;
-
-use common::{exchange, flow, measure, paced, saturated, silence_after_a_kill, test, Agent};
-use quiet::in_quiet_window;
+use crate::common::{exchange, flow, measure, paced, saturated, silence_after_a_kill, test, Agent};
+use crate::quiet::in_quiet_window;
 use serde_json::{json, Value};
 use std::time::Duration;
 

@@ -1,9 +1,7 @@
 //! What strangers, and coordinators gone wrong, may throw at an agent: nothing makes it fall or
 //! grow.
 
-mod common;
-
-use common::{
+use crate::common::{
     connect, credentials, flow, make_certificates, measure, paced, test, Agent, Scratch, MS,
 };
 use ethermeter_agent::protocol::{

@@ -1,8 +1,6 @@
 //! Flows to several receivers on the loopback interface.
 
-mod common;
-
-use common::{exchange, flow, measure, paced, test, Agent, Scratch};
+use crate::common::{exchange, flow, measure, paced, test, Agent, Scratch};
 use serde_json::{json, Value};
 
 fn number(value: &Value) -> u64 {

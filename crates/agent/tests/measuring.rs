@@ -1,17 +1,13 @@
 //! Tests between real agents over the loopback interface.
 
-mod common;
-#[path = "../../live/tests/common/quiet.rs"]
-mod quiet;
-
-use common::{
+use crate::common::{
     credentials, exchange, flow, make_certificates, measure, paced, saturated,
     silence_after_a_kill, test, wait_for, Agent, Measuring, Scratch,
 };
 use ethermeter_agent::coordinator::Stage;
 use ethermeter_agent::result::Outcome;
 use ethermeter_live::{HostTime, Timeline};
-use quiet::in_quiet_window;
+use crate::quiet::in_quiet_window;
 use serde_json::{json, Value};
 use std::time::Duration;
 
@@ -174,7 +170,7 @@ fn an_interrupt_stops_all_and_keeps_what_was_counted() {
     let measuring = Measuring::begin("interrupt", &description, &[]);
     wait_for("roles of both", Duration::from_secs(10), || a.has_roles() && b.has_roles());
     std::thread::sleep(Duration::from_secs(1));
-    common::send_signal(measuring.child.id(), "INT");
+    crate::common::send_signal(measuring.child.id(), "INT");
     let measured = measuring.finish();
     assert_eq!(
         (measured.code, measured.result["outcome"].as_str()),
@@ -288,7 +284,7 @@ fn hosts_say_what_they_are_and_silent_ones_are_named() {
     let ceilings = scratch.write("ceilings.toml", "duration_s = 7").display().to_string();
     let agent = Agent::spawn(&["--ceilings".into(), ceilings]);
     let at = agent.at.to_string();
-    let answered = common::run(&["hosts", &at]);
+    let answered = crate::common::run(&["hosts", &at]);
     let hosts: Value = serde_json::from_slice(&answered.stdout).expect("JSON");
     assert_eq!(answered.status.code(), Some(0));
     assert_eq!(
@@ -298,7 +294,7 @@ fn hosts_say_what_they_are_and_silent_ones_are_named() {
     let addresses = hosts[0]["interfaces"]["lo"].as_array().expect("the loopback interface");
     assert!(addresses.contains(&json!("127.0.0.1")), "{addresses:?}");
     drop(agent);
-    let silent = common::run(&["hosts", &at]);
+    let silent = crate::common::run(&["hosts", &at]);
     let hosts: Value = serde_json::from_slice(&silent.stdout).expect("JSON");
     assert_eq!(silent.status.code(), Some(1));
     assert!(hosts[0]["error"].as_str().is_some_and(|error| error.contains(&at)), "{hosts}");

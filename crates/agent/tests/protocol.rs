@@ -1,9 +1,7 @@
 //! Coordinators that do not keep to the rules, and strangers at the control port.
 
-mod common;
-
-use common::hand::{refused, unsigned, Hand, EXPERIMENT};
-use common::{
+use crate::common::hand::{refused, unsigned, Hand, EXPERIMENT};
+use crate::common::{
     credentials, flow, make_certificates, measure, paced, run, test, wait_for, Agent, Scratch, MS,
     PROGRAM,
 };

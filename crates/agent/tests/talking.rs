@@ -1,11 +1,7 @@
 //! Voice between real agents over the loopback interface, and what of it is refused.
 
-mod common;
-#[path = "../../live/tests/common/quiet.rs"]
-mod quiet;
-
-use common::{flow, measure, test, Agent};
-use quiet::in_quiet_window;
+use crate::common::{flow, measure, test, Agent};
+use crate::quiet::in_quiet_window;
 use serde_json::{json, Value};
 use std::time::Duration;
 

@@ -1,9 +1,6 @@
 //! Requests and answers whose lengths and times are drawn: against the draws of a simulated
 //! station, and against what one exchange at a time allows.
 
-#[path = "common/quiet.rs"]
-mod quiet;
-
 use ethermeter_ethernet::{Carrier, Octets};
 use ethermeter_live::clock::Exchange;
 use ethermeter_live::port::memory::{connected, Verdict};
@@ -19,7 +16,7 @@ use ethermeter_traffic::arrivals::{ArrivalTimes, Arrivals};
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Purpose, SourceSpec, Stream};
-use quiet::in_quiet_window;
+use crate::quiet::in_quiet_window;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;

@@ -3,13 +3,15 @@
 mod capture;
 mod counts;
 mod functions;
+#[cfg(feature = "live")]
 mod host;
+#[cfg(feature = "live")]
 mod live;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "live", target_os = "linux"))]
 mod peer;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "live", target_os = "linux"))]
 mod record;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "live", target_os = "linux"))]
 mod relay;
 mod trial;
 mod watch;
@@ -99,6 +101,15 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(capture::explain_capture, module)?)?;
     module.add_function(wrap_pyfunction!(standards, module)?)?;
     module.add_function(wrap_pyfunction!(plca_timing, module)?)?;
+    module.add_function(wrap_pyfunction!(trial::check_trial, module)?)?;
+    module.add_function(wrap_pyfunction!(trial::read_counts, module)?)?;
+    module.add_function(wrap_pyfunction!(trial::simulate_trial, module)?)?;
+    add_live(module)
+}
+
+/// Add what measures and sends.
+#[cfg(feature = "live")]
+fn add_live(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(live::ask_hosts, module)?)?;
     module.add_function(wrap_pyfunction!(live::check_ceilings, module)?)?;
     module.add_function(wrap_pyfunction!(live::check_test, module)?)?;
@@ -107,16 +118,38 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(live::measure_test, module)?)?;
     module.add_function(wrap_pyfunction!(live::serve_agent, module)?)?;
     module.add_function(wrap_pyfunction!(host::host_task, module)?)?;
-    module.add_function(wrap_pyfunction!(trial::check_trial, module)?)?;
-    module.add_function(wrap_pyfunction!(trial::read_counts, module)?)?;
-    module.add_function(wrap_pyfunction!(trial::simulate_trial, module)?)?;
     #[cfg(target_os = "linux")]
-    module.add_function(wrap_pyfunction!(peer::measure_peer, module)?)?;
-    #[cfg(target_os = "linux")]
-    module.add_function(wrap_pyfunction!(peer::serve_reflector, module)?)?;
-    #[cfg(target_os = "linux")]
-    module.add_class::<record::Recorder>()?;
-    #[cfg(target_os = "linux")]
-    module.add_class::<relay::Relay>()?;
+    {
+        module.add_function(wrap_pyfunction!(peer::measure_peer, module)?)?;
+        module.add_function(wrap_pyfunction!(peer::serve_reflector, module)?)?;
+        module.add_class::<record::Recorder>()?;
+        module.add_class::<relay::Relay>()?;
+    }
     Ok(())
+}
+
+/// In a build without live measurement, its names are an error that says how to build it.
+#[cfg(not(feature = "live"))]
+fn add_live(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(missing, module)?)
+}
+
+/// Raise an error for a name that only a build with live measurement has.
+#[cfg(not(feature = "live"))]
+#[pyfunction]
+#[pyo3(name = "__getattr__")]
+fn missing(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
+    if name.starts_with("__") {
+        return Err(pyo3::exceptions::PyAttributeError::new_err(name.to_owned()));
+    }
+    let error = py.import("ethermeter.faults")?.getattr("InputError")?.call_method1(
+        "of",
+        (
+            "ethermeter",
+            "build",
+            "without live measurement",
+            "this command needs it; `make build` compiles all of ethermeter",
+        ),
+    )?;
+    Err(PyErr::from_value(error))
 }

@@ -4,9 +4,7 @@
 //! Times are drawn on coarse grids on purpose, so that simultaneous events are common, and segments
 //! go far beyond what a standard allows, so that contentions overlap.
 
-mod common;
-
-use common::{constants, replayed, segment, Group};
+use crate::common::{constants, replayed, segment, Group};
 use ethermeter_simulator::segment::station::{Attempt, Ending};
 use ethermeter_simulator::traces;
 use ethermeter_traffic::arrivals::Arrivals;

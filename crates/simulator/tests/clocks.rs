@@ -1,10 +1,8 @@
 //! Clocks of hosts in networks: by hand, against their true delays, each implementation against the
 //! other.
 
-mod common;
-
-use common::network::{fixed, regular, trial};
-use common::{MS, S, US};
+use crate::common::network::{fixed, regular, trial};
+use crate::common::{MS, S, US};
 use ethermeter_simulator::network::{traces, Traced};
 use ethermeter_trial::clocks::Comparing;
 use ethermeter_trial::counts::{SignedDelays, SynchronisedDelays};

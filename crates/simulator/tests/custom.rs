@@ -1,8 +1,6 @@
 //! Rules of the caller's own: with the draws of built-in ones they give the same counts.
 
-mod common;
-
-use common::{segment, Group, IEEE_10, S};
+use crate::common::{segment, Group, IEEE_10, S};
 use ethermeter_simulator::custom::{Custom, CustomBackoff, Rule};
 use ethermeter_simulator::{check, simulate, simulate_with, Error, Watch};
 use ethermeter_traffic::arrivals::Arrivals;

@@ -1,8 +1,6 @@
 //! The medium access of the experimental Ethernet: turnaround times and load registers, by hand.
 
-mod common;
-
-use common::{constants, groups, saturated, set_groups, simulate, US};
+use crate::common::{constants, groups, saturated, set_groups, simulate, US};
 use ethermeter_simulator::segment::compiled::CompiledSegment;
 use ethermeter_simulator::segment::station::{Attempt, Ending, Station};
 use ethermeter_simulator::traces;

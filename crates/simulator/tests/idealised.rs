@@ -14,9 +14,7 @@
     clippy::needless_pass_by_value
 )]
 
-mod common;
-
-use common::idealised::{
+use crate::common::idealised::{
     adaptive, agree, delay, finite, infinite, lost_share, outcome, poisson, replicated, saturated,
     slotted, stretch, thinking, utilisation, with_lengths,
 };

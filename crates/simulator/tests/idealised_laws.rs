@@ -13,14 +13,12 @@
     clippy::needless_pass_by_value
 )]
 
-mod common;
-
-use common::idealised::{
+use crate::common::idealised::{
     adaptive, agree, coyle_liu, finite, infinite, outcome, poisson, read_and_run, refused,
     replicated, saturated, slotted, stretch, takagi_kleinrock, thinking, trial, unslotted,
     utilisation, wait, PACKET, SLOT,
 };
-use common::simulate;
+use crate::common::simulate;
 use ethermeter_simulator::idealised::run;
 use ethermeter_simulator::segment::station::Ending;
 use ethermeter_simulator::Watch;

@@ -14,9 +14,7 @@
     clippy::needless_pass_by_value
 )]
 
-mod common;
-
-use common::idealised::{
+use crate::common::idealised::{
     agree, coyle_liu, delay, outcome, poisson, replicated, stretch, takagi_kleinrock, unslotted,
     utilisation, wait, with_lengths, PACKET, SLOT,
 };

@@ -1,12 +1,10 @@
 //! Networks against hand calculations.
 
-mod common;
-
-use common::network::{
+use crate::common::network::{
     count, fixed, host, link, phases, ping_pong, regular, run, saturated, stream, switch, trial,
     TRACE,
 };
-use common::{MS, S, US};
+use crate::common::{MS, S, US};
 use serde_json::{json, Value};
 
 /// A host of Hughes-Jones and Saka 2000: software, PCI at the measured rate (14 octets of header,

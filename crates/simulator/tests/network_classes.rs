@@ -3,10 +3,8 @@
 //! Links have 1 Gb/s, 8000 ps an octet, without propagation. A frame of 980 octets with its tag keeps
 //! a wire for 8 µs: 8 octets of preamble, the frame, and 12 octets of gap, which nobody waits for.
 
-mod common;
-
-use common::network::{assert_same, balances, host, link, phases, stream, switch, trial};
-use common::{MS, US};
+use crate::common::network::{assert_same, balances, host, link, phases, stream, switch, trial};
+use crate::common::{MS, US};
 use ethermeter_simulator::network::{check, traces, Traced};
 use ethermeter_trial::Trial;
 use serde_json::{json, Value};

@@ -1,11 +1,9 @@
 //! Networks that are refused, each by the path of its key.
 
-mod common;
-
-use common::network::{
+use crate::common::network::{
     balances, half, host, hub, link, pausing, phases, regular, saturated, stream, switch, trial,
 };
-use common::{simulate, MS, US};
+use crate::common::{simulate, MS, US};
 use ethermeter_trial::Trial;
 use serde_json::{json, Value};
 

@@ -1,12 +1,10 @@
 //! Laws over random networks, and each implementation against the other.
 
-mod common;
-
-use common::network::{
+use crate::common::network::{
     assert_same, balances, fixed, host, pausing, regular, run, saturated, switch, trial, Shape,
     TRACE,
 };
-use common::{simulate, MS, S, US};
+use crate::common::{simulate, MS, S, US};
 use ethermeter_simulator::network::traces;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_trial::counts::FlowBatch;

@@ -1,12 +1,10 @@
 //! Networks against queueing theory, and flow control and hubs against hand calculations.
 
-mod common;
-
-use common::network::{
+use crate::common::network::{
     count, fixed, half, host, hub, link, mean_s, pausing, phases, regular, run, saturated, stream,
     switch, trial,
 };
-use common::{discard, segment, simulate, Group, IEEE_10, MS, S};
+use crate::common::{discard, segment, simulate, Group, IEEE_10, MS, S};
 use ethermeter_trial::counts::LOSSES;
 use ethermeter_trial::medium::Mac;
 use serde_json::{json, Value};

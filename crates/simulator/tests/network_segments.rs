@@ -1,11 +1,9 @@
 //! Shared media within networks: against hubs, by hand, and by laws.
 
-mod common;
-
-use common::network::{
+use crate::common::network::{
     balances, half, host, hub, link, phases, regular, run, saturated, stream, switch, trial, Shape,
 };
-use common::{clause_148, simulate, IEEE_10, MS, S, US};
+use crate::common::{clause_148, simulate, IEEE_10, MS, S, US};
 use ethermeter_trial::counts::{PortCounts, LOSSES};
 use ethermeter_trial::Trial;
 use proptest::prelude::*;

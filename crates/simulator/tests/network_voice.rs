@@ -1,10 +1,8 @@
 //! Voice in networks against hand calculations and bounds. Its laws over random networks are with
 //! those of all flows, in `network_laws.rs`.
 
-mod common;
-
-use common::network::trial;
-use common::{simulate, S, US};
+use crate::common::network::trial;
+use crate::common::{simulate, S, US};
 use ethermeter_simulator::network::{traces, Traced};
 use ethermeter_trial::counts::{FlowCounts, FlowVoice, LOSSES};
 use ethermeter_trial::Trial;

@@ -1,8 +1,6 @@
 //! PLCA by its closed forms: cycles, access delays and shares of the line, to the bit time.
 
-mod common;
-
-use common::{run_bus, segment, Bus, IEEE_10, MS, US};
+use crate::common::{run_bus, segment, Bus, IEEE_10, MS, US};
 use ethermeter_simulator::plca::compiled::CompiledBus;
 use ethermeter_simulator::segment::compiled::CompiledSegment;
 use ethermeter_simulator::segment::station::Ending;

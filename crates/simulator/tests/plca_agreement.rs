@@ -2,9 +2,7 @@
 //!
 //! Times are multiples of a bit time on purpose, so that simultaneous events are common.
 
-mod common;
-
-use common::{replayed, Bus, MS, US};
+use crate::common::{replayed, Bus, MS, US};
 use ethermeter_simulator::plca::compiled::CompiledBus;
 use ethermeter_simulator::{plca, Watch};
 use ethermeter_traffic::arrivals::Arrivals;

@@ -1,8 +1,6 @@
 //! Stations that let others of higher priority go first, by hand and by law.
 
-mod common;
-
-use common::{add_group, groups, saturated, set_groups, simulate, MS, S, US};
+use crate::common::{add_group, groups, saturated, set_groups, simulate, MS, S, US};
 use ethermeter_simulator::segment::station::{Attempt, Ending};
 use ethermeter_simulator::traces;
 use ethermeter_traffic::arrivals::Arrivals;

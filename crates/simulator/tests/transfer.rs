@@ -1,14 +1,12 @@
 //! Transfers over TCP against hand calculations, known bounds and laws, and each implementation
 //! against the other.
 
-mod common;
-
-use common::network::link;
-use common::transfer::{
+use crate::common::network::link;
+use crate::common::transfer::{
     classic, host, of, pair, phases, plain, run, stream, transfer, trial, with, BARE, FAST, FULL,
     GAP, MSS,
 };
-use common::{simulate, MS, S, US};
+use crate::common::{simulate, MS, S, US};
 use ethermeter_simulator::network::Traced;
 use ethermeter_trial::counts::LOSSES;
 use serde_json::{json, Value};

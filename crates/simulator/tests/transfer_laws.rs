@@ -1,16 +1,14 @@
 //! Transfers over random networks, by each implementation.
 
-mod common;
-
-use common::network::{link, Shape};
-use common::transfer::{host, of, run, stream, transfer, trial, FAST};
-use common::{MS, S, US};
+use crate::common::network::{link, Shape};
+use crate::common::transfer::{host, of, run, stream, transfer, trial, FAST};
+use crate::common::{MS, S, US};
 use ethermeter_trial::Trial;
 use proptest::prelude::*;
 use serde_json::{json, Value};
 
 impl Shape {
-    fn host(&mut self, name: &str) -> Value {
+    fn end_host(&mut self, name: &str) -> Value {
         if self.one_in(3) {
             return host(name);
         }
@@ -56,7 +54,7 @@ impl Shape {
     }
 
     /// Hosts on a few switches, transfers between them, and other traffic for a while.
-    fn network(&mut self) -> Trial {
+    fn transfers(&mut self) -> Trial {
         let (inner, leaves) = (1 + self.below(3), 2 + self.below(4));
         let (mut nodes, mut links) = (Vec::new(), Vec::new());
         for i in 0..inner {
@@ -73,7 +71,7 @@ impl Shape {
             }
         }
         for i in 0..leaves {
-            nodes.push(self.host(&format!("h{i}")));
+            nodes.push(self.end_host(&format!("h{i}")));
             links.push((format!("h{i}"), format!("s{}", self.below(inner))));
         }
         let in_step = self.one_in(3);
@@ -117,7 +115,7 @@ proptest! {
 
     #[test]
     fn both_implementations_send_the_same_segments_and_every_octet_comes_in_the_end(seed: u64) {
-        let trial = Shape(seed).network();
+        let trial = Shape(seed).transfers();
         let outcome = run(&trial);
         if trial.scenario.phases.end_ps < 500 * S {
             return Ok(());

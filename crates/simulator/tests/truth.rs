@@ -3,9 +3,7 @@
 //! Tolerances are those of the law (exact), or stated standard errors of the simulated mean.
 #![allow(clippy::cast_precision_loss)]
 
-mod common;
-
-use common::{add_group, groups, mean_s, replayed, saturated, simulate, MS, S, US};
+use crate::common::{add_group, groups, mean_s, replayed, saturated, simulate, MS, S, US};
 use ethermeter_simulator::traces;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;

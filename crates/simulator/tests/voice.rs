@@ -1,9 +1,7 @@
 //! Voice stations where the study's formulas, a hand calculation or a law says what they must do.
 #![allow(clippy::cast_precision_loss)]
 
-mod common;
-
-use common::{
+use crate::common::{
     add_group, constants, groups, mean_s, saturated, set_groups, simulate, Group, MS, S, US,
 };
 use ethermeter_simulator::segment::station::{Attempt, Ending};

@@ -2,10 +2,8 @@
 //!
 //! Every trial here would go on for minutes or hours, so one that does not stop is found out.
 
-mod common;
-
-use common::idealised::{adaptive, slotted};
-use common::{network, segment, whole, Bus, Group, IEEE_10, S, US};
+use crate::common::idealised::{adaptive, slotted};
+use crate::common::{network, segment, whole, Bus, Group, IEEE_10, S, US};
 use ethermeter_simulator::{simulate, Error, Watch};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::times::Times;

@@ -1,0 +1,3 @@
+//! All tests of the crate that use its public interface, as one program.
+
+automod::dir!("tests");
