@@ -13,6 +13,10 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo docs wheel test test-rust test-python test-live test-long lint fmt agent bench bench-live bench-sweep bench-segments bench-emulation tcp clean system peers
+# All that the tests of the crates and the live tests run, with the same features, so that nothing is compiled twice.
+TESTED := --release --workspace --exclude ethermeter-python --lib --bins --tests
+# Tells how long each test of the crates took, which its stable options do not.
+TIMED := CARGO_TARGET_$(shell tr 'a-z-' 'A-Z_' <<<'$(HOST)')_RUNNER='env RUSTC_BOOTSTRAP=1'
 # Without bytecode, each process of the tests compiles the package and the tests again.
 unexport PYTHONDONTWRITEBYTECODE
 # Groups of tests follow each other, whatever -j says: some measure the machine.
@@ -37,17 +41,24 @@ $(VENV)/.dev: $(VENV)/.built
 
 build: $(VENV)/.built ## build the core and install ethermeter into .venv
 
-demo: build ## reproduce the 1988 measurements and write a report
+# The core without live measurement: a third of what is compiled.
+$(VENV)/.simulator: $(BIN)/python pyproject.toml $(RUST_SOURCES)
+	$(DEPENDENCIES) | $(PIP) --requirement /dev/stdin & MATURIN_PEP517_ARGS=--no-default-features $(PIP) --no-deps --editable . && wait $$!
+	@touch $@
+
+demo: $(if $(wildcard $(VENV)/.built),build,$(VENV)/.simulator) ## build the simulator, reproduce the 1988 measurements and write a report
 	$(BIN)/ethermeter reproduce boggs1988 --force
 
 system: ## install the Debian packages that the tests need (a browser)
 	scripts/install-system-packages
 
-test: system test-rust test-python test-live ## run all tests but the longest
+test: ## run all tests but the longest, and print what each group took
+	scripts/stages system test-rust test-python test-live
 
 test-rust: ## run the tests of the crates
 	@mkdir -p target && : >$(INCONCLUSIVE)
-	@export ETHERMETER_INCONCLUSIVE=$(INCONCLUSIVE); echo cargo test --release --quiet --no-fail-fast; cargo test --release --quiet --no-fail-fast; status=$$?; \
+	cargo test $(TESTED) --no-run --quiet
+	@export ETHERMETER_INCONCLUSIVE=$(INCONCLUSIVE); $(TIMED) cargo test $(TESTED) --quiet --no-fail-fast -- --format pretty -Zunstable-options --report-time; status=$$?; \
 	cat $(INCONCLUSIVE); echo "$$(wc -l <$(INCONCLUSIVE)) inconclusive: $$(cut -d: -f2- $(INCONCLUSIVE) | cut -d' ' -f2 | tr -d ':' | paste -sd' ')"; exit $$status
 
 test-python: $(VENV)/.dev ## run the tests of the Python package, several at a time, in a real browser too
@@ -68,7 +79,8 @@ test-long: system $(VENV)/.dev ## run the tests that take minutes; those of the 
 
 lint: $(VENV)/.dev ## formatting, lints, types, and the direction of imports
 	cargo fmt --check
-	cargo clippy --release --quiet --all-targets -- -D warnings
+	cargo clippy --release --quiet --workspace --all-targets -- -D warnings
+	cargo clippy --release --quiet --package ethermeter-python --no-default-features -- -D warnings
 	$(BIN)/ruff format --check python tests benches
 	$(BIN)/ruff check python tests benches
 	$(BIN)/mypy
@@ -76,6 +88,7 @@ lint: $(VENV)/.dev ## formatting, lints, types, and the direction of imports
 	$(BIN)/lint-imports
 	scripts/check-circles
 	$(BIN)/python scripts/generate-scenario --check
+	@$(BIN)/python scripts/count-options
 
 $(VENV)/.docs: $(VENV)/.dev
 	$(PIP) --editable '.[docs]'

@@ -28,15 +28,15 @@ def apply(change: str, tree: Path) -> None:
 def call(tree: Path, *words: str, limit_s: int = 1200, **environment: str) -> str:
     """Run a command in the copy and return what it printed.
 
-    What it compiles is kept by the name of the copy, and not beside what this tree compiles: for
-    cargo, crates at the same place below a root are the same.
+    What it compiles is not kept beside what this tree compiles: for cargo, crates at the same place
+    below a root are the same.
     """
     done = subprocess.run(
         words,
         cwd=tree,
         env={
             **os.environ,
-            "CARGO_TARGET_DIR": str(ROOT / "target" / "changed" / tree.name),
+            "CARGO_TARGET_DIR": str(tree / "target"),
             "GIT_CEILING_DIRECTORIES": str(tree.parent),
             **environment,
         },
