@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from ethermeter.testbed import Host, make_testbed
+from program import LIMIT_S
 
 MS = 10**6
 ROUNDS = 10
@@ -156,7 +157,7 @@ def compare_clocks(
         command = bed_hosts[0].command(
             agent, "measure", str(file), *credentials(folder, "coordinator")
         )
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     for name, clock in clocks.items():

@@ -17,7 +17,7 @@ from ethermeter.engines.live.media import segments_of
 from ethermeter.testbed import Segment, kept, make_network, remove_kept
 from ethermeter.trial import core_trial
 from prediction import prediction
-from program import call, real
+from program import call, eventually, real
 
 pytestmark = pytest.mark.root
 
@@ -172,7 +172,6 @@ def ports_of(run: Path, trial: str) -> dict[int, dict]:
     return {row["port"]: row for row in rows if row["trial"] == trial and row["frames"] is not None}
 
 
-@pytest.mark.alone
 def test_media_of_a_network_carry_and_delay_as_simulated_ones(new_path, in_quiet_window):
     def of_window():
         folder = new_path()
@@ -276,12 +275,11 @@ time.sleep(60)  # its port stays open for what waits in cards
 """
 FETCH = """\
 import sys, urllib.request
-page = urllib.request.urlopen(sys.argv[1], timeout=60).read()
+page = urllib.request.urlopen(sys.argv[1], timeout=300).read()
 print(page == bytes(range(256)) * 200)
 """
 
 
-@pytest.mark.alone
 def test_programs_share_a_cable_with_eight_saturated_hosts(new_path, in_quiet_window):
     def of_window():
         folder = new_path()
@@ -363,13 +361,13 @@ def carried_bps(before, after) -> float:
 
 def of_empty_cards(relay):
     """Wait until all that came to the cards of a segment has left them; return what was counted."""
-    for _ in range(200):
-        time.sleep(0.1)
+
+    def settled():
         counted = relay.count().segments[0]
         left = [of.frames + of.discarded + of.dropped for of in counted.stations]
-        if left == [of.arrived for of in counted.stations]:
-            return counted
-    raise AssertionError("frames stay in cards")
+        return counted if left == [of.arrived for of in counted.stations] else None
+
+    return eventually(settled)
 
 
 def frames_of(host) -> int:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 from ethermeter.testbed import kept, remove_kept
-from program import call, real, started
+from program import LIMIT_S, call, eventually, real, started
 
 pytestmark = pytest.mark.root
 
@@ -121,6 +121,10 @@ def packets(path: Path) -> int:
     return int(capinfos.stdout.split()[-1])
 
 
+def has_begun(capture: Path) -> bool:
+    return capture.exists() and capture.stat().st_size > 0
+
+
 def counted(name: str) -> list[dict[str, int]]:
     """Counters of the stations, once nothing happens any more."""
     before = None
@@ -139,9 +143,7 @@ def test_a_standing_segment_is_captured_with_all_frames_and_collisions(segment, 
     words = ("testbed", "capture", segment, "--out", out, "--json")
     hosts = kept()[segment].hosts
     with started(real(*words)) as capture:
-        while not out.exists() or out.stat().st_size == 0:
-            assert capture.poll() is None, capture.communicate()
-            time.sleep(0.02)
+        eventually(lambda: has_begun(out))
         flood = [sys.executable, "-c", FLOOD]
         ends = zip(hosts, (*hosts[1:], hosts[0]), strict=True)
         running = [subprocess.Popen(of.command(*flood, to.ipv4, "150")) for of, to in ends]
@@ -151,7 +153,7 @@ def test_a_standing_segment_is_captured_with_all_frames_and_collisions(segment, 
         assert refused.returncode == 1
         assert "the segment is being captured already" in refused.stderr
         capture.send_signal(signal.SIGINT)
-        told, said = capture.communicate(timeout=30)
+        told, said = capture.communicate(timeout=LIMIT_S)
     assert capture.returncode == 130, said
     account = json.loads(told)
     frames, collisions, comments = marks(tshark, out)
@@ -232,15 +234,10 @@ def test_a_segment_is_captured_for_a_time_a_number_of_frames_and_into_a_pipe(
 def test_a_capture_that_is_killed_ends_and_another_may_begin(segment, tmp_path):
     out = tmp_path / "killed.pcapng"
     with started(real("testbed", "capture", segment, "--out", out)) as capture:
-        while not out.exists() or out.stat().st_size == 0:
-            time.sleep(0.02)
+        eventually(lambda: has_begun(out))
         capture.kill()
-    until_s = time.monotonic() + 10
-    while True:
-        again = call(real("testbed", "capture", segment, "--out", out, "--for", "10 ms"))
-        if again.returncode == 0 or time.monotonic() > until_s:
-            break
-    assert again.returncode == 0, again.stderr
+    again = real("testbed", "capture", segment, "--out", out, "--for", "10 ms")
+    eventually(lambda: call(again).returncode == 0)
     assert packets(out) == 0
 
 
@@ -272,11 +269,10 @@ def test_captures_and_views_end_when_their_testbed_is_removed(segment, tmp_path)
         assert viewed.stdout is not None
         while "all:" not in viewed.stdout.readline():
             pass
-        while not out.exists() or out.stat().st_size == 0:
-            time.sleep(0.02)
+        eventually(lambda: has_begun(out))
         assert call(real("testbed", "down", segment)).returncode == 0
         for process in (captured, viewed):
-            _, said = process.communicate(timeout=30)
+            _, said = process.communicate(timeout=LIMIT_S)
             assert process.returncode == 0, said
             assert f"testbed {segment} was removed" in said
     assert packets(out) == 0
@@ -289,7 +285,7 @@ def test_a_view_prints_lines_without_a_terminal_and_ends_by_ctrl_c(segment):
         while sum("all:" in line for line in lines) < 2:
             lines.append(viewed.stdout.readline())
         viewed.send_signal(signal.SIGINT)
-        _, said = viewed.communicate(timeout=30)
+        _, said = viewed.communicate(timeout=LIMIT_S)
     assert viewed.returncode == 130, said
     assert sum(line.startswith("station-4 ") for line in lines) == 2
     assert "\x1b" not in "".join(lines)
@@ -317,7 +313,7 @@ def test_a_view_is_refreshed_in_place_on_a_terminal(tmp_path):
                 shown += os.read(main, 1 << 16)
         finally:
             viewed.send_signal(signal.SIGINT)
-            viewed.communicate(timeout=30)
+            viewed.communicate(timeout=LIMIT_S)
             os.close(main)
     finally:
         remove_kept(name)

@@ -14,7 +14,7 @@ LISTEN = """
 import socket, sys
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as port:
     port.bind(("", 9))
-    port.settimeout(5)
+    port.settimeout(120)
     print("ready", flush=True)
     print(port.recv(99).decode())
 """
