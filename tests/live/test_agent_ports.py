@@ -2,16 +2,14 @@
 connections.
 """
 
-import json
-import subprocess
+import contextlib
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ethermeter.testbed import Host, Wire, make_testbed
-from program import LIMIT_S
+from agents import Agents
+from ethermeter.testbed import Wire, make_testbed
 
 pytestmark = pytest.mark.root
 
@@ -22,52 +20,17 @@ FRAMES = 300
 """One a millisecond."""
 
 
+CEILINGS = 'addresses = ["10.77.0.0/24"]\nduration_s = 10\ngroups = ["multicast", "broadcast"]'
+
+
 class Laboratory:
     """Three hosts around a switch with an agent on each; the coordinator is on the first."""
 
-    def __init__(self, program: str, hosts: list[Host], folder: Path) -> None:
-        self.program = program
-        self.hosts = hosts
-        self.folder = folder
-        self.places: list[str] = []
-
-    def credentials(self, name: str) -> list[str]:
-        """Options of the certificate of one host."""
-        files = {"certificate": f"{name}.pem", "key": f"{name}.key", "authority": "authority.pem"}
-        return [
-            word
-            for option, file in files.items()
-            for word in (f"--{option}", str(self.folder / "certificates" / file))
-        ]
-
-    def start(self, stack: ExitStack) -> None:
-        """Start the agents."""
-        names = ",".join(str(host.ipv4) for host in self.hosts)
-        subprocess.run(
-            [self.program, "certificates", str(self.folder / "certificates"), "--hosts", names],
-            check=True,
-        )
-        ceilings = self.folder / "ceilings.toml"
-        ceilings.write_text(
-            'addresses = ["10.77.0.0/24"]\nduration_s = 10\ngroups = ["multicast", "broadcast"]'
-        )
-        for host in self.hosts:
-            address = str(host.ipv4)
-            options = [*self.credentials(address), "--ceilings", str(ceilings)]
-            command = host.command(self.program, "--listen", f"{address}:4988", *options)
-            process = stack.enter_context(
-                subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-            )
-            stack.callback(process.terminate)
-            assert process.stdout is not None
-            self.places.append(process.stdout.readline().removeprefix("listening on ").strip())
+    def __init__(self, agents: Agents, entries: list[dict[str, str]]) -> None:
+        self.agents, self.entries = agents, entries
 
     def measure(self, flows: list[dict[str, Any]], *, transmit_ms: int = FRAMES) -> dict[str, Any]:
         """Run one test, and return what came of it."""
-        agents = [
-            {"name": f"h{number}", "control": place, "address": str(host.ipv4)}
-            for number, (host, place) in enumerate(zip(self.hosts, self.places, strict=True), 1)
-        ]
         phases = {
             "settle_ns": 100 * MS,
             "transmit_ns": transmit_ms * MS,
@@ -75,23 +38,22 @@ class Laboratory:
             "measure_to_ns": transmit_ms * MS,
             "drain_ns": 200 * MS,
         }
-        file = self.folder / "test.json"
-        file.write_text(json.dumps({"seed": 1, "agents": agents, "phases": phases, "flows": flows}))
-        command = self.hosts[0].command(
-            self.program, "measure", str(file), *self.credentials("coordinator")
-        )
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-        assert done.returncode == 0, done.stderr
-        result: dict[str, Any] = json.loads(done.stdout)
-        return result
+        test = {"agents": self.entries, "phases": phases, "flows": flows}
+        return self.agents.measure(self.agents.hosts[0], test)
+
+
+@contextlib.contextmanager
+def made_laboratory(agent: str, folder: Path, wires: Wire | None = None) -> Iterator[Laboratory]:
+    with make_testbed(HOSTS, layout="switch", wires=wires) as bed:
+        agents = Agents(agent, list(bed.hosts), folder, CEILINGS)
+        with agents.running() as entries:
+            yield Laboratory(agents, entries)
 
 
 @pytest.fixture
 def laboratory(agent: str, tmp_path: Path) -> Iterator[Laboratory]:
     """Three hosts with agents."""
-    with make_testbed(HOSTS, layout="switch") as bed, ExitStack() as stack:
-        made = Laboratory(agent, list(bed.hosts), tmp_path)
-        made.start(stack)
+    with made_laboratory(agent, tmp_path) as made:
         yield made
 
 
@@ -232,9 +194,7 @@ def test_datagrams_longer_than_a_frame_are_counted_whole_and_charged_in_pieces(l
 
 
 def test_connections_in_both_directions_tell_of_themselves(agent, tmp_path):
-    with make_testbed(HOSTS, layout="switch", wires=Wire(RATE_BPS)) as bed, ExitStack() as stack:
-        laboratory = Laboratory(agent, list(bed.hosts), tmp_path)
-        laboratory.start(stack)
+    with made_laboratory(agent, tmp_path, Wire(RATE_BPS)) as laboratory:
         there = flow("there", "tcp", "h3", most_bps=2 * RATE_BPS, traffic={"kind": "transfer"}) | {
             "from": "h2"
         }

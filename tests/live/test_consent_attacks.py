@@ -19,6 +19,7 @@ from typing import Any
 
 import grpc
 import pytest
+from agents import Agents
 from ethermeter.testbed import Host, Testbed, Wire, make_testbed
 from hostile import (
     MS,
@@ -59,7 +60,7 @@ class Laboratory:
     def __init__(
         self, program: str, bed: Testbed, folder: Path, protocol: Protocol, *, at: int = 0
     ) -> None:
-        self.program, self.folder, self.protocol = program, folder, protocol
+        self.folder, self.protocol = folder, protocol
         self.stack = contextlib.ExitStack()
         self.pb = protocol[0]
         self.sender, self.receiver = bed.hosts[at : at + 2]
@@ -68,12 +69,7 @@ class Laboratory:
         self._before_receiver = dataclasses.replace(
             self.receiver, namespace=bed.switch, interface=f"em{at + 2}"
         )
-        self.certificates = folder / "certificates"
-        names = ",".join(f"{host.ipv4}={host.ipv6}" for host in (self.sender, self.receiver))
-        subprocess.run(
-            [program, "certificates", str(self.certificates), "--hosts", names], check=True
-        )
-        (folder / "ceilings.toml").write_text(CEILINGS)
+        self.agents = Agents(program, [self.sender, self.receiver], folder, CEILINGS)
         self._paths = itertools.count()
 
     @contextlib.contextmanager
@@ -85,30 +81,7 @@ class Laboratory:
 
     def spawn(self, host: Host, port: int = 4988) -> subprocess.Popen[str]:
         """Start an agent and wait until it listens."""
-        options = {
-            "certificate": f"{host.ipv4}.pem",
-            "key": f"{host.ipv4}.key",
-            "authority": "authority.pem",
-        }
-        words = [
-            word
-            for name, file in options.items()
-            for word in (f"--{name}", str(self.certificates / file))
-        ]
-        command = host.command(
-            self.program,
-            "--listen",
-            f"{host.ipv4}:{port}",
-            *words,
-            "--ceilings",
-            str(self.folder / "ceilings.toml"),
-        )
-        process = self.stack.enter_context(
-            subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        )
-        self.stack.callback(process.kill)
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("listening on ")
+        process, _ = self.stack.enter_context(self.agents.listening(host, port=port))
         return process
 
     def arrived(self, way: "Way") -> Arrived:
@@ -123,7 +96,7 @@ class Laboratory:
         """Connect to an agent, as from the coordinator's host or another one."""
         path = self.folder / f"to-{next(self._paths)}"
         self.stack.enter_context(forwarded(of or self.coordinator, host.ipv4, port, path))
-        agent = Reached(self.protocol, f"unix:{path}", host.ipv4, self.certificates)
+        agent = Reached(self.protocol, f"unix:{path}", host.ipv4, self.folder / "certificates")
         self.stack.callback(agent.close)
         return agent
 

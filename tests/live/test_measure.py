@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ethermeter.engines.live.agents import Agent
 from networks import network
 from program import LIMIT_S, call, eventually, invoke, real, settings
 
@@ -240,6 +241,23 @@ def test_ctrl_c_and_kill_take_all_down(tmp_path, kill, code):
     assert "--resume" in said
     assert not namespaces_of(process.pid)
     assert not [pid for pid in agents if is_agent(pid)]
+
+
+def test_an_agent_whose_start_ctrl_c_interrupts_ends_with_the_others(tmp_path, monkeypatch):
+    popen, made = subprocess.Popen, []
+
+    def interrupted(*words: Any, **options: Any) -> Any:
+        made.append(popen(*words, **options))
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.2)
+        return made[0]
+
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    agent = Agent("a", ["sleep", "1000"], os.environ, tmp_path / "log")
+    with pytest.raises(KeyboardInterrupt):
+        agent.start()
+    agent.end()
+    assert made[0].poll() is not None
 
 
 @pytest.mark.root

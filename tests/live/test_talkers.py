@@ -2,15 +2,12 @@
 samples are lost where there is none.
 """
 
-import contextlib
-import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from agents import Agents
 from ethermeter.testbed import Host, Wire, make_testbed
-from program import LIMIT_S
 from stations import AROUND_OCTETS
 
 RATE_BPS = 1_000_000
@@ -25,49 +22,14 @@ def talk(
     program: str, hosts: list[Host], folder: Path, port: str, sample_ps: int
 ) -> dict[str, Any]:
     """Let the first host talk to the second; what was counted of it."""
-    ceilings = folder / "ceilings.toml"
-    ceilings.write_text('addresses = ["10.77.0.0/16"]\n')
-    certificates = folder / "certificates"
-    addresses = [str(host.ipv4) for host in hosts]
-    subprocess.run(
-        [program, "certificates", certificates, "--hosts", ",".join(addresses)], check=True
-    )
-
-    def credentials(name: str) -> list[str]:
-        files = {"certificate": f"{name}.pem", "key": f"{name}.key", "authority": "authority.pem"}
-        return [
-            word
-            for option, file in files.items()
-            for word in (f"--{option}", str(certificates / file))
-        ]
-
-    with contextlib.ExitStack() as stack:
-        places = []
-        for host, address in zip(hosts, addresses, strict=True):
-            command = host.command(
-                program,
-                "--listen",
-                f"{address}:4988",
-                *credentials(address),
-                "--ceilings",
-                str(ceilings),
-            )
-            process = stack.enter_context(
-                subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-            )
-            stack.callback(process.terminate)
-            assert process.stdout is not None
-            places.append(process.stdout.readline().removeprefix("listening on ").strip())
-        test = folder / "test.json"
-        test.write_text(json.dumps(described(places, addresses, port, sample_ps)))
-        command = hosts[1].command(program, "measure", str(test), *credentials("coordinator"))
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-    assert done.returncode == 0, done.stderr
-    flow: dict[str, Any] = json.loads(done.stdout)["flows"]["talk"]
+    agents = Agents(program, hosts, folder, 'addresses = ["10.77.0.0/16"]')
+    with agents.running() as entries:
+        result = agents.measure(hosts[1], described(entries, port, sample_ps))
+    flow: dict[str, Any] = result["flows"]["talk"]
     return flow
 
 
-def described(places: list[str], addresses: list[str], port: str, sample_ps: int) -> dict[str, Any]:
+def described(agents: list[dict[str, str]], port: str, sample_ps: int) -> dict[str, Any]:
     """A test of one talker."""
     lengths = {
         "overhead_bits": OVERHEAD_OCTETS,
@@ -81,14 +43,9 @@ def described(places: list[str], addresses: list[str], port: str, sample_ps: int
         # Whatever else the machine does, the wire is not left idle.
         "real_time": True,
     }
-    entries = [
-        {"name": name, "control": place, "address": address}
-        for name, place, address in zip("ab", places, addresses, strict=True)
-    ]
     window_ns = round(WINDOW_S * SECOND_NS)
     return {
-        "seed": 1,
-        "agents": entries,
+        "agents": agents,
         "clocks": "not_compared",
         "phases": {
             "settle_ns": SECOND_NS // 10,
@@ -100,8 +57,8 @@ def described(places: list[str], addresses: list[str], port: str, sample_ps: int
         "flows": [
             {
                 "name": "talk",
-                "from": "a",
-                "to": "b",
+                "from": "h1",
+                "to": "h2",
                 "port": port,
                 "most_bps": 10**7,
                 "most_frames_per_s": 10_000,

@@ -21,7 +21,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::runtime::Runtime;
+use tokio::runtime::Builder;
 
 /// Sending with a yes that nobody but this test has written.
 fn sending_to(port: u16) -> role::Role {
@@ -122,7 +122,8 @@ where
 {
     // A lease lasts 0.7 s.
     let found = in_quiet_window(Duration::from_millis(200), || {
-        let (listening, renewed_ns) = Runtime::new().expect("a runtime").block_on(renew());
+        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let (listening, renewed_ns) = runtime.block_on(renew());
         let (frames, last_ns) = listening.join().expect("a listener");
         assert!(frames > 0);
         last_ns.saturating_sub(renewed_ns)

@@ -18,7 +18,6 @@ use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Purpose, SourceSpec, Stream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
 
 const MS: u64 = 1_000_000;
 const PS_PER_NS: u64 = 1000;
