@@ -5,15 +5,19 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from ethermeter.testbed import kept, remove_kept
+from program import invoke
 from stalls import INCONCLUSIVE, Contention
 
 ROOT = Path(__file__).parents[2]
 LOST = re.compile(
-    r"agent \S+ was lost: .*|.*: (?:no answer in \d+ s|begin_ns.*|receivers have not renewed .*)"
+    r"agent \S+ was lost: .*|rule clock: a beginning .*|no answer in \d+ s.*"
+    r"|receivers have not renewed their grants.*"
 )
 """What `ethermeter` says of agents that did not get a processor in time."""
 HELD_UP = pytest.StashKey[Contention]()
@@ -73,6 +77,23 @@ def explainer() -> str:
     for tool in ("tshark", "dumpcap", "tcptrace"):
         assert shutil.which(tool), f"{tool} is missing; scripts/install-system-packages installs it"
     return _built("--package", "ethermeter-capture", "--example", "explain-json")
+
+
+@pytest.fixture
+def up() -> Iterator[Callable[..., Any]]:
+    """Make a testbed by `testbed up WORDS`, as long as the test lasts; return what it prints."""
+    names: list[str] = []
+
+    def make(*words: object) -> Any:
+        done = invoke("testbed", "up", *words, "--json")
+        assert done.returncode == 0, done.stderr
+        made = json.loads(done.stdout)
+        names.append(made["name"])
+        return made
+
+    yield make
+    for name in kept().keys() & set(names):
+        remove_kept(name)
 
 
 @pytest.fixture

@@ -17,13 +17,12 @@ from ethermeter.testbed import (
     TestbedError,
     kept,
     make_network,
-    remove_kept,
 )
 from ethermeter.testbed.build import INTERFACE
 from ethermeter.testbed.relay import Control
 from ethermeter.trial import core_trial
 from prediction import prediction
-from program import call, eventually, real
+from program import call, eventually, invoke, real
 from stalls import inconclusive
 
 from benches.emulation.points import Point
@@ -236,7 +235,7 @@ def test_several_programs_may_ask_a_relay_one_after_the_other(tmp_path):
 
 def measured(path: Path, run: Path, *options: str) -> dict:
     """Measure an experiment, and return the result of its test."""
-    done = call(real("measure", path, "--testbed", "--out", run, *options))
+    done = invoke("measure", path, "--testbed", "--out", run, *options)
     assert done.returncode == 0, done.stderr
     (file,) = (run / "live").glob("*/*.json")
     result = json.loads(file.read_text())
@@ -443,33 +442,21 @@ def test_what_cannot_be_measured_is_refused_in_one_line(tmp_path, change, words)
         path.write_text(text, encoding="utf-8")
     for each in sets:
         options += ["--set", each]
-    done = call(real("measure", path, *options, "--out", tmp_path / "run"))
+    done = invoke("measure", path, *options, "--out", tmp_path / "run")
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "run" / "live").exists()
 
 
-@pytest.fixture
-def _nothing_stays():
-    before = set(kept())
-    yield
-    for name in set(kept()) - before:
-        remove_kept(name)
-
-
-@pytest.mark.usefixtures("_nothing_stays")
-@pytest.mark.xdist_group("leftovers")
-def test_a_segment_stays_for_programs_until_it_is_removed(tmp_path):
+def test_a_segment_stays_for_programs_until_it_is_removed(tmp_path, up):
     path = written(tmp_path, count=3)
-    made = call(real("testbed", "up", path, "--json"))
-    assert made.returncode == 0, made.stderr
-    name = json.loads(made.stdout)["name"]
+    name = up(path)["name"]
     ping = ["ping", "-q", "-c", "3", "-i", "0.2", "10.77.0.3"]
     done = call(real("testbed", "exec", name, "1", "--", *ping))
     assert "3 packets transmitted, 3 received" in done.stdout
     assert call(real("testbed", "exec", name, "1", "--", "false")).returncode == 1
-    shown = json.loads(call(real("testbed", "show", name, "--json")).stdout)
+    shown = json.loads(invoke("testbed", "show", name, "--json").stdout)
     (segment,) = shown["segments"]
     assert [station["frames"] for station in segment["stations"]] == [3, 0, 3]
     for words, fault in [
@@ -479,10 +466,10 @@ def test_a_segment_stays_for_programs_until_it_is_removed(tmp_path):
         (("up", "erg/router"), "router = router: expected hosts, switches and hubs"),
         (("show", "--live"), "--live"),
     ]:
-        refused = call(real("testbed", *words))
+        refused = invoke("testbed", *words)
         assert refused.returncode == 2, words
         assert fault in refused.stderr
-    removed = call(real("testbed", "down", name, "--json"))
+    removed = invoke("testbed", "down", name, "--json")
     (result,) = json.loads(removed.stdout)["wires"].values()
     assert result["ended"] == "interface_gone"
     assert name not in kept()

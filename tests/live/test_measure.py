@@ -268,10 +268,10 @@ def test_what_a_coordinator_leaves_that_is_killed_at_once_ends_by_itself_or_with
         eventually((tmp_path / "run" / "plan.jsonl").exists)
         process.kill()
     eventually(lambda: not [pid for pid in agents if is_agent(pid)])
-    assert namespaces_of(process.pid)
     short = ["--set", 'phases.transmit="0.6 s"', "--out", tmp_path / "next"]
     assert invoke("measure", path, "--testbed", *short).returncode == 0
-    assert not namespaces_of(process.pid)
+    # A process of another test may have begun to remove them.
+    eventually(lambda: not namespaces_of(process.pid))
 
 
 def test_over_loopback_an_experiment_is_measured_and_goes_on_where_it_was_interrupted(

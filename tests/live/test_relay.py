@@ -403,48 +403,30 @@ def test_a_relay_ends_with_a_maker_that_is_killed(namespaces):
         name, pid = maker.stdout.readline().split()
         maker.send_signal(signal.SIGKILL)
     eventually(lambda: not is_running(int(pid)))
-    assert name in remove_leftovers()
-    assert not any(there.startswith(name) for there in namespaces())
-    assert not list(RECORDS.glob(f"{name}*"))
+    # Another process may have begun to remove it.
+    remove_leftovers()
+    eventually(lambda: not any(there.startswith(name) for there in namespaces()))
+    eventually(lambda: not list(RECORDS.glob(f"{name}*")))
 
 
 @pytest.mark.root
-def test_a_relayed_testbed_stays_tells_its_wires_and_goes_with_what_happened(namespaces):
-    code, text, error = invoke(
-        "testbed",
-        "up",
-        "--wire",
-        "relay",
-        "--rate",
-        "10 Mb/s",
-        "--delay",
-        "50 us",
-        "--loss",
-        "0.01",
-        "--json",
+def test_a_relayed_testbed_stays_tells_its_wires_and_goes_with_what_happened(namespaces, up):
+    made = up("--wire", "relay", "--rate", "10 Mb/s", "--delay", "50 us", "--loss", "0.01")
+    assert (
+        made["wires"][0] | {"kind": "relay", "delay_ns": 50_000, "loss": 0.01} == made["wires"][0]
     )
-    assert code == 0, error
-    made = json.loads(text)
-    try:
-        assert (
-            made["wires"][0] | {"kind": "relay", "delay_ns": 50_000, "loss": 0.01}
-            == made["wires"][0]
-        )
-        assert (
-            "relay, 10 Mb/s, queue 150000 B, delay 50 us, loss 0.01" in invoke("testbed", "show")[1]
-        )
-        pids = subprocess.run(
-            ["ip", "netns", "pids", f"{made['name']}-wires"],
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout.split()
-        assert len(pids) == 1
-        first, last = made["hosts"]
-        ping = ("ping", "-q", "-c", "3", "-i", "0.2", last["ipv4"])
-        subprocess.run(["ip", "netns", "exec", first["namespace"], *ping], check=False)
-    finally:
-        code, text, error = invoke("testbed", "down", made["name"], "--json")
+    assert "relay, 10 Mb/s, queue 150000 B, delay 50 us, loss 0.01" in invoke("testbed", "show")[1]
+    pids = subprocess.run(
+        ["ip", "netns", "pids", f"{made['name']}-wires"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split()
+    assert len(pids) == 1
+    first, last = made["hosts"]
+    ping = ("ping", "-q", "-c", "3", "-i", "0.2", last["ipv4"])
+    subprocess.run(["ip", "netns", "exec", first["namespace"], *ping], check=False)
+    code, text, error = invoke("testbed", "down", made["name"], "--json")
     assert code == 0, error
     told = json.loads(text)["wires"][made["name"]]
     assert told["ended"] == "interface_gone"
@@ -455,8 +437,8 @@ def test_a_relayed_testbed_stays_tells_its_wires_and_goes_with_what_happened(nam
 
 
 @pytest.mark.root
-def test_a_relay_that_stays_and_was_killed_holds_up_nobody(namespaces):
-    made = json.loads(invoke("testbed", "up", "--wire", "relay", "--rate", "10 Mb/s", "--json")[1])
+def test_a_relay_that_stays_and_was_killed_holds_up_nobody(up):
+    made = up("--wire", "relay", "--rate", "10 Mb/s")
     pids = subprocess.run(
         ["ip", "netns", "pids", f"{made['name']}-wires"], check=True, capture_output=True, text=True
     ).stdout.split()

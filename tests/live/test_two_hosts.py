@@ -8,17 +8,15 @@ from pathlib import Path
 
 import pytest
 from documents import blocks, commands, environment, page, shell
-from program import invoke
 
 PAGE = page("docs/how-to/measure-two-hosts.md")
 
 
 @pytest.fixture
-def hosts():
+def hosts(up):
     """Namespace and address of two hosts on a switch that stays, and of one to measure from."""
-    made = json.loads(invoke("testbed", "up", "--hosts", "3", "--rate", "1 Gb/s", "--json").stdout)
-    yield [(host["namespace"], host["ipv4"].partition("/")[0]) for host in made["hosts"]]
-    invoke("testbed", "down", made["name"])
+    made = up("--hosts", "3", "--rate", "1 Gb/s")
+    return [(host["namespace"], host["ipv4"].partition("/")[0]) for host in made["hosts"]]
 
 
 def within(namespace: str, command: str) -> str:
