@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from stalls import INCONCLUSIVE, NewPath, QuietWindow, Repeats, Witnesses, usage_by
+from stalls import (
+    INCONCLUSIVE,
+    Contention,
+    NewPath,
+    QuietWindow,
+    Repeats,
+    Witnesses,
+    inconclusive,
+    usage_by,
+)
 
 # Other processes share the machine, so no example of hypothesis has a deadline; what may not be
 # slow has a test of its own.
@@ -52,6 +61,14 @@ def in_quiet_window(witnesses: Witnesses, repeats: Repeats) -> QuietWindow:
 
 
 @pytest.fixture
+def unless_held_up() -> Contention:
+    """Assert what only a machine whose processors are taken prevents; there, the test is
+    inconclusive: `unless_held_up(sent >= 50, f"{sent} frames")`.
+    """
+    return Contention()
+
+
+@pytest.fixture
 def new_path(tmp_path: Path) -> NewPath:
     """Return a new, empty directory at each call, for what a measurement writes that may be taken
     more than once.
@@ -73,11 +90,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Begin no long test for which no time is left; it counts as inconclusive."""
     if item.get_closest_marker("long") and time.time() > LONG_UNTIL:
-        pytest.skip(f"{INCONCLUSIVE}no time was left for a long test")
+        inconclusive("no time was left for a long test")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Count and list the tests that found no quiet window, or no time."""
+    """Count and list the tests that a stall or a lack of time left without an answer."""
     if terminalreporter.config.option.collectonly:
         return
     found = {}

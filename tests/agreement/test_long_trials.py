@@ -8,13 +8,14 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from ethermeter import _core, api
 from ethermeter.engines import local
 from ethermeter.engines.work import UnderWay, Work
 from ethermeter.trial import core_trial_of
-from program import started
+from program import LIMIT_S, started
 from small_runs import EXPERIMENT, write_experiment
 
 LONG = (
@@ -36,33 +37,35 @@ main()
 """`ethermeter` with ten times as many lines of progress."""
 
 
-@pytest.mark.parametrize(
-    ("end", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "SIGTERM"]
-)
-def test_one_long_trial_shows_its_progress_and_ends_within_a_second(
-    tmp_path, in_quiet_window, end, code
+def seconds_to_end(folder: Path, end: signal.Signals, code: int) -> float:
+    """How long a trial of minutes takes to end by a signal, and what it says until then."""
+    path = write_experiment(folder, text=LONG)
+    words = ("run", path, "--out", folder / "run", "--no-report", "--force")
+    with started([sys.executable, "-c", OFTEN, *map(str, words)]) as process:
+        said = [process.stderr.readline() for _ in range(2)]
+        begin_s = time.monotonic()
+        process.send_signal(end)
+        _, last = process.communicate(timeout=LIMIT_S)
+        took_s = time.monotonic() - begin_s
+    assert process.returncode == code
+    found = [
+        re.fullmatch(r"small: 0 of 1 trials, trial small/00000 at (\d+)%, .* left\n", line)
+        for line in said
+    ]
+    assert all(found), said
+    assert int(found[0][1]) <= int(found[1][1]) < 100
+    assert "finished trials are kept. To continue: ethermeter run" in last
+    return took_s
+
+
+def test_one_long_trial_shows_its_progress_and_ends_by_sigterm(tmp_path):
+    seconds_to_end(tmp_path, signal.SIGTERM, 143)
+
+
+def test_one_long_trial_shows_its_progress_and_ends_by_ctrl_c_within_a_second(
+    tmp_path, in_quiet_window
 ):
-    path = write_experiment(tmp_path, text=LONG)
-
-    def seconds_to_end():
-        words = ("run", path, "--out", tmp_path / "run", "--no-report", "--force")
-        with started([sys.executable, "-c", OFTEN, *map(str, words)]) as process:
-            said = [process.stderr.readline() for _ in range(2)]
-            begin_s = time.monotonic()
-            process.send_signal(end)
-            _, last = process.communicate(timeout=20)
-            took_s = time.monotonic() - begin_s
-        assert process.returncode == code
-        found = [
-            re.fullmatch(r"small: 0 of 1 trials, trial small/00000 at (\d+)%, .* left\n", line)
-            for line in said
-        ]
-        assert all(found), said
-        assert int(found[0][1]) <= int(found[1][1]) < 100
-        assert "finished trials are kept. To continue: ethermeter run" in last
-        return took_s
-
-    assert in_quiet_window(seconds_to_end) < 1
+    assert in_quiet_window(lambda: seconds_to_end(tmp_path, signal.SIGINT, 130)) < 1
 
 
 def test_an_engine_that_is_closed_stops_the_trials_under_way(tmp_path):

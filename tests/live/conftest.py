@@ -2,14 +2,25 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from ethermeter.testbed import kept, remove_kept
+from program import invoke
+from stalls import INCONCLUSIVE, Contention
 
 ROOT = Path(__file__).parents[2]
+LOST = re.compile(
+    r"agent \S+ was lost: .*|rule clock: a beginning .*|no answer in \d+ s.*"
+    r"|receivers have not renewed their grants.*"
+)
+"""What `ethermeter` says of agents that did not get a processor in time."""
+HELD_UP = pytest.StashKey[Contention]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -18,6 +29,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("root"):
                 item.add_marker(pytest.mark.skip(reason="network namespaces need root"))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Begin to count how long tasks wait for processors."""
+    item.stash[HELD_UP] = Contention()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Call a test inconclusive in which `ethermeter` said that an agent was lost, for the lack of a
+    processor.
+    """
+    report = yield
+    said = LOST.search(str(call.excinfo.value)) if report.failed and call.excinfo else None
+    if said and (why := item.stash[HELD_UP].figure()):
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), None, f"Skipped: {INCONCLUSIVE}{said[0]}; {why}")
+    return report
 
 
 def _built(*what: str) -> str:
@@ -46,6 +77,23 @@ def explainer() -> str:
     for tool in ("tshark", "dumpcap", "tcptrace"):
         assert shutil.which(tool), f"{tool} is missing; scripts/install-system-packages installs it"
     return _built("--package", "ethermeter-capture", "--example", "explain-json")
+
+
+@pytest.fixture
+def up() -> Iterator[Callable[..., Any]]:
+    """Make a testbed by `testbed up WORDS`, as long as the test lasts; return what it prints."""
+    names: list[str] = []
+
+    def make(*words: object) -> Any:
+        done = invoke("testbed", "up", *words, "--json")
+        assert done.returncode == 0, done.stderr
+        made = json.loads(done.stdout)
+        names.append(made["name"])
+        return made
+
+    yield make
+    for name in kept().keys() & set(names):
+        remove_kept(name)
 
 
 @pytest.fixture

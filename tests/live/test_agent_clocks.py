@@ -1,16 +1,14 @@
 """Clocks that are wrong on purpose, and what agents find out about them."""
 
-import json
 import random
 import statistics
-import subprocess
 from contextlib import ExitStack
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
-from ethermeter.testbed import Host, make_testbed
+from agents import Agents
+from ethermeter.testbed import make_testbed
 
 MS = 10**6
 ROUNDS = 10
@@ -45,34 +43,7 @@ class Clock:
         return float(host_ns * self.rate() + self.offset_ns - other_shows_ns)
 
 
-def credentials(folder: Path, name: str) -> list[str]:
-    """Options of the certificate of one host."""
-    files = {"certificate": f"{name}.pem", "key": f"{name}.key", "authority": "authority.pem"}
-    return [word for option, file in files.items() for word in (f"--{option}", str(folder / file))]
-
-
-def start(program: str, host: Host, folder: Path, clock: Clock, stack: ExitStack) -> str:
-    """Start an agent; return where it listens."""
-    address = str(host.ipv4)
-    options = [
-        *credentials(folder, address),
-        "--ceilings",
-        str(folder / "ceilings.toml"),
-        *clock.options(),
-    ]
-    process = stack.enter_context(
-        subprocess.Popen(
-            host.command(program, "--listen", f"{address}:0", *options),
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-    )
-    stack.callback(process.terminate)
-    assert process.stdout is not None
-    return process.stdout.readline().removeprefix("listening on ").strip()
-
-
-def describe(agents: dict[str, tuple[Host, str]]) -> dict[str, Any]:
+def describe(agents: list[dict[str, str]]) -> dict[str, Any]:
     """Streams both ways between pairs of agents, of 64 octets each 2 ms."""
     traffic = {
         "kind": "stream",
@@ -84,11 +55,7 @@ def describe(agents: dict[str, tuple[Host, str]]) -> dict[str, Any]:
     ]
     common = {"port": "udp", "most_bps": 10**7, "most_frames_per_s": 10_000, "traffic": traffic}
     return {
-        "seed": 1,
-        "agents": [
-            {"name": name, "control": place, "address": str(host.ipv4)}
-            for name, (host, place) in agents.items()
-        ],
+        "agents": agents,
         "phases": {
             "settle_ns": 150 * MS,
             "transmit_ns": 150 * MS,
@@ -109,17 +76,10 @@ def test_offset_and_drift_of_a_senders_clock_are_found_within_their_uncertainty(
 ):
     draw = random.Random(SEED)
     with make_testbed(2) as bed:
-        names = ",".join(str(host.ipv4) for host in bed.hosts)
-        subprocess.run([agent, "certificates", str(tmp_path / "lab"), "--hosts", names], check=True)
-        folder = tmp_path / "lab"
-        (folder / "ceilings.toml").write_text('addresses = ["10.77.0.0/24"]')
+        agents = Agents(agent, list(bed.hosts), tmp_path, 'addresses = ["10.77.0.0/24"]')
 
         def compared() -> list[dict[str, Any]]:
-            found = [
-                flow
-                for _ in range(ROUNDS)
-                for flow in compare_clocks(agent, bed.hosts, folder, draw)
-            ]
+            found = [flow for _ in range(ROUNDS) for flow in compare_clocks(agents, draw)]
             assert len(found) == TRIALS
             assert sum(flow["is_covered"] for flow in found) >= LEAST_COVERED
             return found
@@ -138,27 +98,18 @@ def test_offset_and_drift_of_a_senders_clock_are_found_within_their_uncertainty(
         assert statistics.median(values_ns) <= MOST_UNCERTAIN_NS, sorted(values_ns)
 
 
-def compare_clocks(
-    agent: str, bed_hosts: list[Host], folder: Path, draw: random.Random
-) -> list[dict[str, Any]]:
+def compare_clocks(agents: Agents, draw: random.Random) -> list[dict[str, Any]]:
     """Run one test between agents with clocks of their own; return its flows, and of each whether
     its uncertainty holds.
     """
+    clocks = {f"{side}{pair}": Clock(draw) for pair in range(PAIRS) for side in "ab"}
     with ExitStack() as stack:
-        clocks = {f"{side}{pair}": Clock(draw) for pair in range(PAIRS) for side in "ab"}
-        hosts = {"a": bed_hosts[0], "b": bed_hosts[1]}
-        agents = {
-            name: (hosts[name[0]], start(agent, hosts[name[0]], folder, clock, stack))
-            for name, clock in clocks.items()
-        }
-        file = folder / "test.json"
-        file.write_text(json.dumps(describe(agents)))
-        command = bed_hosts[0].command(
-            agent, "measure", str(file), *credentials(folder, "coordinator")
-        )
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
+        entries = []
+        for name, clock in clocks.items():
+            host = agents.hosts["ab".index(name[0])]
+            listening = agents.listening(host, *clock.options(), port=0)
+            entries.append(agents.entry(name, host, stack.enter_context(listening)[1]))
+        result = agents.measure(agents.hosts[0], describe(entries))
     for name, clock in clocks.items():
         artificial = {"offset_ns": clock.offset_ns, "drift_ppb": clock.drift_ppb}
         assert result["agents"][name]["artificial_clock"] == artificial

@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from ethermeter.engines.work import Finished, Work
 from ethermeter.run import RunOptions, search
 from ethermeter.strategies.benchmark import Benchmark
 from networks import behind
+from program import LIMIT_S, eventually
 from stalls import QuietWindow
 
 pytestmark = pytest.mark.root
@@ -65,7 +65,7 @@ class Counted(Kept):
 def frames_of(namespace: str, interface: str) -> int:
     """Return the frames that an interface has received, as `ip -s link` counts them."""
     command = ["ip", "-n", namespace, "-s", "-j", "link", "show", "dev", interface]
-    shown = subprocess.run(command, check=True, capture_output=True, text=True, timeout=10)
+    shown = subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT_S)
     (link,) = json.loads(shown.stdout)
     return int(link["stats64"]["rx"]["packets"])
 
@@ -165,7 +165,7 @@ def test_a_generator_that_drops_a_thousandth_is_named_as_the_culprit(
     shim = tmp_path / "dropping_generator.so"
     source = Path(__file__).with_name("dropping_generator.c")
     compiler = ["cc", "-shared", "-fPIC", "-O2", "-o", str(shim), str(source), "-ldl"]
-    subprocess.run(compiler, check=True, timeout=60)
+    subprocess.run(compiler, check=True, timeout=LIMIT_S)
     start = agents.Agent.start
 
     def preloaded(agent: agents.Agent) -> None:
@@ -196,18 +196,16 @@ def test_a_suite_on_a_testbed_ends_at_ctrl_c_and_goes_on(
     command = [sys.executable, "-m", "ethermeter", "benchmark", "rfc2544", "--network", str(file)]
     command += ["--testbed", "--frames", "512", "--trial", "100 ms", "--out", str(out)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        until_s = time.monotonic() + 60
-        while len(list(out.glob("live/*/*.json"))) < 3 and time.monotonic() < until_s:
-            time.sleep(0.05)
+        eventually(lambda: len(list(out.glob("live/*/*.json"))) >= 3)
         process.send_signal(signal.SIGINT)
-        _, complaint = process.communicate(timeout=60)
+        _, complaint = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130, complaint
     assert b"finished trials are kept" in complaint
     assert not namespaces(maker=process.pid)
     kept = {path.name: path.read_bytes() for path in out.glob("live/*/*.json")}
     assert len(kept) >= 3
     again = subprocess.run(
-        [*command, "--resume", "--json"], capture_output=True, text=True, timeout=180
+        [*command, "--resume", "--json"], capture_output=True, text=True, timeout=LIMIT_S
     )
     assert again.returncode == 0, again.stderr
     tests = {test["name"]: test for test in json.loads(again.stdout)["tests"]}

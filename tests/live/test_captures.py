@@ -138,34 +138,32 @@ def test_the_captures_hold_what_they_are_made_for(explainer, captured, request):
         assert (counts["hole"] > 0) == kind.endswith("receiver")
 
 
-@pytest.mark.parametrize("kind", captures.TRANSFERS)
-def test_what_each_transfer_was_made_to_wait_for_is_what_limits_it(kind, new_path, in_quiet_window):
+def test_what_each_transfer_was_made_to_wait_for_is_what_limits_it(new_path, in_quiet_window):
     # What a transfer waits for is a matter of time: a host that stands still is what limits it
     # then.
-    captured = in_quiet_window(
-        lambda: captures.capture(captures.TRANSFERS[kind], new_path() / "x.pcap"),
-        tolerated_stall_s=TOLERATED_STALL_S,
-    )
-    (connection,) = explain(captured).connections
-    expected = {
-        "bulk": Limit.SENDER_PACE,  # its own interface is the bottleneck
-        "interactive": Limit.TURN_AROUND,
-        # Its queue and its losses take about as long: the link is named for the one, the window
-        # that losses keep small for the other.
-        "lossy": Limit.NETWORK
-        if connection.parts["queue"] >= connection.parts["loss"]
-        else Limit.CONGESTION_WINDOW,
-        # A queue between the sender and the capture point looks like the sender's pace, unless the
-        # capture is known to be at its other end.
-        "lossy, at the receiver": Limit.NETWORK
-        if connection.vantage is Vantage.RECEIVER
-        else Limit.SENDER_PACE,
-        "queued": Limit.NETWORK,
-        "closed windows": Limit.RECEIVER_APPLICATION,
-    }
-    assert connection.limit == expected[kind], connection.parts
-    if kind == "lossy":
-        assert connection.parts["queue"] + connection.parts["loss"] > 0.5, connection.parts
+    for kind, transfer in captures.TRANSFERS.items():
+        captured = in_quiet_window(
+            lambda transfer=transfer: captures.capture(transfer, new_path() / "x.pcap"),
+            tolerated_stall_s=TOLERATED_STALL_S,
+        )
+        (connection,) = explain(captured).connections
+        parts = connection.parts
+        expected = {
+            "bulk": Limit.SENDER_PACE,  # its own interface is the bottleneck
+            "interactive": Limit.TURN_AROUND,
+            # Its queue and its losses take about as long: the link is named for the one, the window
+            # that losses keep small for the other.
+            "lossy": Limit.NETWORK if parts["queue"] >= parts["loss"] else Limit.CONGESTION_WINDOW,
+            # A queue between the sender and the capture point looks like the sender's pace, unless
+            # the capture is known to be at its other end.
+            "lossy, at the receiver": Limit.NETWORK
+            if connection.vantage is Vantage.RECEIVER
+            else Limit.SENDER_PACE,
+            "queued": Limit.NETWORK,
+            "closed windows": Limit.RECEIVER_APPLICATION,
+        }
+        assert connection.limit == expected[kind], (kind, parts)
+        assert kind != "lossy" or parts["queue"] + parts["loss"] > 0.5, parts
 
 
 def _sums(path: Path) -> dict[str, str]:

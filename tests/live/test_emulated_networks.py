@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 from ethermeter import _core, api
 from ethermeter.engines.live.media import segments_of
-from ethermeter.testbed import Segment, kept, make_network, remove_kept
+from ethermeter.testbed import Segment, make_network
 from ethermeter.trial import core_trial
 from prediction import prediction
-from program import call, real
+from program import call, eventually, invoke, real
 
 pytestmark = pytest.mark.root
 
@@ -172,12 +172,11 @@ def ports_of(run: Path, trial: str) -> dict[int, dict]:
     return {row["port"]: row for row in rows if row["trial"] == trial and row["frames"] is not None}
 
 
-@pytest.mark.alone
 def test_media_of_a_network_carry_and_delay_as_simulated_ones(new_path, in_quiet_window):
     def of_window():
         folder = new_path()
         path = written(folder)
-        done = call(real("measure", path, "--testbed", "--out", folder / "run", "--json"))
+        done = invoke("measure", path, "--testbed", "--out", folder / "run", "--json")
         assert done.returncode == 0, done.stderr
         run = folder / "run"
         (file,) = (run / "live").glob("*/*.json")
@@ -276,12 +275,11 @@ time.sleep(60)  # its port stays open for what waits in cards
 """
 FETCH = """\
 import sys, urllib.request
-page = urllib.request.urlopen(sys.argv[1], timeout=60).read()
+page = urllib.request.urlopen(sys.argv[1], timeout=300).read()
 print(page == bytes(range(256)) * 200)
 """
 
 
-@pytest.mark.alone
 def test_programs_share_a_cable_with_eight_saturated_hosts(new_path, in_quiet_window):
     def of_window():
         folder = new_path()
@@ -363,13 +361,13 @@ def carried_bps(before, after) -> float:
 
 def of_empty_cards(relay):
     """Wait until all that came to the cards of a segment has left them; return what was counted."""
-    for _ in range(200):
-        time.sleep(0.1)
+
+    def settled():
         counted = relay.count().segments[0]
         left = [of.frames + of.discarded + of.dropped for of in counted.stations]
-        if left == [of.arrived for of in counted.stations]:
-            return counted
-    raise AssertionError("frames stay in cards")
+        return counted if left == [of.arrived for of in counted.stations] else None
+
+    return eventually(settled)
 
 
 def frames_of(host) -> int:
@@ -378,29 +376,17 @@ def frames_of(host) -> int:
     return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
-@pytest.fixture
-def _nothing_stays():
-    before = set(kept())
-    yield
-    for name in set(kept()) - before:
-        remove_kept(name)
-
-
-@pytest.mark.usefixtures("_nothing_stays")
-@pytest.mark.xdist_group("leftovers")
-def test_a_network_stays_for_programs_until_it_is_removed(tmp_path):
-    made = call(real("testbed", "up", written(tmp_path), "--json"))
-    assert made.returncode == 0, made.stderr
-    found = json.loads(made.stdout)
+def test_a_network_stays_for_programs_until_it_is_removed(tmp_path, up):
+    found = up(written(tmp_path))
     assert (found["layout"], len(found["hosts"])) == ("network", 6)
     ping = ["ping", "-q", "-c", "3", "-i", "0.2", "10.77.0.6"]
     done = call(real("testbed", "exec", found["name"], "1", "--", *ping))
     assert "3 packets transmitted, 3 received" in done.stdout
-    shown = json.loads(call(real("testbed", "show", found["name"], "--json")).stdout)
+    shown = json.loads(invoke("testbed", "show", found["name"], "--json").stdout)
     # Over the bus and the hub; not to the half-duplex link, for the switch knows all addresses.
     frames = [[station["frames"] for station in of["stations"]] for of in shown["segments"]]
     assert frames == [[3, 0, 3], [3, 0, 3], [0, 0]]
-    assert call(real("testbed", "down", found["name"])).returncode == 0
+    assert invoke("testbed", "down", found["name"]).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -421,7 +407,7 @@ def test_a_network_stays_for_programs_until_it_is_removed(tmp_path):
 )
 def test_flows_that_a_medium_cannot_hold_back_are_refused_in_one_line(tmp_path, old, new, words):
     path = written(tmp_path, NETWORK.replace(old, new))
-    done = call(real("measure", path, "--testbed", "--out", tmp_path / "run"))
+    done = invoke("measure", path, "--testbed", "--out", tmp_path / "run")
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr

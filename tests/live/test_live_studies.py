@@ -1,7 +1,6 @@
 """Live tests of studies: one short run of each kind, against what wires and rules allow."""
 
 import json
-import statistics
 from pathlib import Path
 from typing import Any
 
@@ -34,35 +33,6 @@ def flows_of(folder: Path) -> list[dict[str, Any]]:
         json.loads(path.read_text())["flows"]
         for path in sorted((folder / "run" / "live").glob("*/*.json"))
     ]
-
-
-@pytest.mark.root
-def test_datagrams_of_5000_octets_fill_a_wire_of_10_megabits_one_way(new_path, in_quiet_window):
-    to = settings('flows.load.to="sink10"', 'flows.load.from="sparc"')
-
-    def rates_bps() -> list[float]:
-        folder = new_path()
-        points = measured(
-            "erg/simplex",
-            folder,
-            *to,
-            *settings('phases.transmit="1.2 s"', 'phases.measure="last 1 s"'),
-        )
-        assert [value(point, "loss") for point in points] == [0, 0]
-        for flows in flows_of(folder):
-            # Their phase is random: one more or less in the transmission.
-            assert flows["load"]["sending"]["counted"]["frames"] == pytest.approx(
-                1.2 / 4192e-6, abs=1
-            )
-        return [value(point, "data_rate") for point in points]
-
-    # 40000 bits each 4192 us is what the wire carries, and one datagram more may fall into the
-    # window of a second. What a stall holds up comes later, into the window or after it.
-    wire_bps = 40_000 / 4192e-6
-    for rate_bps in in_quiet_window(rates_bps, tolerated_stall_s=TOLERATED_STALL_S):
-        assert rate_bps == pytest.approx(
-            wire_bps, abs=40_000 + wire_bps * in_quiet_window.stalled_s
-        )
 
 
 @pytest.mark.root
@@ -116,62 +86,27 @@ def test_what_is_for_a_host_that_the_switch_never_heard_crowds_out_what_others_g
 
 
 @pytest.mark.root
-def test_saturated_hosts_share_one_wire_and_no_more(new_path, in_quiet_window):
-    sizes = settings("network.hosts.host.count=2", 'flows.load.frames="1518 B"')
-
-    def message_rate() -> float:
-        folder = new_path()
-        (point,) = measured("switched/fixed", folder, *sizes)
-        (flows,) = flows_of(folder)
-        assert all(flow["received"] > 0 for flow in flows.values())
-        return value(point, "message_rate")
-
-    # The wire carries one of 1538 octets each 1230.4 us, and is idle only while the machine stalls;
-    # one more or less in the window of half a second.
-    rate, wire_rate = (
-        in_quiet_window(message_rate, tolerated_stall_s=TOLERATED_STALL_S),
-        1 / 1230.4e-6,
-    )
-    assert rate == pytest.approx(wire_rate, abs=2 + wire_rate * in_quiet_window.stalled_s / 0.5)
-
-
-@pytest.mark.root
 def test_a_request_to_a_group_is_answered_by_all_of_it(tmp_path):
     sizes = settings("network.hosts.answerer.count=3", 'flows.ping.frames="82 B"')
     (point,) = measured("hughesjones2000/multicast-request", tmp_path, *sizes, *SHORT)
     assert value(point, "round_trip") > 0
     (flows,) = flows_of(tmp_path)
     asked = flows["ping"]["sending"]["counted"]
-    assert asked["complete"] > 0
+    assert 0 < asked["complete"] <= asked["requests"]
     assert all(station["answered"] >= asked["complete"] for station in asked["by_station"])
 
 
 @pytest.mark.root
 @pytest.mark.parametrize("wires", ["shaped", "relay"])
-def test_octets_over_tcp_fill_what_a_wire_leaves_them(new_path, in_quiet_window, wires):
-    words = [
-        *settings('network.rate="10 Mb/s"', 'phases.transmit="1.5 s"'),
-        "--wires",
-        wires,
-    ]
-    # Segments of 1448 octets in 1538 of the wire.
-    most_bps = 10e6 * 1448 / 1538
-
-    def octets_of_batches() -> list[int]:
-        folder = new_path()
-        (point,) = measured("fritz1999/one-way", folder, *words)
-        # Octets are told when they are read: what waited for a segment that was sent again, at most
-        # what the queue before the wire held (150 kB, and what its shaper lets go ahead of time),
-        # may come in one read.
-        assert 0 < value(point, "data_rate") <= most_bps + 8 * 160_000
-        (flows,) = flows_of(folder)
-        assert flows["copy"]["received_octets"] == flows["copy"]["sent_octets"] > 0
-        return list(flows["copy"]["receiving"]["counted"]["measured"]["batches"])
-
-    # In most batches of the window, of 50 ms, nothing is sent again and nothing stalls: there it is
-    # the wire's rate, but for a segment that is just read or not.
-    batches = in_quiet_window(octets_of_batches, tolerated_stall_s=TOLERATED_STALL_S)
-    assert statistics.median(batches) == pytest.approx(most_bps / 8 * 0.05, abs=1448)
+def test_octets_over_tcp_are_those_that_were_sent_and_no_more_than_a_wire_carries(tmp_path, wires):
+    words = settings('network.rate="10 Mb/s"', 'phases.transmit="1.5 s"')
+    (point,) = measured("fritz1999/one-way", tmp_path, *words, "--wires", wires)
+    # Segments of 1448 octets in 1538 of the wire. Octets are told when they are read: what waited
+    # for a segment that was sent again, at most what the queue before the wire held (150 kB, and
+    # what its shaper lets go ahead of time), may come in one read.
+    assert 0 < value(point, "data_rate") <= 10e6 * 1448 / 1538 + 8 * 160_000
+    (flows,) = flows_of(tmp_path)
+    assert flows["copy"]["received_octets"] == flows["copy"]["sent_octets"] > 0
 
 
 @pytest.mark.root
@@ -339,16 +274,21 @@ def test_what_erg_published_stands_beside_what_was_measured(new_path, in_quiet_w
     path = [
         f'vary."flows.load.{key}"=["{host}"]' for key, host in (("from", "sparc"), ("to", "sink10"))
     ]
-    words = settings(path[0], path[1], 'run.engines=["live"]', 'phases.transmit="1.2 s"')
-    words += ["--set", 'phases.measure="last 1 s"', "--replications", "1", "--json"]
+    words = settings(*path, 'run.engines=["live"]', 'phases.transmit="1.2 s"')
+    words += [*settings('phases.measure="last 1 s"'), "--replications", "1", "--json"]
 
     def claims() -> dict[str, dict[str, Any]]:
-        run = new_path() / "run"
-        done = invoke("measure", "live/erg/simplex", "--testbed", *words, "--out", run)
+        folder = new_path()
+        done = invoke("measure", "live/erg/simplex", "--testbed", *words, "--out", folder / "run")
         assert done.returncode == 0, done.stderr
+        for flows in flows_of(folder):
+            load = flows["load"]
+            assert load["received"] == load["sent"]
+            # Of 40000 bits each 4192 us; their phase is random: one more or less.
+            assert load["sent"] == pytest.approx(1.2 / 4192e-6, abs=1)
         found = {claim["id"]: claim for claim in json.loads(done.stdout)["live_claims"]["claims"]}
         assert found["3-10-10-hub"]["verdict"] == "not-run"
-        assert '<section id="study">' in (run / "report.html").read_text(encoding="utf-8")
+        assert '<section id="study">' in (folder / "run" / "report.html").read_text("utf-8")
         return found
 
     # A measured number is met within 8%.

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from program import call, real, settings
-from stalls import INCONCLUSIVE
+from stalls import inconclusive
 
 pytestmark = pytest.mark.root
 
@@ -44,7 +44,7 @@ def test_hosts_on_the_nets_of_the_study_repeat_its_simulation(tmp_path):
         each["verdict"] for each in found if (each["series"], *each["point"].values()) not in other
     }
     if not verdicts:
-        pytest.skip(f"{INCONCLUSIVE}hosts were held up at every point: their cards ran empty")
+        inconclusive("hosts were held up at every point: their cards ran empty")
     assert verdicts == {"agrees"}
     claims = json.loads((run / "live-claims.json").read_text())
     assert claims["study"] == "boggs1988"

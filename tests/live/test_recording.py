@@ -7,7 +7,6 @@ import signal
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from ethermeter import _core
 from ethermeter.testbed import Host, make_testbed
 from ethermeter.testbed.record import NAMESPACES
 from networks import network
-from program import call, invoke, real
+from program import LIMIT_S, call, eventually, invoke, real
 
 pytestmark = pytest.mark.root
 
@@ -265,12 +264,10 @@ def test_of_a_trial_that_is_interrupted_no_capture_is_left(tmp_path):
     with subprocess.Popen(
         real(*command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        until_s = time.monotonic() + 30
-        while len(list((tmp_path / "run").glob("captures/experiment/.tmp-*"))) < 3:
-            assert time.monotonic() < until_s, "nothing is recorded"
-            time.sleep(0.05)
+        made = tmp_path / "run"
+        eventually(lambda: len(list(made.glob("captures/experiment/.tmp-*"))) == 3)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130, said
     assert not list((tmp_path / "run").glob("captures/experiment/*"))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from networks import behind
 from program import call, real
-from stalls import INCONCLUSIVE, NewPath, QuietWindow
+from stalls import NewPath, QuietWindow, inconclusive
 
 pytestmark = pytest.mark.root
 
@@ -39,7 +39,6 @@ wire, of which 17 wait; a trial with a longer stall does not decide alone.
 """
 
 
-@pytest.mark.alone
 def test_the_shortest_period_that_a_wire_carries_is_found(
     new_path: NewPath, in_quiet_window: QuietWindow
 ) -> None:
@@ -54,7 +53,7 @@ def test_the_shortest_period_that_a_wire_carries_is_found(
 
     answer, run = in_quiet_window(found, tolerated_stall_s=STALL_S)
     if answer["outcome"] == "undecided":
-        pytest.skip(f"{INCONCLUSIVE}{answer['sentence']}")
+        inconclusive(answer["sentence"])
     assert answer["estimate"] == "430 us"
     for point in answer["points"]:
         assert (point["verdict"] == "holds") == (point["number"] > FRAME_US)

@@ -14,12 +14,11 @@ import sys
 import termios
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ethermeter.testbed import kept, remove_kept
-from program import call, real, started
+from ethermeter.testbed import kept
+from program import LIMIT_S, call, eventually, invoke, real, started
 
 pytestmark = pytest.mark.root
 
@@ -62,14 +61,9 @@ def written(folder: Path, *, segment: str = COAX, count: int = 4, frames: str = 
 
 
 @pytest.fixture
-def segment(tmp_path) -> Iterator[str]:
+def segment(tmp_path, up) -> str:
     """Name of a standing segment of four hosts."""
-    made = call(real("testbed", "up", written(tmp_path), "--json"))
-    assert made.returncode == 0, made.stderr
-    name = json.loads(made.stdout)["name"]
-    yield name
-    if name in kept():
-        remove_kept(name)
+    return up(written(tmp_path))["name"]
 
 
 @pytest.fixture
@@ -121,11 +115,15 @@ def packets(path: Path) -> int:
     return int(capinfos.stdout.split()[-1])
 
 
+def has_begun(capture: Path) -> bool:
+    return capture.exists() and capture.stat().st_size > 0
+
+
 def counted(name: str) -> list[dict[str, int]]:
     """Counters of the stations, once nothing happens any more."""
     before = None
     while True:
-        shown = json.loads(call(real("testbed", "show", name, "--json")).stdout)
+        shown = json.loads(invoke("testbed", "show", name, "--json").stdout)
         stations = shown["segments"][0]["stations"]
         if stations == before:
             return stations
@@ -139,19 +137,17 @@ def test_a_standing_segment_is_captured_with_all_frames_and_collisions(segment, 
     words = ("testbed", "capture", segment, "--out", out, "--json")
     hosts = kept()[segment].hosts
     with started(real(*words)) as capture:
-        while not out.exists() or out.stat().st_size == 0:
-            assert capture.poll() is None, capture.communicate()
-            time.sleep(0.02)
+        eventually(lambda: has_begun(out))
         flood = [sys.executable, "-c", FLOOD]
         ends = zip(hosts, (*hosts[1:], hosts[0]), strict=True)
         running = [subprocess.Popen(of.command(*flood, to.ipv4, "150")) for of, to in ends]
         assert all(each.wait() == 0 for each in running)
         after = counted(segment)
-        refused = call(real("testbed", "capture", segment, "--out", tmp_path / "b.pcapng"))
+        refused = invoke("testbed", "capture", segment, "--out", tmp_path / "b.pcapng")
         assert refused.returncode == 1
         assert "the segment is being captured already" in refused.stderr
         capture.send_signal(signal.SIGINT)
-        told, said = capture.communicate(timeout=30)
+        told, said = capture.communicate(timeout=LIMIT_S)
     assert capture.returncode == 130, said
     account = json.loads(told)
     frames, collisions, comments = marks(tshark, out)
@@ -170,7 +166,7 @@ def test_a_standing_segment_is_captured_with_all_frames_and_collisions(segment, 
     assert account["collisions"] == sum(collisions.values())
     assert account["frames"] == sum(frames.values()) + account["collisions"] == packets(out)
     assert account["file_octets"] == out.stat().st_size
-    explained = call(real("explain", out, "--json"))
+    explained = invoke("explain", out, "--json")
     found = json.loads(explained.stdout)
     assert (found["packets"], found["damaged"]) == (sum(frames.values()), account["collisions"])
     assert "earlier than one before" not in explained.stderr
@@ -185,7 +181,7 @@ def test_a_standing_segment_is_captured_with_all_frames_and_collisions(segment, 
 def test_the_capture_of_a_measured_segment_has_what_its_relay_counted(medium, tshark, tmp_path):
     path = written(tmp_path, segment=medium, frames="64 B")
     run = tmp_path / "run"
-    done = call(real("measure", path, "--testbed", "--capture", "--out", run, "--json"))
+    done = invoke("measure", path, "--testbed", "--capture", "--out", run, "--json")
     assert done.returncode == 0, done.stderr
     (result,) = (run / "live").glob("*/*.json")
     stations = json.loads(result.read_text())["segment"]["stations"]
@@ -232,36 +228,27 @@ def test_a_segment_is_captured_for_a_time_a_number_of_frames_and_into_a_pipe(
 def test_a_capture_that_is_killed_ends_and_another_may_begin(segment, tmp_path):
     out = tmp_path / "killed.pcapng"
     with started(real("testbed", "capture", segment, "--out", out)) as capture:
-        while not out.exists() or out.stat().st_size == 0:
-            time.sleep(0.02)
+        eventually(lambda: has_begun(out))
         capture.kill()
-    until_s = time.monotonic() + 10
-    while True:
-        again = call(real("testbed", "capture", segment, "--out", out, "--for", "10 ms"))
-        if again.returncode == 0 or time.monotonic() > until_s:
-            break
-    assert again.returncode == 0, again.stderr
+    again = real("testbed", "capture", segment, "--out", out, "--for", "10 ms")
+    eventually(lambda: call(again).returncode == 0)
     assert packets(out) == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
+def test_what_cannot_be_captured_is_refused_in_a_line(segment, tmp_path):
+    for words, said in (
         (("em-1-abcd", "--out", "x"), "NAME = em-1-abcd"),
-        (("NAME", "--out", "no/such/x"), "--out = no/such/x"),
-        (("NAME", "--out", "."), "--out = .: "),
-        (("NAME", "--out", "x", "--for", "10 m"), "--for = 10 m"),
-        (("NAME", "--out", "x", "--segment", "2"), "--segment = 2"),
-        (("NAME", "--out", "-", "--json"), "--json"),
-    ],
-)
-def test_what_cannot_be_captured_is_refused_in_a_line(segment, words, said, tmp_path):
-    given = [segment if word == "NAME" else word for word in words]
-    refused = call(real("testbed", "capture", *given), cwd=tmp_path)
-    assert refused.returncode == 2, refused.stderr
-    assert said in refused.stderr
-    assert len(refused.stderr.splitlines()) == 1
-    assert not list(tmp_path.glob("x"))
+        ((segment, "--out", "no/such/x"), "--out = no/such/x"),
+        ((segment, "--out", "."), "--out = .: "),
+        ((segment, "--out", "x", "--for", "10 m"), "--for = 10 m"),
+        ((segment, "--out", "x", "--segment", "2"), "--segment = 2"),
+        ((segment, "--out", "-", "--json"), "--json"),
+    ):
+        refused = invoke("testbed", "capture", *words, cwd=tmp_path)
+        assert refused.returncode == 2, refused.stderr
+        assert said in refused.stderr
+        assert len(refused.stderr.splitlines()) == 1
+        assert not list(tmp_path.glob("x"))
 
 
 def test_captures_and_views_end_when_their_testbed_is_removed(segment, tmp_path):
@@ -272,11 +259,10 @@ def test_captures_and_views_end_when_their_testbed_is_removed(segment, tmp_path)
         assert viewed.stdout is not None
         while "all:" not in viewed.stdout.readline():
             pass
-        while not out.exists() or out.stat().st_size == 0:
-            time.sleep(0.02)
-        assert call(real("testbed", "down", segment)).returncode == 0
+        eventually(lambda: has_begun(out))
+        assert invoke("testbed", "down", segment).returncode == 0
         for process in (captured, viewed):
-            _, said = process.communicate(timeout=30)
+            _, said = process.communicate(timeout=LIMIT_S)
             assert process.returncode == 0, said
             assert f"testbed {segment} was removed" in said
     assert packets(out) == 0
@@ -289,38 +275,35 @@ def test_a_view_prints_lines_without_a_terminal_and_ends_by_ctrl_c(segment):
         while sum("all:" in line for line in lines) < 2:
             lines.append(viewed.stdout.readline())
         viewed.send_signal(signal.SIGINT)
-        _, said = viewed.communicate(timeout=30)
+        _, said = viewed.communicate(timeout=LIMIT_S)
     assert viewed.returncode == 130, said
     assert sum(line.startswith("station-4 ") for line in lines) == 2
     assert "\x1b" not in "".join(lines)
     assert "Traceback" not in said
 
 
-def test_a_view_is_refreshed_in_place_on_a_terminal(tmp_path):
+def test_a_view_is_refreshed_in_place_on_a_terminal(tmp_path, up):
     path = written(tmp_path, segment=T1S)
-    name = json.loads(call(real("testbed", "up", path, "--json")).stdout)["name"]
+    name = up(path)["name"]
+    main, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))
+    # These would be taken for the size of the terminal.
+    environment = {key: of for key, of in os.environ.items() if key not in ("COLUMNS", "LINES")}
+    viewed = subprocess.Popen(
+        real("testbed", "show", name, "--live"),
+        stdout=side,
+        stderr=subprocess.PIPE,
+        env=environment,
+    )
+    os.close(side)
     try:
-        main, side = pty.openpty()
-        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))
-        # These would be taken for the size of the terminal.
-        environment = {key: of for key, of in os.environ.items() if key not in ("COLUMNS", "LINES")}
-        viewed = subprocess.Popen(
-            real("testbed", "show", name, "--live"),
-            stdout=side,
-            stderr=subprocess.PIPE,
-            env=environment,
-        )
-        os.close(side)
-        try:
-            shown = b""
-            while shown.count(b"all:") < 3:
-                shown += os.read(main, 1 << 16)
-        finally:
-            viewed.send_signal(signal.SIGINT)
-            viewed.communicate(timeout=30)
-            os.close(main)
+        shown = b""
+        while shown.count(b"all:") < 3:
+            shown += os.read(main, 1 << 16)
     finally:
-        remove_kept(name)
+        viewed.send_signal(signal.SIGINT)
+        viewed.communicate(timeout=LIMIT_S)
+        os.close(main)
     assert viewed.returncode == 130
     text = shown.decode()
     # Time, head, four stations and two lines of all, each time in place of the time before.
@@ -338,8 +321,8 @@ def test_hosts_are_found_by_name_and_close_names_are_suggested(segment):
     for host in ("3", "station-3", kept()[segment].hosts[2].namespace):
         done = call(real("testbed", "exec", segment, host, "--", "ip", "-brief", "addr"))
         assert kept()[segment].hosts[2].ipv4 in done.stdout
-    refused = call(real("testbed", "exec", segment, "staton-3", "--", "true"))
+    refused = invoke("testbed", "exec", segment, "staton-3", "--", "true")
     assert refused.returncode == 2
     assert "did you mean station-3" in refused.stderr
-    refused = call(real("testbed", "exec", segment[:-1], "1", "--", "true"))
+    refused = invoke("testbed", "exec", segment[:-1], "1", "--", "true")
     assert f"did you mean {segment}?" in refused.stderr

@@ -12,13 +12,13 @@ import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from ethermeter.testbed import kept, remove_leftovers
 from ethermeter.testbed.record import NAMESPACES, RECORDS
-from program import call, real
+from program import call, eventually, real
 
 pytestmark = [pytest.mark.root, pytest.mark.xdist_group("leftovers")]
 
@@ -61,16 +61,6 @@ def processes(mark: str) -> list[int]:
     return found
 
 
-def awaited(condition: Callable[[], bool], limit_s: float = 20.0) -> bool:
-    """Wait for a condition; whether it came true in time."""
-    until_s = time.monotonic() + limit_s
-    while not condition():
-        if time.monotonic() > until_s:
-            return False
-        time.sleep(0.05)
-    return True
-
-
 def left(maker: int) -> list[Path]:
     """Return the namespaces, records, control sockets and results of a maker's testbeds."""
     folders = [folder for folder in (NAMESPACES, RECORDS) if folder.is_dir()]
@@ -87,7 +77,7 @@ def cleared(maker: int) -> None:
         done = call(real("testbed", "down", name))
         assert done.returncode == 0, done.stderr
     # A command of another test that has begun to remove them goes on meanwhile.
-    awaited(lambda: not left(maker))
+    eventually(lambda: not left(maker))
 
 
 def seconds(*words: object) -> float:
@@ -123,7 +113,7 @@ def test_a_measurement_of_a_segment_that_is_killed_at_any_moment_leaves_nothing(
         after_s = moments.uniform(0.1, whole_s)
         maker, mark = killed(after_s, *words)
         # Relay and agents end with it, without another command.
-        assert awaited(lambda of=mark: not processes(of)), (after_s, processes(mark))
+        eventually(lambda of=mark: not processes(of))
         cleared(maker)
         assert left(maker) == [], after_s
     # Nothing that is left is in the way of the next measurement, of which nothing is left either.
@@ -146,7 +136,7 @@ def test_a_segment_that_was_to_stay_and_whose_maker_was_killed_is_removed(tmp_pa
         maker, mark = killed(after_s, "testbed", "up", path)
         cleared(maker)
         # The relay ends with its interfaces.
-        assert awaited(lambda of=mark: not processes(of)), (after_s, processes(mark))
+        eventually(lambda of=mark: not processes(of))
         assert left(maker) == [], after_s
     for _ in range(KILLS // 2):
         mark = str(uuid.uuid4())
@@ -156,7 +146,7 @@ def test_a_segment_that_was_to_stay_and_whose_maker_was_killed_is_removed(tmp_pa
         killed(after_s, "testbed", "down", name)
         maker = int(name.split("-")[1])
         cleared(maker)
-        assert awaited(lambda of=mark: not processes(of)), (after_s, processes(mark))
+        eventually(lambda of=mark: not processes(of))
         assert name not in kept()
         assert left(maker) == [], after_s
 
@@ -235,7 +225,7 @@ def test_no_frame_and_no_interface_of_a_segment_is_outside_its_testbed(tmp_path,
     # A frame of this machine itself, which shows that the listener hears.
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as port:
         port.sendto(b"x", ("127.0.0.1", 9))
-    assert awaited(lambda: 0x0800 in listener.kinds)
+    eventually(lambda: 0x0800 in listener.kinds)
     assert not listener.addresses & {host.mac for host in hosts}
 
 

@@ -22,6 +22,7 @@ from ethermeter.metrics import Metric
 from ethermeter.quick import by_stamp
 from ethermeter.quick.peers import Reflected, stamp
 from ethermeter.testbed import Host, make_testbed
+from program import LIMIT_S
 
 pytestmark = pytest.mark.root
 ROOT = Path(__file__).parents[2]
@@ -81,7 +82,7 @@ def recorded(host: Host, file: Path) -> Iterator[None]:
         yield
         time.sleep(FLUSH_S)
         process.send_signal(signal.SIGINT)
-        process.wait(10)
+        process.wait(LIMIT_S)
 
 
 def ours(host: Host, *options: object) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
@@ -93,7 +94,7 @@ def ours(host: Host, *options: object) -> contextlib.AbstractContextManager[subp
 def counted(process: "subprocess.Popen[str]") -> dict[str, int]:
     """End a reflector of ours, and return what it counted."""
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=10)
+    output, _ = process.communicate(timeout=LIMIT_S)
     found = json.loads(output)
     assert isinstance(found, dict)
     return found
@@ -186,7 +187,7 @@ def test_the_sender_of_stamp_suite_and_our_reflector(
         command += ["-d", "4", "-A", "A" if is_authenticated else "O"]
         command += ["--hmac-key", KEY.hex()] if is_authenticated else []
         words = here.command(*map(str, command))
-        sent = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+        sent = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LIMIT_S)
         counts = counted(reflector)
     assert counts["answered"] == counts["received"] == PACKETS, (counts, sent.stdout, sent.stderr)
     assert re.search(rf"\b{PACKETS}\b.*\b{PACKETS}\b", sent.stdout + sent.stderr, re.DOTALL)
@@ -226,11 +227,11 @@ def test_the_sender_of_twamp_rs_and_our_reflector(
     ):
         command = (peers / "twamp-peer", "send", f"{here.ipv4}:4001", PACKETS, f"{there.ipv4}:862")
         words = here.command(*map(str, command), "27")
-        sent = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+        sent = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LIMIT_S)
         assert sent.returncode == 0, sent.stderr
         # Packets without padding have 14 octets, and an answer has 41: there is none.
         blind = (peers / "twamp-peer", "blind", f"{here.ipv4}:4002", 5, f"{there.ipv4}:862")
-        subprocess.run(here.command(*map(str, blind)), check=True, timeout=60)
+        subprocess.run(here.command(*map(str, blind)), check=True, timeout=LIMIT_S)
         counts = counted(reflector)
     for number, line in enumerate(sent.stdout.splitlines()):
         octets, own, echoed, ttl, *_ = line.split()

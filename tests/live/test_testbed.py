@@ -11,6 +11,7 @@ import pytest
 from ethermeter.faults import InputError
 from ethermeter.testbed import TestbedError, Wire, make_testbed, remove_leftovers
 from ethermeter.testbed.record import RECORDS, Record, remove_namespaces
+from program import eventually
 
 MAKE_AND_WAIT = """
 import sys
@@ -60,10 +61,10 @@ def test_the_leftover_of_a_killed_process_is_removed_and_the_testbed_of_a_living
         assert name not in remove_leftovers()
         assert namespaces() >= mine
         maker.send_signal(signal.SIGKILL)
-    assert namespaces() >= mine
-    assert name in remove_leftovers()
-    assert not namespaces() & mine
-    assert not (RECORDS / f"{name}.json").exists()
+    # Another process may have begun to remove it.
+    remove_leftovers()
+    eventually(lambda: not namespaces() & mine)
+    eventually(lambda: not (RECORDS / f"{name}.json").exists())
 
 
 @pytest.mark.root

@@ -4,17 +4,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
-from ethermeter.testbed import kept, remove_kept, remove_leftovers
+from ethermeter.testbed import kept, remove_leftovers
 from program import invoke
 
 LISTEN = """
 import socket, sys
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as port:
     port.bind(("", 9))
-    port.settimeout(5)
+    port.settimeout(120)
     print("ready", flush=True)
     print(port.recv(99).decode())
 """
@@ -37,20 +36,10 @@ def heard(first: dict[str, str], last: dict[str, str]) -> str:
         return listener.stdout.read().strip()
 
 
-@pytest.fixture(autouse=True)
-def _nothing_stays() -> Iterator[None]:
-    before = set(kept())
-    yield
-    for name in set(kept()) - before:
-        remove_kept(name)
-
-
 @pytest.mark.root
 @pytest.mark.xdist_group("leftovers")
-def test_a_testbed_stays_reaches_its_hosts_and_is_removed_by_its_name(namespaces):
-    code, text, _ = invoke("testbed", "up", "--hosts", "3", "--rate", "10 Mb/s", "--json")
-    assert code == 0
-    made = json.loads(text)
+def test_a_testbed_stays_reaches_its_hosts_and_is_removed_by_its_name(namespaces, up):
+    made = up("--hosts", "3", "--rate", "10 Mb/s")
     mine = {host["namespace"] for host in made["hosts"]} | {f"{made['name']}-switch"}
     assert namespaces() >= mine
     first, last = made["hosts"][0], made["hosts"][-1]

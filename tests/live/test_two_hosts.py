@@ -8,17 +8,15 @@ from pathlib import Path
 
 import pytest
 from documents import blocks, commands, environment, page, shell
-from program import invoke
 
 PAGE = page("docs/how-to/measure-two-hosts.md")
 
 
 @pytest.fixture
-def hosts():
+def hosts(up):
     """Namespace and address of two hosts on a switch that stays, and of one to measure from."""
-    made = json.loads(invoke("testbed", "up", "--hosts", "3", "--rate", "1 Gb/s", "--json").stdout)
-    yield [(host["namespace"], host["ipv4"].partition("/")[0]) for host in made["hosts"]]
-    invoke("testbed", "down", made["name"])
+    made = up("--hosts", "3", "--rate", "1 Gb/s")
+    return [(host["namespace"], host["ipv4"].partition("/")[0]) for host in made["hosts"]]
 
 
 def within(namespace: str, command: str) -> str:
@@ -44,7 +42,6 @@ def agent(namespace: str, command: str, folder: Path):
 
 
 @pytest.mark.root
-@pytest.mark.alone
 def test_two_hosts_are_measured_with_certificates_and_their_json_is_read(tmp_path, hosts):
     of_hosts, ceilings = blocks(PAGE, "toml")
     init, start, check, measure = commands(PAGE, needs="hosts")[:4]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ethermeter import testbed
 from ethermeter.testbed import Layout, Wire
+from program import LIMIT_S
 
 SERVER = """
 import socket, sys, time
@@ -116,9 +117,9 @@ def capture(transfer: Transfer, path: Path) -> Path:
                         sys.executable, "-c", CLIENT, transfer.kind, host, str(transfer.octets)
                     ),
                     check=True,
-                    timeout=60,
+                    timeout=LIMIT_S,
                 )
-                serving.wait(timeout=60)
+                serving.wait(timeout=LIMIT_S)
             # What the interface has seen is on its way to the file until it stops growing.
             size = -1
             while size != (size := path.stat().st_size):
@@ -126,7 +127,7 @@ def capture(transfer: Transfer, path: Path) -> Path:
         finally:
             capturing.terminate()
             capturing.stderr.read()
-            capturing.wait(timeout=10)
+            capturing.wait(timeout=LIMIT_S)
             capturing.stderr.close()
     return path
 

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 import grpc
 from ethermeter.testbed import Host
+from program import LIMIT_S
 
 PROTOCOL = Path(__file__).parents[2] / "crates" / "agent" / "proto"
 _CONTROL = frozenset(range(4988, 5000))
@@ -91,7 +92,7 @@ def forwarded(host: Host, address: str, port: int, path: Path) -> Iterator[None]
 
     def join(near: socket.socket) -> None:
         try:
-            far = on_host(host, lambda: socket.create_connection((address, port), timeout=5))
+            far = on_host(host, lambda: socket.create_connection((address, port), timeout=LIMIT_S))
         except OSError:
             near.close()
             return
@@ -150,7 +151,7 @@ class Reached:
         self._lock = threading.Lock()
         self.address = name
         self.session = self._calls.Hello(
-            self.pb.HelloRequest(), timeout=5, wait_for_ready=True
+            self.pb.HelloRequest(), timeout=LIMIT_S, wait_for_ready=True
         ).session
 
     def call(self, name: str, experiment: int, **fields: Any) -> Any:
@@ -164,7 +165,7 @@ class Reached:
                 made_ns=time.monotonic_ns(),
             )
             return getattr(self._calls, name)(
-                getattr(self.pb, f"{name}Request")(stamp=stamp, **fields), timeout=10
+                getattr(self.pb, f"{name}Request")(stamp=stamp, **fields), timeout=LIMIT_S
             )
 
     def close(self) -> None:

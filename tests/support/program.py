@@ -7,9 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from unittest import mock
 
 import fake_core
@@ -19,6 +20,9 @@ from ethermeter import _core, cli
 
 os.environ.setdefault("COLUMNS", "80")  # however wide the terminal of the tests is
 SUPPORT = Path(__file__).parent
+LIMIT_S = 300.0
+"""Time in which a process does what it must: minutes, as other programs may take the processors."""
+T = TypeVar("T")
 commands_of = functools.cache(typer.main.get_command)
 """The tree of commands, which a process makes once."""
 
@@ -101,10 +105,19 @@ def call(
         capture_output=True,
         text=True,
         cwd=cwd,
-        timeout=300,
+        timeout=LIMIT_S,
         env={**os.environ, **(env or {})},
         check=False,
     )
+
+
+def eventually(holds: Callable[[], T]) -> T:
+    """Wait until something holds, and return it."""
+    until_s = time.monotonic() + LIMIT_S
+    while not (found := holds()):
+        assert time.monotonic() < until_s, "it did not happen"
+        time.sleep(0.02)
+    return found
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Stalls of the machine, and measurements taken in windows without them.
+"""Stalls of the machine: measurements in windows without them, and tests that they end.
 
 A virtual machine may lose its processors for tens of milliseconds at any moment, and other programs
 may use them. Then a rate is too low and a delay too long, whatever was built. A witness process on
@@ -9,6 +9,10 @@ has counted.
 Laws (counts, conservation, order, octets) hold on any machine: tests assert them once. An
 expectation of a time or a rate is asserted on a measurement from a quiet window. Whether a window
 was quiet is decided by stalls and other programs alone, never by what was measured.
+
+A test that runs beside others expects no time. What it needs so that there is something to assert,
+as a number of frames in a second, may fail to come on a machine whose processors are taken: then
+the test is inconclusive (`Contention`).
 """
 
 import contextlib
@@ -20,7 +24,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import NoReturn, Self, TypeVar
 
 import pytest
 import witness
@@ -51,7 +55,12 @@ work goes on for longer than a test.
 """
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 INCONCLUSIVE = "inconclusive: "
-"""Begins the reason of a test that found no quiet window."""
+"""Begins the reason of a test that found no quiet window, or that a stall ended."""
+PRESSURE = Path("/proc/pressure/cpu")
+"""How long some task was ready and waited for a processor (Linux 4.20, `Documentation/accounting`).
+"""
+CONTENDED = 0.25
+"""Share of a test in which some task waited for a processor, from which on it was held up."""
 KERNEL_THREADS = 2
 """The process that makes all threads of the kernel.
 
@@ -186,12 +195,52 @@ class QuietWindow:
                 seen[-1] += " (no time was left for another window)"
                 break
         allowed = f"{1e3 * tolerated_stall_s:g} ms and {TOLERATED_OTHERS:.0%} of a processor"
-        pytest.skip(
-            f"{INCONCLUSIVE}stalls of the machine and work of other programs took "
-            f"{', '.join(seen)}; allowed are {allowed}"
+        inconclusive(
+            f"stalls of the machine and work of other programs took {', '.join(seen)}; "
+            f"allowed are {allowed}"
         )
 
 
 def usage_by(witnesses: Witnesses) -> Callable[[], Usage]:
     """Return what reads the witnesses and what the system has counted."""
     return lambda: Usage(time.monotonic(), witnesses.stalled_s(), sum(others().values()))
+
+
+def inconclusive(reason: str) -> NoReturn:
+    """End a test that can say neither yes nor no; a run of tests counts and lists it."""
+    pytest.skip(INCONCLUSIVE + reason)
+
+
+class Contention:
+    """How long tasks have waited for processors, and hosts have taken these away, since its making.
+
+    Called with an expectation that only the lack of a processor may disappoint: on a machine that
+    lacked none, it fails.
+    """
+
+    def __init__(self) -> None:
+        self._begin_s, self._begin_waited_s = time.monotonic(), self._waited_s()
+
+    def __call__(self, is_met: object, what: object) -> None:
+        """Assert that something was met; on a machine that was held up, the test is inconclusive.
+
+        Raises:
+            pytest.skip.Exception: It was not met, and processors were lacking.
+        """
+        if not is_met and (why := self.figure()):
+            inconclusive(f"{what}; {why}")
+        assert is_met, what
+
+    def figure(self) -> str:
+        """How long processors were lacking; empty if they were not."""
+        lasted_s = time.monotonic() - self._begin_s
+        share = (self._waited_s() - self._begin_waited_s) / lasted_s
+        return f"tasks waited for processors in {share:.0%} of the time" * (share >= CONTENDED)
+
+    @staticmethod
+    def _waited_s() -> float:
+        stolen_s = int(Path("/proc/stat").read_text().split(maxsplit=9)[8]) * TICK_S
+        # A kernel without the account tells nothing, and a test fails.
+        if not PRESSURE.exists():
+            return stolen_s
+        return stolen_s + int(PRESSURE.read_text().split("total=")[1].split()[0]) / 1e6

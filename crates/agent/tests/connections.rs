@@ -1,7 +1,7 @@
 //! TCP flows between agents on the loopback interface.
 
 use crate::common::{exchange, flow, measure, paced, saturated, silence_after_a_kill, test, Agent};
-use crate::quiet::in_quiet_window;
+use crate::common::quiet::in_quiet_window;
 use serde_json::{json, Value};
 use std::time::Duration;
 

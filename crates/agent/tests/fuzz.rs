@@ -2,7 +2,7 @@
 //! grow.
 
 use crate::common::{
-    connect, credentials, flow, make_certificates, measure, paced, test, Agent, Scratch, MS,
+    connect, credentials, flow, make_certificates, measure, paced, test, Agent, Scratch, LIMIT, MS,
 };
 use ethermeter_agent::protocol::{
     role, BulkReceiver, BulkSender, Challenge, Client, CollectRequest, GrantRequest, LeaseRequest,
@@ -447,10 +447,7 @@ async fn call_at_random(mut agent: Agent, certificates: Option<&Path>, options: 
             PathAndQuery::try_from(format!("/ethermeter.agent.v1.Agent/{name}")).expect("a path");
         client.ready().await.expect("a connection");
         let request = Request::new(body);
-        let answer = tokio::time::timeout(
-            Duration::from_secs(10),
-            client.server_streaming(request, path, Octets),
-        );
+        let answer = tokio::time::timeout(LIMIT, client.server_streaming(request, path, Octets));
         match answer.await.expect("an answer in time") {
             Ok(_) => answered += 1,
             Err(status) if status.code() == Code::PermissionDenied => {

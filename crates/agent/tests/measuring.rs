@@ -2,12 +2,12 @@
 
 use crate::common::{
     credentials, exchange, flow, make_certificates, measure, paced, saturated,
-    silence_after_a_kill, test, wait_for, Agent, Measuring, Scratch,
+    silence_after_a_kill, test, wait_for, Agent, Measuring, Scratch, LIMIT,
 };
 use ethermeter_agent::coordinator::Stage;
 use ethermeter_agent::result::Outcome;
 use ethermeter_live::{HostTime, Timeline};
-use crate::quiet::in_quiet_window;
+use crate::common::quiet::in_quiet_window;
 use serde_json::{json, Value};
 use std::time::Duration;
 
@@ -144,7 +144,7 @@ fn an_agent_that_is_killed_ends_the_test_and_the_others_data_are_kept() {
     let (a, mut b) = (Agent::spawn(&[]), Agent::spawn(&[]));
     let measuring =
         Measuring::begin("lost", &test(&[&a, &b], 30_000, &[flow("paced", &paced())]), &[]);
-    wait_for("roles of both", Duration::from_secs(10), || a.has_roles() && b.has_roles());
+    wait_for("roles of both", LIMIT, || a.has_roles() && b.has_roles());
     std::thread::sleep(Duration::from_secs(1));
     b.kill();
     let measured = measuring.finish();
@@ -168,7 +168,7 @@ fn an_interrupt_stops_all_and_keeps_what_was_counted() {
     let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
     let description = test(&[&a, &b], 30_000, &[flow("paced", &paced())]);
     let measuring = Measuring::begin("interrupt", &description, &[]);
-    wait_for("roles of both", Duration::from_secs(10), || a.has_roles() && b.has_roles());
+    wait_for("roles of both", LIMIT, || a.has_roles() && b.has_roles());
     std::thread::sleep(Duration::from_secs(1));
     crate::common::send_signal(measuring.child.id(), "INT");
     let measured = measuring.finish();
@@ -209,7 +209,7 @@ fn an_agent_that_is_asked_to_end_ends_its_roles() {
     let (mut a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
     let measuring =
         Measuring::begin("ended", &test(&[&a, &b], 30_000, &[flow("full", &saturated())]), &[]);
-    wait_for("roles of both", Duration::from_secs(10), || a.has_roles() && b.has_roles());
+    wait_for("roles of both", LIMIT, || a.has_roles() && b.has_roles());
     a.signal("TERM");
     assert_eq!(a.wait(), Some(0));
     assert_eq!(measuring.finish().result["outcome"], "agent-lost");
@@ -260,7 +260,7 @@ fn twenty_tests_in_a_row_leave_nothing_behind() {
     let state = |agent: &Agent| {
         // The connection's end and idle threads of the runtime may come a little later than the
         // result.
-        wait_for("threads that end", Duration::from_secs(15), || agent.threads().len() <= 2);
+        wait_for("threads that end", LIMIT, || agent.threads().len() <= 2);
         (agent.threads().len(), agent.descriptors())
     };
     run();
@@ -326,8 +326,9 @@ fn callers_without_a_runtime_can_measure_and_stop() {
         let description = test(&[&a, &b], transmit_ms, &[flow("paced", &paced())]).to_string();
         let asked = std::cell::Cell::new(0);
         let stages = std::cell::RefCell::new(Vec::new());
+        // It is running by the third stage.
         let should_stop = || {
-            asked.set(asked.get() + 1);
+            asked.set(asked.get() + u32::from(stages.borrow().len() == 3));
             asked.get() > stop_after
         };
         let tell = async |stage| stages.borrow_mut().push(stage);
@@ -339,8 +340,7 @@ fn callers_without_a_runtime_can_measure_and_stop() {
         else {
             panic!("four stages")
         };
-        let until_ns = before_ns + 10_000_000_000;
-        assert!((before_ns..until_ns).contains(&begin_ns), "{before_ns} {begin_ns}");
+        assert!(before_ns < begin_ns, "{before_ns} {begin_ns}");
         result.expect("agents that answer").outcome
     };
     assert_eq!(run(100, u32::MAX), Outcome::Complete);

@@ -4,15 +4,16 @@
 //! ```text
 //! station ROLE port=udp|packet|blocks|xdp [key=value …]
 //!   send   stream=N seed=N frame=OCTETS arrivals=saturated|regular:US|poisson:US seconds=S frames=N fifo=1
-//!   sink   streams=N seconds=S frames=N spin=1|collect=1
-//!   respond seconds=S frames=N spin=1
-//!   request frame=OCTETS seconds=S frames=N interval=US spin=1
+//!   sink   streams=N seconds=S frames=N linger=MS spin=1|collect=1
+//!   respond seconds=S frames=N linger=MS spin=1
+//!   request frame=OCTETS seconds=S frames=N interval=US timeout=MS spin=1
 //!   udp:     local=ADDRESS peer=ADDRESS group=ADDRESS interface=NAME stamps=1
 //!   packet, blocks: interface=NAME mac=ADDRESS past-queue=1
 //!   xdp:     interface=NAME source=ADDRESS mac=ADDRESS
 //! ```
 //!
 //! Says `ready` on standard error when its port is open, and what became of it as one line of JSON.
+//! With `linger`, a sink or a responder ends so long after its standard input.
 
 use ethermeter_ethernet::Octets;
 use ethermeter_live::pacing::{Pacer, PriorityGuard};
@@ -34,7 +35,9 @@ use serde_json::{json, Value};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::str::FromStr;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
 
 const EXPERIMENT: u16 = 1988;
 const NS_PER_S: f64 = 1e9;
@@ -257,6 +260,20 @@ fn arrivals(words: &Words) -> Outcome<Arrivals> {
     }
 }
 
+/// What is set a while after standard input has ended, where that was asked for.
+fn told_to_end(words: &Words) -> Outcome<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    if let Some(linger_ms) = words.value("linger")? {
+        let stop = Arc::clone(&stop);
+        std::thread::spawn(move || {
+            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+            std::thread::sleep(Duration::from_millis(linger_ms));
+            stop.store(true, Ordering::Relaxed);
+        });
+    }
+    Ok(stop)
+}
+
 fn play_sink<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Value> {
     let plan = SinkPlan {
         experiment: EXPERIMENT,
@@ -271,7 +288,8 @@ fn play_sink<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Val
         senders_clock: SendersClock::Equal,
         attention: words.attention(),
     };
-    let sunk = sink(port, &HostTime, SkewedClock::of_epoch(0), &plan, &AtomicBool::new(false))?;
+    let stop = told_to_end(words)?;
+    let sunk = sink(port, &HostTime, SkewedClock::of_epoch(0), &plan, &stop)?;
     let stream = &sunk.streams.first().ok_or("streams: must be at least 1")?.measured;
     let accounts: Vec<Account> = sunk.streams.iter().map(|stream| stream.sequence).collect();
     let sum = |count: fn(&Account) -> u64| accounts.iter().map(count).sum::<u64>();
@@ -304,8 +322,8 @@ fn play_responder<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcom
         most_responses: words.or("frames", u64::MAX)?,
         attention: words.attention(),
     };
-    let responded =
-        respond(port, &HostTime, SkewedClock::of_epoch(0), &plan, &AtomicBool::new(false))?;
+    let stop = told_to_end(words)?;
+    let responded = respond(port, &HostTime, SkewedClock::of_epoch(0), &plan, &stop)?;
     Ok(
         json!({"answered": responded.answered, "unsent": responded.unsent, "unexpected": responded.unexpected}),
     )
@@ -332,7 +350,7 @@ fn play_requester<P: Port>(
         until_ns,
         batches: 1,
         most_requests: words.or("frames", u64::MAX)?,
-        timeout_ns: 100_000_000,
+        timeout_ns: words.or("timeout", 100)? * 1_000_000,
         exchanges: 100_000,
         attention: words.attention(),
     };

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test file uses some of it
 
 pub mod hand;
+pub mod quiet;
 
 use serde_json::{json, Value};
 use std::io::{BufRead, BufReader};
@@ -234,16 +235,19 @@ impl Measuring {
     }
 }
 
+/// Time in which a process does what it must: minutes, as other programs may take the processors.
+pub const LIMIT: Duration = Duration::from_secs(300);
+
 /// Kill the coordinator of a test between two agents while they send; how long they had roles after
 /// that.
 pub fn silence_after_a_kill(name: &str, test: &Value, agents: [&Agent; 2]) -> Duration {
     let have_roles = || agents.map(Agent::has_roles);
     let mut measuring = Measuring::begin(name, test, &[]);
-    wait_for("roles of both", Duration::from_secs(10), || have_roles() == [true; 2]);
+    wait_for("roles of both", LIMIT, || have_roles() == [true; 2]);
     std::thread::sleep(Duration::from_secs(1));
     measuring.child.kill().expect("a child of ours");
     // Roles are threads: what has none sends nothing.
-    let silence = wait_for("silence", Duration::from_secs(10), || have_roles() == [false; 2]);
+    let silence = wait_for("silence", LIMIT, || have_roles() == [false; 2]);
     measuring.finish();
     silence
 }

@@ -8,6 +8,7 @@ import os
 import selectors
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -68,13 +69,33 @@ class Agent:
     log: Path
     """File of its stderr."""
     process: "subprocess.Popen[str] | None" = None
+    is_started: threading.Event | None = None
+    """Set when its process is known, or could not be made."""
 
     def start(self) -> None:
         """Start it."""
+        failed: list[OSError] = []
+        is_started = self.is_started = threading.Event()
+
+        def begin() -> None:
+            try:
+                self.process = self._made()
+            except OSError as error:
+                failed.append(error)
+            finally:
+                is_started.set()
+
+        # A thread, which Ctrl-C does not reach: it would leave a process that nobody knows.
+        threading.Thread(target=begin).start()
+        is_started.wait()
+        if failed:
+            raise failed[0]
+
+    def _made(self) -> "subprocess.Popen[str]":
         with self.log.open("w") as log:
             # A session of its own: Ctrl-C reaches this process alone, which ends the test in order.
             # The agent ends when this end of its stdin closes.
-            self.process = subprocess.Popen(
+            return subprocess.Popen(
                 self.command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -106,6 +127,8 @@ class Agent:
 
     def end(self) -> None:
         """End it, at the latest by force."""
+        if self.is_started is not None:
+            self.is_started.wait(END_S)
         process, self.process = self.process, None
         if process is None:
             return
