@@ -7,6 +7,7 @@ import ethermeter as em
 import msgspec
 from ethermeter import plan
 from ethermeter.experiment import of_tables
+from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.scenario import Scenario
 from ethermeter.trial import Trial
 
@@ -141,6 +142,12 @@ CLOCKS = em.network(
     phases={"settle": "120 ms", "transmit": "400 ms", "measure": "all", "drain": "100 ms"},
     run={"replications": 2},
 )
+
+
+def pair(flows: Any, **keys: object) -> ExperimentTables:
+    """Two hosts, a and b, on a link of 10 Mb/s."""
+    wire = {"rate": "10 Mb/s", "hosts": ["a", "b"], "links": [("a", "b")]}
+    return em.network(**{**wire, "flows": flows, **keys})
 
 
 def trials(*experiments: Mapping[str, object]) -> tuple[Trial, ...]:
