@@ -14,20 +14,14 @@ from ethermeter.experiment import load, shipped
 from ethermeter.station_groups import station_count
 from ethermeter.studies import registry
 from faults_at import faults_of
-from files import SMALL
 from segments import segment, table_of
-
-VARIED = SMALL + (
-    '[vary]\n"stations.count" = [1, 2, 3]\n"stations.frames" = ["64 B", "65 '
-    'B"]\n[run]\nreplications = 2\n'
-)
+from shared_experiments import SEGMENT
 
 
 @pytest.fixture
 def varied(tmp_path: Path) -> Path:
-    path = tmp_path / "varied.toml"
-    path.write_text(VARIED, encoding="utf-8")
-    return path
+    vary = {"stations.count": [1, 2, 3], "stations.frames": ["64 B", "65 B"]}
+    return SEGMENT.changed(vary=vary, run={"replications": 2}).save(tmp_path / "varied.toml")
 
 
 def test_all_combinations_are_run_the_last_key_changing_fastest(varied):
