@@ -114,11 +114,7 @@ GATEWAY = em.network(
     hosts=["far", em.host("node", count=3)],
     switches=["gateway"],
     segments=[{"name": "bus", "standard": "10base-t1s", "length": "20 m", "plca": {"to-tmr": 40}}],
-    links=[
-        ("far", "gateway"),
-        em.link("gateway", "bus", position="10 m"),
-        ("bus", "node"),
-    ],
+    links=[("far", "gateway"), em.link("gateway", "bus", position="10 m"), ("bus", "node")],
     flows=em.flow("up", "node1", "far", frames="64 B", arrivals="saturated"),
     phases={"settle": "1 ms", "transmit": "101 ms", "measure": "last 100 ms"},
 )

@@ -20,12 +20,7 @@ SMALL_RUN = em.segment(
         after_attempt_limit="resume",
     ),
     vary={"stations.count": [1, 2, 5], "stations.frames": ["64 B", "1536 B"]},
-    phases={
-        "settle": "10 ms",
-        "transmit": "100 ms",
-        "measure": "middle 50 ms",
-        "drain": "0 s",
-    },
+    phases={"settle": "10 ms", "transmit": "100 ms", "measure": "middle 50 ms", "drain": "0 s"},
     run={"replications": 5},
 )
 EXPERIMENT = SMALL_RUN.text()

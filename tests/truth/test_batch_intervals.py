@@ -194,8 +194,7 @@ def test_intervals_of_a_wire_cover_the_loss_of_erlang(tmp_path):
     # the lengths (Gross and Harris, 2.4).
     frames, load = "64 B x 3 + 1518 B x 1", 0.5
     judge(
-        "loss",
-        coverage(network(tmp_path, frames, load, queue=1), {Metric.LOSS: load / (1 + load)}),
+        "loss", coverage(network(tmp_path, frames, load, queue=1), {Metric.LOSS: load / (1 + load)})
     )
 
 

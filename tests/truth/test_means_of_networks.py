@@ -17,12 +17,7 @@ from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.metrics import Caution
 from ethermeter.scenario import Scenario
 from ethermeter.theory.queueing import FlowMean, Means, means_of
-from ethermeter.theory.waiting import (
-    cobham,
-    m_g_1,
-    marchal,
-    second_queue,
-)
+from ethermeter.theory.waiting import cobham, m_g_1, marchal, second_queue
 from ethermeter.trial import core_trial
 from scipy import stats
 from shared_experiments import pair, scenario
@@ -304,10 +299,7 @@ def test_one_class_with_room_of_its_own_is_one_limited_queue():
 @pytest.mark.parametrize(
     ("keys", "reason"),
     [
-        (
-            {"arrivals": {"poisson": "1 /s"}, "response": {}},
-            "its requests wait for responses",
-        ),
+        ({"arrivals": {"poisson": "1 /s"}, "response": {}}, "its requests wait for responses"),
         ({"arrivals": {"poisson": "2000 /s"}}, "has no room for its load"),
     ],
 )

@@ -25,12 +25,7 @@ def test_queues_that_are_alike_have_the_waits_of_a_token_ring():
     # The ring has the exact wait of limited service by another derivation (Bux 1981).
     rates = np.array([100.0, 1000.0, 3000.0])
     ring = theory.bux_1981_token_ring(
-        rates,
-        stations=20,
-        packet_s=100e-6,
-        latency_s=100e-6,
-        discipline="limited",
-        lengths="fixed",
+        rates, stations=20, packet_s=100e-6, latency_s=100e-6, discipline="limited", lengths="fixed"
     )
     found = theory.boxma_meister_1987(rates / 20, queues=20, service_s=100e-6, walk_s=100e-6)
     assert np.asarray(found.wait_s) == pytest.approx(np.asarray(ring.wait_s), rel=1e-9)

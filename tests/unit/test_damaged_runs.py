@@ -16,8 +16,7 @@ from program import invoke, settings
 from small_runs import SMALL_RUN
 
 SEGMENT = SMALL_RUN.changed(
-    vary={"stations.count": [2, 5]},
-    run={"replications": 1, "engines": ["simulation", "theory"]},
+    vary={"stations.count": [2, 5]}, run={"replications": 1, "engines": ["simulation", "theory"]}
 ).text()
 NETWORK = shipped()["request-response"].read_text(encoding="utf-8")
 OVERRIDES = (

@@ -67,8 +67,7 @@ def test_media_are_segments_hubs_and_half_duplex_links_with_the_delays_between_p
     assert (cable.ports, hubs.ports, link.ports) == ((12, 14), (0, 2, 7), (8, 9))
     # 100 + 2000 + 200 ns from h1 to h2; 100 + 2000 + 300 + 1000 + 400 to the switch.
     assert np.array_equal(
-        hubs.medium.delay_ps,
-        1000 * np.array([[0, 2300, 3800], [2300, 0, 3900], [3800, 3900, 0]]),
+        hubs.medium.delay_ps, 1000 * np.array([[0, 2300, 3800], [2300, 0, 3900], [3800, 3900, 0]])
     )
     assert (hubs.medium.bit_ps, link.medium.bit_ps) == (100_000, 10_000)
     mac = hubs.medium.mac.csma_cd

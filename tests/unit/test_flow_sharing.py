@@ -31,10 +31,7 @@ NETWORK = em.network(
 
 TRANSFER = {"transfer": {"job": {"stream": {}}, "tcp": {"window_octets": 65_536}}}
 RESPONSE = {
-    "response": {
-        "frames": {"kind": "fixed", "bits": 512},
-        "think": {"kind": "constant", "ps": 0},
-    }
+    "response": {"frames": {"kind": "fixed", "bits": 512}, "think": {"kind": "constant", "ps": 0}}
 }
 
 

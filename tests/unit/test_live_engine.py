@@ -128,10 +128,7 @@ def test_consent_is_asked_for_as_far_as_the_ceilings_of_both_hosts_have_room():
     [
         ({"flows.0.data": "17 B"}, "data = 17 B: expected at least 18 B"),
         ({**FRAMES, "flows.0.frames": "63 B"}, "frames = 63 B: expected at least 64 B"),
-        (
-            {"flows.1.response.frames": "63 B"},
-            "response.frames = 63 B: expected at least 64 B",
-        ),
+        ({"flows.1.response.frames": "63 B"}, "response.frames = 63 B: expected at least 64 B"),
         ({"phases.drain": None, "phases.spread": "1 s"}, "phases.spread"),
         (
             {"flows.0.data": "3000 B", "flows.0.port": "packet"},
@@ -467,8 +464,7 @@ def transfer_of(job: Mapping[str, object]) -> Trial:
 
 
 @pytest.mark.parametrize(
-    ("job", "octets"),
-    [(STREAM, {}), ({"stream": {"size": "36 MB"}}, {"octets": 36_000_000})],
+    ("job", "octets"), [(STREAM, {}), ({"stream": {"size": "36 MB"}}, {"octets": 36_000_000})]
 )
 def test_a_stream_of_octets_becomes_a_transfer_over_tcp(job, octets):
     trial = transfer_of(job)

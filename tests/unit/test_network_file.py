@@ -103,10 +103,7 @@ def test_everything_that_can_be_said_of_a_network_reaches_the_core():
             em.link("h", "c", rate="10 Mb/s"),
             em.link("h", "d", rate="10 Mb/s"),
         ],
-        flows=[
-            query,
-            em.flow("bulk", "c", "d", frames="1518 B", arrivals={"poisson_load": 0.5}),
-        ],
+        flows=[query, em.flow("bulk", "c", "d", frames="1518 B", arrivals={"poisson_load": 0.5})],
         phases={"transmit": "50 ms", "measure": "all"},
     )
     found = lowered(experiment)

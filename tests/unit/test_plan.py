@@ -207,11 +207,7 @@ GOOD = (
         ),
         (GOOD.replace("x/00000", "../00000"), "line 1", "id as"),
         (GOOD.replace("simulation", "live"), "line 1", "scenario, live, in this order"),
-        (
-            GOOD.replace("simulation", "lab"),
-            "line 1",
-            "engine as",
-        ),
+        (GOOD.replace("simulation", "lab"), "line 1", "engine as"),
         (
             re.sub(r'"media":.*"flows":', '"flows":', GOOD),
             "line 1",

@@ -34,7 +34,7 @@ def test_tables_text_and_file_are_the_same_experiment(tmp_path):
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"segment": {"standard": "ieee-1"}}, "experiment: segment.standard"),
+        ({"segment.standard": "ieee-1"}, "experiment: segment.standard"),
         ({"stations": [{"counts": 2}]}, "did you mean count?"),
         ({"seed": object()}, "text, numbers, booleans, lists and tables"),
         ({"title": {1, 2}}, "text, numbers, booleans, lists and tables"),
@@ -43,10 +43,10 @@ def test_tables_text_and_file_are_the_same_experiment(tmp_path):
 )
 def test_tables_are_checked_like_a_file(change, line):
     if line is None:
-        assert em.load({**HUB, **change})
+        assert em.load(HUB.changed(change))
         return
     with pytest.raises(em.InputError) as caught:
-        em.load({**HUB, **change})
+        em.load(HUB.changed(change))
     assert line in str(caught.value)
 
 

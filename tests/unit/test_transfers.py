@@ -107,8 +107,7 @@ RFC_2581 = {
 
 
 @pytest.mark.parametrize(
-    ("stack", "expected"),
-    [(None, LINUX), ("linux", LINUX), ("rfc-2581", RFC_2581)],
+    ("stack", "expected"), [(None, LINUX), ("linux", LINUX), ("rfc-2581", RFC_2581)]
 )
 def test_what_a_file_does_not_say_is_as_in_its_stack(stack, expected):
     (flow,) = lowered(COPY.changed({"flows.0.transfer.tcp.stack": stack}))["flows"]
