@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import ethermeter as em
 import pytest
 from program import SUPPORT, call, fake, invoke, invoke_fake, real, started
 from small_runs import EXPERIMENT, contents, write_experiment
@@ -197,21 +198,16 @@ def test_a_search_gives_the_same_bytes_on_a_cluster(tmp_path, cluster):
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
 
 
-TRACED = """
-title = "Stations that replay a trace"
-[segment]
-standard = "ieee-10"
-length = "100 m"
-[[stations]]
-name = "host"
-count = 3
-arrivals = { trace = "t.csv", repeat = true, offset = "random" }
-[phases]
-transmit = "100 ms"
-measure = "all"
-[run]
-replications = 20
-"""
+TRACED = em.segment(
+    "ieee-10",
+    title="Stations that replay a trace",
+    length="100 m",
+    stations=em.stations(
+        "host", count=3, arrivals={"trace": "t.csv", "repeat": True, "offset": "random"}
+    ),
+    phases={"transmit": "100 ms", "measure": "all"},
+    run={"replications": 20},
+)
 
 
 @pytest.mark.parametrize("cluster", ["ready_worker"], indirect=True)
@@ -219,7 +215,7 @@ def test_workers_replay_a_trace_that_only_the_client_has(tmp_path, cluster):
     address, _ = cluster
     rows = "".join([f"{at * at * 10},{64 + at}\n" for at in range(50)])
     (tmp_path / "t.csv").write_text("time_us,length_B\n" + rows, encoding="utf-8")
-    experiment = write_experiment(tmp_path, text=TRACED)
+    experiment = TRACED.save(tmp_path / "small.toml")
     for name, more in (("here", ()), ("there", ("--cluster", address))):
         words = ("run", experiment, "--out", tmp_path / name, "--no-report", *more)
         ended = call(real(*words), env=ENVIRONMENT)

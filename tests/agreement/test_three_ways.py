@@ -4,39 +4,30 @@ it.
 
 import json
 
+import ethermeter as em
 import pytest
 from program import invoke
 from small_runs import contents
 
-ENGINES = """
-title = "three ways"
-seed = 3
-[segment]
-standard = "dix-10"
-round_trip = "12 us"
-clusters = 2
-[[stations]]
-count = 4
-frames = "64 B"
-arrivals = "saturated"
-service = "75 us"
-after_attempt_limit = "resume"
-[vary]
-"stations.count" = [1, 12]
-[phases]
-transmit = "1 s"
-measure = "all"
-[run]
-engines = ["simulation", "theory", "idealised", "ablation"]
-replications = 4
-"""
+ENGINES = em.segment(
+    "dix-10",
+    title="three ways",
+    round_trip="12 us",
+    clusters=2,
+    stations=em.stations(
+        count=4, frames="64 B", arrivals="saturated", service="75 us", after_attempt_limit="resume"
+    ),
+    seed=3,
+    vary={"stations.count": [1, 12]},
+    phases={"transmit": "1 s", "measure": "all"},
+    run={"engines": ["simulation", "theory", "idealised", "ablation"], "replications": 4},
+)
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("three-ways")
-    (folder / "x.toml").write_text(ENGINES)
-    ended = invoke("run", folder / "x.toml", "--out", folder / "run", "--json")
+    ended = invoke("run", ENGINES.save(folder / "x.toml"), "--out", folder / "run", "--json")
     assert ended.returncode == 0, ended.stderr
     return folder / "run"
 
@@ -81,18 +72,8 @@ def test_it_is_the_same_by_any_number_of_threads(run, tmp_path):
 
 
 def test_a_run_without_theories_has_no_agreement(tmp_path):
-    (tmp_path / "x.toml").write_text(ENGINES)
-    assert (
-        invoke(
-            "run",
-            tmp_path / "x.toml",
-            "--set",
-            'run.engines=["simulation"]',
-            "--out",
-            tmp_path / "run",
-        ).returncode
-        == 0
-    )
+    simulated = ENGINES.changed({"run.engines": ["simulation"]}).save(tmp_path / "x.toml")
+    assert invoke("run", simulated, "--out", tmp_path / "run").returncode == 0
     assert not (tmp_path / "run" / "agreement.json").exists()
     ended = invoke("theory", "agreement", tmp_path / "run")
     assert ended.returncode == 2

@@ -1,6 +1,6 @@
 """Benchmark suites in memory: on a simulated device, or on testers that are formulas."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,10 @@ BACKPLANE_FIXED_PS, BACKPLANE_PS_PER_OCTET, BACKPLANE_FRAMES = 300_000, 12_000, 
 """The backplane of `benchmark/switch`: time of a frame, and frames that it holds."""
 
 
-def device(text: str, **settings: Any) -> Bench:
-    """Return the bench of a network file's text."""
-    document = toml.parsed(text, file="dut.toml")
+def device(network: str | Mapping[str, Any], **settings: Any) -> Bench:
+    """Return the bench of a network without flows, or of its text."""
+    is_text = isinstance(network, str)
+    document = toml.parsed(network, file="dut.toml") if is_text else dict(network)
     return bench_of(document, Path("dut.toml"), testers=(), settings=Settings(**settings))
 
 

@@ -1,14 +1,14 @@
 """Trials that are to be measured, and where, without a network."""
 
 import json
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from ethermeter import plan
 from ethermeter.engines.live import Laboratory, Station
-from ethermeter.experiment import load
+from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.store.result import Result, read
 from ethermeter.trial import Trial
+from shared_experiments import trials
 
 
 def loopback(addresses: str = "127.0.0.") -> Laboratory:
@@ -22,16 +22,9 @@ def loopback(addresses: str = "127.0.0.") -> Laboratory:
     )
 
 
-def only_trial(folder: Path, text: str, *more: tuple[str, str]) -> Trial:
-    """The only trial of an experiment file, in which each first text, which must be there, is
-    replaced by the second.
-    """
-    for old, new in more:
-        assert old in text
-        text = text.replace(old, new)
-    path = folder / "x.toml"
-    path.write_text(text, encoding="utf-8")
-    (trial,) = plan.expand([load(path)]).trials
+def only_trial(experiment: ExperimentTables, changes: Mapping[str, object] | None = None) -> Trial:
+    """The only trial of an experiment with these changes."""
+    (trial,) = trials(experiment.changed(changes))
     return trial
 
 

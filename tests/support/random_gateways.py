@@ -1,11 +1,11 @@
 """Random buses of 10BASE-T1S behind a gateway, for tests of bounds against simulations."""
 
-from pathlib import Path
+from typing import Any
 
+import ethermeter as em
 import numpy as np
-from ethermeter.experiment.reading import of_document
-from ethermeter.experiment.toml import parsed
 from ethermeter.scenario import Scenario
+from shared_experiments import scenario
 
 Generator = np.random.Generator
 GAP_US, HELD_US = 9.6, 80.0
@@ -28,30 +28,28 @@ def random_gateway(rng: Generator) -> Scenario:
         for name in set(senders)
     )
     used = rng.uniform(0.2, 0.8)
-    flows = "".join(
+    flows = [
         _flow(rng, number, pair, size, senders.count(of) * (2 * cycle_us + HELD_US + GAP_US) / used)
         for number, (pair, size, of) in enumerate(zip(pairs, octets, senders, strict=True))
+    ]
+    links = [
+        em.link(name, "gateway", rate=f"{rng.choice([10, 100])} Mb/s") for name in names[nodes:]
+    ]
+    order = map(str, rng.permutation(["gateway", *names[:nodes]]))
+    links += [em.link(name, "bus", position=f"{rng.uniform(0, 25):.2f} m") for name in order]
+    plca = {"burst-cnt": int(rng.choice([0, 0, 2]))}
+    phy = {"transmit": "280 ns", "carrier_on": "720 ns", "carrier_off": "880 ns"}
+    bus = {"name": "bus", "standard": "10base-t1s", "length": "25 m", "plca": plca}
+    return scenario(
+        em.network(
+            hosts=names,
+            switches=["gateway"],
+            segments=[{**bus, "phy": phy if rng.random() < 0.5 else None}],
+            links=links,
+            flows=flows,
+            phases={"settle": "1 ms", "transmit": "300 ms", "measure": "last 290 ms"},
+        )
     )
-    links = "".join(
-        f'[[network.links]]\nends = ["{name}", "gateway"]\nrate = "{rng.choice([10, 100])} Mb/s"\n'
-        for name in names[nodes:]
-    )
-    hosts = "".join(f'[[network.hosts]]\nname = "{name}"\n' for name in names)
-    order = rng.permutation(["gateway", *names[:nodes]])
-    at_bus = "".join(_attached(rng, str(name)) for name in order)
-    burst = int(rng.choice([0, 0, 2]))
-    phy = (
-        'phy = { transmit = "280 ns", carrier_on = "720 ns", carrier_off = "880 ns" }\n'
-        if rng.random() < 0.5
-        else ""
-    )
-    text = (
-        'title = "a bus"\n[phases]\nsettle = "1 ms"\ntransmit = "300 ms"\nmeasure = "last 290 ms"\n'
-        f'{hosts}[[network.switches]]\nname = "gateway"\n'
-        '[[network.segments]]\nname = "bus"\nstandard = "10base-t1s"\nlength = "25 m"\n'
-        f"plca = {{ burst-cnt = {burst} }}\n{phy}{links}{at_bus}{flows}"
-    )
-    return of_document(parsed(text, file="bus.toml"), Path("bus.toml")).scenarios.at([])
 
 
 def _pair(rng: Generator, names: list[str]) -> tuple[str, str]:
@@ -59,20 +57,15 @@ def _pair(rng: Generator, names: list[str]) -> tuple[str, str]:
     return str(sender), str(receiver)
 
 
-def _attached(rng: Generator, name: str) -> str:
-    return f'[[network.links]]\nends = ["{name}", "bus"]\nposition = "{rng.uniform(0, 25):.2f} m"\n'
-
-
-def _flow(rng: Generator, number: int, pair: tuple[str, str], octets: int, period_us: float) -> str:
+def _flow(
+    rng: Generator, number: int, pair: tuple[str, str], octets: int, period_us: float
+) -> dict[str, Any]:
     period_us *= rng.uniform(1, 3)
     volume = octets + 20
     rate = 8 * volume / period_us
-    arrivals = (
-        f'{{ regular = "{period_us:.0f} us" }}'
+    arrivals: dict[str, object] = (
+        {"regular": f"{period_us:.0f} us"}
         if rng.random() < 0.7
-        else f'{{ token_bucket = {{ rate = "{rate:.6f} Mb/s", burst = "{2 * volume} B" }} }}'
+        else {"token_bucket": {"rate": f"{rate:.6f} Mb/s", "burst": f"{2 * volume} B"}}
     )
-    return (
-        f'[[flows]]\nname = "flow{number}"\nfrom = "{pair[0]}"\nto = "{pair[1]}"\n'
-        f'frames = "{octets} B"\narrivals = {arrivals}\n'
-    )
+    return em.flow(f"flow{number}", *pair, frames=f"{octets} B", arrivals=arrivals)

@@ -1,38 +1,29 @@
 """A small experiment, its file, and the tables of a run."""
 
+import ethermeter as em
+
 TABLES = ("observations.parquet", "batches.parquet", "histograms.parquet")
 
-EXPERIMENT = """\
-title = "A small segment"
-seed = 7
-
-[segment]
-standard = "dix-10"
-round_trip = "12 us"
-clusters = 4
-
-[[stations]]
-name = "host"
-count = 4
-frames = "64 B"
-frames_include_fcs = false
-arrivals = "saturated"
-service = { uniform = ["60 us", "90 us"] }
-after_attempt_limit = "resume"
-
-[vary]
-"stations.count" = [1, 2, 5]
-"stations.frames" = ["64 B", "1536 B"]
-
-[phases]
-settle = "10 ms"
-transmit = "100 ms"
-measure = "middle 50 ms"
-drain = "0 s"
-
-[run]
-replications = 5
-"""
+SMALL_RUN = em.segment(
+    "dix-10",
+    title="A small segment",
+    seed=7,
+    round_trip="12 us",
+    clusters=4,
+    stations=em.stations(
+        "host",
+        count=4,
+        frames="64 B",
+        frames_include_fcs=False,
+        arrivals="saturated",
+        service={"uniform": ["60 us", "90 us"]},
+        after_attempt_limit="resume",
+    ),
+    vary={"stations.count": [1, 2, 5], "stations.frames": ["64 B", "1536 B"]},
+    phases={"settle": "10 ms", "transmit": "100 ms", "measure": "middle 50 ms", "drain": "0 s"},
+    run={"replications": 5},
+)
+EXPERIMENT = SMALL_RUN.text()
 
 
 def write_experiment(directory, *, text=EXPERIMENT):

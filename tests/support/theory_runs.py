@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import ethermeter as em
 import numpy as np
 from ethermeter.engines.answer import answer
 from ethermeter.experiment import Experiment, load
@@ -21,33 +22,21 @@ from ethermeter.store.rows import (
     remarks_text,
 )
 from ethermeter.trial import Trial
-from networks import network
 
 BOUNDED, MEAN = "theory/network-calculus", "theory/queueing"
-TWO_FLOWS = network(
-    """\
-[[flows]]
-name = "control"
-from = "a"
-to = "sink"
-frames = "64 B"
-arrivals = { regular = "1 ms" }
-[[flows]]
-name = "copy"
-from = "b"
-to = "sink"
-frames = "1518 B"
-arrivals = { poisson = "2000 /s" }
-[phases]
-transmit = "20 ms"
-measure = "all"
-[run]
-replications = 3
-""",
+TWO_FLOWS = em.network(
     title="Control beside a copy",
-    hosts=("a", "b", "sink"),
-    switch="queue = 20",
+    series="x",
     rate="100 Mb/s",
+    hosts=["a", "b", "sink"],
+    switches=[em.switch("s", queue=20)],
+    links=[(name, "s") for name in ("a", "b", "sink")],
+    flows=[
+        em.flow("control", "a", "sink", frames="64 B", arrivals={"regular": "1 ms"}),
+        em.flow("copy", "b", "sink", frames="1518 B", arrivals={"poisson": "2000 /s"}),
+    ],
+    phases={"transmit": "20 ms", "measure": "all"},
+    run={"replications": 3},
 )
 
 
@@ -59,7 +48,7 @@ def experiment(
 ) -> Experiment:
     """Return the experiment of two flows, answered by these engines, with `more` in its file."""
     path = folder / "x.toml"
-    path.write_text(TWO_FLOWS + more, encoding="utf-8")
+    path.write_text(TWO_FLOWS.text() + more, encoding="utf-8")
     return replace(load(path), engines=engines, models=models)
 
 

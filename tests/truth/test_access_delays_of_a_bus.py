@@ -1,14 +1,15 @@
 """Access delays on 10BASE-T1S are never above their bounds, and come close to them."""
 
 import random
-from pathlib import Path
+from collections.abc import Mapping
 
+import ethermeter as em
 import pytest
 from ethermeter.counts import Counts
 from ethermeter.engines.simulation import simulated
-from ethermeter.experiment import load
 from ethermeter.theory.bus import Bus, bus_of
 from ethermeter.trial import core_trial
+from shared_experiments import BUS, scenario
 
 from tests.support.random_buses import random_bus
 
@@ -16,15 +17,16 @@ SHORT_RUN, SHORT_MS = 60, 100
 LONG_FRAMES, LONG_MS = 10_000_000, 20_000
 
 
-def observed(folder: Path, text: str, *, seed: int) -> tuple[Bus, Counts]:
+def observed(experiment: Mapping[str, object], *, seed: int) -> tuple[Bus, Counts]:
     """Return a bus and what was counted on it."""
-    path = folder / "bus.toml"
-    path.write_text(text, encoding="utf-8")
-    scenario = load(path).scenarios.at([])
-    bus = bus_of(scenario)
-    assert bus is not None
-    counts, _ = simulated(core_trial(scenario, seed=seed))
-    return bus, counts
+    counts, _ = simulated(core_trial(scenario(experiment), seed=seed))
+    return bus(experiment), counts
+
+
+def bus(experiment: Mapping[str, object]) -> Bus:
+    found = bus_of(scenario(experiment))
+    assert found is not None
+    return found
 
 
 def passed(bus: Bus, counts: Counts) -> list[str]:
@@ -41,27 +43,25 @@ def passed(bus: Bus, counts: Counts) -> list[str]:
     return [f"{name}: {found} ps, bound {bound} ps" for name, found, bound in seen if found > bound]
 
 
-def broken(folder: Path, seed: int, *, transmit_ms: int) -> tuple[list[str], int]:
+def broken(seed: int, *, transmit_ms: int) -> tuple[list[str], int]:
     """Return which bounds a random bus breaks, and how many frames it delivered."""
-    bus, counts = observed(
-        folder, random_bus(random.Random(seed), transmit_ms=transmit_ms), seed=seed
-    )
+    bus, counts = observed(random_bus(random.Random(seed), transmit_ms=transmit_ms), seed=seed)
     assert bus.is_bounded, bus.obstacles
     found = [f"seed {seed}, {len(bus.nodes)} nodes, {each}" for each in passed(bus, counts)]
     return found, int(counts.stations.frames.sum())
 
 
-def test_random_buses_keep_their_bounds(tmp_path):
-    results = [broken(tmp_path, seed, transmit_ms=SHORT_MS) for seed in range(SHORT_RUN)]
+def test_random_buses_keep_their_bounds():
+    results = [broken(seed, transmit_ms=SHORT_MS) for seed in range(SHORT_RUN)]
     assert [each for found, _ in results for each in found] == []
     assert sum(frames for _, frames in results) > 40_000
 
 
 @pytest.mark.long
-def test_ten_million_frames_keep_their_bounds(tmp_path):
+def test_ten_million_frames_keep_their_bounds():
     frames, seed, found = 0, SHORT_RUN, []
     while frames < LONG_FRAMES:
-        of_bus, delivered = broken(tmp_path, seed, transmit_ms=LONG_MS)
+        of_bus, delivered = broken(seed, transmit_ms=LONG_MS)
         found += of_bus
         frames, seed = frames + delivered, seed + 1
     assert found == []
@@ -71,20 +71,23 @@ def test_ten_million_frames_keep_their_bounds(tmp_path):
     ("count", "octets", "period_us"), [(3, 64, 3013.7), (9, 64, 3013.7), (9, 1518, 13_013.7)]
 )
 def test_a_node_whose_frames_come_at_every_moment_of_a_saturated_cycle_comes_within_one_per_cent(
-    tmp_path, count, octets, period_us
+    count, octets, period_us
 ):
     # Its frame is the first of the queue just as another node begins to send; its first attempt is
     # answered with a collision by the next, behind which its own opportunity passes 0.8 us before
     # the frame is pending.
-    text = (
-        'title = "t"\n[phases]\nsettle = "1 ms"\ntransmit = "4 s"\nmeasure = "last 3.9 s"\n'
-        '[segment]\nstandard = "10base-t1s"\ndelays = [["0 s"]]\n[segment.plca]\n'
-        f'[[stations]]\nname = "others"\ncount = {count - 1}\nframes = "{octets} B"\n'
-        'arrivals = "saturated"\n'
-        f'[[stations]]\nname = "one"\ncount = 1\nframes = "{octets} B"\n'
-        f'arrivals = {{ regular = "{int(period_us * 1000)} ns" }}\n'
+    saturated = em.stations("others", count=count - 1, frames=f"{octets} B", arrivals="saturated")
+    regular = {"regular": f"{int(period_us * 1000)} ns"}
+    bus, counts = observed(
+        BUS.changed(
+            stations=[
+                saturated,
+                em.stations("one", count=1, frames=f"{octets} B", arrivals=regular),
+            ],
+            phases={"settle": "1 ms", "transmit": "4 s", "measure": "last 3.9 s"},
+        ),
+        seed=1,
     )
-    bus, counts = observed(tmp_path, text, seed=1)
     assert passed(bus, counts) == []
     one, plca = bus.nodes[-1], counts.medium.plca
     assert plca is not None
@@ -93,64 +96,41 @@ def test_a_node_whose_frames_come_at_every_moment_of_a_saturated_cycle_comes_wit
     assert plca.nodes.access_max_ps[-1] > 0.99 * bus.access_delay_ps(one)
 
 
-def test_a_bound_by_hand(tmp_path):
-    text = (
-        'title = "t"\n[segment]\nstandard = "10base-t1s"\ndelays = [["0 s"]]\n[segment.plca]\n'
-        '[[stations]]\ncount = 9\nframes = "64 B"\narrivals = "saturated"\n'
-    )
-    path = tmp_path / "bus.toml"
-    path.write_text(text, encoding="utf-8")
-    bus = bus_of(load(path).scenarios.at([]))
-    assert bus is not None
+def test_a_bound_by_hand():
+    found = bus(BUS)
     bit = 100_000
-    assert bus.empty_ps == (20 + 9 * 32) * bit
-    assert bus.longest_ps == (20 + 9 * 680) * bit
+    assert found.empty_ps == (20 + 9 * 32) * bit
+    assert found.longest_ps == (20 + 9 * 680) * bit
     # 64 of preamble, 32 of jam and 512 until the frame is pending; an opportunity let pass; eight
     # nodes and a beacon; a gap in which the line is held: 619.6 us.
-    assert bus.attempt_delay_ps(bus.nodes[4]) == (608 + 32 + 8 * 680 + 20 + 96) * bit
+    assert found.attempt_delay_ps(found.nodes[4]) == (608 + 32 + 8 * 680 + 20 + 96) * bit
     # Before it a frame of 64 octets with its preamble, and a gap: 686.8 us.
-    assert bus.access_delay_ps(bus.nodes[4]) == (576 + 96 + 6196) * bit
-    assert bus.least_opportunity_bits == 1
+    assert found.access_delay_ps(found.nodes[4]) == (576 + 96 + 6196) * bit
+    assert found.least_opportunity_bits == 1
 
 
 OBSTACLES = {
-    "nodes contend": ("", "plca = { enable = false }", "last contend by CSMA/CD"),
-    "lost beacons": ("beacon-loss = 0.1", "", "beacons are lost"),
-    "few opportunities": ("node-cnt = 2", "", "node-id 2 to 3 never come"),
-    "short opportunities": ("to-tmr = 2", "", "asks for at least 3"),
-    "one ID twice": ("", "plca = { node-id = 1 }", "node-id 1 belongs to several nodes"),
-    "a timer of its own": ("", "plca = { to-tmr = 30 }", "to-tmr differs between nodes: 30, 32"),
-    "a node that is down": ("", 'down = [{ at = "1 s", for = "1 s" }]', "nodes are down"),
-    "another backoff": ("", "backoff = { constant = { slots = 4 } }", "backoff may be longer"),
+    "nodes contend": ({}, {"plca": {"enable": False}}, "last contend by CSMA/CD"),
+    "lost beacons": ({"beacon-loss": 0.1}, {}, "beacons are lost"),
+    "few opportunities": ({"node-cnt": 2}, {}, "node-id 2 to 3 never come"),
+    "short opportunities": ({"to-tmr": 2}, {}, "asks for at least 3"),
+    "one ID twice": ({}, {"plca": {"node-id": 1}}, "node-id 1 belongs to several nodes"),
+    "a timer of its own": ({}, {"plca": {"to-tmr": 30}}, "to-tmr differs between nodes: 30, 32"),
+    "a node that is down": ({}, {"down": [{"at": "1 s", "for": "1 s"}]}, "nodes are down"),
+    "another backoff": ({}, {"backoff": {"constant": {"slots": 4}}}, "backoff may be longer"),
 }
 
 
 @pytest.mark.parametrize("name", OBSTACLES)
-def test_without_a_bound_there_is_a_reason(tmp_path, name):
-    of_segment, of_last, reason = OBSTACLES[name]
-    text = (
-        'title = "t"\n[segment]\nstandard = "10base-t1s"\nlength = "25 m"\n[segment.plca]\n'
-        f"{of_segment}\n"
-        '[[stations]]\nname = "first"\ncount = 3\nframes = "64 B"\narrivals = "saturated"\n'
-        "plca = { node-id = [0, 1, 2] }\n"
-        '[[stations]]\nname = "last"\ncount = 1\nframes = "64 B"\narrivals = "saturated"\n'
-        f"{of_last}\n"
-    )
-    path = tmp_path / "bus.toml"
-    path.write_text(text, encoding="utf-8")
-    bus = bus_of(load(path).scenarios.at([]))
-    assert bus is not None
-    assert any(reason in each for each in bus.obstacles), bus.obstacles
+def test_without_a_bound_there_is_a_reason(name):
+    plca, of_last, reason = OBSTACLES[name]
+    common = {"frames": "64 B", "arrivals": "saturated"}
+    first = em.stations("first", count=3, plca={"node-id": [0, 1, 2]}, **common)
+    last = em.stations("last", count=1, **common, **of_last)
+    found = bus(em.segment("10base-t1s", length="25 m", plca=plca, stations=[first, last]))
+    assert any(reason in each for each in found.obstacles), found.obstacles
 
 
-def test_without_node_zero_there_is_no_coordinator(tmp_path):
-    path = tmp_path / "bus.toml"
-    path.write_text(
-        'title = "t"\n[segment]\nstandard = "10base-t1s"\nlength = "25 m"\n[segment.plca]\n'
-        '[[stations]]\ncount = 2\nframes = "64 B"\narrivals = "saturated"\n'
-        "plca = { node-id = [1, 2] }\n",
-        encoding="utf-8",
-    )
-    bus = bus_of(load(path).scenarios.at([]))
-    assert bus is not None
-    assert bus.obstacles == ("no node is the coordinator: none has node-id 0",)
+def test_without_node_zero_there_is_no_coordinator():
+    ids = {"stations.0.count": 2, "stations.0.plca": {"node-id": [1, 2]}}
+    assert bus(BUS.changed(ids)).obstacles == ("no node is the coordinator: none has node-id 0",)

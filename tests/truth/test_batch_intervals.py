@@ -24,76 +24,63 @@ from ethermeter.analysis.interval import quantile
 from ethermeter.analysis.sums import flow_sums, graphs, of_all
 from ethermeter.analysis.tables import batch_sums
 from ethermeter.metrics import Metric
+from shared_experiments import pair
 
 CASES = 400
 OF_SEGMENTS = 200
 """Replications of each point of a segment, which take longer."""
 LEAST = 0.92
 
-SEGMENT = """\
-title = "Ten stations on a segment"
-seed = 5
-[segment]
-standard = "ieee-10"
-length = "1000 m"
-[[stations]]
-name = "host"
-count = 10
-frames = "64 B"
-arrivals = {arrivals}
-{queue}
-[vary]
-"stations.frames" = ["64 B", "512 B", "1518 B"]
-{vary}
-[phases]
-settle = "0 s"
-transmit = "6 s"
-measure = "last 5 s"
-drain = "0 s"
-[run]
-replications = {cases}
-batches = 20
-"""
-POISSON = {
-    "arrivals": "{ poisson_load = 0.3 }",
-    "vary": '"stations.arrivals.poisson_load" = [0.3, 0.6, 0.9]',
-}
+SEGMENT = em.segment(
+    "ieee-10",
+    seed=5,
+    series="x",
+    length="1000 m",
+    stations=em.stations("host", count=10, frames="64 B", arrivals="saturated"),
+    vary={"stations.frames": ["64 B", "512 B", "1518 B"]},
+    phases={"settle": "0 s", "transmit": "6 s", "measure": "last 5 s", "drain": "0 s"},
+    run={"replications": OF_SEGMENTS, "batches": 20},
+)
+POISSON = SEGMENT.changed(
+    {"stations.0.arrivals": {"poisson_load": 0.3}},
+    vary={**SEGMENT["vary"], "stations.arrivals.poisson_load": [0.3, 0.6, 0.9]},
+)
 SEGMENTS = {
-    "saturated": {"arrivals": '"saturated"', "vary": "", "queue": ""},
-    "poisson, queues of 16": {**POISSON, "queue": "queue = 16"},
-    "poisson, queues without limit": {**POISSON, "queue": ""},
+    "saturated": SEGMENT,
+    "poisson, queues of 16": POISSON.changed({"stations.0.queue": 16}),
+    "poisson, queues without limit": POISSON,
 }
 
 OCTET_S = 80e-9  # 100 Mb/s
 AROUND = 20  # octets of preamble and gap, for which the wire is busy beside the frame
 LENGTHS = {"64 B": {64: 1.0}, "64 B x 3 + 1518 B x 1": {64: 0.75, 1518: 0.25}}
-NETWORK = """\
-title = "A wire with Poisson arrivals"
-seed = 9
-[network]
-rate = "100 Mb/s"
-[[network.hosts]]
-name = "a"
-[[network.hosts]]
-name = "b"
-[[network.links]]
-ends = ["a", "b"]
-[[flows]]
-name = "load"
-from = "a"
-to = "b"
-frames = "{frames}"
-arrivals = {{ poisson = "{rate} /s" }}
-{more}
-[phases]
-settle = "0 s"
-transmit = "{transmit} us"
-measure = "last {measure} us"
-drain = "100 ms"
-[run]
-replications = {cases}
-batches = 20
-"""
+
+
+def wire(
+    folder: Path,
+    frames: str,
+    rate: float,
+    *,
+    transmit_us: int,
+    measure_us: int,
+    queue: int | None = None,
+) -> em.Run:
+    """Simulate a wire of 100 Mb/s with Poisson arrivals."""
+    arrivals = {"poisson": f"{rate} /s"}
+    experiment = pair(
+        em.flow("load", "a", "b", frames=frames, arrivals=arrivals, queue=queue),
+        seed=9,
+        series="x",
+        rate="100 Mb/s",
+        phases={
+            "settle": "0 s",
+            "transmit": f"{transmit_us} us",
+            "measure": f"last {measure_us} us",
+            "drain": "100 ms",
+        },
+        run={"replications": CASES, "batches": 20},
+    )
+    return em.load(experiment).run(out=folder / "run", jobs=2)
 
 
 def coverage(
@@ -157,10 +144,7 @@ def judge(name: str, found: Mapping[tuple[str, Metric], tuple[float, float, floa
 @pytest.mark.long
 @pytest.mark.parametrize("kind", SEGMENTS)
 def test_intervals_of_a_segment_cover_the_mean_over_replications(tmp_path, kind):
-    (tmp_path / "x.toml").write_text(
-        SEGMENT.format(cases=OF_SEGMENTS, **SEGMENTS[kind]), encoding="utf-8"
-    )
-    found = coverage(em.load(tmp_path / "x.toml").run(out=tmp_path / "run", jobs=2))
+    found = coverage(em.load(SEGMENTS[kind]).run(out=tmp_path / "run", jobs=2))
     assert {metric for _, metric in found} >= {
         Metric.UTILISATION,
         Metric.TRANSMISSION_DELAY,
@@ -170,7 +154,7 @@ def test_intervals_of_a_segment_cover_the_mean_over_replications(tmp_path, kind)
     judge(kind, found)
 
 
-def network(folder: Path, frames: str, load: float, *, more: str = "") -> em.Run:
+def network(folder: Path, frames: str, load: float, *, queue: int | None = None) -> em.Run:
     """Simulate ten thousand messages, once the wire has forgotten that it began empty."""
     service_s = sum(
         share * (octets + AROUND) * OCTET_S for octets, share in LENGTHS[frames].items()
@@ -180,16 +164,8 @@ def network(folder: Path, frames: str, load: float, *, more: str = "") -> em.Run
     # The memory of such a queue is some 1 / (1 - load)^2 services (Whitt, Management Science
     # 35(11), 1989): twenty times that.
     settle_us = round(20 * service_s / (1 - load) ** 2 * 1e6)
-    text = NETWORK.format(
-        frames=frames,
-        rate=rate,
-        more=more,
-        transmit=measure_us + settle_us,
-        measure=measure_us,
-        cases=CASES,
-    )
-    (folder / "x.toml").write_text(text, encoding="utf-8")
-    return em.load(folder / "x.toml").run(out=folder / "run", jobs=2)
+    transmit_us = measure_us + settle_us
+    return wire(folder, frames, rate, transmit_us=transmit_us, measure_us=measure_us, queue=queue)
 
 
 @pytest.mark.parametrize("load", [0.5, 0.9, 0.95])
@@ -218,10 +194,7 @@ def test_intervals_of_a_wire_cover_the_loss_of_erlang(tmp_path):
     # the lengths (Gross and Harris, 2.4).
     frames, load = "64 B x 3 + 1518 B x 1", 0.5
     judge(
-        "loss",
-        coverage(
-            network(tmp_path, frames, load, more="queue = 1"), {Metric.LOSS: load / (1 + load)}
-        ),
+        "loss", coverage(network(tmp_path, frames, load, queue=1), {Metric.LOSS: load / (1 + load)})
     )
 
 
@@ -231,16 +204,7 @@ def test_without_a_loss_the_interval_holds_a_small_one(tmp_path):
     service_s = (64 + AROUND) * OCTET_S
     rate = 0.2 / service_s
     measure_us = round(2000 / rate * 1e6)
-    text = NETWORK.format(
-        frames="64 B",
-        rate=rate,
-        more="queue = 4",
-        transmit=2 * measure_us,
-        measure=measure_us,
-        cases=CASES,
-    )
-    (tmp_path / "x.toml").write_text(text, encoding="utf-8")
-    run = em.load(tmp_path / "x.toml").run(out=tmp_path / "run", jobs=2)
+    run = wire(tmp_path, "64 B", rate, transmit_us=2 * measure_us, measure_us=measure_us, queue=4)
     alone = [replace(trial, series=f"{at}") for at, trial in enumerate(run.trials())]
     points = estimate(
         alone, run.directory.observations(), run.directory.batches(), run.directory.flow_batches()

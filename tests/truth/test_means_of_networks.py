@@ -5,52 +5,74 @@ replications, wide enough that one of all values here is outside with a probabil
 """
 
 import math
-from pathlib import Path
+from collections.abc import Sequence
+from typing import Any
 
+import ethermeter as em
 import numpy as np
 import pytest
-from ethermeter import plan
 from ethermeter.counts import FlowCounts
 from ethermeter.engines.simulation import simulated
-from ethermeter.experiment import load
+from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.metrics import Caution
 from ethermeter.scenario import Scenario
 from ethermeter.theory.queueing import FlowMean, Means, means_of
-from ethermeter.theory.waiting import (
-    cobham,
-    m_g_1,
-    marchal,
-    second_queue,
-)
+from ethermeter.theory.waiting import cobham, m_g_1, marchal, second_queue
 from ethermeter.trial import core_trial
-from networks import network
 from scipy import stats
+from shared_experiments import pair, scenario
 
 REPLICATIONS = 12
 T = stats.t.ppf(1 - 0.01 / 20 / 2, REPLICATIONS - 1)
 """About 20 values are compared with intervals."""
+FIFTEEN = [f"s{at}" for at in range(1, 16)]
 MIXED = "64 B x 3 + 594 B x 1 + 1518 B x 1"
-PHASES = """
-[phases]
-transmit = "10 s"
-measure = "last 9 s"
-drain = "1 s"
-"""
+PHASES = {"transmit": "10 s", "measure": "last 9 s", "drain": "1 s"}
+Flow = dict[str, Any]
 
 
-def flow(name: str, ends: str, load_: float, *, frames: str = "1000 B", more: str = "") -> str:
+def flow(
+    name: str,
+    ends: str,
+    load: float | None = None,
+    *,
+    frames: str | None = "1000 B",
+    **keys: object,
+) -> Flow:
     sender, receiver = ends.split(" to ")
-    return (
-        f'[[flows]]\nname = "{name}"\nfrom = "{sender}"\nto = "{receiver}"\nframes = "{frames}"\n'
-        f"arrivals = {{ poisson_load = {load_} }}\n{more}\n"
+    arrivals = None if load is None else {"poisson_load": load}
+    return em.flow(name, sender, receiver, **{"frames": frames, "arrivals": arrivals, **keys})
+
+
+def link(*flows: Flow) -> ExperimentTables:
+    """Flows between a and b on a link of 10 Mb/s."""
+    return pair(flows, phases=PHASES)
+
+
+def star(
+    *flows: Flow, hosts: Sequence[str] = ("a", "b"), rate: str = "10 Mb/s", **switch: object
+) -> ExperimentTables:
+    """Flows between hosts around a switch."""
+    return em.network(
+        rate=rate,
+        hosts=hosts,
+        switches=[em.switch("s", **switch)],
+        links=[(name, "s") for name in hosts],
+        flows=flows,
+        phases=PHASES,
     )
 
 
-def answers(tmp_path: Path, text: str) -> tuple[Scenario, Means]:
-    path = tmp_path / "x.toml"
-    path.write_text(text + PHASES, encoding="utf-8")
-    (trial,) = plan.expand([load(path)]).trials
-    return trial.scenario, means_of(trial.scenario)
+def into_one(names: Sequence[str], load: float, **keys: object) -> ExperimentTables:
+    """Senders to b through a switch, each of which sends alike."""
+    switch = {key: keys.pop(key) for key in ("queue", "classes") if key in keys}
+    flows = [flow(name, f"{name} to b", load, **keys) for name in names]
+    return star(*flows, hosts=("b", *names), **switch)
+
+
+def answers(experiment: ExperimentTables) -> tuple[Scenario, Means]:
+    found = scenario(experiment)
+    return found, means_of(found)
 
 
 def simulated_delays(scenario: Scenario) -> tuple[np.ndarray, np.ndarray]:
@@ -63,8 +85,8 @@ def simulated_delays(scenario: Scenario) -> tuple[np.ndarray, np.ndarray]:
     return np.mean(each, axis=0), T * error
 
 
-def check_exact(tmp_path: Path, text: str) -> None:
-    scenario, means = answers(tmp_path, text)
+def check_exact(experiment: ExperimentTables) -> None:
+    scenario, means = answers(experiment)
     seen, half_width = simulated_delays(scenario)
     assert [each.cautions for each in means.flows] == [()] * len(means.flows)
     expected = np.array([each.delay_s for each in means.flows])
@@ -72,8 +94,8 @@ def check_exact(tmp_path: Path, text: str) -> None:
     assert (np.abs(seen - expected) < half_width).all(), (seen, expected, half_width)
 
 
-def test_one_wire_with_frames_of_one_length_is_m_d_1(tmp_path):
-    _, means = answers(tmp_path, network(flow("f", "a to b", 0.5), title="x"))
+def test_one_wire_with_frames_of_one_length_is_m_d_1():
+    _, means = answers(link(flow("f", "a to b", 0.5)))
     # A frame keeps the wire for 1020 octets of 800 ns, and its last bit is out after 1008. At a
     # load of a half it waits for half of one on average.
     assert means.flows[0].delay_s == pytest.approx((510 + 1008) * 800e-9, rel=1e-12)
@@ -82,49 +104,35 @@ def test_one_wire_with_frames_of_one_length_is_m_d_1(tmp_path):
     assert (means.saturation.scale, means.saturation.resource) == (pytest.approx(2), "wire a → b")
     # By Little's law: its frames are there for the delay.
     assert means.ports[0].queue_frames == pytest.approx(0.5 / 1020 * (510 + 1008))
-    check_exact(tmp_path, network(flow("f", "a to b", 0.7), title="x"))
+    check_exact(link(flow("f", "a to b", 0.7)))
 
 
-def test_a_mix_of_lengths_is_m_g_1_and_what_follows_is_a_queue_with_the_same_times(tmp_path):
-    mixed = flow("f", "a to b", 0.6, frames="64 B x 3 + 594 B x 1 + 1518 B x 1")
-    check_exact(tmp_path, network(mixed, title="x"))
-    check_exact(tmp_path, network(mixed, title="x", switch=""))
+def test_a_mix_of_lengths_is_m_g_1_and_what_follows_is_a_queue_with_the_same_times():
+    mixed = flow("f", "a to b", 0.6, frames=MIXED)
+    check_exact(link(mixed))
+    check_exact(star(mixed))
 
 
-def test_priorities_at_one_wire_are_cobhams(tmp_path):
+def test_priorities_at_one_wire_are_cobhams():
     flows = [
-        flow("high", "a to b", 0.2, more="priority = 7", frames="400 B"),
-        flow("middle", "a to b", 0.3, more="priority = 4"),
-        flow("low", "a to b", 0.25, more="priority = 1", frames="1518 B"),
+        flow("high", "a to b", 0.2, priority=7, frames="400 B"),
+        flow("middle", "a to b", 0.3, priority=4),
+        flow("low", "a to b", 0.25, priority=1, frames="1518 B"),
     ]
-    text = network("".join(flows), title="x").replace("[network]", "[network]\nclasses = 8")
-    check_exact(tmp_path, text)
+    check_exact(link(*flows).changed({"network.classes": 8}))
 
 
-TREE = """\
-title = "A tree of two switches"
-[network]
-rate = "10 Mb/s"
-[[network.hosts]]
-name = "sink"
-[[network.switches]]
-name = "s"
-[[network.switches]]
-name = "t"
-[[network.links]]
-ends = ["s", "t"]
-[[network.links]]
-ends = ["t", "sink"]
-"""
-
-
-def test_waits_in_a_tree_of_one_length_are_together_those_of_one_queue(tmp_path):
-    text = TREE
-    for name, switch in zip("abcd", "sstt", strict=True):
-        text += f'[[network.hosts]]\nname = "{name}"\n'
-        text += f'[[network.links]]\nends = ["{name}", "{switch}"]\n'
-    text += "".join(flow(name, f"{name} to sink", 0.2) for name in "abcd")
-    scenario, means = answers(tmp_path, text)
+def test_waits_in_a_tree_of_one_length_are_together_those_of_one_queue():
+    names = dict(zip("abcd", "sstt", strict=True))
+    tree = em.network(
+        rate="10 Mb/s",
+        hosts=["sink", *names],
+        switches=["s", "t"],
+        links=[("s", "t"), ("t", "sink"), *names.items()],
+        flows=[flow(name, f"{name} to sink", 0.2) for name in names],
+        phases=PHASES,
+    )
+    scenario, means = answers(tree)
     assert {each.cautions for each in means.flows} == {(Caution.APPROXIMATION,)}
     # Three hops from a and b, two from c and d, of 1008 octets of 800 ns each; and the wait of
     # M/D/1 at a load of 0.8: twice the 1020 octets of a frame and its gap.
@@ -135,46 +143,32 @@ def test_waits_in_a_tree_of_one_length_are_together_those_of_one_queue(tmp_path)
     assert abs(seen.mean() - by_hand) < half_width.max()
 
 
-def test_regular_flows_that_meet_wait_and_one_alone_does_not(tmp_path):
-    regular = 'arrivals = { regular = "8.16 ms" }'
+def test_regular_flows_that_meet_wait_and_one_alone_does_not():
+    regular = {"regular": "8.16 ms"}
     names = [f"s{at}" for at in range(8)]
-    flows = [
-        f'[[flows]]\nname = "{name}"\nfrom = "{name}"\nto = "b"\nframes = "1000 B"\n{regular}\n'
-        for name in names
-    ]
-    text = network("".join(flows), title="x", hosts=("b", *names), switch="")
-    (one, *_) = answers(tmp_path, text)[1].flows
+    flows = [flow(name, f"{name} to b", arrivals=regular) for name in names]
+    many = star(*flows, hosts=("b", *names))
+    (one, *_) = answers(many)[1].flows
     empty_s = 2 * 1008 * 800e-9
     assert one.cautions == (Caution.APPROXIMATION,)
     # Eight of a tenth each: less than as many Poisson flows at one queue, more than nothing.
     assert empty_s < one.delay_s < empty_s + 2 * 1020 * 800e-9
-    alone = network(flows[0], title="x", hosts=("b", "s0"), switch="")
-    (one,) = answers(tmp_path, alone)[1].flows
+    (one,) = answers(star(flows[0], hosts=("b", "s0")))[1].flows
     assert one.cautions == ()
     assert one.delay_s == pytest.approx(empty_s, rel=1e-12)
 
 
-def test_an_empty_path_takes_its_time_to_the_picosecond(tmp_path):
-    more = 'overlap = "14 B"\nfabric = { shared = { name = "plane", per_byte = "2 ns" } }'
-    rest = """
-[[flows]]
-name = "f"
-from = "a"
-to = "b"
-data = "4000 B"
-arrivals = { regular = "1 s" }
-"""
-    scenario, means = answers(tmp_path, network(rest, title="x", switch=more))
+def test_an_empty_path_takes_its_time_to_the_picosecond():
+    plane = {"shared": {"name": "plane", "per_byte": "2 ns"}}
+    alone = flow("f", "a to b", frames=None, data="4000 B", arrivals={"regular": "1 s"})
+    scenario, means = answers(star(alone, overlap="14 B", fabric=plane))
     counts, _ = simulated(core_trial(scenario))
     assert counts.flows.one_way.count[0] > 5
     assert round(means.flows[0].delay_s * 1e12) == counts.flows.one_way.max_ps[0]
 
 
-def test_a_limited_queue_loses_what_m_d_1_k_does(tmp_path):
-    flows = [flow(f"f{at}", f"s{at} to b", 0.06) for at in range(1, 16)]
-    hosts = ("b", *(f"s{at}" for at in range(1, 16)))
-    text = network("".join(flows), title="x", hosts=hosts, switch="queue = 4")
-    scenario, means = answers(tmp_path, text)
+def test_a_limited_queue_loses_what_m_d_1_k_does():
+    scenario, means = answers(into_one(FIFTEEN, 0.06, queue=4))
     assert {each.cautions for each in means.flows} == {(Caution.APPROXIMATION,)}
     lost = sent = 0
     for seed in range(4):
@@ -187,34 +181,32 @@ def test_a_limited_queue_loses_what_m_d_1_k_does(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "classes",
+    "switch",
     [
-        "queue = 2\nclasses = 2",
-        "classes = [{ priorities = [4, 5, 6, 7], queue = 2 }, { priorities = [0, 1, 2, 3] }]",
-        "classes = [{ priorities = [4, 5, 6, 7] }, "
-        '{ priorities = [0, 1, 2, 3], queue_size = "3 kB" }]',
+        {"queue": 2, "classes": 2},
+        {"classes": [{"priorities": [4, 5, 6, 7], "queue": 2}, {"priorities": [0, 1, 2, 3]}]},
+        {
+            "classes": [
+                {"priorities": [4, 5, 6, 7]},
+                {"priorities": [0, 1, 2, 3], "queue_size": "3 kB"},
+            ]
+        },
     ],
 )
-def test_the_loss_of_classes_with_limited_room_is_unknown(tmp_path, classes):
+def test_the_loss_of_classes_with_limited_room_is_unknown(switch):
     names = [f"s{at}" for at in range(8)]
-    priorities = (f"priority = {7 * (at % 2)}" for at in range(8))
     flows = [
-        flow(name, f"{name} to b", 0.1, more=more)
-        for name, more in zip(names, priorities, strict=True)
+        flow(name, f"{name} to b", 0.1, priority=7 * (at % 2)) for at, name in enumerate(names)
     ]
-    text = network("".join(flows), title="x", hosts=("b", *names), switch=classes)
-    scenario, means = answers(tmp_path, text)
+    scenario, means = answers(star(*flows, hosts=("b", *names), **switch))
     counts, _ = simulated(core_trial(scenario, seed=1))
     assert counts.flows.balance.lost.sum() > 0, "no test at all"
     assert {(each.delay_s, each.loss, each.message_rate) for each in means.flows} == {(None,) * 3}
     assert all("the room of its queue is limited" in (each.reason or "") for each in means.flows)
 
 
-def test_a_limited_queue_of_mixed_lengths_is_m_g_1_k(tmp_path):
-    flows = [flow(f"f{at}", f"s{at} to b", 0.06, frames=MIXED) for at in range(1, 16)]
-    hosts = ("b", *(f"s{at}" for at in range(1, 16)))
-    text = network("".join(flows), title="x", hosts=hosts, switch="queue = 4")
-    scenario, means = answers(tmp_path, text)
+def test_a_limited_queue_of_mixed_lengths_is_m_g_1_k():
+    scenario, means = answers(into_one(FIFTEEN, 0.06, frames=MIXED, queue=4))
     lost, delays = [], []
     for seed in range(REPLICATIONS):
         found = simulated(core_trial(scenario, seed=seed))[0].flows
@@ -226,38 +218,22 @@ def test_a_limited_queue_of_mixed_lengths_is_m_g_1_k(tmp_path):
     assert np.mean(lost) > 0.02, "no test at all"
 
 
-ROOMY = """\
-[[flows]]
-name = "f"
-from = "s0"
-to = "b"
-frames = "1000 B"
-arrivals = { regular = "5 ms" }
-QUEUE
-[[flows]]
-name = "g"
-from = "s1"
-to = "b"
-frames = "1000 B"
-arrivals = { regular = "5 ms" }
-"""
-
-
 @pytest.mark.parametrize(
     ("switch", "queue", "reason"),
     [
         # Two regular flows: the port holds two frames at most, and the source one message.
-        ("queue = 2", "", None),
-        ('queue_size = "2 kB"', "", None),
-        ("", "queue = 1", None),
-        ('buffer = { size = "2 kB" }', "", None),
-        ('buffer = { size = "1999 B" }', "", "the receive buffer of s may be full"),
+        ({"queue": 2}, None, None),
+        ({"queue_size": "2 kB"}, None, None),
+        ({}, 1, None),
+        ({"buffer": {"size": "2 kB"}}, None, None),
+        ({"buffer": {"size": "1999 B"}}, None, "the receive buffer of s may be full"),
     ],
 )
-def test_room_that_cannot_be_full_is_no_limit(tmp_path, switch, queue, reason):
-    hosts = ("b", "s0", "s1")
-    text = network(ROOMY.replace("QUEUE", queue), title="x", hosts=hosts, switch=switch)
-    (first, _) = answers(tmp_path, text)[1].flows
+def test_room_that_cannot_be_full_is_no_limit(switch, queue, reason):
+    regular = {"regular": "5 ms"}
+    one = flow("f", "s0 to b", arrivals=regular, queue=queue)
+    other = flow("g", "s1 to b", arrivals=regular)
+    (first, _) = answers(star(one, other, hosts=("b", "s0", "s1"), **switch))[1].flows
     assert (first.reason is None) == (reason is None), first.reason
     if reason is None:
         assert first.loss == 0
@@ -267,46 +243,52 @@ def test_room_that_cannot_be_full_is_no_limit(tmp_path, switch, queue, reason):
 
 
 @pytest.mark.parametrize(
-    ("switch", "more", "reason"),
+    ("switch", "keys", "reason"),
     [
         (
-            'classes = [{ priorities = [4, 5, 6, 7], quantum = "1538 B" }, '
-            '{ priorities = [0, 1, 2, 3], quantum = "1538 B" }]',
-            "priority = 7",
+            {
+                "classes": [
+                    {"priorities": [4, 5, 6, 7], "quantum": "1538 B"},
+                    {"priorities": [0, 1, 2, 3], "quantum": "1538 B"},
+                ]
+            },
+            {"priority": 7},
             "deficit round robin has no mean",
         ),
         (
-            'classes = [{ priorities = [4, 5, 6, 7], idle_slope = "8 Mb/s" }, '
-            "{ priorities = [0, 1, 2, 3] }]",
-            "priority = 7",
+            {
+                "classes": [
+                    {"priorities": [4, 5, 6, 7], "idle_slope": "8 Mb/s"},
+                    {"priorities": [0, 1, 2, 3]},
+                ]
+            },
+            {"priority": 7},
             "a credit-based shaper has no mean",
         ),
-        ("", "queue = 3", "its host has room for 3 messages"),
+        ({}, {"queue": 3}, "its host has room for 3 messages"),
         (
-            'ingress = { name = "in", fixed = "1 ms", queue = 2 }',
-            "",
+            {"ingress": {"name": "in", "fixed": "1 ms", "queue": 2}},
+            {},
             "its room is limited, and stages have no model",
         ),
     ],
 )
-def test_what_no_model_has_gives_its_reason(tmp_path, switch, more, reason):
-    flows = flow("f", "s0 to b", 0.3, more=more) + flow("g", "s1 to b", 0.3)
-    text = network(flows, title="x", hosts=("b", "s0", "s1"), switch=switch)
-    (first, second) = answers(tmp_path, text)[1].flows
+def test_what_no_model_has_gives_its_reason(switch, keys, reason):
+    flows = flow("f", "s0 to b", 0.3, **keys), flow("g", "s1 to b", 0.3)
+    (first, second) = answers(star(*flows, hosts=("b", "s0", "s1"), **switch))[1].flows
     assert first.delay_s is None
     assert reason in (first.reason or "")
     # What shares a queue with it has no mean either.
     assert second.delay_s is None
 
 
-def test_one_class_with_room_of_its_own_is_one_limited_queue(tmp_path):
+def test_one_class_with_room_of_its_own_is_one_limited_queue():
     names = [f"s{at}" for at in range(8)]
-    tagged = "".join(flow(name, f"{name} to b", 0.1, more="priority = 1") for name in names)
     found = [
-        answers(tmp_path, network(tagged, title="x", hosts=("b", *names), switch=room))[1]
+        answers(into_one(names, 0.1, priority=1, **room))[1]
         for room in (
-            "queue = 3\nclasses = 1",
-            "classes = [{ priorities = [0, 1, 2, 3, 4, 5, 6, 7], queue = 3 }]",
+            {"queue": 3, "classes": 1},
+            {"classes": [{"priorities": [0, 1, 2, 3, 4, 5, 6, 7], "queue": 3}]},
         )
     ]
     assert found[0] == found[1]
@@ -315,50 +297,46 @@ def test_one_class_with_room_of_its_own_is_one_limited_queue(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("more", "reason"),
+    ("keys", "reason"),
     [
-        ('arrivals = { poisson = "1 /s" }\nresponse = {}', "its requests wait for responses"),
-        ('arrivals = { poisson = "2000 /s" }', "has no room for its load"),
+        ({"arrivals": {"poisson": "1 /s"}, "response": {}}, "its requests wait for responses"),
+        ({"arrivals": {"poisson": "2000 /s"}}, "has no room for its load"),
     ],
 )
-def test_what_has_no_mean_says_why(tmp_path, more, reason):
-    rest = f'[[flows]]\nname = "f"\nfrom = "a"\nto = "b"\nframes = "1000 B"\n{more}\n'
-    _, means = answers(tmp_path, network(rest, title="x"))
+def test_what_has_no_mean_says_why(keys, reason):
+    _, means = answers(link(flow("f", "a to b", **keys)))
     assert means.flows[0].delay_s is None
     assert reason in (means.flows[0].reason or "")
 
 
-def alone(tmp_path: Path, more: str) -> tuple[FlowMean, FlowCounts]:
+def alone(**keys: object) -> tuple[FlowMean, FlowCounts]:
     """A flow that has a network to itself: its means, and its counts in a simulation."""
-    rest = f'[[flows]]\nname = "f"\nfrom = "a"\nto = "b"\n{more}\n'
-    text = network(rest, title="x", hosts=("a", "b"), switch="", rate="100 Mb/s")
+    network = star(flow("f", "a to b", **{"frames": None, **keys}), rate="100 Mb/s")
     # 100 km of cable to the switch: half a millisecond.
-    text = text.replace('ends = ["a", "s"]', 'ends = ["a", "s"]\nlength = "100 km"')
-    scenario, means = answers(tmp_path, text)
+    scenario, means = answers(network.changed({"network.links.0.length": "100 km"}))
     return means.flows[0], simulated(core_trial(scenario, seed=1))[0].flows
 
 
-@pytest.mark.parametrize("frames", ['frames = "1000 B"', 'data = "4000 B"'])
-def test_a_saturated_source_alone_is_as_fast_as_its_wire(tmp_path, frames):
-    mean, seen = alone(tmp_path, f'{frames}\narrivals = "saturated"')
+@pytest.mark.parametrize("lengths", [{"frames": "1000 B"}, {"data": "4000 B"}])
+def test_a_saturated_source_alone_is_as_fast_as_its_wire(lengths):
+    mean, seen = alone(arrivals="saturated", **lengths)
     assert (mean.cautions, mean.reason, mean.loss) == ((), None, 0)
     assert mean.delay_s is not None
     assert round(mean.delay_s * 1e12) == seen.one_way.max_ps[0]
     assert mean.message_rate == pytest.approx(seen.messages[0] / 9, abs=1 / 9)
 
 
-def test_short_messages_wait_for_long_ones_behind_a_saturated_wire(tmp_path):
-    more = 'frames = "64 B x 1 + 1518 B x 1"\narrivals = "saturated"'
-    mean, seen = alone(tmp_path, more)
+def test_short_messages_wait_for_long_ones_behind_a_saturated_wire():
+    mean, seen = alone(frames="64 B x 1 + 1518 B x 1", arrivals="saturated")
     assert mean.delay_s is None
     assert "short messages wait for long ones" in (mean.reason or "")
     assert mean.message_rate == pytest.approx(seen.messages[0] / 9, rel=0.01)
 
 
-@pytest.mark.parametrize("arrivals", ['"saturated"', '{ regular = "20 ms" }'])
-def test_a_round_trip_alone_is_its_times_along_the_path(tmp_path, arrivals):
-    think = 'response = { data = "3000 B", think = "1 ms" }'
-    mean, seen = alone(tmp_path, f'data = "100 B"\narrivals = {arrivals}\n{think}')
+@pytest.mark.parametrize("arrivals", ["saturated", {"regular": "20 ms"}], ids=str)
+def test_a_round_trip_alone_is_its_times_along_the_path(arrivals):
+    response = {"data": "3000 B", "think": "1 ms"}
+    mean, seen = alone(data="100 B", arrivals=arrivals, response=response)
     assert (mean.cautions, mean.reason, mean.loss) == ((), None, 0)
     assert mean.delay_s is not None
     assert mean.round_trip_s is not None
@@ -368,12 +346,10 @@ def test_a_round_trip_alone_is_its_times_along_the_path(tmp_path, arrivals):
 
 
 @pytest.mark.parametrize("window", ["6 kB", "16 kB", "64 kB"])
-@pytest.mark.parametrize("each", ["", ', acknowledge = { segments = 1, time = "1 ms" }'])
-def test_a_transfer_alone_moves_a_window_a_round_trip_or_what_its_wire_carries(
-    tmp_path, window, each
-):
-    tcp = f'transfer.tcp = {{ window = "{window}", nagle = false{each} }}'
-    mean, seen = alone(tmp_path, f"transfer.stream = {{}}\n{tcp}")
+@pytest.mark.parametrize("acknowledge", [None, {"segments": 1, "time": "1 ms"}])
+def test_a_transfer_alone_moves_a_window_a_round_trip_or_what_its_wire_carries(window, acknowledge):
+    tcp = {"window": window, "nagle": False, "acknowledge": acknowledge}
+    mean, seen = alone(transfer={"stream": {}, "tcp": tcp})
     assert mean.cautions == (Caution.APPROXIMATION,)  # its slow start is left out
     # A window more or less in 9 s.
     seen_bps = seen.data_octets[0] * 8 / 9
@@ -381,30 +357,16 @@ def test_a_transfer_alone_moves_a_window_a_round_trip_or_what_its_wire_carries(
     assert mean.data_rate_bps == pytest.approx(seen_bps, rel=0.002)
 
 
-def test_a_window_between_acknowledgements_has_no_rate(tmp_path):
-    tcp = 'transfer.tcp = { window = "8 kB", nagle = false }'
-    mean, _ = alone(tmp_path, f"transfer.stream = {{}}\n{tcp}")
+def test_a_window_between_acknowledgements_has_no_rate():
+    mean, _ = alone(transfer={"stream": {}, "tcp": {"window": "8 kB", "nagle": False}})
     assert mean.data_rate_bps is None
     assert "no whole number of acknowledgements" in (mean.reason or "")
 
 
-def test_what_meets_responses_on_their_way_back_has_no_mean(tmp_path):
-    rest = """
-[[flows]]
-name = "ask"
-from = "a"
-to = "b"
-data = "100 B"
-arrivals = { poisson = "10 /s" }
-response = { data = "1000 B" }
-[[flows]]
-name = "other"
-from = "b"
-to = "a"
-frames = "1000 B"
-arrivals = { poisson = "10 /s" }
-"""
-    _, means = answers(tmp_path, network(rest, title="x"))
+def test_what_meets_responses_on_their_way_back_has_no_mean():
+    rare = {"poisson": "10 /s"}
+    ask = em.flow("ask", "a", "b", data="100 B", arrivals=rare, response={"data": "1000 B"})
+    _, means = answers(link(ask, flow("other", "b to a", arrivals=rare)))
     assert means.flows[1].delay_s is None
     assert "flow 'ask' is there" in (means.flows[1].reason or "")
 

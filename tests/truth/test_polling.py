@@ -1,13 +1,14 @@
 """Mean waits of queues served in turn: by an exact model, by brute force, and on a bus."""
 
-from pathlib import Path
+from typing import Any
 
+import ethermeter as em
 import numpy as np
 import pytest
 from buses import of_bus
 from ethermeter import plan, theory
 from ethermeter.engines.simulation import simulated
-from ethermeter.experiment import load
+from ethermeter.experiment import of_tables
 from ethermeter.metrics import Caution, Metric
 from ethermeter.scenario import Mac, Polling
 from ethermeter.theory.idealised import at_once, bare, with_access
@@ -17,18 +18,14 @@ from ethermeter.theory.predictions import judge
 from ethermeter.theory.two_queues import Queue, waits_of_two
 from ethermeter.trial import core_trial
 from scipy import linalg, stats
+from shared_experiments import BUS
 
 
 def test_queues_that_are_alike_have_the_waits_of_a_token_ring():
     # The ring has the exact wait of limited service by another derivation (Bux 1981).
     rates = np.array([100.0, 1000.0, 3000.0])
     ring = theory.bux_1981_token_ring(
-        rates,
-        stations=20,
-        packet_s=100e-6,
-        latency_s=100e-6,
-        discipline="limited",
-        lengths="fixed",
+        rates, stations=20, packet_s=100e-6, latency_s=100e-6, discipline="limited", lengths="fixed"
     )
     found = theory.boxma_meister_1987(rates / 20, queues=20, service_s=100e-6, walk_s=100e-6)
     assert np.asarray(found.wait_s) == pytest.approx(np.asarray(ring.wait_s), rel=1e-9)
@@ -168,31 +165,22 @@ def test_the_time_as_the_first_of_a_queue_is_near_the_exact_one():
         assert float(found.head_s) == pytest.approx(exact[0].head_s, rel=error)
 
 
-TWO = """
-title = "t"
-[segment]
-standard = "ieee-10"
-delays = [["0 s"]]
-[[stations]]
-name = "long"
-count = 1
-frames = "512 B"
-arrivals = { poisson = "1200 /s" }
-[[stations]]
-name = "short"
-count = 1
-frames = "64 B x 3 + 128 B x 1"
-arrivals = { poisson = "3500 /s" }
-[phases]
-transmit = "21 s"
-measure = "last 20 s"
-"""
+TWO = em.segment(
+    "ieee-10",
+    title="t",
+    delays=[["0 s"]],
+    stations=[
+        em.stations("long", count=1, frames="512 B", arrivals={"poisson": "1200 /s"}),
+        em.stations(
+            "short", count=1, frames="64 B x 3 + 128 B x 1", arrivals={"poisson": "3500 /s"}
+        ),
+    ],
+    phases={"transmit": "21 s", "measure": "last 20 s"},
+)
 
 
-def test_the_waits_of_two_queues_are_those_of_a_simulation_of_what_the_model_assumes(tmp_path):
-    path = tmp_path / "two.toml"
-    path.write_text(TWO, encoding="utf-8")
-    point = load(path).scenarios.point([])
+def test_the_waits_of_two_queues_are_those_of_a_simulation_of_what_the_model_assumes():
+    point = of_tables(TWO).scenarios.point([])
     inputs = model_inputs(point.scenario(), point.theory)
     polling = Mac(polling=Polling(walk_ps=20_000_000, discipline="limited"))
     world = with_access(bare(inputs, point.scenario()), polling, at_once)
@@ -218,15 +206,10 @@ def test_the_waits_of_two_queues_are_those_of_a_simulation_of_what_the_model_ass
     assert (error < 0.02 * said).all()
 
 
-def answers(folder: Path, stations: str, model: str) -> tuple[dict[Metric, float], ...]:
+def answers(*stations: dict[str, Any], model: str) -> tuple[dict[Metric, float], ...]:
     """Return what a bus does, and what a model says of it."""
-    path = folder / "bus.toml"
-    path.write_text(
-        'title = "t"\n[phases]\nsettle = "1 ms"\ntransmit = "11 s"\nmeasure = "last 10 s"\n'
-        '[segment]\nstandard = "10base-t1s"\ndelays = [["0 s"]]\n[segment.plca]\n' + stations,
-        encoding="utf-8",
-    )
-    loaded = load(path)
+    phases = {"settle": "1 ms", "transmit": "11 s", "measure": "last 10 s"}
+    loaded = of_tables(BUS.changed(stations=stations, phases=phases, series="bus"))
     (trial,) = plan.expand([loaded]).trials
     seen = of_bus(trial)
     point = loaded.scenarios.point([])
@@ -239,14 +222,10 @@ def answers(folder: Path, stations: str, model: str) -> tuple[dict[Metric, float
 @pytest.mark.parametrize("count", [2, 9, 17, 40])
 @pytest.mark.parametrize("octets", [64, 1518])
 @pytest.mark.parametrize("load_", [0.1, 0.5, 0.8])
-def test_times_of_a_bus_of_nodes_that_are_alike_are_near_those_of_the_model(
-    tmp_path, count, octets, load_
-):
-    stations = (
-        f'[[stations]]\ncount = {count}\nframes = "{octets} B"\n'
-        f"arrivals = {{ poisson_load = {load_} }}\n"
-    )
-    seen, said = answers(tmp_path, stations, "boxma-meister-1987")
+def test_times_of_a_bus_of_nodes_that_are_alike_are_near_those_of_the_model(count, octets, load_):
+    arrivals = {"poisson_load": load_}
+    group = em.stations(count=count, frames=f"{octets} B", arrivals=arrivals)
+    seen, said = answers(group, model="boxma-meister-1987")
     for metric in (Metric.CYCLE_TIME, Metric.RESPONSE_TIME, Metric.ACCESS_DELAY):
         assert said[metric] == pytest.approx(seen[metric], rel=0.2), metric
 
@@ -255,13 +234,12 @@ def test_times_of_a_bus_of_nodes_that_are_alike_are_near_those_of_the_model(
     ("octets", "rates"),
     [((64, 64), (6000, 6000)), ((64, 512), (6000, 470)), ((1518, 64), (325, 1500))],
 )
-def test_times_of_a_bus_of_two_nodes_are_near_those_of_the_exact_model(tmp_path, octets, rates):
-    stations = "".join(
-        f'[[stations]]\nname = "{name}"\ncount = 1\nframes = "{length} B"\n'
-        f'arrivals = {{ poisson = "{rate} /s" }}\n'
+def test_times_of_a_bus_of_two_nodes_are_near_those_of_the_exact_model(octets, rates):
+    stations = [
+        em.stations(name, count=1, frames=f"{length} B", arrivals={"poisson": f"{rate} /s"})
         for name, length, rate in zip("ab", octets, rates, strict=True)
-    )
-    seen, said = answers(tmp_path, stations, "boxma-groenendijk-1988")
+    ]
+    seen, said = answers(*stations, model="boxma-groenendijk-1988")
     assert said[Metric.CYCLE_TIME] == pytest.approx(seen[Metric.CYCLE_TIME], rel=0.2)
     assert said[Metric.RESPONSE_TIME] == pytest.approx(seen[Metric.RESPONSE_TIME], rel=0.15)
     assert said[Metric.ACCESS_DELAY] == pytest.approx(seen[Metric.ACCESS_DELAY], rel=0.1)

@@ -6,60 +6,43 @@ approximates, its own error is allowed besides.
 """
 
 import math
+from collections.abc import Mapping
 
+import ethermeter as em
 import pytest
-from ethermeter import api
 from ethermeter.analysis import estimates
 from ethermeter.analysis.agreement import agreements
+from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.metrics import Metric
 
 ERROR = 1e-3
 PROPAGATION_S = 20e-6
-POISSON_LOADS = "[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.65]"
-LENGTHS = '["256 B", "512 B", "1518 B"]'
-THINKING = '["400 ms", "200 ms", "100 ms", "50 ms", "25 ms", "12.5 ms", "6 ms"]'
-THINKS = 'arrivals = "saturated"\nservice = { exponential = { offset = "0 s", mean = "100 ms" } }'
-
+SATURATED: dict[str, object] = {"arrivals": "saturated"}
+POISSON: dict[str, object] = {"arrivals": {"poisson_load": 0.1}}
+THINKING: dict[str, object] = {
+    **SATURATED,
+    "service": {"exponential": {"offset": "0 s", "mean": "100 ms"}},
+}
+COUNTS = {"stations.count": [2, 3, 5, 8, 16, 32, 64]}
+LOADS = {"stations.arrivals.poisson_load": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.65]}
+MEANS = {
+    "stations.service.exponential.mean": [
+        *("400 ms", "200 ms", "100 ms", "50 ms", "25 ms", "12.5 ms", "6 ms")
+    ]
+}
 WORLDS = {
-    "metcalfe-boggs-1976": (
-        'arrivals = "saturated"',
-        '"stations.count" = [2, 3, 5, 8, 16, 32, 64]',
-    ),
-    "almes-lazowska-1979": (
-        "arrivals = { poisson_load = 0.1 }",
-        f'"stations.arrivals.poisson_load" = {POISSON_LOADS}',
-    ),
-    "tobagi-hunt-1980-non-persistent": (
-        "arrivals = { poisson_load = 0.1 }",
-        f'"stations.arrivals.poisson_load" = {POISSON_LOADS}',
-    ),
-    "tobagi-hunt-1980-one-persistent": (
-        "arrivals = { poisson_load = 0.1 }",
-        f'"stations.arrivals.poisson_load" = {POISSON_LOADS}',
-    ),
-    "tobagi-hunt-1980-p-persistent": (
-        "arrivals = { poisson_load = 0.1 }",
-        f'"stations.arrivals.poisson_load" = {POISSON_LOADS}',
-    ),
-    "lam-1980": (
-        "arrivals = { poisson_load = 0.1 }",
-        f'"stations.arrivals.poisson_load" = {POISSON_LOADS}',
-    ),
-    "bux-1981-token-ring": (
-        "arrivals = { poisson_load = 0.1 }",
-        f'"stations.arrivals.poisson_load" = {POISSON_LOADS}',
-    ),
-    "takagi-kleinrock-1985": (
-        "arrivals = { poisson_load = 0.1 }",
-        f'"stations.arrivals.poisson_load" = {POISSON_LOADS}',
-    ),
-    "tobagi-hunt-1980-finite": (THINKS, f'"stations.service.exponential.mean" = {THINKING}'),
-    "coyle-liu-1983": (THINKS, f'"stations.service.exponential.mean" = {THINKING}'),
-    "takagi-kleinrock-1985-finite": (THINKS, f'"stations.service.exponential.mean" = {THINKING}'),
-    "tasaka-1986": (
-        "arrivals = { poisson_load = 0.1 }\nqueue = 1",
-        f'"stations.arrivals.poisson_load" = {POISSON_LOADS}',
-    ),
+    "metcalfe-boggs-1976": (SATURATED, COUNTS),
+    "almes-lazowska-1979": (POISSON, LOADS),
+    "tobagi-hunt-1980-non-persistent": (POISSON, LOADS),
+    "tobagi-hunt-1980-one-persistent": (POISSON, LOADS),
+    "tobagi-hunt-1980-p-persistent": (POISSON, LOADS),
+    "lam-1980": (POISSON, LOADS),
+    "bux-1981-token-ring": (POISSON, LOADS),
+    "takagi-kleinrock-1985": (POISSON, LOADS),
+    "tobagi-hunt-1980-finite": (THINKING, MEANS),
+    "coyle-liu-1983": (THINKING, MEANS),
+    "takagi-kleinrock-1985-finite": (THINKING, MEANS),
+    "tasaka-1986": ({**POISSON, "queue": 1}, LOADS),
 }
 
 # The chain of Tasaka's model replaces who has how much by a mean; with one buffer it is within 0.1%
@@ -71,39 +54,26 @@ OWN_ERROR = {
 }
 
 
-def experiment(model, hosts, varied):
-    return f"""
-title = "{model}"
-seed = 1990
-[segment]
-standard = "dix-10"
-round_trip = "40 us"
-clusters = 4
-[[stations]]
-count = 30
-frames = "512 B"
-{hosts}
-[vary]
-{varied}
-"stations.frames" = {LENGTHS}
-[phases]
-transmit = "22 s"
-measure = "last 20 s"
-[theory]
-models = ["{model}"]
-sensing_interval = "6 ms"
-persistence = 0.3
-[run]
-engines = ["theory", "idealised"]
-replications = 20
-"""
+def experiment(
+    hosts: Mapping[str, object], varied: Mapping[str, object], *models: str
+) -> ExperimentTables:
+    return em.segment(
+        "dix-10",
+        seed=1990,
+        series="world",
+        round_trip="40 us",
+        clusters=4,
+        stations=em.stations(count=30, frames="512 B", **hosts),
+        vary={**varied, "stations.frames": ["256 B", "512 B", "1518 B"]},
+        phases={"transmit": "22 s", "measure": "last 20 s"},
+        theory={"models": models, "sensing_interval": "6 ms", "persistence": 0.3},
+        run={"engines": ["theory", "idealised"], "replications": 20},
+    )
 
 
 @pytest.mark.parametrize("model", WORLDS)
 def test_a_model_agrees_with_the_world_that_it_assumes(tmp_path, model):
-    path = tmp_path / "world.toml"
-    path.write_text(experiment(model, *WORLDS[model]), encoding="utf-8")
-    run = api.load(path).run(out=tmp_path / "run")
+    run = em.load(experiment(*WORLDS[model], model)).run(out=tmp_path / "run")
     found = agreements(estimates.read(run.path), error=ERROR)
     assert len({tuple(each.point.values()) for each in found}) >= 20
     judged = [each for each in found if each.idealised_verdict in ("agrees", "differs")]
@@ -131,18 +101,9 @@ def test_bux_s_correction_is_the_world_of_lam_without_its_wait_for_a_slot(tmp_pa
     # t_f without half a propagation is Lam's delay to the last bit at the sender, less one
     # propagation: the mean wait for a slot. The form that Bux prints has an exponential contention
     # where Lam's has a geometric one; that moves it by less than 1% up to 0.8 of capacity.
-    path = tmp_path / "world.toml"
-    loads = "[0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5]"
-    text = experiment(
-        "lam-1980",
-        "arrivals = { poisson_load = 0.1 }",
-        f'"stations.arrivals.poisson_load" = {loads}',
-    )
-    path.write_text(
-        text.replace('models = ["lam-1980"]', 'models = ["lam-1980", "bux-1981-csma-cd"]'),
-        encoding="utf-8",
-    )
-    run = api.load(path).run(out=tmp_path / "run")
+    loads = {"stations.arrivals.poisson_load": [0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5]}
+    both = experiment(POISSON, loads, "lam-1980", "bux-1981-csma-cd")
+    run = em.load(both).run(out=tmp_path / "run")
     found = {
         (each.engine, *each.point.values()): each.estimates[Metric.RESPONSE_TIME]
         for each in estimates.read(run.path)

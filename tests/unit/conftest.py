@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from files import SMALL
+from shared_experiments import SEGMENT
 
 
 @pytest.fixture
@@ -15,6 +15,4 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
     """A small valid experiment file."""
-    path = tmp_path / "small.toml"
-    path.write_text(SMALL, encoding="utf-8")
-    return path
+    return SEGMENT.save(tmp_path / "small.toml")

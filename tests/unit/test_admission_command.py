@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from ethermeter.analysis import estimates
 from ethermeter.calls.admission import RULES, ByCalls, Outcome, Thresholds, outcomes, read
+from ethermeter.experiment import load, shipped
 from ethermeter.metrics import Metric
 from ethermeter.voice import erlang_b
 from program import invoke
@@ -296,20 +297,11 @@ def test_a_limit_that_no_number_keeps_is_refused(tmp_path):
 
 
 def test_stations_without_voice_are_no_calls(tmp_path):
-    text = em.experiment.shipped()["voice-experimental"].read_text(encoding="utf-8")
-    data = (
-        '[[stations]]\nname = "data"\ncount = 1\nframes = "64 B"\narrivals = { '
-        "poisson_load = 0.1 }\n\n"
-    )
-    data += '[vary]\n"stations.data.count" = [1, 2]\n'
-    head, _, tail = text.partition("[vary]\n")
-    file = tmp_path / "mixed.toml"
-    file.write_text(head + data + tail.partition("\n")[2], encoding="utf-8")
-    run = (
-        em.load(file, overrides=("stations.host.count=10", *SHORT))
-        .run(out=tmp_path / "run", jobs=1)
-        .path
-    )
+    document = load(shipped()["voice-experimental"], overrides=SHORT).document
+    data = em.stations("data", count=1, frames="64 B", arrivals={"poisson_load": 0.1})
+    talkers = [{**group, "count": 10} for group in document["stations"]]
+    mixed = {**document, "stations": [*talkers, data], "vary": {"stations.data.count": [1, 2]}}
+    run = em.load(mixed).run(out=tmp_path / "run", jobs=1).path
     code, _, said = invoke("voice", "admission", run, "--offered", "20")
     assert (code, "stations.data.count = not the number of voice stations" in said) == (2, True)
 

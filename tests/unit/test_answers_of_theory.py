@@ -75,9 +75,7 @@ def test_what_a_theory_does_not_know_of_a_port_is_null_and_its_words_have_a_tabl
 
 
 def test_a_run_without_theories_has_no_table_of_their_words(tmp_path):
-    path = tmp_path / "x.toml"
-    path.write_text(TWO_FLOWS, encoding="utf-8")
-    assert em.load(path).run(out=tmp_path / "run", jobs=1).directory.remarks() is None
+    assert em.load(TWO_FLOWS).run(out=tmp_path / "run", jobs=1).directory.remarks() is None
 
 
 US = 1e-6

@@ -17,9 +17,7 @@ from ethermeter.analysis.benchmark import (
     is_regression,
     read,
 )
-from ethermeter.analysis.benchmark import (
-    Test as Table,
-)
+from ethermeter.analysis.benchmark import Test as Table
 from ethermeter.faults import InputError
 from ethermeter.store import RunDirectory
 from program import invoke

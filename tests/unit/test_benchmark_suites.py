@@ -1,5 +1,6 @@
 """Benchmark suites against devices whose capacity, buffer and behaviour are known."""
 
+import ethermeter as em
 import numpy as np
 import pytest
 from benchmark_runs import (
@@ -18,25 +19,23 @@ from ethermeter.benchmark.rates import key_of
 from ethermeter.benchmark.rfc2544 import buffer_times, recovery_s
 from ethermeter.benchmark.services import service_of
 from ethermeter.benchmark.y1564 import availability
+from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.faults import InputError
 
 WIDTH = 0.005
-PAUSE = 'buffer = { size = "64 kB", pause = { high = "32 kB", low = "16 kB", quanta = 65535 } }'
+PAUSE = {"size": "64 kB", "pause": {"high": "32 kB", "low": "16 kB", "quanta": 65535}}
 GIGABIT_OCTET_PS = 8_000
 """Time of an octet at 1 Gb/s."""
-PLAIN = """
-title = "An ideal switch"
-[network]
-rate = "100 Mb/s"
-[[network.hosts]]
-name = "t"
-count = 4
-[[network.switches]]
-name = "s"
-SWITCH
-[[network.links]]
-ends = ["t", "s"]
-"""
+
+
+def plain(**switch: object) -> ExperimentTables:
+    """Four testers around a switch, which is ideal but for this."""
+    return em.network(
+        rate="100 Mb/s",
+        hosts=[em.host("t", count=4)],
+        switches=[em.switch("s", **switch)],
+        links=[("t", "s")],
+    ).changed(flows=None)
 
 
 def line_ps(octets: int) -> int:
@@ -154,7 +153,7 @@ def faulty(bench, share: float):
 
 
 def test_a_generator_that_drops_a_thousandth_is_named_as_the_culprit():
-    bench = device(PLAIN.replace("SWITCH", ""), frames=(64, 1518))
+    bench = device(plain(), frames=(64, 1518))
     results, culprit = faulty(bench, 0.001)
     assert culprit == "generator"
     for octets in (64, 1518):
@@ -167,7 +166,7 @@ def test_a_generator_that_drops_a_thousandth_is_named_as_the_culprit():
 
 @pytest.mark.parametrize("limit", [0.9, 0.5, 0.3, 0.04])
 def test_a_generator_with_a_limit_is_not_searched_beyond_it(limit):
-    bench = device(PLAIN.replace("SWITCH", ""), frames=(64,))
+    bench = device(plain(), frames=(64,))
     line = 1e8 / (84 * 8)
     seen = []
 
@@ -187,7 +186,7 @@ def test_a_generator_with_a_limit_is_not_searched_beyond_it(limit):
 
 
 def test_bursts_beyond_the_testers_are_refused():
-    bench = device(PLAIN.replace("SWITCH", ""), frames=(64,))
+    bench = device(plain(), frames=(64,))
 
     def losing(stimulus: Stimulus) -> dict[str, int]:
         intended = sum(stream.intended or 0 for stream in stimulus.streams)
@@ -198,7 +197,7 @@ def test_bursts_beyond_the_testers_are_refused():
 
 
 def test_an_ideal_switch_has_full_meshes_and_no_blocking():
-    found = answer("rfc2889", device(PLAIN.replace("SWITCH", ""), frames=(64,), trial_s=0.1))
+    found = answer("rfc2889", device(plain(), frames=(64,), trial_s=0.1))
     for test in ("full-mesh", "partial-mesh", "broadcast"):
         (row,) = rows_of(found, test)
         assert number_of(row, "share") == pytest.approx(100)
@@ -210,18 +209,21 @@ def test_an_ideal_switch_has_full_meshes_and_no_blocking():
 
 
 @pytest.mark.parametrize(
-    ("model", "blocking", "pressure", "lost"),
+    ("switch", "blocking", "pressure", "lost"),
     [
         # Of 150% that come to a port, a third is lost but for the queue; no frame waits for others.
-        ("queue = 20", "no", "no", 100 / 3),
+        ({"queue": 20}, "no", "no", 100 / 3),
         # PAUSE holds the second sender back; the first one never fills its memory.
-        (PAUSE, "no", "yes", 0.0),
+        ({"buffer": PAUSE}, "no", "yes", 0.0),
         # A backplane at 80% of a line carries two senders at best by halves, for whatever port.
-        ('fabric = { shared = { name = "b", per_byte = "100 ns", queue = 8 } }', "yes", "no", None),
+        (
+            {"fabric": {"shared": {"name": "b", "per_byte": "100 ns", "queue": 8}}},
+            *("yes", "no", None),
+        ),
     ],
 )
-def test_congestion_control_is_what_the_switch_has(model, blocking, pressure, lost):
-    bench = device(PLAIN.replace("SWITCH", model), frames=(1518,), trial_s=0.1)
+def test_congestion_control_is_what_the_switch_has(switch, blocking, pressure, lost):
+    bench = device(plain(**switch), frames=(1518,), trial_s=0.1)
     (row,) = rows_of(answer("rfc2889", bench), "congestion")
     assert row.values["blocking"] == blocking
     assert row.values["pressure"] == pressure
@@ -231,8 +233,8 @@ def test_congestion_control_is_what_the_switch_has(model, blocking, pressure, lo
 
 @pytest.mark.parametrize("addresses", [1, 40, 93])
 def test_the_number_of_cached_addresses_is_found(addresses):
-    model = f'learning = {{ learns = {{ age = "300 s", addresses = {addresses} }} }}'
-    bench = device(PLAIN.replace("SWITCH", model), frames=(64,), trial_s=0.05)
+    learning = {"learns": {"age": "300 s", "addresses": addresses}}
+    bench = device(plain(learning=learning), frames=(64,), trial_s=0.05)
     (row,) = rows_of(answer("rfc2889", bench), "address-cache")
     assert number_of(row, "capacity") == addresses
     # A simulated switch learns at once.
@@ -242,7 +244,7 @@ def test_the_number_of_cached_addresses_is_found(addresses):
 def test_multicast_is_limited_by_the_copies_that_a_switch_makes():
     bench = network_of(SWITCH, testers=(), settings=Settings(frames=(64, 1518)))
     found = answer("rfc3918", bench)
-    ideal = answer("rfc3918", device(PLAIN.replace("SWITCH", ""), frames=(64,), trial_s=0.1))
+    ideal = answer("rfc3918", device(plain(), frames=(64,), trial_s=0.1))
     (row,) = rows_of(ideal, "throughput")
     assert number_of(row, "share") == pytest.approx(100)
     for octets, row in zip((64, 1518), rows_of(found, "throughput"), strict=True):
@@ -257,8 +259,8 @@ SERVICES = ("voice: cir=2 Mb/s, frame=200 B, ftd=1 ms, fdv=1 ms, flr=0.1%", "bul
 
 def test_services_pass_below_the_rate_of_a_wire_and_fail_beyond():
     services = tuple(map(service_of, SERVICES))
-    slow = PLAIN.replace("SWITCH", "queue = 20").replace('"100 Mb/s"', '"50 Mb/s"')
-    fast = answer("y1564", device(PLAIN.replace("SWITCH", ""), services=services))
+    slow = plain(queue=20).changed({"network.rate": "50 Mb/s"})
+    fast = answer("y1564", device(plain(), services=services))
     verdicts = {row.point["service"]: row.values["verdict"] for row in rows_of(fast, "performance")}
     assert verdicts == {"voice": "pass", "bulk": "pass"}
     (voice, bulk) = rows_of(fast, "performance")
@@ -278,24 +280,12 @@ def test_a_second_without_half_of_its_frames_is_unavailable():
 
 
 def test_tcp_is_limited_by_its_window_and_then_by_the_path():
-    path = """
-title = "A path of 50 Mb/s"
-[network]
-rate = "100 Mb/s"
-[[network.hosts]]
-name = "one"
-[[network.hosts]]
-name = "other"
-[[network.switches]]
-name = "s"
-queue = 300
-[[network.links]]
-ends = ["one", "s"]
-[[network.links]]
-ends = ["s", "other"]
-rate = "50 Mb/s"
-delay = "10 ms"
-"""
+    path = em.network(
+        rate="100 Mb/s",
+        hosts=["one", "other"],
+        switches=[em.switch("s", queue=300)],
+        links=[("one", "s"), em.link("s", "other", rate="50 Mb/s", delay="10 ms")],
+    ).changed(flows=None)
     found = answer("rfc6349", device(path, trial_s=8.0))
     rows = rows_of(found, "tcp")
     assert number_of(rows_of(found, "baseline")[0], "round_trip") == pytest.approx(20_000, rel=0.05)
@@ -349,7 +339,7 @@ def test_a_suite_proposes_the_same_trials_again():
 
 
 def test_losses_that_no_counter_saw_are_those_of_the_testers():
-    bench = device(PLAIN.replace("SWITCH", ""), frames=(64,))
+    bench = device(plain(), frames=(64,))
 
     def losing(stimulus: Stimulus) -> dict[str, int]:
         return {"unexplained": sum(stream.intended or 0 for stream in stimulus.streams) // 100}

@@ -10,12 +10,7 @@ import pytest
 from ethermeter import _core
 from ethermeter.scenario import Scenario
 from ethermeter.theory.bounds import bounds_of
-from ethermeter.theory.bounds.fluid import (
-    FluidFlow,
-    FluidServer,
-    total_flow_delays,
-    tree_delays,
-)
+from ethermeter.theory.bounds.fluid import FluidFlow, FluidServer, total_flow_delays, tree_delays
 
 OCTET_PS = 80_000
 """100 Mb/s."""

@@ -13,23 +13,27 @@ from ethermeter.studies import pages
 from ethermeter.theory.bus import EARLY, bus_of, early
 from ethermeter.theory.bus_polling import PolledBus
 from ethermeter.theory.two_queues import waits_of_two
+from shared_experiments import scenario
 
-BUS = (
-    'title = "t"\n[phases]\nsettle = "1 ms"\ntransmit = "40 ms"\nmeasure = "last 39 ms"\n'
-    '[segment]\nstandard = "10base-t1s"\ndelays = [["0 s"]]\n[segment.plca]\n'
-    '[[stations]]\nname = "head"\ncount = 1\nframes = "64 B"\narrivals = "saturated"\n'
-    '[[stations]]\nname = "sensor"\ncount = 2\nframes = "128 B"\n'
-    'arrivals = { poisson_load = 0.3 }\n[vary]\n"segment.plca.enable" = [true, false]\n'
-    "[run]\nreplications = 3\n"
+BUS = em.segment(
+    "10base-t1s",
+    title="t",
+    delays=[["0 s"]],
+    plca={},
+    stations=[
+        em.stations("head", count=1, frames="64 B", arrivals="saturated"),
+        em.stations("sensor", count=2, frames="128 B", arrivals={"poisson_load": 0.3}),
+    ],
+    phases={"settle": "1 ms", "transmit": "40 ms", "measure": "last 39 ms"},
+    vary={"segment.plca.enable": [True, False]},
+    run={"replications": 3},
 )
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> RunDirectory:
-    folder = tmp_path_factory.mktemp("bus")
-    path = folder / "bus.toml"
-    path.write_text(BUS, encoding="utf-8")
-    return em.load(path).run(out=folder / "run", jobs=1).directory
+    out = tmp_path_factory.mktemp("bus") / "run"
+    return em.load(BUS).run(out=out, jobs=1).directory
 
 
 def largest_s(run: RunDirectory, metric: Metric, stations: list[int]) -> float:
@@ -90,7 +94,9 @@ def test_a_longest_time_may_reach_its_bound_and_not_a_picosecond_more(run, monke
     assert verdicts(0.0).warnings == []
     passed = verdicts(1e-12)
     (text,) = passed.warnings
-    assert text.startswith("bus, segment.plca.enable = true: sensor: the simulated access_delay")
+    assert text.startswith(
+        "experiment, segment.plca.enable = true: sensor: the simulated access_delay"
+    )
     assert passed.verdicts == (5, 1)
 
 
@@ -106,38 +112,38 @@ def test_the_report_has_every_time_and_says_where_there_is_no_bound(run):
 
 def test_a_window_in_which_stations_may_still_contend_is_not_compared(tmp_path):
     # Without `settle` the first frames collide before the first beacon, and back off for long.
-    path = tmp_path / "early.toml"
-    without = BUS.replace('settle = "1 ms"\n', "")
-    path.write_text(without.replace("39 ms", "40 ms"), encoding="utf-8")
-    run = em.load(path).run(out=tmp_path / "run", jobs=1).directory
+    without = BUS.changed({"phases.settle": None, "phases.measure": "last 40 ms"})
+    run = em.load(without).run(out=tmp_path / "run", jobs=1).directory
     with_plca = [each for each in bus_times.read(run) if "true" in each.point.values()]
     assert {each.verdict for each in with_plca} == {"unknown"}
     assert {each.obstacles for each in with_plca} == {(EARLY,)}
     # Attempts of a frame last 16 access delays and 7151 slots of 51.2 us at most: 0.37 s.
-    path.write_text(without.replace('"40 ms"', '"500 ms"'), encoding="utf-8")
-    scenario = em.load(path).experiments[0].scenarios.at([0])
-    bus = bus_of(scenario)
+    longer = scenario(without.changed({"phases.transmit": "500 ms"}))
+    bus = bus_of(longer)
     assert bus is not None
-    assert early(scenario, bus) == ""
+    assert early(longer, bus) == ""
 
 
 def test_theories_of_a_bus_have_rows_of_its_stations(tmp_path):
     # The first station has the second turn.
-    text = (
-        'title = "t"\n[phases]\nsettle = "1 ms"\n'
-        '[segment]\nstandard = "10base-t1s"\ndelays = [["0 s"]]\n[segment.plca]\n'
-        '[[stations]]\nname = "late"\ncount = 1\nframes = "64 B"\nplca = { node-id = 1 }\n'
-        'arrivals = { poisson = "1500 /s" }\n'
-        '[[stations]]\nname = "head"\ncount = 1\nframes = "1518 B"\nplca = { node-id = 0 }\n'
-        'arrivals = { poisson = "325 /s" }\n[run]\nengines = ["theory"]\n'
+    late = em.stations("late", count=1, frames="64 B", plca={"node-id": 1})
+    head = em.stations("head", count=1, frames="1518 B", plca={"node-id": 0})
+    pair = em.segment(
+        "10base-t1s",
+        delays=[["0 s"]],
+        plca={},
+        stations=[
+            {**late, "arrivals": {"poisson": "1500 /s"}},
+            {**head, "arrivals": {"poisson": "325 /s"}},
+        ],
+        phases={"settle": "1 ms"},
+        run={"engines": ["theory"]},
     )
-    path = tmp_path / "pair.toml"
-    path.write_text(text, encoding="utf-8")
-    run = em.load(path).run(out=tmp_path / "run", jobs=1).directory
+    run = em.load(pair).run(out=tmp_path / "run", jobs=1).directory
     models = {trial.id: trial.engine for trial in run.trials()}
     table = run.observations().to_pandas()
     found = {(models[row.trial], row.metric, row.station): row.value for row in table.itertuples()}
-    bus = bus_of(em.load(path).experiments[0].scenarios.at([]))
+    bus = bus_of(scenario(pair))
     assert bus is not None
     bounds_s = [bus.access_delay_ps(node) / 1e12 for node in bus.nodes]
     of_nodes = [found["theory/plca-2019", "access_delay_max", at] for at in range(2)]

@@ -5,7 +5,9 @@ users may get wrong.
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
+import ethermeter as em
 import numpy as np
 import pytest
 from ethermeter import api
@@ -27,89 +29,57 @@ from ethermeter.strategies import answered
 from ethermeter.strategies.calibration import CalibrationSearch
 from program import invoke
 
-MODEL = """\
-title = "Two PCs back to back"
-[network]
-rate = "1 Gb/s"
-[network.models.pc]
-send = [
-  { name = "software", fixed = "8 us" },
-  { name = "pci", per_byte = "7 ns", extra = "-4 B" },
-  { name = "nic", delay = "4 us" },
-]
-receive = [
-  { name = "nic", delay = "4 us" },
-  { name = "pci", per_byte = "7 ns", extra = "-4 B" },
-  { name = "software", fixed = "8 us" },
-]
-[[network.hosts]]
-name = "a"
-model = "pc"
-[[network.hosts]]
-name = "b"
-model = "pc"
-[[network.links]]
-ends = ["a", "b"]
-[[flows]]
-name = "ping"
-from = "a"
-to = "b"
-port = "packet"
-frames = "64 B"
-arrivals = { regular = "1 ms" }
-[phases]
-settle = "0 s"
-transmit = "5 ms"
-measure = "last 4 ms"
-drain = "1 ms"
-[calibrate]
-metrics = ["one_way_delay"]
-[calibrate.unknown.software]
-keys = ["network.models.pc.send.software.fixed", "network.models.pc.receive.software.fixed"]
-from = "0 us"
-to = "50 us"
-[calibrate.unknown.nic]
-keys = ["network.models.pc.send.nic.delay", "network.models.pc.receive.nic.delay"]
-from = "0 us"
-to = "20 us"
-start = "4.25 us"
-[calibrate.unknown.pci]
-keys = ["network.models.pc.send.pci.per_byte", "network.models.pc.receive.pci.per_byte"]
-from = "1 ns"
-to = "20 ns"
-"""
-SCENARIO = """\
-title = "Two PCs to one through a switch"
-[network]
-rate = "1 Gb/s"
-[[network.hosts]]
-name = "sender"
-count = 2
-model = "pc"
-[[network.hosts]]
-name = "sink"
-model = "pc"
-[[network.switches]]
-name = "switch"
-[[network.links]]
-ends = ["sender", "switch"]
-[[network.links]]
-ends = ["sink", "switch"]
-[[flows]]
-name = "load"
-from = "sender"
-to = "sink"
-port = "packet"
-frames = "1518 B"
-arrivals = { poisson = "2000 /s" }
-[vary]
-"flows.load.frames" = ["64 B", "1518 B"]
-[phases]
-settle = "2 ms"
-transmit = "52 ms"
-measure = "last 50 ms"
-drain = "2 ms"
-"""
+
+def stages(software: str = "8 us", nic: str = "4 us", pci: str = "7 ns") -> dict[str, Any]:
+    """The model of a PC, of these times."""
+    one, bus, card = (
+        {"name": "software", "fixed": software},
+        {"name": "pci", "per_byte": pci, "extra": "-4 B"},
+        {"name": "nic", "delay": nic},
+    )
+    return {"pc": {"send": [one, bus, card], "receive": [card, bus, one]}}
+
+
+def of_both(stage: str) -> list[str]:
+    return [f"network.models.pc.{way}.{stage}" for way in ("send", "receive")]
+
+
+PCS = em.network(
+    title="Two PCs back to back",
+    rate="1 Gb/s",
+    models=stages(),
+    hosts=[em.host("a", model="pc"), em.host("b", model="pc")],
+    links=[("a", "b")],
+    flows=em.flow("ping", "a", "b", port="packet", frames="64 B", arrivals={"regular": "1 ms"}),
+    phases={"settle": "0 s", "transmit": "5 ms", "measure": "last 4 ms", "drain": "1 ms"},
+)
+MODEL = PCS.changed(
+    calibrate={
+        "metrics": ["one_way_delay"],
+        "unknown": {
+            "software": {"keys": of_both("software.fixed"), "from": "0 us", "to": "50 us"},
+            "nic": {
+                "keys": of_both("nic.delay"),
+                "from": "0 us",
+                "to": "20 us",
+                "start": "4.25 us",
+            },
+            "pci": {"keys": of_both("pci.per_byte"), "from": "1 ns", "to": "20 ns"},
+        },
+    }
+)
+SCENARIO = em.network(
+    title="Two PCs to one through a switch",
+    rate="1 Gb/s",
+    hosts=[em.host("sender", count=2, model="pc"), em.host("sink", model="pc")],
+    switches=["switch"],
+    links=[("sender", "switch"), ("sink", "switch")],
+    flows=em.flow(
+        "load", "sender", "sink", port="packet", frames="1518 B", arrivals={"poisson": "2000 /s"}
+    ),
+    vary={"flows.load.frames": ["64 B", "1518 B"]},
+    phases={"settle": "2 ms", "transmit": "52 ms", "measure": "last 50 ms", "drain": "2 ms"},
+)
 OVERHEAD = 18
 """Octets of a frame around its user data."""
 
@@ -123,9 +93,7 @@ def calibrate(model: Model, data: tuple[Datum, ...]) -> Calibration:
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    path = tmp_path / "model.toml"
-    path.write_text(MODEL, encoding="utf-8")
-    return path
+    return MODEL.save(tmp_path / "model.toml")
 
 
 @pytest.fixture
@@ -183,8 +151,7 @@ def test_a_prediction_holds_what_the_same_network_does_and_another_network_is_ou
         network_text(calibrate(read_model(model), read_data([latencies], metrics=()))),
         encoding="utf-8",
     )
-    scenario = tmp_path / "scenario.toml"
-    scenario.write_text(SCENARIO, encoding="utf-8")
+    scenario = SCENARIO.save(tmp_path / "scenario.toml")
     found = predict(scenario, read_network(network), draws=40)
     delay = {
         row.point["flows.load.frames"]: row for row in found.rows if row.metric == "one_way_delay"
@@ -194,22 +161,12 @@ def test_a_prediction_holds_what_the_same_network_does_and_another_network_is_ou
     assert delay["64 B"].low < delay["64 B"].value < delay["64 B"].high
 
     # The truth: another seed, and the constant divided as the study divides it.
-    models = MODEL.split("[network.models.pc]")[1].split("[[network.hosts]]")[0]
     for slow, outside in (
-        (
-            models.replace("8 us", "8.6975 us")
-            .replace("4 us", "4.25 us")
-            .replace("7 ns", "7.75 ns"),
-            False,
-        ),
-        (models.replace("7 ns", "30 ns"), True),
+        (stages("8.6975 us", "4.25 us", "7.75 ns"), False),
+        (stages(pci="30 ns"), True),
     ):
-        true = tmp_path / "true.toml"
-        true.write_text(
-            SCENARIO.replace("[[network.hosts]]", f"[network.models.pc]{slow}[[network.hosts]]", 1),
-            encoding="utf-8",
-        )
-        run = api.load(str(true)).run(out=tmp_path / f"run-{outside}", seed=99, replications=3)
+        true = SCENARIO.changed({"network.models": slow}, series="true")
+        run = api.load(true).run(out=tmp_path / f"run-{outside}", seed=99, replications=3)
         verdicts = {
             (each.predicted.point["flows.load.frames"], each.predicted.metric): each.verdict
             for each in judge(found, run.path)
@@ -219,12 +176,9 @@ def test_a_prediction_holds_what_the_same_network_does_and_another_network_is_ou
 
 
 def test_a_run_is_data_as_well(tmp_path, model):
-    varied = (
-        MODEL.split("[calibrate]")[0].replace("7 ns", "9 ns")
-        + '[vary]\n"flows.ping.frames" = ["64 B", "512 B", "1024 B", "1518 B"]\n'
-    )
-    (tmp_path / "run.toml").write_text(varied, encoding="utf-8")
-    run = api.load(str(tmp_path / "run.toml")).run(out=tmp_path / "run")
+    lengths = {"flows.ping.frames": ["64 B", "512 B", "1024 B", "1518 B"]}
+    varied = PCS.changed({"network.models": stages(pci="9 ns")}, vary=lengths)
+    run = api.load(varied).run(out=tmp_path / "run")
     known = read_model(model)
 
     def calibrated() -> bool:
@@ -245,36 +199,28 @@ def test_a_run_is_data_as_well(tmp_path, model):
     ("change", "expected"),
     [
         (
-            ("[calibrate.unknown.nic]", "[calibrate.unknown.nic]\nless = 1"),
+            {"calibrate.unknown.nic.less": 1},
             "calibrate.unknown.nic.less = 1: unknown key; allowed: keys, from",
         ),
         (
-            ("send.nic.delay", "send.card.delay"),
+            {"calibrate.unknown.nic.keys.0": "network.models.pc.send.card.delay"},
             "expected one of software, pci, nic, or a number below 3, where the key says card",
         ),
         (
-            ('start = "4.25 us"', 'start = "42 us"'),
+            {"calibrate.unknown.nic.start": "42 us"},
             "expected from below to, and start between them",
         ),
         (
-            ('to = "20 us"', 'to = "20 B"'),
+            {"calibrate.unknown.nic.to": "20 B"},
             'expected a time or a bit rate such as "12 us" or "100 Mb/s"',
         ),
-        (
-            ('metrics = ["one_way_delay"]', 'metrics = ["speed"]'),
-            "expected a list of metrics of flows",
-        ),
-        (
-            ("[calibrate.unknown.pci]\nkeys", "[calibrate.unknown.pci]\nkey"),
-            "calibrate.unknown.pci.keys = (missing)",
-        ),
-        (('frames = "64 B"', 'frames = "64 miles"'), "flows.0.frames"),
+        ({"calibrate.metrics": ["speed"]}, "expected a list of metrics of flows"),
+        ({"calibrate.unknown.pci.keys": None}, "calibrate.unknown.pci.keys = (missing)"),
+        ({"flows.0.frames": "64 miles"}, "flows.0.frames"),
     ],
 )
 def test_a_wrong_model_is_refused_with_its_key(tmp_path, change, expected):
-    path = tmp_path / "model.toml"
-    assert change[0] in MODEL
-    path.write_text(MODEL.replace(*change), encoding="utf-8")
+    path = MODEL.changed(change).save(tmp_path / "model.toml")
     with pytest.raises(InputError) as error:
         read_model(path)
     assert expected in str(error.value)
@@ -313,7 +259,7 @@ def test_data_of_keys_that_the_model_has_not_or_of_what_it_cannot_say_are_refuse
 
 def test_the_commands_write_network_report_and_json(tmp_path, model, latencies, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "scenario.toml").write_text(SCENARIO, encoding="utf-8")
+    SCENARIO.save(tmp_path / "scenario.toml")
     done = invoke("calibrate", latencies, "--model", model, "--json")
     assert done.returncode == 0, done.output
     tree = json.loads(done.stdout)

@@ -7,99 +7,58 @@ import math
 from pathlib import Path
 from typing import Any
 
+import ethermeter as em
 import pytest
 from ethermeter.calls import BetweenHosts, Question, Wanted, pairs_of
-from ethermeter.experiment import load
+from ethermeter.experiment import of_tables
 from ethermeter.faults import InputError
 from ethermeter.strategies import answered
 from ethermeter.strategies.calls import CallSearch
 from program import invoke
 
-NETWORK = """
-title = "Two hosts at each end of a slow link"
-[network]
-rate = "100 Mb/s"
-[[network.hosts]]
-name = "left"
-count = 2
-[[network.hosts]]
-name = "right"
-count = 2
-[[network.switches]]
-name = "s"
-[[network.switches]]
-name = "t"
-[[network.links]]
-ends = ["left", "s"]
-[[network.links]]
-ends = ["right", "t"]
-[[network.links]]
-ends = ["s", "t"]
-rate = "2 Mb/s"
-[[flows]]
-name = "load"
-from = "left1"
-to = "right1"
-frames = "1518 B"
-arrivals = { regular = "1000 s" }
-[phases]
-transmit = "2 s"
-measure = "last 1 s"
-[run]
-engines = ["simulation"]
-"""
+NETWORK = em.network(
+    title="Two hosts at each end of a slow link",
+    rate="100 Mb/s",
+    hosts=[em.host("left", count=2), em.host("right", count=2)],
+    switches=["s", "t"],
+    links=[("left", "s"), ("right", "t"), em.link("s", "t", rate="2 Mb/s")],
+    flows=em.flow("load", "left1", "right1", frames="1518 B", arrivals={"regular": "1000 s"}),
+    phases={"transmit": "2 s", "measure": "last 1 s"},
+    run={"engines": ["simulation"]},
+)
 # G.711 of 20 ms: 218 octets of frame, 8 of preamble and 12 of gap are 238 octets, 0.952 ms at 2
 # Mb/s, each 20 ms and way.
 ROOM = 21
 
 
-def written(folder: Path, *changes: tuple[str, str]) -> Path:
-    text = NETWORK
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    path = folder / "network.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
+HALF = {"network.links.2.half_duplex": True}
+BUSY = {"flows.0.arrivals.regular": "12304 us"}
 
 
-def asked(
-    folder: Path,
-    *changes: tuple[str, str],
-    callers: str = "left1",
-    called: str = "right1",
-    **more: Any,
-) -> Question:
-    found = load(written(folder, *changes))
+def asked(changes=None, *, callers="left1", called="right1", **more: Any) -> Question:
+    found = of_tables(NETWORK.changed(changes))
     pairs = pairs_of(found.document, found.path, callers=callers, called=called)
-    speech: dict[str, Any] = {
-        "codec": "g711",
-        "packet_s": 0.02,
-        "duration_s": 1.0,
-        "replications": 2,
-    }
+    speech = {"codec": "g711", "packet_s": 0.02, "duration_s": 1.0, "replications": 2}
     return Question(BetweenHosts(found.document, found.path, pairs), **(speech | more))
 
 
-def test_a_full_duplex_link_carries_as_many_calls_as_packets_fit_into_their_interval(tmp_path):
-    found = answered(CallSearch(asked(tmp_path), Wanted(loss=0.0, delay_s=0.2)))
+def test_a_full_duplex_link_carries_as_many_calls_as_packets_fit_into_their_interval():
+    found = answered(CallSearch(asked(), Wanted(loss=0.0, delay_s=0.2)))
     assert math.floor(20 / 0.952) == ROOM
     assert (found.calls, found.is_limited_by_stations) == (ROOM, True)
 
 
-def test_a_half_duplex_link_carries_half_as_many_and_streams_of_one_way_as_many_again(tmp_path):
-    half = ('rate = "2 Mb/s"', 'rate = "2 Mb/s"\nhalf_duplex = true')
-    question = asked(tmp_path, half)
+def test_a_half_duplex_link_carries_half_as_many_and_streams_of_one_way_as_many_again():
+    question = asked(HALF)
     assert question.most == ROOM // 2
-    assert asked(tmp_path, half, talkers=1).most == ROOM
+    assert asked(HALF, talkers=1).most == ROOM
     assert answered(CallSearch(question, Wanted(mos=4.0))).calls <= ROOM // 2
 
 
-def test_other_traffic_of_the_file_takes_its_room(tmp_path):
+def test_other_traffic_of_the_file_takes_its_room():
     # 1538 octets each 12.304 ms are 1 Mb/s, half of the link towards the right: ten calls of 95.2
     # kb/s are left.
-    busy = ('regular = "1000 s"', 'regular = "12304 us"')
-    found = answered(CallSearch(asked(tmp_path, busy), Wanted(loss=0.0, delay_s=0.2)))
+    found = answered(CallSearch(asked(BUSY), Wanted(loss=0.0, delay_s=0.2)))
     assert found.calls == 10
     over = next(each for each in found.tried if each.calls == 11)
     # More than the link carries: enough for a short trial, and no answer, for delays grow as long
@@ -108,24 +67,23 @@ def test_other_traffic_of_the_file_takes_its_room(tmp_path):
     assert found.possible == 10
 
 
-def test_the_worse_direction_counts(tmp_path):
+def test_the_worse_direction_counts():
     # Back from right to left nothing is in the way, and still no more than ten calls fit.
-    reverse = ('regular = "1000 s"', 'regular = "12304 us"')
-    one_way = asked(tmp_path, reverse, callers="right1", called="left1", talkers=1)
+    one_way = asked(BUSY, callers="right1", called="left1", talkers=1)
     assert answered(CallSearch(one_way, Wanted(loss=0.0, delay_s=0.2))).calls == ROOM
-    both = asked(tmp_path, reverse, callers="right1", called="left1")
+    both = asked(BUSY, callers="right1", called="left1")
     assert answered(CallSearch(both, Wanted(loss=0.0, delay_s=0.2))).calls == 10
 
 
-def test_calls_go_round_the_hosts_of_groups(tmp_path):
-    question = asked(tmp_path, callers="left", called="right")
+def test_calls_go_round_the_hosts_of_groups():
+    question = asked(callers="left", called="right")
     assert question.venue.pairs == (("left1", "right1"), ("left2", "right2"))
     flows = [(flow["from"], flow["to"]) for flow in question.document(3)["flows"][1:]]
     assert flows[0::2] == [("left1", "right1"), ("left2", "right2"), ("left1", "right1")]
     assert flows[1::2] == [(to, source) for source, to in flows[0::2]]
-    among = asked(tmp_path, callers="left", called="left")
+    among = asked(callers="left", called="left")
     assert among.venue.pairs == (("left1", "left2"), ("left2", "left1"))
-    assert asked(tmp_path, callers="left1", called="right").venue.pairs == (
+    assert asked(callers="left1", called="right").venue.pairs == (
         ("left1", "right1"),
         ("left1", "right2"),
     )
@@ -139,9 +97,9 @@ def test_calls_go_round_the_hosts_of_groups(tmp_path):
         ("left1", "left1", '--to = "left1": expected another host than left1'),
     ],
 )
-def test_hosts_that_cannot_call_each_other_are_refused(tmp_path, callers, called, fault):
+def test_hosts_that_cannot_call_each_other_are_refused(callers, called, fault):
     with pytest.raises(InputError) as caught:
-        asked(tmp_path, callers=callers, called=called)
+        asked(callers=callers, called=called)
     assert fault in str(caught.value)
 
 
@@ -153,14 +111,8 @@ def _own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("wide")
 def test_the_answer_says_what_it_is_for_and_what_to_doubt(tmp_path):
-    words = (
-        "--network",
-        str(written(tmp_path, ('regular = "1000 s"', 'regular = "12304 us"'))),
-        "--from",
-        "left1",
-        "--to",
-        "right1",
-    )
+    words = ("--network", NETWORK.changed(BUSY).save(tmp_path / "network.toml"))
+    words += ("--from", "left1", "--to", "right1")
     words += ("--loss", "0.1%", "--delay", "200 ms", "--duration", "1 s", "--replications", "2")
     code, text, _ = invoke("calls", *words)
     assert code == 0
@@ -180,20 +132,8 @@ def test_the_answer_says_what_it_is_for_and_what_to_doubt(tmp_path):
 
 @pytest.mark.usefixtures("wide")
 def test_an_answer_about_a_standard_says_that_it_is_of_one_half_duplex_segment():
-    words = (
-        "--segment",
-        "ieee-100",
-        "--codec",
-        "g729",
-        "--packet",
-        "60 ms",
-        "--mos",
-        "3.5",
-        "--duration",
-        "100 ms",
-        "--replications",
-        "1",
-    )
+    words = ("--segment", "ieee-100", "--codec", "g729", "--packet", "60 ms", "--mos", "3.5")
+    words += ("--duration", "100 ms", "--replications", "1")
     code, text, _ = invoke("calls", *words)
     assert code == 0
     assert (
@@ -205,18 +145,8 @@ def test_an_answer_about_a_standard_says_that_it_is_of_one_half_duplex_segment()
 
 def test_the_experiment_of_the_answer_can_be_run(tmp_path):
     file = tmp_path / "found.toml"
-    words = (
-        "--network",
-        str(written(tmp_path)),
-        "--from",
-        "left",
-        "--to",
-        "right",
-        "--duration",
-        "500 ms",
-        "--replications",
-        "1",
-    )
+    words = ("--network", NETWORK.save(tmp_path / "network.toml"), "--from", "left")
+    words += ("--to", "right", "--duration", "500 ms", "--replications", "1")
     code, _, said = invoke("calls", *words, "--write", str(file))
     assert code == 0, said
     assert invoke("validate", file).returncode == 0
@@ -272,7 +202,7 @@ def test_the_experiment_of_the_answer_can_be_run(tmp_path):
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_a_line(tmp_path, words, fault):
-    file = str(written(tmp_path))
+    file = str(NETWORK.save(tmp_path / "network.toml"))
     code, text, said = invoke("calls", *(word.replace("FILE", file) for word in words))
     assert (code, text) == (2, "")
     assert fault.replace("FILE", file) in said

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from program import call, fake, invoke, invoke_fake, real
-from small_runs import EXPERIMENT, write_experiment
+from small_runs import SMALL_RUN, write_experiment
 
 COMMANDS = (
     "run",
@@ -131,8 +131,8 @@ def test_options_change_the_plan(tmp_path):
 
 
 def test_faults_are_a_line_each_and_exit_2(tmp_path):
-    text = EXPERIMENT.replace("seed = 7", "seed = -7").replace("count = 4", "count = -4")
-    ended = invoke("run", write_experiment(tmp_path, text=text), "--json")
+    faulty = SMALL_RUN.changed({"seed": -7, "stations.0.count": -4})
+    ended = invoke("run", faulty.save(tmp_path / "small.toml"), "--json")
     assert ended.returncode == 2
     assert ended.stdout == ""
     lines = ended.stderr.splitlines()
@@ -346,9 +346,8 @@ def test_progress_on_a_terminal_shows_a_bar_and_leaves_stdout_alone(tmp_path):
 
 
 def test_of_very_many_faults_some_are_printed_and_the_others_counted(tmp_path):
-    path = write_experiment(
-        tmp_path, text="\n".join(f"k{at} = {at}" for at in range(1000)) + "\n" + EXPERIMENT
-    )
+    faulty = SMALL_RUN.changed({f"k{at}": at for at in range(1000)})
+    path = faulty.save(tmp_path / "small.toml")
     for command in ("validate", "run"):
         ended = invoke(command, path)
         assert ended.returncode == 2

@@ -1,10 +1,10 @@
-"""Clocks of hosts in simulated networks: what files may say of them, their rows by hand, and that
+"""Clocks of hosts in simulated networks: what plans say of them, their rows by hand, and that
 nothing else is otherwise for them.
 """
 
 import hashlib
-import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,49 +21,15 @@ from ethermeter.store.rows import (
 )
 from ethermeter.studies import pages
 from run_values import values
+from shared_experiments import CLOCKS, lowered, trials
 
-TWO = """
-title = "Two hosts with clocks"
-seed = 7
-[network]
-rate = "10 Mb/s"
-[[network.hosts]]
-name = "a"
-clock = { offset = "-250 ms", drift = "0 ppm" }
-[[network.hosts]]
-name = "b"
-[[network.links]]
-ends = ["a", "b"]
-[[flows]]
-name = "f"
-from = "a"
-to = "b"
-frames = "500 B"
-arrivals = { poisson = "400 /s" }
-[[flows]]
-name = "asked"
-from = "b"
-to = "a"
-frames = "100 B"
-response = { frames = "100 B" }
-arrivals = { regular = "7 ms" }
-[phases]
-settle = "120 ms"
-transmit = "400 ms"
-measure = "all"
-drain = "100 ms"
-[run]
-replications = 2
-"""
-WITHOUT = TWO.replace('clock = { offset = "-250 ms", drift = "0 ppm" }', "")
-COMPARED = TWO.replace("[network]\n", '[network]\nclocks = "synchronised"\n')
+WITHOUT = CLOCKS.changed({"network.hosts.0.clock": None})
+COMPARED = CLOCKS.changed({"network.clocks": "synchronised"})
+FASTER = COMPARED.changed({"network.hosts.0.clock.drift": "40 ppm"})
 
 
-def loaded(folder: Path, text: str) -> Any:
-    folder.mkdir(exist_ok=True)
-    path = folder / "x.toml"
-    path.write_text(text, encoding="utf-8")
-    return em.load(path)
+def ran(experiment: Mapping[str, object], out: Path, jobs: int = 1) -> em.Run:
+    return em.load(experiment).run(out=out, jobs=jobs)
 
 
 def cautions(run: em.Run, metric: str, *, flow: int = -1) -> set[str]:
@@ -72,94 +38,37 @@ def cautions(run: em.Run, metric: str, *, flow: int = -1) -> set[str]:
     return set(found["caution"].astype(str).iloc[0].split())
 
 
-def test_a_plan_says_of_clocks_what_the_file_says_and_else_nothing(tmp_path):
-    def network(text: str) -> dict[str, Any]:
-        line = loaded(tmp_path, text).plan().trials[0].line
-        found: dict[str, Any] = json.loads(line)["scenario"]
-        return found
+def test_a_plan_says_of_clocks_what_the_file_says_and_else_nothing():
+    def host(clock: dict[str, str] | None) -> Any:
+        changed = CLOCKS.changed({"network.hosts.0.clock": clock})
+        return lowered(changed)["nodes"][0]["kind"]["host"]
 
-    assert network(TWO)["nodes"][0]["kind"]["host"] == {"clock": {"offset_ps": -250_000_000_000}}
-    assert "clocks" not in network(TWO)
-    assert network(COMPARED)["clocks"] == "compared"
-    assert "clock" not in loaded(tmp_path, WITHOUT).plan().to_jsonl()
-    spread = TWO.replace(
-        '{ offset = "-250 ms", drift = "0 ppm" }',
-        '{ drift = "-1.5 ppm", offset_spread = "1 s", drift_spread = "20 ppm" }',
-    )
+    assert host(CLOCKS["network"]["hosts"][0]["clock"]) == {
+        "clock": {"offset_ps": -250_000_000_000}
+    }
+    assert "clocks" not in lowered(CLOCKS)
+    assert lowered(COMPARED)["clocks"] == "compared"
+    assert "clock" not in em.load(WITHOUT).plan().to_jsonl()
+    spread = {"drift": "-1.5 ppm", "offset_spread": "1 s", "drift_spread": "20 ppm"}
     clock = {"drift_ppb": -1500, "offset_spread_ps": 10**12, "drift_spread_ppb": 20_000}
-    assert network(spread)["nodes"][0]["kind"]["host"]["clock"] == clock
-    assert network(TWO.replace('{ offset = "-250 ms", drift = "0 ppm" }', "{}"))["nodes"][0][
-        "kind"
-    ]["host"] == {"clock": {}}
+    assert host(spread) == {"clock": clock}
+    assert host({}) == {"clock": {}}
 
 
-def test_clocks_are_varied_by_their_keys(tmp_path):
-    vary = '[vary]\n"network.hosts.a.clock.offset" = { from = "-1 s", to = "1 s", step = "1 s" }\n'
-    vary += '"network.clocks" = ["synchronised", "unsynchronised"]\n'
-    trials = loaded(tmp_path, TWO + vary).plan().trials
-    offsets = [trial.scenario.nodes[0].kind.host.clock.offset_ps for trial in trials[::4]]
+def test_clocks_are_varied_by_their_keys():
+    vary = {
+        "network.hosts.a.clock.offset": {"from": "-1 s", "to": "1 s", "step": "1 s"},
+        "network.clocks": ["synchronised", "unsynchronised"],
+    }
+    found = trials(CLOCKS.changed(vary=vary))
+    offsets = [trial.scenario.nodes[0].kind.host.clock.offset_ps for trial in found[::4]]
     assert offsets == [-(10**12), 0, 10**12]
-    assert {clocks_of(trial.scenario) for trial in trials} == {1, 2}
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "key", "value", "allowed"),
-    [
-        ('"-250 ms"', '"-10.1 s"', "network.hosts.0.clock.offset", "-10.1 s", "from -10 s to 10 s"),
-        ('"-250 ms"', '"1 m"', "network.hosts.0.clock.offset", "1 m", "a time"),
-        (
-            '"0 ppm"',
-            '"1001 ppm"',
-            "network.hosts.0.clock.drift",
-            "1001 ppm",
-            "from -1000 ppm to 1000 ppm",
-        ),
-        ('"0 ppm"', '"0.5 ppb"', "network.hosts.0.clock.drift", "0.5 ppb", "whole number of ppb"),
-        (
-            '"0 ppm"',
-            '"0 ppm", offset_spread = "-1 s"',
-            "network.hosts.0.clock.offset_spread",
-            "-1 s",
-            "must not be negative",
-        ),
-        (
-            '"0 ppm"',
-            '"0 ppm", drift_spread = "2000 ppm"',
-            "network.hosts.0.clock.drift_spread",
-            "2000 ppm",
-            "at most 1000 ppm",
-        ),
-        ('"0 ppm"', '"0 ppm", skew = "1 ppm"', "network.hosts.0.clock.skew", "1 ppm", "drift"),
-        (
-            "[network]\n",
-            '[network]\nclocks = "always"\n',
-            "network.clocks",
-            "always",
-            "unsynchronised",
-        ),
-    ],
-)
-def test_what_no_clock_can_be_is_refused_with_its_key(tmp_path, old, new, key, value, allowed):
-    with pytest.raises(em.InputError) as caught:
-        loaded(tmp_path, TWO.replace(old, new)).plan()
-    (fault,) = caught.value.faults
-    assert fault.key.replace("[", ".").replace("]", "") == key
-    assert value in fault.value
-    assert allowed in fault.allowed
-
-
-def test_comparing_clocks_needs_a_clock(tmp_path):
-    with pytest.raises(
-        em.InputError, match=r'network\.clocks = "synchronised".*a clock at one host'
-    ):
-        loaded(
-            tmp_path, WITHOUT.replace("[network]\n", '[network]\nclocks = "synchronised"\n')
-        ).plan()
+    assert {clocks_of(trial.scenario) for trial in found} == {1, 2}
 
 
 def test_clocks_that_differ_shift_delays_and_change_no_other_row(tmp_path):
-    run = loaded(tmp_path / "with", TWO).run(out=tmp_path / "with" / "run", jobs=1)
-    bare = loaded(tmp_path / "without", WITHOUT).run(out=tmp_path / "without" / "run", jobs=1)
+    run = ran(CLOCKS, tmp_path / "with")
+    bare = ran(WITHOUT, tmp_path / "without")
     found = values(run, flow=0)
     # The sender is 250 ms behind; the receiver reads as much more. Quantiles are those of the same
     # messages in buckets as wide, 1/128 of the delay at most; of the true delay none is above the
@@ -185,15 +94,15 @@ def test_clocks_that_differ_shift_delays_and_change_no_other_row(tmp_path):
     )
     kept = histograms[histograms["metric"] != "clock_delay"].reset_index(drop=True)
     assert kept.astype({"metric": str}).equals(others.astype({"metric": str}))
-    assert (tmp_path / "with" / "run" / "ports.parquet").read_bytes() == (
-        tmp_path / "without" / "run" / "ports.parquet"
-    ).read_bytes()
+    assert (run.path / "ports.parquet").read_bytes() == (bare.path / "ports.parquet").read_bytes()
 
 
 def test_rows_of_clocks_follow_those_of_flows(tmp_path):
-    for text, more in ((TWO, CLOCK_METRICS), (COMPARED, (*CLOCK_METRICS, *SYNCHRONISED_METRICS))):
-        folder = tmp_path / str(len(more))
-        run = loaded(folder, text).run(out=folder / "run", jobs=1)
+    for experiment, more in (
+        (CLOCKS, CLOCK_METRICS),
+        (COMPARED, (*CLOCK_METRICS, *SYNCHRONISED_METRICS)),
+    ):
+        run = ran(experiment, tmp_path / str(len(more)))
         rows = run.observations()
         rows = rows[rows["trial"] == run.trials()[0].id]
         expected = [
@@ -211,9 +120,7 @@ def test_rows_of_clocks_follow_those_of_flows(tmp_path):
 
 
 def test_what_is_compared_is_as_wrong_as_is_stated_at_most(tmp_path):
-    run = loaded(tmp_path, COMPARED.replace('"0 ppm"', '"40 ppm"')).run(
-        out=tmp_path / "run", jobs=1
-    )
+    run = ran(FASTER, tmp_path / "run")
     found = values(run, flow=0)
     assert found["clock_offset"] == pytest.approx(-0.25, abs=1e-3)
     # At 0.32 s the sender has gained 12.8 us of its 250 ms.
@@ -233,15 +140,12 @@ def test_what_is_compared_is_as_wrong_as_is_stated_at_most(tmp_path):
     assert of["count"].sum() == found["messages"]
     assert (of["low_s"] < of["high_s"]).all()
     # Exchanges that reach farther apart tell the drift better.
-    text = COMPARED.replace('"0 ppm"', '"40 ppm"').replace('settle = "120 ms"', 'settle = "960 ms"')
-    longer = loaded(tmp_path / "longer", text).run(out=tmp_path / "longer" / "run", jobs=1)
+    longer = ran(FASTER.changed({"phases.settle": "960 ms"}), tmp_path / "longer")
     assert values(longer, flow=0)["clock_drift_uncertainty"] < found["clock_drift_uncertainty"]
 
 
 def test_nothing_is_told_before_anything_is_known(tmp_path):
-    run = loaded(tmp_path, COMPARED.replace('settle = "120 ms"', 'settle = "0 s"')).run(
-        out=tmp_path / "run", jobs=1
-    )
+    run = ran(COMPARED.changed({"phases.settle": "0 s"}), tmp_path / "run")
     found = values(run, flow=0)
     assert math.isnan(found["delay_uncertainty"])
     assert found["delay_error"] > 0
@@ -251,16 +155,15 @@ def test_nothing_is_told_before_anything_is_known(tmp_path):
 
 
 def test_clocks_of_a_group_differ_and_so_do_those_of_replications(tmp_path):
-    text = TWO.replace(
-        'name = "a"\nclock = { offset = "-250 ms", drift = "0 ppm" }',
-        'name = "a"\ncount = 3\nclock = { offset_spread = "1 s" }',
+    group = CLOCKS.changed(
+        {
+            "network.hosts.0": em.host("a", count=3, clock={"offset_spread": "1 s"}),
+            "network.switches": [em.switch("s")],
+            "network.links": [em.link("a", "s"), em.link("b", "s")],
+            "flows.1.to": "a1",
+        }
     )
-    text = text.replace(
-        'ends = ["a", "b"]',
-        'ends = ["a", "s"]\n[[network.links]]\nends = ["b", "s"]\n[[network.switches]]\nname = "s"',
-    )
-    text = text.replace('from = "b"\nto = "a"', 'from = "b"\nto = "a1"')
-    run = loaded(tmp_path, text).run(out=tmp_path / "run", jobs=1)
+    run = ran(group, tmp_path / "run")
     delays = [
         values(run, trial=trial, flow=flow)["clock_delay"]
         for trial in range(2)
@@ -284,22 +187,17 @@ def test_threads_change_no_byte_of_what_is_read(tmp_path):
         names = ("observations.parquet", "histograms.parquet", "ports.parquet", "estimates.json")
         return [hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names]
 
-    experiment = loaded(tmp_path, COMPARED)
-    one, two = (
-        digest(experiment.run(out=tmp_path / f"run{jobs}", jobs=jobs).path) for jobs in (1, 3)
-    )
+    one, two = (digest(ran(COMPARED, tmp_path / f"run{jobs}", jobs).path) for jobs in (1, 3))
     assert one == two
 
 
-def test_a_trial_that_is_measured_has_no_simulated_clocks(tmp_path):
-    plan = loaded(
-        tmp_path, COMPARED.replace("[run]\n", '[run]\nengines = ["simulation", "live"]\n')
-    ).plan()
-    (flows,) = {len(trial.scenario.flows) for trial in plan.trials}
+def test_a_trial_that_is_measured_has_no_simulated_clocks():
+    found = trials(COMPARED.changed({"run.engines": ["simulation", "live"]}))
+    (flows,) = {len(trial.scenario.flows) for trial in found}
     more = (1 + flows) * len((*CLOCK_METRICS, *SYNCHRONISED_METRICS))
     assert {
         trial.engine: observations_of_scenario(trial.scenario, is_live=trial.live is not None)
-        for trial in plan.trials
+        for trial in found
     } == {
         "simulation": (1 + flows) * len(FLOW_METRICS) + more,
         "live": (1 + flows) * len(FLOW_METRICS),

@@ -1,7 +1,10 @@
 """Agreement of two doors: what the reader lets through, the simulator does not refuse."""
 
+import ethermeter as em
 from ethermeter import _core
-from ethermeter.experiment import Experiment, toml
+from ethermeter.counts import Counts
+from ethermeter.experiment import Experiment
+from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.plan import expand
 from ethermeter.trial import core_trial_of
 from fuzz_input import outcome_of_load
@@ -90,6 +93,17 @@ def some_of(table: dict[str, list[object]]) -> st.SearchStrategy[dict[str, objec
     )
 
 
+PHASES = {"settle": "1 ms", "transmit": "1 ms", "measure": "all", "drain": "1 ms"}
+
+
+def simulated(experiment: ExperimentTables) -> Counts:
+    """Counts of what the reader lets through; the rest is no example."""
+    found = outcome_of_load(experiment.text().encode())
+    assume(isinstance(found, Experiment))
+    (trial,) = expand([found]).trials  # type: ignore[list-item]
+    return _core.simulate_trial(core_trial_of(trial.line))
+
+
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(
     st.sampled_from(TOPOLOGIES),
@@ -102,22 +116,10 @@ def some_of(table: dict[str, list[object]]) -> st.SearchStrategy[dict[str, objec
 def test_the_simulator_runs_whatever_the_reader_lets_through(
     topology, segment, group, standard, count, spread
 ):
-    tree = {
-        "title": "t",
-        "segment": {"standard": standard, **topology, **segment},
-        "stations": [{"count": count, "frames": "64 B", "arrivals": "saturated", **group}],
-        "phases": {
-            "settle": "1 ms",
-            "transmit": "1 ms",
-            "measure": "all",
-            "drain": "1 ms",
-            "spread": spread,
-        },
-    }
-    found = outcome_of_load(toml.document(tree).encode())
-    assume(isinstance(found, Experiment))
-    (trial,) = expand([found]).trials  # type: ignore[list-item]
-    result = _core.simulate_trial(core_trial_of(trial.line))
+    stations = {"count": count, "frames": "64 B", "arrivals": "saturated", **group}
+    phases = {**PHASES, "spread": spread}
+    experiment = em.segment(standard, stations=stations, phases=phases, **{**topology, **segment})
+    result = simulated(experiment)
     assert len(result.stations.frames) == count
     assert int(result.medium.time_ps.sum()) == result.window_ps == 10**9
 
@@ -157,18 +159,11 @@ VOICE_HOST = {
 def test_the_simulator_runs_whatever_voice_the_reader_lets_through(
     segment, group, frames, coder, standard, count
 ):
-    tree = {
-        "title": "t",
-        "segment": {"standard": standard, "length": "550 m", **segment},
-        "stations": [
-            {"count": count, "frames": {"samples": frames}, "arrivals": {"coder": coder}, **group}
-        ],
-        "phases": {"settle": "1 ms", "transmit": "1 ms", "measure": "all", "drain": "1 ms"},
-    }
-    found = outcome_of_load(toml.document(tree).encode())
-    assume(isinstance(found, Experiment))
-    (trial,) = expand([found]).trials  # type: ignore[list-item]
-    result = _core.simulate_trial(core_trial_of(trial.line))
+    talk = {"frames": {"samples": frames}, "arrivals": {"coder": coder}}
+    stations = {"count": count, **talk, **group}
+    result = simulated(
+        em.segment(standard, stations=stations, phases=PHASES, **{"length": "550 m", **segment})
+    )
     voice = result.stations.voice
     assert voice is not None
     fates = voice.samples_delivered + voice.samples_lost + voice.samples_buffered

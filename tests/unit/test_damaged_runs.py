@@ -11,16 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ethermeter.experiment import shipped
 from program import invoke, settings
-from small_runs import EXPERIMENT
+from small_runs import SMALL_RUN
 
-SEGMENT = EXPERIMENT.replace(
-    '"stations.count" = [1, 2, 5]\n"stations.frames" = ["64 B", "1536 B"]',
-    '"stations.count" = [2, 5]',
-).replace("replications = 5", 'replications = 1\nengines = ["simulation", "theory"]')
-NETWORK = (
-    Path(__file__).parents[2] / "python/ethermeter/experiments/request-response.toml"
-).read_text(encoding="utf-8")
+SEGMENT = SMALL_RUN.changed(
+    vary={"stations.count": [2, 5]}, run={"replications": 1, "engines": ["simulation", "theory"]}
+).text()
+NETWORK = shipped()["request-response"].read_text(encoding="utf-8")
 OVERRIDES = (
     *settings(
         "run.replications=1", 'phases.transmit="20 ms"', 'phases.measure="last 10 ms"', "vary={}"

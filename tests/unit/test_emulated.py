@@ -62,8 +62,7 @@ def test_trials_together_have_all_frames_and_the_worst_times():
 
 
 @pytest.mark.parametrize(
-    ("violations", "late_ns", "is_late"),
-    [(0, 100_000, False), (1, 0, True), (0, 100_001, True)],
+    ("violations", "late_ns", "is_late"), [(0, 100_000, False), (1, 0, True), (0, 100_001, True)]
 )
 def test_a_medium_is_late_by_violations_or_by_deliveries(violations, late_ns, is_late):
     from ethermeter import api

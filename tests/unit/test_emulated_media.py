@@ -21,77 +21,38 @@ from ethermeter.store.result import FlowResult, Result, Role, Sink, Stream, Stre
 from ethermeter.store.result import Histogram as Times
 from ethermeter.testbed.relay import SegmentCounts, StationTotals
 from ethermeter.testbed.relay import Times as Late
+from measured_trials import only_trial
 
-FILE = """\
-title = "Media"
-[network]
-rate = "10 Mb/s"
-[[network.hosts]]
-name = "h"
-count = 5
-[[network.hubs]]
-name = "first"
-delay = "2 us"
-[[network.hubs]]
-name = "second"
-delay = "1 us"
-[[network.switches]]
-name = "switch"
-queue = 7
-[[network.segments]]
-name = "cable"
-standard = "ieee-10"
-length = "200 m"
-[[network.links]]
-ends = ["h1", "first"]
-delay = "100 ns"
-[[network.links]]
-ends = ["h2", "first"]
-delay = "200 ns"
-[[network.links]]
-ends = ["first", "second"]
-delay = "300 ns"
-[[network.links]]
-ends = ["second", "switch"]
-delay = "400 ns"
-[[network.links]]
-ends = ["h3", "switch"]
-half_duplex = true
-rate = "100 Mb/s"
-[[network.links]]
-ends = ["switch", "cable"]
-position = "0 m"
-[[network.links]]
-ends = ["h4", "cable"]
-position = "150 m"
-[[network.links]]
-ends = ["h5", "switch"]
-[[flows]]
-name = "load"
-from = "h1"
-to = "h4"
-data = "5000 B"
-arrivals = {arrivals}
-{more}
-[phases]
-settle = "0 s"
-transmit = "100 ms"
-measure = "last 90 ms"
-[run]
-engines = ["live"]
-"""
+MEDIA = em.network(
+    title="Media",
+    rate="10 Mb/s",
+    segments=[{"name": "cable", "standard": "ieee-10", "length": "200 m"}],
+    hosts=[em.host("h", count=5)],
+    switches=[em.switch("switch", queue=7)],
+    hubs=[em.hub("first", delay="2 us"), em.hub("second", delay="1 us")],
+    links=[
+        em.link("h1", "first", delay="100 ns"),
+        em.link("h2", "first", delay="200 ns"),
+        em.link("first", "second", delay="300 ns"),
+        em.link("second", "switch", delay="400 ns"),
+        em.link("h3", "switch", half_duplex=True, rate="100 Mb/s"),
+        em.link("switch", "cable", position="0 m"),
+        em.link("h4", "cable", position="150 m"),
+        ("h5", "switch"),
+    ],
+    flows=em.flow("load", "h1", "h4", data="5000 B", arrivals="saturated"),
+    phases={"settle": "0 s", "transmit": "100 ms", "measure": "last 90 ms"},
+    run={"engines": ["live"]},
+)
 NONE = Late(None, None, None, None, None, ())
 
 
-def trial_of(folder, arrivals="'saturated'", more=""):
-    path = folder / "media.toml"
-    path.write_text(FILE.replace("{arrivals}", arrivals).replace("{more}", more), "utf-8")
-    (trial,) = em.load(str(path)).plan(replications=1).trials
-    return trial
+def trial_of(changes=None):
+    return only_trial(MEDIA, changes)
 
 
-def test_media_are_segments_hubs_and_half_duplex_links_with_the_delays_between_ports(tmp_path):
-    cable, hubs, link = shared_media(trial_of(tmp_path).scenario)
+def test_media_are_segments_hubs_and_half_duplex_links_with_the_delays_between_ports():
+    cable, hubs, link = shared_media(trial_of().scenario)
     assert [shared.medium.name for shared in (cable, hubs, link)] == [
         "cable",
         "first, second",
@@ -106,8 +67,7 @@ def test_media_are_segments_hubs_and_half_duplex_links_with_the_delays_between_p
     assert (cable.ports, hubs.ports, link.ports) == ((12, 14), (0, 2, 7), (8, 9))
     # 100 + 2000 + 200 ns from h1 to h2; 100 + 2000 + 300 + 1000 + 400 to the switch.
     assert np.array_equal(
-        hubs.medium.delay_ps,
-        1000 * np.array([[0, 2300, 3800], [2300, 0, 3900], [3800, 3900, 0]]),
+        hubs.medium.delay_ps, 1000 * np.array([[0, 2300, 3800], [2300, 0, 3900], [3800, 3900, 0]])
     )
     assert (hubs.medium.bit_ps, link.medium.bit_ps) == (100_000, 10_000)
     mac = hubs.medium.mac.csma_cd
@@ -115,8 +75,8 @@ def test_media_are_segments_hubs_and_half_duplex_links_with_the_delays_between_p
     assert mac.preamble_bits == 64
 
 
-def test_the_core_takes_every_medium_as_a_segment_whose_stations_are_silent(tmp_path):
-    trial = trial_of(tmp_path)
+def test_the_core_takes_every_medium_as_a_segment_whose_stations_are_silent():
+    trial = trial_of()
     for made, shared in zip(trials_of(trial), shared_media(trial.scenario), strict=True):
         counts = _core.simulate_trial(bytes(made.trial).decode())
         assert counts.stations.frames.tolist() == [0] * len(shared.nodes)
@@ -124,8 +84,8 @@ def test_the_core_takes_every_medium_as_a_segment_whose_stations_are_silent(tmp_
     assert len(seeds) == 3
 
 
-def test_a_switch_has_its_queue_and_hears_all_and_a_host_has_credit(tmp_path):
-    trial = trial_of(tmp_path)
+def test_a_switch_has_its_queue_and_hears_all_and_a_host_has_credit():
+    trial = trial_of()
     cable, hubs, _ = trials_of(trial)
     queues = [
         flow.get("queue_frames") for flow in json.loads(bytes(hubs.trial))["scenario"]["flows"]
@@ -138,8 +98,8 @@ def test_a_switch_has_its_queue_and_hears_all_and_a_host_has_credit(tmp_path):
     assert hubs.credit == (half, None, None)
 
 
-def test_programs_on_standing_media_are_shaped(tmp_path):
-    for segment in segments_of(trial_of(tmp_path).scenario, has_shapers=True):
+def test_programs_on_standing_media_are_shaped():
+    for segment in segments_of(trial_of().scenario, has_shapers=True):
         assert segment.shaper is not None
         flows = json.loads(bytes(segment.medium.trial))["scenario"]["flows"]
         by_node = dict(zip(segment.stations, flows, strict=True))
@@ -149,17 +109,16 @@ def test_programs_on_standing_media_are_shaped(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arrivals", "more", "word"),
+    ("changes", "word"),
     [
-        ("'saturated'", "port = 'xdp'", "saturated, unicast by xdp"),
-        ("'saturated'", "cast = 'multicast'", "saturated, multicast by udp"),
+        ({"flows.0.port": "xdp"}, "saturated, unicast by xdp"),
+        ({"flows.0.cast": "multicast"}, "saturated, multicast by udp"),
     ],
 )
-def test_saturated_flows_that_credit_does_not_hold_back_are_refused(tmp_path, arrivals, more, word):
-    data = "5000 B" if "cast" in more else "500 B"
-    trial = trial_of(tmp_path, arrivals, more)
+def test_saturated_flows_that_credit_does_not_hold_back_are_refused(changes, word):
+    trial = trial_of(changes)
     (fault,) = flow_faults(trial.scenario, trial.settings().ports)
-    assert word in str(fault), data
+    assert word in str(fault)
     assert media_faults(trial.scenario) == []
 
 
@@ -167,17 +126,11 @@ def counted(stations, counts="", offset_ns=1000):
     totals = tuple(
         StationTotals(
             interface="x",
-            arrived=0,
-            dropped=0,
-            frames=0,
-            octets=0,
-            collisions=0,
-            discarded=0,
-            starved=0,
+            **dict.fromkeys(("arrived", "dropped", "frames", "octets", "collisions"), 0),
+            **dict.fromkeys(("discarded", "starved", "samples"), 0),
             queue_most=number + 1,
             queue_octets_most=10 * number,
             access_most_ps=100 * number,
-            samples=0,
         )
         for number in range(stations)
     )
@@ -185,8 +138,8 @@ def counted(stations, counts="", offset_ns=1000):
     return SegmentCounts(totals, 100_000, 1, 1, offset_ns, 0, {}, 0, *times, None, counts)
 
 
-def test_ports_at_media_have_their_counts_and_others_have_none(tmp_path, monkeypatch):
-    trial = trial_of(tmp_path)
+def test_ports_at_media_have_their_counts_and_others_have_none(monkeypatch):
+    trial = trial_of()
     # What a medium counts on which every station sends.
     text = json.loads(bytes(trials_of(trial)[0].trial))
     for flow in text["scenario"]["flows"]:
@@ -207,8 +160,8 @@ def test_ports_at_media_have_their_counts_and_others_have_none(tmp_path, monkeyp
     assert ports.access_most_ps[[12, 14]].tolist() == [0, 100]
 
 
-def test_one_way_delays_lack_the_offset_of_each_medium_on_the_path(tmp_path):
-    trial = trial_of(tmp_path)
+def test_one_way_delays_lack_the_offset_of_each_medium_on_the_path():
+    trial = trial_of()
     assert ("h1", "first, second") in hops_of(trial.scenario)
     times = Times(buckets=((2_500_000, 2_600_000, 3),), quantiles_ps={"1": 2_550_000})
     window = StreamWindow(3, 0, None, None, times, Times())

@@ -6,13 +6,12 @@ import tomllib
 
 import jsonschema
 import pytest
-from ethermeter.experiment import json_schema, load, shipped, toml
-from ethermeter.faults import InputError
+from ethermeter.experiment import json_schema, load, of_tables, shipped, toml
 from ethermeter.plan import expand
 from faults_at import faults_of
-from files import SMALL
 from hypothesis import given
 from hypothesis import strategies as st
+from shared_experiments import SEGMENT
 
 SHIPPED = shipped()
 
@@ -27,7 +26,7 @@ def test_an_experiment_keeps_what_its_file_says(small):
         experiment.batches,
     ) == ("Two stations", "small", 1, 1, 20)
     assert experiment.engines == ("simulation",)
-    assert experiment.source_text == SMALL
+    assert experiment.source_text == SEGMENT.text()
     assert experiment.path == small
     assert experiment.sources == {}
 
@@ -124,7 +123,7 @@ def test_an_override_that_is_no_toml_value_counts_as_a_text(small):
 def test_any_override_gives_an_experiment_or_faults(text):
     from fuzz_input import outcome_of_load
 
-    outcome_of_load(SMALL.encode(), overrides=[text])
+    outcome_of_load(SEGMENT.text().encode(), overrides=[text])
 
 
 trees = st.recursive(
@@ -176,24 +175,18 @@ def test_the_schema_is_valid_and_refuses_what_the_reader_refuses():
     schema = json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     assert json.loads(json.dumps(schema)) == schema
-    sound = tomllib.loads(SMALL)
-    assert validator().is_valid(sound)
-    assert not validator().is_valid({**sound, "colour": 1})
-    assert not validator().is_valid({**sound, "segment": {**sound["segment"], "length": 5}})
-    assert not validator().is_valid({**sound, "segment": {**sound["segment"], "standard": "token"}})
-    assert not validator().is_valid(
-        {**sound, "stations": [{**sound["stations"][0], "arrivals": {"bursts": 1}}]}
-    )
-    assert not validator().is_valid({**sound, "vary": {"stations.count": 3}})
-    assert validator().is_valid(
-        {**sound, "stations": [{**sound["stations"][0], "clock_error": "50 ppm"}]}
-    )
-    assert not validator().is_valid(
-        {**sound, "stations": [{**sound["stations"][0], "clock_error": "50 us"}]}
-    )
-    assert not validator().is_valid(
-        {**sound, "stations": [{**sound["stations"][0], "clock_error": 50}]}
-    )
+    refused: list[dict[str, object]] = [
+        {"colour": 1},
+        {"segment.length": 5},
+        {"segment.standard": "token"},
+        {"stations.0.arrivals": {"bursts": 1}},
+        {"vary": {"stations.count": 3}},
+        {"stations.0.clock_error": "50 us"},
+        {"stations.0.clock_error": 50},
+    ]
+    assert [validator().is_valid(SEGMENT.changed(each)) for each in refused] == [False] * 7
+    for each in ({}, {"stations.0.clock_error": "50 ppm"}):
+        assert validator().is_valid(SEGMENT.changed(each))
 
 
 def test_the_study_has_its_five_experiments_and_there_are_eight_more():
@@ -217,22 +210,17 @@ def test_the_study_covers_every_number_of_hosts_and_every_length(name, counts, f
     assert experiment.replications == 5
 
 
-def test_an_unknown_standard_does_not_hide_other_faults(tmp_path):
-    path = tmp_path / "x.toml"
-    path.write_text(SMALL.replace('"ieee-10"', '"dix-11"') + "\ncolour = 1\n", encoding="utf-8")
-    assert "dix-11" in path.read_text(encoding="utf-8")
-    with pytest.raises(InputError) as caught:
-        load(path)
-    keys = [fault.key for fault in caught.value.faults]
-    assert "segment.standard" in keys
-    assert len(keys) == 2
+def test_an_unknown_standard_does_not_hide_other_faults():
+    faulty = SEGMENT.changed({"segment.standard": "dix-11"}, colour=1)
+    assert {fault.key for fault in faults_of(lambda: of_tables(faulty))} == {
+        "segment.standard",
+        "colour",
+    }
 
 
-def test_a_wrong_word_is_told_of_tables_too(tmp_path):
-    path = tmp_path / "x.toml"
-    path.write_text(SMALL, encoding="utf-8")
-    with pytest.raises(InputError) as caught:
-        load(path, overrides=["stations.0.arrivals=sometimes", "stations.0.backoff=never"])
-    told = {fault.key: fault.allowed for fault in caught.value.faults}
+def test_a_wrong_word_is_told_of_tables_too(small):
+    overrides = ["stations.0.arrivals=sometimes", "stations.0.backoff=never"]
+    faults = faults_of(lambda: load(small, overrides=overrides))
+    told = {fault.key: fault.allowed for fault in faults}
     assert "poisson_load" in told["stations.0.arrivals"]
     assert "linear" in told["stations.0.backoff"]

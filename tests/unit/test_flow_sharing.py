@@ -16,45 +16,22 @@ from ethermeter.metrics.formulas import jain_index
 from ethermeter.trial import Trial
 from scenarios import scenario_of
 
-NETWORK = """
-title = "Senders into one"
-[network]
-rate = "10 Mb/s"
-[[network.hosts]]
-name = "sender"
-count = 3
-[[network.hosts]]
-name = "sink"
-[[network.switches]]
-name = "s"
-queue = 100
-[[network.links]]
-ends = ["sender", "s"]
-[[network.links]]
-ends = ["s", "sink"]
-[[flows]]
-name = "load"
-from = "sender"
-to = "sink"
-frames = "512 B"
-arrivals = { poisson_load = 0.1 }
-[vary]
-"flows.load.frames" = ["64 B", "512 B", "1024 B", "1518 B"]
-[phases]
-transmit = "200 ms"
-measure = "last 180 ms"
-drain = "20 ms"
-[run]
-replications = 3
-"""
+NETWORK = em.network(
+    title="Senders into one",
+    rate="10 Mb/s",
+    hosts=[em.host("sender", count=3), "sink"],
+    switches=[em.switch("s", queue=100)],
+    links=[("sender", "s"), ("s", "sink")],
+    flows=em.flow("load", "sender", "sink", frames="512 B", arrivals={"poisson_load": 0.1}),
+    vary={"flows.load.frames": ["64 B", "512 B", "1024 B", "1518 B"]},
+    phases={"transmit": "200 ms", "measure": "last 180 ms", "drain": "20 ms"},
+    run={"replications": 3},
+)
 
 
 TRANSFER = {"transfer": {"job": {"stream": {}}, "tcp": {"window_octets": 65_536}}}
 RESPONSE = {
-    "response": {
-        "frames": {"kind": "fixed", "bits": 512},
-        "think": {"kind": "constant", "ps": 0},
-    }
+    "response": {"frames": {"kind": "fixed", "bits": 512}, "think": {"kind": "constant", "ps": 0}}
 }
 
 
@@ -114,9 +91,7 @@ def test_messages_stand_for_data_whose_lengths_are_not_told_and_nothing_for_noth
 
 
 def test_a_run_of_a_network_leaves_lines_and_fairness_in_a_file(tmp_path):
-    path = tmp_path / "senders.toml"
-    path.write_text(NETWORK)
-    run = em.load(str(path)).run(out=tmp_path / "run", jobs=1)
+    run = em.load(NETWORK).run(out=tmp_path / "run", jobs=1)
     told = json.loads((run.path / "flows.json").read_text(encoding="utf-8"))
     one_way = [line for line in told["lines"] if line["metric"] == "one_way_delay"]
     assert {line["flow"] for line in one_way} == {"load sender1", "load sender2", "load sender3"}

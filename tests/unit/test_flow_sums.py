@@ -19,57 +19,35 @@ from flow_totals import together
 
 # Streams of which a queue loses some and a source refuses some, requests of which some are not
 # answered in time, a group, and a transfer.
-NETWORK = """\
-title = "All kinds of flows"
-[network]
-rate = "100 Mb/s"
-[[network.hosts]]
-name = "sender"
-count = 3
-[[network.hosts]]
-name = "sink"
-[[network.switches]]
-name = "s"
-queue = 4
-[[network.links]]
-ends = ["sender", "s"]
-[[network.links]]
-ends = ["s", "sink"]
-rate = "10 Mb/s"
-[[flows]]
-name = "load"
-from = "sender"
-to = "sink"
-frames = "512 B"
-arrivals = { poisson = "900 /s" }
-queue = 2
-[[flows]]
-name = "ping"
-from = "sink"
-to = "sender1"
-frames = "64 B"
-response = { timeout = "300 us" }
-arrivals = { poisson = "2000 /s" }
-[[flows]]
-name = "news"
-from = "sender1"
-to = ["sender2", "sink"]
-cast = "multicast"
-data = "3000 B"
-arrivals = { regular = "7 ms" }
-[[flows]]
-name = "copy"
-from = "sender2"
-to = "sender3"
-transfer = { stream = {}, tcp = { window = "8760 B" } }
-[phases]
-transmit = "300 ms"
-measure = "last 250 ms"
-drain = "50 ms"
-[run]
-replications = 2
-batches = 7
-"""
+NETWORK = em.network(
+    title="All kinds of flows",
+    rate="100 Mb/s",
+    hosts=[em.host("sender", count=3), "sink"],
+    switches=[em.switch("s", queue=4)],
+    links=[("sender", "s"), em.link("s", "sink", rate="10 Mb/s")],
+    flows=[
+        em.flow("load", "sender", "sink", frames="512 B", arrivals={"poisson": "900 /s"}, queue=2),
+        em.flow(
+            "ping",
+            "sink",
+            "sender1",
+            frames="64 B",
+            response={"timeout": "300 us"},
+            arrivals={"poisson": "2000 /s"},
+        ),
+        em.flow(
+            "news",
+            "sender1",
+            ["sender2", "sink"],
+            cast="multicast",
+            data="3000 B",
+            arrivals={"regular": "7 ms"},
+        ),
+        em.flow("copy", "sender2", "sender3", transfer={"stream": {}, "tcp": {"window": "8760 B"}}),
+    ],
+    phases={"transmit": "300 ms", "measure": "last 250 ms", "drain": "50 ms"},
+    run={"replications": 2, "batches": 7},
+)
 FROM_SUMS = {
     *(
         Metric.OFFERED_RATE,
@@ -93,9 +71,7 @@ FROM_SUMS = {
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> em.Run:
-    folder = tmp_path_factory.mktemp("flow-sums")
-    (folder / "x.toml").write_text(NETWORK, encoding="utf-8")
-    return em.load(folder / "x.toml").run(out=folder / "run", jobs=1)
+    return em.load(NETWORK).run(out=tmp_path_factory.mktemp("flow-sums") / "run", jobs=1)
 
 
 def test_all_batches_together_say_what_is_observed(run):
@@ -208,12 +184,8 @@ def test_two_replications_have_intervals_of_what_follows_from_sums_and_of_nothin
 
 def test_three_replications_are_students_whatever_the_batches(tmp_path):
     for batches in (2, 50):
-        path = tmp_path / "x.toml"
-        path.write_text(
-            NETWORK.replace("replications = 2", "replications = 3").replace("= 7", f"= {batches}"),
-            encoding="utf-8",
-        )
-        em.load(path).run(out=tmp_path / str(batches), jobs=1)
+        three = NETWORK.changed(run={"replications": 3, "batches": batches})
+        em.load(three).run(out=tmp_path / str(batches), jobs=1)
     assert estimates.to_json(estimates.compute(tmp_path / "2")) == estimates.to_json(
         estimates.compute(tmp_path / "50")
     )
@@ -240,12 +212,12 @@ def test_how_fairly_flows_share_has_intervals_from_batches(run):
 
 
 def test_the_size_of_blocks_changes_no_octet(tmp_path, monkeypatch):
-    path = tmp_path / "x.toml"
-    path.write_text(
-        NETWORK + '[vary]\n"flows.ping.frames" = ["64 B", "128 B", "256 B", "512 B", "1024 B"]\n',
-        encoding="utf-8",
+    lengths = ["64 B", "128 B", "256 B", "512 B", "1024 B"]
+    run = (
+        em.load(NETWORK.changed(vary={"flows.ping.frames": lengths}))
+        .run(out=tmp_path / "run", jobs=1)
+        .directory
     )
-    run = em.load(path).run(out=tmp_path / "run", jobs=1).directory
     assert len(list(estimates.in_blocks(run.trials()))) == 1
 
     def written() -> list[bytes]:
@@ -268,9 +240,7 @@ def test_the_size_of_blocks_changes_no_octet(tmp_path, monkeypatch):
 
 def test_trials_are_read_from_the_row_groups_that_have_them(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "GROUP_ROWS", 1)
-    path = tmp_path / "x.toml"
-    path.write_text(NETWORK, encoding="utf-8")
-    run = em.load(path).run(out=tmp_path / "run", jobs=1).directory
+    run = em.load(NETWORK).run(out=tmp_path / "run", jobs=1).directory
     _, last = (trial.id for trial in run.trials())
     whole = run.flow_batches()
     read = []

@@ -20,6 +20,7 @@ from ethermeter.engines.answer import answer
 from ethermeter.faults import InputError
 from ethermeter.metrics import ALL, Metric
 from ethermeter.store.rows import layout_of
+from shared_experiments import BUS
 
 MEAN_S = 0.002
 
@@ -52,14 +53,16 @@ def registry(monkeypatch):
 
 def experiment(*, length="1500 m", vary=None, engines=("simulation",), **stations):
     group = {"count": 5, "frames": "64 B x 3 + 1518 B x 1", "arrivals": "saturated"} | stations
-    tables = {
-        "title": "Functions in Python",
-        "segment": {"standard": "ieee-10", "length": length},
-        "stations": [group],
-        "phases": {"transmit": "600 ms", "measure": "last 500 ms"},
-        "run": {"engines": list(engines)},
-    }
-    return em.load(tables | ({"vary": vary} if vary else {}))
+    return em.load(
+        em.segment(
+            "ieee-10",
+            length=length,
+            stations=em.stations(**group),
+            phases={"transmit": "600 ms", "measure": "last 500 ms"},
+            run={"engines": list(engines)},
+            vary=vary,
+        )
+    )
 
 
 def rows_of(loaded, *, number=0):
@@ -351,13 +354,7 @@ def test_theories_of_a_simulated_file_do_not_apply():
 def test_a_bus_and_a_network_refuse_functions():
     em.register_source("own", poisson)
     with pytest.raises(InputError, match="another standard than 10BASE-T1S"):
-        em.load(
-            {
-                "title": "Bus",
-                "segment": {"standard": "10base-t1s", "length": "25 m"},
-                "stations": [{"count": 2, "frames": "64 B", "arrivals": {"python": "own"}}],
-            }
-        )
+        em.load(BUS.changed({"stations.0.arrivals": {"python": "own"}}))
     with pytest.raises(InputError, match="no generator in Python in a network"):
         em.load("request-response", overrides=['flows.0.arrivals={ python = "own" }'])
 
@@ -433,12 +430,8 @@ def endless(collisions, draws):
     while True:
         pass
 em.register_backoff("endless", endless)
-em.load({
-    "title": "Endless",
-    "segment": {"standard": "ieee-10", "length": "100 m"},
-    "stations": [{"count": 5, "frames": "64 B", "arrivals": "saturated",
-                  "backoff": {"python": "endless"}}],
-}).run(out=sys.argv[1])
+talkers = em.stations(count=5, frames="64 B", arrivals="saturated", backoff={"python": "endless"})
+em.load(em.segment("ieee-10", length="100 m", stations=talkers)).run(out=sys.argv[1])
 """
 
 

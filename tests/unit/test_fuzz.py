@@ -11,15 +11,15 @@ from ethermeter.experiment.traffic import Generator, Register
 from ethermeter.experiment.voice import Coder
 from ethermeter.faults import InputError
 from ethermeter.plan import Plan, expand
-from files import SMALL
 from fuzz_input import outcome_of_load, outcome_of_read
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from shared_experiments import SEGMENT
 
-FILES = [SMALL.encode(), *(path.read_bytes() for path in shipped().values())]
+FILES = [SEGMENT.text().encode(), *(path.read_bytes() for path in shipped().values())]
 LINES = (
     expand([found]).to_jsonl().encode()
-    if isinstance(found := outcome_of_load(SMALL.encode()), Experiment)
+    if isinstance(found := outcome_of_load(SEGMENT.text().encode()), Experiment)
     else b""
 )
 
@@ -142,13 +142,12 @@ def test_any_structure(tree):
     st.dictionaries(keys, values, max_size=2),
 )
 def test_almost_sound_structures(segment: dict, group: dict, phases: dict, vary: dict) -> None:  # type: ignore[type-arg]
-    tree = {
-        "title": "t",
-        "segment": {"standard": "ieee-10", "length": "100 m", **segment},
-        "stations": [{"count": 2, "frames": "64 B", "arrivals": "saturated", **group}],
-        "phases": phases,
-        "vary": vary,
-    }
+    tree = SEGMENT.changed(
+        segment=SEGMENT["segment"] | segment,
+        stations=[SEGMENT["stations"][0] | group],
+        phases=phases,
+        vary=vary,
+    )
     outcome_of_load(toml.document(tree).encode("utf-8", "replace"))
 
 

@@ -5,9 +5,9 @@ what does not.
 import copy
 import json
 import math
-from pathlib import Path
 from typing import Any
 
+import ethermeter as em
 import numpy as np
 import pytest
 from ethermeter import _core
@@ -21,48 +21,37 @@ from ethermeter.engines.live.observed import failed, observe
 from ethermeter.metrics import Metric
 from ethermeter.store.result import Sink, StreamWindow
 from ethermeter.store.rows import BATCH_COUNTS, BATCH_SUMS, FLOW_METRICS, NOT_COUNTED, TrialRows
-from ethermeter.trial import Trial
 from flow_totals import together
 from measured_trials import counted, loopback, only_trial, result_of
 from msgspec.structs import replace
-from networks import network
+from shared_experiments import pair
 
 # A stream of lengths that differ, requests, a stream of octets and a file; measured for 1 s in four
 # parts.
-FILE = network(
-    """\
-[[flows]]
-name = "load"
-from = "a"
-to = "b"
-data = "100 B x 1 + 200 B x 1"
-arrivals = { poisson = "10 /s" }
-[[flows]]
-name = "ping"
-from = "b"
-to = "a"
-frames = "76 B"
-arrivals = "saturated"
-response = { timeout = "10 ms" }
-[[flows]]
-name = "bulk"
-from = "a"
-to = "b"
-transfer = { stream = {}, tcp = { window = "64 kB" } }
-[[flows]]
-name = "copy"
-from = "a"
-to = "b"
-transfer.file = { direction = "read", block = "4000 B", request = "64 B", answer = "64 B" }
-transfer.tcp = { window = "64 kB" }
-[phases]
-transmit = "2 s"
-measure = "middle 1 s"
-[run]
-engines = ["live"]
-batches = 4
-""",
-    title="all kinds",
+ALL_KINDS = pair(
+    [
+        em.flow("load", "a", "b", data="100 B x 1 + 200 B x 1", arrivals={"poisson": "10 /s"}),
+        em.flow(
+            "ping", "b", "a", frames="76 B", arrivals="saturated", response={"timeout": "10 ms"}
+        ),
+        em.flow("bulk", "a", "b", transfer={"stream": {}, "tcp": {"window": "64 kB"}}),
+        em.flow(
+            "copy",
+            "a",
+            "b",
+            transfer={
+                "file": {
+                    "direction": "read",
+                    "block": "4000 B",
+                    "request": "64 B",
+                    "answer": "64 B",
+                },
+                "tcp": {"window": "64 kB"},
+            },
+        ),
+    ],
+    phases={"transmit": "2 s", "measure": "middle 1 s"},
+    run={"engines": ["live"], "batches": 4},
 )
 OF_STREAM = {
     *(Metric.MESSAGE_RATE, Metric.FRAME_RATE, Metric.GOODPUT, Metric.DATA_RATE, Metric.MESSAGES),
@@ -76,10 +65,6 @@ OF_STREAM = {
 }
 OF_EXCHANGE = {Metric.ROUND_TRIP, Metric.EXCHANGES, Metric.TIMED_OUT, Metric.DROPPED}
 OF_FILE = {Metric.DATA_RATE, Metric.ROUND_TRIP, Metric.EXCHANGES}
-
-
-def trial_of(folder: Path) -> Trial:
-    return only_trial(folder, FILE)
 
 
 def histogram(count: int) -> dict[str, Any]:
@@ -200,8 +185,8 @@ def told(rows: TrialRows, flow: int) -> set[Metric]:
     return {metric for metric, error in errors.items() if np.isfinite(error).all()}
 
 
-def test_agents_are_told_how_many_batches_there_are(tmp_path):
-    trial = trial_of(tmp_path)
+def test_agents_are_told_how_many_batches_there_are():
+    trial = only_trial(ALL_KINDS)
     assert trial.scenario.batches == 4
     text = describe(trial, loopback(), {})
     _core.check_test(text)
@@ -209,8 +194,8 @@ def test_agents_are_told_how_many_batches_there_are(tmp_path):
 
 
 @pytest.mark.parametrize("batches", [0, 1001])
-def test_a_number_of_parts_that_nobody_counts_is_refused_with_what_is_allowed(tmp_path, batches):
-    test = json.loads(describe(trial_of(tmp_path), loopback(), {}))
+def test_a_number_of_parts_that_nobody_counts_is_refused_with_what_is_allowed(batches):
+    test = json.loads(describe(only_trial(ALL_KINDS), loopback(), {}))
     test["phases"] |= {"batches": batches, "measure_to_ns": 9_000_000_000}
     with pytest.raises(
         ValueError, match=rf"within the 2000000000 ns.*batches = {batches}: must be from 1 to 1000"
@@ -218,8 +203,8 @@ def test_a_number_of_parts_that_nobody_counts_is_refused_with_what_is_allowed(tm
         _core.check_test(json.dumps(test))
 
 
-def test_sums_of_all_batches_are_what_is_observed_and_nothing_else_has_an_error(tmp_path):
-    rows = observe(trial_of(tmp_path), result_of(result()), took_s=1.0)
+def test_sums_of_all_batches_are_what_is_observed_and_nothing_else_has_an_error():
+    rows = observe(only_trial(ALL_KINDS), result_of(result()), took_s=1.0)
     each = of_each(together(sums_of(rows)))
     for flow, metrics in enumerate((OF_STREAM, OF_EXCHANGE, {Metric.EXCHANGES}, OF_FILE)):
         assert told(rows, flow) == metrics, flow
@@ -235,8 +220,8 @@ def test_sums_of_all_batches_are_what_is_observed_and_nothing_else_has_an_error(
     assert each[Metric.TIMED_OUT][0, 0, 1] == 3
 
 
-def test_of_all_flows_together_there_is_what_all_of_them_count_by_part(tmp_path):
-    rows = observe(trial_of(tmp_path), result_of(result()), took_s=1.0)
+def test_of_all_flows_together_there_is_what_all_of_them_count_by_part():
+    rows = observe(only_trial(ALL_KINDS), result_of(result()), took_s=1.0)
     found = errors_within([(np.array([0]), of_all(sums_of(rows).left_out()))], 1)
     # Octets in bulk have no rate by part, exchanges no messages, a file no timeouts.
     follows = {Metric.EXCHANGES, Metric.ROUND_TRIP, Metric.INTER_ARRIVAL}
@@ -255,8 +240,8 @@ def test_of_all_flows_together_there_is_what_all_of_them_count_by_part(tmp_path)
     assert alone[Metric.MESSAGE_RATE].degrees[0] == 3
 
 
-def test_what_was_not_counted_by_part_of_a_stream_has_no_error(tmp_path):
-    trial = trial_of(tmp_path)
+def test_what_was_not_counted_by_part_of_a_stream_has_no_error():
+    trial = only_trial(ALL_KINDS)
 
     def left(**changes: Any) -> set[Metric]:
         said = copy.deepcopy(result())
@@ -275,8 +260,8 @@ def test_what_was_not_counted_by_part_of_a_stream_has_no_error(tmp_path):
     assert "one_way_ps" not in stream_batches([measured_load()], is_voice=True, has_dropped=False)
 
 
-def test_an_agent_that_counts_in_no_parts_or_in_others_leaves_its_flow_without_them(tmp_path):
-    trial, said = trial_of(tmp_path), result()
+def test_an_agent_that_counts_in_no_parts_or_in_others_leaves_its_flow_without_them():
+    trial, said = only_trial(ALL_KINDS), result()
     del said["flows"]["load"]["receiving"]["counted"]["streams"][0]["measured"]["batches"]
     said["flows"]["ping"]["sending"]["counted"]["batches"] = [
         {"requests": 40, "complete": 37, "since_arrival_ps": 371_700_000}

@@ -3,9 +3,10 @@
 import copy
 import json
 import math
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
+import ethermeter as em
 import pytest
 from ethermeter import _core, plan
 from ethermeter.cli.live_tests import QUICK
@@ -29,44 +30,33 @@ from ethermeter.studies import registry
 from ethermeter.trial import Live, Trial
 from measured_trials import counted, loopback, only_trial, result_of
 from msgspec.structs import replace
-from networks import network
+from shared_experiments import pair
 
-FILE = network(
-    """\
-[[flows]]
-name = "load"
-from = "a"
-to = "b"
-DATA
-arrivals = { poisson = "1000 /s" }
-[[flows]]
-name = "ping"
-from = "b"
-to = "a"
-frames = "76 B"
-arrivals = "saturated"
-response = { frames = "76 B", timeout = "10 ms" }
-[phases]
-settle = "0.1 s"
-transmit = "2 s"
-measure = "middle 1 s"
-drain = "0.2 s"
-[run]
-engines = ["live"]
-""",
-    title="two flows",
+TWO = pair(
+    [
+        em.flow("load", "a", "b", data="100 B", arrivals={"poisson": "1000 /s"}),
+        em.flow(
+            "ping",
+            "b",
+            "a",
+            frames="76 B",
+            arrivals="saturated",
+            response={"frames": "76 B", "timeout": "10 ms"},
+        ),
+    ],
+    phases={"settle": "0.1 s", "transmit": "2 s", "measure": "middle 1 s", "drain": "0.2 s"},
+    run={"engines": ["live"]},
 )
+FRAMES = {"flows.0.data": None, "flows.0.frames": "64 B"}
 LABORATORY = loopback()
 
 
-def trial_of(
-    folder: Path, data: str = 'data = "100 B"', more: tuple[tuple[str, str], ...] = ()
-) -> Trial:
-    return only_trial(folder, FILE, ("DATA", data), *more)
+def trial_of(changes: Mapping[str, object] | None = None) -> Trial:
+    return only_trial(TWO, changes)
 
 
-def test_a_trial_becomes_a_test_that_the_coordinator_takes(tmp_path):
-    trial = trial_of(tmp_path)
+def test_a_trial_becomes_a_test_that_the_coordinator_takes():
+    trial = trial_of()
     text = describe(trial, LABORATORY, {})
     _core.check_test(text)
     test = json.loads(text)
@@ -92,13 +82,19 @@ def test_a_trial_becomes_a_test_that_the_coordinator_takes(tmp_path):
     assert ping["traffic"] == {"kind": "exchange", **asked}
 
 
-def test_answers_of_another_length_that_are_thought_about_become_a_response(tmp_path):
-    more = (
-        ('frames = "76 B"\narrivals', 'data = "40 B x 1 + 100 B x 1"\narrivals'),
-        ('arrivals = "saturated"', 'arrivals = { poisson = "9 /s" }'),
-        ('response = { frames = "76 B", ', 'response = { data = "1000 B", think = "1 ms", '),
+def test_answers_of_another_length_that_are_thought_about_become_a_response():
+    text = describe(
+        trial_of(
+            {
+                "flows.1.frames": None,
+                "flows.1.data": "40 B x 1 + 100 B x 1",
+                "flows.1.arrivals": {"poisson": "9 /s"},
+                "flows.1.response": {"data": "1000 B", "think": "1 ms", "timeout": "10 ms"},
+            }
+        ),
+        LABORATORY,
+        {},
     )
-    text = describe(trial_of(tmp_path, more=more), LABORATORY, {})
     _core.check_test(text)
     traffic = json.loads(text)["flows"][1]["traffic"]
     assert traffic["frames"] == {"kind": "mix", "bits": [8 * 86, 8 * 146], "weights": [1.0, 1.0]}
@@ -109,12 +105,12 @@ def test_answers_of_another_length_that_are_thought_about_become_a_response(tmp_
     }
 
 
-def test_consent_is_asked_for_as_far_as_the_ceilings_of_both_hosts_have_room(tmp_path):
+def test_consent_is_asked_for_as_far_as_the_ceilings_of_both_hosts_have_room():
     said = {
         "a": HostAnswer(Ceilings(rate_bps=10_000_000, rate_frames_per_s=2000)),
         "b": HostAnswer(Ceilings(rate_bps=3_000_000, rate_frames_per_s=5000)),
     }
-    flows = json.loads(describe(trial_of(tmp_path), LABORATORY, said))["flows"]
+    flows = json.loads(describe(trial_of(), LABORATORY, said))["flows"]
     # From a to b there are two, the stream and an exchange's answers; from b to a its requests. The
     # stream's clocks are compared by a thousand frames of 96 octets a second.
     assert [(flow["most_bps"], flow["most_frames_per_s"]) for flow in flows] == [
@@ -128,63 +124,58 @@ def test_consent_is_asked_for_as_far_as_the_ceilings_of_both_hosts_have_room(tmp
 
 
 @pytest.mark.parametrize(
-    ("data", "more", "fault"),
+    ("changes", "fault"),
     [
-        ('data = "17 B"', (), "data = 17 B: expected at least 18 B"),
-        ('frames = "63 B"', (), "frames = 63 B: expected at least 64 B"),
+        ({"flows.0.data": "17 B"}, "data = 17 B: expected at least 18 B"),
+        ({**FRAMES, "flows.0.frames": "63 B"}, "frames = 63 B: expected at least 64 B"),
+        ({"flows.1.response.frames": "63 B"}, "response.frames = 63 B: expected at least 64 B"),
+        ({"phases.drain": None, "phases.spread": "1 s"}, "phases.spread"),
         (
-            'data = "100 B"',
-            (('response = { frames = "76 B"', 'response = { frames = "63 B"'),),
-            "response.frames = 63 B: expected at least 64 B",
-        ),
-        ('data = "100 B"', (('drain = "0.2 s"', 'spread = "1 s"'),), "phases.spread"),
-        (
-            'data = "3000 B"\nport = "packet"',
-            (),
+            {"flows.0.data": "3000 B", "flows.0.port": "packet"},
             'expected data that fits into a frame with port = "packet"',
         ),
     ],
 )
-def test_what_cannot_be_measured_is_refused_with_key_and_value(tmp_path, data, more, fault):
+def test_what_cannot_be_measured_is_refused_with_key_and_value(changes, fault):
     with pytest.raises(InputError) as caught:
-        describe(trial_of(tmp_path, data, more), LABORATORY, {})
+        describe(trial_of(changes), LABORATORY, {})
     assert fault in str(caught.value)
 
 
-def test_a_host_that_the_laboratory_lacks_is_named(tmp_path):
+def test_a_host_that_the_laboratory_lacks_is_named():
     laboratory = Laboratory({"a": Station("a", "127.0.0.1:1", "127.0.0.1")}, "hosts.toml")
     with pytest.raises(InputError, match=r"hosts\.toml: hosts\.b = \(missing\)"):
-        describe(trial_of(tmp_path), laboratory, {})
+        describe(trial_of(), laboratory, {})
 
 
 @pytest.mark.parametrize(
-    ("kind", "data", "old", "new", "fault"),
+    ("kind", "changes", "fault"),
     [
-        ("loopback", 'frames = "64 B"\nport = "packet"', "", "", "port of flow load = packet"),
+        ("loopback", {**FRAMES, "flows.0.port": "packet"}, "port of flow load = packet"),
         (
             "testbed",
-            'data = "100 B"',
-            'ends = ["a", "b"]',
-            'ends = ["a", "r"]\n[[network.links]]\nends = ["r", "b"]\n'
-            '[[network.routers]]\nname = "r"\nforward = { name = "x", fixed = "1 us" }',
+            {
+                "network.links": [em.link("a", "r"), em.link("r", "b")],
+                "network.routers": [em.router("r", forward={"name": "x", "fixed": "1 us"})],
+            },
             "r = router",
         ),
     ],
 )
-def test_what_cannot_be_built_on_this_machine_is_refused(tmp_path, kind, data, old, new, fault):
-    trial = trial_of(tmp_path, data, ((old, new),) if old else ())
+def test_what_cannot_be_built_on_this_machine_is_refused(kind, changes, fault):
+    trial = trial_of(changes)
     with pytest.raises(InputError) as caught:
         Local(kind).check([Work(0, trial.id, trial.line)])
     assert fault in str(caught.value)
 
 
-def test_interfaces_take_what_the_flows_need(tmp_path):
-    assert mtu_octets(trial_of(tmp_path).scenario) == 1500
-    assert mtu_octets(trial_of(tmp_path, 'frames = "4018 B"').scenario) == 4000
+def test_interfaces_take_what_the_flows_need():
+    assert mtu_octets(trial_of().scenario) == 1500
+    assert mtu_octets(trial_of({**FRAMES, "flows.0.frames": "4018 B"}).scenario) == 4000
 
 
-def test_flows_whose_names_are_too_long_for_a_test_are_numbered(tmp_path):
-    scenario = trial_of(tmp_path).scenario
+def test_flows_whose_names_are_too_long_for_a_test_are_numbered():
+    scenario = trial_of().scenario
     assert flow_names(scenario) == ["load", "ping"]
     first, *rest = scenario.flows
     changed = replace(scenario, flows=(replace(first, name="x" * 61), *rest))
@@ -253,8 +244,8 @@ def value(rows: TrialRows, metric: str, flow: int | None = None) -> tuple[float,
     return float(rows.values[place]), caution_text(int(rows.cautions[place]))
 
 
-def test_rows_are_what_the_agents_counted_over_the_time_in_which_they_did(tmp_path):
-    rows = observe(trial_of(tmp_path), result_of(result()), took_s=3.0)
+def test_rows_are_what_the_agents_counted_over_the_time_in_which_they_did():
+    rows = observe(trial_of(), result_of(result()), took_s=3.0)
     assert value(rows, "offered_rate", 0)[0] == 1000
     assert value(rows, "message_rate", 0)[0] == 1000
     assert value(rows, "goodput", 0)[0] == 8 * 146 * 1000
@@ -278,8 +269,8 @@ def test_rows_are_what_the_agents_counted_over_the_time_in_which_they_did(tmp_pa
     assert value(rows, "loss")[0] == pytest.approx(11 / 2500, rel=1e-12)
 
 
-def test_what_nobody_counted_has_no_value_and_says_so(tmp_path):
-    rows = observe(trial_of(tmp_path), result_of(result()), took_s=3.0)
+def test_what_nobody_counted_has_no_value_and_says_so():
+    rows = observe(trial_of(), result_of(result()), took_s=3.0)
     for metric, flow in (
         ("round_trip", 0),
         ("one_way_delay", 1),
@@ -292,12 +283,8 @@ def test_what_nobody_counted_has_no_value_and_says_so(tmp_path):
 
 
 @pytest.mark.parametrize(("wanted", "caution"), [(498, ""), (499, "few-samples")])
-def test_fewer_exchanges_than_were_wanted_are_a_caution_of_what_they_tell(
-    tmp_path, wanted, caution
-):
-    trial = trial_of(
-        tmp_path, more=(('timeout = "10 ms"', f'timeout = "10 ms", exchanges = {wanted}'),)
-    )
+def test_fewer_exchanges_than_were_wanted_are_a_caution_of_what_they_tell(wanted, caution):
+    trial = trial_of({"flows.1.response.exchanges": wanted})
     assert trial.live == Live(("udp", "udp"), (None, wanted))
     rows = observe(trial, result_of(result()), took_s=3.0)
     for metric in ("exchanges", "round_trip", "round_trip_p99"):
@@ -306,8 +293,8 @@ def test_fewer_exchanges_than_were_wanted_are_a_caution_of_what_they_tell(
     assert value(rows, "message_rate", 0)[1] == ""
 
 
-def test_a_doubtful_clock_is_a_caution_of_delays_only(tmp_path):
-    rows = observe(trial_of(tmp_path), result_of(result()), took_s=3.0)
+def test_a_doubtful_clock_is_a_caution_of_delays_only():
+    rows = observe(trial_of(), result_of(result()), took_s=3.0)
     assert value(rows, "one_way_delay", 0)[1] == "clock-uncertain"
     assert value(rows, "message_rate", 0)[1] == ""
 
@@ -320,10 +307,10 @@ def test_a_doubtful_clock_is_a_caution_of_delays_only(tmp_path):
         (lambda flow: flow.update(cautions=["clock-stepped"]), "clock-stepped"),
     ],
 )
-def test_what_was_wrong_at_a_host_is_a_caution_of_its_flow(tmp_path, change, caution):
+def test_what_was_wrong_at_a_host_is_a_caution_of_its_flow(change, caution):
     changed = copy.deepcopy(result())
     change(changed["flows"]["load"])
-    rows = observe(trial_of(tmp_path), result_of(changed), took_s=3.0)
+    rows = observe(trial_of(), result_of(changed), took_s=3.0)
     assert value(rows, "message_rate", 0)[1] == caution
     assert value(rows, "message_rate", 1)[1] == ""
     assert value(rows, "message_rate")[1] == caution
@@ -338,9 +325,7 @@ def test_what_was_wrong_at_a_host_is_a_caution_of_its_flow(tmp_path, change, cau
         (0, 200, ""),
     ],
 )
-def test_what_was_taken_of_a_processor_is_a_caution_of_all_there_is(
-    tmp_path, steal, others, caution
-):
+def test_what_was_taken_of_a_processor_is_a_caution_of_all_there_is(steal, others, caution):
     def edge(at: str, *processors: dict[str, int]) -> dict[str, Any]:
         return {"at": at, "host": {"processors": processors}}
 
@@ -361,7 +346,7 @@ def test_what_was_taken_of_a_processor_is_a_caution_of_all_there_is(
         "b": {"result": {"host": edges}},
         "c": {"result": None},
     }
-    rows = observe(trial_of(tmp_path), result_of(changed), took_s=3.0)
+    rows = observe(trial_of(), result_of(changed), took_s=3.0)
     for flow in (0, 1, None):
         assert value(rows, "message_rate", flow)[1] == caution
 
@@ -382,13 +367,13 @@ MS_PS = 10**9
     ],
 )
 def test_messages_that_left_late_are_a_caution_of_what_their_lateness_changes(
-    tmp_path, lateness, worst_ns, of_times, of_counts
+    lateness, worst_ns, of_times, of_counts
 ):
     changed = copy.deepcopy(result())
     pacing = changed["flows"]["load"]["sending"]["counted"]["pacing"]
     # However few were within the 5 µs that the report shows.
     pacing |= {"share_on_time": 0.0, "worst_ns": worst_ns, "lateness": histogram(*lateness)}
-    rows = observe(trial_of(tmp_path), result_of(changed), took_s=3.0)
+    rows = observe(trial_of(), result_of(changed), took_s=3.0)
     for flow in (0, None):
         for metric in ("inter_arrival", "inter_arrival_p99", "loss"):
             assert value(rows, metric, flow)[1] == of_times, metric
@@ -401,28 +386,28 @@ def test_messages_that_left_late_are_a_caution_of_what_their_lateness_changes(
 
 
 @pytest.mark.parametrize(("period", "caution"), [("20 us", "late-send"), ("60 us", "")])
-def test_what_pacing_cannot_do_better_on_an_idle_host_is_not_late(tmp_path, period, caution):
+def test_what_pacing_cannot_do_better_on_an_idle_host_is_not_late(period, caution):
     # A tenth of 20 µs is less than 5 µs, within which an idle host sends; a tenth of 60 µs is more
     # than the 5.5 of these messages.
-    text = (('{ poisson = "1000 /s" }', f'{{ regular = "{period}" }}'),)
+    trial = trial_of({"flows.0.arrivals": {"regular": period}})
     changed = copy.deepcopy(result())
     pacing = changed["flows"]["load"]["sending"]["counted"]["pacing"]
     for low_ps, expected in ((4_900_000, ""), (5_500_000, caution)):
         pacing["lateness"] = histogram((low_ps, low_ps + 7000, 2000))
-        rows = observe(trial_of(tmp_path, more=text), result_of(changed), took_s=3.0)
+        rows = observe(trial, result_of(changed), took_s=3.0)
         assert value(rows, "inter_arrival", 0)[1] == expected
 
 
-def test_a_saturated_source_has_no_times_that_it_could_miss(tmp_path):
+def test_a_saturated_source_has_no_times_that_it_could_miss():
     changed = copy.deepcopy(result())
     pacing = changed["flows"]["load"]["sending"]["counted"]["pacing"]
     pacing |= {"frames": 0, "share_on_time": None, "worst_ns": 0, "lateness": histogram()}
-    text = (('{ poisson = "1000 /s" }', '"saturated"'),)
-    rows = observe(trial_of(tmp_path, more=text), result_of(changed), took_s=3.0)
+    saturated = trial_of({"flows.0.arrivals": "saturated"})
+    rows = observe(saturated, result_of(changed), took_s=3.0)
     assert value(rows, "inter_arrival", 0)[1] == value(rows, "message_rate", 0)[1] == ""
 
 
-def test_drops_that_were_tried_again_limit_nobody(tmp_path):
+def test_drops_that_were_tried_again_limit_nobody():
     changed = copy.deepcopy(result())
     changed["flows"]["load"]["losses"] = {
         "missing": 0,
@@ -430,23 +415,19 @@ def test_drops_that_were_tried_again_limit_nobody(tmp_path):
         "unexplained": 0,
         "excess": 10,
     }
-    assert (
-        value(observe(trial_of(tmp_path), result_of(changed), took_s=3.0), "message_rate", 0)[1]
-        == ""
-    )
+    assert value(observe(trial_of(), result_of(changed), took_s=3.0), "message_rate", 0)[1] == ""
 
 
-def test_a_trial_in_vain_has_no_values_at_all(tmp_path):
-    for trial in (trial_of(tmp_path), transfer_of(tmp_path, "stream = {}")):
+def test_a_trial_in_vain_has_no_values_at_all():
+    for trial in (trial_of(), transfer_of(STREAM)):
         rows = failed(trial, took_s=1.0)
         assert all(math.isnan(found) for found in rows.values)
         assert {caution_text(int(mask)) for mask in rows.cautions} == {"no-samples"}
         assert rows.count.sum() == 0
 
 
-def test_an_answer_of_which_nothing_is_said_is_as_long_as_its_request(tmp_path):
-    more = (('response = { frames = "76 B", ', "response = { "),)
-    (_, ping) = trial_of(tmp_path, more=more).scenario.flows
+def test_an_answer_of_which_nothing_is_said_is_as_long_as_its_request():
+    (_, ping) = trial_of({"flows.1.response.frames": None}).scenario.flows
     assert ping.response.frames == ping.frames == FixedLengths(bits=8 * 76)
 
 
@@ -472,36 +453,21 @@ def test_every_live_test_of_a_study_is_one_that_agents_can_be_asked_for(study):
     assert len(series) == len(names)
 
 
-TRANSFER = network(
-    """\
-[[flows]]
-name = "copy"
-from = "a"
-to = "b"
-transfer = { JOB, tcp = { window = "64 kB" } }
-[phases]
-transmit = "2 s"
-measure = "last 1 s"
-[run]
-engines = ["live"]
-""",
-    title="octets",
-)
+STREAM: dict[str, object] = {"stream": {}}
+COPY = {"size": "36 MB", "block": "4 kB", "request": "64 B", "answer": "32 B", "server": "1 ms"}
 
 
-def transfer_of(folder: Path, job: str) -> Trial:
-    path = folder / "x.toml"
-    path.write_text(TRANSFER.replace("JOB", job), encoding="utf-8")
-    (trial,) = plan.expand([load(path)]).trials
-    return trial
+def transfer_of(job: Mapping[str, object]) -> Trial:
+    copy = em.flow("copy", "a", "b", transfer={**job, "tcp": {"window": "64 kB"}})
+    phases = {"transmit": "2 s", "measure": "last 1 s"}
+    return only_trial(pair(copy, phases=phases, run={"engines": ["live"]}))
 
 
 @pytest.mark.parametrize(
-    ("job", "octets"),
-    [("stream = {}", {}), ('stream = { size = "36 MB" }', {"octets": 36_000_000})],
+    ("job", "octets"), [(STREAM, {}), ({"stream": {"size": "36 MB"}}, {"octets": 36_000_000})]
 )
-def test_a_stream_of_octets_becomes_a_transfer_over_tcp(tmp_path, job, octets):
-    trial = transfer_of(tmp_path, job)
+def test_a_stream_of_octets_becomes_a_transfer_over_tcp(job, octets):
+    trial = transfer_of(job)
     text = describe(trial, LABORATORY, {})
     _core.check_test(text)
     (flow,) = json.loads(text)["flows"]
@@ -511,8 +477,8 @@ def test_a_stream_of_octets_becomes_a_transfer_over_tcp(tmp_path, job, octets):
     assert mtu_octets(trial.scenario) == 1500
 
 
-def test_hosts_of_a_testbed_acknowledge_selectively_or_not_for_all_transfers(tmp_path):
-    scenario = transfer_of(tmp_path, "stream = {}").scenario
+def test_hosts_of_a_testbed_acknowledge_selectively_or_not_for_all_transfers():
+    scenario = transfer_of(STREAM).scenario
     assert selective_acknowledgements(scenario) is True
     (flow,) = scenario.flows
     tcp = replace(flow.transfer.tcp, sack=False)
@@ -524,15 +490,9 @@ def test_hosts_of_a_testbed_acknowledge_selectively_or_not_for_all_transfers(tmp
         selective_acknowledgements(replace(scenario, flows=(flow, other)))
 
 
-FILE_JOB = (
-    'file = { direction = "DIRECTION", size = "36 MB", block = "4 kB", request '
-    '= "64 B", answer = "32 B", server = "1 ms" }'
-)
-
-
 @pytest.mark.parametrize("direction", ["read", "write"])
-def test_a_file_becomes_one_over_tcp_with_consent_both_ways(tmp_path, direction):
-    trial = transfer_of(tmp_path, FILE_JOB.replace("DIRECTION", direction))
+def test_a_file_becomes_one_over_tcp_with_consent_both_ways(direction):
+    trial = transfer_of({"file": {**COPY, "direction": direction}})
     text = describe(trial, LABORATORY, {})
     _core.check_test(text)
     (flow,) = json.loads(text)["flows"]
@@ -547,7 +507,7 @@ def test_a_file_becomes_one_over_tcp_with_consent_both_ways(tmp_path, direction)
     assert file["server"] == {"kind": "constant", "ps": 1_000_000_000}
 
 
-def test_what_a_file_brought_is_blocks_and_the_time_of_all(tmp_path):
+def test_what_a_file_brought_is_blocks_and_the_time_of_all():
     def end(again: int) -> dict[str, Any]:
         return {"tcp": {"columns": {"sent_again": [0, again]}}}
 
@@ -569,7 +529,7 @@ def test_what_a_file_brought_is_blocks_and_the_time_of_all(tmp_path):
             }
         },
     }
-    trial = transfer_of(tmp_path, FILE_JOB.replace("DIRECTION", "read"))
+    trial = transfer_of({"file": {**COPY, "direction": "read"}})
     rows = observe(trial, result_of(outcome), took_s=2.0)
 
     def at(metric: str) -> float:
@@ -585,7 +545,7 @@ def test_what_a_file_brought_is_blocks_and_the_time_of_all(tmp_path):
     assert math.isnan(at("message_rate"))
 
 
-def test_rates_of_a_transfer_are_those_from_the_first_read_to_the_last(tmp_path):
+def test_rates_of_a_transfer_are_those_from_the_first_read_to_the_last():
     tcp = {"columns": {"sent_again": [0, 3]}}
     copied = {
         "cautions": [],
@@ -602,7 +562,7 @@ def test_rates_of_a_transfer_are_those_from_the_first_read_to_the_last(tmp_path)
         "agents": {"a": {"address": "127.0.0.1"}, "b": {"address": "127.0.0.2"}},
         "flows": {"copy": copied},
     }
-    trial = transfer_of(tmp_path, 'stream = { size = "2 MB" }')
+    trial = transfer_of({"stream": {"size": "2 MB"}})
     rows = observe(trial, result_of(outcome), took_s=2.0)
 
     def at(metric: str) -> tuple[float, str]:

@@ -1,8 +1,9 @@
 """Stations of a segment as hosts: what agents send for coders, saturated and other sources."""
 
 import json
-from pathlib import Path
+from collections.abc import Mapping
 
+import ethermeter as em
 import pytest
 from ethermeter import _core
 from ethermeter.engines.live import segments
@@ -12,43 +13,36 @@ from ethermeter.faults import InputError
 from ethermeter.trial import Trial
 from measured_trials import only_trial
 
-FILE = """\
-title = "talkers and data"
-[segment]
-standard = "experimental-3"
-round_trip = "5.5 us"
-gap = "0 bit"
-turnaround = "6 us"
-[[stations]]
-name = "talker"
-count = 2
-frames = { samples = { least = "32 B", most = "512 B", overhead = "0 B" } }
-arrivals = { coder = { sample = "16 bit", every = "152.32 us" } }
-service = { uniform = ["0 us", "1 ms"] }
-backoff = { load_register = { bits = 8, clock = "170 ns", ticks = true } }
-[[stations]]
-name = "data"
-count = 1
-frames = "512 B"
-arrivals = { poisson_load = 0.1 }
-[phases]
-settle = "100 ms"
-transmit = "2 s"
-measure = "last 1 s"
-spread = "30 ms"
-[run]
-engines = ["live"]
-"""
+TALKERS = em.segment(
+    "experimental-3",
+    title="talkers and data",
+    round_trip="5.5 us",
+    gap="0 bit",
+    turnaround="6 us",
+    stations=[
+        em.stations(
+            "talker",
+            count=2,
+            frames={"samples": {"least": "32 B", "most": "512 B", "overhead": "0 B"}},
+            arrivals={"coder": {"sample": "16 bit", "every": "152.32 us"}},
+            service={"uniform": ["0 us", "1 ms"]},
+            backoff={"load_register": {"bits": 8, "clock": "170 ns", "ticks": True}},
+        ),
+        em.stations("data", count=1, frames="512 B", arrivals={"poisson_load": 0.1}),
+    ],
+    phases={"settle": "100 ms", "transmit": "2 s", "measure": "last 1 s", "spread": "30 ms"},
+    run={"engines": ["live"]},
+)
 NAMES = ("station-1", "station-2", "station-3")
 LABORATORY = Laboratory({name: Station(name, "127.0.0.1:1", "127.0.0.1") for name in NAMES}, "bed")
 
 
-def trial_of(folder: Path, *changes: tuple[str, str]) -> Trial:
-    return only_trial(folder, FILE, *changes)
+def trial_of(changes: Mapping[str, object] | None = None) -> Trial:
+    return only_trial(TALKERS, changes)
 
 
-def test_hosts_with_coders_send_frames_of_the_longest_packet_by_credit(tmp_path):
-    text = describe(trial_of(tmp_path), LABORATORY, {})
+def test_hosts_with_coders_send_frames_of_the_longest_packet_by_credit():
+    text = describe(trial_of(), LABORATORY, {})
     _core.check_test(text)
     talker, _, data = json.loads(text)["flows"]
     assert talker["traffic"]["frames"] == {"kind": "fixed", "bits": 8 * 512}
@@ -60,15 +54,15 @@ def test_hosts_with_coders_send_frames_of_the_longest_packet_by_credit(tmp_path)
     assert "credit_frames" not in data["traffic"]
 
 
-def test_sources_of_hosts_begin_within_the_spread_of_the_trial(tmp_path):
-    *_, data = json.loads(describe(trial_of(tmp_path), LABORATORY, {}))["flows"]
+def test_sources_of_hosts_begin_within_the_spread_of_the_trial():
+    *_, data = json.loads(describe(trial_of(), LABORATORY, {}))["flows"]
     assert data["traffic"]["spread_ps"] == 30 * 10**9
-    text = describe(trial_of(tmp_path, ('"30 ms"', '"0 s"')), LABORATORY, {})
+    text = describe(trial_of({"phases.spread": "0 s"}), LABORATORY, {})
     assert all("spread_ps" not in flow["traffic"] for flow in json.loads(text)["flows"])
 
 
-def test_the_medium_of_a_trial_keeps_its_coders_and_its_spread(tmp_path):
-    trial = trial_of(tmp_path)
+def test_the_medium_of_a_trial_keeps_its_coders_and_its_spread():
+    trial = trial_of()
     medium = segments.segment_trial(trial, NAMES)
     found = json.loads(bytes(medium.trial))
     assert found["scenario"]["flows"][0]["arrivals"]["kind"] == "coder"
@@ -77,19 +71,16 @@ def test_the_medium_of_a_trial_keeps_its_coders_and_its_spread(tmp_path):
     assert tuple(medium.credit) == (43, 43, None)
 
 
-def test_hosts_fill_their_cards_in_advance_where_all_have_credit(tmp_path):
-    assert segments.lead_of(trial_of(tmp_path).scenario).lead_ps == 0
-    text = FILE.replace(
-        FILE[FILE.index('[[stations]]\nname = "data"') : FILE.index("[phases]")], ""
-    )
-    trial = only_trial(tmp_path, text)
+def test_hosts_fill_their_cards_in_advance_where_all_have_credit():
+    assert segments.lead_of(trial_of().scenario).lead_ps == 0
+    trial = trial_of({"stations.1": None})
     assert segments.lead_of(trial.scenario) == segments.Lead(segments.LEAD_PS, 0)
 
 
-def test_packets_that_frames_cannot_hold_are_refused(tmp_path):
-    bits = trial_of(tmp_path, ('sample = "16 bit"', 'sample = "12 bit"'))
+def test_packets_that_frames_cannot_hold_are_refused():
+    bits = trial_of({"stations.0.arrivals.coder.sample": "12 bit"})
     with pytest.raises(InputError, match="expected whole octets in a measurement"):
         segments.check(bits)
-    short = trial_of(tmp_path, ('most = "512 B"', 'most = "60 B"'))
+    short = trial_of({"stations.0.frames.samples.most": "60 B"})
     with pytest.raises(InputError, match="expected at least 64 B in a measurement"):
         describe(short, LABORATORY, {})

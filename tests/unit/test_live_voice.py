@@ -4,9 +4,10 @@ counted of samples as rows.
 
 import json
 import math
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
+import ethermeter as em
 import pytest
 from ethermeter import _core
 from ethermeter.engines.live.description import describe
@@ -17,35 +18,33 @@ from ethermeter.metrics import caution_text
 from ethermeter.store.rows import FLOW_METRICS, FLOW_VOICE_METRICS, TrialRows
 from ethermeter.trial import Trial
 from measured_trials import counted, loopback, only_trial, result_of
-from networks import network
+from shared_experiments import pair
 
-FILE = network(
-    """\
-[[flows]]
-name = "talk"
-from = "a"
-to = "b"
-data = { samples = { least = "172 B", most = "972 B", overhead = "12 B" } }
-arrivals = { coder = { codec = "g711" } }
-[[flows]]
-name = "load"
-from = "b"
-to = "a"
-data = "100 B"
-arrivals = { regular = "1 ms" }
-[phases]
-transmit = "2 s"
-measure = "middle 1 s"
-[run]
-engines = ["live"]
-""",
-    title="a talker and a stream",
+TALKER = pair(
+    [
+        em.flow(
+            "talk",
+            "a",
+            "b",
+            data={"samples": {"least": "172 B", "most": "972 B", "overhead": "12 B"}},
+            arrivals={"coder": {"codec": "g711"}},
+        ),
+        em.flow("load", "b", "a", data="100 B", arrivals={"regular": "1 ms"}),
+    ],
+    phases={"transmit": "2 s", "measure": "middle 1 s"},
+    run={"engines": ["live"]},
 )
 CODER = {"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000}
 
 
-def trial_of(folder: Path, *more: tuple[str, str]) -> Trial:
-    return only_trial(folder, FILE, *more)
+def trial_of(changes: Mapping[str, object] | None = None) -> Trial:
+    return only_trial(TALKER, changes)
+
+
+def frames(least: str) -> dict[str, object]:
+    """Frames of samples instead of data."""
+    samples = {"least": least, "most": "972 B", "overhead": "30 B"}
+    return {"flows.0.data": None, "flows.0.frames": {"samples": samples}}
 
 
 def samples(overhead: int, least: int, most: int) -> dict[str, Any]:
@@ -58,31 +57,20 @@ def samples(overhead: int, least: int, most: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("address", "more", "around"),
+    ("address", "changes", "around"),
     [
         # 14 + 20 + 8 + 4 octets around the data of UDP over IPv4, 20 more over IPv6.
-        ("127.0.0.", (), 46),
-        ("fd00::", (), 66),
+        ("127.0.0.", {}, 46),
+        ("fd00::", {}, 66),
         # Raw frames as long as those of UDP over IPv4.
-        (
-            "127.0.0.",
-            (('overhead = "12 B" } }\n', 'overhead = "12 B" } }\nport = "packet"\n'),),
-            46,
-        ),
-        (
-            "127.0.0.",
-            (
-                ("data = { samples", "frames = { samples"),
-                ('overhead = "12 B"', 'overhead = "30 B"'),
-            ),
-            0,
-        ),
+        ("127.0.0.", {"flows.0.port": "packet"}, 46),
+        ("127.0.0.", frames("172 B"), 0),
     ],
 )
 def test_a_coder_becomes_a_stream_of_frames_of_samples_that_the_coordinator_takes(
-    tmp_path, address, more, around
+    address, changes, around
 ):
-    trial = trial_of(tmp_path, *more)
+    trial = trial_of(changes)
     text = describe(trial, loopback(address), {})
     _core.check_test(text)
     traffic = json.loads(text)["flows"][0]["traffic"]
@@ -93,25 +81,19 @@ def test_a_coder_becomes_a_stream_of_frames_of_samples_that_the_coordinator_take
 
 
 @pytest.mark.parametrize(
-    ("more", "fault"),
+    ("changes", "fault"),
     [
         (
-            (('least = "172 B"', 'least = "28 B"'),),
+            {"flows.0.data.samples.least": "28 B"},
             "data.samples.least = 28 B: expected at least 29 B",
         ),
-        (
-            (
-                ('data = { samples = { least = "172 B"', 'frames = { samples = { least = "74 B"'),
-                ('overhead = "12 B"', 'overhead = "30 B"'),
-            ),
-            "frames.samples.least = 74 B: expected at least 75 B",
-        ),
-        ((('overhead = "12 B" } }\n', 'overhead = "12 B" } }\nport = "tcp"\n'),), '"tcp"'),
+        (frames("74 B"), "frames.samples.least = 74 B: expected at least 75 B"),
+        ({"flows.0.port": "tcp"}, '"tcp"'),
     ],
 )
-def test_voice_that_cannot_be_measured_is_refused_with_key_and_value(tmp_path, more, fault):
+def test_voice_that_cannot_be_measured_is_refused_with_key_and_value(changes, fault):
     with pytest.raises(InputError) as caught:
-        describe(trial_of(tmp_path, *more), loopback("127.0.0."), {})
+        describe(trial_of(changes), loopback("127.0.0."), {})
     assert fault in str(caught.value)
 
 
@@ -191,8 +173,8 @@ def value(rows: TrialRows, metric: str, flow: int | None = None) -> tuple[float,
     return float(rows.values[place]), caution_text(int(rows.cautions[place]))
 
 
-def test_every_sample_that_was_made_is_in_one_row(tmp_path):
-    rows = observe(trial_of(tmp_path), result_of(result()), took_s=1.0)
+def test_every_sample_that_was_made_is_in_one_row():
+    rows = observe(trial_of(), result_of(result()), took_s=1.0)
     expected = {
         "samples_offered": 8000,
         "samples_delivered": 6500,
@@ -223,23 +205,23 @@ def test_every_sample_that_was_made_is_in_one_row(tmp_path):
     assert 1 <= value(rows, "mos", 0)[0] < 2.5
 
 
-def test_a_doubtful_clock_is_a_caution_of_what_it_measures(tmp_path):
-    rows = observe(trial_of(tmp_path), result_of(result()), took_s=1.0)
+def test_a_doubtful_clock_is_a_caution_of_what_it_measures():
+    rows = observe(trial_of(), result_of(result()), took_s=1.0)
     for metric in ("voice_delay", "sample_delay_p99", "rating", "one_way_delay"):
         assert value(rows, metric, 0)[1] == "clock-uncertain"
     assert value(rows, "sample_loss", 0)[1] == ""
 
 
-def test_a_listener_to_whom_nothing_came_has_lost_all_that_was_sent(tmp_path):
+def test_a_listener_to_whom_nothing_came_has_lost_all_that_was_sent():
     said = result()
     said["flows"]["talk"]["receiving"]["counted"]["streams"][0] |= {"voice": None, "received": 0}
-    rows = observe(trial_of(tmp_path), result_of(said), took_s=1.0)
+    rows = observe(trial_of(), result_of(said), took_s=1.0)
     assert value(rows, "samples_lost", 0)[0] == 900 + 7000
     assert value(rows, "sample_loss", 0)[0] == 1
 
 
-def test_of_a_trial_in_vain_nothing_is_known_of_samples(tmp_path):
-    rows = failed(trial_of(tmp_path), took_s=1.0)
+def test_of_a_trial_in_vain_nothing_is_known_of_samples():
+    rows = failed(trial_of(), took_s=1.0)
     for metric in ("samples_offered", "samples_lost", "sample_loss", "voice_delay", "mos"):
         found, cautions = value(rows, metric, 0)
         assert math.isnan(found)

@@ -1,16 +1,44 @@
-"""Malformed experiment files: each fault is found, named by its key, and says what was allowed."""
+"""Malformed experiments: each fault is found, named by its key, and says what was allowed."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
+import shared_experiments
 from ethermeter.experiment import load
-from ethermeter.plan import expand
 from faults_at import expect_fault, faults_of
-from files import CLUSTERS, HEAD, SEGMENT, STATIONS, VALID, host, segment, traffic
+from shared_experiments import SEGMENT, trials
 
-MALFORMED = {
-    # the file itself
-    "not TOML": (HEAD + "seed = = 1\n", "line 2", "valid TOML"),
+SOUND = {name.lower(): each for name, each in vars(shared_experiments).items() if name.isupper()}
+DATA = tomllib.loads(Path(__file__).with_name("malformed.toml").read_text(encoding="utf-8"))
+HUGE = 16**9000 - 1
+MADE = {
+    "title of 10 MB": ({"title": 10**7 * "x"}, {"title": "at most 200 characters"}),
+    "seed huge": ({"seed": HUGE}, {"seed": "at most"}),
+    "vary a huge integer": (
+        {"vary": {"stations.count": [1, HUGE]}},
+        {'vary."stations.count".1': "at most 1024"},
+    ),
+    "vary a huge number": (
+        {"vary": {"segment.velocity": [HUGE]}},
+        {'vary."segment.velocity".0': "from 0.01 to 1"},
+    ),
+    "vary to a huge end": (
+        {"vary": {"stations.count": {"from": 1, "to": HUGE}}},
+        {'vary."stations.count"': "up to 1e15"},
+    ),
+}
+CASES = {
+    f"{of}: {name}": (
+        SOUND[of],
+        {**case.get("change", {}), **dict.fromkeys(case.get("remove", ()))},
+        case["fault"],
+    )
+    for of, cases in DATA.items()
+    for name, case in cases.items()
+} | {name: (SEGMENT, *case) for name, case in MADE.items()}
+TEXTS = {
+    "not TOML": ('title = "t"\nseed = = 1\n', "line 2", "valid TOML"),
     "unclosed text": ('title = "t\n', "line 1", "valid TOML"),
     "key twice": ("title = 'a'\ntitle = 'b'\n", "line 2", "valid TOML"),
     "only a comment": ("# nothing\n", "title", "required"),
@@ -19,116 +47,28 @@ MALFORMED = {
     "key of many parts": ("a." * 100 + "b = 1\n", "line 1", "at most 24 parts"),
     "integer of ten thousand digits": ("seed = " + "9" * 10_000 + "\n", "(file)", "4300 digits"),
     "impossible date": ("title = 2000-02-31\n", "line 1", "valid TOML"),
-    # the top
-    "no title": (SEGMENT + STATIONS, "title", "required: title of the experiment"),
-    "title a number": ("title = 3\n" + SEGMENT + STATIONS, "title", "expected a text"),
-    "title empty": ('title = ""\n' + SEGMENT + STATIONS, "title", "at least 1 characters"),
-    "title of 10 MB": (
-        'title = "' + "x" * 10_000_000 + '"\n' + SEGMENT + STATIONS,
-        "title",
-        "at most 200 characters",
-    ),
-    "unknown key": (
-        HEAD + "colour = 1\n" + SEGMENT + STATIONS,
-        "colour",
-        "unknown key; allowed: title, seed",
-    ),
-    "unknown key with a line break": (
-        HEAD + '"a\\nb" = 1\n' + SEGMENT + STATIONS,
-        r'"a\nb"',
-        "unknown key",
-    ),
-    "seed negative": (HEAD + "seed = -1\n" + SEGMENT + STATIONS, "seed", "at least 0"),
-    "seed too large": (
-        HEAD + "seed = 9223372036854775808\n" + SEGMENT + STATIONS,
-        "seed",
-        "at most 9223372036854775807",
-    ),
-    "seed huge": (HEAD + "seed = 0x" + "f" * 9000 + "\n" + SEGMENT + STATIONS, "seed", "at most"),
-    "seed a decimal": (HEAD + "seed = 1.0\n" + SEGMENT + STATIONS, "seed", "an integer"),
-    "seed true": (HEAD + "seed = true\n" + SEGMENT + STATIONS, "seed", "an integer"),
-    "no segment": (HEAD + STATIONS, "segment", "required"),
-    "segment a text": (HEAD + 'segment = "x"\n' + STATIONS, "segment", "expected a table"),
-    "no stations": (HEAD + SEGMENT, "stations", "required"),
-    "stations a table": (HEAD + SEGMENT + "[stations]\ncount = 1\n", "stations", "expected a list"),
-    "stations empty": (HEAD + "stations = []\n" + SEGMENT, "stations", "at least 1 of them"),
-    # phases, run, sources
-    "phase without unit": (
-        VALID + "[phases]\ntransmit = 5\n",
-        "phases.transmit",
-        "the unit is missing",
-    ),
-    "measure more than is sent": (
-        VALID + '[phases]\ntransmit = "5 s"\n',
-        "phases.measure",
-        "inside the transmit phase, which lasts 5 s",
-    ),
-    "measure too short": (
-        VALID + '[phases]\nmeasure = "last 0.5 ms"\n',
-        "phases.measure",
-        "at least 1 ms",
-    ),
-    "measure without a time": (
-        VALID + '[phases]\nmeasure = "middle"\n',
-        "phases.measure",
-        '"middle 10 s"',
-    ),
-    "measure the first": (
-        VALID + '[phases]\nmeasure = "first 5 s"\n',
-        "phases.measure",
-        '"middle" or "last"',
-    ),
-    "spread beyond the phase": (
-        VALID + '[phases]\nspread = "13 s"\n',
-        "phases.spread",
-        "at most the transmit phase",
-    ),
-    "longer than allowed": (VALID + '[phases]\nsettle = "9990 s"\n', "phases", "10000 s together"),
-    "engine unknown": (VALID + '[run]\nengines = ["lab"]\n', "run.engines.0", '"simulation"'),
-    "no engine": (VALID + "[run]\nengines = []\n", "run.engines", "at least 1"),
-    "replications zero": (VALID + "[run]\nreplications = 0\n", "run.replications", "at least 1"),
-    "batches one": (VALID + "[run]\nbatches = 1\n", "run.batches", "at least 2"),
-    "source without kind": (
-        VALID + '[sources]\n"segment.length" = "my guess"\n',
-        'sources."segment.length"',
-        "kind: text",
-    ),
-    "source of unknown kind": (
-        VALID + '[sources]\n"segment.length" = "rumour: x"\n',
-        'sources."segment.length"',
-        "standard, study, fit or",
-    ),
-    "source unquoted": (
-        VALID + '[sources]\nsegment.length = "fit: x"\n',
-        "sources.segment",
-        "in quotes",
-    ),
-    "source of nothing": (
-        VALID + '[sources]\n"segment.colour" = "fit: x"\n',
-        'sources."segment.colour"',
-        "keys of segment",
-    ),
 }
 
 
-@pytest.mark.parametrize(("text", "key", "allowed"), MALFORMED.values(), ids=MALFORMED)
-def test_a_malformed_file_is_refused_with_key_and_what_was_allowed(tmp_path, text, key, allowed):
+@pytest.mark.parametrize("name", CASES)
+def test_every_fault_has_its_key_and_what_was_allowed(name):
+    sound, changes, expected = CASES[name]
+    faults = faults_of(lambda: trials(sound.changed(changes)))
+    found = {key: [fault for fault in faults if fault.key == key] for key in expected}
+    for key, allowed in expected.items():
+        assert any(allowed in fault.allowed for fault in found[key]), [*map(str, faults)]
+    if len(expected) > 1:
+        assert {fault.key for fault in faults} == set(expected)
+
+
+@pytest.mark.parametrize(("text", "key", "allowed"), TEXTS.values(), ids=TEXTS)
+def test_a_text_that_is_no_experiment_is_refused(tmp_path, text, key, allowed):
     expect_fault(tmp_path, text, key=key, allowed=allowed)
 
 
-def test_the_file_that_these_are_made_from_is_sound(tmp_path):
-    for number, text in enumerate(
-        (
-            VALID,
-            segment('length = "1 m"'),
-            host(""),
-            traffic('arrivals = "saturated"'),
-            host("", segment_text=CLUSTERS),
-        )
-    ):
-        path = tmp_path / f"{number}.toml"
-        path.write_text(text, encoding="utf-8")
-        assert load(path).trials == 1
+@pytest.mark.parametrize("name", SOUND)
+def test_what_malformed_experiments_are_made_of_is_sound(name):
+    assert trials(SOUND[name])
 
 
 @pytest.mark.parametrize(
@@ -162,38 +102,32 @@ def test_missing_files_and_directories_are_refused(tmp_path):
     assert faults_of(lambda: load(Path("a\0b")))[0].key == "(file)"
 
 
-def test_every_fault_is_reported_at_once(tmp_path):
-    path = tmp_path / "x.toml"
-    path.write_text(
-        (
-            'seed = -1\n[segment]\nstandard = 5\nlength = "1 s"\n[[stations]]\ncount = '
-            '0\n[vary]\n"stations.x" = [1]\n'
-        ),
-        encoding="utf-8",
-    )
-    keys = {fault.key for fault in faults_of(lambda: load(path))}
-    assert keys == {
-        "title",
-        "seed",
-        "segment.standard",
-        "segment.length",
-        "stations.0.count",
-        "stations.0.frames",
-        "stations.0.arrivals",
-        'vary."stations.x"',
-    }
+@pytest.mark.parametrize(
+    ("text", "key", "allowed"),
+    [
+        ("", "line 1", "header length_bytes,weight"),
+        ("length_bytes,weight\n", "(file)", "from 1 to 2000 rows"),
+        ("length_bytes,weight\n64\n", "line 2", "2 columns"),
+        ("length_bytes,weight\n64.5,1\n", "line 2, length_bytes", "whole number of bytes"),
+        ("length_bytes,weight\n64,nan\n", "line 2, weight", "zero or above"),
+        ("length_bytes,weight\n64,-1\n1e999,2\n", "line 3, length_bytes", "whole number of bytes"),
+        ("length_bytes,weight\n64,0\n", "(file)", "weight above zero"),
+        ('length_bytes,weight\n"64,1\n' + "x" * 200_000, "(file)", "expected a CSV file"),
+    ],
+)
+def test_malformed_measured_lengths_are_refused(tmp_path, text, key, allowed):
+    (tmp_path / "x.csv").write_text(text, encoding="utf-8")
+    measured = SEGMENT.changed({"stations.0.frames": {"measured": "x.csv"}})
+    faults = faults_of(lambda: load(measured.save(tmp_path / "x.toml")))
+    assert any(
+        fault.file == "x.csv" and fault.key == key and allowed in fault.allowed for fault in faults
+    ), [str(fault) for fault in faults]
 
 
-def test_a_combination_that_only_the_plan_meets_is_refused_there(tmp_path):
-    # With the first value of each sweep, and each value beside the first of the other, all is well;
-    # only the last corner is not.
-    path = tmp_path / "x.toml"
-    path.write_text(
-        host('position = "1 m"')
-        + '[vary]\n"segment.length" = ["9 m", "5 m"]\n"stations.position" = ["1 m", "8 m"]\n',
-        encoding="utf-8",
-    )
-    experiment = load(path)
-    (fault,) = faults_of(lambda: expand([experiment]))
-    assert fault.key == "stations.0.position"
-    assert "(with segment.length = 5 m, stations.position = 8 m)" in fault.allowed
+@pytest.mark.parametrize("engine", ["theory", "idealised", "ablation"])
+def test_an_engine_to_which_no_model_applies_says_why_for_each(engine):
+    regular = {"stations.0.arrivals": {"regular": "1 ms"}, "run.engines": [engine]}
+    (fault,) = faults_of(lambda: trials(SEGMENT.changed(regular)))
+    assert (fault.key, fault.value) == ("run.engines", engine)
+    assert "needs Poisson arrivals; they are regular (8 models)" in fault.allowed
+    assert "needs stations that are saturated; arrivals are regular (1 model)" in fault.allowed

@@ -1,35 +1,20 @@
-"""Every malformed file, as a user meets it: exit code 2, nothing on stdout, one line a fault that
-begins with its file.
+"""Every malformed experiment, as a user meets it: exit code 2, nothing on stdout, one line a fault
+that begins with its file.
 """
 
 import pytest
-import test_malformed
-import test_malformed_segment
-import test_malformed_stations
-import test_malformed_voice
 from program import invoke
+from test_malformed import CASES, TEXTS
 
-FILES = {
-    f"{module.__name__}: {name}": text
-    for module in (
-        test_malformed,
-        test_malformed_segment,
-        test_malformed_stations,
-        test_malformed_voice,
-    )
-    for name, (text, *_) in module.MALFORMED.items()
-}
+FILES = {name: sound.changed(changes).text() for name, (sound, changes, _) in CASES.items()}
+FILES |= {name: text for name, (text, *_) in TEXTS.items()}
 
 
-def test_there_are_more_than_enough_of_them():
-    assert len(FILES) >= 60
-
-
-@pytest.mark.parametrize("text", FILES.values(), ids=FILES)
+@pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("command", ["validate", "run"])
-def test_a_malformed_file_ends_with_2_and_a_line_for_each_fault(tmp_path, command, text):
+def test_a_malformed_file_ends_with_2_and_a_line_for_each_fault(tmp_path, command, name):
     path = tmp_path / "x.toml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(FILES[name], encoding="utf-8")
     ended = invoke(command, "x.toml", cwd=tmp_path)
     assert ended.returncode == 2
     assert ended.stdout == ""

@@ -1,6 +1,7 @@
 """Rows of networks: against hand calculations, and the same bytes however they came about."""
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 
 import ethermeter as em
@@ -22,69 +23,56 @@ from ethermeter.scenario import (
 )
 from ethermeter.store.rows import FLOW_METRICS
 from msgspec.structs import replace
-from networks import network
 from run_values import values
 from scenarios import scenario_of
+from shared_experiments import SEGMENT
 
-PING = """\
-title = "Two PCs"
-[network]
-rate = "1 Gb/s"
-[[network.hosts]]
-name = "a"
-model = "hughes-jones-saka-pc"
-[[network.hosts]]
-name = "b"
-model = "hughes-jones-saka-pc"
-[[network.links]]
-ends = ["a", "b"]
-[[flows]]
-name = "ping"
-from = "a"
-to = "b"
-frames = "82 B"
-arrivals = "saturated"
-response = { frames = "82 B" }
-[phases]
-transmit = "20 ms"
-measure = "all"
-"""
+PING = em.network(
+    title="Two PCs",
+    rate="1 Gb/s",
+    hosts=[em.host("a", model="hughes-jones-saka-pc"), em.host("b", model="hughes-jones-saka-pc")],
+    links=[("a", "b")],
+    flows=em.flow(
+        "ping", "a", "b", frames="82 B", arrivals="saturated", response={"frames": "82 B"}
+    ),
+    phases={"transmit": "20 ms", "measure": "all"},
+)
 
-SATURATED = network(
-    """\
-[[flows]]
-name = "load"
-from = "sender"
-to = "sink"
-frames = "64 B"
-arrivals = { poisson = "50000 /s" }
-[vary]
-"network.hosts.sender.count" = [1, 3]
-[phases]
-transmit = "40 ms"
-measure = "last 30 ms"
-drain = "10 ms"
-[run]
-replications = 3
-""",
+UDP = PING.changed(
+    {
+        "network.hosts": [em.host("a"), em.host("b")],
+        "flows.0": em.flow("ping", "a", "b", data="5000 B", arrivals={"regular": "100 us"}),
+    }
+)
+"""Datagrams between ideal hosts, without an answer."""
+SATURATED = em.network(
     title="Several into one",
-    hosts=("sender x 3", "sink"),
-    switch="queue = 20",
     rate="100 Mb/s",
+    hosts=[em.host("sender", count=3), "sink"],
+    switches=[em.switch("s", queue=20)],
+    links=[("sender", "s"), ("sink", "s")],
+    flows=em.flow("load", "sender", "sink", frames="64 B", arrivals={"poisson": "50000 /s"}),
+    vary={"network.hosts.sender.count": [1, 3]},
+    phases={"transmit": "40 ms", "measure": "last 30 ms", "drain": "10 ms"},
+    run={"replications": 3},
 )
 
 
-def ran(folder: Path, text: str, **options: object) -> em.Run:
-    path = folder / "x.toml"
-    path.write_text(text, encoding="utf-8")
-    return em.load(path).run(out=folder / "run", jobs=1, **options)
+@pytest.fixture(scope="module")
+def saturated(tmp_path_factory: pytest.TempPathFactory) -> em.Run:
+    return ran(tmp_path_factory.mktemp("saturated"), SATURATED)
+
+
+def ran(folder: Path, experiment: Mapping[str, object]) -> em.Run:
+    return em.load(experiment).run(out=folder / "run", jobs=1)
 
 
 @pytest.mark.parametrize("user", [64, 512, 1500])
 def test_two_pcs_give_equation_2_1_of_hughes_jones_and_saka(tmp_path, user):
     # T(b) = 26.32 + 0.0235 b us, b octets of user data in a frame of b + 18; the simulator's times
     # are exact, means are rounded once.
-    run = ran(tmp_path, PING.replace("82 B", f"{user + 18} B"))
+    frames = {"flows.0.frames": f"{user + 18} B", "flows.0.response.frames": f"{user + 18} B"}
+    run = ran(tmp_path, PING.changed(frames))
     one_way_s = (26.32 + 0.0235 * user) * 1e-6
     for flow in (-1, 0):
         found = values(run, flow=flow)
@@ -103,17 +91,7 @@ def test_two_pcs_give_equation_2_1_of_hughes_jones_and_saka(tmp_path, user):
 
 
 def test_a_datagram_in_fragments_counts_once_and_its_frames_and_data_as_they_are(tmp_path):
-    text = PING.replace("hughes-jones-saka-pc", "ideal").replace(
-        'response = { frames = "82 B" }', ""
-    )
-    found = values(
-        ran(
-            tmp_path,
-            text.replace('frames = "82 B"', 'data = "5000 B"').replace(
-                '"saturated"', '{ regular = "100 us" }'
-            ),
-        )
-    )
+    found = values(ran(tmp_path, UDP))
     assert frame_octets(FramingTable(udp=Udp(mtu_octets=1500)), 5000) == [1518, 1518, 1518, 606]
     assert found["frame_rate"] == 4 * found["message_rate"]
     assert found["goodput"] == pytest.approx(
@@ -127,24 +105,13 @@ def test_a_datagram_in_fragments_counts_once_and_its_frames_and_data_as_they_are
 
 
 def test_the_data_of_a_padded_datagram_is_its_data(tmp_path):
-    text = PING.replace("hughes-jones-saka-pc", "ideal").replace(
-        'response = { frames = "82 B" }', ""
-    )
-    found = values(
-        ran(
-            tmp_path,
-            text.replace('frames = "82 B"', 'data = "1 B"').replace(
-                '"saturated"', '{ regular = "100 us" }'
-            ),
-        )
-    )
+    found = values(ran(tmp_path, UDP.changed({"flows.0.data": "1 B"})))
     assert found["goodput"] == pytest.approx(8 * 64 * found["message_rate"], rel=1e-12)
     assert found["data_rate"] == pytest.approx(8 * found["message_rate"], rel=1e-12)
 
 
-def test_what_a_full_port_loses_is_what_did_not_come(tmp_path):
-    run = ran(tmp_path, SATURATED)
-    alone, together = values(run, trial=0), values(run, trial=3)
+def test_what_a_full_port_loses_is_what_did_not_come(saturated):
+    alone, together = values(saturated, trial=0), values(saturated, trial=3)
     assert alone["loss"] == 0
     # Three times 50000 frames of 84 octets a second are 1.008 of 100 Mb/s each third; the wire
     # takes 148809.5 in all.
@@ -154,16 +121,15 @@ def test_what_a_full_port_loses_is_what_did_not_come(tmp_path):
     assert together["message_rate"] <= line_rate * (1 + 1 / (line_rate * 0.03))
     assert together["lost_queue"] > 0
     assert together["loss"] >= 1 - (line_rate * 0.03 + 20) / (offered * 0.03)
-    each = [values(run, trial=3, flow=flow) for flow in range(3)]
+    each = [values(saturated, trial=3, flow=flow) for flow in range(3)]
     assert sum(found["messages"] for found in each) == together["messages"]
     lost = sum(found["loss"] * found["offered_rate"] for found in each)
     assert together["loss"] == pytest.approx(lost / offered, rel=1e-12)
 
 
-def test_every_flow_and_all_flows_have_every_metric_in_the_order_of_the_list(tmp_path):
-    run = ran(tmp_path, SATURATED)
-    table = run.observations()
-    for trial in run.trials():
+def test_every_flow_and_all_flows_have_every_metric_in_the_order_of_the_list(saturated):
+    table = saturated.observations()
+    for trial in saturated.trials():
         rows = table[table["trial"] == trial.id]
         flows = len(trial.scenario.flows)
         assert list(rows["metric"].astype(str)) == [m.value for m in FLOW_METRICS] + [
@@ -179,43 +145,39 @@ def test_every_flow_and_all_flows_have_every_metric_in_the_order_of_the_list(tmp
     }
 
 
-def test_ports_balance_with_what_came(tmp_path):
-    run = ran(tmp_path, SATURATED)
-    ports = run.directory.ports()
+def test_ports_balance_with_what_came(saturated):
+    ports = saturated.directory.ports()
     assert ports is not None
     frame = ports.to_pandas()
-    last = frame[frame["trial"] == run.trials()[3].id]
-    links = run.trials()[3].scenario.links
+    last = frame[frame["trial"] == saturated.trials()[3].id]
+    links = saturated.trials()[3].scenario.links
     assert list(last["port"]) == list(range(2 * len(links)))
     (bottleneck,) = [2 * at + 1 for at, link in enumerate(links) if link.ends[0].node == "sink"]
     out = last[last["port"] == bottleneck].iloc[0]
     # Frames that left by the window's end came to the sink a propagation time of 0 later.
-    assert out["frames"] == values(run, trial=3)["messages"]
+    assert out["frames"] == values(saturated, trial=3)["messages"]
     assert out["octets"] == 64 * out["frames"]
     assert out["busy_ps"] == pytest.approx(out["frames"] * 72 * 80_000, abs=72 * 80_000)
     assert out["queue_most"] == 20
     assert out["dropped"] > 0
 
 
-def test_histograms_are_of_each_flow(tmp_path):
-    run = ran(tmp_path, SATURATED)
-    trial = run.trials()[3].id
-    table = run.directory.histograms().to_pandas()
+def test_histograms_are_of_each_flow(saturated):
+    trial = saturated.trials()[3].id
+    table = saturated.directory.histograms().to_pandas()
     for flow in range(3):
         of = table[
             (table["trial"] == trial)
             & (table["station"] == flow)
             & (table["metric"] == "one_way_delay")
         ]
-        assert of["count"].sum() == values(run, trial=3, flow=flow)["messages"]
+        assert of["count"].sum() == values(saturated, trial=3, flow=flow)["messages"]
 
 
 def test_threads_and_resumption_change_no_byte(tmp_path):
-    path = tmp_path / "x.toml"
-    path.write_text(SATURATED, encoding="utf-8")
-    loaded = em.load(path)
+    loaded = em.load(SATURATED)
     plan = loaded.plan()
-    assert plan.to_jsonl() == em.load(path).plan().to_jsonl()
+    assert plan.to_jsonl() == em.load(SATURATED).plan().to_jsonl()
 
     def digest(folder: Path) -> dict[str, str]:
         names = (
@@ -251,13 +213,9 @@ def test_threads_and_resumption_change_no_byte(tmp_path):
 
 
 def test_segments_and_networks_can_be_run_as_one_plan(tmp_path):
-    segment = (
-        'title = "s"\n[segment]\nstandard = "ieee-10"\nlength = "100 m"\n'
-        '[[stations]]\ncount = 2\nframes = "64 B"\n'
-    )
-    segment += 'arrivals = "saturated"\n[phases]\ntransmit = "20 ms"\nmeasure = "all"\n'
-    (tmp_path / "s.toml").write_text(segment, encoding="utf-8")
-    (tmp_path / "n.toml").write_text(PING, encoding="utf-8")
+    short = {"transmit": "20 ms", "measure": "all"}
+    SEGMENT.changed(phases=short).save(tmp_path / "s.toml")
+    PING.save(tmp_path / "n.toml")
     run = em.load(tmp_path / "s.toml", tmp_path / "n.toml").run(out=tmp_path / "run", jobs=1)
     table = run.directory.histograms().to_pandas()
     assert set(table[table["trial"] == "s/00000"]["station"]) == {-1}
@@ -320,39 +278,31 @@ def cautions(run: em.Run, metric: str, *, flow: int = -1) -> set[str]:
 
 
 def test_cautions_say_why_a_value_should_be_looked_at(tmp_path):
-    alone = PING.replace("hughes-jones-saka-pc", "ideal").replace(
-        'response = { frames = "82 B" }\n', ""
-    )
+    def of(changes: Mapping[str, object], name: str) -> em.Run:
+        frames = {"flows.0.data": None, "flows.0.frames": "82 B"}
+        return ran(tmp_path / name, UDP.changed({**frames, **changes}))
 
-    def of(text: str, name: str) -> em.Run:
-        (tmp_path / name).mkdir()
-        return ran(tmp_path / name, text)
-
-    sound = of(alone.replace('"saturated"', '{ regular = "100 us" }'), "sound")
+    sound = of({}, "sound")
     assert cautions(sound, "one_way_delay") == set()
     # There is no answer, so no round trip.
     assert cautions(sound, "round_trip") == {"no-samples"}
-    few = of(alone.replace('"saturated"', '{ regular = "1 ms" }'), "few")
+    few = of({"flows.0.arrivals": {"regular": "1 ms"}}, "few")
     assert cautions(few, "one_way_delay") == {"few-samples"}
     assert cautions(few, "one_way_delay_p99", flow=0) == {"few-samples"}
     assert cautions(few, "offered_rate") == set()
-    assert cautions(of(alone.replace("82 B", "40 B"), "short"), "goodput") == {
-        "illegal-frame-length"
-    }
-    over = of(alone.replace('"saturated"', "{ poisson_load = 1.5 }"), "over")
+    short = {"flows.0.frames": "40 B", "flows.0.arrivals": "saturated"}
+    assert cautions(of(short, "short"), "goodput") == {"illegal-frame-length"}
+    over = of({"flows.0.arrivals": {"poisson_load": 1.5}}, "over")
     assert cautions(over, "one_way_delay") == {"unbounded-queue"}
     # Nothing was lost: what did not come waits.
     assert values(over)["loss"] == 0
-    full = of(
-        SATURATED.replace('drain = "10 ms"', 'drain = "0 s"').replace("[1, 3]", "[3]"), "full"
-    )
+    cut = {"phases.drain": "0 s", "vary": {"network.hosts.sender.count": [3]}}
+    full = ran(tmp_path / "full", SATURATED.changed(cut))
     assert cautions(full, "loss", flow=0) == {"under-way"}
     assert cautions(full, "loss") == {"under-way"}
 
 
 def test_a_measured_plan_is_not_simulated(tmp_path):
-    path = tmp_path / "x.toml"
-    path.write_text(PING + '[run]\nengines = ["live"]\n', encoding="utf-8")
     with pytest.raises(em.InputError, match=r'run\.engines = "live"'):
-        em.load(path).run(out=tmp_path / "run")
+        ran(tmp_path, PING.changed({"run.engines": ["live"]}))
     assert not (tmp_path / "run").exists()

@@ -2,31 +2,23 @@
 
 import json
 
+import ethermeter as em
 import pytest
-from networks import network
 from program import invoke
 
 # Three senders, one sink: every 10 ms each sends one frame of 1000 octets, all at the same time.
-BURST = network(
-    """\
-[[flows]]
-name = "cyclic"
-from = "sender"
-to = "sink"
-frames = "1000 B"
-arrivals = { regular = "10 ms", phase = "1 ms" }
-[phases]
-transmit = "100 ms"
-measure = "all"
-[vary]
-"network.switches.s.queue" = [3, 2]
-[run]
-engines = ["theory", "simulation"]
-""",
+BURST = em.network(
     title="Three frames at once",
-    hosts=("sender x 3", "sink"),
-    switch="queue = 3",
     rate="100 Mb/s",
+    hosts=[em.host("sender", count=3), "sink"],
+    switches=[em.switch("s", queue=3)],
+    links=[("sender", "s"), ("sink", "s")],
+    flows=em.flow(
+        "cyclic", "sender", "sink", frames="1000 B", arrivals={"regular": "10 ms", "phase": "1 ms"}
+    ),
+    vary={"network.switches.s.queue": [3, 2]},
+    phases={"transmit": "100 ms", "measure": "all"},
+    run={"engines": ["theory", "simulation"]},
 )
 KEY = "network.switches.s.queue"
 OCTET_S = 80e-9
@@ -37,8 +29,7 @@ LAST_S = (1008 + 3 * 1008 + 2 * 12) * OCTET_S
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     folder = tmp_path_factory.mktemp("burst")
-    (folder / "x.toml").write_text(BURST, encoding="utf-8")
-    ended = invoke("run", folder / "x.toml", "--out", folder / "run", "--json")
+    ended = invoke("run", BURST.save(folder / "x.toml"), "--out", folder / "run", "--json")
     assert ended.returncode == 0, ended.stderr
     return folder, json.loads(ended.stdout)
 
@@ -89,9 +80,8 @@ def test_the_answer_is_printed_without_a_simulation(found):
 
 
 def test_what_has_no_bound_says_why(tmp_path):
-    path = tmp_path / "x.toml"
-    text = BURST.replace('{ regular = "10 ms", phase = "1 ms" }', '{ poisson = "100 /s" }')
-    path.write_text(text, encoding="utf-8")
+    poisson = BURST.changed({"flows.0.arrivals": {"poisson": "100 /s"}})
+    path = poisson.save(tmp_path / "x.toml")
     found = json.loads(invoke("theory", "choose", path, "--json").stdout)
     assert {each["bound"] for each in found["flows"]} == {None}
     assert all("Poisson" in each["method"] for each in found["flows"])
@@ -102,8 +92,7 @@ def test_what_has_no_bound_says_why(tmp_path):
 
 
 def test_a_run_of_theory_alone_has_a_report(tmp_path):
-    path = tmp_path / "x.toml"
-    path.write_text(BURST.replace('["theory", "simulation"]', '["theory"]'), encoding="utf-8")
+    path = BURST.changed(run={"engines": ["theory"]}).save(tmp_path / "x.toml")
     assert invoke("run", path, "--out", tmp_path / "run").returncode == 0
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert "never more than 324.5 µs" in page

@@ -5,35 +5,18 @@ import sys
 from pathlib import Path
 
 import changes
+import ethermeter as em
 import pyarrow.parquet as pq
 import pytest
 from changes import ROOT
 
-EXPERIMENT = """
-title = "Two lengths of frames"
-
-[segment]
-standard = "ieee-10"
-length = "10 m"
-
-[[stations]]
-name = "sender"
-count = 1
-frames = "64 B"
-arrivals = "saturated"
-
-[vary]
-"stations.frames" = ["64 B", "1518 B"]
-
-[phases]
-settle = "0 s"
-transmit = "30 ms"
-measure = "last 25 ms"
-drain = "0 s"
-
-[run]
-replications = 1
-"""
+EXPERIMENT = em.segment(
+    "ieee-10",
+    length="10 m",
+    stations=em.stations("sender", count=1, frames="64 B", arrivals="saturated"),
+    vary={"stations.frames": ["64 B", "1518 B"]},
+    phases={"settle": "0 s", "transmit": "30 ms", "measure": "last 25 ms", "drain": "0 s"},
+)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +27,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for folder in ("python", "scripts"):
         shutil.copytree(ROOT / folder, path / folder, ignore=ignored)
     changes.apply(changes.change_of("add-a-metric.md"), path)
-    (path / "frames.toml").write_text(EXPERIMENT, encoding="utf-8")
+    EXPERIMENT.save(path / "frames.toml")
     return path
 
 

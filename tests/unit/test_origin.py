@@ -1,185 +1,175 @@
 """Faults of the core have the key and the value of the file from which they come."""
 
-import json
 from collections.abc import Iterator
 
-import msgspec
+import ethermeter as em
 import pytest
 from ethermeter import _core
-from ethermeter.experiment import load
+from ethermeter.experiment import of_tables
 from faults_at import faults_of
+from shared_experiments import lowered
 
-RICH = """\
-title = "every key that the core may name"
-
-[network]
-rate = "100 Mb/s"
-clocks = "synchronised"
-
-[network.models.pc]
-ring = 64
-overlap = "14 B"
-buffer = { size = "64 kB", pause = { high = "20 kB", low = "10 kB", quanta = 65535 } }
-
-[[network.models.pc.send]]
-name = "bus"
-resource = "bus"
-fixed = "1 us"
-per_byte = "7.75 ns"
-extra = "-4 B"
-burst = { size = "380 B", time = "100 ns" }
-overlap = "64 B"
-delay = "1 us"
-
-[[network.models.pc.receive]]
-name = "card"
-queue = 5
-coalesce = { frames = 8, time = "100 us" }
-
-[[network.hosts]]
-name = "client"
-count = 2
-model = "pc"
-
-[[network.hosts]]
-name = "server"
-clock = { offset = "1 s", drift = "50 ppm", offset_spread = "1 ms", drift_spread = "1 ppm" }
-
-[[network.switches]]
-name = "s"
-learning = { learns = { age = "300 s", addresses = 8192 } }
-overlap = "64 B"
-ingress = { name = "in", fixed = "1 us" }
-fabric.crossbar = { local.name = "l", inward.name = "i", outward.name = "o" }
-queue = 100
-queue_size = "64 kB"
-buffer = { size = "64 kB" }
-
-[[network.switches]]
-name = "t"
-learning = "known"
-fabric = { shared = { name = "bus", fixed = "1 us" } }
-
-[[network.routers]]
-name = "r"
-forward = { name = "forward", fixed = "20 us" }
-queue = 50
-
-[[network.hubs]]
-name = "h"
-delay = "500 ns"
-
-[[network.hosts]]
-name = "printer"
-
-[[network.links]]
-ends = ["client", "s"]
-rate = "10 Mb/s"
-length = "100 m"
-preamble = "7 B"
-gap = "13 B"
-
-[[network.links]]
-ends = ["server", "t"]
-delay = "1 us"
-
-[[network.links]]
-ends = ["s", "r"]
-
-[[network.links]]
-ends = ["t", "r"]
-
-[[network.links]]
-ends = ["t", "h"]
-half_duplex = true
-
-[[network.links]]
-ends = ["printer", "h"]
-half_duplex = true
-
-[[flows]]
-name = "query"
-from = "client"
-to = "server"
-data = "100 B"
-mtu = "1000 B"
-arrivals = { poisson = "20 /s" }
-queue = 10
-service = "1 us"
-response = { data = "1000 B", think = "1 ms", timeout = "10 ms" }
-
-[[flows]]
-name = "flood"
-from = "server"
-to = ["client", "printer"]
-cast = "multicast"
-frames = "100 B"
-arrivals = "saturated"
-generator = { buffers = 4, time = "1 us" }
-
-[[flows]]
-name = "call"
-from = "server"
-to = "printer"
-data = { samples = { least = "172 B", most = "972 B", overhead = "12 B" } }
-mtu = "1400 B"
-arrivals = { coder = { codec = "g711" } }
-
-[[flows]]
-name = "copy"
-from = "server"
-to = "printer"
-[flows.transfer.file]
-direction = "read"
-size = "1 MB"
-block = "1000 B"
-request = "60 B"
-answer = "40 B"
-client = "70 us"
-server = "50 us"
-ahead = 2
-[flows.transfer.tcp]
-window = "8760 B"
-send_buffer = "8760 B"
-mtu = "1400 B"
-options = "12 B"
-initial_segments = 3
-congestion = "reno"
-hystart = false
-byte_counting = false
-sack = false
-recovery = "reno"
-prr = false
-limited_transmit = false
-nagle = false
-acknowledge = { segments = 3, time = "1 ms", quick = 1 }
-least_timeout = "1 ms"
-timeout_margin = "1 ms"
-first_timeout = "2 s"
-read_per_byte = "1 ns"
-
-[[flows]]
-name = "stream"
-from = "printer"
-to = "server"
-[flows.transfer.stream]
-size = "1 MB"
-[flows.transfer.tcp]
-window = "8760 B"
-mtu = "1400 B"
-initial_segments = 3
-congestion = "reno"
-hystart = false
-byte_counting = false
-sack = false
-recovery = "reno"
-prr = false
-limited_transmit = false
-acknowledge = { segments = 3, time = "1 ms", quick = 1 }
-least_timeout = "1 ms"
-timeout_margin = "1 ms"
-first_timeout = "2 s"
-"""
+RICH = em.network(
+    title="every key that the core may name",
+    rate="100 Mb/s",
+    clocks="synchronised",
+    models={
+        "pc": {
+            "ring": 64,
+            "overlap": "14 B",
+            "buffer": {
+                "size": "64 kB",
+                "pause": {"high": "20 kB", "low": "10 kB", "quanta": 65535},
+            },
+            "send": [
+                {
+                    "name": "bus",
+                    "resource": "bus",
+                    "fixed": "1 us",
+                    "per_byte": "7.75 ns",
+                    "extra": "-4 B",
+                    "burst": {"size": "380 B", "time": "100 ns"},
+                    "overlap": "64 B",
+                    "delay": "1 us",
+                }
+            ],
+            "receive": [{"name": "card", "queue": 5, "coalesce": {"frames": 8, "time": "100 us"}}],
+        }
+    },
+    hosts=[
+        em.host("client", count=2, model="pc"),
+        em.host(
+            "server",
+            clock={
+                "offset": "1 s",
+                "drift": "50 ppm",
+                "offset_spread": "1 ms",
+                "drift_spread": "1 ppm",
+            },
+        ),
+        "printer",
+    ],
+    switches=[
+        em.switch(
+            "s",
+            learning={"learns": {"age": "300 s", "addresses": 8192}},
+            overlap="64 B",
+            ingress={"name": "in", "fixed": "1 us"},
+            fabric={
+                "crossbar": {
+                    "local": {"name": "l"},
+                    "inward": {"name": "i"},
+                    "outward": {"name": "o"},
+                }
+            },
+            queue=100,
+            queue_size="64 kB",
+            buffer={"size": "64 kB"},
+        ),
+        em.switch("t", learning="known", fabric={"shared": {"name": "bus", "fixed": "1 us"}}),
+    ],
+    routers=[em.router("r", forward={"name": "forward", "fixed": "20 us"}, queue=50)],
+    hubs=[em.hub("h", delay="500 ns")],
+    links=[
+        em.link("client", "s", rate="10 Mb/s", length="100 m", preamble="7 B", gap="13 B"),
+        em.link("server", "t", delay="1 us"),
+        ("s", "r"),
+        ("t", "r"),
+        em.link("t", "h", half_duplex=True),
+        em.link("printer", "h", half_duplex=True),
+    ],
+    flows=[
+        em.flow(
+            "query",
+            "client",
+            "server",
+            data="100 B",
+            mtu="1000 B",
+            arrivals={"poisson": "20 /s"},
+            queue=10,
+            service="1 us",
+            response={"data": "1000 B", "think": "1 ms", "timeout": "10 ms"},
+        ),
+        em.flow(
+            "flood",
+            "server",
+            ["client", "printer"],
+            cast="multicast",
+            frames="100 B",
+            arrivals="saturated",
+            generator={"buffers": 4, "time": "1 us"},
+        ),
+        em.flow(
+            "call",
+            "server",
+            "printer",
+            data={"samples": {"least": "172 B", "most": "972 B", "overhead": "12 B"}},
+            mtu="1400 B",
+            arrivals={"coder": {"codec": "g711"}},
+        ),
+        em.flow(
+            "copy",
+            "server",
+            "printer",
+            transfer={
+                "file": {
+                    "direction": "read",
+                    "size": "1 MB",
+                    "block": "1000 B",
+                    "request": "60 B",
+                    "answer": "40 B",
+                    "client": "70 us",
+                    "server": "50 us",
+                    "ahead": 2,
+                },
+                "tcp": {
+                    "window": "8760 B",
+                    "send_buffer": "8760 B",
+                    "mtu": "1400 B",
+                    "options": "12 B",
+                    "initial_segments": 3,
+                    "congestion": "reno",
+                    "hystart": False,
+                    "byte_counting": False,
+                    "sack": False,
+                    "recovery": "reno",
+                    "prr": False,
+                    "limited_transmit": False,
+                    "nagle": False,
+                    "acknowledge": {"segments": 3, "time": "1 ms", "quick": 1},
+                    "least_timeout": "1 ms",
+                    "timeout_margin": "1 ms",
+                    "first_timeout": "2 s",
+                    "read_per_byte": "1 ns",
+                },
+            },
+        ),
+        em.flow(
+            "stream",
+            "printer",
+            "server",
+            transfer={
+                "stream": {"size": "1 MB"},
+                "tcp": {
+                    "window": "8760 B",
+                    "mtu": "1400 B",
+                    "initial_segments": 3,
+                    "congestion": "reno",
+                    "hystart": False,
+                    "byte_counting": False,
+                    "sack": False,
+                    "recovery": "reno",
+                    "prr": False,
+                    "limited_transmit": False,
+                    "acknowledge": {"segments": 3, "time": "1 ms", "quick": 1},
+                    "least_timeout": "1 ms",
+                    "timeout_margin": "1 ms",
+                    "first_timeout": "2 s",
+                },
+            },
+        ),
+    ],
+)
 
 WHOLE = ("arrivals", "client", "frames", "server", "service", "think", "time")
 """Values of a flow that the core finds wrong as a whole: its faults name none of their keys."""
@@ -196,10 +186,8 @@ def paths(value: object, path: str) -> Iterator[str]:
             yield from paths(item, f"{path}[{at}]")
 
 
-def test_every_key_that_the_core_may_name_is_one_of_the_file(tmp_path, monkeypatch):
-    file = tmp_path / "x.toml"
-    file.write_text(RICH, encoding="utf-8")
-    found = json.loads(msgspec.json.encode(load(file).scenarios.at(())))
+def test_every_key_that_the_core_may_name_is_one_of_the_file(monkeypatch):
+    found = lowered(RICH)
     every = [
         path
         for top in ("nodes", "links", "flows")
@@ -210,7 +198,7 @@ def test_every_key_that_the_core_may_name_is_one_of_the_file(tmp_path, monkeypat
     for path in every:
         fault = (path, None, "must be right")
         monkeypatch.setattr(_core, "check_trial", lambda _, fault=fault: fault)
-        (shown,) = faults_of(lambda: load(file))
+        (shown,) = faults_of(lambda: of_tables(RICH))
         assert shown.value != "(missing)", (path, shown.key)
         assert shown.key.split(".")[0] in ("network", "flows"), path
 
@@ -242,13 +230,9 @@ def test_every_key_that_the_core_may_name_is_one_of_the_file(tmp_path, monkeypat
         ("clocks", "network.clocks", "synchronised"),
     ],
 )
-def test_a_fault_of_the_core_has_the_key_and_the_value_of_the_file(
-    tmp_path, monkeypatch, path, key, value
-):
-    file = tmp_path / "x.toml"
-    file.write_text(RICH, encoding="utf-8")
+def test_a_fault_of_the_core_has_the_key_and_the_value_of_the_file(monkeypatch, path, key, value):
     monkeypatch.setattr(_core, "check_trial", lambda _: (path, "1", "must be right"))
-    (fault,) = faults_of(lambda: load(file))
+    (fault,) = faults_of(lambda: of_tables(RICH))
     assert (fault.key, fault.allowed) == (key, "expected right")
     assert value in fault.value
 
@@ -256,18 +240,24 @@ def test_a_fault_of_the_core_has_the_key_and_the_value_of_the_file(
 @pytest.mark.parametrize(
     ("change", "key", "value"),
     [
-        (("quanta = 65535", "quanta = 1"), "network.models.pc.buffer.pause.quanta", "1"),
-        (('"64 kB", pause', '"20001 B", pause'), "network.models.pc.buffer.size", '"20001 B"'),
-        (('delay = "500 ns"', 'delay = "60 us"'), "network.links.4.delay", "120000000"),
         (
-            ('ends = ["printer", "h"]\n', 'ends = ["printer", "h"]\ngap = "13 B"\n'),
+            {"network.models.pc.buffer.pause.quanta": 1},
+            "network.models.pc.buffer.pause.quanta",
+            "1",
+        ),
+        (
+            {"network.models.pc.buffer.size": "20001 B"},
+            "network.models.pc.buffer.size",
+            '"20001 B"',
+        ),
+        ({"network.hubs.0.delay": "60 us"}, "network.links.4.delay", "120000000"),
+        (
+            {"network.links.5": em.link("printer", "h", gap="13 B", half_duplex=True)},
             "network.links.5",
             '{ ends = [ … ], gap = "13 B", half_duplex = true }',
         ),
     ],
 )
-def test_what_only_the_core_finds_is_shown_as_the_file_has_it(tmp_path, change, key, value):
-    file = tmp_path / "x.toml"
-    file.write_text(RICH.replace(*change), encoding="utf-8")
-    (fault,) = faults_of(lambda: load(file))
+def test_what_only_the_core_finds_is_shown_as_the_file_has_it(change, key, value):
+    (fault,) = faults_of(lambda: of_tables(RICH.changed(change)))
     assert (fault.key, fault.value) == (key, value)

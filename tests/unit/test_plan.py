@@ -11,23 +11,17 @@ from pathlib import Path
 import pytest
 from ethermeter import plan
 from ethermeter.experiment import load, shipped
-from ethermeter.stations import station_count
+from ethermeter.station_groups import station_count
 from ethermeter.studies import registry
 from faults_at import faults_of
-from files import SMALL
 from segments import segment, table_of
-
-VARIED = SMALL + (
-    '[vary]\n"stations.count" = [1, 2, 3]\n"stations.frames" = ["64 B", "65 '
-    'B"]\n[run]\nreplications = 2\n'
-)
+from shared_experiments import SEGMENT
 
 
 @pytest.fixture
 def varied(tmp_path: Path) -> Path:
-    path = tmp_path / "varied.toml"
-    path.write_text(VARIED, encoding="utf-8")
-    return path
+    vary = {"stations.count": [1, 2, 3], "stations.frames": ["64 B", "65 B"]}
+    return SEGMENT.changed(vary=vary, run={"replications": 2}).save(tmp_path / "varied.toml")
 
 
 def test_all_combinations_are_run_the_last_key_changing_fastest(varied):
@@ -213,11 +207,7 @@ GOOD = (
         ),
         (GOOD.replace("x/00000", "../00000"), "line 1", "id as"),
         (GOOD.replace("simulation", "live"), "line 1", "scenario, live, in this order"),
-        (
-            GOOD.replace("simulation", "lab"),
-            "line 1",
-            "engine as",
-        ),
+        (GOOD.replace("simulation", "lab"), "line 1", "engine as"),
         (
             re.sub(r'"media":.*"flows":', '"flows":', GOOD),
             "line 1",

@@ -2,23 +2,21 @@
 
 import json
 
+import ethermeter as em
 import pytest
 from ethermeter.theory.bus_advice import ranges
 from program import invoke
-
-BUS = (
-    'title = "t"\n[phases]\nsettle = "1 ms"\n'
-    '[segment]\nstandard = "10base-t1s"\ndelays = [["0 s"]]\n[segment.plca]\n'
-    '[[stations]]\nname = "head"\ncount = 1\nframes = "64 B"\narrivals = "saturated"\n'
-    '[[stations]]\nname = "sensor"\ncount = 8\nframes = "64 B"\narrivals = "saturated"\n'
-)
+from shared_experiments import BUS
 
 
 @pytest.fixture
 def bus(tmp_path):
-    path = tmp_path / "bus.toml"
-    path.write_text(BUS, encoding="utf-8")
-    return str(path)
+    groups = [
+        em.stations(name, count=count, frames="64 B", arrivals="saturated")
+        for name, count in (("head", 1), ("sensor", 8))
+    ]
+    turns = BUS.changed(stations=groups, phases={"settle": "1 ms"})
+    return str(turns.save(tmp_path / "bus.toml"))
 
 
 def test_cycles_and_delays_are_printed_with_the_effect_of_bursts_and_ids(bus):

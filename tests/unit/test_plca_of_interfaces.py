@@ -1,49 +1,33 @@
 """PLCA of interfaces, as agents found it: beside the experiment, on the page, in calibration."""
 
 import json
+import tomllib
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import ethermeter as em
 import pytest
 from ethermeter import _core, plan
 from ethermeter.analysis import accounts
 from ethermeter.analysis.interfaces import interfaces_of
 from ethermeter.calibration.model import Model
-from ethermeter.experiment import load
-from ethermeter.experiment.toml import parsed
+from ethermeter.experiment import of_tables
 from ethermeter.faults import InputError
 from ethermeter.report.sections import hosts
-from ethermeter.scenario import Scenario
 from measured_trials import result_of
 from program import invoke
+from shared_experiments import scenario
 
-FILE = """
-title = "t"
-[network]
-[[network.hosts]]
-name = "gateway"
-[[network.hosts]]
-name = "sensor"
-[[network.segments]]
-name = "bus"
-standard = "10base-t1s"
-length = "25 m"
-plca = {}
-[[network.links]]
-ends = ["gateway", "bus"]
-[[network.links]]
-ends = ["sensor", "bus"]
-[[flows]]
-name = "up"
-from = "sensor"
-to = "gateway"
-frames = "64 B"
-arrivals = { regular = "1 ms" }
-[phases]
-transmit = "10 ms"
-measure = "last 5 ms"
-"""
+NETWORK = em.network(
+    title="t",
+    segments=[{"name": "bus", "standard": "10base-t1s", "length": "25 m", "plca": {}}],
+    hosts=["gateway", "sensor"],
+    links=[("gateway", "bus"), ("sensor", "bus")],
+    flows=em.flow("up", "sensor", "gateway", frames="64 B", arrivals={"regular": "1 ms"}),
+    phases={"transmit": "10 ms", "measure": "last 5 ms"},
+)
 
 
 def agents(*, gateway: dict[str, object] | None = None, **changed: object) -> dict[str, Any]:
@@ -60,16 +44,8 @@ def agents(*, gateway: dict[str, object] | None = None, **changed: object) -> di
     }
 
 
-def scenario(folder: Path, text: str = FILE) -> Scenario:
-    path = folder / "bus.toml"
-    path.write_text(text, encoding="utf-8")
-    return load(path).scenarios.at([])
-
-
-def test_what_differs_from_the_experiment_is_found_where_it_matters(tmp_path):
-    found = interfaces_of(
-        result_of({"agents": agents(to_tmr=24, burst_tmr=64)}), scenario(tmp_path)
-    )
+def test_what_differs_from_the_experiment_is_found_where_it_matters():
+    found = interfaces_of(result_of({"agents": agents(to_tmr=24, burst_tmr=64)}), scenario(NETWORK))
     assert [(each.host, each.interface) for each in found] == [
         ("gateway", "eth1"),
         ("sensor", "eth1"),
@@ -81,40 +57,39 @@ def test_what_differs_from_the_experiment_is_found_where_it_matters(tmp_path):
     assert found[1].plca.is_ok is False
 
 
-def test_what_a_phy_does_not_say_differs_from_nothing(tmp_path):
+def test_what_a_phy_does_not_say_differs_from_nothing():
     few = agents()
     interfaces = {"eth1": {"plca": {"enable": False}}}
     few["sensor"] = {"result": {"provenance": {"interfaces": interfaces}}}
-    _, found = interfaces_of(result_of({"agents": few}), scenario(tmp_path))
+    _, found = interfaces_of(result_of({"agents": few}), scenario(NETWORK))
     assert found.settings == {"enable": "off"}
     assert found.differs == {"enable": "on"}
 
 
-def test_an_interface_on_a_bus_of_csma_cd_must_have_plca_off(tmp_path):
-    text = FILE.replace("plca = {}\n", "")
-    found = interfaces_of(result_of({"agents": agents()}), scenario(tmp_path, text))
+def test_an_interface_on_a_bus_of_csma_cd_must_have_plca_off():
+    contending = NETWORK.changed({"network.segments.0.plca": None})
+    found = interfaces_of(result_of({"agents": agents()}), scenario(contending))
     assert [each.differs for each in found] == [{"enable": "off"}, {"enable": "off"}]
 
 
-def test_of_several_interfaces_that_of_the_address_is_compared(tmp_path):
+def test_of_several_interfaces_that_of_the_address_is_compared():
     found = agents()
     sensor = found["sensor"]
     sensor |= {"address": "10.0.0.2", "interfaces": {"eth1": [], "eth2": ["10.0.0.2/24"]}}
     ports = sensor["result"]["provenance"]["interfaces"]
     ports["eth2"] = {"plca": {"node_id": 5}}
     ports["eth1"]["plca"]["node_id"] = 6
-    _, one, two = interfaces_of(result_of({"agents": found}), scenario(tmp_path))
+    _, one, two = interfaces_of(result_of({"agents": found}), scenario(NETWORK))
     assert (one.differs, two.differs) == ({}, {"node-id": "1"})
 
 
-def run_with(folder: Path, text: str = FILE, **changed: Any) -> Path:
+def run_with(folder: Path, experiment: Mapping[str, object] = NETWORK, **changed: Any) -> Path:
     """Return a run directory with one live trial and what its agents found."""
-    (folder / "bus.toml").write_text(text, encoding="utf-8")
-    made = plan.expand([load(folder / "bus.toml")])
+    made = plan.expand([of_tables(experiment)])
     lines = made.to_jsonl().replace('"engine":"simulation"', '"engine":"live"')
     lines = lines.rstrip("\n").removesuffix("}") + ',"live":{"ports":["packet"]}}\n'
     run = folder / "run"
-    (run / "live" / "t").mkdir(parents=True)
+    run.mkdir(parents=True)
     (run / "plan.jsonl").write_text(lines, encoding="utf-8")
     (trial,) = made.trials
     result = run / "live" / f"{trial.id}.json"
@@ -143,19 +118,16 @@ def test_accounts_and_page_have_the_settings_and_name_what_differs(tmp_path):
 
 
 def test_a_calibration_refuses_data_of_a_bus_with_other_settings(tmp_path):
-    document = parsed(FILE, file="bus.toml")
-    model = Model(tmp_path / "bus.toml", document, (), (), 1)
+    model = Model(tmp_path / "bus.toml", NETWORK, (), (), 1)
     model.check_interfaces([run_with(tmp_path)])
-    (tmp_path / "other").mkdir()
     with pytest.raises(InputError, match=r"sensor\.eth1\.plca\.to-tmr = 24: expected 32"):
         model.check_interfaces([run_with(tmp_path / "other", to_tmr=24)])
 
 
 def test_data_of_a_bus_are_compared_with_the_model_at_their_own_point(tmp_path):
-    varied = FILE + '[vary]\n"network.segments.bus.plca.to-tmr" = [24]\n'
-    run = run_with(tmp_path, text=varied, to_tmr=24, gateway={"to_tmr": 24})
-    document = parsed(FILE, file="bus.toml")
-    Model(tmp_path / "bus.toml", document, (), (), 1).check_interfaces([run])
+    varied = NETWORK.changed(vary={"network.segments.bus.plca.to-tmr": [24]})
+    run = run_with(tmp_path, varied, to_tmr=24, gateway={"to_tmr": 24})
+    Model(tmp_path / "bus.toml", NETWORK, (), (), 1).check_interfaces([run])
 
 
 PHY = {"enable": True, "node_id": 3, "node_cnt": 8, "to_tmr": 32, "burst_cnt": 0, "burst_tmr": 128}
@@ -171,14 +143,12 @@ def phy(monkeypatch):
     return has
 
 
-def test_the_command_shows_settings_as_a_file_has_them(phy, tmp_path):
+def test_the_command_shows_settings_as_a_file_has_them(phy):
     phy(is_ok=True)
     table, status, *_ = invoke("plca", "--interface", "eth1").stdout.splitlines()
     assert status == "status: OK"
-    text = FILE.replace('ends = ["sensor", "bus"]', f'ends = ["sensor", "bus"]\n{table}')
-    path = tmp_path / "pasted.toml"
-    path.write_text(text, encoding="utf-8")
-    (medium,) = load(path).scenarios.at([]).media
+    link = em.link("sensor", "bus", **tomllib.loads(table))
+    (medium,) = scenario(NETWORK.changed({"network.links.1": link})).media
     (plca,) = [each.plca for each in medium.stations if each.node == "sensor"]
     assert plca is not None
     assert (plca.ids, plca.node_count, plca.opportunity_bits) == (((3,),), 8, 32)

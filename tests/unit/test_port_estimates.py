@@ -1,7 +1,6 @@
 """Ports of a network: how busy they and their media were, against what their counts say."""
 
 import json
-from pathlib import Path
 
 import ethermeter as em
 import numpy as np
@@ -10,51 +9,34 @@ import pytest
 from ethermeter.analysis import ports
 from ethermeter.store.rows import PORT_COLUMNS
 
-HUB = """\
-title = "Two pairs on a hub, and one on a wire"
-[network]
-rate = "10 Mb/s"
-[[network.hosts]]
-name = "a"
-count = 4
-[[network.hosts]]
-name = "b"
-count = 2
-[[network.hubs]]
-name = "h"
-[[network.links]]
-ends = ["a", "h"]
-[[network.links]]
-ends = ["b1", "b2"]
-[[flows]]
-name = "shared"
-from = "a"
-to = ["a2", "a3", "a4", "a1"]
-pairs = "in order"
-frames = "512 B"
-arrivals = { poisson = "200 /s" }
-[[flows]]
-name = "alone"
-from = "b1"
-to = "b2"
-frames = "512 B"
-arrivals = "saturated"
-[phases]
-transmit = "110 ms"
-measure = "last 100 ms"
-[run]
-replications = 3
-"""
+HUB = em.network(
+    title="Two pairs on a hub, and one on a wire",
+    rate="10 Mb/s",
+    hosts=[em.host("a", count=4), em.host("b", count=2)],
+    hubs=["h"],
+    links=[("a", "h"), ("b1", "b2")],
+    flows=[
+        em.flow(
+            "shared",
+            "a",
+            ["a2", "a3", "a4", "a1"],
+            pairs="in order",
+            frames="512 B",
+            arrivals={"poisson": "200 /s"},
+        ),
+        em.flow("alone", "b1", "b2", frames="512 B", arrivals="saturated"),
+    ],
+    phases={"transmit": "110 ms", "measure": "last 100 ms"},
+    run={"replications": 3},
+)
 
 
-def ran(folder: Path) -> em.Run:
-    path = folder / "x.toml"
-    path.write_text(HUB, encoding="utf-8")
-    return em.load(path).run(out=folder / "run", jobs=1)
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> em.Run:
+    return em.load(HUB).run(out=tmp_path_factory.mktemp("hub") / "run", jobs=1)
 
 
-def test_a_medium_is_as_busy_as_all_that_share_it_and_a_saturated_wire_wholly(tmp_path):
-    run = ran(tmp_path)
+def test_a_medium_is_as_busy_as_all_that_share_it_and_a_saturated_wire_wholly(run):
     table = run.directory.ports()
     (point,) = ports.estimate(run.trials(), table)
     assert [(port.node, port.peer) for port in point.ports[:2]] == [("a1", "h"), ("h", "a1")]
@@ -77,8 +59,7 @@ def test_a_medium_is_as_busy_as_all_that_share_it_and_a_saturated_wire_wholly(tm
     assert point.busiest.share.value == pytest.approx(1, abs=2 * 532 * 8e-7 / 0.1)
 
 
-def test_intervals_are_over_replications_and_mosts_over_all(tmp_path):
-    run = ran(tmp_path)
+def test_intervals_are_over_replications_and_mosts_over_all(run):
     (point,) = ports.estimate(run.trials(), run.directory.ports())
     busy = (
         run.directory.ports()
@@ -91,8 +72,7 @@ def test_intervals_are_over_replications_and_mosts_over_all(tmp_path):
     assert point.ports[0].share.degrees == 2
 
 
-def test_rows_may_come_in_any_order_and_trials_without_ports_are_left_out(tmp_path):
-    run = ran(tmp_path)
+def test_rows_may_come_in_any_order_and_trials_without_ports_are_left_out(run):
     table = run.directory.ports()
     shuffled = table.take(np.random.default_rng(1).permutation(len(table)))
     assert json.dumps(ports.estimate(run.trials(), shuffled), default=str) == json.dumps(
@@ -108,8 +88,7 @@ def test_rows_may_come_in_any_order_and_trials_without_ports_are_left_out(tmp_pa
     assert ports.estimate(run.trials(), empty) == ()
 
 
-def test_ports_that_a_measurement_did_not_count_are_left_out(tmp_path):
-    run = ran(tmp_path)
+def test_ports_that_a_measurement_did_not_count_are_left_out(run):
     table = run.directory.ports()
     is_counted = np.array(table["port"]) != 2
     hidden = {

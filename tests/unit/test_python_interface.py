@@ -7,29 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-HUB = {
-    "title": "Hosts on a hub",
-    "segment": {"standard": "ieee-10", "length": "100 m"},
-    "stations": [{"count": 2, "frames": "512 B", "arrivals": "saturated"}],
-    "vary": {"stations.count": [2, 5], "stations.frames": ["64 B", "1 kB"]},
-    "phases": {"transmit": "20 ms", "measure": "last 15 ms"},
-}
-TEXT = """
-title = "Hosts on a hub"
-[segment]
-standard = "ieee-10"
-length = "100 m"
-[[stations]]
-count = 2
-frames = "512 B"
-arrivals = "saturated"
-[vary]
-"stations.count" = [2, 5]
-"stations.frames" = ["64 B", "1 kB"]
-[phases]
-transmit = "20 ms"
-measure = "last 15 ms"
-"""
+HUB = em.segment(
+    "ieee-10",
+    length="100 m",
+    stations=em.stations(count=2, frames="512 B", arrivals="saturated"),
+    vary={"stations.count": [2, 5], "stations.frames": ["64 B", "1 kB"]},
+    phases={"transmit": "20 ms", "measure": "last 15 ms"},
+)
 
 
 @pytest.fixture(scope="module")
@@ -38,20 +22,19 @@ def run(tmp_path_factory):
 
 
 def test_tables_text_and_file_are_the_same_experiment(tmp_path):
-    path = tmp_path / "experiment.toml"
-    path.write_text(TEXT, encoding="utf-8")
-    plans = [em.load(source).plan(seed=1) for source in (HUB, TEXT, path)]
+    path = HUB.save(tmp_path / "experiment.toml")
+    plans = [em.load(source).plan(seed=1) for source in (HUB, HUB.text(), path)]
     assert plans[0].hash == plans[1].hash == plans[2].hash
     changed = em.load(HUB, overrides=["stations.count=7"]).plan(seed=1).trials
     assert {trial.scenario.flows[0].name for trial in changed}
     assert len(changed) == 2
-    assert em.load(TEXT, overrides=["stations.count=7"]).plan(seed=1).trials == changed
+    assert em.load(HUB.text(), overrides=["stations.count=7"]).plan(seed=1).trials == changed
 
 
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"segment": {"standard": "ieee-1"}}, "experiment: segment.standard"),
+        ({"segment.standard": "ieee-1"}, "experiment: segment.standard"),
         ({"stations": [{"counts": 2}]}, "did you mean count?"),
         ({"seed": object()}, "text, numbers, booleans, lists and tables"),
         ({"title": {1, 2}}, "text, numbers, booleans, lists and tables"),
@@ -60,10 +43,10 @@ def test_tables_text_and_file_are_the_same_experiment(tmp_path):
 )
 def test_tables_are_checked_like_a_file(change, line):
     if line is None:
-        assert em.load({**HUB, **change})
+        assert em.load(HUB.changed(change))
         return
     with pytest.raises(em.InputError) as caught:
-        em.load({**HUB, **change})
+        em.load(HUB.changed(change))
     assert line in str(caught.value)
 
 

@@ -51,10 +51,7 @@ def test_an_interval_has_two_digits_if_the_first_is_one_or_two(half_width, place
     assert places_of(half_width) == places
 
 
-@given(
-    st.floats(1e-9, 1e9),
-    st.floats(1e-4, 1.0),
-)
+@given(st.floats(1e-9, 1e9), st.floats(1e-4, 1.0))
 def test_a_rounded_value_is_within_a_fourth_of_its_interval(value, ratio):
     half = max(value * ratio, value * 5e-5)
     written = float(number(value, half))
@@ -64,11 +61,7 @@ def test_a_rounded_value_is_within_a_fourth_of_its_interval(value, ratio):
 
 @pytest.mark.parametrize(
     ("ends", "text"),
-    [
-        ((1.9, 2.1), "2.00 ms ± 0.10"),
-        ((2.0, 2.4), "2.0 ms (2.0 to 2.4)"),
-        ((None, None), "2 ms"),
-    ],
+    [((1.9, 2.1), "2.00 ms ± 0.10"), ((2.0, 2.4), "2.0 ms (2.0 to 2.4)"), ((None, None), "2 ms")],
 )
 def test_ends_that_are_alike_are_one_half_width(ends, text):
     assert with_ends(2.0, *ends, Scale("ms")) == text

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import ethermeter as em
 import pytest
 from ethermeter import api
 from ethermeter import run as runs
@@ -14,25 +15,12 @@ from ethermeter.faults import InputError
 from ethermeter.run import Progress, RunOptions
 from ethermeter.store import Recorder, RunDirectory
 from ethermeter.trial import Trial
-from files import SMALL
-from networks import network
+from shared_experiments import SEGMENT, pair
 
-LIVE = network(
-    """\
-[[flows]]
-name = "load"
-from = "a"
-to = "b"
-data = "100 B"
-arrivals = { poisson = "1000 /s" }
-[phases]
-transmit = "2 s"
-measure = "middle 1 s"
-[run]
-engines = ["live"]
-replications = 3
-""",
-    title="three trials",
+LIVE = pair(
+    em.flow("load", "a", "b", data="100 B", arrivals={"poisson": "1000 /s"}),
+    phases={"transmit": "2 s", "measure": "middle 1 s"},
+    run={"engines": ["live"], "replications": 3},
 )
 
 
@@ -47,9 +35,7 @@ class Clock:
 
 
 def test_the_remaining_time_counts_only_what_this_process_runs(tmp_path, monkeypatch):
-    file = tmp_path / "small.toml"
-    file.write_text(SMALL, encoding="utf-8")
-    loaded = api.load(file)
+    loaded = api.load(SEGMENT)
     plan, clock = loaded.plan(replications=20), Clock()
     monkeypatch.setattr(runs, "time", clock)
     opened = Recorder._read_parts
@@ -118,9 +104,7 @@ class Place:
 def measured(
     folder: Path, *, failing: Sequence[int], **options: bool
 ) -> tuple[RunDirectory, Place]:
-    file = folder / "live.toml"
-    file.write_text(LIVE, encoding="utf-8")
-    loaded = api.load(file)
+    loaded = api.load(LIVE)
     plan = loaded.plan()
     place = Place(failing, trials=plan.trials)
     run = runs.execute(

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import ethermeter as em
 import pytest
 from ethermeter.experiment import Experiment, load, shipped
 from ethermeter.faults import InputError
@@ -15,39 +16,23 @@ from ethermeter.strategies.search import Answer, ValueSearch
 from ethermeter.theory.finite_queue import m_d_1_k
 from program import invoke
 
-LINK = """
-title = "Poisson frames before a link of 10 Mb/s"
-seed = 3
-[network]
-rate = "10 Gb/s"
-[[network.hosts]]
-name = "sender"
-[[network.hosts]]
-name = "receiver"
-[[network.switches]]
-name = "s"
-[[network.links]]
-ends = ["sender", "s"]
-[[network.links]]
-ends = ["s", "receiver"]
-rate = "10 Mb/s"
-[[flows]]
-name = "load"
-from = "sender"
-to = "receiver"
-frames = "980 B"
-arrivals = { poisson = "1000 /s" }
-[phases]
-transmit = "4 s"
-measure = "last 3 s"
-drain = "0.2 s"
-[search]
-largest = "flows.load.arrivals.poisson"
-from = "500 /s"
-to = "1200 /s"
-step = "10 /s"
-while = ["load: one_way_delay <= 2 ms"]
-"""
+LINK = em.network(
+    title="Poisson frames before a link of 10 Mb/s",
+    rate="10 Gb/s",
+    hosts=["sender", "receiver"],
+    switches=["s"],
+    links=[("sender", "s"), em.link("s", "receiver", rate="10 Mb/s")],
+    flows=em.flow("load", "sender", "receiver", frames="980 B", arrivals={"poisson": "1000 /s"}),
+    seed=3,
+    phases={"transmit": "4 s", "measure": "last 3 s", "drain": "0.2 s"},
+    search={
+        "largest": "flows.load.arrivals.poisson",
+        "from": "500 /s",
+        "to": "1200 /s",
+        "step": "10 /s",
+        "while": ["load: one_way_delay <= 2 ms"],
+    },
+)
 SERVICE_S = 800e-6
 """Of a frame of 980 octets with preamble and gap at 10 Mb/s; the switch takes no time."""
 TRANSIT_S = (8 * (8 + 980) / 10e6) + (8 * (8 + 980) / 10e9)
@@ -62,9 +47,7 @@ def _own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    path = tmp_path / "link.toml"
-    path.write_text(LINK, encoding="utf-8")
-    return path
+    return LINK.save(tmp_path / "link.toml")
 
 
 @pytest.fixture
@@ -118,7 +101,7 @@ def test_the_smallest_room_that_loses_at_most_one_percent_is_that_of_m_d_1_k(lin
                                 "--no-report").stdout  # fmt: skip
 
 
-def test_the_smallest_queue_that_loses_nothing_is_the_bound(tmp_path):
+def test_the_smallest_queue_that_loses_nothing_is_the_bound():
     experiment = load(shipped()["buffer-sizing"], overrides=["network.switches.switch.queue=24"])
     options = {"from_": 1, "to": 40, "while_": ["loss == 0"]}
     answer = found(experiment, smallest="network.switches.switch.queue", **options)
@@ -190,12 +173,9 @@ def test_too_few_replications_for_trials_that_agree_are_a_caution(link):
     assert (enough.outcome, enough.cautions) == ("all", ())
 
 
-def test_each_flow_must_hold_and_a_named_one_alone(tmp_path):
-    text = (shipped()["office"]).read_text(encoding="utf-8")
-    path = tmp_path / "office.toml"
-    path.write_text(text.replace('transmit = "2 s"', 'transmit = "0.5 s"')
-                    .replace('"last 1.9 s"', '"last 0.4 s"'), encoding="utf-8")  # fmt: skip
-    experiment = load(path, overrides=["network.classes=8"])
+def test_each_flow_must_hold_and_a_named_one_alone():
+    short = ["phases.transmit=0.5 s", "phases.measure=last 0.4 s"]
+    experiment = load(shipped()["office"], overrides=["network.classes=8", *short])
     options = {
         "largest": "flows.backup.arrivals.token_bucket.rate",
         "from_": "40 Mb/s",
@@ -211,15 +191,12 @@ def test_each_flow_must_hold_and_a_named_one_alone(tmp_path):
     assert calls.points[0].conditions[0].flow.startswith("call phone")
 
 
-def test_stations_of_a_segment_and_groups_of_them(tmp_path):
-    experiment = load(
-        shipped()["voice-and-data"], overrides=["phases.transmit=1 s", "phases.measure=last 0.5 s"]
-    )
+def test_stations_of_a_segment_and_groups_of_them():
+    short = ["phases.transmit=1 s", "phases.measure=last 0.5 s"]
+    experiment = load(shipped()["voice-and-data"], overrides=short)
     group = next(each["name"] for each in experiment.document["stations"])
     one = [f"{sweep.key}={sweep.texts[0]}" for sweep in experiment.sweeps]
-    experiment = load(
-        experiment.path, overrides=["phases.transmit=1 s", "phases.measure=last 0.5 s", *one]
-    )
+    experiment = load(experiment.path, overrides=[*short, *one])
     options = {"largest": f"stations.{group}.count", "from_": 1, "to": 30, "step": 10}
     whole = found(experiment, **options, while_=["utilisation <= 99%"])
     part = found(experiment, **options, while_=[f"{group}: transmission_delay <= 900 s"])
@@ -284,11 +261,9 @@ def test_a_file_with_a_search_is_an_experiment_like_others(file):
 
 
 def test_validate_checks_the_table_too(file):
-    text = file.read_text(encoding="utf-8")
-    varied = '\n[vary]\n"flows.load.frames" = ["980 B", "64 B"]\n'
-    file.write_text(text + varied, encoding="utf-8")
-    assert invoke("validate", file).returncode == 0
-    file.write_text(text.replace("one_way_delay <=", "one_way_dely <=") + varied, encoding="utf-8")
+    varied = LINK.changed(vary={"flows.load.frames": ["980 B", "64 B"]})
+    assert invoke("validate", varied.save(file)).returncode == 0
+    varied.changed({"search.while": ["load: one_way_dely <= 2 ms"]}).save(file)
     code, _, said = invoke("validate", file)
     assert code == 2
     assert 'search.while = "load: one_way_dely <= 2 ms": expected a metric: did you mean' in said
@@ -334,7 +309,7 @@ def test_what_cannot_be_is_refused_in_a_line_that_names_it(file, words, expected
     assert "internal" not in said
 
 
-def test_what_is_missing_or_varied_is_named(tmp_path):
+def test_what_is_missing_or_varied_is_named():
     office = shipped()["office"]
     code, _, said = invoke("search", office)
     assert code == 2

@@ -10,11 +10,7 @@ from ethermeter.counts import MediumCounts, StationBatches, StationCounts, zeros
 from ethermeter.engines.simulation import observe
 from ethermeter.metrics import Caution, Group, Metric, caution_text
 from ethermeter.metrics.formulas import sd_of_sums
-from ethermeter.store.rows import (
-    METRICS,
-    STATION_METRICS,
-    layout,
-)
+from ethermeter.store.rows import METRICS, STATION_METRICS, layout
 from segments import segment
 
 WINDOW_PS = 10**12
@@ -245,9 +241,7 @@ def test_below_thirty_frames_a_station_is_cautioned_and_not_the_segment(frames, 
 
 def test_cautions_of_the_trial_stand_in_every_row():
     rows = observe(
-        scenario(),
-        replace(result(), cautions=("late-collision", "beyond-round-trip")),
-        core_s=0,
+        scenario(), replace(result(), cautions=("late-collision", "beyond-round-trip")), core_s=0
     )
     assert {caution_text(int(mask)) for mask in rows.cautions} == {
         "beyond-round-trip late-collision"

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import ethermeter as em
 import msgspec
 import pytest
 from ethermeter.calls import OnSegment, Question, Wanted
@@ -101,23 +102,15 @@ def test_another_question_is_refused_and_an_altered_answer_is_noticed(tmp_path):
         finished_run(out, strategy())
 
 
-SEGMENT = """
-title = "Some stations with short queues"
-[segment]
-standard = "ieee-10"
-length = "10 m"
-[[stations]]
-name = "sender"
-count = 1
-frames = "512 B"
-arrivals = { poisson = "400 /s" }
-queue = 4
-[phases]
-settle = "0 s"
-transmit = "600 ms"
-measure = "last 500 ms"
-drain = "0 s"
-"""
+SEGMENT = em.segment(
+    "ieee-10",
+    title="Some stations with short queues",
+    length="10 m",
+    stations=em.stations(
+        "sender", count=1, frames="512 B", arrivals={"poisson": "400 /s"}, queue=4
+    ),
+    phases={"settle": "0 s", "transmit": "600 ms", "measure": "last 500 ms", "drain": "0 s"},
+)
 
 
 def documented(name: str) -> Any:
@@ -132,9 +125,7 @@ def documented(name: str) -> Any:
 
 
 def test_the_documented_strategy_is_run_and_its_progress_grows(tmp_path):
-    file = tmp_path / "segment.toml"
-    file.write_text(SEGMENT, encoding="utf-8")
-    strategy = documented("Doubling")(file)
+    strategy = documented("Doubling")(SEGMENT.save(tmp_path / "segment.toml"))
     seen: list[Progress] = []
     found = search(
         strategy, directory=tmp_path / "run", options=RunOptions(jobs=2), follow=seen.append

@@ -91,13 +91,7 @@ def test_flows_that_share_a_port_are_all_told_its_drops_and_others_none():
     found = attributed({"flows": flows, "switches": network(port("s2", "c", queue=50))})["flows"]
     assert [
         (found[name]["losses"]["unexplained"], found[name]["losses"]["excess"]) for name in flows
-    ] == [
-        (0, 20),
-        (0, 30),
-        (4, 0),
-        (0, 0),
-        (0, 0),
-    ]
+    ] == [(0, 20), (0, 30), (4, 0), (0, 0), (0, 0)]
     assert all("between" not in found[name]["losses"] for name in ("beside", "back", "here"))
 
 

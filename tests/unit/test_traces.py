@@ -11,12 +11,14 @@ from functools import partial
 from pathlib import Path
 
 import captures
+import ethermeter as em
 import numpy as np
 import pytest
 from ethermeter import plan
 from ethermeter.engines.answer import answer
 from ethermeter.engines.cluster import _run_task
 from ethermeter.experiment import load
+from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.experiment.trace_files import read_trace
 from ethermeter.faults import InputError
 from ethermeter.metrics import Metric
@@ -28,44 +30,27 @@ from ethermeter.theory.queueing.sources import source_of
 from ethermeter.traces import Trace
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import network
 from program import invoke
 
-SEGMENT = """
-title = "A trace on a segment"
-[segment]
-standard = "ieee-10"
-length = "100 m"
-[[stations]]
-name = "host"
-count = {count}
-{traffic}
-[phases]
-transmit = "100 ms"
-measure = "all"
-"""
+
+def segment(*, count: int = 1, **traffic: object) -> ExperimentTables:
+    return em.segment(
+        "ieee-10",
+        title="A trace on a segment",
+        length="100 m",
+        stations=em.stations("host", count=count, **traffic),
+        phases={"transmit": "100 ms", "measure": "all"},
+    )
 
 
-def segment(traffic: str, *, count: int = 1) -> str:
-    return SEGMENT.format(count=count, traffic=traffic)
-
-
-def flow(traffic: str, *, engines: str = '["simulation"]') -> str:
-    return network(
-        f"""\
-[[flows]]
-name = "f"
-from = "a"
-to = "b"
-{traffic}
-[phases]
-transmit = "10 ms"
-measure = "all"
-drain = "10 ms"
-[run]
-engines = {engines}
-""",
-        title="a trace over a wire",
+def flow(**traffic: object) -> ExperimentTables:
+    return em.network(
+        title="A trace over a wire",
+        rate="10 Mb/s",
+        hosts=["a", "b"],
+        links=[("a", "b")],
+        flows=em.flow("f", "a", "b", **traffic),
+        phases={"transmit": "10 ms", "measure": "all", "drain": "10 ms"},
     )
 
 
@@ -78,11 +63,10 @@ def refused(make: Callable[[], object], said: str) -> str:
     return message
 
 
-def planned(folder: Path, text: str, **files: str) -> plan.Plan:
+def planned(folder: Path, experiment: ExperimentTables, **files: str) -> plan.Plan:
     for name, content in files.items():
         (folder / f"{name}.csv").write_text(content, encoding="utf-8")
-    (folder / "x.toml").write_text(text, encoding="utf-8")
-    return plan.expand([load(folder / "x.toml")])
+    return plan.expand([load(experiment.save(folder / "x.toml"))])
 
 
 def values(trial) -> dict[tuple[int, str], float]:
@@ -175,25 +159,8 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path):
 
 def ipv4(source: int, destination: int, octets: int) -> bytes:
     """An Ethernet frame of an IP packet with so many octets in all, check sequence apart."""
-    header = struct.pack(
-        ">BBHHHBBH4B4B",
-        0x45,
-        0,
-        octets - 14,
-        1,
-        0,
-        64,
-        17,
-        0,
-        10,
-        0,
-        0,
-        source,
-        10,
-        0,
-        0,
-        destination,
-    )
+    ends = (10, 0, 0, source, 10, 0, 0, destination)
+    header = struct.pack(">BBHHHBBH4B4B", 0x45, 0, octets - 14, 1, 0, 64, 17, 0, *ends)
     udp = struct.pack(">HHHH", 1, 2, octets - 34, 0)
     return bytes(12) + b"\x08\x00" + header + udp + bytes(octets - 42)
 
@@ -259,7 +226,7 @@ FOUR = "time_us,length_B\n0,64\n0,1518\n2000,500\n9000,64\n"
 
 
 def test_messages_of_a_trace_come_at_its_times_with_its_lengths(tmp_path):
-    trial = planned(tmp_path, flow('arrivals = { trace = "four.csv" }'), four=FOUR).trials[0]
+    trial = planned(tmp_path, flow(arrivals={"trace": "four.csv"}), four=FOUR).trials[0]
     found = values(trial)
     # 10 Mb/s, preamble of 8 octets; the second waits for 84 octets of the first.
     own_s = [(octets + 8) * 8e-7 for octets in (64, 1518, 500, 64)]
@@ -269,14 +236,15 @@ def test_messages_of_a_trace_come_at_its_times_with_its_lengths(tmp_path):
 
 @pytest.mark.parametrize("place", ["segment", "network"])
 def test_a_trace_of_the_draws_of_a_poisson_source_does_the_same(tmp_path, place):
-    def text(arrivals: str) -> str:
-        traffic = f'frames = "500 B"\narrivals = {arrivals}\nqueue = 3\n'
-        return segment(traffic) if place == "segment" else flow(traffic)
+    make = segment if place == "segment" else flow
 
-    (drawn,) = planned(tmp_path, text('{ poisson = "1500 /s" }')).trials
+    def experiment(**arrivals: str) -> ExperimentTables:
+        return make(frames="500 B", arrivals=arrivals, queue=3)
+
+    (drawn,) = planned(tmp_path, experiment(poisson="1500 /s")).trials
     times_ps = poisson_ps(drawn.seed, 1e12 / 1500, until_ps=2 * 10**11)
     rows = "".join([f"{time}\n" for time in times_ps])
-    (replayed,) = planned(tmp_path, text('{ trace = "p.csv" }'), p="time_ps\n" + rows).trials
+    (replayed,) = planned(tmp_path, experiment(trace="p.csv"), p="time_ps\n" + rows).trials
     assert replayed.seed == drawn.seed
     one, other = values(drawn), values(replayed)
     differing = {key for key in one if one[key] != other[key] and not math.isnan(one[key])}
@@ -315,22 +283,20 @@ def test_a_trace_of_equal_times_does_what_a_regular_source_does(
     folder = tmp_path_factory.mktemp("regular")
     count = 3 if is_repeated else 400
     rows = "".join([f"{at * period_us * speed},{octets}\n" for at in range(count)])
-    trace = (
-        f'arrivals = {{ trace = "t.csv", speed = {speed}, repeat = {str(is_repeated).lower()} }}'
-    )
-    regular = f'frames = "{octets} B"\narrivals = {{ regular = "{period_us} us", phase = "0 s" }}'
-    (one,) = planned(folder, segment(trace), t="time_us,length_B\n" + rows).trials
-    (other,) = planned(folder, segment(regular)).trials
+    trace = {"trace": "t.csv", "speed": speed, "repeat": is_repeated}
+    regular = {"regular": f"{period_us} us", "phase": "0 s"}
+    (one,) = planned(folder, segment(arrivals=trace), t="time_us,length_B\n" + rows).trials
+    (other,) = planned(folder, segment(frames=f"{octets} B", arrivals=regular)).trials
     np.testing.assert_equal(values(one), values(other))
 
 
 def test_a_random_offset_is_drawn_for_each_station(tmp_path):
     rows = "".join([f"{at * at / 4}\n" for at in range(1, 60)])
-    traffic = 'frames = "64 B"\narrivals = { trace = "t.csv", repeat = true, offset = "OFFSET" }'
     spread = []
     for offset in ("0 s", "random"):
-        text = segment(traffic.replace("OFFSET", offset), count=10)
-        (trial,) = planned(tmp_path, text, t="time_ms\n" + rows).trials
+        arrivals = {"trace": "t.csv", "repeat": True, "offset": offset}
+        experiment = segment(count=10, frames="64 B", arrivals=arrivals)
+        (trial,) = planned(tmp_path, experiment, t="time_ms\n" + rows).trials
         found = values(trial)
         spread.append(found[-1, "collisions_per_frame"])
     # All at once from the beginning of the trace, or each for itself.
@@ -338,19 +304,17 @@ def test_a_random_offset_is_drawn_for_each_station(tmp_path):
 
 
 def test_the_identity_of_a_plan_has_the_contents_of_a_trace(tmp_path):
-    text = flow('arrivals = { trace = "t.csv" }')
-    one = planned(tmp_path, text, t=FOUR)
-    same = planned(tmp_path, text, t=FOUR.replace("2000,", "2.0e3,").replace("\n", "\r\n"))
-    other = planned(tmp_path, text, t=FOUR.replace("2000,", "2001,"))
+    experiment = flow(arrivals={"trace": "t.csv"})
+    one = planned(tmp_path, experiment, t=FOUR)
+    same = planned(tmp_path, experiment, t=FOUR.replace("2000,", "2.0e3,").replace("\n", "\r\n"))
+    other = planned(tmp_path, experiment, t=FOUR.replace("2000,", "2001,"))
     assert one.hash == same.hash != other.hash
     assert "9000000000" not in one.to_jsonl(), "the plan has no copy of its messages"
 
 
 def test_a_run_has_its_traces_and_is_verified_and_continued_with_them(tmp_path):
-    text = flow('arrivals = { trace = "t.csv", offset = "random" }').replace(
-        "[run]", "[run]\nreplications = 4"
-    )
-    made = planned(tmp_path, text, t=FOUR)
+    drawn = flow(arrivals={"trace": "t.csv", "offset": "random"})
+    made = planned(tmp_path, drawn.changed({"run.replications": 4}), t=FOUR)
     experiment = load(tmp_path / "x.toml")
     out = tmp_path / "run"
     run = execute(made, [experiment], directory=out, options=RunOptions(jobs=1))
@@ -376,7 +340,7 @@ def test_a_run_has_its_traces_and_is_verified_and_continued_with_them(tmp_path):
 
 
 def test_a_worker_of_a_cluster_gets_the_trace_that_a_line_names(tmp_path):
-    made = planned(tmp_path, flow('arrivals = { trace = "t.csv" }'), t=FOUR)
+    made = planned(tmp_path, flow(arrivals={"trace": "t.csv"}), t=FOUR)
     traces = pickle.loads(pickle.dumps(dict(made.traces)))
     (rows,) = _run_task(answer, [made.trials[0].line], traces)
     np.testing.assert_equal(rows.values, answer(made.trials[0].line, traces=made.traces).values)
@@ -385,42 +349,43 @@ def test_a_worker_of_a_cluster_gets_the_trace_that_a_line_names(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("traffic", "said"),
+    ("arrivals", "said"),
     [
         (
-            'frames = "64 B"\narrivals = { trace = "t.csv" }',
+            {"trace": "t.csv", "frames": "64 B"},
             r"frames = given: expected lengths once: arrivals.trace, t.csv, has those",
         ),
         (
-            'arrivals = { trace = "bare.csv" }',
+            {"trace": "bare.csv"},
             r"frames = \(missing\): required: arrivals.trace, bare.csv, has no lengths",
         ),
-        ('arrivals = { poisson = "1 /s" }', r"frames"),
+        ({"poisson": "1 /s"}, r"frames"),
         (
-            'arrivals = { trace = "t.csv", repeat = "1 ms" }',
+            {"trace": "t.csv", "repeat": "1 ms"},
             r"arrivals.repeat = 1000000000 ps: expected true, or at least .* 9000 us",
         ),
         (
-            'arrivals = { trace = "t.csv", offset = "10 ms" }',
+            {"trace": "t.csv", "offset": "10 ms"},
             r"arrivals.offset = 10000000000 ps: expected at most the time of its last .* 9000 us",
         ),
-        ('arrivals = { trace = "t.csv", speed = 0 }', r"arrivals.speed = 0: .* from 0.001 to 1000"),
-        ('arrivals = { trace = "t.csv", repeat = 3 }', r"arrivals.repeat = 3: .* true, or false"),
-        ('arrivals = { trace = "t.csv", sped = 2 }', r"arrivals.sped = 2: unknown key"),
-        ('arrivals = { trace = "no.csv" }', r"no.csv: \(file\) = missing"),
-        ('arrivals = { trace = "t.csv", from = "10.0.0.1" }', r"no capture: expected a capture"),
+        ({"trace": "t.csv", "speed": 0}, r"arrivals.speed = 0: .* from 0.001 to 1000"),
+        ({"trace": "t.csv", "repeat": 3}, r"arrivals.repeat = 3: .* true, or false"),
+        ({"trace": "t.csv", "sped": 2}, r"arrivals.sped = 2: unknown key"),
+        ({"trace": "no.csv"}, r"no.csv: \(file\) = missing"),
+        ({"trace": "t.csv", "from": "10.0.0.1"}, r"no capture: expected a capture"),
     ],
 )
 @pytest.mark.parametrize("place", [segment, flow])
-def test_keys_that_contradict_a_trace_are_named(tmp_path, place, traffic, said):
-    refused(lambda: planned(tmp_path, place(traffic), t=FOUR, bare="time_s\n1\n2\n"), said)
+def test_keys_that_contradict_a_trace_are_named(tmp_path, place, arrivals, said):
+    arrivals = dict(arrivals)
+    experiment = place(frames=arrivals.pop("frames", None), arrivals=arrivals)
+    refused(lambda: planned(tmp_path, experiment, t=FOUR, bare="time_s\n1\n2\n"), said)
 
 
 def test_the_command_says_what_is_wrong_with_a_trace_in_a_line(tmp_path):
     (tmp_path / "t.csv").write_text("time_us\n1\n0.5\n", encoding="utf-8")
-    text = segment('frames = "64 B"\narrivals = { trace = "t.csv" }')
-    (tmp_path / "x.toml").write_text(text, encoding="utf-8")
-    done = invoke("run", tmp_path / "x.toml", "--out", tmp_path / "out")
+    path = segment(arrivals={"trace": "t.csv"}).save(tmp_path / "x.toml")
+    done = invoke("run", path, "--out", tmp_path / "out")
     assert done.returncode != 0
     assert 't.csv: line 3, time_us = "0.5": expected a time no earlier' in done.stderr
     assert "Traceback" not in done.stderr
@@ -453,8 +418,8 @@ def test_no_window_has_more_messages_than_the_envelope_of_a_trace(gaps, after, s
 
 
 def test_theory_takes_the_rate_the_variation_and_the_bursts_of_a_trace(tmp_path):
-    traffic = 'arrivals = { trace = "t.csv", repeat = "10 ms", speed = 2 }'
-    (trial,) = planned(tmp_path, flow(traffic), t=FOUR).trials
+    arrivals = {"trace": "t.csv", "repeat": "10 ms", "speed": 2}
+    (trial,) = planned(tmp_path, flow(arrivals=arrivals), t=FOUR).trials
     (sent,), (link,) = trial.scenario.flows, trial.scenario.links
     found = source_of(sent, link)
     # Gaps of 0, 2, 7 and 1 ms, at twice the speed: a mean of 1.25 ms.
@@ -473,9 +438,11 @@ def test_bounds_hold_for_a_simulated_trace_and_the_mean_wait_is_near(tmp_path):
     rows = "".join(
         [f"{at:.3f},{of}\n" for at, of in zip(times, rng.integers(64, 1519, 400), strict=True)]
     )
-    traffic = 'arrivals = { trace = "t.csv", repeat = true, offset = "random" }'
-    text = flow(traffic, engines='["theory", "simulation"]').replace('"10 ms"', '"3 s"')
-    made = planned(tmp_path, text, t="time_us,length_B\n" + rows)
+    drawn = flow(arrivals={"trace": "t.csv", "repeat": True, "offset": "random"}).changed(
+        phases={"transmit": "3 s", "measure": "all", "drain": "3 s"},
+        run={"engines": ["theory", "simulation"]},
+    )
+    made = planned(tmp_path, drawn, t="time_us,length_B\n" + rows)
     by_engine = {trial.engine: values(trial) for trial in made.trials}
     simulated = by_engine["simulation"]
     (bound,) = [found for engine, found in by_engine.items() if "network-calculus" in engine]
@@ -485,9 +452,9 @@ def test_bounds_hold_for_a_simulated_trace_and_the_mean_wait_is_near(tmp_path):
 
 
 def test_the_schema_of_an_experiment_file_has_traces():
-    from ethermeter.experiment.document import form_of
+    from ethermeter.experiment.document import SEGMENT
 
-    text = json.dumps(form_of({"segment": {}}).document.model_json_schema())
+    text = json.dumps(SEGMENT.document.model_json_schema())
     assert "TraceSource" in text
     assert "length_B" in text
 

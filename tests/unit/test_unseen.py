@@ -4,6 +4,7 @@ table.
 
 import json
 import math
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -18,65 +19,37 @@ from ethermeter.document import cell
 from ethermeter.metrics import Metric
 from ethermeter.report.charts.frame import datum
 from ethermeter.report.compare import compare, render
-from networks import network
 from segments import segment
+from shared_experiments import pair
 
-SEGMENT = """\
-title = "Few frames, none lost"
-seed = 3
-[segment]
-standard = "ieee-10"
-length = "100 m"
-[[stations]]
-name = "host"
-count = 2
-frames = "512 B"
-arrivals = {{ poisson_load = 0.05 }}
-queue = {queue}
-[phases]
-settle = "0 s"
-transmit = "500 ms"
-measure = "last 400 ms"
-drain = "0 s"
-[run]
-replications = {replications}
-"""
-NETWORK = network(
-    """\
-[[flows]]
-name = "load"
-from = "a"
-to = "b"
-frames = "512 B"
-arrivals = { poisson = "200 /s" }
-[[flows]]
-name = "rare"
-from = "b"
-to = "a"
-frames = "512 B"
-arrivals = { regular = "20 ms" }
-[phases]
-transmit = "500 ms"
-measure = "last 400 ms"
-drain = "50 ms"
-[run]
-replications = 3
-""",
-    title="A wire with a voice and a load",
+FEW = em.segment(
+    "ieee-10",
+    title="Few frames, none lost",
+    length="100 m",
+    stations=em.stations(
+        "host", count=2, frames="512 B", arrivals={"poisson_load": 0.05}, queue=1000
+    ),
+    seed=3,
+    phases={"settle": "0 s", "transmit": "500 ms", "measure": "last 400 ms", "drain": "0 s"},
+    run={"replications": 4},
+)
+NETWORK = pair(
+    [
+        em.flow("load", "a", "b", frames="512 B", arrivals={"poisson": "200 /s"}),
+        em.flow("rare", "b", "a", frames="512 B", arrivals={"regular": "20 ms"}),
+    ],
+    phases={"transmit": "500 ms", "measure": "last 400 ms", "drain": "50 ms"},
+    run={"replications": 3},
 )
 
 
-def run_of(folder: Path, text: str) -> em.Run:
-    folder.mkdir()
-    (folder / "x.toml").write_text(text, encoding="utf-8")
-    return em.load(folder / "x.toml").run(out=folder / "run", jobs=1)
+def run_of(out: Path, experiment: Mapping[str, object]) -> em.Run:
+    return em.load(experiment).run(out=out, jobs=1)
 
 
 @pytest.fixture(scope="module")
 def lossless(tmp_path_factory: pytest.TempPathFactory) -> em.Run:
-    return run_of(
-        tmp_path_factory.mktemp("unseen") / "four", SEGMENT.format(queue=1000, replications=4)
-    )
+    return run_of(tmp_path_factory.mktemp("unseen") / "four", FEW)
 
 
 def total(run: em.Run, metric: Metric, station: int = -1) -> float:
@@ -92,7 +65,7 @@ def total(run: em.Run, metric: Metric, station: int = -1) -> float:
 
 @pytest.mark.parametrize("replications", [1, 2, 4])
 def test_a_loss_of_zero_has_the_limit_of_all_frames_of_all_replications(tmp_path, replications):
-    run = run_of(tmp_path / "some", SEGMENT.format(queue=1000, replications=replications))
+    run = run_of(tmp_path / "some", FEW.changed({"run.replications": replications}))
     (point,) = estimates.compute(run.path)
     found, frames = point.estimates[Metric.LOSS], total(run, Metric.FRAMES)
     assert frames > 20
@@ -124,7 +97,8 @@ def test_the_limit_reaches_the_file_the_figures_the_tables_and_comparisons(lossl
     assert f"up to {100 * limit:.1f}" in cell(found, 100.0)
     # A loss of 5% in another run is higher, one that the limit cannot exclude is not: and that is
     # what a comparison has to say.
-    busy = run_of(tmp_path / "busy", SEGMENT.format(queue=1, replications=4).replace("0.05", "0.9"))
+    crowd = {"stations.0.queue": 1, "stations.0.arrivals.poisson_load": 0.9}
+    busy = run_of(tmp_path / "busy", FEW.changed(crowd))
     (row,) = compare(lossless.path, busy.path, metrics=[Metric.LOSS])
     assert row["verdict"] == "higher"
     (row,) = compare(lossless.path, lossless.path, metrics=[Metric.LOSS])

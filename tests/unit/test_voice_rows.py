@@ -4,6 +4,7 @@ that no sample is ever missing.
 
 import math
 import tempfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +13,9 @@ import numpy as np
 import pytest
 from counted import buckets, changed, integers, of_segment
 from ethermeter.analysis import estimates
-from ethermeter.api import Run
 from ethermeter.counts import Counts, MediumCounts, StationCounts, StationVoice, zeros
 from ethermeter.engines.simulation import observe
+from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.metrics import Caution, Group, Metric, caution_text, metrics_of
 from ethermeter.run import effort_of
 from ethermeter.store.rows import METRICS, STATION_METRICS, TrialRows, layout
@@ -25,6 +26,7 @@ from segments import segment
 WINDOW_PS = 10**12
 FRAMES = {"kind": "samples", "overhead_bits": 48, "min_bits": 512, "max_bits": 8192}
 CODER = {"kind": "coder", "sample_bits": 16, "sample_ps": 152_320_000, "spurts": None}
+CODED = {"sample": "16 bit", "every": "152.32 us"}
 VOICE = list(metrics_of(Group.SEGMENT_VOICE))
 
 
@@ -140,9 +142,7 @@ def test_a_station_without_a_coder_has_no_samples_and_no_delay_of_any():
 
 def test_few_frames_of_voice_are_cautioned_however_many_of_data_there_are():
     few = changed(
-        result(),
-        frames=integers(200, 19, 0, 10),
-        bits=integers(200 * 4096, 19 * 528, 0, 10 * 512),
+        result(), frames=integers(200, 19, 0, 10), bits=integers(200 * 4096, 19 * 528, 0, 10 * 512)
     )
     words = cautions(observe(SCENARIO, few, core_s=0))
     assert words[-1, Metric.VOICE_DELAY] == words[1, Metric.SAMPLE_DELAY] == Caution.FEW_SAMPLES
@@ -171,39 +171,46 @@ def test_where_nothing_was_delivered_nothing_is_known():
     assert undefined == set(VOICE) - counted - {Metric.VOICE_LOAD, Metric.VOICE_UTILISATION}
 
 
-SEGMENT = '[segment]\nstandard = "experimental-3"\nlength = "550 m"\n'
-DATA = '[[stations]]\nname = "data"\ncount = 2\nframes = "512 B"\narrivals = {}\n'
-PHASES = '[phases]\ntransmit = "300 ms"\nmeasure = "{}"\ndrain = "{} ms"\nspread = "10 ms"\n'
+def data(arrivals: object) -> dict[str, object]:
+    return em.stations("data", count=2, frames="512 B", arrivals=arrivals)
 
 
-def voice(coder: str, *, count: int = 3, least: int = 64, most: int = 1024, more: str = "") -> str:
-    frames = f'{{ samples = {{ least = "{least} B", most = "{most} B", overhead = "6 B" }} }}'
-    return (
-        f'[[stations]]\nname = "voice"\ncount = {count}\nframes = {frames}\n'
-        f"arrivals = {{ coder = {{ {coder} }} }}\n{more}\n"
+def net(
+    *stations: Mapping[str, object], series: str = "x", measure: str = "all", drain_ms: int = 0
+) -> ExperimentTables:
+    phases = {
+        "transmit": "300 ms",
+        "measure": measure,
+        "drain": f"{drain_ms} ms",
+        "spread": "10 ms",
+    }
+    return em.segment(
+        "experimental-3", length="550 m", series=series, stations=stations, phases=phases
     )
 
 
-def run_of(folder: Path, text: str) -> Run:
-    path = folder / "x.toml"
-    path.write_text(text, encoding="utf-8")
-    return em.load(path).run(out=folder / "run", jobs=1)
+def voice(
+    coder: object = CODED, *, count: int = 3, least: int = 64, most: int = 1024, **keys: object
+) -> dict[str, object]:
+    samples = {"least": f"{least} B", "most": f"{most} B", "overhead": "6 B"}
+    talk = {"frames": {"samples": samples}, "arrivals": {"coder": coder}}
+    return em.stations("voice", count=count, **talk, **keys)
 
 
 coders = st.builds(
-    lambda sample, rate, spurts: f'sample = "{sample} bit", every = "{rate} us"{spurts}',
+    lambda sample, every, spurts: {"sample": f"{sample} bit", "every": f"{every} us", **spurts},
     st.sampled_from([8, 16, 64]),
     st.sampled_from([40, 152.32, 1000]),
     st.sampled_from(
-        ["", ', talk = "20 ms", silence = "30 ms"', ', talk = "1 ms", silence = "1 ms"']
+        [{}, {"talk": "20 ms", "silence": "30 ms"}, {"talk": "1 ms", "silence": "1 ms"}]
     ),
 )
-backoffs = st.sampled_from(
+hosts = st.sampled_from(
     [
-        "",
-        'backoff = { load_register = { bits = 8, clock = "38.08 us", ticks = true } }',
-        "attempt_limit = 2",
-        'service = { uniform = ["0 us", "500 us"] }',
+        {},
+        {"backoff": {"load_register": {"bits": 8, "clock": "38.08 us", "ticks": True}}},
+        {"attempt_limit": 2},
+        {"service": {"uniform": ["0 us", "500 us"]}},
     ]
 )
 
@@ -213,20 +220,18 @@ backoffs = st.sampled_from(
     coders,
     st.integers(1, 20),
     st.sampled_from([(32, 64), (64, 1024), (512, 1024)]),
-    backoffs,
-    st.sampled_from(["", DATA.format('"saturated"'), DATA.format('{ poisson = "50 /s" }')]),
+    hosts,
+    st.sampled_from([(), (data("saturated"),), (data({"poisson": "50 /s"}),)]),
     st.sampled_from(["all", "middle 100 ms", "last 7 ms"]),
     st.sampled_from([0, 50]),
 )
 def test_from_file_to_observations_no_sample_is_ever_missing(
-    coder, count, lengths, backoff, data, measure, drain
+    coder, count, lengths, host, others, measure, drain
 ):
-    speakers = voice(coder, count=count, least=lengths[0], most=lengths[1], more=backoff)
+    speakers = voice(coder, count=count, least=lengths[0], most=lengths[1], **host)
+    experiment = net(speakers, *others, measure=measure, drain_ms=drain)
     with tempfile.TemporaryDirectory() as folder:
-        found = run_of(
-            Path(folder),
-            'title = "t"\n' + SEGMENT + speakers + data + PHASES.format(measure, drain),
-        ).observations()
+        found = em.load(experiment).run(out=Path(folder) / "run", jobs=1).observations()
     table = found.pivot_table(index="station", columns="metric", values="value", observed=True)
     fates = table["samples_delivered"] + table["samples_lost"] + table["samples_buffered"]
     assert (table["samples_offered"] == fates).all()
@@ -235,22 +240,9 @@ def test_from_file_to_observations_no_sample_is_ever_missing(
 
 
 def test_a_point_without_voice_has_no_row_and_no_estimate_of_it(tmp_path):
-    saturated = (
-        'title = "t"\n'
-        + SEGMENT
-        + '[[stations]]\ncount = 3\nframes = "64 B"\narrivals = "saturated"\n'
-        + PHASES.format("all", 0)
-    )
-    (tmp_path / "a.toml").write_text(saturated, encoding="utf-8")
-    spoken = (
-        'title = "t"\n'
-        + SEGMENT
-        + voice('sample = "16 bit", every = "152.32 us"')
-        + PHASES.format("all", 0)
-    )
-    (tmp_path / "b.toml").write_text(spoken, encoding="utf-8")
-    run = em.load(tmp_path / "a.toml", tmp_path / "b.toml").run(out=tmp_path / "both", jobs=1)
-    alone = em.load(tmp_path / "a.toml").run(out=tmp_path / "alone", jobs=1)
+    saturated = net(em.stations(count=3, frames="64 B", arrivals="saturated"), series="a")
+    run = em.load(saturated, net(voice(), series="b")).run(out=tmp_path / "both", jobs=1)
+    alone = em.load(saturated).run(out=tmp_path / "alone", jobs=1)
     assert set(alone.observations()["metric"]) == set(METRICS)
     assert set(
         alone.directory.observations()["metric"].combine_chunks().dictionary.to_pylist()
@@ -268,16 +260,8 @@ def test_a_point_without_voice_has_no_row_and_no_estimate_of_it(tmp_path):
     assert not {"voice_delay", "sample_delay"} & kinds["a/00000"]
 
 
-def test_what_remains_to_be_done_can_be_told_of_voice_too(tmp_path):
-    path = tmp_path / "x.toml"
-    path.write_text(
-        'title = "t"\n'
-        + SEGMENT
-        + voice('sample = "16 bit", every = "152.32 us"')
-        + PHASES.format("all", 0),
-        encoding="utf-8",
-    )
-    (trial,) = em.load(path).plan().trials
+def test_what_remains_to_be_done_can_be_told_of_voice_too():
+    (trial,) = em.load(net(voice())).plan().trials
     # Frames of 64 B, a bit of preamble and one of gap, in 300 ms and for three stations and the
     # segment; and one for the trial itself.
     assert effort_of(trial) == pytest.approx(1 + 0.3 / (514 * 0.34e-6) * 4)

@@ -110,10 +110,7 @@ def test_without_voice_nothing_is_counted_of_it():
         (trial(group(1, frames={"kind": "fixed", "bits": 544})), "flows[0].frames"),
         (trial(group(1, arrivals={"kind": "saturated"})), "flows[0].arrivals"),
         (trial(group(1, frames=SAMPLES | {"max_bits": 500})), "flows[0].frames"),
-        (
-            trial(group(1, arrivals=CODER | {"sample_ps": 5_440_000})),
-            "flows[0].arrivals.sample_ps",
-        ),
+        (trial(group(1, arrivals=CODER | {"sample_ps": 5_440_000})), "flows[0].arrivals.sample_ps"),
         (
             trial(group(1, after_attempt_limit="discard")),
             "media[0].stations[0].after_attempt_limit",

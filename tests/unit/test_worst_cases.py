@@ -1,42 +1,34 @@
 """Worst cases of the catalogue: those of networks with one port, and of its schedulers."""
 
-from pathlib import Path
-
+import ethermeter as em
 import numpy as np
 import pytest
-from ethermeter import plan, theory
-from ethermeter.experiment import load
+from ethermeter import theory
 from ethermeter.theory.bounds import Bounds, bounds_of
-from networks import network
+from shared_experiments import scenario
 
 # 1000 octets and preamble and gap at 10 Mb/s; bursts of 4 frames at 1 Mb/s.
 FRAME_BITS, WIRE_BPS = 1020 * 8, 1e7
-PHASES = '[phases]\ntransmit = "1 s"\nmeasure = "all"\n'
 
 
-def bounds(tmp_path: Path, senders: int) -> Bounds:
+def bounds(senders: int) -> Bounds:
     """Bounds of senders of one token bucket each to one port."""
     names = [f"s{number}" for number in range(senders)]
-    flows = "".join(
-        f"""\
-[[flows]]
-name = "{name}"
-from = "{name}"
-to = "b"
-frames = "1000 B"
-arrivals = {{ token_bucket = {{ rate = "1 Mb/s", burst = "4080 B" }} }}
-"""
-        for name in names
+    bucket = {"token_bucket": {"rate": "1 Mb/s", "burst": "4080 B"}}
+    experiment = em.network(
+        rate="10 Mb/s",
+        hosts=["b", *names],
+        switches=["s"],
+        links=[(name, "s") for name in ("b", *names)],
+        flows=[em.flow(name, name, "b", frames="1000 B", arrivals=bucket) for name in names],
+        phases={"transmit": "1 s", "measure": "all"},
     )
-    path = tmp_path / "x.toml"
-    path.write_text(network(flows, title="x", hosts=("b", *names), switch="") + PHASES)
-    (trial,) = plan.expand([load(path)]).trials
-    return bounds_of(trial.scenario, budget_s=0)
+    return bounds_of(scenario(experiment), budget_s=0)
 
 
-def test_one_port_with_line_shaping_is_that_of_a_network(tmp_path):
+def test_one_port_with_line_shaping_is_that_of_a_network():
     senders = 5
-    found = bounds(tmp_path, senders)
+    found = bounds(senders)
     # At the switch each flow has its bucket, and comes by a wire of 10 Mb/s a frame at a time. The
     # first wire delays the last bit of a burst, which is jitter.
     first = theory.cruz_1991(4 * FRAME_BITS, rate_bps=1e6, wire_bps=WIRE_BPS)
