@@ -18,6 +18,17 @@ if TYPE_CHECKING:
     from ethermeter import theory, voice
     from ethermeter._core import Draws, version
     from ethermeter.api import Figure, Loaded, Run, load, open
+    from ethermeter.experiment.builder import (
+        flow,
+        host,
+        hub,
+        link,
+        network,
+        router,
+        segment,
+        stations,
+        switch,
+    )
     from ethermeter.exploration import explore
     from ethermeter.functions import register_backoff, register_source
 
@@ -33,10 +44,19 @@ __all__ = [
     "TrialError",
     "__version__",
     "explore",
+    "flow",
+    "host",
+    "hub",
+    "link",
     "load",
+    "network",
     "open",
     "register_backoff",
     "register_source",
+    "router",
+    "segment",
+    "stations",
+    "switch",
     "theory",
     "voice",
 ]
@@ -47,6 +67,10 @@ _ON_DEMAND = {
     "register_backoff": "functions",
     "register_source": "functions",
 }
+_ON_DEMAND |= dict.fromkeys(
+    ("flow", "host", "hub", "link", "network", "router", "segment", "stations", "switch"),
+    "experiment.builder",
+)
 """Modules of names that are in a module of their own."""
 
 

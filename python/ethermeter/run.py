@@ -21,7 +21,7 @@ from ethermeter.scenario import (
     Scenario,
     TraceArrivals,
 )
-from ethermeter.stations import charged_ps, groups_of, lengths_of, station_count
+from ethermeter.station_groups import charged_ps, groups_of, lengths_of, station_count
 from ethermeter.store import Recorder, RunDirectory, RunError
 from ethermeter.store.files import remove_abandoned
 from ethermeter.store.integrity import failed_in, read_provenance

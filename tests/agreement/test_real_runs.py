@@ -257,7 +257,15 @@ def test_the_study_is_reproduced_from_one_command(tmp_path):
     }
 
 
-@pytest.mark.parametrize("module", ["ethermeter.store.directory", "ethermeter.api", "ethermeter"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "ethermeter",
+        "ethermeter.api",
+        "ethermeter.experiment.builder",
+        "ethermeter.store.directory",
+    ],
+)
 def test_examples_in_docstrings_hold(module):
     tested = doctest.testmod(import_module(module))
     assert tested.attempted > 0

@@ -15,7 +15,7 @@ from ethermeter.analysis.interval import Floats
 from ethermeter.analysis.tables import Trial, WholeSegment
 from ethermeter.experiment import load, shipped
 from ethermeter.metrics import Metric
-from ethermeter.stations import station_count
+from ethermeter.station_groups import station_count
 from ethermeter.studies import registry
 from ethermeter.studies.gonsalves1982 import claims as paper
 from ethermeter.studies.judging import Entry

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ethermeter import plan
 from ethermeter.experiment import load, shipped
-from ethermeter.stations import station_count
+from ethermeter.station_groups import station_count
 from ethermeter.studies import registry
 from faults_at import faults_of
 from files import SMALL

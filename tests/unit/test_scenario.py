@@ -9,7 +9,7 @@ from ethermeter import _core, topology
 from ethermeter.experiment import Experiment, load
 from ethermeter.plan import expand
 from ethermeter.scenario import Scenario
-from ethermeter.stations import Group, constants_of, groups_of, medium_of, points_of
+from ethermeter.station_groups import Group, constants_of, groups_of, medium_of, points_of
 from hypothesis import given
 from hypothesis import strategies as st
 from segments import table_of

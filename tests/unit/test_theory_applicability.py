@@ -11,7 +11,7 @@ from ethermeter.engines.answer import answer
 from ethermeter.experiment import load
 from ethermeter.metrics import Caution, Metric
 from ethermeter.plan import expand
-from ethermeter.stations import constants_of, medium_of
+from ethermeter.station_groups import constants_of, medium_of
 from ethermeter.theory.ablation import steps
 from ethermeter.theory.assumptions import MODELS
 from ethermeter.theory.idealised import ideal

@@ -31,7 +31,7 @@ TYPED = {
     "presentation.py",
     "provenance.py",
     "scenario.py",
-    "stations.py",
+    "station_groups.py",
     "store",
     "strategies",
     "studies",

@@ -16,7 +16,7 @@ from ethermeter.analysis.interval import Floats
 from ethermeter.analysis.tables import alike, per_station, point_of, whole_segment
 from ethermeter.analysis.verdicts import PS_PER_S, Verdict, together, verdict_of
 from ethermeter.metrics import Metric
-from ethermeter.stations import station_count
+from ethermeter.station_groups import station_count
 from ethermeter.store.rows import has_plca
 from ethermeter.theory.bus import Bus, bus_of, early
 from ethermeter.trial import SIMULATION

@@ -27,7 +27,7 @@ from ethermeter.analysis.sums import flow_sums, of_each
 from ethermeter.analysis.tables import Sums, Trial, batch_sums, per_station
 from ethermeter.metrics import Metric
 from ethermeter.scenario import Scenario
-from ethermeter.stations import groups_of
+from ethermeter.station_groups import groups_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

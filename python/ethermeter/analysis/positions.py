@@ -20,7 +20,7 @@ from ethermeter.analysis.tables import PS_PER_S, Trial
 from ethermeter.json_values import damaged
 from ethermeter.metrics import Metric
 from ethermeter.scenario import Scenario
-from ethermeter.stations import medium_of, points_of
+from ethermeter.station_groups import medium_of, points_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ethermeter.analysis.interval import Floats
 from ethermeter.metrics import ALL, Metric
 from ethermeter.scenario import Scenario
-from ethermeter.stations import medium_of, station_count
+from ethermeter.station_groups import medium_of, station_count
 from ethermeter.store.rows import flows_of
 from ethermeter.theory.assumptions import Assumptions
 

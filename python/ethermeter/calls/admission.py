@@ -20,7 +20,7 @@ from ethermeter.analysis.tables import PS_PER_S, Trial, batch_sums
 from ethermeter.faults import Fault, InputError, choices
 from ethermeter.metrics import Metric
 from ethermeter.scenario import Scenario
-from ethermeter.stations import groups_of
+from ethermeter.station_groups import groups_of
 from ethermeter.store import RunDirectory
 from ethermeter.voice import by_count, by_load, call_time, central, occupancy, unlimited
 

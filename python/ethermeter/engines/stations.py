@@ -10,7 +10,7 @@ from ethermeter.metrics import Group, Metric, caution_mask, definition_of, perce
 from ethermeter.metrics.formulas import PS_PER_S, quantiles, weighted_mean
 from ethermeter.metrics.station_formulas import StationSums
 from ethermeter.scenario import Arrivals, CoderArrivals, SamplesLengths, SaturatedArrivals, Scenario
-from ethermeter.stations import constants_of, mean_bits, medium_of, per_station, talking_share
+from ethermeter.station_groups import constants_of, mean_bits, medium_of, per_station, talking_share
 from ethermeter.store.rows import METRICS, STATION_METRICS, VOICE_METRICS, VOICE_STATION_METRICS
 
 DEFINITIONS = {metric: definition_of(metric, Group.SEGMENT) for metric in METRICS}

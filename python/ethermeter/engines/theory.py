@@ -11,7 +11,7 @@ from ethermeter.counts import Floats, StationCounts
 from ethermeter.engines.simulation import observe, simulated
 from ethermeter.metrics import ALL, Metric, caution_mask, without_samples
 from ethermeter.scenario import Scenario
-from ethermeter.stations import station_count
+from ethermeter.station_groups import station_count
 from ethermeter.store.rows import (
     TrialRows,
     formula_rows,

@@ -30,7 +30,7 @@ from ethermeter.experiment.toml import PathError, Tables, assigned, at, covers
 from ethermeter.experiment.trace_files import TraceFiles
 from ethermeter.faults import Faults, InputError, KeyPath, dotted, shown
 from ethermeter.scenario import Scenario
-from ethermeter.stations import Group
+from ethermeter.station_groups import Group
 from ethermeter.theory.assumptions import Assumptions
 from ethermeter.traces import Trace
 from ethermeter.trial import RAW_FRAMES, Live, core_trial

@@ -44,7 +44,7 @@ from ethermeter.experiment.traffic import (
 from ethermeter.experiment.voice import Coded
 from ethermeter.faults import Faults, shown
 from ethermeter.scenario import Flow, Lengths, Stations
-from ethermeter.stations import Group
+from ethermeter.station_groups import Group
 from ethermeter.trial import SIMULATION
 from ethermeter.units import LONGEST_PS
 

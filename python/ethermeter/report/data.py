@@ -40,7 +40,7 @@ from ethermeter.report.labels import key_title
 from ethermeter.report.selection import KINDS, Kind, Selection, select
 from ethermeter.report.thinning import MOST_ROWS, spread
 from ethermeter.scenario import Scenario
-from ethermeter.stations import groups_of, station_count
+from ethermeter.station_groups import groups_of, station_count
 from ethermeter.store import captures
 from ethermeter.store.measured import read_result
 from ethermeter.store.result import Result

@@ -13,7 +13,7 @@ from ethermeter.counts import Floats, FlowBatch, Integers
 from ethermeter.metrics import ALL, Group, Masks, Metric, metrics_of
 from ethermeter.nodes import is_segment
 from ethermeter.scenario import CoderArrivals, Scenario
-from ethermeter.stations import station_count
+from ethermeter.station_groups import station_count
 
 METRICS = metrics_of(Group.SEGMENT)
 STATION_METRICS = metrics_of(Group.SEGMENT, of_each=True)

@@ -13,7 +13,7 @@ from ethermeter.analysis.tables import Trial, WholeSegment
 from ethermeter.analysis.unseen import BEHIND, exposure
 from ethermeter.metrics import Metric
 from ethermeter.scenario import Scenario
-from ethermeter.stations import medium_of
+from ethermeter.station_groups import medium_of
 from ethermeter.studies.judging import MissingError
 from ethermeter.studies.trials import SIMULATION, Trials, Where
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from ethermeter.scenario import Mac, Scenario
-from ethermeter.stations import constants_of, medium_of
+from ethermeter.station_groups import constants_of, medium_of
 from ethermeter.theory.idealised import (
     IdealisedScenario,
     adaptive,

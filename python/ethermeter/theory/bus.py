@@ -27,7 +27,7 @@ from ethermeter.scenario import (
     Scenario,
     Stations,
 )
-from ethermeter.stations import Group, groups_of, lengths_of, medium_of
+from ethermeter.station_groups import Group, groups_of, lengths_of, medium_of
 
 PS_PER_S = 1e12
 EARLY = (

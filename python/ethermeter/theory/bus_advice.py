@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ethermeter.scenario import Scenario
-from ethermeter.stations import groups_of
+from ethermeter.station_groups import groups_of
 from ethermeter.theory.bus import EARLY, Bus, Node, bus_of
 
 BURSTS = (0, 1, 3, 7, 15)

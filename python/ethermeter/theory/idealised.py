@@ -34,7 +34,7 @@ from ethermeter.scenario import (
     Slotted,
     Unslotted,
 )
-from ethermeter.stations import constants_of, medium_of
+from ethermeter.station_groups import constants_of, medium_of
 from ethermeter.theory.inputs import PS_PER_S, ModelInputs
 from ethermeter.theory.predictions import ENTRIES
 

@@ -27,7 +27,7 @@ from ethermeter.scenario import (
     TraceArrivals,
     UniformTimes,
 )
-from ethermeter.stations import (
+from ethermeter.station_groups import (
     Group,
     constants_of,
     groups_of,

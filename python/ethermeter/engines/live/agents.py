@@ -21,7 +21,7 @@ from ethermeter.engines.live.segments import segment_hosts, segment_trial
 from ethermeter.faults import Fault, InputError
 from ethermeter.nodes import Settings, hosts_in, is_segment, kind_of
 from ethermeter.scenario import Class, Host, SaturatedArrivals, Scenario, Switch
-from ethermeter.stations import station_count
+from ethermeter.station_groups import station_count
 from ethermeter.store.scratch import temporary_directory
 from ethermeter.testbed import (
     Link,

@@ -20,7 +20,7 @@ from ethermeter.engines.work import TrialError
 from ethermeter.faults import Fault, InputError, choices
 from ethermeter.nodes import hosts_in, is_segment
 from ethermeter.scenario import Scenario
-from ethermeter.stations import station_count
+from ethermeter.station_groups import station_count
 from ethermeter.store.captures import Accounts, HostAccount, account_of, file_of
 from ethermeter.store.files import TEMPORARY, make_folder, write_whole
 from ethermeter.testbed import CaptureOptions, MediumCapture, TestbedError

@@ -40,7 +40,7 @@ from ethermeter.scenario import (
     Scenario,
     TraceArrivals,
 )
-from ethermeter.stations import (
+from ethermeter.station_groups import (
     groups_of,
     lengths_of,
     medium_of,

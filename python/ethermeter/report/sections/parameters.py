@@ -20,7 +20,7 @@ from ethermeter.scenario import (
     Stations,
     TraceArrivals,
 )
-from ethermeter.stations import Group, constants_of, groups_of, lengths_of, medium_of
+from ethermeter.station_groups import Group, constants_of, groups_of, lengths_of, medium_of
 from ethermeter.theory.bus_advice import ranges
 
 RUN = (

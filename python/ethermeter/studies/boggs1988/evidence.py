@@ -8,7 +8,7 @@ from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.tables import PS_PER_S, Trial
 from ethermeter.metrics import Metric
 from ethermeter.scenario import FixedLengths, Scenario
-from ethermeter.stations import charged_ps, groups_of, station_count
+from ethermeter.station_groups import charged_ps, groups_of, station_count
 from ethermeter.studies.judging import MissingError
 from ethermeter.studies.trials import SIMULATION
 

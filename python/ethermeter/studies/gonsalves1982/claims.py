@@ -26,7 +26,7 @@ from ethermeter.analysis.tables import PS_PER_S, Trial, WholeSegment, per_statio
 from ethermeter.analysis.unseen import is_unseen, limited
 from ethermeter.metrics import Metric
 from ethermeter.scenario import CoderArrivals, SamplesLengths
-from ethermeter.stations import groups_of, medium_of
+from ethermeter.station_groups import groups_of, medium_of
 from ethermeter.studies.judging import (
     Entry,
     Finding,

@@ -12,7 +12,7 @@ from ethermeter.analysis.interval import Estimate, Floats, paired_ratio
 from ethermeter.analysis.tables import Trial
 from ethermeter.metrics import Metric
 from ethermeter.scenario import Scenario
-from ethermeter.stations import points_of
+from ethermeter.station_groups import points_of
 from ethermeter.studies.judging import MissingError
 from ethermeter.studies.trials import SIMULATION, Trials, Where
 

@@ -16,7 +16,7 @@ from ethermeter.analysis.frame_mixes import COUNT, FRAMES
 from ethermeter.analysis.interval import Estimate, Floats, difference, exact, ratio, student
 from ethermeter.analysis.tables import PS_PER_S, Trial
 from ethermeter.metrics import Metric
-from ethermeter.stations import charged_ps, groups_of, mean_bits
+from ethermeter.station_groups import charged_ps, groups_of, mean_bits
 from ethermeter.studies.judging import MissingError
 from ethermeter.theory.inputs import model_inputs
 from ethermeter.theory.predictions import ENTRIES
