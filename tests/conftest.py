@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import visiting
 from hypothesis import settings
 from stalls import (
     INCONCLUSIVE,
@@ -42,6 +43,13 @@ def witnesses() -> Iterator[Witnesses]:
     """Processes that notice when a processor stalls."""
     with Witnesses() as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[visiting.Browser]:
+    """One browser for all tests of a process. While it runs, `asyncio.run` is refused there."""
+    with visiting.chromium() as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

@@ -157,7 +157,7 @@ class Run:
             ("metrics", ", ".join(known)),
             ("report", report if report.exists() else "none; ethermeter report writes it"),
         ]
-        return html_table(repr(self), ("", ""), rows)
+        return html_table(repr(self), ("property", "value"), rows)
 
     @property
     def path(self) -> Path:

@@ -8,12 +8,13 @@ WIDTHS = (1280, 390)
 """Viewports, in CSS pixels."""
 
 
-def violations(page: Any, *, without: tuple[str, ...] = ()) -> list[str]:
+def violations(page: Any, *, within: str = "", without: str = "") -> list[str]:
     """Return each violated rule of an open page, with the elements that violate it.
 
-    `without` has selectors of what is left out.
+    `within` selects what is looked at, `without` what of it is left out.
     """
-    context = {"exclude": [[selector] for selector in without]} if without else None
+    parts = (("include", within), ("exclude", without))
+    context = {name: [[selector]] for name, selector in parts if selector} or None
     found = Axe().run(page, context=context).response["violations"]
     return [
         f"{rule['id']} ({rule['impact']}): {rule['help']}: "

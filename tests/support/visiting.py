@@ -11,9 +11,29 @@ RENDERED = (
     "document.querySelectorAll('.plot[data-rendered] svg').length"
 )
 
+LOCAL = ("file:", "data:", "blob:")
+"""How addresses begin for which no network is needed."""
+
+
+class Browser:
+    """Debian's Chromium. Its pages are used again: a new one is a new process."""
+
+    def __init__(self, opened: Any) -> None:
+        self._opened = opened
+        self._idle: list[Any] = []
+
+    def page(self) -> Any:
+        """Return a page on which nothing is open."""
+        return self._idle.pop() if self._idle else self._opened.new_page()
+
+    def give_back(self, page: Any) -> None:
+        """Close what is open on a page, for the next who wants one."""
+        page.goto("about:blank")
+        self._idle.append(page)
+
 
 @contextmanager
-def chromium() -> Iterator[Any]:
+def chromium() -> Iterator[Browser]:
     """Run Debian's Chromium for as long as the context lasts."""
     from playwright.sync_api import sync_playwright
 
@@ -21,21 +41,27 @@ def chromium() -> Iterator[Any]:
         opened = running.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]
         )
-        yield opened
+        yield Browser(opened)
         opened.close()
 
 
 class Visit:
     """A page whose figures are all drawn, and what it asked for and complained about on the way."""
 
-    def __init__(self, browser: Any, url: str, width: int, scheme: str = "light") -> None:
+    def __init__(self, browser: Browser, url: str, width: int, scheme: str = "light") -> None:
         self.url, self.width, self.scheme = url, width, scheme
-        self.page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
         self.complaints: list[str] = []
         self.requests: list[str] = []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", lambda request: self.requests.append(request.url))
+        self._heard = {
+            "console": lambda message: self.complaints.append(message.text),
+            "pageerror": lambda error: self.complaints.append(str(error)),
+            "request": lambda request: self.requests.append(request.url),
+        }
+        self._browser, self.page = browser, browser.page()
+        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page.emulate_media(color_scheme=scheme)
+        for event, hear in self._heard.items():
+            self.page.on(event, hear)
         self.page.goto(url)
         self.page.wait_for_function(RENDERED, timeout=120_000)
 
@@ -43,13 +69,18 @@ class Visit:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.page.close()
+        for event, hear in self._heard.items():
+            self.page.remove_listener(event, hear)
+        self._browser.give_back(self.page)
 
-    def expect_quiet_and_no_wider(self) -> None:
-        """Assert that nothing but the page was asked for, nobody complained, and nothing makes it
-        scroll sideways.
+    def expect_quiet_and_no_wider(self, *, files: bool = False) -> None:
+        """Assert that nothing but the page was asked for, or only files beside it, nobody
+        complained, and nothing makes it scroll sideways.
         """
-        assert self.requests == [self.url]
+        if files:
+            assert [url for url in self.requests if not url.startswith(LOCAL)] == []
+        else:
+            assert self.requests == [self.url]
         assert self.complaints == []
         assert self.page.evaluate("document.documentElement.scrollWidth") <= self.width
 
