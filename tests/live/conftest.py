@@ -51,32 +51,41 @@ def pytest_runtest_makereport(
     return report
 
 
-def _built(*what: str) -> str:
-    """Build a program, and return its path."""
-    command = ["cargo", "build", "--release", "--quiet", *what, "--message-format", "json"]
+PROGRAMS = ("--bin", "ethermeter-agent", "--example", "station", "--example", "explain-json")
+
+
+@pytest.fixture(scope="session")
+def programs() -> dict[str, str]:
+    """Paths of the programs of the crates by name, built with what their tests are built with."""
+    command = ["cargo", "build", "--release", "--quiet", "--workspace", *PROGRAMS]
+    command += ["--exclude", "ethermeter-python", "--message-format", "json"]
     built = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     messages = map(json.loads, built.stdout.splitlines())
-    return next(message["executable"] for message in messages if message.get("executable"))
+    return {
+        message["target"]["name"]: message["executable"]
+        for message in messages
+        if message.get("executable")
+    }
 
 
 @pytest.fixture(scope="session")
-def station() -> str:
+def station(programs: dict[str, str]) -> str:
     """Path of the example program that plays one station of a measurement."""
-    return _built("--package", "ethermeter-live", "--example", "station")
+    return programs["station"]
 
 
 @pytest.fixture(scope="session")
-def agent() -> str:
+def agent(programs: dict[str, str]) -> str:
     """Path of the agent."""
-    return _built("--package", "ethermeter-agent")
+    return programs["ethermeter-agent"]
 
 
 @pytest.fixture(scope="session")
-def explainer() -> str:
+def explainer(programs: dict[str, str]) -> str:
     """Path of the example program that explains a capture; its peers must be installed."""
     for tool in ("tshark", "dumpcap", "tcptrace"):
         assert shutil.which(tool), f"{tool} is missing; scripts/install-system-packages installs it"
-    return _built("--package", "ethermeter-capture", "--example", "explain-json")
+    return programs["explain-json"]
 
 
 @pytest.fixture
