@@ -5,8 +5,8 @@ A subject is an experiment, a live result ("measured/â€¦") or a study ("claims/â
 trials, by their numbers in the plan, the files of its run, or claims. A part has rows:
 
 - of a metric: the value of all entities, of the first, of the last, and of each
-- of a counter of ports: the sum, that of the first port, of the last, and of each; of a counter by
-  batch or a histogram: the sum, and each
+- of a counter of ports: the sum, that of the first port, of the last, and of each
+- of a counter of classes or by batch, and of a histogram: the sum, and each
 - of a claim: what `JUDGED` names
 
 "Each" sees a change of any entity, batch or bucket. Of whole numbers it is a digest; of others a
@@ -59,7 +59,9 @@ GROWTH = 1.1
 """How much larger than recorded a file may be; it may be smaller."""
 SIZED = ("boggs1988/i-1", "industrial-ring", "10base-t1s/plca-or-csma")
 """Experiments whose run directories are recorded by their sizes."""
-ENTITIES = ("all", "first", "last", "each")
+ENTITIES, SUMMED = ("all", "first", "last", "each"), ("all", "each")
+WITHOUT_ENDS = ("class", "batch", "flow-batch", "histogram", "remarks")
+"""Kinds of rows that have what `SUMMED` names; others have what `ENTITIES` name."""
 JUDGED = ("verdict", "ours", "low", "high")
 """What is recorded of a claim."""
 UNITS_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
@@ -171,13 +173,13 @@ def _trials(run: RunDirectory) -> Iterator[Rows]:
             of_trial = _of(trial, table)
             for name in set(of_trial.column_names) - {kind, *NUMBERS}:
                 if (column := of_trial[name]).null_count < len(column):
-                    total, *ends, each = _counted(column)
-                    ends = ends if kind == "port" else [NOTHING, NOTHING]
-                    rows[f"{kind}.{name}"] = (total, *ends, each)
+                    texts = _counted(column)
+                    rows[f"{kind}.{name}"] = (
+                        (texts[0], texts[-1]) if kind in WITHOUT_ENDS else texts
+                    )
         for metric, table in _by_metric(_of(trial, histograms)):
             buckets = [_whole(column).tobytes() for column in table.drop_columns("metric").columns]
-            total = str(pc.sum(table["count"]).as_py())
-            rows[f"histogram.{metric}"] = (total, NOTHING, NOTHING, _digest(*buckets))
+            rows[f"histogram.{metric}"] = (_counted(table["count"])[0], _digest(*buckets))
         if len(said := _of(trial, remarks)):
             rows["remarks"] = (str(len(said)), _digest(repr(said.to_pylist()).encode()))
         yield rows
@@ -243,7 +245,7 @@ def _digest(*contents: bytes) -> str:
 def _text(value: float | str | None, caution: str = "") -> str:
     if value is None or isinstance(value, str):
         return value or "none"
-    return f"{value:.13g}" + (f"!{caution}" if caution else "")
+    return f"{value:.14g}" + (f"!{caution}" if caution else "")
 
 
 def _judged(study: str) -> Parts:
@@ -322,9 +324,10 @@ def _subject_today(subject: str, renamed: Renamed) -> str:
 def differences(recorded: Parts, found: Parts) -> Iterator[str]:
     """Say of every recorded value that is missing or differs what was recorded and found."""
     for part, rows in recorded.items():
-        columns = JUDGED if part == CLAIMS else ENTITIES
         where = f"trial {part}" if part.isdigit() else part
         for name, texts in rows.items():
+            is_summed = name.partition(".")[0] in WITHOUT_ENDS
+            columns = JUDGED if part == CLAIMS else SUMMED if is_summed else ENTITIES
             now = (*found.get(part, {}).get(name, ()), *["nothing"] * len(columns))
             for before, after, of in zip(texts, now, columns, strict=False):
                 if before not in (after, NOTHING) and not _is_close(part, before, after):
