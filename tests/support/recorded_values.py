@@ -1,5 +1,16 @@
-"""Values of shipped experiments and claims of studies, as recorded under tests/golden, and what
-differs from them.
+"""Values of shipped experiments, of live results and of claims of studies, as recorded in
+tests/golden/values.txt, and what differs from them.
+
+A subject is an experiment, a live result ("measured/…") or a study ("claims/…"). Its parts are
+trials, by their numbers in the plan, the files of its run, or claims. A part has rows:
+
+- of a metric: the value of all entities, of the first, of the last, and of each
+- of a counter of ports: the sum, that of the first port, of the last, and of each
+- of a counter of classes or by batch, and of a histogram: the sum, and each
+- of a claim: what `JUDGED` names
+
+"Each" sees a change of any entity, batch or bucket. Of whole numbers it is a digest; of others a
+mean that can be compared to within rounding, with a digest of their signs and cautions.
 """
 
 import hashlib
@@ -10,22 +21,33 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import ethermeter as em
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 from ethermeter import experiment
+from ethermeter.engines.live.observed import observe
+from ethermeter.engines.live.trials import trial_of
+from ethermeter.engines.work import Finished, Work
 from ethermeter.plan import Plan
 from ethermeter.run import RunOptions, execute
+from ethermeter.store import RunDirectory
+from ethermeter.store.result import read as read_result
 from ethermeter.studies import registry
 from ethermeter.trial import LIVE, SIMULATION, Trial
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-VALUES = GOLDEN / "values"
-CLAIMS = GOLDEN / "claims"
+RECORDED = GOLDEN / "values.txt"
 RENAMED = GOLDEN / "renamed.toml"
+MEASURED, CLAIMS, FILES = "measured", "claims", "files"
+"""Folder of live results and what their subjects begin with; the same of claims; a part."""
 
 SIMULATED, OTHERS = 6, 2
 """Trials of an experiment that are run: of its simulation, and of each other engine."""
@@ -33,16 +55,28 @@ WINDOW_S = 0.4
 """Longest time that stations transmit; an experiment's phases are scaled down to it."""
 TOLERANCE, LEAST = 1e-12, 1e-18
 """Relative and absolute difference within which values are equal."""
+GROWTH = 1.1
+"""How much larger than recorded a file may be; it may be smaller."""
+SIZED = ("boggs1988/i-1", "industrial-ring", "10base-t1s/plca-or-csma")
+"""Experiments whose run directories are recorded by their sizes."""
+ENTITIES, SUMMED = ("all", "first", "last", "each"), ("all", "each")
+WITHOUT_ENDS = ("class", "batch", "flow-batch", "histogram", "remarks")
+"""Kinds of rows that have what `SUMMED` names; others have what `ENTITIES` name."""
 JUDGED = ("verdict", "ours", "low", "high")
 """What is recorded of a claim."""
 UNITS_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+NUMBERS = ("station", "flow", "batch")
+"""Columns that number the rows of a table."""
+NOTHING, SAME = ".", "="
+"""Texts of no value, and of one that is as the one before it in its row."""
+SHORT = {"nan!no-samples": "_", "!few-samples": "~"}
+"""Shorter texts in the file."""
+WEIGHTS = (math.sqrt(5) - 1) / 2
+"""Entity k weighs 1 plus the fraction of k times this: each has a weight of its own."""
 
-Values = dict[tuple[int, str, str], str]
-"""Text of each value by number of the trial in the plan, metric, and entity."""
-
-
-Claims = dict[str, tuple[str, ...]]
-"""Texts of what is recorded of each claim, by its id."""
+Rows = dict[str, tuple[str, ...]]
+Parts = dict[str, Rows]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,153 +98,258 @@ def read_renamed() -> Renamed:
 
 
 def names() -> list[str]:
-    """Shipped experiments that have something to compute."""
-    return [name for name, path in experiment.shipped().items() if set(_engines(path)) != {"live"}]
-
-
-def recorded_names() -> list[str]:
-    """Experiments whose values are recorded."""
-    return [path.relative_to(VALUES).with_suffix("").as_posix() for path in VALUES.rglob("*.tsv")]
-
-
-def file_of(name: str) -> Path:
-    """File with an experiment's recorded values."""
-    return VALUES / f"{name}.tsv"
-
-
-def compute(name: str, *, jobs: int = 1) -> Values:
-    """Run some trials of an experiment over a short window and return all their values."""
-    loaded = em.load(name, overrides=_short_phases(experiment.shipped()[name]))
-    everything = loaded.plan(replications=1)
-    chosen = _chosen(everything.trials)
-    plan = Plan("recorded", tuple(_seeded(everything.trials[number], number) for number in chosen))
-    numbers = {trial.id: number for number, trial in zip(chosen, plan.trials, strict=True)}
-    with tempfile.TemporaryDirectory() as folder:
-        run = execute(
-            plan, loaded.experiments, directory=Path(folder) / "run", options=RunOptions(jobs=jobs)
-        )
-        table = run.observations()
-    found: Values = {
-        (number, "seed", "trial"): str(everything.trials[number].seed) for number in chosen
-    } | {(number, "engine", "trial"): everything.trials[number].engine for number in chosen}
-    columns = [table[key].to_pylist() for key in ("trial", "station", "metric", "value", "caution")]
-    last = {}
-    for trial, station, *_ in zip(*columns, strict=True):
-        last[trial] = max(last.get(trial, -1), station)
-    for trial, station, metric, value, caution in zip(*columns, strict=True):
-        # The first and the last station or flow stand for all; the totals notice the others.
-        if station in (-1, 0, last[trial]):
-            entity = "all" if station < 0 else str(station)
-            found[numbers[trial], metric, entity] = _text(value) + (
-                f" {caution}" if caution else ""
-            )
-    return found
-
-
-def write(name: str, values: Values) -> None:
-    """Record an experiment's values."""
-    path = file_of(name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    trials = sorted({trial for trial, _, _ in values})
-    rows = dict.fromkeys((metric, entity) for _, metric, entity in values)
-    lines = ["\t".join(["metric", "entity", *map(str, trials)])]
-    lines += [
-        "\t".join([*row, *(values.get((trial, *row), "") for trial in trials)]) for row in rows
+    """Shipped experiments that have something to compute, and live results."""
+    shipped = experiment.shipped()
+    results = (GOLDEN / MEASURED).glob("*.json")
+    return [name for name, path in shipped.items() if set(_engines(path)) != {LIVE}] + [
+        f"{MEASURED}/{path.stem}" for path in sorted(results)
     ]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def read(name: str, renamed: Renamed) -> Values:
-    """Recorded values of an experiment, by the names of today."""
-    header, *lines = file_of(name).read_text(encoding="utf-8").splitlines()
-    trials = [int(number) for number in header.split("\t")[2:]]
-    found: Values = {}
-    for line in lines:
-        metric, entity, *texts = line.split("\t")
-        for trial, text in zip(trials, texts, strict=True):
-            if text:
-                value, _, caution = text.partition(" ")
-                if metric == "engine":
-                    kind, _, model = value.partition("/")
-                    value = "/".join(filter(None, (renamed.engines.get(kind, kind), model)))
-                caution = renamed.cautions.get(caution, caution)
-                name_today = renamed.metrics.get(metric, metric)
-                found[trial, name_today, entity] = f"{value} {caution}".strip()
-    return found
-
-
-def differences(recorded: Values, found: Values) -> Iterator[str]:
-    """Say of every value that differs which it is, what was recorded and what was found."""
-    for key in recorded | found:
-        before, now = recorded.get(key, "none"), found.get(key, "none")
-        if before != now and not _close(before, now):
-            trial, metric, entity = key
-            yield f"trial {trial}, {metric} of {entity}: recorded {before}, found {now}"
 
 
 def studies() -> list[str]:
-    """Published studies."""
-    return list(registry.names())
+    """Published studies, as subjects."""
+    return [f"{CLAIMS}/{name}" for name in registry.names()]
 
 
-def recorded_studies() -> list[str]:
-    """Studies whose claims are recorded."""
-    return [path.stem for path in CLAIMS.glob("*.tsv")]
+def compute(subject: str) -> Parts:
+    """Compute all values of a subject: of an experiment some trials over a short window."""
+    kind, _, name = subject.partition("/")
+    if kind == CLAIMS:
+        return _judged(name)
+    is_measured = kind == MEASURED
+    path = GOLDEN / f"{subject}.toml" if is_measured else experiment.shipped()[subject]
+    loaded = em.load(path, overrides=[] if is_measured else _short_phases(path))
+    everything = loaded.plan(replications=1).trials
+    numbers = [0] if is_measured else _chosen(everything)
+    plan = Plan("recorded", tuple(_seeded(everything[number], number) for number in numbers))
+    place = _Recorded((GOLDEN / f"{subject}.json").read_bytes()) if is_measured else None
+    with tempfile.TemporaryDirectory() as folder:
+        run = execute(
+            plan,
+            loaded.experiments,
+            directory=Path(folder) / "run",
+            options=RunOptions(jobs=1),
+            place=place,
+        )
+        found = {
+            str(number): rows | {"seed": (str(everything[number].seed),)}
+            for number, rows in zip(numbers, _trials(run), strict=True)
+        }
+        if subject in SIZED:
+            files = [path for path in sorted(run.path.iterdir()) if path.name != "provenance.json"]
+            found[FILES] = {path.name: (str(path.stat().st_size),) for path in files}
+    return found
 
 
-def judge(study: str) -> Claims:
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """A place whose one test gives a recorded result."""
+
+    result: bytes
+    name: str = "recorded"
+
+    def check(self, works: Sequence[Work]) -> None:
+        pass
+
+    def run(self, works: Sequence[Work], directory: Path) -> Iterator[Finished]:
+        for work in works:
+            yield Finished(work.place, observe(trial_of(work), read_result(self.result), took_s=0))
+
+
+def _trials(run: RunDirectory) -> Iterator[Rows]:
+    """Rows of each trial of a run, of all its tables."""
+    counters = {
+        "port": run.ports(),
+        "class": run.port_classes(),
+        "batch": run.batches(),
+        "flow-batch": run.flow_batches(),
+    }
+    observations, histograms, remarks = run.observations(), run.histograms(), run.remarks()
+    for trial in run.trials():
+        rows: Rows = {"engine": (trial.engine,)}
+        for metric, table in _by_metric(_of(trial, observations)):
+            rows[metric] = _observed(table)
+        for kind, table in counters.items():
+            of_trial = _of(trial, table)
+            for name in set(of_trial.column_names) - {kind, *NUMBERS}:
+                if (column := of_trial[name]).null_count < len(column):
+                    texts = _counted(column)
+                    rows[f"{kind}.{name}"] = (
+                        (texts[0], texts[-1]) if kind in WITHOUT_ENDS else texts
+                    )
+        for metric, table in _by_metric(_of(trial, histograms)):
+            buckets = [_whole(column).tobytes() for column in table.drop_columns("metric").columns]
+            rows[f"histogram.{metric}"] = (_counted(table["count"])[0], _digest(*buckets))
+        if len(said := _of(trial, remarks)):
+            rows["remarks"] = (str(len(said)), _digest(repr(said.to_pylist()).encode()))
+        yield rows
+
+
+def _of(trial: Trial, table: pa.Table | None) -> pa.Table:
+    if table is None:
+        return pa.table({})
+    return table.filter(pc.equal(table["trial"], trial.id)).drop_columns("trial")
+
+
+def _by_metric(table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    for metric in pc.unique(table["metric"]).to_pylist():
+        yield metric, table.filter(pc.equal(table["metric"], metric))
+
+
+def _observed(table: pa.Table) -> tuple[str, ...]:
+    """Texts of a metric: of all entities together, which come first, and of each."""
+    cautions = [text.replace(" ", ",") for text in table["caution"].to_pylist()]
+    values, has_all = table["value"].to_numpy(), table["station"][0].as_py() < 0
+    of_all = _text(values[0], cautions[0]) if has_all else NOTHING
+    return of_all, *_of_each(values[has_all:], cautions[has_all:])
+
+
+def _counted(column: pa.ChunkedArray) -> tuple[str, ...]:
+    """Texts of a counter: the sum, the first, the last, and each."""
+    if pa.types.is_floating(column.type):
+        values = column.fill_null(math.nan).to_numpy()
+        return _text(np.nansum(values)), *_of_each(values, [""] * len(values))
+    numbers = _whole(column)
+    each = _digest(numbers.tobytes()) if len(set(numbers)) > 1 else str(numbers[0])
+    return str(pc.sum(column).as_py()), str(numbers[0]), str(numbers[-1]), each
+
+
+def _of_each(values: Floats, cautions: Sequence[str]) -> tuple[str, ...]:
+    """Texts of the first and last value, and the mean of all with their signs and cautions."""
+    if len(values) < 3:
+        return tuple(map(_text, values, cautions))
+    there = np.isfinite(values) & (np.abs(values) > LEAST)
+    signs = np.where(there, np.sign(values), np.where(np.abs(values) <= LEAST, 0, values))
+    marks = [f"{sign:g}!{caution}" for sign, caution in zip(signs, cautions, strict=True)]
+    weights = 1 + np.modf(np.arange(len(values)) * WEIGHTS)[0][there]
+    # Of logarithms: a change of a small value is seen as well as one of a large value.
+    mean = np.exp(weights @ np.log(np.abs(values[there])) / weights.sum()) if there.any() else 0.0
+    first, last = _text(values[0], cautions[0]), _text(values[-1], cautions[-1])
+    if len(set(marks)) > 1:
+        return first, last, _text(mean) + _digest("".join(marks).encode())
+    is_one = not there.any() or (values == values[0]).all()
+    return first, last, first if is_one else _text(signs[0] * mean, cautions[0])
+
+
+def _whole(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """Counted numbers; times, which are whole picoseconds, in these."""
+    if pa.types.is_floating(column.type):
+        return np.rint(column.to_numpy() * 1e12).astype(np.int64)
+    return column.fill_null(-1).to_numpy().astype(np.int64)
+
+
+def _digest(*contents: bytes) -> str:
+    return "#" + hashlib.sha256(b"".join(contents)).hexdigest()[:12]
+
+
+def _text(value: float | str | None, caution: str = "") -> str:
+    if value is None or isinstance(value, str):
+        return value or "none"
+    return f"{value:.14g}" + (f"!{caution}" if caution else "")
+
+
+def _judged(study: str) -> Parts:
     """Reproduce a study quickly and return what is found of its claims."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
-        printed = _printed("reproduce", study, "--quick", "--no-report", "--out", str(out))
-    return {
-        claim["id"]: tuple(_text(claim[key]).strip("'") for key in JUDGED)
-        for claim in printed["claims"]["claims"]
-    }
-
-
-def write_claims(study: str, claims: Claims) -> None:
-    """Record what was found of a study's claims."""
-    CLAIMS.mkdir(exist_ok=True)
-    rows = [("claim", *JUDGED), *((claim, *texts) for claim, texts in claims.items())]
-    text = "".join("\t".join(row) + "\n" for row in rows)
-    (CLAIMS / f"{study}.tsv").write_text(text, encoding="utf-8")
-
-
-def read_claims(study: str, renamed: Renamed) -> Claims:
-    """Recorded findings of a study's claims, by the names of today."""
-    _, *lines = (CLAIMS / f"{study}.tsv").read_text(encoding="utf-8").splitlines()
-    rows = [line.split("\t") for line in lines]
-    return {renamed.claims.get(claim, claim): tuple(texts) for claim, *texts in rows}
-
-
-def differing_claims(recorded: Claims, found: Claims) -> Iterator[str]:
-    """Say of every claim that differs what was recorded and what was found."""
-    for claim in recorded | found:
-        before, now = recorded.get(claim, ()), found.get(claim, ())
-        same = len(before) == len(now) and all(
-            old == new or _close(old, new) for old, new in zip(before, now, strict=True)
-        )
-        if not same:
-            yield f"claim {claim}: recorded {', '.join(before)}, found {', '.join(now)}"
-
-
-def _printed(*words: str) -> Any:
-    """Return what `ethermeter WORDS --json` prints."""
-    command = [sys.executable, "-m", "ethermeter", *words, "--json"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        words = ("reproduce", study, "--quick", "--no-report", "--out", str(out), "--json")
+        command = [sys.executable, "-m", "ethermeter", *words]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
     if ended.returncode != 0:
         raise RuntimeError(f"{' '.join(words)}: {ended.stderr}")
-    return json.loads(ended.stdout)
+    claims = json.loads(ended.stdout)["claims"]["claims"]
+    return {CLAIMS: {claim["id"]: tuple(_text(claim[key]) for key in JUDGED) for claim in claims}}
 
 
-def _close(before: str, now: str) -> bool:
-    old, new = before.split(" "), now.split(" ")
+def write(found: Mapping[str, Parts]) -> None:
+    """Record the values of subjects in place of their recorded ones, by the names of today."""
+    lines = []
+    for subject, parts in sorted((read(read_renamed()) | found).items()):
+        by_row: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for part, rows in parts.items():
+            for name, texts in rows.items():
+                by_row[name][_shortened(texts)].append(part)
+        lines.append(subject)
+        for name, by_texts in sorted(by_row.items()):
+            lines += [f" {name}", *(f"  {','.join(of)} {texts}" for texts, of in by_texts.items())]
+    RECORDED.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def read(renamed: Renamed) -> dict[str, Parts]:
+    """Recorded values by subject, by the names of today."""
+    found: dict[str, Parts] = {}
+    for line in RECORDED.read_text(encoding="utf-8").splitlines():
+        match len(line) - len(line.lstrip(" ")):
+            case 0:
+                subject = _subject_today(line, renamed)
+                found[subject] = parts = defaultdict(dict)
+                names = renamed.claims if subject.startswith(CLAIMS) else renamed.metrics
+            case 1:
+                name = line.strip()
+            case _:
+                of, *words = line.split()
+                texts = _lengthened(words, renamed)
+                for part in of.split(","):
+                    parts[part][names.get(name, name)] = texts
+    return found
+
+
+def _shortened(texts: Sequence[str]) -> str:
+    words = [SAME if now == before else now for before, now in pairwise(("", *texts))]
+    for text, short in SHORT.items():
+        words = [word.replace(text, short) for word in words]
+    return " ".join(words)
+
+
+def _lengthened(words: Sequence[str], renamed: Renamed) -> tuple[str, ...]:
+    texts: list[str] = []
+    for word in words:
+        for text, short in SHORT.items():
+            word = word.replace(short, text)
+        value, mark, cautions = word.partition("!")
+        value, slash, model = value.partition("/")
+        cautions = ",".join(renamed.cautions.get(each, each) for each in cautions.split(","))
+        today = renamed.engines.get(value, value) + slash + model + mark + cautions
+        texts.append(texts[-1] if word == SAME else today)
+    return tuple(texts)
+
+
+def _subject_today(subject: str, renamed: Renamed) -> str:
+    kind, _, name = subject.partition("/")
+    if kind == CLAIMS:
+        return f"{CLAIMS}/{renamed.studies.get(name, name)}"
+    return renamed.experiments.get(subject, subject)
+
+
+def differences(recorded: Parts, found: Parts) -> Iterator[str]:
+    """Say of every recorded value that is missing or differs what was recorded and found."""
+    for part, rows in recorded.items():
+        where = f"trial {part}" if part.isdigit() else part
+        for name, texts in rows.items():
+            is_summed = name.partition(".")[0] in WITHOUT_ENDS
+            columns = JUDGED if part == CLAIMS else SUMMED if is_summed else ENTITIES
+            now = (*found.get(part, {}).get(name, ()), *["nothing"] * len(columns))
+            for before, after, of in zip(texts, now, columns, strict=False):
+                if before not in (after, NOTHING) and not _is_close(part, before, after):
+                    yield f"{where}, {name} of {of}: recorded {before}, found {after}"
+
+
+def added(recorded: Parts, found: Parts) -> list[str]:
+    """Rows that are found and not recorded."""
+    there = {(part, name) for part, rows in recorded.items() for name in rows}
+    rows = [(part, name) for part, rows in found.items() for name in rows]
+    return [f"{part}, {name}" for part, name in rows if (part, name) not in there]
+
+
+def _is_close(part: str, before: str, now: str) -> bool:
+    (old, *marks), (new, *new_marks) = (re.split("([!#])", text) for text in (before, now))
     try:
-        close = math.isclose(float(old[0]), float(new[0]), rel_tol=TOLERANCE, abs_tol=LEAST)
+        if part == FILES:
+            return float(new) <= GROWTH * float(old)
+        close = math.isclose(float(old), float(new), rel_tol=TOLERANCE, abs_tol=LEAST)
     except ValueError:
         return False
-    return close and old[1:] == new[1:]
+    return close and marks == new_marks
 
 
 def _engines(path: Path) -> Sequence[str]:
@@ -264,7 +403,3 @@ def _seeded(trial: Trial, number: int) -> Trial:
     if found != 1:
         raise ValueError(f"trial {trial.id} has no seed in its line")
     return replace(trial, seed=seed, line=line)
-
-
-def _text(value: float | str | None) -> str:
-    return "none" if value is None else repr(value)

@@ -9,6 +9,8 @@ use ethermeter_traffic::times::Times;
 use ethermeter_trial::{Counts, Trial};
 use proptest::prelude::*;
 use serde_json::{json, Value};
+use std::collections::BTreeMap;
+use std::fmt::Write;
 
 const BIT: u64 = 100_000;
 const US: u64 = 1_000_000;
@@ -311,4 +313,66 @@ fn the_service_time_of_a_host_follows_each_of_its_frames() {
     // 57.6 us of preamble and frame, then the service time; the third frame comes after it.
     let starts: Vec<i64> = attempts.iter().map(|attempt| attempt.start).collect();
     assert_eq!(starts, [100_000_000, 457_600_000, 900_000_000]);
+}
+
+/// Frames as they came from hosts of a testbed, and what became of each of them: in a line the time,
+/// the station and the octets; the start of each attempt and its ending; when who heard it. Times
+/// are in ps. `RECORD_VALUES=1` records what is found.
+const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/relay.txt");
+
+/// What becomes of frames that come at these times, from these stations, with these octets.
+fn replayed(mac: &Value, step_ps: u64, frames: &[(u64, u32, u64)]) -> String {
+    let trial =
+        trial(3, mac, step_ps, &[64, 64, 256, 1518].map(|octets| (octets, rare())), 60 * MS);
+    let bus = CompiledBus::of_segment(&trial).expect("a segment");
+    let mut medium = Medium::new(&bus, true).expect("real hosts");
+    for (number, &(at_ps, station, octets)) in (0_u16..).zip(frames) {
+        let mut content = frame(station, 8 * octets);
+        content[14..16].copy_from_slice(&number.to_be_bytes());
+        medium.offer(at_ps, station, &[&content]);
+    }
+    medium.advance(90 * MS);
+    let mut heard = vec![String::new(); frames.len()];
+    while let Some((delivery, octets)) = medium.next_delivery() {
+        let number = usize::from(u16::from_be_bytes([octets[14], octets[15]]));
+        write!(heard[number], " {}@{}", delivery.station, delivery.at_ps).expect("a text");
+        medium.forget();
+    }
+    let mut sent: BTreeMap<(u64, u32), String> = BTreeMap::new();
+    for of in medium.finish().1 {
+        let outcome = sent.entry((of.arrived.cast_unsigned(), of.station)).or_default();
+        let late = if of.late { " late" } else { "" };
+        let damaged = if of.damaged { " damaged" } else { "" };
+        write!(outcome, " {} {:?}{late}{damaged},", of.start, of.ending).expect("a text");
+    }
+    let line = |(&(at_ps, station, octets), heard): (&(u64, u32, u64), &String)| {
+        let outcome = sent.get(&(at_ps, station)).map_or("", String::as_str);
+        format!("{at_ps} {station} {octets}:{outcome} heard{heard}\n")
+    };
+    frames.iter().zip(&heard).map(line).collect()
+}
+
+#[test]
+fn recorded_arrivals_have_the_recorded_outcomes() {
+    let recorded = std::fs::read_to_string(RECORDED).expect("a recording");
+    let frame = |line: &str| {
+        let mut words = line.split(':').next()?.split(' ').map(str::parse);
+        let mut next = || words.next()?.ok();
+        Some((next()?, u32::try_from(next()?).ok()?, next()?))
+    };
+    let part = |title: &str| recorded.split_once(title).map_or("", |(_, after)| after);
+    let mut found = String::new();
+    let macs =
+        [("CSMA/CD\n", json!({"csma_cd": csma_cd()}), US), ("PLCA\n", clause_148(), US / 50)];
+    for (title, mac, step_ps) in macs {
+        let frames: Vec<_> = part(title).lines().map_while(frame).collect();
+        assert_eq!(frames.len(), 200);
+        write!(found, "{title}{}", replayed(&mac, step_ps, &frames)).expect("a text");
+    }
+    if std::env::var_os("RECORD_VALUES").is_some() {
+        return std::fs::write(RECORDED, &found).expect("a file");
+    }
+    let differs = recorded.lines().zip(found.lines()).find(|(before, now)| before != now);
+    assert_eq!(differs, None);
+    assert_eq!(recorded, found);
 }
