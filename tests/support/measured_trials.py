@@ -36,3 +36,8 @@ def counted(role: str, **counts: Any) -> dict[str, Any]:
 def result_of(tables: dict[str, Any]) -> Result:
     """Read the result of a test from its tables; those that are missing are empty."""
     return read(json.dumps({"outcome": "complete", "agents": {}, "flows": {}, **tables}))
+
+
+def histogram(*buckets: tuple[int, int, int]) -> dict[str, Any]:
+    """A histogram as an agent writes it: from, to and count of each bucket."""
+    return {"total": sum(count for *_, count in buckets), "buckets": [list(of) for of in buckets]}

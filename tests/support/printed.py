@@ -1,6 +1,7 @@
 """Reference values as they are printed: the tolerance is half a unit of the last digit."""
 
 import math
+from collections.abc import Iterable
 from decimal import Decimal
 
 # A printed value may itself have been rounded from a half, and doubles are not decimals.
@@ -23,3 +24,9 @@ def off(value: float, text: str) -> float:
 
 def rounds_to(value: float, text: str) -> bool:
     return not math.isnan(float(value)) and off(value, text) <= 1 + SLACK
+
+
+def unlike(values: Iterable[float], texts: Iterable[str]) -> list[str]:
+    """Printed values to which their value does not round; "_" is not known."""
+    pairs = zip(values, texts, strict=True)
+    return [text for value, text in pairs if text != "_" and not rounds_to(value, text)]

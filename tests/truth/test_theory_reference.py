@@ -12,7 +12,7 @@ import re
 import numpy as np
 import pytest
 from ethermeter import theory
-from printed import rounds_to
+from printed import rounds_to, unlike
 
 # Metcalfe and Boggs 1976, C = 3 Mb/s, T = 16 us: Q, A, W, and E for four packet lengths.
 SATURATION = """
@@ -37,11 +37,7 @@ def test_metcalfe_boggs_table(row):
     )
     assert rounds_to(found.acquisition[0], acquisition)
     assert rounds_to(found.waiting_slots[0], waiting)
-    assert [
-        text
-        for value, text in zip(found.efficiency, efficiency, strict=True)
-        if not rounds_to(value, text)
-    ] == []
+    assert unlike(found.efficiency, efficiency) == []
 
 
 def test_metcalfe_boggs_on_the_1988_net():
@@ -73,11 +69,7 @@ def test_almes_lazowska_chain(row):
     bits, *texts = row.split()
     loads = [0.1, 0.25, 0.5, 0.6, 0.7, 0.75, 0.8]
     found = theory.almes_lazowska_1979(loads, packet_bits=int(bits), rate_bps=3e6, slot_s=16e-6)
-    assert [
-        text
-        for value, text in zip(found.response_s * 1e3, texts, strict=True)
-        if not rounds_to(value, text)
-    ] == []
+    assert unlike(found.response_s * 1e3, texts) == []
 
 
 @pytest.mark.parametrize("bits", BIRTH_DEATH_MS)
@@ -85,11 +77,7 @@ def test_almes_lazowska_birth_death(bits):
     found = theory.almes_lazowska_1979(
         [0.1, 0.5, 0.75], packet_bits=bits, rate_bps=3e6, slot_s=16e-6, method="birth-death"
     )
-    assert [
-        text
-        for value, text in zip(found.response_s * 1e3, BIRTH_DEATH_MS[bits].split(), strict=True)
-        if not rounds_to(value, text)
-    ] == []
+    assert unlike(found.response_s * 1e3, BIRTH_DEATH_MS[bits].split()) == []
 
 
 def test_almes_lazowska_close_to_saturation():
@@ -177,11 +165,7 @@ def test_tobagi_hunt_kappa(idle, gam):
 
 def test_tobagi_hunt_p_persistent_humps():
     found = theory.tobagi_hunt_1980_p_persistent([10, 18, 150], propagation=0.01, persistence=0.1)
-    assert [
-        text
-        for value, text in zip(found.throughput, (".9197", ".9168", ".9443"), strict=True)
-        if not rounds_to(value, text)
-    ] == []
+    assert unlike(found.throughput, (".9197", ".9168", ".9443")) == []
 
 
 def test_tobagi_hunt_bimodal():
@@ -190,16 +174,8 @@ def test_tobagi_hunt_bimodal():
     )
     capacity = [".7513", ".7670", ".8141", ".8516", ".8943", ".9432", ".9680"]
     short = ["_", ".6966", ".5334", ".4034", ".2555", ".0857", "_"]
-    assert [
-        text
-        for value, text in zip(found.capacity, capacity, strict=True)
-        if not rounds_to(value, text)
-    ] == []
-    assert [
-        text
-        for value, text in zip(found.short, short, strict=True)
-        if text != "_" and not rounds_to(value, text)
-    ] == []
+    assert unlike(found.capacity, capacity) == []
+    assert unlike(found.short, short) == []
 
 
 def test_tobagi_hunt_bimodal_of_the_1988_net():
@@ -208,11 +184,7 @@ def test_tobagi_hunt_bimodal_of_the_1988_net():
         np.arange(8, -1, -1) / 8, short_slots=70.4 / 6, long_slots=1248 / 6, collision_slots=4
     )
     texts = [".7389", ".8974", ".9362", ".9537", ".9636", ".9701", ".9746", ".9779", ".9805"]
-    assert [
-        text
-        for value, text in zip(found.capacity, texts, strict=True)
-        if not rounds_to(value, text)
-    ] == []
+    assert unlike(found.capacity, texts) == []
 
 
 FINITE = [
@@ -331,11 +303,7 @@ def test_polling_waits(discipline, waits_us):
         discipline=discipline,
         lengths="exponential",
     )
-    assert [
-        text
-        for value, text in zip(found.wait_s * 1e6, waits_us, strict=True)
-        if not rounds_to(value, text)
-    ] == []
+    assert unlike(found.wait_s * 1e6, waits_us) == []
 
 
 # Coyle and Liu 1983, N = 50, lambda = .02, a = c = .04: mu, S, backlog, delay.
@@ -381,11 +349,7 @@ def test_coyle_liu_collapsed_and_stable():
     stable = theory.coyle_liu_1983(
         50, generation=np.array([1, 10, 100]) / 50, retransmission=0.2, window=0.04, collision=0.04
     )
-    assert [
-        text
-        for value, text in zip(stable.throughput, (".7214", ".8284", ".8353"), strict=True)
-        if not rounds_to(value, text)
-    ] == []
+    assert unlike(stable.throughput, (".7214", ".8284", ".8353")) == []
 
 
 TAKAGI_KLEINROCK = {0.5: ".41417", 1: ".60422", 2: ".71870", 10: ".88028", 100: ".80699"}

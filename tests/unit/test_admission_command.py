@@ -395,12 +395,3 @@ def test_the_program_ends_with_2_and_without_a_traceback():
     ended = invoke("voice", "admission", "nowhere", "--offered", "2")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == "nowhere: run = nowhere: a run directory, which has a plan.jsonl\n"
-
-
-def test_the_help_ends_with_examples():
-    code, text, _ = invoke("voice", "admission", "--help")
-    examples = [
-        line.strip() for line in text.partition("Examples:")[2].splitlines() if line.strip()
-    ]
-    assert code == 0
-    assert sum(line.startswith("ethermeter voice admission") for line in examples) >= 4

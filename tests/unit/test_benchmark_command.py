@@ -123,43 +123,6 @@ def test_the_list_names_every_suite() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("words", "key", "allowed"),
-    [
-        ((), "SUITE", "rfc2544, rfc2889"),
-        (("rfc9999",), "SUITE", "rfc2544, rfc2889"),
-        (("rfc2544", "--frames", "63"), "--frames", "from 64 to 9018"),
-        (("rfc2544", "--frames", "64,64"), "--frames", "each once"),
-        (("rfc2544", "--frames", "²"), "--frames", "from 64 to 9018"),
-        (("rfc2544", "--width", "0%"), "--width", "a share above 0%"),
-        (("rfc2544", "--width", "nan%"), "--width", "a share above 0%"),
-        (("rfc2544", "--trial", "1 ms"), "--trial", "at least 10 ms"),
-        (("rfc2544", "--trial", "1 km"), "--trial", "a time"),
-        (("rfc2544", "--trial", "1 s", "--standard"), "--trial", "without --standard"),
-        (("rfc2544", "--rate", "1 Gb/s"), "--rate", "--hosts"),
-        (("rfc2544", "--testers", "tester1,nobody"), "--testers", "tester1, tester2"),
-        (("rfc2544", "--testers", "tester1"), "network.hosts", "at least two"),
-        (("rfc2544", "--network", "poisson-load"), "network", "the device under test"),
-        (("rfc2544", "--network", "missing.toml"), "(file)", "exists"),
-        (("rfc2544", "--testbed", "--hosts", "lab.toml"), "--testbed", "one of them"),
-        (("y1564",), "--service", "required"),
-        (
-            ("y1564", "--service", "v: cir=1 Mb/s", "--service", "v: cir=1 Mb/s"),
-            "--service",
-            "once",
-        ),
-    ],
-)
-def test_what_cannot_be_used_is_refused_in_a_line(
-    words: tuple[str, ...], key: str, allowed: str
-) -> None:
-    ended = invoke("benchmark", *words)
-    assert ended.returncode == 2, ended.output
-    (line,) = ended.stderr.splitlines()
-    assert key in line
-    assert allowed in line
-
-
 def small(rate: float | None, loss: float = 0.0, *, may_stop: bool = False) -> Answer:
     """Return an answer of one test."""
     columns = (Column("rate", "rate", "", "higher"), Column("loss", "loss", "", "lower"))

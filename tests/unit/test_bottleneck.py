@@ -288,22 +288,6 @@ def test_every_fault_of_a_file_is_told_at_once(tmp_path):
     }
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        ([], "TRANSFER"),
-        (["wire"], "--testbed"),
-        (["no-such.toml", "--testbed"], "a file that exists"),
-        (["wire", "--testbed", "--figure", "a.gif"], "ending in one of"),
-    ],
-)
-def test_what_cannot_be_used_is_told_in_a_line_with_exit_code_2(words, says):
-    ended = invoke("bottleneck", *words)
-    assert ended.returncode == 2
-    assert says in ended.stderr
-    assert "Traceback" not in ended.stderr
-
-
 def test_shipped_transfers_are_listed_with_their_bottlenecks():
     listed = json.loads(invoke("bottleneck", "--list", "--json").stdout)
     assert {each["planted"] for each in listed} == {

@@ -170,30 +170,3 @@ def test_the_command_answers_and_writes_an_experiment_that_can_be_run(tmp_path):
     (run,) = (tmp_path / "runs").glob("calls-*")
     assert json.loads((run / "answer.json").read_text(encoding="utf-8")) == answer
     assert (run / "report.html").is_file()
-
-
-@pytest.mark.parametrize(
-    ("words", "key"),
-    [
-        (("--codec", "g7"), "--codec"),
-        (("--codec", "opus"), "--mos"),
-        (("--codec", "opus", "--loss", "1%"), "--bit-rate"),
-        (("--segment", "nowhere"), "--segment"),
-        (("--segment", "nowhere.toml"), "nowhere.toml"),
-        (("--packet", "7 ms", "--codec", "g729"), "--packet"),
-        (("--packet", "1 m"), "--packet"),
-        (("--packet", "1 s"), "--packet"),
-        (("--mos", "4", "--loss", "1%"), "--mos"),
-        (("--mos", "3,4"), "--mos"),
-        (("--mos", "5"), "--mos"),
-        (("--pattern", "mine"), "--pattern"),
-        (("--duration", "0 s"), "--duration"),
-        (("--buffer", "-1 ms"), "--buffer"),
-        (("--ip", "ipx"), "--ip"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_a_line_that_names_it(words, key):
-    code, _, said = invoke("calls", *words)
-    assert code == 2
-    assert key in said
-    assert "Traceback" not in said

@@ -126,22 +126,3 @@ def test_without_root_only_the_virtual_wire_is_left_out(monkeypatch):
     left = {each["name"]: each["why"] for each in found["left_out"]}
     assert "needs root" in left["softirq"]
     assert not any(name.startswith(("memory", "checksum", "udp", "tcp")) for name in left)
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["--rate", "fast"], "--rate"),
-        (["--window", "64 kB"], "only with --round-trip"),
-        (["--round-trip", "0 s"], "above zero"),
-        (["--directory", "/no/such/place"], "an existing directory"),
-        (["--out", "a.gif"], "ending in one of"),
-        (["--roofline", "/no/such/run"], "a run directory or a file with a roofline"),
-        (["--roofline", "/tmp", "--quick"], "measures nothing"),
-    ],
-)
-def test_what_cannot_be_used_is_told_in_a_line_with_exit_code_2(words, says):
-    ended = run(*words)
-    assert ended.returncode == 2
-    assert says in ended.stderr
-    assert "Traceback" not in ended.stderr

@@ -153,30 +153,6 @@ def test_validate_tells_valid_from_faulty(tmp_path):
     assert invoke("validate", good).returncode == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["run", "no-such-experiment"], "a shipped experiment: "),
-        (["run", "no-such.toml"], "no-such.toml"),
-        (["reproduce", "nobody1999"], "one of boggs1988"),
-        (["report", "nowhere"], "a run directory"),
-        (["figures", "nowhere"], "a run directory"),
-        (["compare", "nowhere", "nowhere"], "a run directory"),
-        (["experiments", "--show", "nothing"], "one of "),
-        (["run", "poisson-load", "--jobs", "0"], "--jobs"),
-        (["run", "poisson-load", "--resume", "--force"], "--force"),
-        (["run", "poisson-load", "--set", "nonsense"], "nonsense"),
-        (["nonsense"], "nonsense"),
-    ],
-)
-def test_bad_input_is_said_on_stderr_and_exits_2(tmp_path, arguments, said):
-    ended = invoke(*arguments, cwd=tmp_path)
-    assert ended.returncode == 2
-    assert said in ended.stderr
-    assert ended.stdout == ""
-    assert "Traceback" not in ended.stderr
-
-
 def test_a_trial_that_breaks_off_is_one_line_and_exits_1(tmp_path):
     code = (
         "from ethermeter import _core\ndef fail(*given): raise "

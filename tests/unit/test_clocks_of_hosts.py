@@ -2,7 +2,6 @@
 nothing else is otherwise for them.
 """
 
-import hashlib
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +19,7 @@ from ethermeter.store.rows import (
     observations_of_scenario,
 )
 from ethermeter.studies import pages
-from run_values import values
+from run_values import cautions, values
 from shared_experiments import CLOCKS, lowered, trials
 
 WITHOUT = CLOCKS.changed({"network.hosts.0.clock": None})
@@ -30,12 +29,6 @@ FASTER = COMPARED.changed({"network.hosts.0.clock.drift": "40 ppm"})
 
 def ran(experiment: Mapping[str, object], out: Path, jobs: int = 1) -> em.Run:
     return em.load(experiment).run(out=out, jobs=jobs)
-
-
-def cautions(run: em.Run, metric: str, *, flow: int = -1) -> set[str]:
-    table = run.observations(metric=metric)
-    found = table[(table["trial"] == run.trials()[0].id) & (table["station"] == flow)]
-    return set(found["caution"].astype(str).iloc[0].split())
 
 
 def test_a_plan_says_of_clocks_what_the_file_says_and_else_nothing():
@@ -180,15 +173,6 @@ def test_clocks_of_a_group_differ_and_so_do_those_of_replications(tmp_path):
         np.average(delays[:3], weights=weights), rel=1e-9
     )
     assert values(run)["clock_delay_max"] == max(found["clock_delay_max"] for found in each)
-
-
-def test_threads_change_no_byte_of_what_is_read(tmp_path):
-    def digest(folder: Path) -> list[str]:
-        names = ("observations.parquet", "histograms.parquet", "ports.parquet", "estimates.json")
-        return [hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names]
-
-    one, two = (digest(ran(COMPARED, tmp_path / f"run{jobs}", jobs).path) for jobs in (1, 3))
-    assert one == two
 
 
 def test_a_trial_that_is_measured_has_no_simulated_clocks():

@@ -28,7 +28,7 @@ from ethermeter.scenario import FixedLengths
 from ethermeter.store.rows import FLOW_METRICS, TrialRows
 from ethermeter.studies import registry
 from ethermeter.trial import Live, Trial
-from measured_trials import counted, loopback, only_trial, result_of
+from measured_trials import counted, histogram, loopback, only_trial, result_of
 from msgspec.structs import replace
 from shared_experiments import pair
 
@@ -180,13 +180,6 @@ def test_flows_whose_names_are_too_long_for_a_test_are_numbered():
     first, *rest = scenario.flows
     changed = replace(scenario, flows=(replace(first, name="x" * 61), *rest))
     assert flow_names(changed) == ["flow-0", "flow-1"]
-
-
-def histogram(*buckets: tuple[int, int, int]) -> dict[str, Any]:
-    return {
-        "total": sum(count for _, _, count in buckets),
-        "buckets": [list(bucket) for bucket in buckets],
-    }
 
 
 def result() -> dict[str, Any]:

@@ -17,7 +17,7 @@ from ethermeter.faults import InputError
 from ethermeter.metrics import caution_text
 from ethermeter.store.rows import FLOW_METRICS, FLOW_VOICE_METRICS, TrialRows
 from ethermeter.trial import Trial
-from measured_trials import counted, loopback, only_trial, result_of
+from measured_trials import counted, histogram, loopback, only_trial, result_of
 from shared_experiments import pair
 
 TALKER = pair(
@@ -95,13 +95,6 @@ def test_voice_that_cannot_be_measured_is_refused_with_key_and_value(changes, fa
     with pytest.raises(InputError) as caught:
         describe(trial_of(changes), loopback("127.0.0."), {})
     assert fault in str(caught.value)
-
-
-def histogram(*buckets: tuple[int, int, int]) -> dict[str, Any]:
-    return {
-        "total": sum(count for _, _, count in buckets),
-        "buckets": [list(bucket) for bucket in buckets],
-    }
 
 
 def stream(frames: int) -> dict[str, Any]:

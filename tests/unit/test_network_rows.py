@@ -23,7 +23,7 @@ from ethermeter.scenario import (
 )
 from ethermeter.store.rows import FLOW_METRICS
 from msgspec.structs import replace
-from run_values import values
+from run_values import cautions, values
 from scenarios import scenario_of
 from shared_experiments import SEGMENT
 
@@ -269,12 +269,6 @@ def test_a_flow_is_overloaded_only_where_it_may_wait_without_limit():
     assert overloaded(full).tolist() == [True]
     full = with_source(response=Response(frames=FixedLengths(bits=512), think=ConstantTimes(ps=0)))
     assert overloaded(full).tolist() == [False]
-
-
-def cautions(run: em.Run, metric: str, *, flow: int = -1) -> set[str]:
-    table = run.observations(metric=metric)
-    found = table[(table["trial"] == run.trials()[0].id) & (table["station"] == flow)]
-    return set(found["caution"].astype(str).iloc[0].split())
 
 
 def test_cautions_say_why_a_value_should_be_looked_at(tmp_path):

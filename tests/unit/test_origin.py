@@ -1,176 +1,19 @@
 """Faults of the core have the key and the value of the file from which they come."""
 
+import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 
 import ethermeter as em
 import pytest
 from ethermeter import _core
 from ethermeter.experiment import of_tables
+from ethermeter.experiment.builder import ExperimentTables
 from faults_at import faults_of
 from shared_experiments import lowered
 
-RICH = em.network(
-    title="every key that the core may name",
-    rate="100 Mb/s",
-    clocks="synchronised",
-    models={
-        "pc": {
-            "ring": 64,
-            "overlap": "14 B",
-            "buffer": {
-                "size": "64 kB",
-                "pause": {"high": "20 kB", "low": "10 kB", "quanta": 65535},
-            },
-            "send": [
-                {
-                    "name": "bus",
-                    "resource": "bus",
-                    "fixed": "1 us",
-                    "per_byte": "7.75 ns",
-                    "extra": "-4 B",
-                    "burst": {"size": "380 B", "time": "100 ns"},
-                    "overlap": "64 B",
-                    "delay": "1 us",
-                }
-            ],
-            "receive": [{"name": "card", "queue": 5, "coalesce": {"frames": 8, "time": "100 us"}}],
-        }
-    },
-    hosts=[
-        em.host("client", count=2, model="pc"),
-        em.host(
-            "server",
-            clock={
-                "offset": "1 s",
-                "drift": "50 ppm",
-                "offset_spread": "1 ms",
-                "drift_spread": "1 ppm",
-            },
-        ),
-        "printer",
-    ],
-    switches=[
-        em.switch(
-            "s",
-            learning={"learns": {"age": "300 s", "addresses": 8192}},
-            overlap="64 B",
-            ingress={"name": "in", "fixed": "1 us"},
-            fabric={
-                "crossbar": {
-                    "local": {"name": "l"},
-                    "inward": {"name": "i"},
-                    "outward": {"name": "o"},
-                }
-            },
-            queue=100,
-            queue_size="64 kB",
-            buffer={"size": "64 kB"},
-        ),
-        em.switch("t", learning="known", fabric={"shared": {"name": "bus", "fixed": "1 us"}}),
-    ],
-    routers=[em.router("r", forward={"name": "forward", "fixed": "20 us"}, queue=50)],
-    hubs=[em.hub("h", delay="500 ns")],
-    links=[
-        em.link("client", "s", rate="10 Mb/s", length="100 m", preamble="7 B", gap="13 B"),
-        em.link("server", "t", delay="1 us"),
-        ("s", "r"),
-        ("t", "r"),
-        em.link("t", "h", half_duplex=True),
-        em.link("printer", "h", half_duplex=True),
-    ],
-    flows=[
-        em.flow(
-            "query",
-            "client",
-            "server",
-            data="100 B",
-            mtu="1000 B",
-            arrivals={"poisson": "20 /s"},
-            queue=10,
-            service="1 us",
-            response={"data": "1000 B", "think": "1 ms", "timeout": "10 ms"},
-        ),
-        em.flow(
-            "flood",
-            "server",
-            ["client", "printer"],
-            cast="multicast",
-            frames="100 B",
-            arrivals="saturated",
-            generator={"buffers": 4, "time": "1 us"},
-        ),
-        em.flow(
-            "call",
-            "server",
-            "printer",
-            data={"samples": {"least": "172 B", "most": "972 B", "overhead": "12 B"}},
-            mtu="1400 B",
-            arrivals={"coder": {"codec": "g711"}},
-        ),
-        em.flow(
-            "copy",
-            "server",
-            "printer",
-            transfer={
-                "file": {
-                    "direction": "read",
-                    "size": "1 MB",
-                    "block": "1000 B",
-                    "request": "60 B",
-                    "answer": "40 B",
-                    "client": "70 us",
-                    "server": "50 us",
-                    "ahead": 2,
-                },
-                "tcp": {
-                    "window": "8760 B",
-                    "send_buffer": "8760 B",
-                    "mtu": "1400 B",
-                    "options": "12 B",
-                    "initial_segments": 3,
-                    "congestion": "reno",
-                    "hystart": False,
-                    "byte_counting": False,
-                    "sack": False,
-                    "recovery": "reno",
-                    "prr": False,
-                    "limited_transmit": False,
-                    "nagle": False,
-                    "acknowledge": {"segments": 3, "time": "1 ms", "quick": 1},
-                    "least_timeout": "1 ms",
-                    "timeout_margin": "1 ms",
-                    "first_timeout": "2 s",
-                    "read_per_byte": "1 ns",
-                },
-            },
-        ),
-        em.flow(
-            "stream",
-            "printer",
-            "server",
-            transfer={
-                "stream": {"size": "1 MB"},
-                "tcp": {
-                    "window": "8760 B",
-                    "mtu": "1400 B",
-                    "initial_segments": 3,
-                    "congestion": "reno",
-                    "hystart": False,
-                    "byte_counting": False,
-                    "sack": False,
-                    "recovery": "reno",
-                    "prr": False,
-                    "limited_transmit": False,
-                    "acknowledge": {"segments": 3, "time": "1 ms", "quick": 1},
-                    "least_timeout": "1 ms",
-                    "timeout_margin": "1 ms",
-                    "first_timeout": "2 s",
-                },
-            },
-        ),
-    ],
-)
-
+FILE = Path(__file__).with_name("every_key.toml")
+RICH = ExperimentTables(tomllib.loads(FILE.read_text(encoding="utf-8")))
 WHOLE = ("arrivals", "client", "frames", "server", "service", "think", "time")
 """Values of a flow that the core finds wrong as a whole: its faults name none of their keys."""
 

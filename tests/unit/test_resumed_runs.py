@@ -124,7 +124,7 @@ def test_failed_trials_of_a_finished_run_are_run_again_and_no_other(tmp_path):
     assert trial == run.trials()[1].id
     with pytest.raises(InputError, match="finished"):
         measured(tmp_path, failing=[])
-    plan = api.load(tmp_path / "live.toml").plan()
+    plan = api.load(LIVE).plan()
     assert runs.finished_run(run.path, plan) is not None
     assert runs.finished_run(run.path, plan, repeat=True) is None
     run, place = measured(tmp_path, failing=[], resume=True)

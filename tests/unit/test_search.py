@@ -269,46 +269,6 @@ def test_validate_checks_the_table_too(file):
     assert 'search.while = "load: one_way_dely <= 2 ms": expected a metric: did you mean' in said
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (("--while", "los <= 1%"), '--while = "los <= 1%": expected a metric: did you mean loss'),
-        (("--while", "loss"), "expected [FLOW:] METRIC RELATION VALUE"),
-        (("--while", "loss <= 1 ms"), "expected a number without a unit, or with %"),
-        (("--while", "one_way_delay <= 5"), "the unit is missing"),
-        (("--while", "one_way_delay <= 5 B"), "not a size"),
-        (("--while", "lod: loss <= 1%"), "expected a flow: did you mean load"),
-        (("--while", "round_trip <= 1 s"), "expected a metric that a flow has"),
-        (("--while", "load: round_trip <= 1 s"), "expected a metric that load has"),
-        (("--while", "utilisation <= 1"), "expected a metric that this experiment has"),
-        (
-            ("--while", "one_way_delay.p99 <= 1 s", "--engine", "theory/queueing"),
-            "expected a metric that theory/queueing speaks of: one_way_delay, loss",
-        ),
-        (("--largest", "flows.load.arival"), "--largest"),
-        (("--largest", "network.switches.s.quee"), "did you mean network.switches.s.name"),
-        (("--largest", "a", "--smallest", "b"), "expected one of largest and smallest"),
-        (("--from", "500 B"), "expected a frequency"),
-        (("--from", "5000 /s"), 'search.to = "1200 /s": expected a value above from, 5000 /s'),
-        (("--from", "many"), '--from = "many": expected a number with a unit'),
-        (("--step", "0 /s"), "expected a step above zero"),
-        (("--step", "1"), "expected a number without a unit"),
-        (("--engine", "theory/queing"), "did you mean theory/queueing"),
-        (("--engine", "live"), "with one of --hosts FILE, --testbed and --loopback"),
-        (("--engine", "simulation", "--loopback"), "live, or none"),
-        (("--confidence", "sure"), 'a share such as "95%" or 0.95'),
-        (("--confidence", "3"), "--confidence"),
-        (("--set", "search.steps=1"), "search.steps"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_a_line_that_names_it(file, words, expected):
-    code, _, said = invoke("search", file, *words)
-    assert code == 2, said
-    assert expected in said
-    assert "Traceback" not in said
-    assert "internal" not in said
-
-
 def test_what_is_missing_or_varied_is_named():
     office = shipped()["office"]
     code, _, said = invoke("search", office)
