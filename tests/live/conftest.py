@@ -16,8 +16,9 @@ from stalls import INCONCLUSIVE, Contention
 
 ROOT = Path(__file__).parents[2]
 LOST = re.compile(
-    r"agent \S+ was lost: .*|rule clock: a beginning .*|no answer in \d+ s.*"
-    r"|receivers have not renewed their grants.*"
+    r"no answer(?: in \d+ s)?$|rule clock: a beginning .*|receivers have not renewed .*"
+    r"|a receiver of its roles no longer renewed .*|its roles (?:ended by lease|did not end .*)",
+    re.MULTILINE,
 )
 """What `ethermeter` says of agents that did not get a processor in time."""
 HELD_UP = pytest.StashKey[Contention]()

@@ -261,41 +261,46 @@ def judge(share: float, unless_held_up: Contention) -> None:
     unless_held_up(share >= 0.4, f"{share:.2f} of a grant were used")
 
 
-Act = Callable[..., Any]
-Run = Callable[[Act, Sequence[tuple[Any, ...]]], list[Any]]
-
-
 @pytest.fixture
-def at_once(agent: str, tmp_path: Path, protocol: Protocol) -> Run:
-    """Make experiments at once, each between two hosts of its own; return what came of them."""
+def laboratories(
+    agent: str, tmp_path: Path, protocol: Protocol
+) -> Iterator[Callable[[int], list[Laboratory]]]:
+    """Make laboratories, each between two hosts of its own."""
+    with contextlib.ExitStack() as stack:
 
-    def run(act: Act, cases: Sequence[tuple[Any, ...]]) -> list[Any]:
-        with (
-            make_testbed(2 * len(cases) + 2, layout="switch") as bed,
-            contextlib.ExitStack() as stack,
-            ThreadPoolExecutor(len(cases)) as pool,
-        ):
-            labs = []
-            for number in range(len(cases)):
-                folder = Path(tempfile.mkdtemp(dir=tmp_path))
-                labs.append(Laboratory(agent, bed, folder, protocol, at=2 * number))
-            agents = [stack.enter_context(lab.running()) for lab in labs]
-            begun = [
-                pool.submit(act, lab, *pair, *case)
-                for lab, pair, case in zip(labs, agents, cases, strict=True)
+        def make(number: int) -> list[Laboratory]:
+            bed = stack.enter_context(make_testbed(2 * number + 2, layout="switch"))
+            folders = [Path(tempfile.mkdtemp(dir=tmp_path)) for _ in range(number)]
+            return [
+                Laboratory(agent, bed, folder, protocol, at=2 * at)
+                for at, folder in enumerate(folders)
             ]
-            return [each.result() for each in begun]
 
-    return run
+        yield make
+
+
+def at_once(
+    labs: list[Laboratory], act: Callable[..., Any], cases: Sequence[tuple[Any, ...]]
+) -> list[Any]:
+    """Make an experiment in each laboratory at once; return what came of them."""
+    with contextlib.ExitStack() as stack, ThreadPoolExecutor(len(labs)) as pool:
+        agents = [stack.enter_context(lab.running()) for lab in labs]
+        begun = [
+            pool.submit(act, lab, *pair, *case)
+            for lab, pair, case in zip(labs, agents, cases, strict=True)
+        ]
+        return [each.result() for each in begun]
 
 
 HALVES = (tuple(WAYS)[::2], tuple(WAYS)[1::2])
 
 
 @pytest.mark.parametrize("names", HALVES, ids=" ".join)
-def test_runs_get_what_they_were_granted(at_once, in_quiet_window, names):
+def test_runs_get_what_they_were_granted(laboratories, in_quiet_window, names):
+    labs = laboratories(len(names))
+
     def run() -> list[float]:
-        shares = at_once(legitimate, [(WAYS[name],) for name in names])
+        shares = at_once(labs, legitimate, [(WAYS[name],) for name in names])
         assert max(shares) <= 1 + TOLERANCE, shares
         return shares
 
@@ -499,12 +504,13 @@ ENDS = ("kill", "stop", "silence", "collect")
     ],
     ids=" ".join,
 )
-def test_a_sender_is_silent_within_a_second_after_its_receiver(at_once, ends, in_quiet_window):
+def test_a_sender_is_silent_within_a_second_after_its_receiver(laboratories, ends, in_quiet_window):
     cases = [
         (WAYS[way], end)
         for way, end in zip(("udp", "tcp-bulk", "raw", "multicast"), ends, strict=True)
     ]
-    found = in_quiet_window(lambda: at_once(silence, cases), tolerated_stall_s=SPARE_S)
+    labs = laboratories(len(cases))
+    found = in_quiet_window(lambda: at_once(labs, silence, cases), tolerated_stall_s=SPARE_S)
     for (way, end), (before, after_s) in zip(cases, found, strict=True):
         assert before > 50, f"{before} frames by {way.kind} before {end}"
         assert after_s < 1, f"the last frame by {way.kind} came {after_s:.3f} s after {end}"

@@ -12,7 +12,7 @@ SHORTER = (
 
 
 @pytest.mark.root
-def test_the_office_is_answered_by_three_engines_side_by_side(tmp_path):
+def test_the_office_is_answered_by_three_engines_side_by_side(tmp_path, unless_held_up):
     run = tmp_path / "run"
     words = ("office", "--testbed", "--wires", "relay", "--out", run, *SHORTER)
     done = call(real("measure", *words), env={"COLUMNS": "300"})
@@ -32,7 +32,9 @@ def test_the_office_is_answered_by_three_engines_side_by_side(tmp_path):
         assert len(found) == 2  # with one class and with eight
         for pair in found:
             assert pair["simulation"] == pytest.approx(offered_bps, rel=0.05)
-            assert 0 < pair["live"] < 1.1 * offered_bps
+            assert pair["live"] > 0
+            # What a stall before the window holds up comes within it.
+            unless_held_up(pair["live"] < 1.1 * offered_bps, pair)
     page = (run / "report.html").read_text()
     assert "Simulated and measured, side by side" in page
     assert "Measured / simulated" in page

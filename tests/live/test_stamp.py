@@ -23,6 +23,7 @@ from ethermeter.quick import by_stamp
 from ethermeter.quick.peers import Reflected, stamp
 from ethermeter.testbed import Host, make_testbed
 from program import LIMIT_S
+from stalls import Contention
 
 pytestmark = pytest.mark.root
 ROOT = Path(__file__).parents[2]
@@ -243,7 +244,9 @@ def test_the_sender_of_twamp_rs_and_our_reflector(
 
 
 @pytest.mark.parametrize("mode", ["open", "authenticated"])
-def test_our_sender_and_our_reflector(pair: tuple[Host, Host], tmp_path: Path, mode: str) -> None:
+def test_our_sender_and_our_reflector(
+    pair: tuple[Host, Host], tmp_path: Path, mode: str, unless_held_up: Contention
+) -> None:
     here, there = pair
     is_authenticated = mode == "authenticated"
     key = tmp_path / "key"
@@ -266,6 +269,7 @@ def test_our_sender_and_our_reflector(pair: tuple[Host, Host], tmp_path: Path, m
     assert abs(found.clock.offset_ns) <= found.clock.uncertainty_ns
     values, _ = by_stamp.values(found)
     trip = next(value for value in values if value.metric is Metric.ROUND_TRIP_P50)
-    assert 0 < trip.estimate.value < 0.01
+    assert trip.estimate.value > 0
+    unless_held_up(trip.estimate.value < 0.01, f"a round trip of {trip.estimate.value} s")
     if not is_authenticated:
         assert dissect(file, 862) == []

@@ -62,14 +62,16 @@ def missing(result: dict[str, Any], flow: str) -> int:
 
 @pytest.mark.root
 @pytest.mark.parametrize("wires", ["shaped", "relay"])
-def test_what_two_senders_miss_was_dropped_at_the_port_towards_the_sink(tmp_path, wires):
+def test_what_two_senders_miss_was_dropped_at_the_port_towards_the_sink(
+    tmp_path, wires, unless_held_up
+):
     # Two times 900 datagrams of 1066 octets with all around them are 15.4 Mb/s for a wire of 10.
     said, results, _ = measured(tmp_path, 900, "--wires", wires)
     for result in results:
         dropped = {row["towards"]: row["dropped"] for row in result["switches"]}
         assert set(dropped) == {"sender1", "sender2", "sink", "other"}
         # A third of what is sent finds no room; a host that offers less of it in time is no matter.
-        assert dropped["sink"]["queue"] > 100
+        unless_held_up(dropped["sink"]["queue"] > 100, dropped)
         assert dropped["sink"]["queue"] == missing(result, "load sender1") + missing(
             result, "load sender2"
         )
