@@ -4,16 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+import scenarios
 from ethermeter.scenario import Flow, Scenario, Stations
 
-PHASES = {
-    "begin_ps": 0,
-    "stop_ps": 10**12,
-    "measure_from_ps": 0,
-    "measure_to_ps": 10**12,
-    "end_ps": 10**12,
-    "spread_ps": 0,
-}
 MAC = {"slot_bits": 512, "gap_bits": 96, "gap_part1_bits": 0, "preamble_bits": 64, "jam_bits": 32}
 
 
@@ -21,7 +14,7 @@ def segment(
     *groups: Mapping[str, Any],
     bit_ps: int = 100_000,
     delay_ps: Sequence[Sequence[int]] = ((0,),),
-    phases: Mapping[str, int] = PHASES,
+    phases: Mapping[str, int] | None = None,
     batches: int = 20,
     **constants: int,
 ) -> Scenario:
@@ -48,7 +41,7 @@ def segment(
         "stations": stations,
     }
     whole = {"nodes": nodes, "media": [medium], "flows": flows, "batches": batches}
-    return msgspec.convert({**whole, "phases": {**PHASES, **phases}}, Scenario)
+    return msgspec.convert({**whole, "phases": {**scenarios.phases(), **(phases or {})}}, Scenario)
 
 
 def table_of(struct: Any) -> Any:

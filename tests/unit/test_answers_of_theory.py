@@ -13,9 +13,9 @@ from ethermeter.faults import InputError
 from ethermeter.metrics import Caution, Metric
 from ethermeter.scenario import Class, Kind, RegularArrivals
 from ethermeter.store import RunDirectory
-from ethermeter.store.result import read as read_result
 from ethermeter.store.rows import Remark
 from ethermeter.trial import Trial, planned, read_trial
+from measured_trials import result_of
 from msgspec.structs import replace
 from theory_runs import BOUNDED, MEAN, TWO_FLOWS, experiment, recorded, rows_of_theory
 
@@ -166,32 +166,16 @@ def test_means_of_flows_are_compared_with_their_simulation(tmp_path):
 
 
 def test_a_measured_time_may_be_late_by_the_relays_of_its_path_and_wrong_by_the_clocks():
-    wire = {"dropped": {}}
-    result = read_result(
-        json.dumps(
-            {
-                "outcome": "complete",
-                "agents": {},
-                "wires": [
-                    {**wire, "from": "a", "towards": "s", "latest_ns": 3000},
-                    {**wire, "from": "s", "towards": "a", "latest_ns": 7000},
-                    {**wire, "from": "s", "towards": "b", "latest_ns": 4000},
-                    {**wire, "from": "b", "towards": "s", "latest_ns": 1000},
-                    {**wire, "from": "c", "towards": "s", "latest_ns": 90_000},
-                ],
-                "flows": {
-                    "control": {
-                        "from": "a",
-                        "to": "b",
-                        "clock": {
-                            "shared": False,
-                            "offset_ns": 5.0,
-                            "delay_uncertainty_ns": 2500.0,
-                        },
-                    }
-                },
-            }
-        )
+    wires = [("a", "s", 3), ("s", "a", 7), ("s", "b", 4), ("b", "s", 1), ("c", "s", 90)]
+    clock = {"shared": False, "offset_ns": 5.0, "delay_uncertainty_ns": 2500.0}
+    result = result_of(
+        {
+            "wires": [
+                {"dropped": {}, "from": one, "towards": other, "latest_ns": 1000 * us}
+                for one, other, us in wires
+            ],
+            "flows": {"control": {"from": "a", "to": "b", "clock": clock}},
+        }
     )
     lateness_s = pacing.relay_lateness_s(result)
     assert lateness_s["control"] == pytest.approx((7e-6, 8e-6))

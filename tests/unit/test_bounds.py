@@ -11,6 +11,7 @@ from ethermeter import _core
 from ethermeter.scenario import Scenario
 from ethermeter.theory.bounds import bounds_of
 from ethermeter.theory.bounds.fluid import FluidFlow, FluidServer, total_flow_delays, tree_delays
+from scenarios import phases
 
 OCTET_PS = 80_000
 """100 Mb/s."""
@@ -88,15 +89,12 @@ def flow(
 def described(
     nodes: list[Any], links: list[Any], flows: list[Any], *, until_ps: int = 20 * MS
 ) -> dict[str, Any]:
-    phases = {
-        "begin_ps": 0,
-        "stop_ps": until_ps // 2,
-        "measure_from_ps": 0,
-        "measure_to_ps": until_ps,
-        "end_ps": until_ps,
-        "spread_ps": 0,
+    return {
+        "nodes": nodes,
+        "links": links,
+        "flows": flows,
+        "phases": phases(until_ps // 2, measure_to_ps=until_ps, end_ps=until_ps),
     }
-    return {"nodes": nodes, "links": links, "flows": flows, "phases": phases}
 
 
 def bounds(scenario: dict[str, Any]) -> Any:

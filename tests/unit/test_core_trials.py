@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from ethermeter import _core, experiment
 from ethermeter.engines.answer import answer
+from scenarios import phases
+from segments import segment, table_of
 
 LONGEST_PS = 20_000_000_000
 """Simulated time of a trial; that of a shipped experiment is scaled down to it."""
@@ -66,52 +68,14 @@ def test_every_shipped_experiment_is_simulated_as_a_trial_of_the_schema(name, mo
     assert found == [None] * len(lines)
 
 
-def segment() -> dict[str, Any]:
-    """Two stations on a medium."""
-    return {
-        "id": "x",
-        "seed": 1,
-        "scenario": {
-            "nodes": [{"name": "sun", "count": 2, "kind": {"host": {}}}],
-            "media": [
-                {
-                    "name": "ether",
-                    "bit_ps": 100_000,
-                    "delay_ps": [[0]],
-                    "mac": {
-                        "csma_cd": {
-                            "slot_bits": 512,
-                            "gap_bits": 96,
-                            "gap_part1_bits": 64,
-                            "preamble_bits": 64,
-                            "jam_bits": 32,
-                        }
-                    },
-                    "stations": [{"node": "sun", "points": [0, 0]}],
-                }
-            ],
-            "flows": [
-                {
-                    "name": "data",
-                    "from": "sun",
-                    "frames": {"kind": "fixed", "bits": 512},
-                    "arrivals": {"kind": "saturated"},
-                }
-            ],
-            "phases": {
-                "begin_ps": 0,
-                "stop_ps": 10**10,
-                "measure_from_ps": 0,
-                "measure_to_ps": 10**10,
-                "end_ps": 10**10,
-                "spread_ps": 0,
-            },
-        },
-    }
+def two_stations() -> dict[str, Any]:
+    group = {"name": "sun", "points": [0, 0], "frames": {"kind": "fixed", "bits": 512}}
+    scenario = segment(group, gap_part1_bits=64, phases=phases(10**10))
+    return {"id": "x", "seed": 1, "scenario": table_of(scenario)}
 
 
 def test_both_implementations_count_the_same():
-    trial = segment()
+    trial = two_stations()
     fast = _core.simulate_trial(json.dumps(trial))
     trial["settings"] = {"implementation": "reference"}
     reference = _core.simulate_trial(json.dumps(trial))
@@ -146,7 +110,7 @@ def test_both_implementations_count_the_same():
     ],
 )
 def test_a_fault_has_the_path_of_its_key(keys, value, path):
-    trial = segment()
+    trial = two_stations()
     table: Any = trial["scenario"]
     for key in keys[:-1]:
         table = table[key]

@@ -19,6 +19,7 @@ from ethermeter.report.roofline import page, rate_text, verdict
 from ethermeter.scenario import Scenario
 from ethermeter.trial import core_trial
 from msgspec.structs import replace
+from scenarios import phases
 
 WINDOW_PS = 200_000_000_000
 
@@ -62,14 +63,7 @@ def chain(frame_octets: int, *, pci_ps: int = 7750, **flow: Any) -> Scenario:
                 **flow,
             }
         ],
-        "phases": {
-            "begin_ps": 0,
-            "stop_ps": 2 * WINDOW_PS,
-            "measure_from_ps": WINDOW_PS,
-            "measure_to_ps": 2 * WINDOW_PS,
-            "end_ps": 2 * WINDOW_PS,
-            "spread_ps": 0,
-        },
+        "phases": phases(2 * WINDOW_PS, measure_from_ps=WINDOW_PS),
     }
     return msgspec.convert(tables, Scenario)
 

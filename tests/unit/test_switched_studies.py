@@ -3,7 +3,7 @@ not take for it.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -216,6 +216,15 @@ def buckets(*counts: float) -> Histogram:
     return Histogram(low, low + 1e-6, np.array(counts, dtype=np.float64))
 
 
+def pings(counts: Mapping[str, Sequence[int]]) -> World:
+    """Return round trips of 82 B beside streams, by their buckets."""
+    shapes = {}
+    for stream, each in counts.items():
+        where = at(**{hughesjones2000.ANSWER: "82 B", hughesjones2000.STREAM: stream})
+        shapes["background", where, "ping", "round_trip"] = buckets(*each)
+    return World({}, shapes)
+
+
 @pytest.mark.parametrize(
     ("counts", "peaks"),
     [
@@ -227,14 +236,8 @@ def buckets(*counts: float) -> Histogram:
     ],
 )
 def test_peaks_are_what_chance_does_not_make(counts, peaks):
-    where = at(**{hughesjones2000.ANSWER: "82 B", hughesjones2000.STREAM: "28 us"})
-    world = World({}, {("background", where, "ping", "round_trip"): buckets(*counts)})
-    assert (
-        hughesjones2000.peaks(
-            entry_with(flow="ping", octets=[64], period="28 us"), world
-        ).ours.value
-        == peaks
-    )
+    entry = entry_with(flow="ping", octets=[64], period="28 us")
+    assert hughesjones2000.peaks(entry, pings({"28 us": counts})).ours.value == peaks
 
 
 def test_ranks_are_read_within_buckets():
@@ -245,16 +248,7 @@ def test_ranks_are_read_within_buckets():
 def beside(moved: int) -> World:
     """Return round trips that a stream moves by whole us."""
     quiet, loaded = ((0, *[0] * by, 100, *[0] * (10 - by)) for by in (0, moved))
-    shapes = {
-        (
-            "background",
-            at(**{hughesjones2000.ANSWER: "82 B", hughesjones2000.STREAM: text}),
-            "ping",
-            "round_trip",
-        ): buckets(*counts)
-        for text, counts in ((hughesjones2000.QUIET, quiet), ("28 us", loaded))
-    }
-    return World({}, shapes)
+    return pings({hughesjones2000.QUIET: quiet, "28 us": loaded})
 
 
 def test_a_moved_tail_and_a_peak_that_stays_exclude_each_other():
@@ -266,22 +260,7 @@ def test_a_moved_tail_and_a_peak_that_stays_exclude_each_other():
 
 def test_a_deviation_has_the_buckets_own_taken_off():
     # Evenly spread over four buckets: as over 4 us, less what one bucket adds.
-    world = World(
-        {},
-        {
-            (
-                "background",
-                at(
-                    **{
-                        hughesjones2000.ANSWER: "82 B",
-                        hughesjones2000.STREAM: hughesjones2000.QUIET,
-                    }
-                ),
-                "ping",
-                "round_trip",
-            ): buckets(5, 5, 5, 5)
-        },
-    )
+    world = pings({hughesjones2000.QUIET: (5, 5, 5, 5)})
     found = hughesjones2000.spread(entry_with(flow="ping", octets=[64]), world).ours
     assert found.value == pytest.approx(math.sqrt(15 / 12 - 1 / 12))
     assert not found.has_interval

@@ -26,6 +26,7 @@ from ethermeter.trial import Trial, planned
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from scenarios import phases
 
 S = 10**12
 CODER = {"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": None}
@@ -82,14 +83,7 @@ def scenario(
             for name in hosts
         ],
         "flows": list(flows),
-        "phases": {
-            "begin_ps": 0,
-            "stop_ps": 6 * S,
-            "measure_from_ps": S,
-            "measure_to_ps": 5 * S,
-            "end_ps": 8 * S,
-            "spread_ps": 0,
-        },
+        "phases": phases(6 * S, measure_from_ps=S, measure_to_ps=5 * S, end_ps=8 * S),
     }
     return msgspec.convert(tables, Scenario)
 

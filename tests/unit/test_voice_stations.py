@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from ethermeter import _core
 from ethermeter.counts import StationVoice
+from scenarios import phases
 from segments import segment, table_of
 
 CODER = {"kind": "coder", "sample_bits": 16, "sample_ps": 152_320_000}
@@ -37,19 +38,12 @@ def trial(*groups: dict[str, Any], implementation: str = "fast", **constants: in
         "jam_bits": 8,
         "turnaround_ps": 15_000_000,
     }
-    phases = {
-        "begin_ps": 0,
-        "stop_ps": 500,
-        "measure_from_ps": 200,
-        "measure_to_ps": 500,
-        "end_ps": 500,
-        "spread_ps": 20,
-    }
+    ms = phases(500, measure_from_ps=200, spread_ps=20)
     scenario = segment(
         *groups,
         bit_ps=340_000,
         delay_ps=[[1_000_000]],
-        phases={key: ms * 1_000_000_000 for key, ms in phases.items()},
+        phases={key: each * 10**9 for key, each in ms.items()},
         batches=2,
         **{**usual, **constants},
     )
