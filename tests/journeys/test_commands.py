@@ -1,4 +1,4 @@
-"""What commands of tutorials and how-to pages answer; that all run is tested in `unit`."""
+"""What commands of tutorials and how-to pages answer; the other pages are run in `unit`."""
 
 import json
 from pathlib import Path
@@ -8,8 +8,6 @@ import pytest
 from accessibility import WIDTHS, violations
 from documents import commands, page, shell
 from visiting import Visit
-
-pytestmark = pytest.mark.long
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from ethermeter import plan
 from ethermeter.metrics import Caution, Metric
 from ethermeter.store.rows import Remark
 from ethermeter.studies import pages
-from test_page import Elements
+from markup import parse, rows, table, text_of
 from theory_runs import BOUNDED, MEAN, experiment, recorded, rows_of_theory
 from visiting import Visit
 
@@ -23,7 +23,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = experiment(folder, "theory", "simulation", more=VARIED)
     bounded, mean = plan.expand([source]).trials[0], plan.expand([source]).trials[1]
     remarks = [Remark("flow", 0, "method", "TFA"), Remark("flow", 1, "reason", REASON)]
-    rows = {
+    values = {
         BOUNDED: rows_of_theory(
             bounded,
             {Metric.ONE_WAY_DELAY_MAX: (50e-6, math.nan)},
@@ -33,33 +33,33 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
         MEAN: rows_of_theory(mean, {Metric.ONE_WAY_DELAY: (41e-6, 123e-6)}),
     }
-    return pages.write_report(recorded(source, folder / "run", rows).path)
+    return pages.write_report(recorded(source, folder / "run", values).path)
 
 
 def test_the_page_has_bound_mean_and_what_was_seen_of_each_flow_in_one_table(page):
-    text = page.read_text(encoding="utf-8")
-    elements = Elements()
-    elements.feed(text)
-    assert elements.open == []
-    table = text.split('aria-label="Times of flows, by every engine"')[1].split("</table>")[0]
+    whole = parse(page)
+    times = rows(table(whole, "Times of flows, by every engine"))
     # Two points, two flows, by theory and by simulation.
-    assert table.count("<tr>") == 1 + 2 * 2 * 2
-    assert table.count("no bound") == 2
-    assert REASON in table
-    assert table.count("TFA") == 2
-    assert "never more than 50 µs" in text
-    assert f"no bound: {REASON}" in text
-    assert "room for 17 frames (20,000 octets) loses nothing" in text
-    queues = text.split('aria-label="Queues of ports"')[1].split("</table>")[0]
-    assert queues.count("no limit") > 0
+    assert len(times) == 2 * 2 * 2
+    for words in ("no bound", REASON, "TFA"):
+        assert sum(words in " ".join(row) for row in times) == 2, words
+    for said in (
+        "never more than 50 µs",
+        f"no bound: {REASON}",
+        "room for 17 frames (20,000 octets) loses nothing",
+    ):
+        assert said in text_of(whole)
+    queues = rows(table(whole, "Queues of ports"))
+    assert "no limit" in {cell for row in queues for cell in row}
 
 
 def test_a_value_above_its_bound_is_a_warning_with_its_sentence(page):
-    text = page.read_text(encoding="utf-8")
+    whole = parse(page)
     # A frame of 1518 octets before one's own takes 121 µs.
-    assert "flow control: the largest simulated one way delay, " in text
-    assert "is above its bound, 50 µs" in text
-    assert text.count('tag missed">above its bound') >= 1
+    assert "flow control: the largest simulated one way delay, " in text_of(whole)
+    assert "is above its bound, 50 µs" in text_of(whole)
+    tags = whole.findall(".//span[@class='tag missed']")
+    assert "above its bound" in {text_of(tag) for tag in tags}
 
 
 @pytest.mark.browser

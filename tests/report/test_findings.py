@@ -5,9 +5,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import ethermeter as em
 import pytest
-from anatomy import sentences
-from ethermeter import api
 from ethermeter.analysis import estimates
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.estimates import Point
@@ -15,6 +14,8 @@ from ethermeter.analysis.interval import Estimate
 from ethermeter.metrics import Metric
 from ethermeter.report.extremes import extremes, losses
 from ethermeter.report.sections.run import claim_sentences
+from markup import parse, sentences
+from markup import text_of as text_in
 
 SPACE = "\N{NO-BREAK SPACE}"
 
@@ -116,41 +117,25 @@ def test_claims_are_counted_and_those_that_are_missed_are_named_with_both_number
     assert claim_sentences([claim("d", "not-run")]) == []
 
 
-NETWORK = """
-title = "One link of 10 Mb/s"
-[network]
-rate = "10 Mb/s"
-[[network.hosts]]
-name = "a"
-[[network.hosts]]
-name = "b"
-[[network.links]]
-ends = ["a", "b"]
-[[flows]]
-name = "load"
-from = "a"
-to = "b"
-frames = "1500 B"
-arrivals = { regular = "10 ms" }
-[vary]
-"flows.load.frames" = ["1500 B", "500 B"]
-[phases]
-transmit = "1 s"
-measure = "all"
-[run]
-replications = 2
-"""
+NETWORK = em.network(
+    rate="10 Mb/s",
+    hosts=["a", "b"],
+    links=[("a", "b")],
+    flows=em.flow("load", "a", "b", frames="1500 B", arrivals={"regular": "10 ms"}),
+    vary={"flows.load.frames": ["1500 B", "500 B"]},
+    phases={"transmit": "1 s", "measure": "all"},
+    run={"replications": 2},
+)
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("findings")
-    (folder / "x.toml").write_text(NETWORK, encoding="utf-8")
-    return api.load(folder / "x.toml").run(out=folder / "run", report=True).path
+    return em.load(NETWORK).run(out=folder / "run", report=True).path
 
 
 def test_the_findings_of_a_run_are_the_numbers_that_follow_from_its_file(run):
-    found = sentences((run / "report.html").read_text(encoding="utf-8"))
+    found = sentences(parse(run / "report.html"))
     assert 3 <= len(found) <= 5
     # 99 or 100 frames in 1 s: 1520 octets of 0.8 µs each with preamble and gap, 12.16 % of 10 ms.
     (busiest,) = [text for text in found if text.startswith("The busiest link is a to b")]
@@ -168,10 +153,10 @@ def test_the_findings_of_a_run_are_the_numbers_that_follow_from_its_file(run):
 
 
 def test_the_question_names_what_was_varied_and_who_answered(run):
-    page = (run / "report.html").read_text(encoding="utf-8")
-    assert (
+    page = parse(run / "report.html")
+    said = (
         "Varied: frame length (load) (1500 B, 500 B). Answered by simulation, with 2 replications"
-        in page
     )
+    assert said in text_in(page)
     (warning,) = sentences(page, "warnings")
     assert warning.startswith("Fewer than three replications")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from ethermeter import api
 from ethermeter.document import Block, Figure, Grid, Heading, Section, Table, Text
+from ethermeter.report import topology
 from ethermeter.report.layout import MOST_HEIGHT, OPEN_FIGURES, arrange, height, split
 from ethermeter.studies import pages
 from visiting import Visit
@@ -91,6 +92,10 @@ def test_a_shipped_page_is_short_fits_a_phone_and_prints_whole(browser, url):
         visit.expect_quiet_and_no_wider()
         assert visit.page.evaluate(tall) <= MOST_PIXELS
         assert visit.page.locator("#explorer .plot").is_visible()
+        for drawing in visit.page.locator("svg.network").all():
+            # A row at least, in a box that scrolls by itself where it is too narrow.
+            assert drawing.bounding_box()["height"] >= topology.ROW
+            assert drawing.evaluate("svg => svg.parentElement.clientWidth") <= 390
         assert not visit.page.locator("nav.map ul").first.is_visible()
         visit.page.locator("nav.map summary").click()
         assert visit.page.locator("nav.map a").first.is_visible()

@@ -3,6 +3,7 @@
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from xml.etree.ElementTree import Element
 
 import ethermeter as em
 import pytest
@@ -11,9 +12,8 @@ from ethermeter.report import topology
 from ethermeter.report.experiments import Experiment
 from ethermeter.scenario import Scenario
 from ethermeter.studies import pages
+from markup import by_id, complaints, group, parse, rows, table, text_of
 from scenarios import scenario_of
-from test_page import Elements
-from visiting import Visit
 
 SHIPPED = (
     "switched-saturation",
@@ -38,32 +38,27 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
-def test_every_report_is_well_formed_and_names_the_busiest_link(runs):
-    for name, path in runs.items():
-        text = (path / "report.html").read_text(encoding="utf-8")
-        elements = Elements()
-        elements.feed(text)
-        assert elements.open == [], name
-        for heading in (
-            "The network",
-            "Flows",
-            "Busiest links",
-            "Ports",
-            "How long messages take",
-            "Parameters",
-        ):
-            assert f">{heading}" in text, (name, heading)
-        assert "Busiest: " in text
-    saturated = (runs["switched-saturation"] / "report.html").read_text(encoding="utf-8")
-    assert "Busiest: switch to sink, 100.0%." in saturated
+@pytest.fixture(scope="module")
+def reports(runs) -> dict[str, Element]:
+    return {name: parse(path / "report.html") for name, path in runs.items()}
 
 
-def test_drops_are_shown_at_the_port_that_dropped(runs):
-    text = (runs["switched-saturation"] / "report.html").read_text(encoding="utf-8")
-    table = text.split('aria-label="Ports"')[1].split("</table>")[0]
-    (row,) = [row for row in table.split("<tr>") if "<strong>switch</strong> (busiest)" in row]
+def test_every_report_keeps_the_rules_and_names_the_busiest_link(reports):
+    wanted = {"The network", "Flows", "Busiest links", "Ports", "How long messages take"}
+    for name, page in reports.items():
+        assert complaints(page) == [], name
+        found = {text_of(each) for level in ("h2", "h3") for each in page.iter(level)}
+        assert {each for each in wanted if not any(has.startswith(each) for has in found)} == set()
+        assert by_id(page, "parameters") is not None
+        assert "Busiest: " in text_of(page)
+    assert "Busiest: switch to sink, 100.0%." in text_of(reports["switched-saturation"])
+
+
+def test_drops_are_shown_at_the_port_that_dropped(reports):
+    ports = table(reports["switched-saturation"], "Ports")
+    (row,) = [row for row in rows(ports) if row[0] == "switch (busiest)"]
     assert "sink" in row
-    assert "dropped at the port out" in table
+    assert "dropped at the port out" in {text_of(head) for head in ports.iter("th")}
 
 
 def test_parameters_have_their_sources_by_name_number_and_for_all():
@@ -144,31 +139,9 @@ def test_a_chain_of_a_thousand_switches_is_drawn():
     )
 
 
-@pytest.mark.browser
-@pytest.mark.parametrize(
-    ("name", "width", "scheme"),
-    [("pause", 1280, "light"), ("hub-and-switch", 390, "dark"), ("streaming", 390, "light")],
-)
-def test_every_figure_and_the_drawing_are_seen_without_a_complaint(
-    browser, runs, name, width, scheme
-):
-    with Visit(browser, (runs[name] / "report.html").resolve().as_uri(), width, scheme) as visit:
-        visit.expect_quiet_and_no_wider()
-        assert visit.page.locator(".plot").count() > 5
-        box = visit.page.locator("svg.network").bounding_box()
-        assert box is not None
-        # A row at least, in a box that scrolls by itself where it is too narrow.
-        assert box["height"] >= topology.ROW
-        assert (
-            visit.page.evaluate("document.querySelector('svg.network').parentElement.clientWidth")
-            <= width
-        )
-
-
-def test_streams_as_fast_as_they_go_are_shown_at_the_ceiling_of_their_wire(runs):
-    text = (runs["streaming"] / "report.html").read_text(encoding="utf-8")
-    section = text.split("<h3>Ceilings along the path</h3>")[1].split("<h3>")[0]
-    found = re.search(r"Nearest ceiling: (wire [^;,]+), .*? a margin of ([0-9.]+)", section)
+def test_streams_as_fast_as_they_go_are_shown_at_the_ceiling_of_their_wire(reports):
+    shown = text_of(group(reports["streaming"], "Ceilings along the path"))
+    found = re.search(r"Nearest ceiling: (wire [^;,]+), .*? a margin of ([0-9.]+)", shown)
     assert found is not None
     # The window cuts a frame at either end; of thousands that is less than a thousandth.
     assert abs(float(found[2]) - 1) <= 1e-3

@@ -2,109 +2,92 @@
 
 import re
 import time
-from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree.ElementTree import Element
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import synthetic_run
-from ethermeter.analysis import estimates
 from ethermeter.analysis.claims import Claim
 from ethermeter.document import micro
 from ethermeter.report import experiments, tables
 from ethermeter.report.render import render_table
 from ethermeter.report.sections import parameters
 from ethermeter.studies import pages, registry
-from markupsafe import escape
+from markup import (
+    by_id,
+    complaints,
+    group,
+    headings,
+    parse,
+    rows,
+    sections,
+    specs,
+    table,
+    text_of,
+    titles,
+)
 from segments import segment
 
 STUDY = registry.find("boggs1988")
 
 
 @pytest.fixture(scope="module")
-def text(study_run: Path) -> str:
-    estimates.write(study_run)
-    STUDY.write_claims(study_run)
-    return pages.write_report(study_run).read_text(encoding="utf-8")
+def study(study_page: Path) -> Element:
+    return parse(study_page)
 
 
-def without_scripts(text: str) -> str:
-    return re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+def page_of(run: Path) -> Element:
+    """Return the report of a run, which keeps the rules of pages."""
+    page = parse(pages.write_report(run))
+    assert complaints(page) == []
+    return page
 
 
-class Elements(HTMLParser):
-    """Checks that elements nest, and collects what the page refers to."""
-
-    VOID = frozenset({"meta", "link", "br", "input"})
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.ids: list[str] = []
-        self.references: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in self.VOID:
-            self.open.append(tag)
-        for name, value in attrs:
-            if name == "id":
-                self.ids.append(value or "")
-            if name in ("src", "href"):
-                self.references.append(value or "")
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        pass  # closes itself
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
+def tags(page: Element, *kinds: str) -> int:
+    """Number of tags of some kinds."""
+    return sum(len(page.findall(f".//span[@class='tag {kind}']")) for kind in kinds)
 
 
-def test_page_is_well_formed_and_refers_to_itself_only(text):
-    elements = Elements()
-    elements.feed(text)
-    assert elements.open == []
-    assert len(set(elements.ids)) == len(elements.ids)
-    for reference in elements.references:
-        assert reference == "data:," or reference.removeprefix("#") in elements.ids, reference
+def test_page_refers_to_itself_only(study):
+    assert complaints(study) == []
+    found = {each.get(name) for each in study.iter() for name in ("src", "href")} - {None}
+    assert {address for address in found if not address.startswith("#")} == {"data:,"}
 
 
-def test_study_has_eight_graphs_two_distributions_and_two_breakdowns_a_series(text):
-    assert text.count('<figure id="figure-') == 5 * 12
-    assert len(re.findall(r'data-spec="figure-\d+-spec"', text)) == 60
+def test_study_has_eight_graphs_two_distributions_and_two_breakdowns_a_series(study):
+    for series in synthetic_run.STUDY:
+        assert len([*by_id(study, f"series-{series}").iter("figure")]) == 12
+    assert len([*study.iter("figure")]) == 5 * 12 + 1, "and the one that is explored"
 
 
-def test_every_claim_is_in_the_table(text):
-    for entry in STUDY.published():
-        assert str(escape(micro(entry.what))) in text
-    assert text.count('<span class="tag predicted">') + text.count(
-        '<span class="tag fitted">'
-    ) == len(STUDY.published())
+def test_every_claim_is_in_the_table(study):
+    text, published = text_of(by_id(study, "claims")), STUDY.published()
+    assert [entry.what for entry in published if micro(entry.what) not in text] == []
+    assert tags(study, "predicted", "fitted") == len(published)
 
 
-def test_text_from_files_is_escaped(text):
-    page = without_scripts(text)
-    assert "<script>alert" not in text
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
-    assert "&lt;lab &amp; co&gt;" in page
+def test_text_from_files_is_escaped(study):
+    assert [each for each in study.iter("script") if (each.text or "").startswith("alert")] == []
+    assert "<script>alert(1)</script>" in text_of(study)
+    assert "<lab & co>" in text_of(study)
 
 
-def test_size_stays_below_four_megabytes(text):
-    assert len(text.encode()) < 4e6
-
-
-def test_report_of_the_study_takes_little_processor_time(study_run, text):
-    assert text
+def test_report_of_the_study_takes_little_space_and_processor_time(study_run, study_page):
+    assert study_page.stat().st_size < 4e6
     before = time.process_time()
     pages.write_report(study_run)
     assert time.process_time() - before < 3  # measured 0.4 s
 
 
-def test_caution_is_marked_and_listed(text):
-    page = without_scripts(text)
-    assert "a frame is shorter or longer than the standard allows" in page
-    assert "Frame length: 2048 B, 3072 B, 4000 B" in page
-    assert '"w":"illegal-frame-length"' in text
+def test_caution_is_marked_and_listed(study):
+    listed = text_of(by_id(study, "cautions"))
+    assert "a frame is shorter or longer than the standard allows" in listed
+    assert "Frame length: 2048 B, 3072 B, 4000 B" in listed
+    drawn = specs(study, by_id(study, "series-I-2")).values()
+    marked = {row.get("w") for spec in drawn for row in spec.get("data", {}).get("values", ())}
+    assert "illegal-frame-length" in marked
 
 
 @pytest.mark.parametrize(
@@ -124,24 +107,20 @@ def test_caution_is_marked_and_listed(text):
     ],
 )
 def test_any_run_has_a_report(tmp_path, keys, expected):
-    page = pages.write_report(synthetic_run.other(tmp_path / "other", keys)).read_text(
-        encoding="utf-8"
-    )
-    assert expected in page
-    assert "A &lt;b&gt;bold&lt;/b&gt; title" in page
-    assert "Fish &amp; &lt;chips&gt;" in page
-    assert "Published claims" not in page
-    Elements().feed(page)
+    page = page_of(synthetic_run.other(tmp_path / "other", keys))
+    assert expected in f"{text_of(page)} {specs(page)}"
+    assert [text_of(title) for title in page.iter("h1")] == ["A <b>bold</b> title"]
+    assert "Fish & <chips>" in text_of(page)
+    assert "claims" not in sections(page)
 
 
 def test_partial_study_says_not_run(tmp_path):
     run = synthetic_run.study(tmp_path / "part", series=("I-2",), counts=(1, 2, 3, 24))
     STUDY.write_claims(run)
-    page = without_scripts(pages.write_report(run).read_text(encoding="utf-8"))
-    assert (
-        page.count(">not run<") == 13
-    )  # 6 need I-1, I-4 or I-5; 6 more than two numbers from three hosts on; 1 needs 20
-    assert page.count(">met<") + page.count(">missed<") > 5
+    page = page_of(run)
+    # 6 need I-1, I-4 or I-5; 6 more than two numbers from three hosts on; 1 needs 20.
+    assert tags(page, "not-run") == 13
+    assert tags(page, "met", "missed") > 5
 
 
 @pytest.mark.parametrize(("prediction", "cx"), [(None, None), ((-0.001, 0.021), 41.2)])
@@ -175,9 +154,8 @@ def test_a_difference_of_single_runs_is_drawn_on_a_scale_of_its_own(prediction, 
 
 def test_a_series_that_is_none_of_the_figures_stands_apart(tmp_path):
     run = synthetic_run.study(tmp_path / "apart", series=("I-2",), counts=(1, 2, 3, 24))
-    before = STUDY.write_claims(run) and pages.write_report(run).read_text(encoding="utf-8").count(
-        "<figure id="
-    )
+    STUDY.write_claims(run)
+    before = page_of(run)
     plan = (run / "plan.jsonl").read_text(encoding="utf-8").splitlines()
     # The trials of three hosts become a series that varies something else.
     moved = [
@@ -189,21 +167,14 @@ def test_a_series_that_is_none_of_the_figures_stands_apart(tmp_path):
         for line in plan
     ]
     (run / "plan.jsonl").write_text("\n".join(moved) + "\n", encoding="utf-8")
-    page = without_scripts(pages.write_report(run).read_text(encoding="utf-8"))
-    assert page.count("<figure id=") == before
-    section = page.split('<section id="series-clusters">')[1].split("</section>")[0]
-    assert "<figure" not in section
-    assert "Excess delay (ms)" in section
+    page = page_of(run)
+    assert len(titles(page)) == len(titles(before))
+    section = by_id(page, "series-clusters")
+    assert titles(section) == []
+    assert "Excess delay (ms)" in text_of(section)
 
 
 GROUPS = {"odd": [0], "others": [1, 1, 2, 2]}
-
-
-def figure_titles(page: str, heading: str) -> list[str]:
-    """Titles of the figures under a heading of the third level."""
-    return re.findall(
-        r"<figcaption>(.*?)<span>", page.split(f"<h3>{heading}</h3>")[1].split("<h3>")[0]
-    )
 
 
 def test_groups_and_places_are_shown_by_metric_with_one_figure_for_each_of_the_other_keys(tmp_path):
@@ -211,32 +182,26 @@ def test_groups_and_places_are_shown_by_metric_with_one_figure_for_each_of_the_o
         "stations.odd.backoff": ("exponential", "none"),
         "stations.odd.frames": ("64 B", "512 B", "1518 B"),
     }
-    page = without_scripts(
-        pages.write_report(synthetic_run.parted(tmp_path / "run", keys, GROUPS)).read_text(
-            encoding="utf-8"
-        )
-    )
+    page = page_of(synthetic_run.parted(tmp_path / "run", keys, GROUPS))
     both = ["Backoff (odd): exponential", "Backoff (odd): none"]
-    assert (
-        figure_titles(page, "By group of stations") == both * 2
-    )  # bit rate, transmission delay: what was observed
-    assert figure_titles(page, "By place of the stations") == both * 2
-    assert "Who gets the segment" not in page
+    by_group = group(page, "By group of stations")
+    by_place = group(page, "By place of the stations")
+    # Bit rate and transmission delay: what was observed.
+    assert titles(by_group) == titles(by_place) == both * 2
+    assert "Who gets the segment" not in headings(page)
     # Station 0 has 1 Mb/s and a little; the mean of stations 1 to 4 is 3.5 Mb/s and a little.
-    assert re.search(r'<th scope="row">others</th><td>3\.5\d* <small>±0\.0\d+</small>', page)
-    assert re.search(r'<th scope="row">others, place 2</th><td>2\.5\d* <small>', page)
+    for of, name, value in ((by_group, "others", "3.5"), (by_place, "others, place 2", "2.5")):
+        found = [rate for _, part, rate in rows(of)[:9] if part == name]
+        assert [rate for rate in found if not re.fullmatch(rf"{value}\d* ±0\.0\d+", rate)] == []
+        assert len(found) == 3
 
 
 def test_many_numbers_on_the_axis_make_curves_in_one_grid(tmp_path):
-    run = synthetic_run.parted(
-        tmp_path / "run", {"stations.pupils.count": ("4", "8", "12", "16", "20")}, GROUPS
-    )
-    page = without_scripts(pages.write_report(run).read_text(encoding="utf-8"))
-    assert figure_titles(page, "By group of stations") == [
-        "Bit rate of a station",
-        "Transmission delay",
-    ]
-    assert "<h4>" not in page
+    keys = {"stations.pupils.count": ("4", "8", "12", "16", "20")}
+    page = page_of(synthetic_run.parted(tmp_path / "run", keys, GROUPS))
+    by_group = group(page, "By group of stations")
+    assert titles(by_group) == ["Bit rate of a station", "Transmission delay"]
+    assert [*page.iter("h4")] == []
 
 
 @pytest.mark.parametrize(
@@ -250,39 +215,32 @@ def test_many_numbers_on_the_axis_make_curves_in_one_grid(tmp_path):
     ],
 )
 def test_parts_are_shown_where_they_say_something(tmp_path, groups, shown):
-    page = pages.write_report(
-        synthetic_run.parted(tmp_path / "run", {"x.y": ("a", "b")}, groups)
-    ).read_text(encoding="utf-8")
+    page = page_of(synthetic_run.parted(tmp_path / "run", {"x.y": ("a", "b")}, groups))
     every = {"By group of stations", "By place of the stations", "Who gets the segment"}
-    assert {heading for heading in every if f"<h3>{heading}</h3>" in page} == shown
+    assert every & {*headings(page)} == shown
 
 
 def test_the_knee_of_a_load_curve_is_marked_with_its_rule(tmp_path):
     loads = tuple(f"{at / 10:g}" for at in range(1, 16))
     run = synthetic_run.other(tmp_path / "run", {"stations.arrivals.poisson_load": loads})
-    table = pq.read_table(run / "observations.parquet").to_pylist()
-    for row in table:
+    observed = pq.read_table(run / "observations.parquet").to_pylist()
+    for row in observed:
         if row["metric"] == "transmission_delay" and row["station"] == -1:
             load = int(row["trial"][-2:]) / 10 + 0.1
             row["value"] = 1e-3 if load < 0.75 else 1e-3 + 0.1 * (load - 0.7)
-    pq.write_table(pa.Table.from_pylist(table), run / "observations.parquet")
-    page = pages.write_report(run).read_text(encoding="utf-8")
-    assert (
-        "Diamonds mark the knee (0.7): up to the curve’s highest point, the point farthest below"
-        in page
-    )
-    assert '"shape":"diamond"' in page
+    pq.write_table(pa.Table.from_pylist(observed), run / "observations.parquet")
+    page = page_of(run)
+    assert "Diamonds mark the knee (0.7): up to the curve’s highest point" in text_of(page)
+    marks = [layer.get("mark") for spec in specs(page).values() for layer in spec["layer"]]
+    assert "diamond" in {mark.get("shape") for mark in marks if isinstance(mark, dict)}
 
 
-def test_delay_has_a_distribution_with_its_percentiles(text):
-    page = without_scripts(text)
-    section = page.split('<section id="series-I-2">')[1].split("</section>")[0]
-    assert figure_titles(section, "How long frames take") == [
-        "Distribution of the transmission delay by frame length",
-        "Distribution of the transmission delay by number of hosts",
-    ]
-    rows = section.split("by frame length: percentiles</caption>")[1].split("</table>")[0]
-    assert re.findall(r'<th scope="row">(.*?)</th>', rows) == ["64 B", "1536 B", "4000 B"]
+def test_delay_has_a_distribution_with_its_percentiles(study):
+    of = "Distribution of the transmission delay by"
+    section = group(by_id(study, "series-I-2"), "How long frames take")
+    assert titles(section) == [f"{of} frame length", f"{of} number of hosts"]
+    percentiles = rows(table(section, f"{of} frame length: percentiles"))
+    assert [row[0] for row in percentiles] == ["64 B", "1536 B", "4000 B"]
 
 
 def test_sources_stand_beside_what_they_speak_of():

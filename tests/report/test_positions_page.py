@@ -7,43 +7,39 @@ import math
 import re
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element
 
-import altair
-import jsonschema
 import pytest
 import synthetic_run
 from ethermeter.analysis import positions
 from ethermeter.report import theme
 from ethermeter.studies import pages, registry
+from markup import by_id, group, headings, parse, rows, text_of, titles
 
 TWO = {"[1, 3]": [0, 2, 2, 2], "[2, 2]": [0, 0, 2, 2]}
 THREE = {"3": [0, 1, 2], "2": [0, 2, 2]}
 COORDINATES_US = (0.0, 4.0, 10.0)
 
 
-def section(page: str) -> str:
-    """Return what stands under the heading, without what follows it."""
-    return page.split("<h3>Along the cable</h3>")[1].split("<h3>")[0].split("Utilisation<span>")[0]
+def page_of(run: Path) -> Element:
+    return parse(pages.write_report(run))
 
 
-def specs(page: str) -> list[dict[str, Any]]:
-    """Specifications of the figures under the heading."""
-    numbers = re.findall(r'data-spec="figure-(\d+)-spec"', section(page))
-    return [
-        json.loads(
-            re.findall(
-                rf'<script type="application/json" id="figure-{number}-spec">(.*?)</script>', page
-            )[0]
-        )
-        for number in numbers
-    ]
+def along(page: Element) -> Element:
+    return group(page, "Along the cable")
 
 
-def test_figures_have_each_place_s_mean_and_interval_against_its_position(tmp_path):
-    page = pages.write_report(
-        synthetic_run.located(tmp_path / "run", TWO, COORDINATES_US)
-    ).read_text(encoding="utf-8")
-    rate, delay = specs(page)[:2]
+def drawn(page: Element) -> list[dict[str, Any]]:
+    """Specifications of the figures along the cable; several may have one title."""
+    names = [figure.get("id") for figure in along(page).iter("figure")]
+    return [json.loads(by_id(page, f"{name}-spec").text or "") for name in names]
+
+
+def test_figures_have_each_place_s_mean_and_interval_against_its_position(tmp_path, vega_lite):
+    page = page_of(synthetic_run.located(tmp_path / "run", TWO, COORDINATES_US))
+    rate, delay = drawn(page)[:2]
+    for spec in drawn(page):
+        vega_lite.validate({**spec, "config": theme.config("light", font="sans-serif")})
     # Mean of 0.9, 1 and 1.1 times 0.1 Mb/s and 0.2 Mb/s; half width t(2) x 0.1 / sqrt(3) of it.
     half = 4.302653 * 0.1 / math.sqrt(3)
     expected = {
@@ -66,7 +62,8 @@ def test_figures_have_each_place_s_mean_and_interval_against_its_position(tmp_pa
     )  # 1 ms and 2 ms
     assert rate["layer"][1]["encoding"]["x"]["title"] == "Position along the cable (µs)"
     assert rate["layer"][1]["encoding"]["y"]["title"] == "Bit rate of a station (Mb/s)"
-    assert re.search(r"<th scope=\"row\">10</th><td>0\.20\d* <small>±0\.050</small>", section(page))
+    (value,) = {row[-2] for row in rows(along(page)) if row[:-2] == ["1 + 3", "10"]}
+    assert re.fullmatch(r"0\.20\d* ±0\.050", value)
 
 
 def test_stations_by_themselves_are_named_evenly_and_there_is_a_figure_for_every_frame_length(
@@ -75,12 +72,9 @@ def test_stations_by_themselves_are_named_evenly_and_there_is_a_figure_for_every
     run = synthetic_run.located(
         tmp_path / "run", THREE, COORDINATES_US, frames=("64 B", "512 B"), key="segment.clusters"
     )
-    page = pages.write_report(run).read_text(encoding="utf-8")
-    assert (
-        re.findall(r"<figcaption>(.*?)<span>", section(page))[:4]
-        == ["Frame length: 64 B", "Frame length: 512 B"] * 2
-    )
-    assert {row["c"] for row in specs(page)[0]["data"]["values"]} == {"evenly", "2 clusters"}
+    page = page_of(run)
+    assert titles(along(page))[:4] == ["Frame length: 64 B", "Frame length: 512 B"] * 2
+    assert {row["c"] for row in drawn(page)[0]["data"]["values"]} == {"evenly", "2 clusters"}
 
 
 def test_more_panels_than_fit_stay_at_the_last_value_and_say_so(tmp_path):
@@ -90,51 +84,29 @@ def test_more_panels_than_fit_stay_at_the_last_value_and_say_so(tmp_path):
         COORDINATES_US,
         frames=tuple(f"{octets} B" for octets in (64, 128, 256, 512, 1024)),
     )
-    page = pages.write_report(run).read_text(encoding="utf-8")
-    assert "Frame length: 1024 B." in section(page)
-    assert len(specs(page)) == 2
+    page = page_of(run)
+    assert "Frame length: 1024 B." in text_of(along(page))
+    assert len(drawn(page)) == 2
 
 
 @pytest.mark.parametrize("places", [[0, 0, 0], [0, 0, 2]])
 def test_nothing_is_drawn_where_there_is_nothing_to_compare(tmp_path, places):
     run = synthetic_run.located(tmp_path / "run", {"x": places}, COORDINATES_US)
-    assert "Along the cable" not in pages.write_report(run).read_text(encoding="utf-8")
+    assert "Along the cable" not in headings(page_of(run))
 
 
 def test_one_distribution_over_many_places_is_one_curve(tmp_path):
-    page = pages.write_report(
-        synthetic_run.located(tmp_path / "run", {"x": [0, 1, 2]}, COORDINATES_US)
-    ).read_text(encoding="utf-8")
-    assert [row["x"] for row in specs(page)[0]["data"]["values"]] == list(COORDINATES_US)
+    page = page_of(synthetic_run.located(tmp_path / "run", {"x": [0, 1, 2]}, COORDINATES_US))
+    assert [row["x"] for row in drawn(page)[0]["data"]["values"]] == list(COORDINATES_US)
 
 
 def test_the_study_takes_its_positions_from_their_file(tmp_path):
     run = synthetic_run.located(tmp_path / "run", TWO, COORDINATES_US, study="gonsalves-tobagi1986")
-    registry.find("gonsalves-tobagi1986").write_claims(run)
-    assert "Along the cable" not in pages.write_report(run).read_text(encoding="utf-8")
+    study = registry.find("gonsalves-tobagi1986")
+    study.write_claims(run)
+    assert "Along the cable" not in headings(page_of(run))
     positions.write(run)
-    page = pages.write_report(run).read_text(encoding="utf-8")
-    assert "Along the cable" in page
-    assert "Station location on an Ethernet (Gonsalves and Tobagi, 1986), simulated anew" in page
-    assert "The paper is not at hand" in page
-    assert page.count('class="tag not-run"') == len(
-        registry.find("gonsalves-tobagi1986").published()
-    )
-
-
-def test_figures_along_the_cable_are_valid_vega_lite(tmp_path):
-    schema = json.loads(
-        (
-            Path(altair.__file__).parent / "vegalite" / "v6" / "schema" / "vega-lite-schema.json"
-        ).read_text(encoding="utf-8")
-    )
-    drawn = specs(
-        pages.write_report(synthetic_run.located(tmp_path / "run", TWO, COORDINATES_US)).read_text(
-            encoding="utf-8"
-        )
-    )
-    assert len(drawn) >= 2
-    for spec in drawn:
-        jsonschema.Draft7Validator(schema).validate(
-            {**spec, "config": theme.config("light", font="sans-serif")}
-        )
+    page = page_of(run)
+    assert "Along the cable" in headings(page)
+    assert "The paper is not at hand" in text_of(page)
+    assert len(page.findall(".//span[@class='tag not-run']")) == len(study.published())

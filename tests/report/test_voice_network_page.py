@@ -2,16 +2,16 @@
 shows of it.
 """
 
-import re
 from pathlib import Path
+from xml.etree.ElementTree import Element
 
 import pytest
-import visiting
 from ethermeter import api
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.metrics import Metric
 from ethermeter.report import figures
+from markup import parse, text_of, titles
 
 AROUND = 8 + 18 + 28 + 12 + 12
 """Octets of a packet on the wire besides samples: preamble, Ethernet, IP and UDP, RTP, gap."""
@@ -38,13 +38,8 @@ def points(run: Path) -> dict[tuple[int, str], Point]:
 
 
 @pytest.fixture(scope="module")
-def page(run: Path) -> str:
-    return re.sub(
-        r"<script.*?</script>",
-        "",
-        (run / "report.html").read_text(encoding="utf-8"),
-        flags=re.DOTALL,
-    )
+def page(run: Path) -> Element:
+    return parse(run / "report.html")
 
 
 def test_five_calls_fit_and_six_do_where_packets_grow(points):
@@ -95,26 +90,18 @@ def test_points_of_three_replications_have_intervals(points):
 
 
 def test_the_report_shows_voice_first_and_each_call(page):
-    order = [
-        page.index(f">{title}<")
-        for title in ("Loss of samples", "Rating R", "Mean opinion score", "Messages received")
-    ]
-    assert order == sorted(order)
+    first = ("Loss of samples", "Rating R", "Mean opinion score", "Messages received")
+    found = [title for title in titles(page) if title in first]
+    assert tuple(dict.fromkeys(found)) == first
     for text in (
-        "the packet’s arrival at the application",
+        "the packet's arrival at the application",
         "playout delay that rates best in hindsight",
         "Distribution of the delay of samples",
         "samples, from 172 B to 972 B, 12 B of these overhead, a coder, 8 bit every 125 µs",
         "Each flow by itself",
     ):
-        assert text.replace("’", "'") in page.replace("’", "'").replace("&#39;", "'"), text
+        assert text in text_of(page).replace("’", "'"), text
 
 
 def test_a_figure_of_voice_can_be_had_alone(run):
     assert "Mean opinion score" in str(figures.spec(run, "mos"))
-
-
-def test_the_page_is_whole_in_a_browser(run, browser):
-    with visiting.Visit(browser, (run / "report.html").as_uri(), 900) as visit:
-        visit.expect_quiet_and_no_wider()
-        visit.expect_within_boxes("series-")

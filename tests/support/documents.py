@@ -21,6 +21,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 NEEDS = ("root", "hosts", "files", "build")
+ANSWERED = frozenset(
+    {
+        "docs/how-to/publish-a-figure.md",
+        "docs/how-to/size-an-uplink.md",
+        "docs/tutorials/slow-copy.md",
+    }
+)
+"""Pages whose blocks are run, and their answers read, by tests in tests/journeys."""
 FENCE = re.compile(
     r"(?:^ *<!-- needs: (?P<needs>\w+) -->\n)?"
     r'^(?P<indent> *)```(?P<language>\w*)(?: title="(?P<title>[^"]+)")?\n'

@@ -125,12 +125,16 @@ def table(element: Element, caption: str) -> Element:
 
 def specs(page: Element, within: Element | None = None) -> dict[str, dict[str, Any]]:
     """Specifications of the figures by their titles; only of those within an element."""
-    found = {}
-    for figure in (page if within is None else within).iter("figure"):
-        name = figure.get("id", "")
-        if name.startswith("figure-"):
-            found[titles(figure)[0]] = json.loads(by_id(page, f"{name}-spec").text or "")
-    return found
+    scripts = {each.get("id"): each for each in page.iter("script")}
+    figures = [
+        each
+        for each in (page if within is None else within).iter("figure")
+        if each.get("id", "").startswith("figure-")
+    ]
+    return {
+        titles(each)[0]: json.loads(scripts[f"{each.get('id')}-spec"].text or "")
+        for each in figures
+    }
 
 
 def construction(element: Element) -> set[str]:

@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from markup import complaints, parse
 
 CHROMIUM = Path("/usr/bin/chromium")
 RENDERED = (
@@ -11,8 +14,15 @@ RENDERED = (
     "document.querySelectorAll('.plot[data-rendered] svg').length"
 )
 
+PATIENCE_MS = 600_000
+"""How long anything that is waited for may take: other processes share the machine."""
 LOCAL = ("file:", "data:", "blob:")
 """How addresses begin for which no network is needed."""
+
+
+@cache
+def _complaints(path: Path, changed_ns: int) -> list[str]:
+    return complaints(parse(path))
 
 
 class Browser:
@@ -24,7 +34,11 @@ class Browser:
 
     def page(self) -> Any:
         """Return a page on which nothing is open."""
-        return self._idle.pop() if self._idle else self._opened.new_page()
+        if self._idle:
+            return self._idle.pop()
+        made = self._opened.new_page()
+        made.set_default_timeout(PATIENCE_MS)
+        return made
 
     def give_back(self, page: Any) -> None:
         """Close what is open on a page, for the next who wants one."""
@@ -63,7 +77,7 @@ class Visit:
         for event, hear in self._heard.items():
             self.page.on(event, hear)
         self.page.goto(url)
-        self.page.wait_for_function(RENDERED, timeout=120_000)
+        self.page.wait_for_function(RENDERED)
 
     def __enter__(self) -> "Visit":
         return self
@@ -75,12 +89,14 @@ class Visit:
 
     def expect_quiet_and_no_wider(self, *, files: bool = False) -> None:
         """Assert that nothing but the page was asked for, or only files beside it, nobody
-        complained, and nothing makes it scroll sideways.
+        complained, nothing makes it scroll sideways, and its text keeps the rules.
         """
         if files:
             assert [url for url in self.requests if not url.startswith(LOCAL)] == []
         else:
             assert self.requests == [self.url]
+            path = Path(self.url.removeprefix("file://"))
+            assert _complaints(path, path.stat().st_mtime_ns) == []
         assert self.complaints == []
         assert self.page.evaluate("document.documentElement.scrollWidth") <= self.width
 
@@ -112,6 +128,6 @@ class Visit:
         box = plot.locator(".mark-symbol.role-mark path").last.bounding_box()
         self.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         tip = self.page.locator("#vg-tooltip-element.visible")
-        tip.wait_for(timeout=10_000)
+        tip.wait_for()
         text = tip.inner_text()
         assert [word for word in words if word not in text] == []

@@ -4,7 +4,6 @@ import json
 import re
 from pathlib import Path
 
-import captures
 import documents
 import pytest
 from documents import DOCS
@@ -33,13 +32,12 @@ def _inputs(page: str, folder: Path) -> None:
             for name in ("manet-a.csv", "manet-b.csv"):
                 head = "SimulationSecond,ReceiveRate,PacketsReceived,NumberOfSinks\n"
                 (folder / name).write_text(f"{head}0,16.384,32,1\n1,15.872,31,1\n2,16.384,32,1\n")
-        case "docs/tutorials/slow-copy.md":
-            (folder / "copy.pcap").write_bytes(captures.rounds(20, window=115))
 
 
 def _is_run(page: str) -> bool:
     # What pages of additions show is applied to a copy of the tree by tests of their own.
-    return not page.startswith("docs/how-to/add-") and any(
+    is_run_elsewhere = page in documents.ANSWERED or page.startswith("docs/how-to/add-")
+    return not is_run_elsewhere and any(
         block.language in {"sh", "python"} and not block.needs
         for block in documents.parsed(documents.page(page))
     )
