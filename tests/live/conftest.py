@@ -17,7 +17,8 @@ from stalls import INCONCLUSIVE, Contention
 ROOT = Path(__file__).parents[2]
 LOST = re.compile(
     r"no answer(?: in \d+ s)?$|rule clock: a beginning .*|receivers have not renewed .*"
-    r"|a receiver of its roles no longer renewed .*|its roles (?:ended by lease|did not end .*)",
+    r"|a receiver of its roles no longer renewed .*|its roles (?:ended by lease|did not end .*)"
+    r"|Deadline Exceeded",
     re.MULTILINE,
 )
 """What `ethermeter` says of agents that did not get a processor in time."""

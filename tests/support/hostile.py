@@ -23,11 +23,12 @@ from typing import Any, TypeVar
 
 import grpc
 from ethermeter.testbed import Host
-from program import LIMIT_S
 
 PROTOCOL = Path(__file__).parents[2] / "crates" / "agent" / "proto"
 _CONTROL = frozenset(range(4988, 5000))
 """Ports of agents."""
+CALL_S = 30
+"""Time for a call: a machine that stalls answers within it, an agent that has ended never."""
 S = 10**9
 MS = 10**6
 _NEW_NETWORK = 0x40000000  # CLONE_NEWNET
@@ -92,7 +93,7 @@ def forwarded(host: Host, address: str, port: int, path: Path) -> Iterator[None]
 
     def join(near: socket.socket) -> None:
         try:
-            far = on_host(host, lambda: socket.create_connection((address, port), timeout=LIMIT_S))
+            far = on_host(host, lambda: socket.create_connection((address, port), timeout=CALL_S))
         except OSError:
             near.close()
             return
@@ -151,7 +152,7 @@ class Reached:
         self._lock = threading.Lock()
         self.address = name
         self.session = self._calls.Hello(
-            self.pb.HelloRequest(), timeout=LIMIT_S, wait_for_ready=True
+            self.pb.HelloRequest(), timeout=CALL_S, wait_for_ready=True
         ).session
 
     def call(self, name: str, experiment: int, **fields: Any) -> Any:
@@ -165,7 +166,7 @@ class Reached:
                 made_ns=time.monotonic_ns(),
             )
             return getattr(self._calls, name)(
-                getattr(self.pb, f"{name}Request")(stamp=stamp, **fields), timeout=LIMIT_S
+                getattr(self.pb, f"{name}Request")(stamp=stamp, **fields), timeout=CALL_S
             )
 
     def close(self) -> None:
