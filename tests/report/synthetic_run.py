@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import ethermeter as em
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -178,14 +179,14 @@ def add(
 
 
 def write(
-    recorder: Recorder, path: Path, experiment: str, *, files: dict[str, str] | None = None
+    recorder: Recorder, path: Path, text: str, *, files: dict[str, str] | None = None
 ) -> Path:
     """Write the run directory."""
     path.mkdir(parents=True, exist_ok=True)
     (path / "plan.jsonl").write_text(
         "".join(json.dumps(line) + "\n" for line in recorder.plan), encoding="utf-8"
     )
-    (path / "experiment.toml").write_text(experiment, encoding="utf-8")
+    (path / "experiment.toml").write_text(text, encoding="utf-8")
     for name, text in (files or {}).items():
         target = path / name
         target.parent.mkdir(exist_ok=True)
@@ -286,8 +287,8 @@ def study(
                         caution=caution,
                         per_station=replications < 5,
                     )
-    files = {f"experiments/{name.lower()}.toml": EXPERIMENT.replace("@", name) for name in series}
-    return write(recorder, path, EXPERIMENT.replace("@", series[0]), files=files)
+    files = {f"experiments/{name.lower()}.toml": experiment(name) for name in series}
+    return write(recorder, path, experiment(series[0]), files=files)
 
 
 def other(path: Path, keys: dict[str, tuple[str, ...]]) -> Path:
@@ -412,12 +413,12 @@ def located(
     return path
 
 
-EXPERIMENT = """
-title = "Measured capacity of an Ethernet, figure @"
-seed = 1988
-[segment]
-standard = "dix-10"
-[sources]
-"stations.service" = "fitted on two published numbers <script>alert(1)</script>"
-"phases" = "Boggs, Mogul and Kent 1988, section 3.3"
-"""
+def experiment(series: str) -> str:
+    """The file of a series of the study, with sources as it gives them."""
+    sources = {
+        "stations.service": "fitted on two published numbers <script>alert(1)</script>",
+        "phases": "Boggs, Mogul and Kent 1988, section 3.3",
+    }
+    title = f"Measured capacity of an Ethernet, figure {series}"
+    made = em.segment("dix-10", title=title, seed=1988, stations=[], sources=sources)
+    return made.changed(stations=None).text()

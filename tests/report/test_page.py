@@ -191,9 +191,8 @@ def test_groups_and_places_are_shown_by_metric_with_one_figure_for_each_of_the_o
     assert "Who gets the segment" not in headings(page)
     # Station 0 has 1 Mb/s and a little; the mean of stations 1 to 4 is 3.5 Mb/s and a little.
     for of, name, value in ((by_group, "others", "3.5"), (by_place, "others, place 2", "2.5")):
-        found = [rate for _, part, rate in rows(of)[:9] if part == name]
-        assert [rate for rate in found if not re.fullmatch(rf"{value}\d* ±0\.0\d+", rate)] == []
-        assert len(found) == 3
+        found = [rate for _, part, rate in rows(of) if part == name][:3]
+        assert [bool(re.fullmatch(rf"{value}\d* ±0\.0\d+", rate)) for rate in found] == [True] * 3
 
 
 def test_many_numbers_on_the_axis_make_curves_in_one_grid(tmp_path):
@@ -231,15 +230,14 @@ def test_the_knee_of_a_load_curve_is_marked_with_its_rule(tmp_path):
     pq.write_table(pa.Table.from_pylist(observed), run / "observations.parquet")
     page = page_of(run)
     assert "Diamonds mark the knee (0.7): up to the curve’s highest point" in text_of(page)
-    marks = [layer.get("mark") for spec in specs(page).values() for layer in spec["layer"]]
-    assert "diamond" in {mark.get("shape") for mark in marks if isinstance(mark, dict)}
+    assert "'shape': 'diamond'" in str(specs(page))
 
 
 def test_delay_has_a_distribution_with_its_percentiles(study):
     of = "Distribution of the transmission delay by"
     section = group(by_id(study, "series-I-2"), "How long frames take")
     assert titles(section) == [f"{of} frame length", f"{of} number of hosts"]
-    percentiles = rows(table(section, f"{of} frame length: percentiles"))
+    percentiles = rows(table(section, f"I-2, {of} frame length: percentiles"))
     assert [row[0] for row in percentiles] == ["64 B", "1536 B", "4000 B"]
 
 
