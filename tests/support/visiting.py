@@ -14,7 +14,7 @@ RENDERED = (
     "document.querySelectorAll('.plot[data-rendered] svg').length"
 )
 
-PATIENCE_MS = 600_000
+TIMEOUT_MS = 600_000
 """How long anything that is waited for may take: other processes share the machine."""
 LOCAL = ("file:", "data:", "blob:")
 """How addresses begin for which no network is needed."""
@@ -37,7 +37,7 @@ class Browser:
         if self._idle:
             return self._idle.pop()
         made = self._opened.new_page()
-        made.set_default_timeout(PATIENCE_MS)
+        made.set_default_timeout(TIMEOUT_MS)
         return made
 
     def give_back(self, page: Any) -> None:
