@@ -1,0 +1,276 @@
+"""Measure how many of sixty listed faults (`list.toml`) the tests find.
+
+    python scripts/mutants apply TREE
+    python scripts/mutants run TREE RESULTS.tsv [NUMBER ...]
+
+`apply` puts all faults into a copy of the tree, each behind a switch: the fault whose number is in
+ETHERMETER_MUTANT is there, without it none. So one build serves all. A text that does not occur
+exactly once stops it.
+
+`run` builds the copy once and runs the tests on each fault (or on those numbered; 0 is none): the
+test binaries of its crate and of those that depend on it, then the tests in Python, the likeliest
+first, until one fails. A test that fails without the fault too proves nothing and is left out. Rows that RESULTS.tsv has already are kept. Run it by a Python that has the
+development environment; cargo's target folder is CARGO_TARGET_DIR. As root, faults of consent that
+live so far meet the attacks on agents in network namespaces, too.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+SWITCH = "ETHERMETER_MUTANT"
+RUST_SWITCH = f"""
+/// Whether the fault `number` is switched on.
+#[inline]
+pub(crate) fn mutant(number: u32) -> bool {{
+    static CHOSEN: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    let read = || std::env::var("{SWITCH}").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+    *CHOSEN.get_or_init(read) == number
+}}
+"""
+PYTHON_SWITCH = f"""
+
+_MUTANT = int(__import__("os").environ.get("{SWITCH}", "0"))
+"""
+DEPENDANTS = {
+    "ethernet": ("ethernet", "trial", "simulator", "station"),
+    "traffic": ("traffic", "trial", "simulator", "station", "capture"),
+    "trial": ("trial", "simulator"),
+    "simulator": ("simulator",),
+    "station": ("station", "agent"),
+    "capture": ("capture",),
+}
+"""Crates whose tests are run for a fault in a crate."""
+RECORDED = "tests/agreement/test_recorded_values.py"
+ATTACKS = "tests/live/test_consent_attacks.py"
+QUICK = "not long and not alone and not browser"
+RUST_S, PYTHON_S = 600, 3600
+"""After so long a group of tests hangs."""
+RUST_FAILED = r"test (\S+).* \.\.\. FAILED"
+PYTHON_FAILED = r"(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$"
+"""Lines that name a test that failed."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A fault: `old` is replaced by `new`."""
+
+    number: int
+    file: str
+    old: str
+    new: str
+    what: str
+
+    @property
+    def crate(self) -> str | None:
+        """Its crate; None of Python."""
+        return self.file.split("/")[1] if self.file.startswith("crates/") else None
+
+    @property
+    def switched(self) -> str:
+        """Both texts and the switch between them."""
+        if self.crate is None:
+            return f"(({self.new}) if _MUTANT == {self.number} else ({self.old}))"
+        both = f"if crate::mutant({self.number}) {{ {self.new} }} else {{ {self.old} }}"
+        return both if self.old.endswith(";") else f"({both})"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Tests that are run by one command."""
+
+    name: str
+    command: tuple[str, ...]
+    folder: Path
+    limit_s: float
+    failed: str
+
+    def only(self, test: str) -> tuple[str, ...]:
+        """Return the command of a single test."""
+        if self.failed == RUST_FAILED:
+            return (*self.command, test, "--exact")
+        return (*(word for word in self.command if not word.startswith("tests/")), "-n0", test)
+
+    def without(self, test: str) -> "Group":
+        """Return the others of the tests."""
+        words = ("--skip", test) if self.failed == RUST_FAILED else (f"--deselect={test}",)
+        return replace(self, command=(*self.command, *words))
+
+
+def apply(tree: Path, mutants: list[Mutant], free: dict[str, list[str]]) -> None:
+    """Put all faults into a tree."""
+    files = dict.fromkeys([*(mutant.file for mutant in mutants), *free])
+    texts = {file: (tree / file).read_text() for file in files}
+    for mutant in mutants:
+        put(texts, mutant.file, mutant.old, mutant.switched)
+    for file, names in free.items():
+        for name in names:
+            put(texts, file, f"const fn {name}(", f"fn {name}(")
+    for crate in dict.fromkeys(mutant.crate for mutant in mutants if mutant.crate):
+        library = f"crates/{crate}/src/lib.rs"
+        texts[library] = (tree / library).read_text() + RUST_SWITCH
+    for file, text in texts.items():
+        (tree / file).write_text(text if file.endswith(".rs") else text + PYTHON_SWITCH)
+
+
+def put(texts: dict[str, str], file: str, old: str, new: str) -> None:
+    """Replace a text that occurs once."""
+    count = texts[file].count(old)
+    if count != 1:
+        sys.exit(f"{file}: expected once, found {count} times: {old}")
+    texts[file] = texts[file].replace(old, new)
+
+
+def built(tree: Path) -> dict[str, list[tuple[Path, Path]]]:
+    """Build all; return the test binaries of each crate, each with the folder that it runs in."""
+    core = ["cargo", "build", "--release", "-p", "ethermeter-python"]
+    subprocess.run(core, cwd=tree, check=True)
+    target = Path(os.environ.get("CARGO_TARGET_DIR", tree / "target")) / "release"
+    shutil.copy(target / "lib_core.so", tree / "python" / "ethermeter" / "_core.abi3.so")
+    crates = sorted({crate for crates in DEPENDANTS.values() for crate in crates})
+    tests = ["cargo", "test", "--release", "--no-run", "--tests", "--message-format=json"]
+    tests += [f"-pethermeter-{crate}" for crate in crates]
+    printed = subprocess.run(tests, cwd=tree, check=True, stdout=subprocess.PIPE, text=True).stdout
+    found: dict[str, list[tuple[Path, Path]]] = {crate: [] for crate in crates}
+    for message in map(json.loads, printed.splitlines()):
+        if message.get("profile", {}).get("test") and message["executable"]:
+            folder = Path(message["manifest_path"]).parent
+            found[folder.name].append((Path(message["executable"]), folder))
+    for binaries in found.values():  # those of the crate itself first
+        binaries.sort(key=lambda binary: not binary[0].name.startswith("ethermeter_"))
+    return found
+
+
+def groups(
+    tree: Path, mutant: Mutant | None, binaries: dict[str, list[tuple[Path, Path]]]
+) -> Iterator[Group]:
+    """Yield the tests of a fault, in the order in which they are run; without one, all."""
+    crate = mutant.crate if mutant else None
+    crates = DEPENDANTS[crate] if crate else () if mutant else tuple(binaries)
+    for name in crates:
+        for binary, folder in binaries[name]:
+            named = f"{name}/{binary.name.rsplit('-', 1)[0]}"
+            yield Group(named, (str(binary),), folder, RUST_S, RUST_FAILED)
+    paths = [path for folder in ("truth", "agreement", "unit") for path in files_of(tree, folder)]
+    stem = re.compile(rf"\b{Path(mutant.file).stem}\b") if mutant and not crate else None
+    likely = [path for path in paths if stem and stem.search((tree / path).read_text())]
+    truth = [path for path in paths if path.startswith("tests/truth")]
+    left = paths
+    for name, wanted in (("likely", likely), ("recorded", [RECORDED]), ("truth", truth)):
+        chosen = [path for path in left if path in wanted]
+        left = [path for path in left if path not in chosen]
+        yield pytest_of(tree, name, chosen, workers=2)
+    yield pytest_of(tree, "rest", left, workers=2)
+    if crate == "station" and os.geteuid() == 0 and (tree / ATTACKS).exists():
+        yield pytest_of(tree, "attacks", [ATTACKS], workers=0)
+
+
+def files_of(tree: Path, folder: str) -> list[str]:
+    """Return the files of tests in a folder."""
+    return sorted(str(p.relative_to(tree)) for p in (tree / "tests" / folder).glob("test_*.py"))
+
+
+def pytest_of(tree: Path, name: str, paths: list[str], *, workers: int) -> Group:
+    """Return a group of tests in Python; none that take minutes, a browser or a quiet machine."""
+    options = (
+        "-x",
+        "-q",
+        "-pno:cacheprovider",
+        "--hypothesis-seed=0",
+        f"-n{workers}",
+        f"-m{QUICK}",
+    )
+    command = (sys.executable, "-m", "pytest", *options, *paths) if paths else ()
+    return Group(name, command, tree, PYTHON_S, PYTHON_FAILED)
+
+
+def ran(command: tuple[str, ...], group: Group, tree: Path, number: int) -> tuple[int | None, str]:
+    """Run a command on a fault; return its exit code, None if it hangs, and what it printed."""
+    with tempfile.TemporaryDirectory() as kept, tempfile.TemporaryFile("w+") as printed:
+        path = [tree / "python", tree / "tests" / "support", tree]
+        environment = os.environ | {
+            SWITCH: str(number),
+            "PYTHONPATH": ":".join(map(str, path)),
+            "HYPOTHESIS_STORAGE_DIRECTORY": kept,
+            "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1",
+            "PROPTEST_RNG_SEED": "1",
+        }
+        with subprocess.Popen(
+            command,
+            cwd=group.folder,
+            env=environment,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        ) as process:
+            try:
+                code: int | None = process.wait(group.limit_s)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                code = None
+        printed.seek(0)
+        return code, printed.read()
+
+
+def verdict(tree: Path, number: int, found: Iterator[Group]) -> tuple[str, str]:
+    """Return whether a fault is killed, and by which test, and which proved nothing."""
+    doubtful = []
+    for group in found:
+        while group.command:
+            code, printed = ran(group.command, group, tree, number)
+            if code in (0, 5):  # 5: pytest found no test
+                break
+            names = re.findall(group.failed, printed, re.MULTILINE)
+            named = f"{group.name}: {names[0] if names else 'hangs' if code is None else 'crashes'}"
+            if not names:
+                print(printed[-2000:], file=sys.stderr)
+            elif ran(group.only(names[0]), group, tree, 0)[0] != 0:
+                doubtful.append(f"{named} (without it too)")
+                group = group.without(names[0])
+                continue
+            return "killed", "; ".join([named, *doubtful])
+    return "survived", "; ".join(doubtful)
+
+
+def run(tree: Path, results: Path, mutants: list[Mutant], chosen: list[int]) -> None:
+    """Run the tests on faults, and write a row for each."""
+    binaries = built(tree)
+    known = results.read_text().splitlines() if results.exists() else []
+    done = {int(row.split("\t")[0]) for row in known}
+    by_number = {mutant.number: mutant for mutant in mutants}
+    for number in chosen or sorted(by_number):
+        if number in done:
+            continue
+        mutant, begun = by_number.get(number), time.monotonic()
+        ending, by = verdict(tree, number, groups(tree, mutant, binaries))
+        row = (number, mutant.file if mutant else "", ending, by, round(time.monotonic() - begun))
+        with results.open("a") as rows:
+            rows.write("\t".join(map(str, row)) + "\n")
+        print(*row, sep="\t", flush=True)
+
+
+def main(arguments: list[str]) -> None:
+    """Do one of both steps."""
+    listed = tomllib.loads(Path(__file__).with_name("list.toml").read_text())
+    mutants = [Mutant(**one) for one in listed["mutant"]]
+    match arguments:
+        case ["apply", tree]:
+            apply(Path(tree).resolve(), mutants, listed["free"])
+        case ["run", tree, results, *numbers]:
+            run(Path(tree).resolve(), Path(results).resolve(), mutants, [int(n) for n in numbers])
+        case _:
+            sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
