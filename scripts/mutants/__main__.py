@@ -9,9 +9,10 @@ exactly once stops it.
 
 `run` builds the copy once and runs the tests on each fault (or on those numbered; 0 is none): the
 test binaries of its crate and of those that depend on it, then the tests in Python, the likeliest
-first, until one fails. A test that fails without the fault too proves nothing and is left out. Rows that RESULTS.tsv has already are kept. Run it by a Python that has the
-development environment; cargo's target folder is CARGO_TARGET_DIR. As root, faults of consent that
-live so far meet the attacks on agents in network namespaces, too.
+first, until one fails. A test that fails without the fault too proves nothing and is left out. Rows
+that RESULTS.tsv has already are kept. Run it by a Python that has the development environment;
+cargo's target folder is CARGO_TARGET_DIR. As root, faults of consent that live so far meet the
+attacks on agents in network namespaces, too.
 """
 
 import json
@@ -27,6 +28,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 SWITCH = "ETHERMETER_MUTANT"
 RUST_SWITCH = f"""
@@ -116,11 +118,11 @@ def apply(tree: Path, mutants: list[Mutant], free: dict[str, list[str]]) -> None
     for file, names in free.items():
         for name in names:
             put(texts, file, f"const fn {name}(", f"fn {name}(")
-    for crate in dict.fromkeys(mutant.crate for mutant in mutants if mutant.crate):
-        library = f"crates/{crate}/src/lib.rs"
-        texts[library] = (tree / library).read_text() + RUST_SWITCH
     for file, text in texts.items():
         (tree / file).write_text(text if file.endswith(".rs") else text + PYTHON_SWITCH)
+    for crate in dict.fromkeys(mutant.crate for mutant in mutants if mutant.crate):
+        with (tree / f"crates/{crate}/src/lib.rs").open("a") as library:
+            library.write(RUST_SWITCH)
 
 
 def put(texts: dict[str, str], file: str, old: str, new: str) -> None:
@@ -133,8 +135,7 @@ def put(texts: dict[str, str], file: str, old: str, new: str) -> None:
 
 def built(tree: Path) -> dict[str, list[tuple[Path, Path]]]:
     """Build all; return the test binaries of each crate, each with the folder that it runs in."""
-    core = ["cargo", "build", "--release", "-p", "ethermeter-python"]
-    subprocess.run(core, cwd=tree, check=True)
+    subprocess.run(["cargo", "build", "--release", "-pethermeter-python"], cwd=tree, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", tree / "target")) / "release"
     shutil.copy(target / "lib_core.so", tree / "python" / "ethermeter" / "_core.abi3.so")
     crates = sorted({crate for crates in DEPENDANTS.values() for crate in crates})
@@ -196,28 +197,24 @@ def pytest_of(tree: Path, name: str, paths: list[str], *, workers: int) -> Group
 
 def ran(command: tuple[str, ...], group: Group, tree: Path, number: int) -> tuple[int | None, str]:
     """Run a command on a fault; return its exit code, None if it hangs, and what it printed."""
+    path = ":".join(map(str, (tree / "python", tree / "tests" / "support", tree)))
     with tempfile.TemporaryDirectory() as kept, tempfile.TemporaryFile("w+") as printed:
-        path = [tree / "python", tree / "tests" / "support", tree]
         environment = os.environ | {
             SWITCH: str(number),
-            "PYTHONPATH": ":".join(map(str, path)),
+            "PYTHONPATH": path,
             "HYPOTHESIS_STORAGE_DIRECTORY": kept,
             "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1",
             "PROPTEST_RNG_SEED": "1",
         }
-        with subprocess.Popen(
-            command,
-            cwd=group.folder,
-            env=environment,
-            stdout=printed,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        ) as process:
-            try:
-                code: int | None = process.wait(group.limit_s)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                code = None
+        both: dict[str, Any] = {"stdout": printed, "stderr": subprocess.STDOUT}
+        process = subprocess.Popen(
+            command, cwd=group.folder, env=environment, start_new_session=True, **both
+        )
+        try:
+            code: int | None = process.wait(group.limit_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            code = None
         printed.seek(0)
         return code, printed.read()
 
@@ -245,8 +242,8 @@ def verdict(tree: Path, number: int, found: Iterator[Group]) -> tuple[str, str]:
 def run(tree: Path, results: Path, mutants: list[Mutant], chosen: list[int]) -> None:
     """Run the tests on faults, and write a row for each."""
     binaries = built(tree)
-    known = results.read_text().splitlines() if results.exists() else []
-    done = {int(row.split("\t")[0]) for row in known}
+    known = results.read_text() if results.exists() else ""
+    done = {int(number) for number in re.findall(r"^\d+", known, re.MULTILINE)}
     by_number = {mutant.number: mutant for mutant in mutants}
     for number in chosen or sorted(by_number):
         if number in done:
