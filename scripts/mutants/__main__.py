@@ -165,13 +165,12 @@ def groups(
     paths = [path for folder in ("truth", "agreement", "unit") for path in files_of(tree, folder)]
     stem = re.compile(rf"\b{Path(mutant.file).stem}\b") if mutant and not crate else None
     likely = [path for path in paths if stem and stem.search((tree / path).read_text())]
-    truth = [path for path in paths if path.startswith("tests/truth")]
+    wanted = {"likely": likely, "recorded": [RECORDED], "truth": files_of(tree, "truth")}
     left = paths
-    for name, wanted in (("likely", likely), ("recorded", [RECORDED]), ("truth", truth)):
-        chosen = [path for path in left if path in wanted]
-        left = [path for path in left if path not in chosen]
+    for name, files in {**wanted, "rest": paths}.items():
+        chosen = [path for path in left if path in files]
+        left = [path for path in left if path not in files]
         yield pytest_of(tree, name, chosen, workers=2)
-    yield pytest_of(tree, "rest", left, workers=2)
     if crate == "station" and os.geteuid() == 0 and (tree / ATTACKS).exists():
         yield pytest_of(tree, "attacks", [ATTACKS], workers=0)
 
@@ -183,15 +182,8 @@ def files_of(tree: Path, folder: str) -> list[str]:
 
 def pytest_of(tree: Path, name: str, paths: list[str], *, workers: int) -> Group:
     """Return a group of tests in Python; none that take minutes, a browser or a quiet machine."""
-    options = (
-        "-x",
-        "-q",
-        "-pno:cacheprovider",
-        "--hypothesis-seed=0",
-        f"-n{workers}",
-        f"-m{QUICK}",
-    )
-    command = (sys.executable, "-m", "pytest", *options, *paths) if paths else ()
+    options = f"-x -q -pno:cacheprovider --hypothesis-seed=0 -n{workers}".split()
+    command = (sys.executable, "-m", "pytest", *options, "-m", QUICK, *paths) if paths else ()
     return Group(name, command, tree, PYTHON_S, PYTHON_FAILED)
 
 
