@@ -45,8 +45,8 @@ PYTHON_SWITCH = f"""
 _MUTANT = int(__import__("os").environ.get("{SWITCH}", "0"))
 """
 DEPENDANTS = {
-    "ethernet": ("ethernet", "trial", "simulator", "station"),
-    "traffic": ("traffic", "trial", "simulator", "station", "capture"),
+    "ethernet": ("ethernet", "trial", "station", "simulator"),
+    "traffic": ("traffic", "trial", "capture", "station", "simulator"),
     "trial": ("trial", "simulator"),
     "simulator": ("simulator",),
     "station": ("station", "agent"),
@@ -56,8 +56,9 @@ DEPENDANTS = {
 RECORDED = "tests/agreement/test_recorded_values.py"
 ATTACKS = "tests/live/test_consent_attacks.py"
 QUICK = "not long and not alone and not browser"
-RUST_S, PYTHON_S = 600, 3600
-"""After so long a group of tests hangs."""
+CPU_S, WALL_S = 900, 10_800
+"""A process of a group of tests that takes more hangs; a busy machine takes long."""
+HANGS = (None, -signal.SIGXCPU, -signal.SIGKILL)
 RUST_FAILED = r"test (\S+).* \.\.\. FAILED"
 PYTHON_FAILED = r"(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$"
 """Lines that name a test that failed."""
@@ -94,7 +95,6 @@ class Group:
     name: str
     command: tuple[str, ...]
     folder: Path
-    limit_s: float
     failed: str
 
     def only(self, test: str) -> tuple[str, ...]:
@@ -161,7 +161,7 @@ def groups(
     for name in crates:
         for binary, folder in binaries[name]:
             named = f"{name}/{binary.name.rsplit('-', 1)[0]}"
-            yield Group(named, (str(binary),), folder, RUST_S, RUST_FAILED)
+            yield Group(named, (str(binary),), folder, RUST_FAILED)
     paths = [path for folder in ("truth", "agreement", "unit") for path in files_of(tree, folder)]
     stem = re.compile(rf"\b{Path(mutant.file).stem}\b") if mutant and not crate else None
     likely = [path for path in paths if stem and stem.search((tree / path).read_text())]
@@ -184,7 +184,7 @@ def pytest_of(tree: Path, name: str, paths: list[str], *, workers: int) -> Group
     """Return a group of tests in Python; none that take minutes, a browser or a quiet machine."""
     options = f"-x -q -pno:cacheprovider --hypothesis-seed=0 -n{workers}".split()
     command = (sys.executable, "-m", "pytest", *options, "-m", QUICK, *paths) if paths else ()
-    return Group(name, command, tree, PYTHON_S, PYTHON_FAILED)
+    return Group(name, command, tree, PYTHON_FAILED)
 
 
 def ran(command: tuple[str, ...], group: Group, tree: Path, number: int) -> tuple[int | None, str]:
@@ -198,12 +198,13 @@ def ran(command: tuple[str, ...], group: Group, tree: Path, number: int) -> tupl
             "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1",
             "PROPTEST_RNG_SEED": "1",
         }
+        limited = ("prlimit", f"--cpu={CPU_S}:{CPU_S + 10}", *command)
         both: dict[str, Any] = {"stdout": printed, "stderr": subprocess.STDOUT}
         process = subprocess.Popen(
-            command, cwd=group.folder, env=environment, start_new_session=True, **both
+            limited, cwd=group.folder, env=environment, start_new_session=True, **both
         )
         try:
-            code: int | None = process.wait(group.limit_s)
+            code: int | None = process.wait(WALL_S)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             code = None
@@ -220,7 +221,9 @@ def verdict(tree: Path, number: int, found: Iterator[Group]) -> tuple[str, str]:
             if code in (0, 5):  # 5: pytest found no test
                 break
             names = re.findall(group.failed, printed, re.MULTILINE)
-            named = f"{group.name}: {names[0] if names else 'hangs' if code is None else 'crashes'}"
+            named = (
+                f"{group.name}: {names[0] if names else 'hangs' if code in HANGS else 'crashes'}"
+            )
             if not names:
                 print(printed[-2000:], file=sys.stderr)
             elif ran(group.only(names[0]), group, tree, 0)[0] != 0:
