@@ -7,12 +7,12 @@
 ETHERMETER_MUTANT is there, without it none. So one build serves all. A text that does not occur
 exactly once stops it.
 
-`run` builds the copy once and runs the tests on each fault (or on those numbered; 0 is none): the
-test binaries of its crate and of those that depend on it, then the tests in Python, the likeliest
-first, until one fails. A test that fails without the fault too proves nothing and is left out. Rows
-that RESULTS.tsv has already are kept. Run it by a Python that has the development environment;
-cargo's target folder is CARGO_TARGET_DIR. As root, faults of consent that live so far meet the
-attacks on agents in network namespaces, too.
+`run` builds the copy once and runs the tests on each fault (or on those numbered; 0 is none) until
+one fails: first the test binaries of its crate and of those that depend on it, and the tests in
+Python that are near it; then, of the faults that live, all quick tests in Python, and of those in
+`crates/station`, as root, the attacks on agents. A test that fails without the fault too proves
+nothing and is left out. Rows that RESULTS.tsv has already are kept. Run it by a Python that has the
+development environment; cargo's target folder is CARGO_TARGET_DIR.
 """
 
 import json
@@ -73,6 +73,7 @@ class Mutant:
     old: str
     new: str
     what: str
+    near: str = ""
 
     @property
     def crate(self) -> str | None:
@@ -96,6 +97,7 @@ class Group:
     command: tuple[str, ...]
     folder: Path
     failed: str
+    is_near: bool = False
 
     def only(self, test: str) -> tuple[str, ...]:
         """Return the command of a single test."""
@@ -161,16 +163,14 @@ def groups(
     for name in crates:
         for binary, folder in binaries[name]:
             named = f"{name}/{binary.name.rsplit('-', 1)[0]}"
-            yield Group(named, (str(binary),), folder, RUST_FAILED)
+            yield Group(named, (str(binary),), folder, RUST_FAILED, is_near=True)
     paths = [path for folder in ("truth", "agreement", "unit") for path in files_of(tree, folder)]
-    stem = re.compile(rf"\b{Path(mutant.file).stem}\b") if mutant and not crate else None
-    likely = [path for path in paths if stem and stem.search((tree / path).read_text())]
-    wanted = {"likely": likely, "recorded": [RECORDED], "truth": files_of(tree, "truth")}
-    left = paths
-    for name, files in {**wanted, "rest": paths}.items():
-        chosen = [path for path in left if path in files]
-        left = [path for path in left if path not in files]
-        yield pytest_of(tree, name, chosen, workers=2)
+    word = mutant.near if mutant else ""
+    first = [path for path in paths if word and word in (tree / path).read_text()]
+    yield replace(pytest_of(tree, "near", first, workers=0), is_near=True)
+    others = [path for path in paths if path not in (*first, RECORDED)]
+    yield pytest_of(tree, "recorded", [RECORDED], workers=2)
+    yield pytest_of(tree, "rest", others, workers=2)
     if crate == "station" and os.geteuid() == 0 and (tree / ATTACKS).exists():
         yield pytest_of(tree, "attacks", [ATTACKS], workers=0)
 
@@ -189,11 +189,10 @@ def pytest_of(tree: Path, name: str, paths: list[str], *, workers: int) -> Group
 
 def ran(command: tuple[str, ...], group: Group, tree: Path, number: int) -> tuple[int | None, str]:
     """Run a command on a fault; return its exit code, None if it hangs, and what it printed."""
-    path = ":".join(map(str, (tree / "python", tree / "tests" / "support", tree)))
     with tempfile.TemporaryDirectory() as kept, tempfile.TemporaryFile("w+") as printed:
         environment = os.environ | {
             SWITCH: str(number),
-            "PYTHONPATH": path,
+            "PYTHONPATH": f"{tree}/python:{tree}/tests/support:{tree}",
             "HYPOTHESIS_STORAGE_DIRECTORY": kept,
             "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1",
             "PROPTEST_RNG_SEED": "1",
@@ -221,9 +220,8 @@ def verdict(tree: Path, number: int, found: Iterator[Group]) -> tuple[str, str]:
             if code in (0, 5):  # 5: pytest found no test
                 break
             names = re.findall(group.failed, printed, re.MULTILINE)
-            named = (
-                f"{group.name}: {names[0] if names else 'hangs' if code in HANGS else 'crashes'}"
-            )
+            what = names[0] if names else "hangs" if code in HANGS else "crashes"
+            named = f"{group.name}: {what}"
             if not names:
                 print(printed[-2000:], file=sys.stderr)
             elif ran(group.only(names[0]), group, tree, 0)[0] != 0:
@@ -240,15 +238,20 @@ def run(tree: Path, results: Path, mutants: list[Mutant], chosen: list[int]) -> 
     known = results.read_text() if results.exists() else ""
     done = {int(number) for number in re.findall(r"^\d+", known, re.MULTILINE)}
     by_number = {mutant.number: mutant for mutant in mutants}
-    for number in chosen or sorted(by_number):
-        if number in done:
-            continue
-        mutant, begun = by_number.get(number), time.monotonic()
-        ending, by = verdict(tree, number, groups(tree, mutant, binaries))
-        row = (number, mutant.file if mutant else "", ending, by, round(time.monotonic() - begun))
-        with results.open("a") as rows:
-            rows.write("\t".join(map(str, row)) + "\n")
-        print(*row, sep="\t", flush=True)
+    for is_near in (True, False):
+        for number in chosen or sorted(by_number):
+            if number in done:
+                continue
+            mutant, begun = by_number.get(number), time.monotonic()
+            found = (of for of in groups(tree, mutant, binaries) if of.is_near == is_near)
+            ending, by = verdict(tree, number, found)
+            seconds = round(time.monotonic() - begun)
+            text = f"{number}\t{mutant.file if mutant else ''}\t{ending}\t{by}\t{seconds}"
+            print(text, flush=True)
+            if ending == "killed" or not is_near:
+                done.add(number)
+                with results.open("a") as rows:
+                    rows.write(f"{text}\n")
 
 
 def main(arguments: list[str]) -> None:
