@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 DEPENDENCIES := $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")'
+# The packages that ethermeter depends on are fetched while it is compiled.
+INSTALL = $(DEPENDENCIES) | $(PIP) --requirement /dev/stdin & $(PIP) --no-deps --editable . && wait $$!
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 # Panics of what is shipped name files of crates, not of this machine.
 REMAPPED = --remap-path-prefix=$(CURDIR)= --remap-path-prefix=$(HOME)=
@@ -30,9 +32,8 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # The package, built and installed in place; again only when something it is made of has changed.
-# The packages that it depends on are fetched while it is compiled.
 $(VENV)/.built: $(BIN)/python pyproject.toml $(RUST_SOURCES)
-	$(DEPENDENCIES) | $(PIP) --requirement /dev/stdin & $(PIP) --no-deps --editable . && wait $$!
+	$(INSTALL)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.built
@@ -43,7 +44,7 @@ build: $(VENV)/.built ## build the core and install ethermeter into .venv
 
 # The core without live measurement: a third of what is compiled.
 $(VENV)/.simulator: $(BIN)/python pyproject.toml $(RUST_SOURCES)
-	$(DEPENDENCIES) | $(PIP) --requirement /dev/stdin & MATURIN_PEP517_ARGS=--no-default-features $(PIP) --no-deps --editable . && wait $$!
+	export MATURIN_PEP517_ARGS=--no-default-features; $(INSTALL)
 	@touch $@
 
 demo: $(if $(wildcard $(VENV)/.built),build,$(VENV)/.simulator) ## build the simulator, reproduce the 1988 measurements and write a report

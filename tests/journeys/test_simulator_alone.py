@@ -1,14 +1,13 @@
 """The core as `make demo` builds it: it simulates and reports, and says how to get the rest."""
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from documents import ROOT
+from program import call, real
 
 pytestmark = pytest.mark.long
 
@@ -36,14 +35,7 @@ def alone(tmp_path_factory):
     shutil.copy(core, package / f"_core.abi3{Path(core).suffix}")
 
     def run(*words):
-        return subprocess.run(
-            [sys.executable, "-m", "ethermeter", *words],
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(folder)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return call(real(*words), cwd=folder, env={"PYTHONPATH": str(folder)})
 
     return run
 

@@ -48,7 +48,7 @@ class ExperimentTables(Tables):
         """
         changed = ExperimentTables(_table(self))
         for key, value in {**(values or {}), **tables}.items():
-            _set(changed, key, _plain(value))
+            _set(changed, key, _copied(value))
         return changed
 
 
@@ -193,14 +193,14 @@ def _whole(
 
 def _table(keys: Table) -> Tables:
     """Return a copy of a table, without keys of None."""
-    return {key: _plain(value) for key, value in keys.items() if value is not None}
+    return {key: _copied(value) for key, value in keys.items() if value is not None}
 
 
-def _plain(value: object) -> object:
+def _copied(value: object) -> object:
     if isinstance(value, Mapping):
         return _table(value)
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [_plain(each) for each in value]
+        return [_copied(each) for each in value]
     return value
 
 
