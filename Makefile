@@ -19,6 +19,8 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 TESTED := --release --workspace --exclude ethermeter-python --lib --bins --tests
 # Tells how long each test of the crates took, which its stable options do not.
 TIMED := CARGO_TARGET_$(shell tr 'a-z-' 'A-Z_' <<<'$(HOST)')_RUNNER='env RUSTC_BOOTSTRAP=1'
+# Most live tests wait: twice as many run at a time as there are processors.
+BESIDE := $(BIN)/python -m pytest -n $$((2 * $$(nproc))) --maxprocesses 16 --dist loadgroup
 # Without bytecode, each process of the tests compiles the package and the tests again.
 unexport PYTHONDONTWRITEBYTECODE
 # Groups of tests follow each other, whatever -j says: some measure the machine.
@@ -65,9 +67,9 @@ test-rust: ## run the tests of the crates
 test-python: $(VENV)/.dev ## run the tests of the Python package, several at a time, in a real browser too
 	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadscope --ignore tests/live -m 'not alone and not long'
 
-# Most live tests wait: twice as many run at a time as there are processors. Those that expect times or rates run alone.
+# Those that expect times or rates run alone.
 test-live: $(VENV)/.dev peers ## run the tests on network namespaces, and those that measure this machine, one at a time
-	status=0; $(BIN)/python -m pytest -n $$((2 * $$(nproc))) --maxprocesses 16 --dist loadgroup -m 'not alone and not long' tests/live || status=$$?; \
+	status=0; $(BESIDE) -m 'not alone and not long' tests/live || status=$$?; \
 	$(BIN)/python -m pytest -m 'alone and not long' tests/live tests/agreement || status=$$?; exit $$status
 
 # Tests that need them are skipped, with the reason, where they cannot be built.
@@ -76,7 +78,8 @@ peers:
 
 test-long: system $(VENV)/.dev ## run the tests that take minutes; those of the wheel and the site where make wheel and make docs were run
 	status=0; $(BIN)/python -m pytest -n 2 --dist loadgroup -m long --ignore tests/live || status=$$?; \
-	$(BIN)/python -m pytest -m long tests/live || status=$$?; exit $$status
+	$(BESIDE) -m 'long and not alone' tests/live || status=$$?; \
+	$(BIN)/python -m pytest -m 'long and alone' tests/live tests/agreement || status=$$?; exit $$status
 
 lint: $(VENV)/.dev ## formatting, lints, types, and the direction of imports
 	cargo fmt --check

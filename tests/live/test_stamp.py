@@ -25,7 +25,8 @@ from ethermeter.testbed import Host, make_testbed
 from program import LIMIT_S
 from stalls import Contention
 
-pytestmark = pytest.mark.root
+# What others wrote is built once.
+pytestmark = [pytest.mark.root, pytest.mark.xdist_group("peers of STAMP")]
 ROOT = Path(__file__).parents[2]
 KEY = b"0123456789abcdef0123456789abcdef"
 PACKETS = 50
