@@ -243,3 +243,30 @@ impl Course {
         rounds
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEGMENT: u32 = 1000;
+
+    /// Cause of a flight of 40 segments at first that changes by so many octets a round.
+    fn cause(change: i64) -> Cause {
+        let mut course = Course::default();
+        let mut acknowledged = 0;
+        for round in 0..=2 * i64::from(STEADY_ROUNDS as u8) {
+            let peak = u64::try_from(40 * i64::from(SEGMENT) + round * change).expect("positive");
+            course.spend(1000, true, true);
+            course.send(acknowledged, acknowledged + peak, (SEGMENT, SEGMENT), false);
+            acknowledged += peak;
+        }
+        course.open_block().0
+    }
+
+    #[test]
+    fn a_flight_that_grows_is_a_congestion_window_and_one_that_falls_is_not_steady() {
+        assert_eq!(cause(0), Cause::SendBuffer);
+        assert_eq!(cause(500), Cause::CongestionWindow);
+        assert_eq!(cause(-500), Cause::Window);
+    }
+}

@@ -1,7 +1,7 @@
 //! Headers of packets written out octet by octet after RFC 791, 8200, 768, 9293 and 7323.
 
 use ethermeter_capture::file::{Errors, Link, Packet};
-use ethermeter_capture::packet::{headers, Headers, Other, Transport};
+use ethermeter_capture::packet::{frame_octets, headers, Headers, Other, Transport};
 use proptest::prelude::*;
 
 const ETHERNET: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
@@ -36,16 +36,13 @@ fn udp(length: u16) -> Vec<u8> {
     header
 }
 
-fn of(link: Link, data: &[u8]) -> Result<Headers, Other> {
+fn packet(link: Link, data: &[u8]) -> Packet<'_> {
     let original = u32::try_from(data.len()).expect("short");
-    headers(&Packet {
-        time_ns: None,
-        link,
-        interface: 0,
-        original,
-        data,
-        errors: Errors::default(),
-    })
+    Packet { time_ns: None, link, interface: 0, original, data, errors: Errors::default() }
+}
+
+fn of(link: Link, data: &[u8]) -> Result<Headers, Other> {
+    headers(&packet(link, data))
 }
 
 fn ethernet(kind: u16, rest: &[&[u8]]) -> Vec<u8> {
@@ -108,6 +105,23 @@ fn the_same_headers_are_found_behind_every_link() {
         assert_eq!(of(link, &data), Ok(expected), "{link:?}");
     }
     assert_eq!(of(Link::Other(147), &ip), Err(Other::Link(147)));
+}
+
+#[test]
+fn a_frame_has_the_octets_of_its_packet_and_at_least_64() {
+    for (link, captured, octets) in [
+        (Link::Ethernet, 1514, Some(1518)),
+        (Link::Ethernet, 42, Some(64)),
+        (Link::Ip, 1500, Some(1518)),
+        (Link::Ip, 40, Some(64)),
+        (Link::Cooked, 16 + 46, Some(64)),
+        (Link::Cooked2, 20 + 47, Some(65)),
+        (Link::Loopback, 4 + 100, Some(118)),
+        (Link::Ethernet, 13, None),
+        (Link::Other(147), 100, None),
+    ] {
+        assert_eq!(frame_octets(&packet(link, &vec![0; captured])), octets, "{link:?}, {captured}");
+    }
 }
 
 #[test]

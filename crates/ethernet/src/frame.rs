@@ -127,6 +127,20 @@ mod tests {
     }
 
     #[test]
+    fn a_carrier_adds_its_headers_to_the_18_octets_of_a_frame() {
+        for (carrier, headers) in [
+            (Carrier::Raw, 0),
+            (Carrier::TaggedRaw, 4),
+            (Carrier::UdpOverIpv4, 20 + 8),
+            (Carrier::UdpOverIpv6, 40 + 8),
+            (Carrier::TcpOverIpv4, 20 + 20),
+            (Carrier::TcpOverIpv6, 40 + 20),
+        ] {
+            assert_eq!(carrier.overhead(), Octets(18 + headers), "{carrier:?}");
+        }
+    }
+
+    #[test]
     fn a_tag_makes_a_frame_four_octets_longer_whether_it_is_padded_or_not() {
         let carrier = Carrier::TaggedRaw;
         assert_eq!(carrier.frame_of(Octets(1)), Octets(68));
