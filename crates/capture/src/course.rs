@@ -250,11 +250,12 @@ mod tests {
 
     const SEGMENT: u32 = 1000;
 
-    /// Cause of a flight of 40 segments at first that changes by so many octets a round.
+    /// Cause of a flight of 40 segments at first that changes by so many octets in each of 20
+    /// rounds.
     fn cause(change: i64) -> Cause {
         let mut course = Course::default();
         let mut acknowledged = 0;
-        for round in 0..=2 * i64::from(STEADY_ROUNDS as u8) {
+        for round in 0..20 {
             let peak = u64::try_from(40 * i64::from(SEGMENT) + round * change).expect("positive");
             course.spend(1000, true, true);
             course.send(acknowledged, acknowledged + peak, (SEGMENT, SEGMENT), false);
