@@ -14,12 +14,12 @@ INCONCLUSIVE := $(CURDIR)/target/inconclusive
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo docs wheel test test-rust test-python test-live test-long lint fmt agent bench bench-live bench-sweep bench-segments bench-emulation tcp clean system peers
+.PHONY: help build develop demo docs wheel test test-rust test-python test-live test-long lint fmt agent bench bench-live bench-sweep bench-segments bench-emulation tcp clean system peers
 # All that the tests of the crates and the live tests run, with the same features, so that nothing is compiled twice.
 TESTED := --release --workspace --exclude ethermeter-python --lib --bins --tests
 # Tells how long each test of the crates took, which its stable options do not.
 TIMED := CARGO_TARGET_$(shell tr 'a-z-' 'A-Z_' <<<'$(HOST)')_RUNNER='env RUSTC_BOOTSTRAP=1'
-# Most live tests wait: twice as many run at a time as there are processors.
+# Most live tests wait: twice as many run at a time as there are processors. What only computes gives way to them.
 BESIDE := $(BIN)/python -m pytest -n $$((2 * $$(nproc))) --maxprocesses 16 --dist loadgroup
 # Without bytecode, each process of the tests compiles the package and the tests again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -64,8 +64,9 @@ test-rust: ## run the tests of the crates
 	@export ETHERMETER_INCONCLUSIVE=$(INCONCLUSIVE); $(TIMED) cargo test $(TESTED) --quiet --no-fail-fast -- --format pretty -Zunstable-options --report-time; status=$$?; \
 	cat $(INCONCLUSIVE); echo "$$(wc -l <$(INCONCLUSIVE)) inconclusive: $$(cut -d: -f2- $(INCONCLUSIVE) | cut -d' ' -f2 | tr -d ':' | paste -sd' ')"; exit $$status
 
+# One more at a time than there are processors, since some wait for programs.
 test-python: $(VENV)/.dev ## run the tests of the Python package, several at a time, in a real browser too
-	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadscope --ignore tests/live -m 'not alone and not long'
+	$(BIN)/python -m pytest -n $$(($$(nproc) + 1)) --maxprocesses 8 --dist loadscope --ignore tests/live -m 'not alone and not long'
 
 # Those that expect times or rates run alone.
 test-live: $(VENV)/.dev peers ## run the tests on network namespaces, and those that measure this machine, one at a time
@@ -76,10 +77,11 @@ test-live: $(VENV)/.dev peers ## run the tests on network namespaces, and those 
 peers:
 	-scripts/install-stamp-peers target/peers
 
+# Files that have some, since each process reads all that it is given.
+LONG = $(shell grep -rl --include='test_*.py' 'mark\.long' tests)
 test-long: system $(VENV)/.dev ## run the tests that take minutes; those of the wheel and the site where make wheel and make docs were run
-	status=0; $(BIN)/python -m pytest -n 2 --dist loadgroup -m long --ignore tests/live || status=$$?; \
-	$(BESIDE) -m 'long and not alone' tests/live || status=$$?; \
-	$(BIN)/python -m pytest -m 'long and alone' tests/live tests/agreement || status=$$?; exit $$status
+	status=0; $(BESIDE) -m 'long and not alone' $(LONG) || status=$$?; \
+	$(BIN)/python -m pytest -m 'long and alone' $(LONG) || status=$$?; exit $$status
 
 lint: $(VENV)/.dev ## formatting, lints, types, and the direction of imports
 	cargo fmt --check
@@ -104,6 +106,8 @@ wheel: $(BIN)/python ## build a wheel for any Linux with glibc 2.17, and the sou
 	rm -rf dist
 	PATH="$(CURDIR)/$(BIN):$$PATH" RUSTFLAGS="$(REMAPPED)" maturin build --release --zig --compatibility manylinux2014 --out dist
 	PATH="$(CURDIR)/$(BIN):$$PATH" maturin sdist --out dist
+
+develop: $(VENV)/.docs ## build all, and install what checks, tests and documentation need
 
 docs: $(VENV)/.docs ## build the documentation site into target/site, with its notebooks executed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build

@@ -1,5 +1,6 @@
 """What all tests rely on."""
 
+import contextlib
 import os
 import signal
 import tempfile
@@ -29,6 +30,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 ALONE = ("live", "agreement")
 """Folders of tests that run alone: `make test-live` looks for such tests only there."""
+
+NICENESS = os.getpriority(os.PRIO_PROCESS, 0)
+GIVES_WAY = min(NICENESS + 10, 19)
+"""Niceness of tests that only compute, and of the programs that they start."""
 
 LONG_UNTIL = float(os.environ.get("ETHERMETER_LONG_UNTIL", "inf"))
 """Time since 1970 in seconds from which on no long test begins: what CI has is bounded."""
@@ -96,7 +101,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Begin no long test for which no time is left; it counts as inconclusive."""
+    """Let live tests have a processor first; begin no long test for which no time is left: it
+    counts as inconclusive.
+    """
+    with contextlib.suppress(PermissionError):  # only root may take a priority back
+        is_live = item.path.parent.name == "live"
+        os.setpriority(os.PRIO_PROCESS, 0, NICENESS if is_live else GIVES_WAY)
     if item.get_closest_marker("long") and time.time() > LONG_UNTIL:
         inconclusive("no time was left for a long test")
 

@@ -1,7 +1,7 @@
 """Measure how many of sixty listed faults (`list.toml`) the tests find.
 
     python scripts/mutants apply TREE
-    python scripts/mutants run TREE RESULTS.tsv [NUMBER ...]
+    python scripts/mutants run TREE RESULTS.tsv [--known EARLIER.tsv] [NUMBER ...]
 
 `apply` puts all faults into a copy of the tree, each behind a switch: the fault whose number is in
 ETHERMETER_MUTANT is there, without it none. So one build serves all. A text that does not occur
@@ -11,7 +11,8 @@ exactly once stops it.
 one fails: first the test binaries of its crate and of those that depend on it, and the tests in
 Python that are near it; then, of the faults that live, all quick tests in Python, and of those in
 `crates/station`, as root, the attacks on agents. A test that fails without the fault too proves
-nothing and is left out. Rows that RESULTS.tsv has already are kept. Run it by a Python that has the
+nothing and is left out. The test that found a fault in EARLIER.tsv is run before all others. Rows
+that RESULTS.tsv has already are kept. Run it by a Python that has the
 development environment; cargo's target folder is CARGO_TARGET_DIR.
 """
 
@@ -217,7 +218,7 @@ def verdict(tree: Path, number: int, found: Iterator[Group]) -> tuple[str, str]:
     for group in found:
         while group.command:
             code, printed = ran(group.command, group, tree, number)
-            if code in (0, 5):  # 5: pytest found no test
+            if code in (0, 4, 5):  # 4 and 5: pytest found no such test
                 break
             names = re.findall(group.failed, printed, re.MULTILINE)
             what = names[0] if names else "hangs or crashes"
@@ -232,23 +233,47 @@ def verdict(tree: Path, number: int, found: Iterator[Group]) -> tuple[str, str]:
     return "survived", "; ".join(doubtful)
 
 
-def run(tree: Path, results: Path, mutants: list[Mutant], chosen: list[int]) -> None:
+def known_tests(path: Path) -> dict[int, str]:
+    """Return the test that found each fault, by what was written before."""
+    rows = re.findall(r"^(\d+)\t\S*\tkilled\t[^:\t]+: ([^;\t]+)", path.read_text(), re.MULTILINE)
+    return {int(number): test for number, test in rows}
+
+
+def known(tree: Path, found: Iterator[Group], test: str) -> Iterator[Group]:
+    """Yield what is left of groups if only one test is run."""
+    is_python = test.startswith("tests/")
+    if is_python and (tree / test.partition("::")[0]).exists():
+        of_python = pytest_of(tree, "known", [test.partition("::")[0]], workers=0)
+        yield replace(of_python, command=of_python.only(test))
+    for group in found:
+        if not is_python and group.failed == RUST_FAILED:
+            yield replace(group, command=(*group.command, test.rpartition("::")[2]))
+
+
+def run(
+    tree: Path, results: Path, mutants: list[Mutant], chosen: list[int], earlier: Path | None
+) -> None:
     """Run the tests on faults, and write a row for each."""
     binaries = built(tree)
-    known = results.read_text() if results.exists() else ""
-    done = {int(number) for number in re.findall(r"^\d+", known, re.MULTILINE)}
+    written = results.read_text() if results.exists() else ""
+    done = {int(number) for number in re.findall(r"^\d+", written, re.MULTILINE)}
     by_number = {mutant.number: mutant for mutant in mutants}
-    for is_near in (True, False):
+    tests = known_tests(earlier) if earlier else {}
+    for step in ("known", "near", "rest"):
         for number in chosen or sorted(by_number):
-            if number in done:
+            if number in done or (step == "known" and number not in tests):
                 continue
             mutant, begun = by_number.get(number), time.monotonic()
-            found = (of for of in groups(tree, mutant, binaries) if of.is_near == is_near)
+            found = groups(tree, mutant, binaries)
+            if step == "known":
+                found = known(tree, found, tests[number])
+            else:
+                found = (of for of in found if of.is_near == (step == "near"))
             ending, by = verdict(tree, number, found)
             seconds = round(time.monotonic() - begun)
             text = f"{number}\t{mutant.file if mutant else ''}\t{ending}\t{by}\t{seconds}"
             print(text, flush=True)
-            if ending == "killed" or not is_near:
+            if ending == "killed" or step == "rest":
                 done.add(number)
                 with results.open("a") as rows:
                     rows.write(f"{text}\n")
@@ -261,8 +286,10 @@ def main(arguments: list[str]) -> None:
     match arguments:
         case ["apply", tree]:
             apply(Path(tree).resolve(), mutants, listed["free"])
-        case ["run", tree, results, *numbers]:
-            run(Path(tree).resolve(), Path(results).resolve(), mutants, [int(n) for n in numbers])
+        case ["run", tree, results, *rest]:
+            earlier = Path(rest[1]) if rest[:1] == ["--known"] else None
+            numbers = [int(number) for number in (rest[2:] if earlier else rest)]
+            run(Path(tree).resolve(), Path(results).resolve(), mutants, numbers, earlier)
         case _:
             sys.exit(__doc__)
 

@@ -29,6 +29,7 @@ Rounds repeat the same transfers, and the rule that names a point allows for one
 """
 
 
+@pytest.mark.long
 def test_planted_bottlenecks_are_named(new_path, namespaces, in_quiet_window):
     for name in CHEAP:
         whole = load(name)

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from changes import ROOT, apply, call, change_of
 
-pytestmark = pytest.mark.xdist_group("a changed tree")
 COPIED = ("crates", "scripts", "Cargo.toml", "Cargo.lock", "pyproject.toml", "rustfmt.toml")
 GENERATED = Path("python/ethermeter/scenario.py")
 MAC, PORT = change_of("add-a-mac.md"), change_of("add-a-port.md")
