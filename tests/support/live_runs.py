@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 from ethermeter.experiment.builder import ExperimentTables
 from program import Ended, invoke
 
+Experiment = ExperimentTables | Path | str
+"""An experiment, its file, or the name of a shipped one."""
+
 
 class Measurement(NamedTuple):
     """A measurement that succeeded: what was printed, and the folder of its run."""
@@ -30,12 +33,12 @@ class Measurement(NamedTuple):
         return {point["engine"]: point["estimates"] for point in points}
 
 
-def measure(experiment: ExperimentTables | str, folder: Path, *words: object) -> Measurement:
-    """Measure an experiment, or a shipped one by its name; the run is in a folder `run`."""
+def measure(experiment: Experiment, folder: Path, *words: object) -> Measurement:
+    """Measure an experiment; the run is in a folder `run`."""
     return Measurement(ended(experiment, folder, *words, code=0), folder / "run")
 
 
-def refusal(experiment: ExperimentTables | str, folder: Path, *words: object) -> str:
+def refusal(experiment: Experiment, folder: Path, *words: object) -> str:
     """Return what is said of an experiment that is not measured, for what is wrong with it."""
     done = ended(experiment, folder, *words, code=2)
     assert "Traceback" not in done.stderr
@@ -43,10 +46,10 @@ def refusal(experiment: ExperimentTables | str, folder: Path, *words: object) ->
     return done.stderr
 
 
-def ended(experiment: ExperimentTables | str, folder: Path, *words: object, code: int) -> Ended:
+def ended(experiment: Experiment, folder: Path, *words: object, code: int) -> Ended:
     """Return what was printed by a measurement that ends with this exit code."""
-    is_name = isinstance(experiment, str)
-    file = experiment if is_name else experiment.save(folder / "experiment.toml")
+    is_file = isinstance(experiment, str | Path)
+    file = experiment if is_file else experiment.save(folder / "experiment.toml")
     done = invoke("measure", file, *words, "--out", folder / "run")
     assert done.returncode == code, done.stderr
     return done
