@@ -19,8 +19,7 @@ class Measurement(NamedTuple):
 
     def results(self) -> list[Any]:
         """Return the results of all trials."""
-        files = sorted((self.run / "live").glob("*/*.json"))
-        return [json.loads(file.read_text()) for file in files]
+        return results_of(self.run)
 
     def result(self) -> Any:
         """Return the result of the only trial."""
@@ -31,6 +30,11 @@ class Measurement(NamedTuple):
         """Return the estimates of the only point, by engine."""
         points = json.loads((self.run / "estimates.json").read_text())["points"]
         return {point["engine"]: point["estimates"] for point in points}
+
+
+def results_of(run: Path) -> list[Any]:
+    """Return the results of the trials of a run, in their order."""
+    return [json.loads(file.read_text()) for file in sorted((run / "live").glob("*/*.json"))]
 
 
 def measure(experiment: Experiment, folder: Path, *words: object) -> Measurement:
