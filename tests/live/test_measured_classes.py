@@ -50,12 +50,9 @@ PRIORITIES = star(
     phases={"transmit": "0.5 s", "measure": "all"},
     run=LIVE,
 )
-ASKED = em.flow(
-    "questions", "a", "b", frames="1518 B", response={"frames": "64 B"}, priority=5, **RAW
-)
 TAGGED = star(
     ["a", "b"],
-    ASKED,
+    em.flow("questions", "a", "b", frames="1518 B", response={"frames": "64 B"}, priority=5, **RAW),
     switch={"classes": 8},
     rate="100 Mb/s",
     phases={"transmit": "0.5 s", "measure": "all"},
