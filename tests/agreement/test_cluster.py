@@ -10,7 +10,7 @@ import time
 import ethermeter as em
 import pytest
 from program import SUPPORT, call, fake, invoke, invoke_fake, real, started
-from small_runs import EXPERIMENT, contents, write_experiment
+from small_runs import contents, write_experiment
 
 pytest.importorskip("distributed")
 
@@ -100,11 +100,8 @@ def test_the_compiled_core_gives_the_same_bytes_on_a_cluster_though_a_worker_is_
 ):
     address, workers = cluster
     # Some seconds of work, so that the kill falls into the middle of it.
-    text = EXPERIMENT.replace('transmit = "100 ms"', 'transmit = "100 s"').replace(
-        '"middle 50 ms"', '"middle 90 s"'
-    )
-    text = text.replace("replications = 5", "replications = 40")
-    experiment = write_experiment(tmp_path, text=text)
+    long = {"phases.transmit": "100 s", "phases.measure": "middle 90 s", "run.replications": 40}
+    experiment = write_experiment(tmp_path, long)
     assert invoke("run", experiment, "--out", tmp_path / "here", "--no-report").returncode == 0
     out = tmp_path / "there"
     run_while_a_worker_is_killed(

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from program import call, fake, invoke_fake, started
-from small_runs import EXPERIMENT, contents, write_experiment
+from small_runs import contents, write_experiment
 
 SECONDS_A_TRIAL = 0.05
 # A part file comes after a second: so slow, a run has several of them and seconds to go after the
@@ -131,10 +131,8 @@ def test_the_number_of_threads_changes_no_byte(tmp_path, undisturbed):
 
 
 def test_all_files_but_the_provenance_and_the_page_are_the_same_bytes(tmp_path):
-    text = EXPERIMENT.replace(
-        "replications = 5", 'replications = 2\nengines = ["simulation", "theory"]'
-    )
-    experiment = write_experiment(tmp_path, text=text)
+    both = {"run": {"replications": 2, "engines": ["simulation", "theory"]}}
+    experiment = write_experiment(tmp_path, both)
     found = []
     for out, jobs, seconds in ((tmp_path / "whole", 1, 0.0), (tmp_path / "killed", 2, SLOW_S)):
         if seconds:
@@ -159,7 +157,7 @@ def test_all_files_but_the_provenance_and_the_page_are_the_same_bytes(tmp_path):
 
 
 def test_another_seed_changes_the_bytes(tmp_path, undisturbed):
-    experiment = write_experiment(tmp_path, text=EXPERIMENT.replace("seed = 7", "seed = 8"))
+    experiment = write_experiment(tmp_path, {"seed": 8})
     assert invoke_fake("run", experiment, "--out", tmp_path / "run", "--no-report").returncode == 0
     assert contents(tmp_path / "run") != undisturbed
 

@@ -17,16 +17,15 @@ from ethermeter.engines import local
 from ethermeter.engines.work import UnderWay, Work
 from ethermeter.trial import core_trial_of
 from program import LIMIT_S, started
-from small_runs import EXPERIMENT, write_experiment
+from small_runs import write_experiment
 
-LONG = (
-    EXPERIMENT.replace('"stations.count" = [1, 2, 5]\n"stations.frames" = ["64 B", "1536 B"]', "")
-    .replace("[vary]\n", "")
-    .replace("count = 4", "count = 1024")
-    .replace("replications = 5", "replications = 1")
-    .replace('transmit = "100 ms"', 'transmit = "2000 s"')
-    .replace('measure = "middle 50 ms"', 'measure = "middle 1000 s"')
-)
+LONG = {
+    "vary": None,
+    "stations.0.count": 1024,
+    "phases.transmit": "2000 s",
+    "phases.measure": "middle 1000 s",
+    "run.replications": 1,
+}
 
 OFTEN = """
 import ethermeter.run
@@ -43,7 +42,7 @@ SAID = re.compile(r"small: 0 of 1 trials, trial small/00000 at (\d+)%, .* left\n
 
 def seconds_to_end(folder: Path, end: signal.Signals, code: int) -> float:
     """How long a trial of minutes takes to end by a signal, and what it says until then."""
-    path = write_experiment(folder, text=LONG)
+    path = write_experiment(folder, LONG)
     words = ("run", path, "--out", folder / "run", "--no-report", "--force")
     with started([sys.executable, "-c", OFTEN, *map(str, words)]) as process:
         # Where a processor is lacking, lines may come before the trial has told how far it is.
@@ -70,7 +69,7 @@ def test_one_long_trial_shows_its_progress_and_ends_by_ctrl_c_within_a_second(
 
 
 def test_an_engine_that_is_closed_stops_the_trials_under_way(tmp_path):
-    plan = api.load(write_experiment(tmp_path, text=LONG)).plan()
+    plan = api.load(write_experiment(tmp_path, LONG)).plan()
     results = local.run([Work(0, plan.trials[0].id, plan.trials[0].line)], jobs=1)
     shares = []
     while not shares or shares[-1] == 0:

@@ -18,19 +18,17 @@ from ethermeter.metrics import Metric
 from ethermeter.store.rows import METRICS
 from ethermeter.trial import core_trial_of
 from program import invoke, real
-from small_runs import EXPERIMENT, TABLES, contents, write_experiment
+from small_runs import TABLES, contents, write_experiment
 
 # Long enough that a kill falls into the middle of it.
-LONG = EXPERIMENT.replace('transmit = "100 ms"', 'transmit = "10 s"').replace(
-    '"middle 50 ms"', '"middle 8 s"'
-)
+LONG = {"phases.transmit": "10 s", "phases.measure": "middle 8 s"}
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     """Experiment, its tables after a run that nobody disturbed, and how long it took in s."""
     directory = tmp_path_factory.mktemp("undisturbed")
-    experiment = write_experiment(directory, text=LONG)
+    experiment = write_experiment(directory, LONG)
     begin_s = time.monotonic()
     ended = invoke("run", experiment, "--out", directory / "run", "--no-report", "--jobs", 1)
     assert ended.returncode == 0, ended.stderr

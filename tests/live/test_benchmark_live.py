@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import ethermeter as em
 import pytest
 from benchmark_runs import device
 from ethermeter.benchmark import Bench, Suite, load
@@ -20,25 +21,15 @@ from ethermeter.engines.live import Kept, Local, agents
 from ethermeter.engines.work import Finished, Work
 from ethermeter.run import RunOptions, search
 from ethermeter.strategies.benchmark import Benchmark
-from networks import behind
 from program import LIMIT_S, eventually
+from shared_experiments import behind
 from stalls import Contention, QuietWindow
 
 pytestmark = pytest.mark.root
 WIRE_BPS = 10_000_000
 WIDTH = 0.005
 TRIAL_S = 4.0
-WIRE = """
-title = "A wire of 10 Mb/s"
-[network]
-rate = "10 Mb/s"
-[[network.hosts]]
-name = "sender"
-[[network.hosts]]
-name = "sink"
-[[network.links]]
-ends = ["sender", "sink"]
-"""
+WIRE = em.network(rate="10 Mb/s", hosts=["sender", "sink"], links=[("sender", "sink")], flows=None)
 LIVE = {"venue": "testbed", "settle_s": 0.25, "drain_s": 0.5}
 
 
@@ -123,13 +114,7 @@ def test_the_rate_of_a_relayed_wire_is_found_within_the_width(
     # A queue hides at most half of the width in a trial. It takes what a sender that is as late
     # as a valid trial permits, 0.2% of the trial, then sends at twice the rate.
     queue = int(WIDTH / 2 * capacity * TRIAL_S)
-    bench = device(
-        behind(queue),
-        frames=(octets,),
-        trial_s=TRIAL_S,
-        width=WIDTH,
-        **LIVE,
-    )
+    bench = device(behind(queue), frames=(octets,), trial_s=TRIAL_S, width=WIDTH, **LIVE)
 
     def found() -> tuple[Throughput, list[Outcome], list[int]]:
         results = results_of(load("rfc2544", bench), ("generator", "throughput"), new_path())
@@ -195,8 +180,7 @@ def test_a_generator_that_drops_a_thousandth_is_named_as_the_culprit(
 def test_a_suite_on_a_testbed_ends_at_ctrl_c_and_goes_on(
     tmp_path: Path, namespaces: Callable[..., set[str]]
 ) -> None:
-    file, out = tmp_path / "wire.toml", tmp_path / "run"
-    file.write_text(WIRE, encoding="utf-8")
+    file, out = WIRE.save(tmp_path / "wire.toml"), tmp_path / "run"
     command = [sys.executable, "-m", "ethermeter", "benchmark", "rfc2544", "--network", str(file)]
     command += ["--testbed", "--frames", "512", "--trial", "100 ms", "--out", str(out)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -7,7 +7,9 @@ import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import ethermeter as em
 import msgspec
 import numpy as np
 import pyarrow.parquet as pq
@@ -16,147 +18,68 @@ from ethermeter import _core, api
 from ethermeter.engines.live.media import segments_of
 from ethermeter.testbed import Segment, make_network
 from ethermeter.trial import core_trial
+from live_runs import measure, refusal
 from prediction import prediction
 from program import call, eventually, invoke, real
 
 pytestmark = pytest.mark.root
 
-NETWORK = """\
-title = "A hub, half-duplex links and a bus behind a switch"
-[network]
-rate = "10 Mb/s"
-[[network.hosts]]
-name = "h"
-count = 6
-[[network.hubs]]
-name = "hub"
-delay = "2 us"
-[[network.switches]]
-name = "switch"
-queue = 100
-[[network.segments]]
-name = "bus"
-standard = "10base-t1s"
-length = "25 m"
-[[network.links]]
-ends = ["h1", "hub"]
-[[network.links]]
-ends = ["h2", "hub"]
-[[network.links]]
-ends = ["hub", "switch"]
-[[network.links]]
-ends = ["h3", "switch"]
-half_duplex = true
-[[network.links]]
-ends = ["h4", "switch"]
-rate = "100 Mb/s"
-[[network.links]]
-ends = ["switch", "bus"]
-[[network.links]]
-ends = ["h5", "bus"]
-[[network.links]]
-ends = ["h6", "bus"]
-[[flows]]
-name = "within-the-hub"
-from = "h1"
-to = "h2"
-frames = "512 B"
-port = "packet"
-arrivals = { poisson = "400 /s" }
-[[flows]]
-name = "fragments"
-from = "h2"
-to = "h4"
-data = "5000 B"
-arrivals = { poisson = "40 /s" }
-[[flows]]
-name = "to-half-duplex"
-from = "h4"
-to = "h3"
-frames = "512 B"
-port = "packet"
-arrivals = { poisson = "400 /s" }
-[[flows]]
-name = "from-half-duplex"
-from = "h3"
-to = "h1"
-frames = "512 B"
-port = "packet"
-arrivals = { poisson = "400 /s" }
-[[flows]]
-name = "to-the-bus"
-from = "h4"
-to = "h5"
-frames = "256 B"
-port = "packet"
-arrivals = { poisson = "500 /s" }
-[[flows]]
-name = "within-the-bus"
-from = "h5"
-to = "h6"
-frames = "256 B"
-port = "packet"
-arrivals = { poisson = "500 /s" }
-[phases]
-settle = "10 ms"
-transmit = "2 s"
-measure = "last 1900 ms"
-[run]
-engines = ["simulation", "live"]
-"""
-TEN = """\
-title = "A transfer beside eight saturated hosts"
-[network]
-rate = "10 Mb/s"
-[[network.hosts]]
-name = "h"
-count = 10
-model = "behind"
-[network.models.behind]
-[[network.models.behind.receive]]
-name = "offset"
-delay = "1 ms"
-[[network.segments]]
-name = "cable"
-standard = "ieee-10"
-length = "200 m"
-[[network.links]]
-ends = ["h", "cable"]
-[[flows]]
-name = "bulk"
-from = "h1"
-to = "h2"
-transfer.stream = {}
-transfer.tcp = { window = "64 kB", options = "12 B" }
-SATURATED
-[phases]
-settle = "0 s"
-transmit = "7 s"
-measure = "last 6 s"
-[run]
-engines = ["simulation"]
-"""
+RAW: dict[str, Any] = {"frames": "512 B", "port": "packet", "arrivals": {"poisson": "400 /s"}}
+SHORT: dict[str, Any] = {"frames": "256 B", "port": "packet", "arrivals": {"poisson": "500 /s"}}
+NETWORK = em.network(
+    title="A hub, half-duplex links and a bus behind a switch",
+    rate="10 Mb/s",
+    hosts=[em.host("h", count=6)],
+    hubs=[em.hub("hub", delay="2 us")],
+    switches=[em.switch("switch", queue=100)],
+    segments=[{"name": "bus", "standard": "10base-t1s", "length": "25 m"}],
+    links=[
+        *(("h1", "hub"), ("h2", "hub"), ("hub", "switch")),
+        em.link("h3", "switch", half_duplex=True),
+        em.link("h4", "switch", rate="100 Mb/s"),
+        *(("switch", "bus"), ("h5", "bus"), ("h6", "bus")),
+    ],
+    flows=[
+        em.flow("within-the-hub", "h1", "h2", **RAW),
+        em.flow("fragments", "h2", "h4", data="5000 B", arrivals={"poisson": "40 /s"}),
+        em.flow("to-half-duplex", "h4", "h3", **RAW),
+        em.flow("from-half-duplex", "h3", "h1", **RAW),
+        em.flow("to-the-bus", "h4", "h5", **SHORT),
+        em.flow("within-the-bus", "h5", "h6", **SHORT),
+    ],
+    phases={"settle": "10 ms", "transmit": "2 s", "measure": "last 1900 ms"},
+    run={"engines": ["simulation", "live"]},
+)
+NEXT = {f"h{number}": f"h{number + 1}" for number in range(3, 10)} | {"h10": "h3"}
+"""Saturated hosts, and to whom each sends."""
+TEN = em.network(
+    title="A transfer beside eight saturated hosts",
+    rate="10 Mb/s",
+    hosts=[em.host("h", count=10, model="behind")],
+    models={"behind": {"receive": [{"name": "offset", "delay": "1 ms"}]}},
+    segments=[{"name": "cable", "standard": "ieee-10", "length": "200 m"}],
+    links=[("h", "cable")],
+    flows=[
+        em.flow(
+            "bulk",
+            "h1",
+            "h2",
+            transfer={"stream": {}, "tcp": {"window": "64 kB", "options": "12 B"}},
+        ),
+        *(
+            em.flow(f"load{one[1:]}", one, other, frames="256 B", arrivals="saturated")
+            for one, other in NEXT.items()
+        ),
+    ],
+    phases={"settle": "0 s", "transmit": "7 s", "measure": "last 6 s"},
+    run={"engines": ["simulation"]},
+)
 """The model of its hosts has the declared offset of an emulated medium (`OFFSET_NS`)."""
-SATURATED = """\
-[[flows]]
-name = "load{number}"
-from = "h{number}"
-to = "h{to}"
-frames = "256 B"
-arrivals = "saturated"
-"""
 STALLS_S = 1.0
 """Stalls in a window: what happens on the medium follows from stamps, not from when it is decided.
 """
 REPLICATIONS = 30
 CONFIDENCE = 0.99
-
-
-def written(folder: Path, text: str = NETWORK) -> Path:
-    """Write an experiment file."""
-    path = folder / "network.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def simulated(path: Path) -> list:
@@ -174,13 +97,9 @@ def ports_of(run: Path, trial: str) -> dict[int, dict]:
 
 def test_media_of_a_network_carry_and_delay_as_simulated_ones(new_path, in_quiet_window):
     def of_window():
-        folder = new_path()
-        path = written(folder)
-        done = invoke("measure", path, "--testbed", "--out", folder / "run", "--json")
-        assert done.returncode == 0, done.stderr
-        run = folder / "run"
-        (file,) = (run / "live").glob("*/*.json")
-        result = json.loads(file.read_text())
+        path = NETWORK.save(new_path() / "network.toml")
+        measured = measure(path, path.parent, "--testbed", "--json")
+        result = measured.result()
         # Laws: nothing is lost, and every frame that came to a card has left it.
         assert set(result["media"]) == {"bus", "hub", "h3 - switch"}
         for medium in result["media"].values():
@@ -195,12 +114,11 @@ def test_media_of_a_network_carry_and_delay_as_simulated_ones(new_path, in_quiet
         )
         missing = sum(flow["losses"]["missing"] for flow in result["flows"].values())
         assert missing <= discarded
-        return result, run
+        return path, measured
 
-    result, run = in_quiet_window(of_window, tolerated_stall_s=STALLS_S / 4)
-    points = json.loads((run / "estimates.json").read_text())["points"]
-    by_engine = {point["engine"]: point["estimates"] for point in points}
-    live, simulation = (by_engine[engine] for engine in ("live", "simulation"))
+    path, measured = in_quiet_window(of_window, tolerated_stall_s=STALLS_S / 4)
+    run, result, estimates = measured.run, measured.result(), measured.estimates()
+    live, simulation = estimates["live"], estimates["simulation"]
     # The same draws of the same sources: messages at the window's edges differ.
     assert live["message_rate"]["value"] == pytest.approx(
         simulation["message_rate"]["value"], rel=0.005
@@ -209,7 +127,7 @@ def test_media_of_a_network_carry_and_delay_as_simulated_ones(new_path, in_quiet
     for number, port in ports.items():
         assert port["frames"] == pytest.approx(expected[number]["frames"], rel=0.01, abs=10), number
     # Collisions and one-way delays are those of another run of the same chance.
-    counts = simulated(written(new_path()))
+    counts = simulated(path)
     hub = [0, 2, 5]
     collisions, half_width = prediction(
         np.array([each.ports.collisions[hub].sum() for each in counts], float), CONFIDENCE
@@ -247,11 +165,7 @@ def with_room(segment: Segment) -> Segment:
 @contextmanager
 def ten_hosts(folder: Path):
     """Make ten hosts on a cable, of which the last eight send more than it carries."""
-    loads = "".join(
-        SATURATED.format(number=number, to=number + 1 if number < 10 else 3)
-        for number in range(3, 11)
-    )
-    path = written(folder, TEN.replace("SATURATED", loads))
+    path = TEN.save(folder / "network.toml")
     (trial, *_) = api.load(str(path)).plan(replications=1).trials
     segments = [with_room(each) for each in segments_of(trial.scenario, has_shapers=True)]
     with make_network(list(segments[0].stations), [], [], segments=segments) as bed:
@@ -377,7 +291,7 @@ def frames_of(host) -> int:
 
 
 def test_a_network_stays_for_programs_until_it_is_removed(tmp_path, up):
-    found = up(written(tmp_path))
+    found = up(NETWORK.save(tmp_path / "network.toml"))
     assert (found["layout"], len(found["hosts"])) == ("network", 6)
     ping = ["ping", "-q", "-c", "3", "-i", "0.2", "10.77.0.6"]
     done = call(real("testbed", "exec", found["name"], "1", "--", *ping))
@@ -390,25 +304,20 @@ def test_a_network_stays_for_programs_until_it_is_removed(tmp_path, up):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "words"),
+    ("changes", "words"),
     [
         (
-            'arrivals = { poisson = "40 /s" }',
-            'arrivals = "saturated"\ncast = "multicast"',
+            {"flows.1.arrivals": "saturated", "flows.1.cast": "multicast"},
             "flows.fragments.arrivals = saturated, multicast by udp: expected one receiver",
         ),
         (
-            'data = "5000 B"\narrivals = { poisson = "40 /s" }',
-            'data = { samples = { least = "160 B", most = "160 B", overhead = "0 B" } }\n'
-            'arrivals = { coder = { sample = "8 bit", every = "125 us" } }',
+            {
+                "flows.1.data": {"samples": {"least": "160 B", "most": "160 B", "overhead": "0 B"}},
+                "flows.1.arrivals": {"coder": {"sample": "8 bit", "every": "125 us"}},
+            },
             "flows.fragments.arrivals = a coder: expected no coder at a shared medium",
         ),
     ],
 )
-def test_flows_that_a_medium_cannot_hold_back_are_refused_in_one_line(tmp_path, old, new, words):
-    path = written(tmp_path, NETWORK.replace(old, new))
-    done = invoke("measure", path, "--testbed", "--out", tmp_path / "run")
-    assert done.returncode == 2
-    assert words in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not (tmp_path / "run" / "live").exists()
+def test_flows_that_a_medium_cannot_hold_back_are_refused_in_one_line(tmp_path, changes, words):
+    assert words in refusal(NETWORK.changed(changes), tmp_path, "--testbed")

@@ -3,14 +3,17 @@
 import json
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import ethermeter as em
 import msgspec
 import numpy as np
 import pytest
 from ethermeter import _core, api
 from ethermeter.counts import Counts
+from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.testbed import (
     Segment,
     SegmentTrial,
@@ -21,6 +24,7 @@ from ethermeter.testbed import (
 from ethermeter.testbed.build import INTERFACE
 from ethermeter.testbed.relay import Control
 from ethermeter.trial import core_trial
+from live_runs import measure, refusal
 from prediction import prediction
 from program import call, eventually, invoke, real
 from stalls import inconclusive
@@ -30,94 +34,54 @@ from benches.emulation.points import measure as measure_points
 
 pytestmark = pytest.mark.root
 
-SEGMENT = """\
-title = "Hosts on a segment"
-[segment]
-{segment}
-[[stations]]
-name = "host"
-count = {count}
-frames = "{frames}"
-arrivals = {arrivals}
-{stations}
-[phases]
-settle = "{settle}"
-transmit = "{transmit}"
-measure = "last {measure}"
-spread = "{spread}"
-[run]
-engines = ["simulation", "live"]
-"""
-SATURATED, HALF = '"saturated"', "{ poisson_load = 0.5 }"
+HALF, SELDOM = {"poisson_load": 0.5}, {"poisson": "1 /s"}
 STALLS_S = 1.0
 """Stalls in a window: what happens on the medium follows from stamps, not from when it is decided.
 """
-SAMPLES = "{ samples = { least = '218 B', most = '1018 B', overhead = '58 B' } }"
-CODER = "{ coder = { sample = '4 bit', every = '125 us' } }"
-COAX = 'standard = "ieee-10"\nlength = "500 m"'
+SAMPLES = {"samples": {"least": "218 B", "most": "1018 B", "overhead": "58 B"}}
+CODER = {"coder": {"sample": "4 bit", "every": "125 us"}}
 MOST_AHEAD = 1024
 """Frames that a saturated sender has ahead at most, of the lengths below."""
-ON_OFF = "{ on_off = { period = '2 ms', on = '20 ms', off = '20 ms' } }"
+ON_OFF = {"on_off": {"period": "2 ms", "on": "20 ms", "off": "20 ms"}}
 """Half of what the medium carries: all that arrives in a window is sent in it."""
 FRAME_BITS = 8 * (8 + 512)
 """Bits of the frames of these sources, with preamble."""
 REPLICATIONS = 30
 CONFIDENCE = 0.999
-EXPERIMENTAL = """\
-standard = "experimental-3"
-round_trip = "5.5 us"
-clusters = 8
-gap = "0 bit"
-turnaround = "6 us\""""
-ALTO = """\
-service = { uniform = ["0 us", "1 ms"] }
-clock_error = "50 ppm"
-backoff = { load_register = { bits = 8, clock = "170 ns", ticks = true } }
-"""
-T1S = 'standard = "10base-t1s"\nlength = "25 m"\n[segment.plca]\nburst-cnt = 0'
+PHASES = {"settle": "1 ms", "transmit": "1 s", "measure": "last 800 ms", "spread": "0 s"}
+RUN = {"engines": ["simulation", "live"]}
 
 
-def written(
-    folder: Path,
-    *,
-    count: int,
-    segment: str = COAX,
-    frames: str = "512 B",
-    arrivals: str = SATURATED,
-    stations: str = "",
-    transmit: str = "1 s",
-    measure: str = "800 ms",
-    settle: str = "1 ms",
-    spread: str = "0 s",
-) -> Path:
-    """Write an experiment file."""
-    path = folder / "segment.toml"
-    text = SEGMENT.format(
-        segment=segment,
-        count=count,
-        frames=frames,
-        arrivals=arrivals,
-        stations=stations,
-        transmit=transmit,
-        measure=measure,
-        settle=settle,
-        spread=spread,
+def coax(
+    count: int, arrivals: object = "saturated", *, frames: str = "512 B", spread: str = "0 s"
+) -> ExperimentTables:
+    """Hosts on a coaxial cable."""
+    return em.segment(
+        "ieee-10",
+        length="500 m",
+        stations=em.stations("host", count=count, frames=frames, arrivals=arrivals),
+        phases={**PHASES, "spread": spread},
+        run=RUN,
     )
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
-def standing(folder: Path, **values) -> SegmentTrial:
+def bus(count: int, arrivals: object = "saturated", *, frames: str = "512 B") -> ExperimentTables:
+    """Hosts on a bus whose turns PLCA gives."""
+    line = {"standard": "10base-t1s", "length": "25 m", "plca": {"burst-cnt": 0}}
+    return coax(count, arrivals, frames=frames).changed(segment=line)
+
+
+def standing(experiment: ExperimentTables) -> SegmentTrial:
     """Return the medium of an experiment."""
-    (trial, *_) = api.load(str(written(folder, **values))).plan(replications=1).trials
+    (trial, *_) = api.load(experiment).plan(replications=1).trials
     return SegmentTrial(msgspec.Raw(core_trial(trial.scenario).encode()))
 
 
 @contextmanager
-def hosts(folder: Path, *, count: int, **values):
+def hosts(count: int, layout: Callable[..., ExperimentTables] = coax):
     """Make hosts on a segment."""
     names = tuple(f"h{number}" for number in range(1, count + 1))
-    medium = standing(folder, count=count, arrivals="{ poisson = '1 /s' }", **values)
+    medium = standing(layout(count, SELDOM))
     with make_network(names, [], [], segments=[Segment(names, medium)]) as bed:
         yield bed
 
@@ -133,9 +97,9 @@ def conserved(segment, most_waiting: int = 0) -> None:
         assert 0 <= waiting(station) <= most_waiting, station
 
 
-@pytest.mark.parametrize("segment", [COAX, T1S])
-def test_programs_run_over_a_segment_and_what_it_delivers_arrives(tmp_path, segment):
-    with hosts(tmp_path, count=4, segment=segment) as bed:
+@pytest.mark.parametrize("layout", [coax, bus])
+def test_programs_run_over_a_segment_and_what_it_delivers_arrives(layout):
+    with hosts(4, layout) as bed:
         one, other, *_ = bed.hosts.values()
         ping = ["ping", "-q", "-f", "-c", "100", "-s", "1000", other.ipv4]
         done = subprocess.run(one.command(*ping), check=True, capture_output=True, text=True)
@@ -162,9 +126,9 @@ while True:
 """
 
 
-def test_a_host_that_floods_its_card_does_not_stop_the_medium(tmp_path, unless_held_up):
+def test_a_host_that_floods_its_card_does_not_stop_the_medium(unless_held_up):
     """Its ring always holds more than the relay takes at a time. All others get their turns."""
-    with hosts(tmp_path, count=3, segment=T1S) as bed, ExitStack() as stack:
+    with hosts(3, bus) as bed, ExitStack() as stack:
         flooding, one, other = bed.hosts.values()
         code = FLOOD.replace("eth0", INTERFACE)
         flood = stack.enter_context(subprocess.Popen(flooding.command("python3", "-c", code)))
@@ -186,7 +150,7 @@ def test_a_file_over_http_comes_whole(tmp_path):
     page = bytes(range(256)) * 400
     (tmp_path / "www").mkdir()
     (tmp_path / "www" / "page").write_bytes(page)
-    with hosts(tmp_path, count=3) as bed, ExitStack() as stack:
+    with hosts(3) as bed, ExitStack() as stack:
         one, other, *_ = bed.hosts.values()
         command = ["python3", "-m", "http.server", "8000", "--bind", other.ipv4]
         server = subprocess.Popen(
@@ -215,9 +179,9 @@ def test_a_file_over_http_comes_whole(tmp_path):
         eventually(lambda: not any(map(waiting, bed.relay.count().segments[0].stations)))
 
 
-def test_a_relay_refuses_what_it_cannot_do_and_goes_on(tmp_path):
-    with hosts(tmp_path, count=2) as bed:
-        three = standing(tmp_path, count=3, arrivals="{ poisson = '1 /s' }")
+def test_a_relay_refuses_what_it_cannot_do_and_goes_on():
+    with hosts(2) as bed:
+        three = standing(coax(3, SELDOM))
         with Control(bed.relay.control) as control:
             with pytest.raises(TestbedError, match=r"media\[0\].stations"):
                 control.begin(time.monotonic_ns(), (three,))
@@ -228,8 +192,8 @@ def test_a_relay_refuses_what_it_cannot_do_and_goes_on(tmp_path):
         assert bed.relay.count().segments[0].violations == 0
 
 
-def test_several_programs_may_ask_a_relay_one_after_the_other(tmp_path):
-    with hosts(tmp_path, count=2) as bed, Control(bed.relay.control) as first:
+def test_several_programs_may_ask_a_relay_one_after_the_other():
+    with hosts(2) as bed, Control(bed.relay.control) as first:
         assert first.count().segments[0].stations
         with Control(bed.relay.control) as second:
             assert second.count().segments[0].stations
@@ -238,12 +202,9 @@ def test_several_programs_may_ask_a_relay_one_after_the_other(tmp_path):
                 first.count()
 
 
-def measured(path: Path, run: Path, *options: str) -> dict:
-    """Measure an experiment, and return the result of its test."""
-    done = invoke("measure", path, "--testbed", "--out", run, *options)
-    assert done.returncode == 0, done.stderr
-    (file,) = (run / "live").glob("*/*.json")
-    result = json.loads(file.read_text())
+def measured(path: Path) -> dict:
+    """Measure an experiment, beside its file, and return the result of its test."""
+    result = measure(path, path.parent, "--testbed").result()
     # A saturated sender is some frames ahead when its source ends; these stay in its card.
     conserved(msgspec.convert(result["segment"], type=_Segment), most_waiting=MOST_AHEAD)
     return result
@@ -266,12 +227,6 @@ def compared(run: Path) -> dict[str, tuple[float, float]]:
     return {each["metric"]: (each["live"], each["simulation"]) for each in found}
 
 
-def simulated(path: Path):
-    """Return the counts of the simulation of an experiment."""
-    (counts,) = replications(path, None)
-    return counts
-
-
 def replications(path: Path, number: int | None = REPLICATIONS) -> list[Counts]:
     """Return the counts of simulations of an experiment, each with its seed."""
     trials = api.load(str(path)).plan(replications=number).trials
@@ -285,8 +240,8 @@ def replications(path: Path, number: int | None = REPLICATIONS) -> list[Counts]:
 @pytest.mark.alone
 @pytest.mark.parametrize(("count", "frames"), [(2, "64 B"), (10, "1518 B")])
 def test_saturated_hosts_do_what_simulated_ones_do_with_the_same_draws(tmp_path, count, frames):
-    path = written(tmp_path, count=count, frames=frames)
-    result, expected = measured(path, tmp_path / "run"), simulated(path)
+    path = coax(count, frames=frames).save(tmp_path / "segment.toml")
+    result, (expected,) = measured(path), replications(path, None)
     segment = result["segment"]
     counts = _core.read_counts(segment["counts"])
     starved = sum(station["starved"] for station in segment["stations"])
@@ -313,14 +268,14 @@ def test_saturated_hosts_do_what_simulated_ones_do_with_the_same_draws(tmp_path,
 
 def test_arrivals_meet_the_delays_of_the_simulation(new_path, in_quiet_window):
     for arrivals in (HALF, ON_OFF):
-        path = written(new_path(), count=5, arrivals=arrivals, spread="20 ms")
+        experiment = coax(5, arrivals, spread="20 ms")
 
-        def of_window(path=path):
-            run = new_path() / "run"
-            measured(path, run)
-            return compared(run)
+        def of_window(experiment=experiment):
+            path = experiment.save(new_path() / "segment.toml")
+            measured(path)
+            return path, compared(path.parent / "run")
 
-        found = in_quiet_window(of_window, tolerated_stall_s=STALLS_S / 4)
+        path, found = in_quiet_window(of_window, tolerated_stall_s=STALLS_S / 4)
         # Sources draw the same times. Nothing is lost, so what is sent in the window is what comes
         # in it; at each of its ends each host may have a frame more or less.
         live, simulated = found["bit_rate"]
@@ -332,20 +287,27 @@ def test_arrivals_meet_the_delays_of_the_simulation(new_path, in_quiet_window):
         assert abs(found["transmission_delay"][0] - delay_s) <= half_width_s
 
 
-def talking(folder: Path, count: int, most: str, talk: str = "") -> tuple[dict, Counts, Path]:
+def talking(folder: Path, count: int, **talk: str) -> tuple[dict, Counts, Path]:
     """Measure hosts of the experimental Ethernet that talk: the result, its counts and the run."""
-    path = written(
-        folder,
-        count=count,
-        segment=EXPERIMENTAL,
-        frames=f"{{ samples = {{ least = '32 B', most = '{most}', overhead = '0 B' }} }}",
-        arrivals=f"{{ coder = {{ sample = '16 bit', every = '152.32 us'{talk} }} }}",
-        stations=ALTO,
-        settle="100 ms",
-        spread="100 ms",
+    experiment = em.segment(
+        "experimental-3",
+        round_trip="5.5 us",
+        clusters=8,
+        gap="0 bit",
+        turnaround="6 us",
+        stations=em.stations(
+            "host",
+            count=count,
+            frames={"samples": {"least": "32 B", "most": "512 B", "overhead": "0 B"}},
+            arrivals={"coder": {"sample": "16 bit", "every": "152.32 us", **talk}},
+            service={"uniform": ["0 us", "1 ms"]},
+            clock_error="50 ppm",
+            backoff={"load_register": {"bits": 8, "clock": "170 ns", "ticks": True}},
+        ),
+        phases={**PHASES, "settle": "100 ms", "spread": "100 ms"},
+        run=RUN,
     )
-    path.write_text(path.read_text().replace('frames = "{', "frames = {").replace('}"', "}"))
-    result = measured(path, folder / "run")
+    result = measured(experiment.save(folder / "segment.toml"))
     return result, _core.read_counts(result["segment"]["counts"]), folder / "run"
 
 
@@ -369,13 +331,13 @@ def check_samples(result: dict, counts: Counts) -> None:
 
 
 def test_the_samples_that_a_medium_delivers_are_those_that_hosts_hear(tmp_path):
-    result, counts, _ = talking(tmp_path, 6, "512 B", ", talk = '0.2 s', silence = '0.1 s'")
+    result, counts, _ = talking(tmp_path, 6, talk="0.2 s", silence="0.1 s")
     check_samples(result, counts)
 
 
 def test_talkers_have_the_losses_and_delays_of_the_simulation(new_path, in_quiet_window):
     def of_window():
-        result, counts, run = talking(new_path(), 20, "512 B")
+        result, counts, run = talking(new_path(), 20)
         check_samples(result, counts)
         return result, counts, compared(run)
 
@@ -409,7 +371,7 @@ def test_talkers_have_the_losses_and_delays_of_the_simulation(new_path, in_quiet
 
 
 def test_a_station_that_is_alone_is_heard_by_a_listener(tmp_path):
-    result = measured(written(tmp_path, count=1), tmp_path / "run")
+    result = measured(coax(1).save(tmp_path / "segment.toml"))
     (flow,), (station,) = result["flows"].values(), result["segment"]["stations"]
     assert flow["to"] == "listener"
     received = flow["receiving"]["counted"]["streams"][0]["received"]
@@ -418,10 +380,8 @@ def test_a_station_that_is_alone_is_heard_by_a_listener(tmp_path):
 
 
 def test_no_measured_access_to_a_bus_takes_longer_than_its_bound(tmp_path):
-    path = written(tmp_path, count=6, segment=T1S, frames="64 B")
-    text = path.read_text().replace('["simulation", "live"]', '["simulation", "theory", "live"]')
-    path.write_text(text, encoding="utf-8")
-    result = measured(path, tmp_path / "run")
+    bounded = bus(6, frames="64 B").changed({"run.engines": ["simulation", "theory", "live"]})
+    result = measured(bounded.save(tmp_path / "segment.toml"))
     if result["segment"]["violations"]:
         inconclusive("the medium learnt of frames too late")
     found = json.loads((tmp_path / "run" / "estimates.json").read_text())
@@ -431,31 +391,23 @@ def test_no_measured_access_to_a_bus_takes_longer_than_its_bound(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("place", "changes", "words"),
     [
-        ("--loopback", "expected --testbed: the medium of a segment is emulated there"),
-        ("voice", "expected whole octets in a measurement"),
-        ("hosts", "expected at most 64 on one machine"),
+        ("--loopback", {}, "expected --testbed: the medium of a segment is emulated there"),
+        (
+            "--testbed",
+            {"stations.0.frames": SAMPLES, "stations.0.arrivals": CODER},
+            "expected whole octets in a measurement",
+        ),
+        ("--testbed", {"stations.0.count": 65}, "expected at most 64 on one machine"),
     ],
 )
-def test_what_cannot_be_measured_is_refused_in_one_line(tmp_path, change, words):
-    options = {"--loopback": ["--loopback"]}.get(change, ["--testbed"])
-    sets = {"hosts": ["stations.count=65"]}.get(change, [])
-    path = written(tmp_path, count=2)
-    if change == "voice":
-        text = path.read_text().replace('"512 B"', SAMPLES).replace(SATURATED, CODER)
-        path.write_text(text, encoding="utf-8")
-    for each in sets:
-        options += ["--set", each]
-    done = invoke("measure", path, *options, "--out", tmp_path / "run")
-    assert done.returncode == 2
-    assert words in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not (tmp_path / "run" / "live").exists()
+def test_what_cannot_be_measured_is_refused_in_one_line(tmp_path, place, changes, words):
+    assert words in refusal(coax(2).changed(changes), tmp_path, place)
 
 
 def test_a_segment_stays_for_programs_until_it_is_removed(tmp_path, up):
-    path = written(tmp_path, count=3)
+    path = coax(3).save(tmp_path / "segment.toml")
     name = up(path)["name"]
     ping = ["ping", "-q", "-c", "3", "-i", "0.2", "10.77.0.3"]
     done = call(real("testbed", "exec", name, "1", "--", *ping))

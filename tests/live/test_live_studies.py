@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from live_runs import Measurement, measure, results_of
 from program import invoke, settings
 
+ONE_QUICK = ("--loopback", "--quick", "--no-report", "--replications", "1")
 SHORT = settings('phases.transmit="0.6 s"', 'phases.measure="last 0.4 s"')
 
 TOLERATED_STALL_S = 0.1
@@ -15,11 +17,8 @@ TOLERATED_STALL_S = 0.1
 
 def measured(name: str, folder: Path, *words: str) -> list[dict[str, Any]]:
     """Measure a shipped live test in a testbed, and return the points that were measured."""
-    done = invoke(
-        "measure", f"live/{name}", "--testbed", "--no-report", "--out", folder / "run", *words
-    )
-    assert done.returncode == 0, done.stderr
-    points = json.loads((folder / "run" / "estimates.json").read_text())["points"]
+    found = measure(f"live/{name}", folder, "--testbed", "--no-report", *words)
+    points = json.loads((found.run / "estimates.json").read_text())["points"]
     return [point for point in points if point["engine"] == "live"]
 
 
@@ -27,12 +26,16 @@ def value(point: dict[str, Any], metric: str) -> float:
     return float(point["estimates"][metric]["value"])
 
 
+def phases_of(found: Measurement) -> dict[str, int]:
+    """Return the phases of the only trial."""
+    (trial,) = map(json.loads, (found.run / "plan.jsonl").read_text("utf-8").splitlines())
+    phases: dict[str, int] = trial["scenario"]["phases"]
+    return phases
+
+
 def flows_of(folder: Path) -> list[dict[str, Any]]:
     """Return what was counted of the flows of every trial."""
-    return [
-        json.loads(path.read_text())["flows"]
-        for path in sorted((folder / "run" / "live").glob("*/*.json"))
-    ]
+    return [result["flows"] for result in results_of(folder / "run")]
 
 
 @pytest.mark.root
@@ -209,64 +212,27 @@ def test_what_is_to_be_measured_is_asked_for_in_a_line(words, fault):
 
 
 def test_a_single_test_is_quick_too_and_only_the_numbers_that_it_measured_are_printed(tmp_path):
-    done = invoke(
-        "measure",
-        "live/erg/simplex-100",
-        "--loopback",
-        "--quick",
-        "--no-report",
-        "--replications",
-        "1",
-        "--out",
-        tmp_path / "run",
-        "--set",
-        'run.engines=["live"]',
-    )
-    assert done.returncode == 0, done.stderr
-    (trial,) = [
-        json.loads(line)
-        for line in (tmp_path / "run" / "plan.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
-    phases = trial["scenario"]["phases"]
+    found = measure("live/erg/simplex-100", tmp_path, *ONE_QUICK, *settings('run.engines=["live"]'))
+    phases = phases_of(found)
     assert phases["stop_ps"] - phases["begin_ps"] == 600 * 10**9
     assert phases["measure_to_ps"] - phases["measure_from_ps"] == 400 * 10**9
-    lines = done.stdout.splitlines()
+    lines = found.printed.stdout.splitlines()
     (head,) = [at for at, line in enumerate(lines) if line.startswith("claim ")]
     assert [line.split()[0] for line in lines[head + 1 : head + 2]] == ["1-switch"]
-    every = json.loads((tmp_path / "run" / "live-claims.json").read_text(encoding="utf-8"))[
-        "claims"
-    ]
+    every = json.loads((found.run / "live-claims.json").read_text(encoding="utf-8"))["claims"]
     assert sum(claim["verdict"] == "not-run" for claim in every) == len(every) - 1 > 0
     assert lines[head + 2].startswith(
         f"{len(every) - 1} published numbers of erg are of tests or points that were not measured"
     )
-    assert "not-run" not in done.stdout
+    assert "not-run" not in found.printed.stdout
 
 
 def test_an_experiment_that_is_as_short_as_a_quick_one_stays_as_it_is(tmp_path):
-    words = [
-        "measure",
-        "live/erg/simplex-100",
-        "--loopback",
-        "--quick",
-        "--no-report",
-        "--replications",
-        "1",
-        "--out",
-        str(tmp_path / "run"),
-    ]
     short = settings('run.engines=["live"]', "phases.transmit=300 ms", "phases.measure=last 200 ms")
-    done = invoke(*words, *short)
-    assert done.returncode == 0, done.stderr
-    assert "--quick changes nothing" in done.stderr
-    (trial,) = [
-        json.loads(line)
-        for line in (tmp_path / "run" / "plan.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
-    assert (
-        trial["scenario"]["phases"]["stop_ps"] - trial["scenario"]["phases"]["begin_ps"]
-        == 300 * 10**9
-    )
+    found = measure("live/erg/simplex-100", tmp_path, *ONE_QUICK, *short)
+    assert "--quick changes nothing" in found.printed.stderr
+    phases = phases_of(found)
+    assert phases["stop_ps"] - phases["begin_ps"] == 300 * 10**9
 
 
 @pytest.mark.root
@@ -279,9 +245,7 @@ def test_what_erg_published_stands_beside_what_was_measured(new_path, in_quiet_w
 
     def claims() -> dict[str, dict[str, Any]]:
         folder = new_path()
-        done = invoke("measure", "live/erg/simplex", "--testbed", *words, "--out", folder / "run")
-        assert done.returncode == 0, done.stderr
-        said = json.loads(done.stdout)
+        said = json.loads(measure("live/erg/simplex", folder, "--testbed", *words).printed.stdout)
         assert [value(point, "loss") for point in said["estimates"]["points"]] == [0, 0]
         for flows in flows_of(folder):
             # Of 40000 bits each 4192 us; their phase is random: one more or less.

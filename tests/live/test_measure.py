@@ -14,54 +14,37 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import ethermeter as em
 import pytest
 from ethermeter.engines.live.agents import Agent
-from networks import network
+from ethermeter.experiment.builder import ExperimentTables
+from live_runs import ended, measure, refusal
 from program import LIMIT_S, call, eventually, invoke, real, settings
+from shared_experiments import pair, star
 
-SWITCHED = network(
-    """\
-[[flows]]
-name = "load"
-from = "sender"
-to = "sink"
-data = "500 B"
-arrivals = { poisson = "500 /s" }
-[[flows]]
-name = "ping"
-from = "sink"
-to = "sender1"
-frames = "100 B"
-arrivals = { regular = "5 ms" }
-response = { frames = "100 B" }
-[phases]
-transmit = "0.6 s"
-measure = "last 0.5 s"
-[run]
-engines = ["live"]
-""",
-    title="two senders and one sink at a switch, and a ping",
-    hosts=("sender x 2", "sink"),
-    switch="queue = 100",
+SWITCHED = star(
+    [em.host("sender", count=2), "sink"],
+    [
+        em.flow("load", "sender", "sink", data="500 B", arrivals={"poisson": "500 /s"}),
+        em.flow(
+            "ping",
+            "sink",
+            "sender1",
+            frames="100 B",
+            arrivals={"regular": "5 ms"},
+            response={"frames": "100 B"},
+        ),
+    ],
+    switch={"queue": 100},
     rate="100 Mb/s",
+    phases={"transmit": "0.6 s", "measure": "last 0.5 s"},
+    run={"engines": ["live"]},
 )
-LOOPBACK = network(
-    """\
-[[flows]]
-name = "load"
-from = "a"
-to = "b"
-data = "100 B"
-arrivals = { regular = "1 ms" }
-[phases]
-transmit = "TRANSMIT"
-measure = "all"
-[run]
-engines = ["live"]
-replications = 3
-""",
-    title="over loopback",
+LOOPBACK = pair(
+    em.flow("load", "a", "b", data="100 B", arrivals={"regular": "1 ms"}),
     rate="1 Gb/s",
+    phases={"transmit": "0.1 s", "measure": "all"},
+    run={"engines": ["live"], "replications": 3},
 )
 
 
@@ -71,10 +54,9 @@ def namespaces_of(pid: int) -> set[str]:
     return {path.name for path in folder.glob(f"em-{pid}-*")} if folder.is_dir() else set()
 
 
-def written(folder: Path, text: str) -> Path:
-    path = folder / "experiment.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
+def transmitting(transmit: str, experiment: ExperimentTables, folder: Path) -> Path:
+    """Write an experiment whose sources send for so long."""
+    return experiment.changed({"phases.transmit": transmit}).save(folder / "experiment.toml")
 
 
 def of_plain_words(said: str) -> bool:
@@ -184,17 +166,14 @@ def test_a_wire_of_10_megabits_is_as_fast_measured_as_simulated(new_path, in_qui
 
 @pytest.mark.root
 def test_a_network_with_a_switch_is_built_measured_and_taken_down(tmp_path):
-    done = invoke(
-        "measure", written(tmp_path, SWITCHED), "--testbed", "--out", tmp_path / "run", "--json"
-    )
-    assert done.returncode == 0, done.stderr
+    measured = measure(SWITCHED, tmp_path, "--testbed", "--json")
     assert not namespaces_of(os.getpid())
-    said = json.loads(done.stdout)
+    said = json.loads(measured.printed.stdout)
     estimates = {
         name: of["value"] for name, of in said["estimates"]["points"][0]["estimates"].items()
     }
     assert estimates["loss"] == 0
-    result = json.loads((tmp_path / "run" / "live" / "experiment" / "00000.json").read_text())
+    result = measured.result()
     assert result["outcome"] == "complete"
     assert set(result["flows"]) == {"load sender1", "load sender2", "ping"}
     ping = result["flows"]["ping"]["sending"]["counted"]
@@ -206,16 +185,15 @@ def test_a_network_with_a_switch_is_built_measured_and_taken_down(tmp_path):
 
 @pytest.mark.root
 def test_on_relayed_wires_messages_take_the_time_of_their_bits_and_of_the_links(tmp_path):
-    text = SWITCHED.replace('engines = ["live"]', 'engines = ["simulation", "live"]').replace(
-        "100 Mb/s", "10 Mb/s"
+    held = SWITCHED.changed(
+        {
+            "network.rate": "10 Mb/s",
+            "network.links.1.delay": "2 ms",
+            "run.engines": ["simulation", "live"],
+        }
     )
-    path = written(
-        tmp_path, text.replace('ends = ["sink", "s"]', 'ends = ["sink", "s"]\ndelay = "2 ms"')
-    )
-    done = invoke("measure", path, "--testbed", "--wires", "relay", "--out", tmp_path / "run")
-    assert done.returncode == 0, done.stderr
+    result = measure(held, tmp_path, "--testbed", "--wires", "relay").result()
     assert not namespaces_of(os.getpid())
-    result = json.loads((tmp_path / "run" / "live" / "experiment" / "00001.json").read_text())
     fastest_ns = result["flows"]["ping"]["sending"]["counted"]["fastest_ns"]
     # There and back over two wires, each with 8 + 100 octets of 0.8 µs, and 2 ms each way; nothing
     # is faster.
@@ -230,7 +208,7 @@ def test_on_relayed_wires_messages_take_the_time_of_their_bits_and_of_the_links(
 @pytest.mark.root
 @pytest.mark.parametrize(("kill", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ctrl_c_and_kill_take_all_down(tmp_path, kill, code):
-    path = written(tmp_path, SWITCHED.replace('transmit = "0.6 s"', 'transmit = "30 s"'))
+    path = transmitting("30 s", SWITCHED, tmp_path)
     with measuring(path, "--testbed", "--out", tmp_path / "run") as process:
         agents = eventually(lambda: [pid for pid in descendants(process.pid) if is_agent(pid)])
         eventually((tmp_path / "run" / "plan.jsonl").exists)
@@ -262,7 +240,7 @@ def test_an_agent_whose_start_ctrl_c_interrupts_ends_with_the_others(tmp_path, m
 
 @pytest.mark.root
 def test_what_a_coordinator_leaves_that_is_killed_at_once_ends_by_itself_or_with_the_next(tmp_path):
-    path = written(tmp_path, SWITCHED.replace('transmit = "0.6 s"', 'transmit = "30 s"'))
+    path = transmitting("30 s", SWITCHED, tmp_path)
     with measuring(path, "--testbed", "--out", tmp_path / "run") as process:
         agents = eventually(lambda: [pid for pid in descendants(process.pid) if is_agent(pid)])
         eventually((tmp_path / "run" / "plan.jsonl").exists)
@@ -277,7 +255,7 @@ def test_what_a_coordinator_leaves_that_is_killed_at_once_ends_by_itself_or_with
 def test_over_loopback_an_experiment_is_measured_and_goes_on_where_it_was_interrupted(
     tmp_path, unless_held_up
 ):
-    path = written(tmp_path, LOOPBACK.replace("TRANSMIT", "1 s"))
+    path = transmitting("1 s", LOOPBACK, tmp_path)
     with measuring(path, "--loopback", "--out", tmp_path / "run") as process:
         eventually(lambda: list((tmp_path / "run" / "live").glob("*/*.json")))
         time.sleep(
@@ -322,21 +300,13 @@ def test_hosts_are_checked_and_what_is_wrong_with_one_is_said(tmp_path, monkeypa
         done = invoke("hosts", "check", path)
         assert done.returncode == 1
         assert re.search(r"^b .*refused", done.stdout, re.MULTILINE)
-        measured = invoke(
-            "measure",
-            written(tmp_path, LOOPBACK.replace("TRANSMIT", "0.1 s")),
-            "--hosts",
-            path,
-            "--out",
-            tmp_path / "run",
-        )
-        assert measured.returncode == 1
+        measured = ended(LOOPBACK, tmp_path, "--hosts", path, code=1)
         assert of_plain_words(measured.stderr)
         assert "refused" in measured.stderr
 
 
 def test_a_trial_in_which_an_agent_is_killed_is_kept_as_such_and_said(tmp_path, unless_held_up):
-    path = written(tmp_path, LOOPBACK.replace("TRANSMIT", "1.5 s"))
+    path = transmitting("1.5 s", LOOPBACK, tmp_path)
     with measuring(path, "--loopback", "--out", tmp_path / "run", "--json") as process:
         eventually(lambda: list((tmp_path / "run" / "live").glob("*/00000.json")))
         time.sleep(1)
@@ -412,22 +382,13 @@ def test_a_wrong_certificate_is_refused_in_a_line(tmp_path):
     ],
 )
 def test_where_to_measure_is_asked_for_in_a_line(tmp_path, words, fault):
-    done = invoke(
-        "measure",
-        written(tmp_path, LOOPBACK.replace("TRANSMIT", "0.1 s")),
-        *words,
-        "--out",
-        tmp_path / "run",
-    )
-    assert done.returncode == 2
-    assert of_plain_words(done.stderr)
-    assert fault in done.stderr
+    said = refusal(LOOPBACK, tmp_path, *words)
+    assert of_plain_words(said)
+    assert fault in said
 
 
 def test_run_says_how_to_measure(tmp_path):
-    done = invoke(
-        "run", written(tmp_path, LOOPBACK.replace("TRANSMIT", "0.1 s")), "--out", tmp_path / "run"
-    )
+    done = invoke("run", LOOPBACK.save(tmp_path / "x.toml"), "--out", tmp_path / "run")
     assert done.returncode == 2
     assert "ethermeter measure" in done.stderr
     assert not (tmp_path / "run").exists()

@@ -2,9 +2,9 @@
 intervals that follow from them.
 """
 
-import json
 from typing import Any
 
+import ethermeter as em
 import numpy as np
 import pytest
 from ethermeter.analysis.flows import of_flows
@@ -16,50 +16,33 @@ from ethermeter.analysis.unseen import is_unseen
 from ethermeter.metrics import Metric
 from ethermeter.store import RunDirectory
 from flow_totals import together
-from networks import network
-from program import invoke
+from live_runs import measure
+from shared_experiments import pair
 
-FILE = network(
-    """\
-[[flows]]
-name = "load"
-from = "a"
-to = "b"
-data = "100 B x 1 + 200 B x 1"
-arrivals = { poisson = "500 /s" }
-[[flows]]
-name = "ask"
-from = "b"
-to = "a"
-data = "100 B"
-arrivals = { poisson = "100 /s" }
-response = { data = "400 B", timeout = "200 ms" }
-[[flows]]
-name = "bulk"
-from = "b"
-to = "a"
-transfer = { stream = {}, tcp = { window = "16 kB" } }
-[[flows]]
-name = "copy"
-from = "a"
-to = "b"
-[flows.transfer.file]
-direction = "read"
-block = "2000 B"
-request = "64 B"
-answer = "64 B"
-client = "5 ms"
-[flows.transfer.tcp]
-window = "16 kB"
-[phases]
-transmit = "1.2 s"
-measure = "last 1 s"
-drain = "0.2 s"
-[run]
-engines = ["live"]
-batches = 8
-""",
-    title="all kinds",
+WINDOW = {"window": "16 kB"}
+BLOCKS = {
+    "direction": "read",
+    "block": "2000 B",
+    "request": "64 B",
+    "answer": "64 B",
+    "client": "5 ms",
+}
+ALL_KINDS = pair(
+    [
+        em.flow("load", "a", "b", data="100 B x 1 + 200 B x 1", arrivals={"poisson": "500 /s"}),
+        em.flow(
+            "ask",
+            "b",
+            "a",
+            data="100 B",
+            arrivals={"poisson": "100 /s"},
+            response={"data": "400 B", "timeout": "200 ms"},
+        ),
+        em.flow("bulk", "b", "a", transfer={"stream": {}, "tcp": WINDOW}),
+        em.flow("copy", "a", "b", transfer={"file": BLOCKS, "tcp": WINDOW}),
+    ],
+    phases={"transmit": "1.2 s", "measure": "last 1 s", "drain": "0.2 s"},
+    run={"engines": ["live"], "batches": 8},
 )
 OF_STREAM = {
     *(
@@ -129,14 +112,10 @@ def check_sums(flows: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("place", ["--loopback", pytest.param("--testbed", marks=pytest.mark.root)])
 def test_parts_add_up_and_one_replication_has_the_intervals_that_follow(tmp_path, place):
-    (tmp_path / "x.toml").write_text(FILE, encoding="utf-8")
-    out = tmp_path / "run"
-    done = invoke("measure", tmp_path / "x.toml", place, "--out", out, "--no-report")
-    assert done.returncode == 0, done.stderr
-    (path,) = (out / "live").glob("*/*.json")
-    flows = json.loads(path.read_text())["flows"]
+    measured = measure(ALL_KINDS, tmp_path, place, "--no-report")
+    flows = measured.result()["flows"]
     check_sums(flows)
-    rate = check_intervals(RunDirectory(out))
+    rate = check_intervals(RunDirectory(measured.run))
     # The error of the mean of eight parts of an eighth of a second each.
     parts = flows["load"]["receiving"]["counted"]["streams"][0]["measured"]["batches"]
     rates = 8 * np.array([part["frames"] for part in parts])

@@ -2,162 +2,114 @@
 wire sends first, and what is refused.
 """
 
-import json
 import subprocess
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
+import ethermeter as em
 import pytest
 from ethermeter.captures import explain
-from networks import network
-from program import invoke, real
+from live_runs import measure, refusal
+from program import call, real
+from shared_experiments import star
 
 pytestmark = pytest.mark.root
 
-PRIORITIES = """\
-[[flows]]
-name = "raw"
-from = "a"
-to = "c"
-frames = "100 B"
-arrivals = { regular = "5 ms" }
-priority = 6
-port = "packet"
-[[flows]]
-name = "bypass"
-from = "c"
-to = "b"
-frames = "1518 B"
-arrivals = { regular = "5 ms" }
-priority = 3
-port = "xdp"
-[[flows]]
-name = "datagrams"
-from = "a"
-to = "c"
-data = "200 B"
-arrivals = { regular = "5 ms" }
-priority = 5
-[[flows]]
-name = "questions"
-from = "a"
-to = "c"
-data = "300 B"
-arrivals = { regular = "5 ms" }
-response = { data = "400 B" }
-priority = 4
-port = "tcp"
-[[flows]]
-name = "raw-questions"
-from = "a"
-to = "c"
-frames = "120 B"
-arrivals = { regular = "5 ms" }
-response = { frames = "1518 B" }
-priority = 2
-port = "packet"
-[[flows]]
-name = "untagged"
-from = "a"
-to = "c"
-frames = "500 B"
-arrivals = { regular = "5 ms" }
-port = "packet"
-[phases]
-transmit = "0.5 s"
-measure = "all"
-[run]
-engines = ["live"]
-replications = 1
-"""
-TAGGED = """\
-[[flows]]
-name = "questions"
-from = "a"
-to = "b"
-frames = "1518 B"
-arrivals = { regular = "5 ms" }
-response = { frames = "64 B" }
-priority = 5
-port = "packet"
-[phases]
-transmit = "0.5 s"
-measure = "all"
-[run]
-engines = ["simulation", "live"]
-replications = 1
-"""
-HIGHEST = """\
-[[flows]]
-name = "highest"
-from = "a"
-to = "b"
-data = "100 B"
-arrivals = { regular = "5 ms" }
-priority = 7
-[phases]
-transmit = "0.1 s"
-measure = "all"
-[run]
-engines = ["live"]
-replications = 1
-"""
+LIVE = {"engines": ["live"], "replications": 1}
+OFTEN = {"regular": "5 ms"}
+RAW: dict[str, Any] = {"arrivals": OFTEN, "port": "packet"}
+PRIORITIES = star(
+    ["a", "b", "c"],
+    [
+        em.flow("raw", "a", "c", frames="100 B", priority=6, **RAW),
+        em.flow("bypass", "c", "b", frames="1518 B", arrivals=OFTEN, priority=3, port="xdp"),
+        em.flow("datagrams", "a", "c", data="200 B", arrivals=OFTEN, priority=5),
+        em.flow(
+            "questions",
+            "a",
+            "c",
+            data="300 B",
+            arrivals=OFTEN,
+            response={"data": "400 B"},
+            priority=4,
+            port="tcp",
+        ),
+        em.flow(
+            "raw-questions",
+            "a",
+            "c",
+            frames="120 B",
+            response={"frames": "1518 B"},
+            priority=2,
+            **RAW,
+        ),
+        em.flow("untagged", "a", "c", frames="500 B", **RAW),
+    ],
+    switch={"classes": 8},
+    rate="100 Mb/s",
+    phases={"transmit": "0.5 s", "measure": "all"},
+    run=LIVE,
+)
+TAGGED = star(
+    ["a", "b"],
+    em.flow("questions", "a", "b", frames="1518 B", response={"frames": "64 B"}, priority=5, **RAW),
+    switch={"classes": 8},
+    rate="100 Mb/s",
+    phases={"transmit": "0.5 s", "measure": "all"},
+    run={"engines": ["simulation", "live"], "replications": 1},
+)
+HIGHEST = star(
+    ["a", "b"],
+    em.flow("highest", "a", "b", data="100 B", arrivals=OFTEN, priority=7),
+    switch={"classes": 8},
+    phases={"transmit": "0.1 s", "measure": "all"},
+    run=LIVE,
+)
 STREAM, REQUEST, RESPONSE = 0, 1, 2  # kinds of marks (docs/reference/test-frames.md)
 FIELDS = ("frame.len", "vlan.priority", "vlan.id", "tcp.len", "eth.src")
 CLASS_OF_PACKETS = {4: "ip.dsfield.dscp", 6: "ipv6.tclass.dscp"}
 IP_HEADER_OCTETS = {4: 20, 6: 40}
-OVERLOAD = """\
-[[flows]]
-name = "control"
-from = "a"
-to = "c"
-frames = "64 B"
-arrivals = { regular = "3 ms" }
-priority = 6
-port = "packet"
-[[flows]]
-name = "bulk"
-from = "b"
-to = "c"
-frames = "1518 B"
-arrivals = { regular = "2 ms" }
-port = "packet"
-[[flows]]
-name = "more"
-from = "d"
-to = "c"
-frames = "1518 B"
-arrivals = { regular = "2 ms" }
-port = "packet"
-[phases]
-transmit = "1 s"
-measure = "all"
-drain = "0.5 s"
-[run]
-engines = ["theory", "simulation", "live"]
-replications = 1
-"""
-CLASSES = """classes = [
-  { priorities = [6, 7] },
-  { priorities = [0, 1, 2, 3, 4, 5], queue = 20 },
-]"""
+CONTROL: dict[str, Any] = {"frames": "64 B", "arrivals": {"regular": "3 ms"}, "port": "packet"}
+BULK: dict[str, Any] = {"frames": "1518 B", "arrivals": {"regular": "2 ms"}, "port": "packet"}
+OVERLOAD = star(
+    ["a", "b", "c", "d"],
+    [
+        em.flow("control", "a", "c", priority=6, **CONTROL),
+        em.flow("bulk", "b", "c", **BULK),
+        em.flow("more", "d", "c", **BULK),
+    ],
+    switch={"classes": [{"priorities": [6, 7]}, {"priorities": [0, 1, 2, 3, 4, 5], "queue": 20}]},
+    phases={"transmit": "1 s", "measure": "all", "drain": "0.5 s"},
+    run={"engines": ["theory", "simulation", "live"], "replications": 1},
+)
+SHARED = {"shaped": (300, "0.5 ms", 7), "large": (1518, "1.4 ms", 4), "small": (600, "0.6 ms", 0)}
+"""Octets of frames, their period and their priority, by the name of a sender."""
+SHARES = star(
+    [*SHARED, "sink"],
+    [
+        em.flow(
+            name,
+            name,
+            "sink",
+            frames=f"{octets} B",
+            arrivals={"regular": period},
+            priority=priority,
+            port="packet",
+        )
+        for name, (octets, period, priority) in SHARED.items()
+    ],
+    switch={
+        "classes": [
+            {"priorities": [7], "idle_slope": "2 Mb/s", "queue": 4},
+            {"priorities": [4, 5, 6], "quantum": "6152 B", "queue": 30},
+            {"priorities": [0, 1, 2, 3], "quantum": "3076 B", "queue": 30},
+        ]
+    },
+    phases={"transmit": "2 s", "measure": "last 1.8 s", "drain": "0.2 s"},
+    run=LIVE,
+)
+RELAYED = ("--testbed", "--wires", "relay", "--no-report")
 TOLERATED_STALL_S = 0.02
-
-
-def measured(folder: Path, text: str, *options: str) -> Path:
-    """Measure an experiment between namespaces, on relayed wires; returns the run's folder."""
-    (folder / "x.toml").write_text(text, encoding="utf-8")
-    out = folder / "run"
-    words = ("--testbed", "--wires", "relay", "--no-report", "--out", out)
-    done = invoke("measure", folder / "x.toml", *words, *options)
-    assert done.returncode == 0, done.stderr
-    return out
-
-
-def result(run: Path) -> Any:
-    (path,) = (run / "live").glob("*/*.json")
-    return json.loads(path.read_text())
 
 
 def wire_of(found: Any, *ends: str) -> Any:
@@ -168,21 +120,15 @@ def wire_of(found: Any, *ends: str) -> Any:
 
 @pytest.mark.parametrize("ip", [4, 6])
 def test_priorities_are_in_tags_of_raw_frames_and_in_the_class_of_packets(tmp_path, ip):
-    text = network(
-        PRIORITIES,
-        title="priorities",
-        hosts=("a", "b", "c"),
-        switch="classes = 8",
-        rate="100 Mb/s",
-    )
-    run = measured(tmp_path, text, "--capture", "--ip", str(ip))
-    (path,) = run.glob("captures/*/*-c.pcapng")
+    measured = measure(PRIORITIES, tmp_path, *RELAYED, "--capture", "--ip", ip)
+    result = measured.result()
+    (path,) = measured.run.glob("captures/*/*-c.pcapng")
     fields = (*FIELDS, CLASS_OF_PACKETS[ip])
     command = ["tshark", "-n", "-r", str(path), "-T", "fields"]
     command += [word for name in fields for word in ("-e", name)]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     rows = [dict(zip((*FIELDS, "dscp"), line.split("\t"), strict=True)) for line in lines]
-    flows = result(run)["flows"]
+    flows = result["flows"]
     sent = {name: flow["sending"]["counted"].get("frames") for name, flow in flows.items()}
     tagged = Counter(
         (int(row["frame.len"]), row["vlan.priority"], row["vlan.id"])
@@ -200,7 +146,7 @@ def test_priorities_are_in_tags_of_raw_frames_and_in_the_class_of_packets(tmp_pa
     }
     # What goes through XDP sockets no tap hears. The wire has read it as of the class of priority
     # 3, the fifth of eight, in frames of 1518 octets and a tag: the MTU does not count it.
-    of_bypass = wire_of(result(run), "s", "b")["classes"][4]
+    of_bypass = wire_of(result, "s", "b")["classes"][4]
     assert (of_bypass["frames"], of_bypass["octets"]) == (sent["bypass"], 1522 * sent["bypass"])
     # The class selector is the priority in the highest three of the six bits.
     length = str(14 + IP_HEADER_OCTETS[ip] + 8 + 200)
@@ -228,18 +174,14 @@ def test_priorities_are_in_tags_of_raw_frames_and_in_the_class_of_packets(tmp_pa
 
 @pytest.mark.parametrize("port", ["packet", "xdp"])
 def test_tagged_requests_and_responses_have_the_octets_of_their_simulation(tmp_path, port):
-    text = network(TAGGED, title="tagged", switch="classes = 8", rate="100 Mb/s")
-    run = measured(tmp_path, text, "--set", f'flows.questions.port="{port}"')
-    points = json.loads((run / "estimates.json").read_text())["points"]
+    measured = measure(TAGGED.changed({"flows.0.port": port}), tmp_path, *RELAYED)
     octets = {
-        point["engine"]: point["estimates"]["goodput"]["value"]
-        / point["estimates"]["frame_rate"]["value"]
-        / 8
-        for point in points
+        engine: of["goodput"]["value"] / of["frame_rate"]["value"] / 8
+        for engine, of in measured.estimates().items()
     }
     # Goodput is that of requests: 1518 octets and a tag.
     assert octets == pytest.approx(dict.fromkeys(("simulation", "live"), 1522))
-    found = result(run)
+    found = measured.result()
     counted = found["flows"]["questions"]["sending"]["counted"]
     assert counted["answered"] == counted["requests"] > 0
     # Wires read priority 5 in both directions: the third of eight classes, the highest first.
@@ -250,23 +192,16 @@ def test_tagged_requests_and_responses_have_the_octets_of_their_simulation(tmp_p
 
 
 def test_priority_7_without_the_right_to_it_is_refused_in_a_line(tmp_path):
-    text = network(HIGHEST, title="highest", switch="classes = 8")
-    (tmp_path / "x.toml").write_text(text, encoding="utf-8")
-    command = ("measure", tmp_path / "x.toml", "--loopback", "--no-report", "--out", tmp_path / "o")
-    done = subprocess.run(
-        ["setpriv", "--bounding-set", "-net_admin,-net_raw", *real(*command)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    path = HIGHEST.save(tmp_path / "x.toml")
+    command = real("measure", path, "--loopback", "--no-report", "--out", tmp_path / "o")
+    done = call(["setpriv", "--bounding-set", "-net_admin,-net_raw", *command])
     assert done.returncode == 1, done.stderr
     (line,) = done.stderr.splitlines()
     assert "giving a socket a priority (7 needs CAP_NET_ADMIN or CAP_NET_RAW)" in line
 
 
 def test_a_full_wire_loses_only_of_the_lower_class(tmp_path):
-    text = network(OVERLOAD, title="overload", hosts=("a", "b", "c", "d"), switch=CLASSES)
-    found = result(measured(tmp_path, text))
+    found = measure(OVERLOAD, tmp_path, *RELAYED).result()
     wire = wire_of(found, "s", "c")
     high, low = wire["classes"]
     streams = {
@@ -280,49 +215,15 @@ def test_a_full_wire_loses_only_of_the_lower_class(tmp_path):
     assert streams["bulk"]["received"] + streams["more"]["received"] == low["frames"]
 
 
-SHARES = """classes = [
-  { priorities = [7], idle_slope = "2 Mb/s", queue = 4 },
-  { priorities = [4, 5, 6], quantum = "6152 B", queue = 30 },
-  { priorities = [0, 1, 2, 3], quantum = "3076 B", queue = 30 },
-]"""
-SHARING = "".join(
-    f"""\
-[[flows]]
-name = "{name}"
-from = "{name}"
-to = "sink"
-frames = "{octets} B"
-arrivals = {{ regular = "{period}" }}
-priority = {priority}
-port = "packet"
-"""
-    for name, octets, period, priority in (
-        ("shaped", 300, "0.5 ms", 7),
-        ("large", 1518, "1.4 ms", 4),
-        ("small", 600, "0.6 ms", 0),
-    )
-)
-
-
 def test_idle_slopes_and_quanta_share_a_full_wire(new_path, in_quiet_window):
-    text = network(
-        SHARING + '[phases]\ntransmit = "2 s"\nmeasure = "last 1.8 s"\ndrain = "0.2 s"\n'
-        '[run]\nengines = ["live"]\nreplications = 1\n',
-        title="shares",
-        hosts=("shaped", "large", "small", "sink"),
-        switch=SHARES,
-    )
     found = in_quiet_window(
-        lambda: result(measured(new_path(), text)), tolerated_stall_s=TOLERATED_STALL_S
+        lambda: measure(SHARES, new_path(), *RELAYED).result(), tolerated_stall_s=TOLERATED_STALL_S
     )
     wire = wire_of(found, "s", "sink")
-    of_wire = dict(zip(("shaped", "large", "small"), wire["classes"], strict=True))
+    of_wire = dict(zip(SHARED, wire["classes"], strict=True))
     assert all(of["dropped"] > 0 for of in of_wire.values()), "no test at all"
     # What each class sent of the wire in 2 s and what waited then: volumes with tag, preamble, gap.
-    mbps = {
-        name: of["frames"] * (octets + 24) * 8 / 2e6
-        for (name, of), octets in zip(of_wire.items(), (300, 1518, 600), strict=True)
-    }
+    mbps = {name: of["frames"] * (SHARED[name][0] + 24) * 8 / 2e6 for name, of in of_wire.items()}
     # The shaper gives 2 Mb/s, the rest of 8 Mb/s goes two to one; queues that empty after the last
     # frame came, 30 of 1542 octets at most, are 0.2 Mb/s of 2 s, and a stall is 1% of it.
     assert mbps["shaped"] == pytest.approx(2.0, abs=0.1)
@@ -331,20 +232,11 @@ def test_idle_slopes_and_quanta_share_a_full_wire(new_path, in_quiet_window):
 
 
 def test_shaped_wires_and_hosts_that_nothing_holds_back_are_refused_in_a_line(tmp_path):
-    hosts = ("a", "b", "c", "d")
-    text = network(OVERLOAD, title="overload", hosts=hosts, switch=CLASSES)
-    saturated = network(
-        OVERLOAD.replace('{ regular = "3 ms" }', '"saturated"'),
-        title="overload",
-        hosts=hosts,
-        switch="",
-        rate='10 Mb/s"\nclasses = 2 # "',
+    saturated = OVERLOAD.changed(
+        {"flows.0.arrivals": "saturated", "network.classes": 2, "network.switches.0.classes": None}
     )
-    for made, wires, fault in (
-        (text, "shaped", "s.classes = 2 classes: expected none with shaped wires"),
+    for refused, wires, fault in (
+        (OVERLOAD, "shaped", "s.classes = 2 classes: expected none with shaped wires"),
         (saturated, "relay", "flows.control.arrivals = saturated: expected arrivals at a rate"),
     ):
-        (tmp_path / "x.toml").write_text(made, encoding="utf-8")
-        words = ("--testbed", "--wires", wires, "--out", tmp_path / "run")
-        done = invoke("measure", tmp_path / "x.toml", *words)
-        assert (done.returncode, fault in done.stderr) == (2, True), done.stderr
+        assert fault in refusal(refused, tmp_path, "--testbed", "--wires", wires)

@@ -2,50 +2,31 @@
 against their simulation.
 """
 
-import json
-from pathlib import Path
 from typing import Any
 
+import ethermeter as em
 import pytest
-from networks import network
-from program import invoke
+from ethermeter.experiment.builder import ExperimentTables
+from live_runs import Measurement, measure, refusal
+from shared_experiments import pair
 
-FILE = network(
-    """\
-[[flows]]
-name = "ask"
-from = "a"
-to = "b"
-FLOW
-[phases]
-transmit = "1 s"
-measure = "all"
-drain = "0.1 s"
-[run]
-engines = ["simulation", "live"]
-""",
-    title="exchanges",
-    rate="1 Gb/s",
-)
+PLACE = ("--testbed", "--no-report")
 
 
-def measured(
-    folder: Path, flow: str, *words: str, place: str = "--testbed"
-) -> dict[str, dict[str, Any]]:
-    """Measure and simulate a flow, and return its only point by engine."""
-    path = folder / "experiment.toml"
-    path.write_text(FILE.replace("FLOW", flow), encoding="utf-8")
-    done = invoke("measure", path, place, "--no-report", "--out", folder / "run", *words)
-    assert done.returncode == 0, done.stderr
-    points = json.loads((folder / "run" / "estimates.json").read_text())["points"]
-    return {point["engine"]: point["estimates"] for point in points}
+def asking(**keys: object) -> ExperimentTables:
+    """An experiment with one flow, from a to b."""
+    return pair(
+        em.flow("ask", "a", "b", **keys),
+        rate="1 Gb/s",
+        phases={"transmit": "1 s", "measure": "all", "drain": "0.1 s"},
+        run={"engines": ["simulation", "live"]},
+    )
 
 
-def counted(folder: Path, side: str) -> dict[str, Any]:
+def counted(found: Measurement, side: str) -> dict[str, Any]:
     """Return what one side of the flow has counted."""
-    (path,) = (folder / "run" / "live").glob("*/*.json")
-    found: dict[str, Any] = json.loads(path.read_text())["flows"]["ask"][side]["counted"]
-    return found
+    counts: dict[str, Any] = found.result()["flows"]["ask"][side]["counted"]
+    return counts
 
 
 def value(estimates: dict[str, Any], metric: str) -> float:
@@ -56,13 +37,14 @@ def value(estimates: dict[str, Any], metric: str) -> float:
 def test_requests_at_random_wait_for_each_other_as_they_do_in_a_simulation(tmp_path):
     # An answer takes 4 ms and a request comes each 8 ms on average: half of the time there is one
     # before it.
-    flow = (
-        'data = "40 B x 1 + 400 B x 1"\narrivals = { poisson = "125 /s" }\n'
-        'response = { data = "1000 B", think = "4 ms" }'
+    experiment = asking(
+        data="40 B x 1 + 400 B x 1",
+        arrivals={"poisson": "125 /s"},
+        response={"data": "1000 B", "think": "4 ms"},
     )
-    found = measured(tmp_path, flow)
-    simulated, live = found["simulation"], found["live"]
-    asker = counted(tmp_path, "sending")
+    found = measure(experiment, tmp_path, *PLACE)
+    simulated, live = found.estimates()["simulation"], found.estimates()["live"]
+    asker = counted(found, "sending")
     # The same messages are offered to both; of those that come last, some are not answered in time
     # to be counted.
     assert value(live, "offered_rate") == pytest.approx(value(simulated, "offered_rate"), abs=1)
@@ -78,14 +60,15 @@ def test_requests_at_random_wait_for_each_other_as_they_do_in_a_simulation(tmp_p
 def test_no_round_trip_on_held_wires_is_shorter_than_what_request_and_answer_take(
     tmp_path, unless_held_up
 ):
-    flow = (
-        'port = "packet"\nframes = "82 B"\narrivals = "saturated"\nresponse = { '
-        'frames = "1518 B", exchanges = 50 }'
-    )
-    rate = ["--wires", "relay", "--set", 'network.rate="10 Mb/s"']
+    experiment = asking(
+        port="packet",
+        frames="82 B",
+        arrivals="saturated",
+        response={"frames": "1518 B", "exchanges": 50},
+    ).changed({"network.rate": "10 Mb/s"})
     # There 82 + 8 octets of 0.8 µs each, back 1518 + 8.
     least_s = (90 + 1526) * 0.8e-6
-    found = measured(tmp_path, flow, *rate)
+    found = measure(experiment, tmp_path, *PLACE, "--wires", "relay").estimates()
     assert value(found["simulation"], "round_trip_p50") == pytest.approx(least_s, rel=0.01)
     # Nothing is faster, but for the buckets' 0.8%.
     assert value(found["live"], "round_trip_p50") > 0.992 * least_s
@@ -95,8 +78,8 @@ def test_no_round_trip_on_held_wires_is_shorter_than_what_request_and_answer_tak
 
 @pytest.mark.root
 def test_fewer_exchanges_than_were_wanted_are_told(tmp_path):
-    flow = 'data = "100 B"\narrivals = { regular = "10 ms" }\nresponse = { exchanges = 1000 }'
-    live = measured(tmp_path, flow)["live"]
+    experiment = asking(data="100 B", arrivals={"regular": "10 ms"}, response={"exchanges": 1000})
+    live = measure(experiment, tmp_path, *PLACE).estimates()["live"]
     assert 0 < value(live, "exchanges") <= 100
     assert "few-samples" in live["exchanges"]["cautions"]
     assert "few-samples" in live["round_trip"]["cautions"]
@@ -104,11 +87,13 @@ def test_fewer_exchanges_than_were_wanted_are_told(tmp_path):
 
 
 def test_answers_over_a_connection_are_thought_about_too(tmp_path):
-    flow = (
-        'port = "tcp"\nframes = "100 B"\narrivals = "saturated"\nresponse = { '
-        'frames = "5000 B", think = "2 ms" }'
-    )
-    live = measured(tmp_path, flow, "--set", 'run.engines=["live"]', place="--loopback")["live"]
+    experiment = asking(
+        port="tcp",
+        frames="100 B",
+        arrivals="saturated",
+        response={"frames": "5000 B", "think": "2 ms"},
+    ).changed({"run.engines": ["live"]})
+    live = measure(experiment, tmp_path, "--loopback", "--no-report").estimates()["live"]
     assert value(live, "round_trip_p50") >= 0.992 * 2e-3
     assert 0 < value(live, "exchanges") <= 500
 
@@ -116,22 +101,19 @@ def test_answers_over_a_connection_are_thought_about_too(tmp_path):
 @pytest.mark.root
 @pytest.mark.parametrize("direction", ["read", "write"])
 def test_a_file_takes_no_less_than_its_blocks_do(tmp_path, direction, unless_held_up):
-    job = (
-        f'direction = "{direction}", size = "400 kB", block = "4000 B", request = '
-        '"64 B", answer = "64 B", client = "1 ms", server = "2 ms"'
-    )
+    job = {"direction": direction, "size": "400 kB", "block": "4000 B"}
+    job |= {"request": "64 B", "answer": "64 B", "client": "1 ms", "server": "2 ms"}
     # 100 times 2 ms at the server and 1 ms between blocks; the wire of 1 Gb/s adds 35 µs to each in
     # the simulation.
     expected_bps = 8 * 400_000 / (100 * 2e-3 + 99 * 1e-3 + 100 * 40e-6)
-    found = measured(
-        tmp_path, f'transfer.file = {{ {job} }}\ntransfer.tcp = {{ window = "64 kB" }}'
-    )
-    simulated, live = found["simulation"], found["live"]
+    experiment = asking(transfer={"file": job, "tcp": {"window": "64 kB"}})
+    found = measure(experiment, tmp_path, *PLACE)
+    simulated, live = found.estimates()["simulation"], found.estimates()["live"]
     assert value(simulated, "exchanges") == 100
     assert value(simulated, "transfer_rate") == pytest.approx(expected_bps, rel=0.02)
     # No block is sooner than its server.
     assert value(live, "round_trip_p50") >= 0.992 * 2e-3
-    client, server = counted(tmp_path, "sending"), counted(tmp_path, "receiving")
+    client, server = counted(found, "sending"), counted(found, "receiving")
     assert (server["read_octets"], server["written_octets"]) == (
         client["written_octets"],
         client["read_octets"],
@@ -147,27 +129,20 @@ def test_a_file_takes_no_less_than_its_blocks_do(tmp_path, direction, unless_hel
 
 
 @pytest.mark.parametrize(
-    ("flow", "fault"),
+    ("keys", "fault"),
     [
         (
-            'data = "100 B"\narrivals = "saturated"\nresponse = { data = "17 B" }',
+            {"data": "100 B", "response": {"data": "17 B"}},
             "response.data = 17 B: expected at least 18 B",
         ),
         (
-            (
-                'frames = "100 B"\nport = "packet"\narrivals = "saturated"\nresponse = { '
-                'frames = "9019 B" }'
-            ),
+            {"frames": "100 B", "port": "packet", "response": {"frames": "9019 B"}},
             "of 64 to 9018 octets",
         ),
-        ('data = "100 B"\narrivals = "saturated"\nresponse = { exchanges = 0 }', "exchanges = 0"),
+        ({"data": "100 B", "response": {"exchanges": 0}}, "exchanges = 0"),
     ],
 )
 @pytest.mark.root
-def test_answers_that_cannot_be_measured_are_refused_in_a_line(tmp_path, flow, fault):
-    path = tmp_path / "experiment.toml"
-    path.write_text(FILE.replace("FLOW", flow).replace('"simulation", ', ""), encoding="utf-8")
-    done = invoke("measure", path, "--testbed", "--out", tmp_path / "run")
-    assert done.returncode == 2
-    assert fault in done.stderr
-    assert "Traceback" not in done.stderr
+def test_answers_that_cannot_be_measured_are_refused_in_a_line(tmp_path, keys, fault):
+    experiment = asking(arrivals="saturated", **keys).changed({"run.engines": ["live"]})
+    assert fault in refusal(experiment, tmp_path, "--testbed")

@@ -1,36 +1,33 @@
 """Flows of token buckets and shapers between agents send no more than these let pass."""
 
-import json
 from pathlib import Path
 
+import ethermeter as em
 import pytest
-from networks import network
-from program import invoke
+from live_runs import measure
+from shared_experiments import pair
 
-FILE = network(
-    """\
-[[flows]]
-name = "greedy"
-from = "a"
-to = "b"
-data = "1184 B"
-arrivals = { token_bucket = { rate = "2 Mb/s", burst = "5000 B" } }
-[[flows]]
-name = "shaped"
-from = "b"
-to = "a"
-data = "1184 B"
-arrivals = { poisson = "1000 /s" }
-shaper = { rate = "1 Mb/s", burst = "2500 B" }
-[phases]
-transmit = "1 s"
-measure = "all"
-drain = "0.2 s"
-[run]
-engines = ["live"]
-""",
-    title="token buckets",
+BUCKETS = pair(
+    [
+        em.flow(
+            "greedy",
+            "a",
+            "b",
+            data="1184 B",
+            arrivals={"token_bucket": {"rate": "2 Mb/s", "burst": "5000 B"}},
+        ),
+        em.flow(
+            "shaped",
+            "b",
+            "a",
+            data="1184 B",
+            arrivals={"poisson": "1000 /s"},
+            shaper={"rate": "1 Mb/s", "burst": "2500 B"},
+        ),
+    ],
     rate="100 Mb/s",
+    phases={"transmit": "1 s", "measure": "all", "drain": "0.2 s"},
+    run={"engines": ["live"]},
 )
 # A message has 1184 + 8 + 20 + 18 = 1230 octets in a frame and 1250 on the wire: buckets of 4 and 2
 # messages, then one each 5 ms and each 10 ms, of which 199 and 99 are within the second. Messages
@@ -41,12 +38,7 @@ TOLERATED_STALL_S = 0.02
 
 
 def frames_of(folder: Path, place: str) -> dict[str, int]:
-    (folder / "x.toml").write_text(FILE, encoding="utf-8")
-    out = folder / "run"
-    done = invoke("measure", folder / "x.toml", place, "--out", out, "--no-report")
-    assert done.returncode == 0, done.stderr
-    (path,) = (out / "live").glob("*/*.json")
-    flows = json.loads(path.read_text())["flows"]
+    flows = measure(BUCKETS, folder, place, "--no-report").result()["flows"]
     frames = {name: flow["sending"]["counted"]["frames"] for name, flow in flows.items()}
     assert all(0 < frames[name] <= most for name, most in MOST.items()), frames
     return frames

@@ -3,32 +3,28 @@
 import json
 from pathlib import Path
 
+import ethermeter as em
 import pytest
-from networks import behind
 from program import call, real
+from shared_experiments import behind
 from stalls import NewPath, QuietWindow, inconclusive
 
 pytestmark = pytest.mark.root
 
-SEARCH = """\
-[[flows]]
-name = "load"
-from = "sender"
-to = "sink"
-frames = "512 B"
-port = "packet"
-arrivals = { regular = "500 us" }
-[phases]
-settle = "100 ms"
-transmit = "1 s"
-measure = "last 900 ms"
-[search]
-smallest = "flows.load.arrivals.regular"
-from = "420 us"
-to = "440 us"
-step = "10 us"
-while = ["loss <= 0.1%"]
-"""
+WIRE = behind(
+    20,
+    em.flow(
+        "load", "sender", "sink", frames="512 B", port="packet", arrivals={"regular": "500 us"}
+    ),
+    phases={"settle": "100 ms", "transmit": "1 s", "measure": "last 900 ms"},
+    search={
+        "smallest": "flows.load.arrivals.regular",
+        "from": "420 us",
+        "to": "440 us",
+        "step": "10 us",
+        "while": ["loss <= 0.1%"],
+    },
+)
 FRAME_US = (512 + 20) * 8 / 10
 """Time of a frame with preamble and gap on the wire: 425.6 us, so that 430 us is the answer. At
 420 us, 31 frames more than the wire carries come in 1 s: the queue has room for 20.
@@ -44,10 +40,8 @@ def test_the_shortest_period_that_a_wire_carries_is_found(
 ) -> None:
     def found() -> tuple[dict, Path]:
         folder = new_path()
-        path = folder / "wire.toml"
-        path.write_text(behind(20) + SEARCH, encoding="utf-8")
         words = ["--testbed", "--replications", "16", "--out", folder / "run", "--json"]
-        done = call(real("search", path, *words))
+        done = call(real("search", WIRE.save(folder / "wire.toml"), *words))
         assert done.returncode in {0, 1}, done.stderr
         return json.loads(done.stdout), folder / "run"
 

@@ -16,30 +16,23 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import ethermeter as em
 import pytest
 from ethermeter.testbed import kept
+from live_runs import measure
 from program import LIMIT_S, call, eventually, invoke, real, started
 
 pytestmark = pytest.mark.root
 
-FILE = """\
-title = "A segment to be captured"
-[segment]
-{segment}
-[[stations]]
-count = {count}
-frames = "{frames}"
-arrivals = "saturated"
-[phases]
-settle = "1 ms"
-transmit = "300 ms"
-measure = "last 200 ms"
-[run]
-engines = ["live"]
-"""
-COAX = 'standard = "ieee-10"\nlength = "500 m"'
-LONG = 'standard = "ieee-10"\nlength = "2.5 km"'
-T1S = 'standard = "10base-t1s"\nlength = "25 m"\n[segment.plca]\nburst-cnt = 0'
+COAX = em.segment(
+    "ieee-10",
+    length="500 m",
+    stations=em.stations(count=4, frames="256 B", arrivals="saturated"),
+    phases={"settle": "1 ms", "transmit": "300 ms", "measure": "last 200 ms"},
+    run={"engines": ["live"]},
+)
+LONG = COAX.changed({"segment.length": "2.5 km"})
+T1S = COAX.changed(segment={"standard": "10base-t1s", "length": "25 m", "plca": {"burst-cnt": 0}})
 FLOOD = """
 import socket, sys
 made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -54,16 +47,10 @@ COLLISION = re.compile(
 LOGICAL = re.compile(r"logical collision of station \d+, attempt \d+, nothing on the line")
 
 
-def written(folder: Path, *, segment: str = COAX, count: int = 4, frames: str = "256 B") -> Path:
-    path = folder / "segment.toml"
-    path.write_text(FILE.format(segment=segment, count=count, frames=frames), encoding="utf-8")
-    return path
-
-
 @pytest.fixture
 def segment(tmp_path, up) -> str:
     """Name of a standing segment of four hosts."""
-    return up(written(tmp_path))["name"]
+    return up(COAX.save(tmp_path / "segment.toml"))["name"]
 
 
 @pytest.fixture
@@ -179,19 +166,16 @@ def test_a_standing_segment_is_captured_with_all_frames_and_collisions(segment, 
 
 @pytest.mark.parametrize("medium", [COAX, LONG, T1S])
 def test_the_capture_of_a_measured_segment_has_what_its_relay_counted(medium, tshark, tmp_path):
-    path = written(tmp_path, segment=medium, frames="64 B")
-    run = tmp_path / "run"
-    done = invoke("measure", path, "--testbed", "--capture", "--out", run, "--json")
-    assert done.returncode == 0, done.stderr
-    (result,) = (run / "live").glob("*/*.json")
-    stations = json.loads(result.read_text())["segment"]["stations"]
-    (file,) = (run / "captures").glob("*/*-segment.pcapng")
+    short = medium.changed({"stations.0.frames": "64 B"})
+    measured = measure(short, tmp_path, "--testbed", "--capture", "--json")
+    stations = measured.result()["segment"]["stations"]
+    (file,) = (measured.run / "captures").glob("*/*-segment.pcapng")
     frames, collisions, comments = marks(tshark, file)
     for number, station in enumerate(stations, 1):
         assert frames[f"station-{number}"] == station["frames"]
         assert collisions[f"station-{number}"] == station["collisions"]
     assert comments
-    (account,) = json.loads(done.stdout)["captures"]
+    (account,) = json.loads(measured.printed.stdout)["captures"]
     assert (account["host"], account["dropped"]) == ("segment", 0)
     assert account["frames"] == packets(file)
 
@@ -283,8 +267,7 @@ def test_a_view_prints_lines_without_a_terminal_and_ends_by_ctrl_c(segment):
 
 
 def test_a_view_is_refreshed_in_place_on_a_terminal(tmp_path, up):
-    path = written(tmp_path, segment=T1S)
-    name = up(path)["name"]
+    name = up(T1S.save(tmp_path / "segment.toml"))["name"]
     main, side = pty.openpty()
     fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))
     # These would be taken for the size of the terminal.

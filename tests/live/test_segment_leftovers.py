@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import ethermeter as em
 import pytest
 from ethermeter.testbed import kept, remove_leftovers
 from ethermeter.testbed.record import NAMESPACES, RECORDS
@@ -22,33 +23,18 @@ from program import call, eventually, real
 
 pytestmark = [pytest.mark.root, pytest.mark.xdist_group("leftovers")]
 
-FILE = """\
-title = "A segment whose makers are killed"
-[segment]
-standard = "ieee-10"
-length = "500 m"
-[[stations]]
-count = 3
-frames = "512 B"
-arrivals = "saturated"
-[phases]
-settle = "1 ms"
-transmit = "{transmit}"
-measure = "all"
-[run]
-engines = ["live"]
-"""
+SEGMENT = em.segment(
+    "ieee-10",
+    length="500 m",
+    stations=em.stations(count=3, frames="512 B", arrivals="saturated"),
+    phases={"settle": "1 ms", "transmit": "300 ms", "measure": "all"},
+    run={"engines": ["live"]},
+)
 MARK = "ETHERMETER_TEST_PROCESS"
 """Variable by which the processes of a command are found, whoever their parent is."""
 KILLS = 6
 """Moments at which each command is killed, in one test each."""
 EVERY_PROTOCOL = 0x0003
-
-
-def written(folder: Path, transmit: str = "300 ms") -> Path:
-    path = folder / "segment.toml"
-    path.write_text(FILE.format(transmit=transmit), encoding="utf-8")
-    return path
 
 
 def processes(mark: str) -> list[int]:
@@ -105,7 +91,7 @@ def killed(after_s: float, *words: object) -> tuple[int, str]:
 
 
 def test_a_measurement_of_a_segment_that_is_killed_at_any_moment_leaves_nothing(tmp_path):
-    path = written(tmp_path)
+    path = SEGMENT.save(tmp_path / "segment.toml")
     words = ("measure", path, "--testbed", "--capture", "--force", "--out", tmp_path / "run")
     whole_s = seconds(*words)
     moments = random.Random(17)
@@ -125,7 +111,7 @@ def test_a_measurement_of_a_segment_that_is_killed_at_any_moment_leaves_nothing(
 
 
 def test_a_segment_that_was_to_stay_and_whose_maker_was_killed_is_removed(tmp_path):
-    path = written(tmp_path)
+    path = SEGMENT.save(tmp_path / "segment.toml")
     begin_s = time.monotonic()
     made = call(real("testbed", "up", path, "--json"))
     up_s = time.monotonic() - begin_s
@@ -194,7 +180,8 @@ def interfaces() -> dict[str, str]:
 
 def test_no_frame_and_no_interface_of_a_segment_is_outside_its_testbed(tmp_path, listener):
     before = interfaces()
-    made = call(real("testbed", "up", written(tmp_path), "--json"))
+    path = SEGMENT.save(tmp_path / "segment.toml")
+    made = call(real("testbed", "up", path, "--json"))
     assert made.returncode == 0, made.stderr
     name = json.loads(made.stdout)["name"]
     hosts = kept()[name].hosts
@@ -219,7 +206,7 @@ def test_no_frame_and_no_interface_of_a_segment_is_outside_its_testbed(tmp_path,
     finally:
         call(real("testbed", "down", name))
     run = tmp_path / "run"
-    done = call(real("measure", written(tmp_path), "--testbed", "--out", run))
+    done = call(real("measure", path, "--testbed", "--out", run))
     assert done.returncode == 0, done.stderr
     assert interfaces() == before
     # A frame of this machine itself, which shows that the listener hears.

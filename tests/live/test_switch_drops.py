@@ -3,57 +3,24 @@ messages passed there.
 """
 
 import json
-from pathlib import Path
 from typing import Any
 
+import ethermeter as em
 import pytest
-from networks import network
-from program import invoke
+from live_runs import measure
+from shared_experiments import star
 
-CROSSED = network(
-    """\
-[[flows]]
-name = "load"
-from = "sender"
-to = "sink"
-data = "1000 B"
-arrivals = { poisson = "RATE /s" }
-[[flows]]
-name = "aside"
-from = "sink"
-to = "other"
-data = "100 B"
-arrivals = { poisson = "100 /s" }
-[phases]
-settle = "1.5 s"
-transmit = "1 s"
-measure = "last 0.8 s"
-[run]
-engines = ["live"]
-replications = 2
-""",
-    title="two senders for one sink at a switch, and a flow that does not go there",
-    hosts=("sender x 2", "sink", "other"),
-    switch='queue_size = "10 kB"',
+# What makes no difference here is how many a host can offer: half of a wire is always there.
+CROSSED = star(
+    [em.host("sender", count=2), "sink", "other"],
+    [
+        em.flow("load", "sender", "sink", data="1000 B", arrivals={"poisson": "900 /s"}),
+        em.flow("aside", "sink", "other", data="100 B", arrivals={"poisson": "100 /s"}),
+    ],
+    switch={"queue_size": "10 kB"},
+    phases={"settle": "1.5 s", "transmit": "1 s", "measure": "last 0.8 s"},
+    run={"engines": ["live"], "replications": 2},
 )
-
-
-def measured(
-    folder: Path, rate: int, *words: str
-) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
-    """Measure on a testbed; what the command printed for programs, what came of each trial, and
-    what it said.
-    """
-    path = folder / "experiment.toml"
-    # What makes no difference here is how many a host can offer: half of a wire is always there.
-    path.write_text(CROSSED.replace("RATE", str(rate)), encoding="utf-8")
-    done = invoke("measure", path, "--testbed", "--json", "--out", folder / "run", *words)
-    assert done.returncode == 0, done.stderr
-    results = [
-        json.loads(path.read_text()) for path in sorted((folder / "run" / "live").glob("*/*.json"))
-    ]
-    assert len(results) == 2
-    return json.loads(done.stdout), results, done.stderr
 
 
 def missing(result: dict[str, Any], flow: str) -> int:
@@ -66,7 +33,9 @@ def test_what_two_senders_miss_was_dropped_at_the_port_towards_the_sink(
     tmp_path, wires, unless_held_up
 ):
     # Two times 900 datagrams of 1066 octets with all around them are 15.4 Mb/s for a wire of 10.
-    said, results, _ = measured(tmp_path, 900, "--wires", wires)
+    measured = measure(CROSSED, tmp_path, "--testbed", "--json", "--wires", wires)
+    results = measured.results()
+    assert len(results) == 2
     for result in results:
         dropped = {row["towards"]: row["dropped"] for row in result["switches"]}
         assert set(dropped) == {"sender1", "sender2", "sink", "other"}
@@ -103,22 +72,24 @@ def test_what_two_senders_miss_was_dropped_at_the_port_towards_the_sink(
     )
     # It begins where the others end, and leaves by another port.
     assert "between" not in last["flows"]["aside"]["losses"]
-    for trial in said["live_accounts"]["trials"]:
+    for trial in json.loads(measured.printed.stdout)["live_accounts"]["trials"]:
         (port,) = [port for port in trial["drops"] if port["towards"] == "sink"]
         assert (port["place"], port["at"]) == ("switch", "s")
         assert port["dropped"] == {"queue": port["missing"]}
         assert all(loss["at_switches"] == loss["missing"] for loss in trial["losses"])
-    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    page = (measured.run / "report.html").read_text(encoding="utf-8")
     assert "Where frames were dropped between hosts" in page
 
 
 @pytest.mark.root
 def test_a_quiet_switch_drops_nothing(tmp_path):
-    said, results, _ = measured(tmp_path, 20)
-    for result in results:
+    quiet = CROSSED.changed({"flows.0.arrivals.poisson": "20 /s"})
+    measured = measure(quiet, tmp_path, "--testbed", "--json")
+    for result in measured.results():
         assert all(row["dropped"] == {"queue": 0, "interface": 0} for row in result["switches"])
         assert all(
             flow["losses"] == {"missing": 0, "seen": [], "unexplained": 0, "excess": 0}
             for flow in result["flows"].values()
         )
+    said = json.loads(measured.printed.stdout)
     assert [trial["drops"] for trial in said["live_accounts"]["trials"]] == [[], []]

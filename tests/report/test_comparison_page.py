@@ -10,11 +10,14 @@ from ethermeter.document import number
 from ethermeter.metrics import Metric
 from markup import parse, sections, sentences
 from program import invoke
-from small_runs import EXPERIMENT
+from small_runs import SMALL_RUN
 from visiting import Visit
 
-SLOWER = EXPERIMENT.replace('["60 us", "90 us"]', '["80 us", "110 us"]').replace(
-    "[1, 2, 5]", "[2, 5, 8]"
+SLOWER = SMALL_RUN.changed(
+    {
+        "stations.0.service.uniform": ["80 us", "110 us"],
+        "vary": {"stations.count": [2, 5, 8], "stations.frames": ["64 B", "1536 B"]},
+    }
 )
 
 
@@ -23,9 +26,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A run, and one of a changed copy: hosts are slower, and other numbers of them."""
     folder = tmp_path_factory.mktemp("compared")
     found = []
-    for name, text in (("before", EXPERIMENT), ("after", SLOWER)):
-        (folder / f"{name}.toml").write_text(text, encoding="utf-8")
-        found.append(api.load(folder / f"{name}.toml").run(out=folder / name).path)
+    for name, experiment in (("before", SMALL_RUN), ("after", SLOWER)):
+        path = experiment.save(folder / f"{name}.toml")
+        found.append(api.load(path).run(out=folder / name).path)
     return found[0], found[1]
 
 

@@ -18,13 +18,10 @@ from ethermeter.report.charts.explorer import explorer, thinned
 from ethermeter.report.sections.explorer import explorer_of
 from ethermeter.report.thinning import MOST_VALUES
 from ethermeter.store import RunDirectory
-from small_runs import EXPERIMENT
+from small_runs import write_experiment
 from test_large_page import NETWORK
 from visiting import Visit
 
-ENGINES = EXPERIMENT.replace(
-    "replications = 5", 'replications = 3\nengines = ["simulation", "theory"]'
-)
 COUNTS, FRAMES = ("1", "2", "5"), ("64 B", "1536 B")
 
 
@@ -32,8 +29,8 @@ COUNTS, FRAMES = ("1", "2", "5"), ("64 B", "1536 B")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of two keys, simulated and by theory, with its report."""
     folder = tmp_path_factory.mktemp("explorer")
-    (folder / "small.toml").write_text(ENGINES, encoding="utf-8")
-    return api.load(folder / "small.toml").run(out=folder / "run", report=True).path
+    both = {"run": {"replications": 3, "engines": ["simulation", "theory"]}}
+    return api.load(write_experiment(folder, both)).run(out=folder / "run", report=True).path
 
 
 def at(run: Path, count: str, frames: str, metric: Metric, engine: str = "simulation") -> Estimate:

@@ -18,7 +18,7 @@ from ethermeter.report.render import render_table
 from ethermeter.report.thinning import FEWEST_PLACES, MOST_PANELS, MOST_ROWS, MOST_VALUES, notice
 from markup import parse, text_of
 from program import call, fake, real
-from small_runs import EXPERIMENT, write_experiment
+from small_runs import write_experiment
 from visiting import Visit
 
 pytestmark = pytest.mark.xdist_group("large page")
@@ -119,10 +119,8 @@ def test_of_a_long_table_rows_at_even_distances_are_shown_and_counted():
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of 10 003 points without its report."""
     folder = tmp_path_factory.mktemp("large")
-    text = EXPERIMENT.replace('["64 B", "1536 B"]', json.dumps(LENGTHS)).replace(
-        "[1, 2, 5]", "[1, 2, 3, 4, 5, 6, 7]"
-    )
-    path = write_experiment(folder, text=text.replace("replications = 5", "replications = 1"))
+    varied = {"stations.count": [*range(1, 8)], "stations.frames": LENGTHS}
+    path = write_experiment(folder, {"vary": varied, "run.replications": 1})
     # A process counts the memory of the one that starts it as its own, so this one stays small.
     ended = call(fake("run", path, "--out", folder / "run", "--no-report"))
     assert ended.returncode == 0, ended.stderr

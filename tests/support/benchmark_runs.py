@@ -10,7 +10,7 @@ from ethermeter.benchmark import Bench, Settings, load
 from ethermeter.benchmark.bench import Stimulus, bench_of
 from ethermeter.benchmark.outcome import Delays, FlowOutcome, Outcome
 from ethermeter.benchmark.steps import Ledger, UnansweredError
-from ethermeter.experiment import shipped, toml
+from ethermeter.experiment import shipped
 from ethermeter.store.rows import formula_rows
 from ethermeter.strategies import answered
 from ethermeter.strategies.benchmark import Benchmark
@@ -20,11 +20,9 @@ BACKPLANE_FIXED_PS, BACKPLANE_PS_PER_OCTET, BACKPLANE_FRAMES = 300_000, 12_000, 
 """The backplane of `benchmark/switch`: time of a frame, and frames that it holds."""
 
 
-def device(network: str | Mapping[str, Any], **settings: Any) -> Bench:
-    """Return the bench of a network without flows, or of its text."""
-    is_text = isinstance(network, str)
-    document = toml.parsed(network, file="dut.toml") if is_text else dict(network)
-    return bench_of(document, Path("dut.toml"), testers=(), settings=Settings(**settings))
+def device(network: Mapping[str, Any], **settings: Any) -> Bench:
+    """Return the bench of a network without flows."""
+    return bench_of(dict(network), Path("dut.toml"), testers=(), settings=Settings(**settings))
 
 
 def answer(suite: str, bench: Bench) -> Answer:

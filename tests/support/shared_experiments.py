@@ -1,6 +1,6 @@
 """Sound experiments that many tests share, and what experiments become."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ethermeter as em
@@ -144,6 +144,28 @@ def pair(flows: Any, **keys: object) -> ExperimentTables:
     """Two hosts, a and b, on a link of 10 Mb/s."""
     wire = {"rate": "10 Mb/s", "hosts": ["a", "b"], "links": [("a", "b")]}
     return em.network(**{**wire, "flows": flows, **keys})
+
+
+def star(
+    hosts: Sequence[str | Mapping[str, Any]], flows: Any, *, switch: Any = None, **keys: object
+) -> ExperimentTables:
+    """Hosts around a switch `s`, with these keys of it, on links of 10 Mb/s."""
+    names = [host if isinstance(host, str) else host["name"] for host in hosts]
+    links = [(name, "s") for name in names]
+    nodes = {"hosts": hosts, "switches": [em.switch("s", **(switch or {}))], "links": links}
+    return em.network(**{"rate": "10 Mb/s", **nodes, "flows": flows, **keys})
+
+
+def behind(queue: int, flows: Any = None, **keys: object) -> ExperimentTables:
+    """A sender and a sink; frames wait in a device where the wire becomes slower."""
+    return em.network(
+        rate="20 Mb/s",
+        hosts=["sender", "sink"],
+        switches=[em.switch("device", queue=queue)],
+        links=[("sender", "device"), em.link("device", "sink", rate="10 Mb/s")],
+        flows=flows,
+        **keys,
+    )
 
 
 def trials(*experiments: Mapping[str, object]) -> tuple[Trial, ...]:

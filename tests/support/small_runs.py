@@ -23,13 +23,11 @@ SMALL_RUN = em.segment(
     phases={"settle": "10 ms", "transmit": "100 ms", "measure": "middle 50 ms", "drain": "0 s"},
     run={"replications": 5},
 )
-EXPERIMENT = SMALL_RUN.text()
 
 
-def write_experiment(directory, *, text=EXPERIMENT):
-    path = directory / "small.toml"
-    path.write_text(text)
-    return path
+def write_experiment(directory, changes=None):
+    """Write the small experiment with other values, by dotted key."""
+    return SMALL_RUN.changed(changes).save(directory / "small.toml")
 
 
 def contents(directory):
