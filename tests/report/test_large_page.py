@@ -44,13 +44,14 @@ NETWORK = em.network(
 )
 LENGTHS = [f"{octets} B" for octets in range(64, 64 + 1429)]
 REPORT = """
-import resource, sys
+import re, sys
+from pathlib import Path
 from ethermeter.cli import main
 sys.argv = ["ethermeter", "report", sys.argv[1]]
 try:
     main()
 finally:
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 """
 
 
