@@ -5,17 +5,19 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from ethermeter.experiment import shipped
 from ethermeter.metrics import Metric
 from ethermeter.studies import registry
 from ethermeter.theory.catalogue import models
+from program import invoke
 
 PROGRAM = "import sys; sys.argv = ['ethermeter']; from ethermeter.cli import main; main()"
 
 
-def complete(shell: str, line: str, folder: Path, **more: str) -> list[str]:
+def complete(shell: str, line: str, folder: Path) -> list[str]:
     """What a shell offers behind a command line."""
     words = line.split(" ")
     asked = {
@@ -23,14 +25,9 @@ def complete(shell: str, line: str, folder: Path, **more: str) -> list[str]:
         "zsh": {"_TYPER_COMPLETE_ARGS": line},
         "fish": {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
     }[shell]
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env={**os.environ, **asked, "_ETHERMETER_COMPLETE": f"complete_{shell}", **more},
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        check=False,
-    )
+    asked["_ETHERMETER_COMPLETE"] = f"complete_{shell}"
+    with mock.patch.dict(os.environ, asked):
+        done = invoke(cwd=folder)
     assert done.stderr == ""
     return [line for line in done.stdout.splitlines() if line]
 

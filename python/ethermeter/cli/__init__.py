@@ -25,7 +25,7 @@ def main() -> NoReturn:
 
     code = 1
     try:
-        app()
+        app(prog_name="ethermeter")
         code = 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 1
