@@ -4,9 +4,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-DEPENDENCIES := $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")'
-# The packages that ethermeter depends on are fetched while it is compiled.
-INSTALL = $(DEPENDENCIES) | $(PIP) --requirement /dev/stdin & $(PIP) --no-deps --editable . && wait $$!
+# What ethermeter depends on, and what its extras do.
+REQUIREMENTS := $(BIN)/python -c 'import sys, tomllib; of = tomllib.load(open("pyproject.toml", "rb"))["project"]; print(*of["dependencies"], *(each for extra in sys.argv[1:] for each in of["optional-dependencies"][extra]), sep="\n")'
+# It is fetched while ethermeter is compiled.
+INSTALL = $(REQUIREMENTS) $(EXTRAS) | $(PIP) --requirement /dev/stdin & $(PIP) --no-deps --editable . && wait $$!
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 # Panics of what is shipped name files of crates, not of this machine.
 REMAPPED = --remap-path-prefix=$(CURDIR)= --remap-path-prefix=$(HOME)=
@@ -14,13 +15,15 @@ INCONCLUSIVE := $(CURDIR)/target/inconclusive
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help build develop demo docs wheel test test-rust test-python test-live test-long lint fmt agent bench bench-live bench-sweep bench-segments bench-emulation tcp clean system peers
+.PHONY: help build develop demo docs wheel test test-rust test-python test-live test-long test-room lint fmt agent bench bench-live bench-sweep bench-segments bench-emulation tcp clean system peers
 # All that the tests of the crates and the live tests run, with the same features, so that nothing is compiled twice.
 TESTED := --release --workspace --exclude ethermeter-python --lib --bins --tests
 # Tells how long each test of the crates took, which its stable options do not.
 TIMED := CARGO_TARGET_$(shell tr 'a-z-' 'A-Z_' <<<'$(HOST)')_RUNNER='env RUSTC_BOOTSTRAP=1'
 # Most live tests wait: twice as many run at a time as there are processors. What only computes gives way to them.
 BESIDE := $(BIN)/python -m pytest -n $$((2 * $$(nproc))) --maxprocesses 16 --dist loadgroup
+# Some tests wait for programs: one more runs at a time than there are processors.
+SEVERAL := $(BIN)/python -m pytest -n $$(($$(nproc) + 1)) --maxprocesses 8
 # Without bytecode, each process of the tests compiles the package and the tests again.
 unexport PYTHONDONTWRITEBYTECODE
 # Groups of tests follow each other, whatever -j says: some measure the machine.
@@ -39,7 +42,7 @@ $(VENV)/.built: $(BIN)/python pyproject.toml $(RUST_SOURCES)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.built
-	$(PIP) --editable '.[dev]'
+	$(REQUIREMENTS) dev | $(PIP) --requirement /dev/stdin
 	@touch $@
 
 build: $(VENV)/.built ## build the core and install ethermeter into .venv
@@ -64,21 +67,31 @@ test-rust: ## run the tests of the crates
 	@export ETHERMETER_INCONCLUSIVE=$(INCONCLUSIVE); $(TIMED) cargo test $(TESTED) --quiet --no-fail-fast -- --format pretty -Zunstable-options --report-time; status=$$?; \
 	cat $(INCONCLUSIVE); echo "$$(wc -l <$(INCONCLUSIVE)) inconclusive: $$(cut -d: -f2- $(INCONCLUSIVE) | cut -d' ' -f2 | tr -d ':' | paste -sd' ')"; exit $$status
 
-# One more at a time than there are processors, since some wait for programs.
 test-python: $(VENV)/.dev ## run the tests of the Python package, several at a time, in a real browser too
-	$(BIN)/python -m pytest -n $$(($$(nproc) + 1)) --maxprocesses 8 --dist loadscope --ignore tests/live -m 'not alone and not long'
+	$(SEVERAL) --dist loadscope --no-loadscope-reorder --ignore tests/live -m 'not alone and not long'
 
 # Those that expect times or rates run alone.
 test-live: $(VENV)/.dev peers ## run the tests on network namespaces, and those that measure this machine, one at a time
 	status=0; $(BESIDE) -m 'not alone and not long' tests/live || status=$$?; \
 	$(BIN)/python -m pytest -m 'alone and not long' tests/live tests/agreement || status=$$?; exit $$status
 
+# In Python, tests that name the room; of rooms that nearly all name, only those in tests/unit.
+NAMED_BY_ALL := analysis experiment metrics studies
+ANSWERING = tests/unit $(if $(filter $(ROOM),$(NAMED_BY_ALL)),,tests/truth tests/agreement tests/report)
+test-room: ## run the tests next to a crate or a Python package, in a minute: make test-room ROOM=theory
+	@if [ -n "$(ROOM)" ] && [ -d "crates/$(ROOM)" ]; then \
+	cargo test --quiet --package ethermeter-$(ROOM) --lib --bins --tests; \
+	elif [ -n "$(ROOM)" ] && [ -d "python/ethermeter/$(ROOM)" ]; then \
+	$(MAKE) --no-print-directory $(VENV)/.dev && $(SEVERAL) --dist loadgroup -m 'not long and not alone' \
+	$$(grep -rlE --include='test_*.py' '\bethermeter\.$(ROOM)\b' $(ANSWERING)); \
+	else echo "make test-room ROOM=$(ROOM): expected a folder of crates or of python/ethermeter"; exit 2; fi
+
 # Tests that need them are skipped, with the reason, where they cannot be built.
 peers:
 	-scripts/install-stamp-peers target/peers
 
-# Files that have some, since each process reads all that it is given.
-LONG = $(shell grep -rl --include='test_*.py' 'mark\.long' tests)
+# Files that have some, since each process reads all that it is given; first those whose tests wait.
+LONG = $(shell grep -rl --include='test_*.py' 'mark\.long' tests/live tests/report tests/truth tests/unit tests/agreement tests/journeys)
 test-long: system $(VENV)/.dev ## run the tests that take minutes; those of the wheel and the site where make wheel and make docs were run
 	status=0; $(BESIDE) -m 'long and not alone' $(LONG) || status=$$?; \
 	$(BIN)/python -m pytest -m 'long and alone' $(LONG) || status=$$?; exit $$status
@@ -97,7 +110,7 @@ lint: $(VENV)/.dev ## formatting, lints, types, and the direction of imports
 	@$(BIN)/python scripts/count-options
 
 $(VENV)/.docs: $(VENV)/.dev
-	$(PIP) --editable '.[docs]'
+	$(REQUIREMENTS) docs | $(PIP) --requirement /dev/stdin
 	@touch $@
 
 # Zig links against a glibc that is old enough for every distribution that is still supported, whichever is here.
@@ -107,7 +120,8 @@ wheel: $(BIN)/python ## build a wheel for any Linux with glibc 2.17, and the sou
 	PATH="$(CURDIR)/$(BIN):$$PATH" RUSTFLAGS="$(REMAPPED)" maturin build --release --zig --compatibility manylinux2014 --out dist
 	PATH="$(CURDIR)/$(BIN):$$PATH" maturin sdist --out dist
 
-develop: $(VENV)/.docs ## build all, and install what checks, tests and documentation need
+develop: ## build all, and install what checks, tests and documentation need
+	@$(MAKE) --no-print-directory EXTRAS='dev docs' $(VENV)/.docs
 
 docs: $(VENV)/.docs ## build the documentation site into target/site, with its notebooks executed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build

@@ -79,7 +79,7 @@ STALLS_S = 1.0
 """Stalls in a window: what happens on the medium follows from stamps, not from when it is decided.
 """
 REPLICATIONS = 30
-CONFIDENCE = 0.99
+CONFIDENCE = 0.999
 
 
 def simulated(path: Path) -> list:
@@ -133,12 +133,14 @@ def test_media_of_a_network_carry_and_delay_as_simulated_ones(new_path, in_quiet
         np.array([each.ports.collisions[hub].sum() for each in counts], float), CONFIDENCE
     )
     assert abs(sum(ports[port]["collisions"] for port in hub) - collisions) <= half_width
-    delays = np.array(
-        [each.flows.one_way.sum_ps.sum() / each.flows.one_way.count.sum() / 1e12 for each in counts]
-    )
-    delay_s, half_width_s = prediction(delays, CONFIDENCE)
+    one_way = [each.flows.one_way for each in counts]
+    delays_s = np.array([each.sum_ps.sum() / each.count.sum() / 1e12 for each in one_way])
+    # Delays are skewed. Of 1000 simulations, the logarithms of 3 were outside of such an interval,
+    # but the means of 29 outside of one of 99%.
+    middle, half_width = prediction(np.log(delays_s), CONFIDENCE)
+    least_s, most_s = np.exp([middle - half_width, middle + half_width])
     # Bridges and hosts take some tens of microseconds, shaped wires less than a frame's time.
-    assert abs(live["one_way_delay"]["value"] - delay_s) <= half_width_s + 100e-6
+    assert least_s - 100e-6 <= live["one_way_delay"]["value"] <= most_s + 100e-6
     assert result["media"]["bus"]["violations"] == 0
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from scipy import optimize
+import scipy
 
 from ethermeter.arguments import NOTHING, Array, Flags, Numbers, Range, choice, plain
 from ethermeter.theory.arguments import CHAIN_STATIONS, PROBABILITY, WHOLE_SLOTS
@@ -188,7 +188,7 @@ def _equilibria(point: _Point) -> Array:
         (values[:-1] < 0) & (values[1:] >= 0) | (values[:-1] >= 0) & (values[1:] < 0)
     )[0]
     roots = [
-        optimize.brentq(
+        scipy.optimize.brentq(
             lambda x: float(excess(np.array([x]))[0]),
             grid[at],
             grid[at + 1],
@@ -233,7 +233,7 @@ def _by_chain(point: _Point) -> tuple[float, float]:
     low = 1e-12
     if single(*solve(low)) <= low:
         return solve(low)
-    agreed = optimize.brentq(
+    agreed = scipy.optimize.brentq(
         lambda empties: single(*solve(empties)) - empties, low, 1.0, xtol=1e-12, rtol=1e-10
     )
     return solve(float(agreed))

@@ -19,7 +19,7 @@ from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
+import scipy
 
 from ethermeter.arguments import Array, Flags, Numbers, plain
 from ethermeter.theory.entry import OF_QUEUES, Output, Symbol, catalogued, read

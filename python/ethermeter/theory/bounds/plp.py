@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import coo_matrix
+import scipy
 
 _MARGIN = 1e-6
 """The solver holds constraints to 10⁻⁷ of its unit; the bound is enlarged by more."""
@@ -119,8 +118,10 @@ class _Program:
         for column, value in terms:
             objective[column] -= value
         shape = (len(self.limits), self.unknowns)
-        rows = coo_matrix((self._values, (self._rows, self._columns)), shape=shape).tocsr()
-        found = linprog(objective, A_ub=rows, b_ub=self.limits, method="highs")
+        rows = scipy.sparse.coo_matrix(
+            (self._values, (self._rows, self._columns)), shape=shape
+        ).tocsr()
+        found = scipy.optimize.linprog(objective, A_ub=rows, b_ub=self.limits, method="highs")
         return -float(found.fun) if found.status == 0 else None
 
 
