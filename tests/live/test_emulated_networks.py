@@ -135,8 +135,8 @@ def test_media_of_a_network_carry_and_delay_as_simulated_ones(new_path, in_quiet
     assert abs(sum(ports[port]["collisions"] for port in hub) - collisions) <= half_width
     one_way = [each.flows.one_way for each in counts]
     delays_s = np.array([each.sum_ps.sum() / each.count.sum() / 1e12 for each in one_way])
-    # Delays are skewed. Of 1000 simulations, the logarithms of 3 were outside of such an interval,
-    # but the means of 29 outside of one of 99%.
+    # Delays are skewed: by simulations, 3 of 100 lie outside of an interval of 99%, but the
+    # logarithms of only 3 of 1000 outside of one of 99.9%.
     middle, half_width = prediction(np.log(delays_s), CONFIDENCE)
     least_s, most_s = np.exp([middle - half_width, middle + half_width])
     # Bridges and hosts take some tens of microseconds, shaped wires less than a frame's time.
