@@ -78,7 +78,7 @@ test-live: $(VENV)/.dev peers ## run the tests on network namespaces, and those 
 # In Python, tests that name the room; of rooms that nearly all name, only those in tests/unit.
 NAMED_BY_ALL := analysis experiment metrics studies
 ANSWERING = tests/unit $(if $(filter $(ROOM),$(NAMED_BY_ALL)),,tests/truth tests/agreement tests/report)
-test-room: ## run the tests next to a crate or a Python package, in a minute: make test-room ROOM=theory
+test-room: ## run the tests next to a crate or a Python package: make test-room ROOM=theory
 	@if [ -n "$(ROOM)" ] && [ -d "crates/$(ROOM)" ]; then \
 	cargo test --quiet --package ethermeter-$(ROOM) --lib --bins --tests; \
 	elif [ -n "$(ROOM)" ] && [ -d "python/ethermeter/$(ROOM)" ]; then \
