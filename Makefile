@@ -4,9 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# What ethermeter depends on, and what its extras do.
+# Requirements of ethermeter, and of the extras that are named behind.
 REQUIREMENTS := $(BIN)/python -c 'import sys, tomllib; of = tomllib.load(open("pyproject.toml", "rb"))["project"]; print(*of["dependencies"], *(each for extra in sys.argv[1:] for each in of["optional-dependencies"][extra]), sep="\n")'
-# It is fetched while ethermeter is compiled.
+# Requirements are fetched while ethermeter is compiled.
 INSTALL = $(REQUIREMENTS) $(EXTRAS) | $(PIP) --requirement /dev/stdin & $(PIP) --no-deps --editable . && wait $$!
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 # Panics of what is shipped name files of crates, not of this machine.

@@ -251,14 +251,13 @@ def known(tree: Path, found: Iterator[Group], test: str) -> Iterator[Group]:
 
 
 def run(
-    tree: Path, results: Path, mutants: list[Mutant], chosen: list[int], earlier: Path | None
+    tree: Path, results: Path, mutants: list[Mutant], chosen: list[int], tests: dict[int, str]
 ) -> None:
-    """Run the tests on faults, and write a row for each."""
+    """Run the tests on faults, the known ones first, and write a row for each."""
     binaries = built(tree)
     written = results.read_text() if results.exists() else ""
     done = {int(number) for number in re.findall(r"^\d+", written, re.MULTILINE)}
     by_number = {mutant.number: mutant for mutant in mutants}
-    tests = known_tests(earlier) if earlier else {}
     for step in ("known", "near", "rest"):
         for number in chosen or sorted(by_number):
             if number in done or (step == "known" and number not in tests):
@@ -286,10 +285,16 @@ def main(arguments: list[str]) -> None:
     match arguments:
         case ["apply", tree]:
             apply(Path(tree).resolve(), mutants, listed["free"])
-        case ["run", tree, results, *rest]:
-            earlier = Path(rest[1]) if rest[:1] == ["--known"] else None
-            numbers = [int(number) for number in (rest[2:] if earlier else rest)]
-            run(Path(tree).resolve(), Path(results).resolve(), mutants, numbers, earlier)
+        case ["run", tree, results, "--known", earlier, *numbers]:
+            run(
+                Path(tree).resolve(),
+                Path(results).resolve(),
+                mutants,
+                [*map(int, numbers)],
+                known_tests(Path(earlier)),
+            )
+        case ["run", tree, results, *numbers]:
+            run(Path(tree).resolve(), Path(results).resolve(), mutants, [*map(int, numbers)], {})
         case _:
             sys.exit(__doc__)
 

@@ -43,7 +43,7 @@ def measure(experiment: Experiment, folder: Path, *words: object) -> Measurement
 
 
 def refusal(experiment: Experiment, folder: Path, *words: object) -> str:
-    """Return what is said of an experiment that is not measured, for what is wrong with it."""
+    """Return the error of an experiment that is refused before anything is measured."""
     done = ended(experiment, folder, *words, code=2)
     assert "Traceback" not in done.stderr
     assert not (folder / "run" / "live").exists()
