@@ -15,15 +15,17 @@ INCONCLUSIVE := $(CURDIR)/target/inconclusive
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help build develop demo docs wheel test test-rust test-python test-live test-long test-room lint fmt agent bench bench-live bench-sweep bench-segments bench-emulation tcp clean system peers
+.PHONY: help build develop demo docs wheel test test-rust test-python test-live test-room lint fmt agent bench bench-live bench-sweep bench-segments bench-emulation tcp clean system peers
 # All that the tests of the crates and the live tests run, with the same features, so that nothing is compiled twice.
 TESTED := --release --workspace --exclude ethermeter-python --lib --bins --tests
 # Tells how long each test of the crates took, which its stable options do not.
 TIMED := CARGO_TARGET_$(shell tr 'a-z-' 'A-Z_' <<<'$(HOST)')_RUNNER='env RUSTC_BOOTSTRAP=1'
-# Most live tests wait: twice as many run at a time as there are processors. What only computes gives way to them.
-BESIDE := $(BIN)/python -m pytest -n $$((2 * $$(nproc))) --maxprocesses 16 --dist loadgroup
+# Most live tests wait: more run at a time than there are processors.
+BESIDE := $(BIN)/python -m pytest -n $$((3 * $$(nproc))) --maxprocesses 16 --dist loadgroup
 # Some tests wait for programs: one more runs at a time than there are processors.
 SEVERAL := $(BIN)/python -m pytest -n $$(($$(nproc) + 1)) --maxprocesses 8
+# make test LONG=yes runs tests that take minutes, too: those of the wheel and the site where make wheel and make docs were run.
+UNLESS_LONG = $(if $(LONG),,and not long)
 # Without bytecode, each process of the tests compiles the package and the tests again.
 unexport PYTHONDONTWRITEBYTECODE
 # Groups of tests follow each other, whatever -j says: some measure the machine.
@@ -58,22 +60,22 @@ demo: $(if $(wildcard $(VENV)/.built),build,$(VENV)/.simulator) ## build the sim
 system: ## install the Debian packages that the tests need (a browser)
 	scripts/install-system-packages
 
-test: ## run all tests but the longest, and print what each group took
+test: ## run all tests but those that take minutes, or with LONG=yes all, and print what each group took
 	scripts/stages system test-rust test-python test-live
 
 test-rust: ## run the tests of the crates
 	@mkdir -p target && : >$(INCONCLUSIVE)
 	cargo test $(TESTED) --no-run --quiet
-	@export ETHERMETER_INCONCLUSIVE=$(INCONCLUSIVE); $(TIMED) cargo test $(TESTED) --quiet --no-fail-fast -- --format pretty -Zunstable-options --report-time; status=$$?; \
+	@export ETHERMETER_INCONCLUSIVE=$(INCONCLUSIVE) RUST_TEST_THREADS=$$((2 * $$(nproc))); $(TIMED) cargo test $(TESTED) --quiet --no-fail-fast -- --format pretty -Zunstable-options --report-time; status=$$?; \
 	cat $(INCONCLUSIVE); echo "$$(wc -l <$(INCONCLUSIVE)) inconclusive: $$(cut -d: -f2- $(INCONCLUSIVE) | cut -d' ' -f2 | tr -d ':' | paste -sd' ')"; exit $$status
 
 test-python: $(VENV)/.dev ## run the tests of the Python package, several at a time, in a real browser too
-	$(SEVERAL) --dist loadscope --no-loadscope-reorder --ignore tests/live -m 'not alone and not long'
+	$(SEVERAL) --dist loadscope --no-loadscope-reorder --ignore tests/live -m 'not alone $(UNLESS_LONG)'
 
 # Those that expect times or rates run alone.
 test-live: $(VENV)/.dev peers ## run the tests on network namespaces, and those that measure this machine, one at a time
-	status=0; $(BESIDE) -m 'not alone and not long' tests/live || status=$$?; \
-	$(BIN)/python -m pytest -m 'alone and not long' tests/live tests/agreement || status=$$?; exit $$status
+	status=0; $(BESIDE) -m 'not alone $(UNLESS_LONG)' tests/live || status=$$?; \
+	$(BIN)/python -m pytest -m 'alone $(UNLESS_LONG)' tests/live tests/agreement || status=$$?; exit $$status
 
 # In Python, tests that name the room; of rooms that nearly all name, only those in tests/unit.
 NAMED_BY_ALL := analysis experiment metrics studies
@@ -89,12 +91,6 @@ test-room: ## run the tests next to a crate or a Python package: make test-room 
 # Tests that need them are skipped, with the reason, where they cannot be built.
 peers:
 	-scripts/install-stamp-peers target/peers
-
-# Files that have some, since each process reads all that it is given; first those whose tests wait.
-LONG = $(shell grep -rl --include='test_*.py' 'mark\.long' tests/live tests/report tests/truth tests/unit tests/agreement tests/journeys)
-test-long: system $(VENV)/.dev ## run the tests that take minutes; those of the wheel and the site where make wheel and make docs were run
-	status=0; $(BESIDE) -m 'long and not alone' $(LONG) || status=$$?; \
-	$(BIN)/python -m pytest -m 'long and alone' $(LONG) || status=$$?; exit $$status
 
 lint: $(VENV)/.dev ## formatting, lints, types, and the direction of imports
 	cargo fmt --check

@@ -1,6 +1,5 @@
 """What all tests rely on."""
 
-import contextlib
 import os
 import signal
 import tempfile
@@ -30,12 +29,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 ALONE = ("live", "agreement")
 """Folders of tests that run alone: `make test-live` looks for such tests only there."""
-
-NICENESS = os.getpriority(os.PRIO_PROCESS, 0)
-GIVES_WAY = min(NICENESS + 5, 19)
-"""Niceness of tests that only compute beside live ones, and of the programs that they start."""
-GIVEN = pytest.StashKey[dict[bool, int]]()
-"""Niceness of tests, by whether they are live."""
 
 LONG_UNTIL = float(os.environ.get("ETHERMETER_LONG_UNTIL", "inf"))
 """Time since 1970 in seconds from which on no long test begins: what CI has is bounded."""
@@ -91,16 +84,13 @@ def new_path(tmp_path: Path) -> NewPath:
     return lambda: Path(tempfile.mkdtemp(dir=tmp_path))
 
 
-def is_live(item: pytest.Item) -> bool:
-    """Whether a test is in `tests/live`."""
-    return item.path.parent.name == "live"
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests that expect times or rates of this machine; what else runs on it changes these."""
-    is_mixed = len({is_live(item) for item in items}) > 1
-    config.stash[GIVEN] = {True: NICENESS, False: GIVES_WAY if is_mixed else NICENESS}
+    """Mark tests that expect times or rates of this machine; what else runs on it changes these.
+    Of several workers, none begins last what takes minutes.
+    """
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: item.get_closest_marker("long") is None)
     for item in items:
         if "in_quiet_window" in getattr(item, "fixturenames", ()):
             item.add_marker("alone")
@@ -110,11 +100,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Let live tests have a processor first; begin no long test for which no time is left: it
-    counts as inconclusive.
-    """
-    with contextlib.suppress(PermissionError):  # only root may take a priority back
-        os.setpriority(os.PRIO_PROCESS, 0, item.config.stash[GIVEN][is_live(item)])
+    """Begin no long test for which no time is left: it counts as inconclusive."""
     if item.get_closest_marker("long") and time.time() > LONG_UNTIL:
         inconclusive("no time was left for a long test")
 

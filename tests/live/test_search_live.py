@@ -20,7 +20,7 @@ WIRE = behind(
     search={
         "smallest": "flows.load.arrivals.regular",
         "from": "420 us",
-        "to": "440 us",
+        "to": "430 us",
         "step": "10 us",
         "while": ["loss <= 0.1%"],
     },
