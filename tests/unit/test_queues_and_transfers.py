@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from ethermeter import theory
+from ethermeter.theory.waiting import superposed
 
 
 def test_waits_of_fixed_exponential_and_mixed_services_by_hand():
@@ -115,6 +116,18 @@ def test_the_rate_between_periodic_losses_is_that_of_the_sawtooth():
         assert bool(found.outside_range) == (loss > 0.02)
 
 
+def test_streams_that_meet_vary_as_whitt_says():
+    # Two alike, regular, at half load: v = 2, w = 1 / (1 + 4 · 0.5² · 1) = 0.5; 0.5 · 0 + 1 - 0.5.
+    two, regular = np.ones(2), np.zeros(2)
+    assert superposed(two, regular, 0.5) == pytest.approx(0.5)
+    # Of 1 and 3 parts, the first exponential: v = 1.6, w = 1 / (1 + 4 · 0.4² · 0.6) = 0.722543.
+    found = superposed(np.array([1.0, 3.0]), np.array([1.0, 0.0]), 0.6)
+    assert found == pytest.approx(0.722543 / 4 + 1 - 0.722543, rel=1e-6)
+    # Alone, a stream is itself; many at no load are nearly a Poisson process.
+    assert superposed(np.ones(1), np.array([0.2]), 0.3) == pytest.approx(0.2)
+    assert superposed(np.ones(1000), np.zeros(1000), 0.0) == pytest.approx(1, abs=1e-3)
+
+
 def test_padhye_by_hand_and_in_its_limits():
     given = {"round_trip_s": 0.2, "segment_bits": 8000.0, "timeout_s": 2.0}
     # p = 0.02, b = 2: part 4/6, W = 0.66667 + sqrt(7.84/0.12 + 0.44444) = 8.77702;
@@ -128,6 +141,11 @@ def test_padhye_by_hand_and_in_its_limits():
     rare = theory.padhye_1998(1e-8, **{**given, "timeout_s": 0.2}).rate_bps
     mathis = theory.mathis_1997(1e-8, round_trip_s=0.2, segment_bits=8000, acknowledged=2)
     assert rare == pytest.approx(mathis.rate_bps, rel=1e-3)
+    # p = 0.01, W = 5, b = 2: Q = (1 - 0.99³) (1 + 0.99³ (1 - 0.99²)) / (1 - 0.99⁵) = 0.617721;
+    # sent: 99 + 5 + 0.623961 = 104.623961; rounds: 5/4 + 99/5 + 2 = 23.05, of 0.2 s; timeouts:
+    # 0.623961 · 2 · 1.01020408 = 1.260656 s.
+    of_five = theory.padhye_1998(0.01, **given, window_segments=5).rate_bps
+    assert of_five == pytest.approx(8000 * 104.623961 / (4.61 + 1.260656), rel=1e-6)
     # A small window is full between rare losses: that of window over round trip.
     full = theory.padhye_1998(1e-7, **given, window_segments=10).rate_bps
     window = theory.jacobson_1992_window(80_000, round_trip_s=0.2)

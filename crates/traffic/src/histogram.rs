@@ -139,8 +139,8 @@ mod tests {
         assert_eq!(histogram.quantile_ps(0.5), None);
         (1..=100).for_each(|ps| histogram.record(ps)); // below 128 every bucket holds one value
         assert_eq!(
-            [0.0, 0.5, 0.99, 1.0].map(|share| histogram.quantile_ps(share)),
-            [1, 50, 99, 100].map(Some)
+            [0.0, 0.5, 0.505, 0.99, 1.0].map(|share| histogram.quantile_ps(share)),
+            [1, 50, 51, 99, 100].map(Some)
         );
         histogram.record(1_000_001); // in a bucket of 8192
         assert_eq!((histogram.max_ps(), histogram.quantile_ps(1.0)), (1_000_001, Some(1_000_001)));

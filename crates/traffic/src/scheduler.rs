@@ -333,3 +333,42 @@ impl<T> Queue<T> {
         self.credit.at.saturating_add(u64::try_from(missing).unwrap_or(u64::MAX))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Shreedhar and Varghese 1995, figure 2: the deficit of a queue that empties is zero.
+    #[test]
+    fn a_class_that_has_sent_all_keeps_nothing_of_its_quantum() {
+        const VOLUME: u64 = 1000;
+        let class = |priorities: Vec<u8>| Class {
+            priorities,
+            quantum_octets: Some(3 * 1000),
+            ..Class::default()
+        };
+        let both = [class((0..4).collect()), class((4..8).collect())];
+        let classes = Classes::new(&both, Room { frames: 100, octets: 100_000 });
+        let mut port = Scheduler::new(&classes);
+        let push = |port: &mut Scheduler<()>, class: usize, count: usize| {
+            for _ in 0..count {
+                let frame = Waiting { item: (), octets: 980, volume: VOLUME, begin: 0 };
+                assert!(port.push(&classes, class, 0, frame));
+            }
+        };
+        let send = |port: &mut Scheduler<()>| match port.next(&classes, 0) {
+            Next::Send(class) => {
+                port.pop(&classes, class, 0, 0);
+                port.left();
+                class
+            }
+            other => panic!("{other:?}"),
+        };
+        push(&mut port, 0, 1);
+        assert_eq!(send(&mut port), 0);
+        push(&mut port, 0, 5);
+        push(&mut port, 1, 5);
+        let order: Vec<usize> = (0..10).map(|_| send(&mut port)).collect();
+        assert_eq!(order, [1, 1, 1, 0, 0, 0, 1, 1, 0, 0]);
+    }
+}

@@ -440,6 +440,17 @@ mod tests {
         assert_eq!(frames, [(1518, false), (1518, false), (1518, false), (568 + 38, true)]);
     }
 
+    /// RFC 791 § 3.2: all fragments but the last hold a multiple of eight octets.
+    #[test]
+    fn fragments_fill_an_mtu_to_a_multiple_of_eight_octets() {
+        // 1998 octets of UDP; an MTU of 1006 has room for 986, of which 984 are used.
+        let mut frames = Vec::new();
+        frames_of(Framing::Udp { mtu_octets: 1006 }, 1990, &mut |octets, _, last| {
+            frames.push((octets, last));
+        });
+        assert_eq!(frames, [(984 + 38, false), (984 + 38, false), (30 + 38, true)]);
+    }
+
     #[test]
     fn a_datagram_that_just_fits_goes_in_one_frame() {
         let mut frames = Vec::new();

@@ -179,3 +179,18 @@ pub enum AfterLateCollision {
     /// The frame is given up, as many controllers do.
     Discard,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Exponential: IEEE 802.3 § 4.2.3.2.5, 0 <= r < 2^k with k = min(n, 10). Linear: 0 <= r <= n.
+    #[test]
+    fn a_backoff_grows_to_its_limit() {
+        let after = |backoff: Backoff| [0, 1, 2, 3, 4].map(|collisions| backoff.range(collisions));
+        assert_eq!(after(Backoff::Exponential { limit: 3 }), [1, 2, 4, 8, 8]);
+        assert_eq!(after(Backoff::Linear { limit: 3 }), [1, 2, 3, 4, 4]);
+        assert_eq!(after(Backoff::Constant { slots: 7 }), [7; 5]);
+        assert_eq!(after(Backoff::None {}), [1; 5]);
+    }
+}

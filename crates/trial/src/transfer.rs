@@ -290,3 +290,18 @@ fn check_ranges(key: &str, ranges: &[(&str, u64, u64, u64)]) -> Result<(), Fault
         check_range(&format!("{key}.{name}"), value, least, most)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_take_their_room_in_a_segment() {
+        let segment = |option_octets: u64| {
+            let keys = serde_json::json!({"window_octets": 65_535, "option_octets": option_octets});
+            serde_json::from_value::<Tcp>(keys).expect("keys of tcp").segment_octets()
+        };
+        // Ethernet: 1500 less 20 of IP and 20 of TCP; a timestamp takes 12 (RFC 7323, appendix A).
+        assert_eq!([0, 12].map(segment), [1460, 1448]);
+    }
+}

@@ -314,6 +314,16 @@ mod tests {
         assert_eq!(reno.octets, 101 * MSS);
     }
 
+    /// RFC 5681 § 3.1, equation 4.
+    #[test]
+    fn a_threshold_is_two_segments_at_least() {
+        for congestion in ["reno", "cubic"] {
+            let mut window = window(congestion);
+            window.reduce(2 * MSS);
+            assert_eq!(window.threshold, 2 * MSS);
+        }
+    }
+
     /// RFC 9438 § 4.2: `W(t) = C (t - K)^3 + W_max` with C = 0.4 and `K = cbrt(W_max (1 - beta) /
     /// C)`. With a round trip of 200 ms and a window of 1000 segments Reno would be far behind, so
     /// the cubic function is what is followed: 5.2 s of it to the plateau at least.

@@ -533,4 +533,20 @@ mod tests {
             }
         }
     }
+
+    /// RFC 6298 § 2: first `RTO = R + 4 R/2`; then `RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R'|`, `SRTT =
+    /// 7/8 SRTT + 1/8 R'`, and `RTO = SRTT + 4 RTTVAR`.
+    #[test]
+    fn a_timeout_is_a_smooth_round_trip_and_four_deviations() {
+        const MS: u64 = 1_000_000_000;
+        let tcp: Tcp = serde_json::from_value(serde_json::json!({
+            "window_octets": 65_535, "least_timeout_ps": MS, "timeout_margin_ps": 0,
+        }))
+        .expect("keys of tcp");
+        let mut end = Endpoint::new(tcp, (0, u64::MAX));
+        end.measure(100 * MS);
+        assert_eq!(end.timeout, 300 * MS);
+        end.measure(180 * MS);
+        assert_eq!(end.timeout, (110 + (3 * 50 + 80)) * MS);
+    }
 }
