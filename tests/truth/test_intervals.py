@@ -252,6 +252,13 @@ def test_paired_ratio_intervals_cover_and_use_the_pairing():
     assert narrower > 0.99 * CASES
 
 
+def test_the_error_of_a_paired_ratio_by_hand():
+    # Means 2 and 4/3; residuals -1/2, 1/2 and 0: sqrt(1/2 / 2 / 3) over 4/3.
+    found = paired_ratio(np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 2.0]))
+    assert (found.value, found.degrees) == (1.5, 2.0)
+    assert found.error == pytest.approx(math.sqrt(1 / 12) * 3 / 4)
+
+
 def test_paired_ratio_refuses_unequal_samples():
     with pytest.raises(ValueError, match="as many samples"):
         paired_ratio(np.ones(3), np.ones(4))

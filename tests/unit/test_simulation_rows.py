@@ -6,10 +6,10 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 from counted import buckets, changed, exact, integers, of_segment, squares
-from ethermeter.counts import MediumCounts, StationBatches, StationCounts, zeros
+from ethermeter.counts import Buckets, MediumCounts, StationBatches, StationCounts, zeros
 from ethermeter.engines.simulation import observe
 from ethermeter.metrics import Caution, Group, Metric, caution_text
-from ethermeter.metrics.formulas import sd_of_sums
+from ethermeter.metrics.formulas import quantiles, sd_of_sums
 from ethermeter.store.rows import METRICS, STATION_METRICS, layout
 from segments import segment
 
@@ -269,6 +269,13 @@ def test_the_layout_has_every_metric_once_and_stations_only_where_the_metric_is_
 def test_what_voice_adds_comes_after_all_else():
     without, with_voice = layout(3, voice=False), layout(3, voice=True)
     assert all(np.array_equal(a, b[: len(a)]) for a, b in zip(without, with_voice, strict=True))
+
+
+def test_a_quantile_at_the_edge_of_a_bucket_is_not_in_the_next():
+    # One time below 10 ps and one from 100 ps on: half of them do not exceed 10 ps.
+    low, high, one = np.array([0, 100]), np.array([10, 110]), np.ones(2, np.int64)
+    found = quantiles(Buckets(np.zeros(2, np.int64), low, high, one))
+    assert found == pytest.approx([10e-12, 108e-12, 109.8e-12, 109.98e-12, 110e-12])
 
 
 @pytest.mark.parametrize("sd_ps", [1, 1000])
