@@ -71,6 +71,19 @@ def test_positions_that_are_not_worth_their_trials_are_left_when_the_budget_is_s
     assert (ends.sure, ends.fails) == (-1, 1000)
 
 
+def test_one_of_two_margins_fails_with_half_of_the_error():
+    # Five samples 2.5 standard errors below zero. Student's t of four degrees is exceeded by 2.132
+    # with 5%, and by 2.776 with 2.5%.
+    spread = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
+    below = spread - 2.5 * np.std(spread, ddof=1) / np.sqrt(5)
+    test = SequentialTest((5,), 0.05)
+    assert test.verdict(np.array([below])) == "fails"
+    assert test.verdict(np.array([below, spread + 100])) == "undecided"
+    # 2.8 of them are enough.
+    further = spread - 2.8 * np.std(spread, ddof=1) / np.sqrt(5)
+    assert test.verdict(np.array([further, spread + 100])) == "fails"
+
+
 def test_a_position_whose_trials_all_failed_is_undecided():
     test = sequential_test(0.01, most=5)
     bisection = Bisection(1, test)
