@@ -21,7 +21,7 @@ TESTED := --release --workspace --exclude ethermeter-python --lib --bins --tests
 # Tells how long each test of the crates took, which its stable options do not.
 TIMED := CARGO_TARGET_$(shell tr 'a-z-' 'A-Z_' <<<'$(HOST)')_RUNNER='env RUSTC_BOOTSTRAP=1'
 # Most live tests wait: more run at a time than there are processors.
-BESIDE := $(BIN)/python -m pytest -n $$((3 * $$(nproc))) --maxprocesses 16 --dist loadgroup
+BESIDE := $(BIN)/python -m pytest -n $$((5 * $$(nproc) / 2)) --maxprocesses 16 --dist loadgroup
 # Some tests wait for programs: one more runs at a time than there are processors.
 SEVERAL := $(BIN)/python -m pytest -n $$(($$(nproc) + 1)) --maxprocesses 8
 # make test LONG=yes runs tests that take minutes, too: those of the wheel and the site where make wheel and make docs were run.

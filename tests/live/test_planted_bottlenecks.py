@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -101,7 +102,7 @@ def _groups(pid: int) -> list[Path]:
 SPIN = "import sys; print(flush=True)\nwhile True: pass"
 
 
-@pytest.mark.parametrize("limit", [quota_on, Stopping])
+@pytest.mark.parametrize("limit", [quota_on, lambda pid: closing(Stopping(pid))])
 def test_a_limited_process_gets_no_more_than_its_share_of_a_processor(limit, unless_held_up):
     with subprocess.Popen(
         [sys.executable, "-c", SPIN], stdout=subprocess.PIPE, text=True
@@ -109,16 +110,13 @@ def test_a_limited_process_gets_no_more_than_its_share_of_a_processor(limit, unl
         try:
             assert process.stdout is not None
             process.stdout.readline()
-            quota = limit(process.pid)
-            try:
+            with limit(process.pid) as quota:
                 quota.limit(0.2)
                 begun_s, begun_work_s = time.monotonic(), _worked_s(process.pid)
                 time.sleep(0.5)
                 eventually(lambda: _worked_s(process.pid) > begun_work_s)
                 worked_s = _worked_s(process.pid) - begun_work_s
                 lasted_s = time.monotonic() - begun_s
-            finally:
-                quota.close()
         finally:
             process.kill()
     # A period more at each end, and processor time that is counted in ticks of 10 ms. Where

@@ -180,12 +180,8 @@ def make_bench() -> Iterator[Bench]:
             # beginning.
             run(host.command("sysctl", "-q", "-w", "net.ipv4.tcp_no_metrics_save=1"))
         sender, receiver = (stack.enter_context(Worker.on(host)) for host in testbed.hosts)
-        quotas = []
-        for worker in (sender, receiver):
-            quota = quota_on(worker.pid)
-            # Ended before the worker is: an empty control group can be removed.
-            stack.callback(quota.close)
-            quotas.append(quota)
+        # Ended before the workers are: an empty control group can be removed.
+        quotas = [stack.enter_context(quota_on(worker.pid)) for worker in (sender, receiver)]
         bench = Bench(testbed, sender, receiver, (quotas[0], quotas[1]))
         stack.callback(bench.close)
         yield bench

@@ -7,7 +7,8 @@ import os
 import signal
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -40,21 +41,34 @@ def period_s(share: float) -> float:
     return max(PERIOD_S, SHORTEST_QUOTA_S / share)
 
 
-def quota_on(pid: int) -> Quota:
-    """Return the best limit that this system offers for a process."""
-    with suppress(OSError):
-        return _v2(pid)
-    with suppress(OSError):
-        return ControlGroup(pid, _V1, "cgroup v1")
-    return Stopping(pid)
+@contextmanager
+def quota_on(pid: int) -> Iterator[Quota]:
+    """Yield the best limit that this system offers for a process, and take it away at the end."""
+    for group in _groups(pid):
+        # Ctrl-C may come as soon as the group is there, and before anybody else knows of it.
+        try:
+            try:
+                group.make()
+            except OSError:
+                continue
+            yield group
+            return
+        finally:
+            group.close()
+    stopping = Stopping(pid)
+    try:
+        yield stopping
+    finally:
+        stopping.close()
 
 
-def _v2(pid: int) -> Quota:
+def _groups(pid: int) -> Iterator["ControlGroup"]:
+    """Yield the groups that may be made for a process, the best first."""
     for root in _V2:
         with suppress(OSError):
             if "cpu" in (root / "cgroup.subtree_control").read_text(encoding="ascii").split():
-                return ControlGroup(pid, root, "cgroup v2")
-    raise OSError("no controller of processors in a unified hierarchy")
+                yield ControlGroup(pid, root, "cgroup v2")
+    yield ControlGroup(pid, _V1, "cgroup v1")
 
 
 def _sweep(root: Path) -> None:
@@ -67,7 +81,7 @@ def _sweep(root: Path) -> None:
 
 
 class ControlGroup:
-    """A control group of its own for the process and its threads.
+    """A control group of its own for the process and its threads, once it is made.
 
     `pid`: the process. `root`: the hierarchy with the controller of processors. `means`: which
     version it is.
@@ -78,15 +92,16 @@ class ControlGroup:
         self._pid = pid
         self._group = root / f"ethermeter-{os.getpid()}-{pid}"
         self._root = root
-        _sweep(root)
+
+    def make(self) -> None:
+        """Make the group and move the process into it.
+
+        Raises OSError if the system has no such groups, or forbids it.
+        """
+        _sweep(self._root)
         self._group.mkdir()
-        try:
-            (self._group / "cgroup.procs").write_text(str(pid), encoding="ascii")
-            self.limit(None)
-        except BaseException:
-            # Ctrl-C too: no other process knows of the group yet.
-            self.close()
-            raise
+        (self._group / "cgroup.procs").write_text(str(self._pid), encoding="ascii")
+        self.limit(None)
 
     def limit(self, share: float | None) -> None:
         """Give at most this share of one processor from now on; None for no limit."""
@@ -103,7 +118,7 @@ class ControlGroup:
         (self._group / "cpu.cfs_quota_us").write_text(str(quota_us), encoding="ascii")
 
     def close(self) -> None:
-        """Move the process out and remove the group."""
+        """Move the process out and remove the group, if it is there."""
         with suppress(OSError):
             (self._root / "cgroup.procs").write_text(str(self._pid), encoding="ascii")
         with suppress(OSError):
