@@ -16,8 +16,8 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 
 .DEFAULT_GOAL := help
 .PHONY: help build develop demo docs wheel test test-rust test-python test-live test-room lint fmt agent bench bench-live bench-sweep bench-segments bench-emulation tcp clean system peers
-# All that the tests of the crates and the live tests run, with the same features, so that nothing is compiled twice.
-TESTED := --release --workspace --exclude ethermeter-python --lib --bins --tests
+# All crates together, for the same features as in the package: else the half of what they depend on is compiled twice.
+TESTED := --release --workspace --tests
 # Tells how long each test of the crates took, which its stable options do not.
 TIMED := CARGO_TARGET_$(shell tr 'a-z-' 'A-Z_' <<<'$(HOST)')_RUNNER='env RUSTC_BOOTSTRAP=1'
 # Most live tests wait: more run at a time than there are processors.

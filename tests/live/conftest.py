@@ -60,7 +60,7 @@ PROGRAMS = ("--bin", "ethermeter-agent", "--example", "station", "--example", "e
 def programs() -> dict[str, str]:
     """Paths of the programs of the crates by name, built with what their tests are built with."""
     command = ["cargo", "build", "--release", "--quiet", "--workspace", *PROGRAMS]
-    command += ["--exclude", "ethermeter-python", "--message-format", "json"]
+    command += ["--message-format", "json"]
     built = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     messages = map(json.loads, built.stdout.splitlines())
     return {
