@@ -1,5 +1,6 @@
 """What all tests rely on."""
 
+import contextlib
 import os
 import signal
 import tempfile
@@ -28,7 +29,15 @@ settings.register_profile("slow", deadline=None, max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 ALONE = ("live", "agreement")
-"""Folders of tests that run alone: `make test-live` looks for such tests only there."""
+"""Folders of tests that run alone: `make test-alone` looks for such tests only there."""
+
+NICENESS = os.getpriority(os.PRIO_PROCESS, 0)
+GIVES_WAY = min(NICENESS + 5, 19)
+"""Niceness of tests that only compute, where live ones run beside them, and of the programs that
+they start.
+"""
+GIVEN = pytest.StashKey[dict[bool, int]]()
+"""Niceness of tests, by whether they are live."""
 
 LONG_UNTIL = float(os.environ.get("ETHERMETER_LONG_UNTIL", "inf"))
 """Time since 1970 in seconds from which on no long test begins: what CI has is bounded."""
@@ -84,13 +93,33 @@ def new_path(tmp_path: Path) -> NewPath:
     return lambda: Path(tempfile.mkdtemp(dir=tmp_path))
 
 
+def is_live(item: pytest.Item) -> bool:
+    """Whether a test is in `tests/live`."""
+    return item.path.parent.name == "live"
+
+
+def among_workers(items: list[pytest.Item]) -> None:
+    """Order tests for several workers: first those that take minutes, then live ones, which wait,
+    evenly among those that compute. The tests of a file that compute are of one worker, which makes
+    what they share once.
+    """
+    for item in items:
+        if not is_live(item) and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    place: dict[pytest.Item, float] = {}
+    for kind in (True, False):
+        of_kind = [item for item in items if is_live(item) is kind]
+        place |= {item: at / len(of_kind) for at, item in enumerate(of_kind)}
+    items.sort(key=lambda item: (item.get_closest_marker("long") is None, place[item]))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests that expect times or rates of this machine; what else runs on it changes these.
-    Of several workers, none begins last what takes minutes.
-    """
+    """Mark tests that expect times or rates of this machine; what else runs on it changes these."""
+    is_mixed = len({is_live(item) for item in items}) > 1
+    config.stash[GIVEN] = {True: NICENESS, False: GIVES_WAY if is_mixed else NICENESS}
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: item.get_closest_marker("long") is None)
+        among_workers(items)
     for item in items:
         if "in_quiet_window" in getattr(item, "fixturenames", ()):
             item.add_marker("alone")
@@ -100,7 +129,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Begin no long test for which no time is left: it counts as inconclusive."""
+    """Let live tests have a processor first; begin no long test for which no time is left: it
+    counts as inconclusive.
+    """
+    with contextlib.suppress(PermissionError):  # only root may take a priority back
+        os.setpriority(os.PRIO_PROCESS, 0, item.config.stash[GIVEN][is_live(item)])
     if item.get_closest_marker("long") and time.time() > LONG_UNTIL:
         inconclusive("no time was left for a long test")
 

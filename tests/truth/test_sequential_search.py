@@ -15,7 +15,7 @@ from ethermeter.strategies.search import Answer, ValueSearch
 from scipy.stats import binom
 
 COUNT = 101
-SEARCHES = 400
+SEARCHES = 200
 DRAWS = {
     "normal": lambda random, size: random.normal(size=size),
     # As skewed as loss in bursts: mean 0 and standard deviation 1, skewness 2.

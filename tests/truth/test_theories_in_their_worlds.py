@@ -67,7 +67,7 @@ def experiment(
         vary={**varied, "stations.frames": ["256 B", "512 B", "1518 B"]},
         phases={"transmit": "22 s", "measure": "last 20 s"},
         theory={"models": models, "sensing_interval": "6 ms", "persistence": 0.3},
-        run={"engines": ["theory", "idealised"], "replications": 20},
+        run={"engines": ["theory", "idealised"], "replications": 10},
     )
 
 

@@ -112,7 +112,7 @@ fn simultaneous_starts_that_nobody_notices_give_two_peaks() {
         for (load, theory) in [(1.03, first), (load / 10.0, between), (load, theory)] {
             let world = takagi_kleinrock(a, b, true, Some(load));
             agree(
-                utilisation(&outcome(&unslotted(10, 0.0, 900_000, world))),
+                utilisation(&outcome(&unslotted(10, 0.0, 300_000, world))),
                 theory,
                 0.0,
                 &format!("{a} {b} {load}"),
