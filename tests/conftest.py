@@ -98,13 +98,19 @@ def is_live(item: pytest.Item) -> bool:
     return item.path.parent.name == "live"
 
 
+def shares(item: pytest.Item) -> bool:
+    """Whether a test uses what is made once for the tests of its file."""
+    made = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009 (there is no other way)
+    return any(each[-1].scope == "module" for each in made.values())
+
+
 def among_workers(items: list[pytest.Item]) -> None:
     """Order tests for several workers: first those that take minutes, then live ones, which wait,
-    evenly among those that compute. The tests of a file that compute are of one worker, which makes
-    what they share once.
+    evenly among those that compute. Of these, one worker has all that share something in a file.
     """
     for item in items:
-        if not is_live(item) and item.get_closest_marker("xdist_group") is None:
+        is_grouped = is_live(item) or item.get_closest_marker("xdist_group") is not None
+        if not is_grouped and shares(item):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
     place: dict[pytest.Item, float] = {}
     for kind in (True, False):
