@@ -36,6 +36,22 @@ GIVES_WAY = min(NICENESS + 5, 19)
 """Niceness of tests that only compute, where live ones run beside them, and of the programs that
 they start.
 """
+APART = ("test_documented_commands", "test_cluster")
+"""Files whose tests share nothing."""
+LONGEST = (
+    *APART,
+    "test_study_pages",
+    "test_layout",
+    "test_browser",
+    "test_interruption",
+    "test_sequential_search",
+    "test_theories_in_their_worlds",
+    "test_recorded_values",
+    "test_benchmark_suites",
+    "test_calibration",
+    "test_explorer",
+)
+"""Files that take longest, twenty seconds and more: they begin first, so that none ends last."""
 GIVEN = pytest.StashKey[dict[bool, int]]()
 """Niceness of tests, by whether they are live."""
 
@@ -98,23 +114,19 @@ def is_live(item: pytest.Item) -> bool:
     return item.path.parent.name == "live"
 
 
-def shares(item: pytest.Item) -> bool:
-    """Whether a test uses what is made once for the tests of its file."""
-    made = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009 (there is no other way)
-    return any(each[-1].scope == "module" for each in made.values())
-
-
 def among_workers(items: list[pytest.Item]) -> None:
-    """Order tests for several workers: first those that take minutes, then live ones, which wait,
-    evenly among those that compute. Of these, one worker has all that share something in a file.
+    """Order tests for several workers: first those that take minutes and files that take longest;
+    then live tests, which wait, evenly among those that compute. Of these, one worker has all of a
+    file, so that it makes once what they share.
     """
     for item in items:
         is_grouped = is_live(item) or item.get_closest_marker("xdist_group") is not None
-        if not is_grouped and shares(item):
+        if not is_grouped and item.path.stem not in APART:
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
     place: dict[pytest.Item, float] = {}
     for kind in (True, False):
         of_kind = [item for item in items if is_live(item) is kind]
+        of_kind.sort(key=lambda item: item.path.stem not in LONGEST)
         place |= {item: at / len(of_kind) for at, item in enumerate(of_kind)}
     items.sort(key=lambda item: (item.get_closest_marker("long") is None, place[item]))
 
