@@ -21,7 +21,7 @@ TESTED := --release --workspace --tests
 # Tells how long each test of the crates took, which its stable options do not.
 TIMED := CARGO_TARGET_$(shell tr 'a-z-' 'A-Z_' <<<'$(HOST)')_RUNNER='env RUSTC_BOOTSTRAP=1'
 # Most live tests wait, and some of the others, too: more run at a time than there are processors. What only computes gives way to live tests.
-BESIDE := $(BIN)/python -m pytest -n $$((5 * $$(nproc) / 2)) --maxprocesses 16 --dist loadgroup
+BESIDE := $(BIN)/python -m pytest -n $$((5 * $$(nproc) / 2)) --maxprocesses 16 --dist loadgroup --no-loadscope-reorder
 # make test LONG=yes runs tests that take minutes, too: those of the wheel and the site where make wheel and make docs were run.
 UNLESS_LONG = $(if $(LONG),,and not long)
 # Without bytecode, each process of the tests compiles the package and the tests again.
