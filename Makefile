@@ -15,13 +15,15 @@ INCONCLUSIVE := $(CURDIR)/target/inconclusive
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help build develop demo docs wheel test test-rust test-beside test-alone test-room lint fmt agent bench bench-live bench-sweep bench-segments bench-emulation tcp clean system peers
+.PHONY: help build develop demo docs wheel test test-rust test-python test-live test-room lint fmt agent bench bench-live bench-sweep bench-segments bench-emulation tcp clean system peers
 # All crates together, for the same features as in the package: else the half of what they depend on is compiled twice.
 TESTED := --release --workspace --tests
 # Tells how long each test of the crates took, which its stable options do not.
 TIMED := CARGO_TARGET_$(shell tr 'a-z-' 'A-Z_' <<<'$(HOST)')_RUNNER='env RUSTC_BOOTSTRAP=1'
-# Most live tests wait, and some of the others, too: more run at a time than there are processors. What only computes gives way to live tests.
+# Most live tests wait: more run at a time than there are processors.
 BESIDE := $(BIN)/python -m pytest -n $$((5 * $$(nproc) / 2)) --maxprocesses 16 --dist loadgroup --no-loadscope-reorder
+# What computes takes longer, not shorter, where more runs at a time than there are processors.
+SEVERAL := $(BIN)/python -m pytest -n $$(nproc) --maxprocesses 8
 # make test LONG=yes runs tests that take minutes, too: those of the wheel and the site where make wheel and make docs were run.
 UNLESS_LONG = $(if $(LONG),,and not long)
 # Without bytecode, each process of the tests compiles the package and the tests again.
@@ -59,7 +61,7 @@ system: ## install the Debian packages that the tests need (a browser)
 	scripts/install-system-packages
 
 test: ## run all tests but those that take minutes, or with LONG=yes all, and print what each group took
-	scripts/stages system test-rust test-beside test-alone
+	scripts/stages system test-rust test-python test-live
 
 test-rust: ## run the tests of the crates
 	@mkdir -p target && : >$(INCONCLUSIVE)
@@ -67,11 +69,13 @@ test-rust: ## run the tests of the crates
 	@export ETHERMETER_INCONCLUSIVE=$(INCONCLUSIVE) RUST_TEST_THREADS=$$((2 * $$(nproc))); $(TIMED) cargo test $(TESTED) --quiet --no-fail-fast -- --format pretty -Zunstable-options --report-time; status=$$?; \
 	cat $(INCONCLUSIVE); echo "$$(wc -l <$(INCONCLUSIVE)) inconclusive: $$(cut -d: -f2- $(INCONCLUSIVE) | cut -d' ' -f2 | tr -d ':' | paste -sd' ')"; exit $$status
 
-test-beside: $(VENV)/.dev peers ## run the tests in Python that may run beside each other: computations, pages in a real browser, network namespaces
-	$(BESIDE) -m 'not alone $(UNLESS_LONG)'
+test-python: $(VENV)/.dev ## run the tests of the Python package, several at a time, in a real browser too
+	$(SEVERAL) --dist loadscope --no-loadscope-reorder --ignore tests/live -m 'not alone $(UNLESS_LONG)'
 
-test-alone: $(VENV)/.dev peers ## run the tests that measure this machine, one at a time
-	$(BIN)/python -m pytest -m 'alone $(UNLESS_LONG)' tests/live tests/agreement
+# Those that expect times or rates run alone.
+test-live: $(VENV)/.dev peers ## run the tests on network namespaces, and those that measure this machine, one at a time
+	status=0; $(BESIDE) -m 'not alone $(UNLESS_LONG)' tests/live || status=$$?; \
+	$(BIN)/python -m pytest -m 'alone $(UNLESS_LONG)' tests/live tests/agreement || status=$$?; exit $$status
 
 # In Python, tests that name the room; of rooms that nearly all name, only those in tests/unit.
 NAMED_BY_ALL := analysis experiment metrics studies
@@ -80,7 +84,7 @@ test-room: ## run the tests next to a crate or a Python package: make test-room 
 	@if [ -n "$(ROOM)" ] && [ -d "crates/$(ROOM)" ]; then \
 	cargo test --quiet --package ethermeter-$(ROOM) --lib --bins --tests; \
 	elif [ -n "$(ROOM)" ] && [ -d "python/ethermeter/$(ROOM)" ]; then \
-	$(MAKE) --no-print-directory $(VENV)/.dev && $(BESIDE) -m 'not long and not alone' \
+	$(MAKE) --no-print-directory $(VENV)/.dev && $(SEVERAL) --dist loadgroup -m 'not long and not alone' \
 	$$(grep -rlE --include='test_*.py' '\bethermeter\.$(ROOM)\b' $(ANSWERING)); \
 	else echo "make test-room ROOM=$(ROOM): expected a folder of crates or of python/ethermeter"; exit 2; fi
 

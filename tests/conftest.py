@@ -1,6 +1,5 @@
 """What all tests rely on."""
 
-import contextlib
 import os
 import signal
 import tempfile
@@ -29,31 +28,7 @@ settings.register_profile("slow", deadline=None, max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 ALONE = ("live", "agreement")
-"""Folders of tests that run alone: `make test-alone` looks for such tests only there."""
-
-NICENESS = os.getpriority(os.PRIO_PROCESS, 0)
-GIVES_WAY = min(NICENESS + 5, 19)
-"""Niceness of tests that only compute, where live ones run beside them, and of the programs that
-they start.
-"""
-APART = ("test_documented_commands", "test_cluster")
-"""Files whose tests share nothing."""
-LONGEST = (
-    *APART,
-    "test_study_pages",
-    "test_layout",
-    "test_browser",
-    "test_interruption",
-    "test_sequential_search",
-    "test_theories_in_their_worlds",
-    "test_recorded_values",
-    "test_benchmark_suites",
-    "test_calibration",
-    "test_explorer",
-)
-"""Files that take longest, twenty seconds and more: they begin first, so that none ends last."""
-GIVEN = pytest.StashKey[dict[bool, int]]()
-"""Niceness of tests, by whether they are live."""
+"""Folders of tests that run alone: `make test-live` looks for such tests only there."""
 
 LONG_UNTIL = float(os.environ.get("ETHERMETER_LONG_UNTIL", "inf"))
 """Time since 1970 in seconds from which on no long test begins: what CI has is bounded."""
@@ -109,35 +84,13 @@ def new_path(tmp_path: Path) -> NewPath:
     return lambda: Path(tempfile.mkdtemp(dir=tmp_path))
 
 
-def is_live(item: pytest.Item) -> bool:
-    """Whether a test is in `tests/live`."""
-    return item.path.parent.name == "live"
-
-
-def among_workers(items: list[pytest.Item]) -> None:
-    """Order tests for several workers: first those that take minutes and files that take longest;
-    then live tests, which wait, evenly among those that compute. Of these, one worker has all of a
-    file, so that it makes once what they share.
-    """
-    for item in items:
-        is_grouped = is_live(item) or item.get_closest_marker("xdist_group") is not None
-        if not is_grouped and item.path.stem not in APART:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
-    place: dict[pytest.Item, float] = {}
-    for kind in (True, False):
-        of_kind = [item for item in items if is_live(item) is kind]
-        of_kind.sort(key=lambda item: item.path.stem not in LONGEST)
-        place |= {item: at / len(of_kind) for at, item in enumerate(of_kind)}
-    items.sort(key=lambda item: (item.get_closest_marker("long") is None, place[item]))
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests that expect times or rates of this machine; what else runs on it changes these."""
-    is_mixed = len({is_live(item) for item in items}) > 1
-    config.stash[GIVEN] = {True: NICENESS, False: GIVES_WAY if is_mixed else NICENESS}
+    """Mark tests that expect times or rates of this machine; what else runs on it changes these.
+    Of several workers, none begins last what takes minutes.
+    """
     if hasattr(config, "workerinput"):
-        among_workers(items)
+        items.sort(key=lambda item: item.get_closest_marker("long") is None)
     for item in items:
         if "in_quiet_window" in getattr(item, "fixturenames", ()):
             item.add_marker("alone")
@@ -147,11 +100,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Let live tests have a processor first; begin no long test for which no time is left: it
-    counts as inconclusive.
-    """
-    with contextlib.suppress(PermissionError):  # only root may take a priority back
-        os.setpriority(os.PRIO_PROCESS, 0, item.config.stash[GIVEN][is_live(item)])
+    """Begin no long test for which no time is left: it counts as inconclusive."""
     if item.get_closest_marker("long") and time.time() > LONG_UNTIL:
         inconclusive("no time was left for a long test")
 
