@@ -87,7 +87,7 @@ fn unslotted_one_persistent_carries_what_takagi_and_kleinrock_say() {
         assert!((theory - printed).abs() <= 0.5 * 0.1f64.powi(digits), "{a} {b} {load}: {theory}");
         let world = takagi_kleinrock(a, b, false, Some(load));
         agree(
-            utilisation(&outcome(&unslotted(10, 0.0, 900_000, world))),
+            utilisation(&outcome(&unslotted(10, 0.0, 300_000, world))),
             theory,
             0.0,
             &format!("{a} {b} {load}"),
