@@ -16,7 +16,7 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 
 .DEFAULT_GOAL := help
 .PHONY: help build develop demo docs wheel test test-rust test-python test-live test-room lint fmt agent bench bench-live bench-sweep bench-segments bench-emulation tcp clean system peers
-# All crates together, for the same features as in the package: else the half of what they depend on is compiled twice.
+# All crates together, for the same features as in the package: else half of what they depend on is compiled twice.
 TESTED := --release --workspace --tests
 # Tells how long each test of the crates took, which its stable options do not.
 TIMED := CARGO_TARGET_$(shell tr 'a-z-' 'A-Z_' <<<'$(HOST)')_RUNNER='env RUSTC_BOOTSTRAP=1'

@@ -114,6 +114,13 @@ fn a_deficit_is_carried_over_turns_and_lost_with_an_empty_queue() {
     assert_eq!(order, [0, 1, 1, 0, 1, 0, 2]);
     // Alone it gets its turns one after the other, at once.
     assert_eq!(found[6].1, end(90 * US));
+    // The first frame goes before the others are there. Two thirds of its quantum of three frames
+    // are lost with the queue that it empties, so that the next turn is the other's.
+    let classes = two(&json!({"quantum_octets": 3000}), &json!({"quantum_octets": 3000}));
+    let flows = [burst("a", 7, 5, 0), burst("b", 0, 5, 0)];
+    let found = delivered(&outcome(&at_a_host(&classes, &flows)));
+    let order: Vec<u32> = found.iter().map(|(flow, _)| *flow).collect();
+    assert_eq!(order, [0, 1, 1, 1, 0, 0, 0, 1, 1, 0]);
 }
 
 #[test]
