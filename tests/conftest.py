@@ -87,10 +87,12 @@ def new_path(tmp_path: Path) -> NewPath:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark tests that expect times or rates of this machine; what else runs on it changes these.
-    Of several workers, none begins last what takes minutes.
+    Of several workers, none begins last what takes long.
     """
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: item.get_closest_marker("long") is None)
+        items.sort(
+            key=lambda item: [item.get_closest_marker(name) is None for name in ("long", "slow")]
+        )
     for item in items:
         if "in_quiet_window" in getattr(item, "fixturenames", ()):
             item.add_marker("alone")

@@ -177,6 +177,7 @@ def test_a_generator_that_drops_a_thousandth_is_named_as_the_culprit(
     assert suite.culprit(results) == "generator"
 
 
+@pytest.mark.slow
 def test_a_suite_on_a_testbed_ends_at_ctrl_c_and_goes_on(
     tmp_path: Path, namespaces: Callable[..., set[str]]
 ) -> None:

@@ -11,6 +11,7 @@ SHORTER = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.root
 def test_the_office_is_answered_by_three_engines_side_by_side(tmp_path, unless_held_up):
     run = tmp_path / "run"

@@ -21,7 +21,7 @@ from ethermeter.testbed import kept, remove_leftovers
 from ethermeter.testbed.record import NAMESPACES, RECORDS
 from program import call, eventually, real
 
-pytestmark = [pytest.mark.root, pytest.mark.xdist_group("leftovers")]
+pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group("leftovers")]
 
 SEGMENT = em.segment(
     "ieee-10",

@@ -42,6 +42,7 @@ def agent(namespace: str, command: str, folder: Path):
 
 
 @pytest.mark.root
+@pytest.mark.slow
 def test_two_hosts_are_measured_with_certificates_and_their_json_is_read(tmp_path, hosts):
     of_hosts, ceilings = blocks(PAGE, "toml")
     init, start, check, measure = commands(PAGE, needs="hosts")[:4]
