@@ -55,6 +55,11 @@ fn options(most_frames: Option<u64>, most_octets: u64) -> Options {
     Options { segment: 0, names, snap_octets: 128, most_octets, most_frames }
 }
 
+/// When the next buffer is due.
+fn due_ns(capture: &Capture) -> u64 {
+    capture.handed_over_ns + HAND_OVER_NS + 1
+}
+
 /// Where a capture goes, and the end of its client.
 fn begun(options: Options) -> (Capture, File, BufReader<UnixStream>) {
     let path = std::env::temp_dir().join(format!(
@@ -102,7 +107,8 @@ fn played(bus: &CompiledBus, capture: &mut Capture) -> Vec<(u64, u64)> {
     for step in 1..=200 {
         medium.advance(step * 1000 * US);
         let recorder = medium.recorder().expect("it is captured");
-        capture.exchange(&mut recorder.buffer, u64::MAX); // it is always time for it
+        let now_ns = due_ns(&capture);
+        capture.exchange(&mut recorder.buffer, now_ns);
         while medium.next_delivery().is_some() {
             medium.forget();
         }
@@ -199,7 +205,8 @@ fn without_an_empty_buffer_frames_are_dropped_and_counted_and_nothing_waits() {
             offered += 1;
         }
         medium.advance(step * 1000 * US);
-        capture.exchange(&mut medium.recorder().expect("it is captured").buffer, u64::MAX);
+        let now_ns = due_ns(&capture);
+        capture.exchange(&mut medium.recorder().expect("it is captured").buffer, now_ns);
         while medium.next_delivery().is_some() {
             medium.forget();
         }
