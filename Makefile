@@ -80,11 +80,11 @@ test-live: $(VENV)/.dev peers ## run the tests on network namespaces, and those 
 # In Python, tests that name the room; of rooms that nearly all name, only those in tests/unit.
 NAMED_BY_ALL := analysis experiment metrics studies
 ANSWERING = tests/unit $(if $(filter $(ROOM),$(NAMED_BY_ALL)),,tests/truth tests/agreement tests/report)
-test-room: ## run the tests next to a crate or a Python package: make test-room ROOM=theory
+test-room: ## run the tests next to a crate or a Python package: make test-room ROOM=theory, of those TESTS=kleinrock
 	@if [ -n "$(ROOM)" ] && [ -d "crates/$(ROOM)" ]; then \
-	cargo test --quiet --package ethermeter-$(ROOM) --lib --bins --tests; \
+	cargo test --quiet --package ethermeter-$(ROOM) --lib --bins --tests $(TESTS); \
 	elif [ -n "$(ROOM)" ] && [ -d "python/ethermeter/$(ROOM)" ]; then \
-	$(MAKE) --no-print-directory $(VENV)/.dev && $(SEVERAL) --dist loadgroup -m 'not long and not alone' \
+	$(MAKE) --no-print-directory $(VENV)/.dev && $(SEVERAL) --dist loadgroup -m 'not long and not alone' -k '$(TESTS)' \
 	$$(grep -rlE --include='test_*.py' '\bethermeter\.$(ROOM)\b' $(ANSWERING)); \
 	else echo "make test-room ROOM=$(ROOM): expected a folder of crates or of python/ethermeter"; exit 2; fi
 
