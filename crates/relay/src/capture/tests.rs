@@ -107,7 +107,7 @@ fn played(bus: &CompiledBus, capture: &mut Capture) -> Vec<(u64, u64)> {
     for step in 1..=200 {
         medium.advance(step * 1000 * US);
         let recorder = medium.recorder().expect("it is captured");
-        let now_ns = due_ns(&capture);
+        let now_ns = due_ns(capture);
         capture.exchange(&mut recorder.buffer, now_ns);
         while medium.next_delivery().is_some() {
             medium.forget();
