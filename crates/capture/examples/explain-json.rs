@@ -8,9 +8,10 @@
 
 use ethermeter_capture::connection::{Again, Basis, Finding};
 use ethermeter_capture::explain::{explain, Explainer};
+use ethermeter_capture::input::Input;
 use ethermeter_capture::{json, Capture, Error};
-use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{BufWriter, Write};
+use std::path::Path;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -21,11 +22,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
-fn open(path: &str) -> Result<BufReader<File>, Error> {
-    Ok(BufReader::with_capacity(
-        1 << 16,
-        File::open(path).map_err(|source| Error::System { at: 0, source })?,
-    ))
+fn open(path: &str) -> Result<Input, Error> {
+    Input::open(Path::new(path)).map_err(|source| Error::System { at: 0, source })
 }
 
 fn explain_file(path: &str) -> Result<(), Error> {

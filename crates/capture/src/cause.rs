@@ -1,7 +1,7 @@
 //! What a connection can wait for.
 
 /// How many causes there are.
-pub const CAUSES: usize = 12;
+pub const CAUSES: usize = 13;
 
 /// What a connection can wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub enum Cause {
     TurnAround,
     /// The sending application, which had nothing to send, or little.
     SenderApplication,
+    /// A delayed acknowledgement, for which Nagle's algorithm held back a short segment.
+    DelayedAck,
     /// The sender's host, interface or pacing, or a queue before the capture point.
     SenderPace,
     /// The receiving application, which has not read what fills the receiver's buffer.
@@ -39,6 +41,7 @@ impl Cause {
         Self::Opening,
         Self::TurnAround,
         Self::SenderApplication,
+        Self::DelayedAck,
         Self::SenderPace,
         Self::ReceiverApplication,
         Self::ReceiverWindow,
@@ -57,6 +60,7 @@ impl Cause {
             Self::Opening => "opening",
             Self::TurnAround => "turn_around",
             Self::SenderApplication => "sender_application",
+            Self::DelayedAck => "delayed_ack",
             Self::SenderPace => "sender_pace",
             Self::ReceiverApplication => "receiver_application",
             Self::ReceiverWindow => "receiver_window",

@@ -120,8 +120,16 @@ pub struct Finding {
 pub struct Half {
     /// Segments, those without payload too.
     pub segments: u64,
+    /// Of these, SYNs.
+    pub syns: u64,
+    /// Of these, resets.
+    pub resets: u64,
+    /// Packets of this end that the capture has once more, and that count nowhere else.
+    pub copies: u64,
     /// Segments with payload.
     pub data_segments: u64,
+    /// Octets of payload of the first of these.
+    pub first_payload: u32,
     /// Octets of payload, those that were sent again too.
     pub octets: u64,
     /// Octets of payload that were sent again.
@@ -169,8 +177,10 @@ pub struct Half {
     pub ack_delay: Delays,
     /// Likewise, where the acknowledgement ends with the segment; SYN and FIN too.
     pub round_trip: Delays,
-    /// Times per octet between acknowledgements that arrived close together, in ps: of the slowest
-    /// link on the path, if none waited elsewhere.
+    /// The last round trip before each time that losses began.
+    pub loss_round_trip: Delays,
+    /// Times per octet between acknowledgements that arrived close together, of segments that had
+    /// waited in a queue, in ps: of the slowest link on the path.
     pub spacing: Delays,
     /// The first window that this end announced, in octets: of its SYN, which is not scaled, if
     /// that was captured.
@@ -210,6 +220,8 @@ pub struct Half {
     stamp: Option<(u32, i64)>,
     /// From a timestamp of the other end to its echo from this end, the least.
     echo_ns: Option<u64>,
+    /// The latest sample of `round_trip`.
+    last_round_trip_ns: Option<u64>,
 }
 
 /// A connection.
@@ -221,6 +233,8 @@ pub struct Connection {
     pub handshake_ns: Option<i64>,
     /// From SYN to its answer, likewise; this and what follows is how far the ends are away.
     pub answer_ns: Option<i64>,
+    /// From SYN to the reset that refused it.
+    pub refused_ns: Option<i64>,
     /// Where its time went.
     pub limits: Limits,
     /// When the first and the last segment were captured.
@@ -229,6 +243,7 @@ pub struct Connection {
     pub pauses: (u64, u64, u64),
     /// Whether both ends offered to scale windows; unknown unless both SYNs were captured.
     pub is_scaled: Option<bool>,
+    has_cut_syn: bool,
     syn_ns: Option<i64>,
     syn_ack_ns: Option<i64>,
     syns: [Option<u32>; 2],
@@ -255,6 +270,11 @@ impl Connection {
         let start = own.position(tcp.sequence);
         let is_plain = !tcp.syn && !tcp.fin && !tcp.rst;
         own.segments += 1;
+        own.syns += u64::from(tcp.syn);
+        own.resets += u64::from(tcp.rst);
+        if is_plain && length == 0 {
+            own.begin_at(start);
+        }
         own.has_closed |= tcp.fin;
         own.has_reset |= tcp.rst;
         own.bare_acks += u64::from(length == 0 && is_plain);
@@ -266,13 +286,14 @@ impl Connection {
             own.wanted_segment = Some(most);
         }
         finding.is_probe = payload == 1
-            && own.has_sent
             && start == own.highest
             && other.last_window == Some(0)
             && !tcp.syn
             && !tcp.rst;
-        finding.is_keep_alive =
-            payload <= 1 && own.has_sent && start + 1 == own.highest && is_plain;
+        finding.is_keep_alive = payload <= 1 && start + 1 == own.highest && is_plain;
+        if finding.is_probe || (finding.is_keep_alive && other.last_window == Some(0)) {
+            self.limits.probe(from);
+        }
         let news = tcp
             .ack
             .then(|| own.acknowledge(other, (now_ns, after_ns), tcp, (start, length), &mut finding))
@@ -327,7 +348,9 @@ impl Connection {
                 away_ns: self.away_ns(from).unwrap_or(0),
                 least_ns: self.halves[from].round_trip.least_ns().unwrap_or(0),
             };
-            self.limits.send(from, now_ns, &sent);
+            if self.limits.send(from, now_ns, &sent) {
+                self.halves[from].lose();
+            }
             let flight = u32::try_from(self.limits.flight(from)).unwrap_or(u32::MAX);
             let slice = self.halves[from].series.at(after_ns);
             slice.flight = slice.flight.max(flight);
@@ -345,9 +368,10 @@ impl Connection {
     ) {
         if tcp.syn {
             self.syns[from] = Some(tcp.sequence);
+            self.has_cut_syn |= tcp.has_cut_options;
             self.halves[from].offered_shift = tcp.window_shift;
             // Both must offer it (RFC 7323, section 1.3).
-            if self.syns.iter().all(Option::is_some) {
+            if self.syns.iter().all(Option::is_some) && !self.has_cut_syn {
                 self.is_scaled = Some(self.halves.iter().all(|half| half.offered_shift.is_some()));
             }
             if !tcp.ack {
@@ -355,6 +379,11 @@ impl Connection {
             } else if let Some(syn_ns) = self.syn_ns {
                 self.syn_ack_ns = Some(now_ns);
                 self.answer_ns = self.answer_ns.or(Some(now_ns - syn_ns));
+            }
+        } else if let (Some(syn_ns), None, true) = (self.syn_ns, self.syn_ack_ns, tcp.rst) {
+            // The end that began may reset, too, when it gives up.
+            if self.syns[from].is_none() {
+                self.refused_ns = self.refused_ns.or(Some(now_ns - syn_ns));
             }
         } else if let (Some(syn_ns), Some(_), None) =
             (self.syn_ns, self.syn_ack_ns, self.handshake_ns)

@@ -7,14 +7,19 @@
 //! [`MOST_LISTED`] with most payload are kept whole, of the others their sums.
 
 use crate::connection::{Connection, Finding};
-use crate::file::{Capture, Dropped, Error, Packet};
+use crate::copies::Copies;
+use crate::file::{Capture, Dropped, Error, Item, Packet};
 use crate::flow::{Flow, Mark};
+use crate::fragments::Fragments;
+use crate::index::Seeds;
+use crate::input::Input;
 use crate::largest::Largest;
 use crate::noted::{FlowKey, Noted, Pair, What};
-use crate::packet::{End, Other, Tcp};
+use crate::packet::{Encapsulation, End, Other, Tcp};
+use crate::path::{Path, Paths};
 use crate::recent::Recent;
-use std::fs::File;
-use std::io::{BufReader, Read};
+use std::collections::BTreeMap;
+use std::io::Read;
 
 pub use crate::largest::{Listed, Rest, MOST_LISTED};
 pub use crate::noted::Station;
@@ -69,8 +74,12 @@ pub struct Kinds {
     pub raw: u64,
     /// Others: ARP, ICMP, …
     pub other: u64,
-    /// Pieces of IP packets.
+    /// Fragments of IP packets; what they are part of counts where they are put together.
     pub fragment: u64,
+    /// In an encapsulation that is not read.
+    pub encapsulated: u64,
+    /// Copies of packets before them.
+    pub copied: u64,
     /// Too short, or contradicting themselves.
     pub broken: u64,
     /// Of a link that is not read.
@@ -103,6 +112,12 @@ pub struct Explanation {
     pub kinds: Kinds,
     /// Link that is not read, if there was one.
     pub unread_link: Option<u16>,
+    /// Packets in encapsulations that are not read.
+    pub encapsulations: BTreeMap<Encapsulation, u64>,
+    /// IP packets that were put together from fragments, and those that lack some.
+    pub reassembled: (u64, u64),
+    /// Paths, the one with most payload first.
+    pub paths: Vec<Path>,
     /// Connections, the one with most payload first.
     pub connections: Vec<Listed<Between>>,
     /// How many there are, and what of these is not listed, and how many were evicted.
@@ -121,6 +136,8 @@ struct Live<T> {
     held: usize,
     /// Of a connection, whether its first end is the lower one of its pair.
     is_first_low: bool,
+    /// Its path, if that is followed.
+    path: Option<u32>,
     listed: Listed<T>,
 }
 
@@ -136,6 +153,11 @@ pub struct Explainer {
     damaged: u64,
     kinds: Kinds,
     unread_link: Option<u16>,
+    encapsulations: BTreeMap<Encapsulation, u64>,
+    seeds: Seeds,
+    copies: Copies,
+    fragments: Fragments,
+    paths: Paths,
     live: Recent<Pair, Live<Between>>,
     live_flows: Recent<FlowKey, Live<FromTo>>,
     held: usize,
@@ -178,15 +200,19 @@ impl Explainer {
             self.damaged += 1;
             return None;
         }
-        let noted = Noted::of(packet);
-        let hash = self.hash(&noted);
+        let noted = self.note(packet);
+        let hash = self.hash(&noted.what);
         self.take(&noted, hash)
+    }
+
+    fn note(&self, packet: &Packet<'_>) -> Noted {
+        Noted::of(packet, &self.seeds)
     }
 
     /// Take in packets, one after the other. `hashes` is where hashes are kept meanwhile.
     fn batch(&mut self, batch: &[Noted], hashes: &mut Vec<u32>) {
         hashes.clear();
-        hashes.extend(batch.iter().map(|noted| self.hash(noted)));
+        hashes.extend(batch.iter().map(|noted| self.hash(&noted.what)));
         if self.live.len() + self.live_flows.len() > FEW_LIVE {
             self.prefetch(batch, hashes);
         }
@@ -199,6 +225,9 @@ impl Explainer {
     /// are, these, and what they point to.
     fn prefetch(&self, batch: &[Noted], hashes: &[u32]) {
         for (noted, hash) in batch.iter().zip(hashes) {
+            if let Some(fingerprint) = &noted.fingerprint {
+                self.copies.prefetch(fingerprint);
+            }
             match noted.what {
                 What::Segment(..) => self.live.prefetch_index(*hash),
                 What::Datagram(..) => self.live_flows.prefetch_index(*hash),
@@ -237,8 +266,8 @@ impl Explainer {
         }
     }
 
-    fn hash(&self, noted: &Noted) -> u32 {
-        match &noted.what {
+    fn hash(&self, what: &What) -> u32 {
+        match what {
             What::Segment(pair, ..) => self.live.hash(pair),
             What::Datagram(key, ..) => self.live_flows.hash(key),
             What::Other(_) => 0,
@@ -250,27 +279,64 @@ impl Explainer {
         self.wire_octets += u64::from(noted.original);
         self.cut += u64::from(noted.is_cut);
         let now_ns = self.clock(noted.time_ns);
+        if noted.fingerprint.is_some_and(|of| self.copies.is_copy(&of, now_ns)) {
+            self.kinds.copied += 1;
+            self.note_copy(&noted.what, hash);
+            return None;
+        }
+        if let Some((fragment, addresses)) = &noted.fragment {
+            self.kinds.fragment += 1;
+            let what = self.fragments.join(now_ns, *addresses, fragment, noted.what)?;
+            let hash = self.hash(&what);
+            return self.follow(now_ns, &what, hash, None);
+        }
         match &noted.what {
-            What::Segment(pair, is_low, tcp, payload) => {
-                self.kinds.tcp += 1;
-                return Some(self.segment(now_ns, (pair, hash, *is_low), tcp, *payload));
-            }
-            What::Datagram(key, number, octets) => {
-                match key.source {
-                    Station::Ip(_) => self.kinds.udp += 1,
-                    Station::Mac(_) => self.kinds.raw += 1,
-                }
-                self.datagram(now_ns, key, hash, *number, *octets);
-            }
+            What::Segment(..) => self.kinds.tcp += 1,
+            What::Datagram(FlowKey { source: Station::Ip(_), .. }, ..) => self.kinds.udp += 1,
+            What::Datagram(..) => self.kinds.raw += 1,
             What::Other(Other::Link(number)) => {
                 self.kinds.unread += 1;
                 self.unread_link = Some(*number);
+            }
+            What::Other(Other::Encapsulation(which)) => {
+                self.kinds.encapsulated += 1;
+                *self.encapsulations.entry(*which).or_default() += 1;
             }
             What::Other(Other::Fragment) => self.kinds.fragment += 1,
             What::Other(Other::Broken) => self.kinds.broken += 1,
             What::Other(Other::Protocol) => self.kinds.other += 1,
         }
-        None
+        self.follow(now_ns, &noted.what, hash, Some(noted.original))
+    }
+
+    /// Take a whole packet to its connection or flow; `octets` of it were on the wire, unless it
+    /// was in fragments.
+    fn follow(
+        &mut self,
+        now_ns: i64,
+        what: &What,
+        hash: u32,
+        octets: Option<u32>,
+    ) -> Option<Met> {
+        match what {
+            What::Segment(pair, is_low, tcp, payload) => {
+                Some(self.segment(now_ns, (pair, hash, *is_low), tcp, (*payload, octets)))
+            }
+            What::Datagram(key, number, payload) => {
+                self.datagram(now_ns, key, hash, *number, *payload);
+                None
+            }
+            What::Other(_) => None,
+        }
+    }
+
+    fn note_copy(&mut self, what: &What, hash: u32) {
+        if let What::Segment(pair, is_low, ..) = what {
+            if let Some(of) = self.live.find_mut(pair, hash) {
+                let from = usize::from(of.is_first_low != *is_low);
+                of.listed.what.connection.halves[from].copies += 1;
+            }
+        }
     }
 
     /// When a packet was captured; one without a time arrived with the one before.
@@ -291,7 +357,7 @@ impl Explainer {
         now_ns: i64,
         (pair, hash, is_low): (&Pair, u32, bool),
         tcp: &Tcp,
-        payload: u32,
+        (payload, octets): (u32, Option<u32>),
     ) -> Met {
         let begins = tcp.syn && !tcp.ack;
         let before = if begins { self.live.find(pair, hash) } else { None };
@@ -305,6 +371,7 @@ impl Explainer {
             }
         }
         let (connections, packets) = (&mut self.connections, self.packets);
+        let paths = &mut self.paths;
         let of = self.live.meet(pair, hash, || {
             *connections += 1;
             let (low, high) = pair.ends();
@@ -314,8 +381,14 @@ impl Explainer {
             let what = Between { ends, connection: Connection::default() };
             let listed =
                 Listed { number: *connections, first_packet: packets, is_evicted: false, what };
-            Live { held: 0, is_first_low, listed }
+            // Between ports of one address both directions are the same.
+            let addresses = [low.address, high.address];
+            let path = (low.address != high.address).then(|| paths.meet(addresses)).flatten();
+            Live { held: 0, is_first_low, path, listed }
         });
+        if let (Some(path), Some(octets), true) = (of.path, octets, payload > 0) {
+            self.paths.segment(path, is_low, now_ns, octets, payload);
+        }
         let from = usize::from(of.is_first_low != is_low);
         let connection = &mut of.listed.what.connection;
         connection.spare(self.held > MUCH_HELD);
@@ -342,7 +415,7 @@ impl Explainer {
             let flow = Flow::new(now_ns, number);
             let what = FromTo { source, destination, mark, priority, flow };
             let listed = Listed { number: *flows, first_packet: packets, is_evicted: false, what };
-            Live { held: 0, is_first_low: true, listed }
+            Live { held: 0, is_first_low: true, path: None, listed }
         });
         let flow = &mut of.listed.what.flow;
         flow.series.spare(self.held > MUCH_HELD);
@@ -403,6 +476,9 @@ impl Explainer {
             dropped: Dropped::default(),
             kinds: self.kinds,
             unread_link: self.unread_link,
+            encapsulations: self.encapsulations,
+            reassembled: self.fragments.counts(),
+            paths: self.paths.sorted(),
             connections,
             connection_sums: (self.connections, rest, evicted),
             flows,
@@ -412,19 +488,21 @@ impl Explainer {
     }
 }
 
-/// Octets of a file that are read at once.
-const READ_OCTETS: usize = 1 << 18;
-
-/// [`explain`] for an open file, compiled with this crate's optimisation.
+/// [`explain`] for any input, compiled with this crate's optimisation.
 ///
 /// # Errors
 /// As [`explain`].
-pub fn explain_file(file: File, watch: &mut dyn FnMut(u64) -> bool) -> Result<Explanation, Error> {
-    explain(BufReader::with_capacity(READ_OCTETS, file), watch)
+pub fn explain_input(
+    input: Input,
+    watch: &mut dyn FnMut(u64) -> bool,
+) -> Result<Explanation, Error> {
+    explain(input, watch)
 }
 
 /// Packets between two calls of `watch`, at least.
 const WATCHED_EVERY: u64 = 1 << 15;
+/// Octets between them, if there are no packets in them.
+const WATCHED_OCTETS: u64 = 1 << 26;
 
 /// Explain a capture from a buffered reader; `watch` gets the octets read now and then, and returns
 /// whether to continue.
@@ -439,23 +517,28 @@ pub fn explain<R: Read>(
     let mut capture = Capture::new(reader)?;
     let mut explainer = Explainer::default();
     let (mut batch, mut hashes) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
-    let mut watched = 0;
+    let (mut watched, mut watched_octets) = (0, 0);
     let ended_by = loop {
-        if capture.packets() >= watched {
+        if capture.packets() >= watched || capture.octets() >= watched_octets {
             watched = capture.packets() + WATCHED_EVERY;
+            watched_octets = capture.octets() + WATCHED_OCTETS;
             if !watch(capture.octets()) {
                 break None;
             }
         }
         batch.clear();
         let end = loop {
-            match capture.read_packet() {
-                Ok(Some(packet)) if packet.errors.is_any() => explainer.damaged += 1,
-                Ok(Some(packet)) => batch.push(Noted::of(&packet)),
-                Ok(None) => break Some(None),
+            match capture.read_item() {
+                Ok(Item::Packet(packet)) if packet.errors.is_any() => explainer.damaged += 1,
+                Ok(Item::Packet(packet)) => batch.push(explainer.note(&packet)),
+                Ok(Item::Other) => {}
+                Ok(Item::End) => break Some(None),
                 Err(error) => break Some(Some(error)),
             }
-            if batch.len() == BATCH || capture.packets() >= watched {
+            if batch.len() == BATCH
+                || capture.packets() >= watched
+                || capture.octets() >= watched_octets
+            {
                 break None;
             }
         };

@@ -1,12 +1,15 @@
-//! A capture file as packets: pcap (of either byte order, microseconds or nanoseconds) and pcapng.
+//! A capture file as packets: pcap (of either byte order, microseconds or nanoseconds, of version 2.4
+//! and those before) and pcapng.
 //!
 //! ```text
 //! pcap     header (24 octets) · { time, captured, original (16 octets) · captured octets }*
 //! pcapng   { type, length · body · length }*     sections, interfaces, packets; others are passed over
 //! ```
 //!
-//! Sources: draft-ietf-opsawg-pcap-05, draft-ietf-opsawg-pcapng-03, and the registry of link types
-//! of the tcpdump group.
+//! Before version 2.3 the captured length comes after the original one, and in version 2.3 it may.
+//!
+//! Sources: draft-ietf-opsawg-pcap-05, draft-ietf-opsawg-pcapng-03, the registry of link types of the
+//! tcpdump group, and libpcap (sf-pcap.c) for the versions before 2.4.
 
 mod errors;
 mod interface;
@@ -94,8 +97,48 @@ pub struct Packet<'a> {
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    Classic { interface: Interface },
+    Classic { interface: Interface, lengths: Lengths },
     Blocks,
+}
+
+/// Which of the two lengths of a packet comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lengths {
+    CapturedFirst,
+    OriginalFirst,
+    /// The captured length, which is the smaller one, may be either.
+    Either,
+}
+
+impl Lengths {
+    /// Those of a version. The second of 543 is of a tcpdump for DG/UX.
+    fn of((major, minor): (u16, u16)) -> Self {
+        match (major, minor) {
+            (2, 0..=2) | (543, _) => Self::OriginalFirst,
+            (2, 3) => Self::Either,
+            _ => Self::CapturedFirst,
+        }
+    }
+
+    /// Captured and original length.
+    fn order(self, first: u32, second: u32) -> (u32, u32) {
+        match self {
+            Self::CapturedFirst => (first, second),
+            Self::OriginalFirst => (second, first),
+            Self::Either => (first.min(second), first.max(second)),
+        }
+    }
+}
+
+/// What is read of a capture in one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item<'a> {
+    /// A packet.
+    Packet(Packet<'a>),
+    /// Something else, such as a description of an interface.
+    Other,
+    /// The end of the file.
+    End,
 }
 
 /// A capture that is being read.
@@ -148,6 +191,7 @@ impl<R: Read> Capture<R> {
         };
         new.is_big = is_big;
         new.require(20, "header")?;
+        let lengths = Lengths::of((new.u16_at(0), new.u16_at(2)));
         let snap = new.u32_at(12);
         // The upper half has flags of the check sequence.
         let link = Link::of((new.u32_at(16) & 0xffff) as u16);
@@ -158,7 +202,7 @@ impl<R: Read> Capture<R> {
             offset_s: 0,
             dropped: Dropped::default(),
         };
-        new.kind = Kind::Classic { interface };
+        new.kind = Kind::Classic { interface, lengths };
         Ok(new)
     }
 
@@ -186,21 +230,49 @@ impl<R: Read> Capture<R> {
     /// # Errors
     /// If the file ends within a packet, or a number in it cannot be. What comes after is not read.
     pub fn read_packet(&mut self) -> Result<Option<Packet<'_>>, Error> {
+        loop {
+            match self.step()? {
+                Step::Packet(found) => return Ok(Some(self.packet_of(found))),
+                Step::Other => {}
+                Step::End => return Ok(None),
+            }
+        }
+    }
+
+    /// The next packet, or something else: a file may hold many things without a packet between.
+    ///
+    /// # Errors
+    /// As [`Capture::read_packet`].
+    pub fn read_item(&mut self) -> Result<Item<'_>, Error> {
+        Ok(match self.step()? {
+            Step::Packet(found) => Item::Packet(self.packet_of(found)),
+            Step::Other => Item::Other,
+            Step::End => Item::End,
+        })
+    }
+
+    fn step(&mut self) -> Result<Step, Error> {
         match self.kind {
-            Kind::Classic { interface } => self.classic(interface),
+            Kind::Classic { interface, lengths } => self.classic(interface, lengths),
             Kind::Blocks => self.block(),
         }
     }
 
-    fn classic(&mut self, interface: Interface) -> Result<Option<Packet<'_>>, Error> {
+    fn packet_of(&self, found: Found) -> Packet<'_> {
+        let Found { time_ns, link, interface, original, from, captured, errors } = found;
+        let data = &self.buffer[from..from + captured];
+        Packet { time_ns, link, interface, original, data, errors }
+    }
+
+    fn classic(&mut self, interface: Interface, lengths: Lengths) -> Result<Step, Error> {
         let begin = self.at;
         match self.fill(16)? {
-            0 => return Ok(None),
+            0 => return Ok(Step::End),
             16 => {}
             _ => return Err(self.truncated("packet's header")),
         }
         let (seconds, fraction) = (self.u32_at(0), self.u32_at(4));
-        let (captured, original) = (self.u32_at(8), self.u32_at(12));
+        let (captured, original) = lengths.order(self.u32_at(8), self.u32_at(12));
         self.check(begin, "captured length", captured, MOST_CAPTURED)?;
         self.require(captured as usize, "packet")?;
         self.packets += 1;
@@ -210,79 +282,70 @@ impl<R: Read> Capture<R> {
         let time_ns = Some(
             i64::from(seconds) * 1_000_000_000 + i64::from(fraction) * 10i64.pow(9 - exponent),
         );
-        Ok(Some(Packet {
+        Ok(Step::Packet(Found {
             time_ns,
             link: interface.link,
             interface: 0,
             original,
-            data: &self.buffer[..captured as usize],
+            from: 0,
+            captured: captured as usize,
             errors: Errors::default(),
         }))
     }
 
-    fn block(&mut self) -> Result<Option<Packet<'_>>, Error> {
-        loop {
-            let begin = self.at;
-            match self.fill(4)? {
-                0 => return Ok(None),
-                4 => {}
-                _ => return Err(self.truncated("block")),
-            }
-            // A section's type reads the same in both orders, and determines which one follows.
-            if self.buffer[..4] == SECTION.to_be_bytes() {
-                self.section()?;
-                continue;
-            }
-            let kind = self.u32_at(0);
-            self.require(4, "block")?;
-            let length = self.u32_at(0);
-            let body = self.body_of(begin, length)?;
-            match kind {
-                INTERFACE | OLD_PACKET | SIMPLE_PACKET | STATISTICS | ENHANCED_PACKET => {
-                    self.require(body + 4, "block")?;
-                }
-                _ => {
-                    self.skip(body as u64 + 4)?;
-                    continue;
-                }
-            }
-            let closing = self.u32_at(body);
-            if closing != length {
-                return Err(self.corrupt(
-                    begin,
-                    "length after a block",
-                    closing,
-                    format!("{length}, as before it"),
-                ));
-            }
-            let found = match kind {
-                INTERFACE => {
-                    self.describe(begin, body)?;
-                    continue;
-                }
-                STATISTICS => {
-                    self.account(begin, body)?;
-                    continue;
-                }
-                SIMPLE_PACKET => self.simple(begin, body)?,
-                _ => self.stamped(begin, body, kind == OLD_PACKET)?,
-            };
-            self.packets += 1;
-            let (time_ns, link, interface, original, from, captured) = found;
-            let options = from + captured.next_multiple_of(4);
-            let errors = match kind {
-                ENHANCED_PACKET => self.errors(begin, options, body),
-                _ => Errors::default(),
-            };
-            return Ok(Some(Packet {
-                time_ns,
-                link,
-                interface,
-                original,
-                data: &self.buffer[from..from + captured],
-                errors,
-            }));
+    fn block(&mut self) -> Result<Step, Error> {
+        let begin = self.at;
+        match self.fill(4)? {
+            0 => return Ok(Step::End),
+            4 => {}
+            _ => return Err(self.truncated("block")),
         }
+        // A section's type reads the same in both orders, and determines which one follows.
+        if self.buffer[..4] == SECTION.to_be_bytes() {
+            self.section()?;
+            return Ok(Step::Other);
+        }
+        let kind = self.u32_at(0);
+        self.require(4, "block")?;
+        let length = self.u32_at(0);
+        let body = self.body_of(begin, length)?;
+        match kind {
+            INTERFACE | OLD_PACKET | SIMPLE_PACKET | STATISTICS | ENHANCED_PACKET => {
+                self.require(body + 4, "block")?;
+            }
+            _ => {
+                self.skip(body as u64 + 4)?;
+                return Ok(Step::Other);
+            }
+        }
+        let closing = self.u32_at(body);
+        if closing != length {
+            return Err(self.corrupt(
+                begin,
+                "length after a block",
+                closing,
+                format!("{length}, as before it"),
+            ));
+        }
+        let found = match kind {
+            INTERFACE => {
+                self.describe(begin, body)?;
+                return Ok(Step::Other);
+            }
+            STATISTICS => {
+                self.account(begin, body)?;
+                return Ok(Step::Other);
+            }
+            SIMPLE_PACKET => self.simple(begin, body)?,
+            _ => self.stamped(begin, body, kind == OLD_PACKET)?,
+        };
+        self.packets += 1;
+        let options = found.from + found.captured.next_multiple_of(4);
+        let errors = match kind {
+            ENHANCED_PACKET => self.errors(begin, options, body),
+            _ => Errors::default(),
+        };
+        Ok(Step::Packet(Found { errors, ..found }))
     }
 
     /// The rest of a section's first block. Its type has been read.
@@ -422,7 +485,15 @@ impl<R: Read> Capture<R> {
         let original = self.u32_at(0);
         let kept = if interface.snap == 0 { original } else { original.min(interface.snap) };
         self.check_room(begin, kept, body - 4)?;
-        Ok((None, interface.link, 0, original, 4, kept as usize))
+        Ok(Found {
+            time_ns: None,
+            link: interface.link,
+            interface: 0,
+            original,
+            from: 4,
+            captured: kept as usize,
+            errors: Errors::default(),
+        })
     }
 
     fn stamped(&self, begin: u64, body: usize, is_old: bool) -> Result<Found, Error> {
@@ -440,7 +511,15 @@ impl<R: Read> Capture<R> {
         let (captured, original) = (self.u32_at(12), self.u32_at(16));
         self.check_room(begin, captured, body - 20)?;
         let time_ns = interface.resolution.ns(units, interface.offset_s);
-        Ok((time_ns, interface.link, number, original, 20, captured as usize))
+        Ok(Found {
+            time_ns,
+            link: interface.link,
+            interface: number,
+            original,
+            from: 20,
+            captured: captured as usize,
+            errors: Errors::default(),
+        })
     }
 
     /// Errors of the link in the options at `at` of a packet's block; none in options that cannot be.
@@ -521,6 +600,11 @@ impl<R: Read> Capture<R> {
                 Ok(0) => break,
                 Ok(more) => got += more,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // A compressed file that ends too soon.
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                    self.at += got as u64;
+                    return Err(self.truncated("compressed stream"));
+                }
                 Err(source) => return Err(Error::System { at: self.at + got as u64, source }),
             }
         }
@@ -575,5 +659,22 @@ impl<R: Read> Capture<R> {
     }
 }
 
-/// Time, link, interface, original length, and where in the buffer the captured octets are.
-type Found = (Option<i64>, Link, u32, u32, usize, usize);
+/// A packet, and where in the buffer its captured octets are.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    time_ns: Option<i64>,
+    link: Link,
+    interface: u32,
+    original: u32,
+    from: usize,
+    captured: usize,
+    errors: Errors,
+}
+
+/// What one step of reading found.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Packet(Found),
+    Other,
+    End,
+}

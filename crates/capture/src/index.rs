@@ -29,11 +29,16 @@ impl Default for Seeds {
 impl Seeds {
     /// The hash of a key.
     pub fn hash(&self, key: &impl Hash) -> u32 {
+        #[allow(clippy::cast_possible_truncation)] // any half will do
+        let half = self.long_hash(key) as u32;
+        half
+    }
+
+    /// The hash of a key, twice as long: keys are told apart by it.
+    pub fn long_hash(&self, key: &impl Hash) -> u64 {
         let mut folding = Folding { state: self.first, by: self.second };
         key.hash(&mut folding);
-        #[allow(clippy::cast_possible_truncation)] // any half will do
-        let folded = fold(folding.state, self.second) as u32;
-        folded
+        fold(folding.state, self.second)
     }
 }
 

@@ -1,12 +1,14 @@
 //! The explanation as JSON, as docs/reference/capture-json.md describes it: times in nanoseconds,
 //! sizes in octets, unknown values as null.
 
-use crate::cause::Cause;
+use crate::cause::{Cause, CAUSES};
 use crate::connection::{Connection, Half};
 use crate::course::Rounds;
 use crate::delays::Delays;
 use crate::explain::{Between, Explanation, FromTo};
 use crate::largest::{Listed, Rest};
+use crate::limits::Spent;
+use crate::path::{Direction, Path};
 use crate::series::Series;
 use serde_json::{json, Map, Value};
 
@@ -35,9 +37,14 @@ pub fn to_json(of: &Explanation) -> Value {
             "raw": of.kinds.raw,
             "other": of.kinds.other,
             "fragment": of.kinds.fragment,
+            "encapsulated": of.kinds.encapsulated,
+            "copied": of.kinds.copied,
             "broken": of.kinds.broken,
             "unread": of.kinds.unread,
         },
+        "encapsulations": of.encapsulations.iter().map(|(which, count)| (which.name().to_owned(), json!(count))).collect::<Map<_, _>>(),
+        "reassembled": of.reassembled.0,
+        "incomplete": of.reassembled.1,
         "unread_link": of.unread_link,
         "ended_by": of.ended_by.as_ref().map(ToString::to_string),
         "is_truncated": matches!(of.ended_by, Some(crate::file::Error::Truncated { .. })),
@@ -45,6 +52,7 @@ pub fn to_json(of: &Explanation) -> Value {
         "connection_sums": sums(of.connection_sums),
         "flows": of.flows.iter().map(|listed| flow(listed, of.times_ns.map_or(0, |times| times.0))).collect::<Vec<_>>(),
         "flow_sums": sums(of.flow_sums),
+        "paths": of.paths.iter().map(|each| path(each, of.times_ns.map_or(0, |times| times.0))).collect::<Vec<_>>(),
     })
 }
 
@@ -73,28 +81,85 @@ fn connection(listed: &Listed<Between>, first_ns: i64) -> Value {
         "duration_ns": end_ns.saturating_sub(begin_ns),
         "handshake_ns": of.handshake_ns,
         "answer_ns": of.answer_ns,
+        "refused_ns": of.refused_ns,
         "is_scaled": of.is_scaled,
         "pauses": { "count": of.pauses.0, "sum_ns": of.pauses.1, "most_ns": of.pauses.2 },
         "limits_ns": limits,
-        "ends": ([0, 1].map(|end| half(listed, end))),
+        "ends": ([0, 1].map(|end| half(listed, end, end_ns))),
     })
 }
 
-fn half(listed: &Listed<Between>, end: usize) -> Value {
+fn path(of: &Path, first_ns: i64) -> Value {
+    let direction = |each: &Direction| {
+        let (begin_ns, end_ns) = each.times_ns.unwrap_or((first_ns, first_ns));
+        json!({
+            "segments": each.segments,
+            "packet_octets": each.packet_octets,
+            "octets": each.octets,
+            "begin_ns": begin_ns.saturating_sub(first_ns),
+            "duration_ns": end_ns.saturating_sub(begin_ns),
+            "spacing_ps": spacing(&each.spacing),
+        })
+    };
+    json!({
+        "addresses": of.addresses.map(|address| address.to_string()),
+        "connections": of.connections,
+        "directions": [direction(&of.directions[0]), direction(&of.directions[1])],
+    })
+}
+
+/// Time by cause that an end spent.
+fn waits(of: &[Spent; CAUSES]) -> Value {
+    let waits = Cause::ALL.iter().zip(of).filter(|(_, spent)| spent.count > 0);
+    let waits = waits.map(|(cause, Spent { ns, count, most_ns })| {
+        (cause.name().to_owned(), json!({ "ns": ns, "count": count, "most_ns": most_ns }))
+    });
+    Value::Object(waits.collect())
+}
+
+fn half(listed: &Listed<Between>, end: usize, last_ns: i64) -> Value {
     let connection = &listed.what.connection;
     let of: &Half = &connection.halves[end];
     let at = listed.what.ends[end];
-    json!({
+    let mut found = counts(of);
+    let others = json!({
         "address": at.address.to_string(),
         "port": at.port,
+        "segment": connection.segment_octets(end),
+        "window_least": of.windows.map(|windows| windows.0),
+        "window_most": of.windows.map(|windows| windows.1),
+        "window_first": of.first_window,
+        "wanted_segment": of.wanted_segment,
+        "away_ns": connection.away_ns(end),
+        "loss_episodes": connection.limits.loss_episodes(end),
+        "ack_delay": delays(&of.ack_delay),
+        "round_trip": delays(&of.round_trip),
+        "loss_round_trip": delays(&of.loss_round_trip),
+        "spacing_ps": spacing(&of.spacing),
+        "waits": waits(&connection.limits.spent(end, last_ns)),
+        "held_sizes": connection.limits.held_sizes(end),
+        "rounds": rounds(connection.limits.rounds(end)),
+        "series": series(&of.series),
+    });
+    if let (Value::Object(found), Value::Object(others)) = (&mut found, others) {
+        found.extend(others);
+    }
+    found
+}
+
+fn counts(of: &Half) -> Value {
+    json!({
         "segments": of.segments,
+        "syns": of.syns,
+        "resets": of.resets,
+        "copies": of.copies,
         "data_segments": of.data_segments,
+        "first_payload": of.first_payload,
         "octets": of.octets,
         "numbers": of.numbers(),
         "resent": of.resent,
         "resent_octets": of.resent_octets,
         "resent_guessed": of.resent_guessed,
-        "loss_episodes": connection.limits.loss_episodes(end),
         "needless": of.needless,
         "reported_duplicate": of.reported_duplicate,
         "late": of.late,
@@ -109,21 +174,10 @@ fn half(listed: &Listed<Between>, end: usize) -> Value {
         "covered_segments": of.covered_segments,
         "most_covered": of.most_covered,
         "most_in_flight": of.most_in_flight,
-        "window_least": of.windows.map(|windows| windows.0),
-        "window_most": of.windows.map(|windows| windows.1),
-        "window_first": of.first_window,
-        "wanted_segment": of.wanted_segment,
-        "segment": connection.segment_octets(end),
         "largest_payload": of.largest_payload,
-        "away_ns": connection.away_ns(end),
         "forgotten": of.forgotten,
         "has_closed": of.has_closed,
         "has_reset": of.has_reset,
-        "ack_delay": delays(&of.ack_delay),
-        "round_trip": delays(&of.round_trip),
-        "spacing_ps": spacing(&of.spacing),
-        "rounds": rounds(connection.limits.rounds(end)),
-        "series": series(&of.series),
     })
 }
 

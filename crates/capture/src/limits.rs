@@ -18,18 +18,24 @@
 //!     and the window was below three quarters of the largest, or the acknowledgement arrived a
 //!     quarter of a round trip and a millisecond late: data waited to be read                  ReceiverApplication
 //!     otherwise: the buffer is small                                                          ReceiverWindow
+//! x sent a short segment as soon as the acknowledgement of the one before it came, which took 20 ms
+//! longer than a round trip: Nagle's algorithm (RFC 9293, section 3.7.4) waited for a delayed
+//! acknowledgement (RFC 9293, section 3.8.6.3)                                                 DelayedAck
 //! x sent within a millisecond of an acknowledgement for which it had waited longer than that
 //! it then took, had room in the window, data under way, and filled its last segment
 //!     whose round trip was more than twice the least                                          Queue
 //!     otherwise, by the course of its flight (see `course`)                                   CongestionWindow, SendBuffer
 //!                                                                                             or Window, which is either
 //! x's last segment was not full, or all was acknowledged and more than a millisecond went by,
-//! or it paused for eight times as long as it usually takes to the next segment:
-//! x had nothing to send                                                                       SenderApplication
+//! or it paused for eight times as long as it usually takes to the next segment; but not if it
+//! took as long as the time before the last segment, which was full: x had nothing to send     SenderApplication
 //! none of these: x had more, room and data under way, and waited for no news: its host, its
 //! interface or its pacing was not faster, or a queue before the capture point held it back    SenderPace
 //! SYN, and what follows the last of these moments                                             Opening
+//!     unless the window is zero at the end, and x probes it or has data outstanding           ReceiverApplication
 //! ```
+//!
+//! Each piece belongs to its x, the end that waited.
 
 use crate::ahead::prefetch;
 use crate::cause::{Cause, CAUSES};
@@ -48,6 +54,8 @@ const QUEUED: u64 = 2;
 /// A sender that has data sends its segments one after the other; one that pauses for so many times
 /// the usual gap has none.
 const PAUSED: u64 = 8;
+/// Two gaps are even if they differ by at most this part.
+const EVEN: u64 = 8;
 /// A sender that has nothing under way for so long starts its congestion window again (the least
 /// retransmission timeout of Linux).
 const PAUSE_NS: u64 = 200_000_000;
@@ -55,6 +63,11 @@ const PAUSE_NS: u64 = 200_000_000;
 /// application, if the window was used up: Linux acknowledges at once only what leaves the window
 /// as large as it was.
 const LATE: u64 = 4;
+/// An acknowledgement that takes so much longer than a round trip was delayed: by 40 ms or more, with
+/// the timers of the common systems.
+const DELAYED_NS: u64 = 20_000_000;
+/// Segments from which on a receiver acknowledges at once (RFC 9293, section 3.8.6.3).
+const AT_ONCE: u64 = 2;
 /// A window below this share of the largest, in quarters, is one that unread data has made smaller.
 const OPEN_QUARTERS: u64 = 3;
 
@@ -90,9 +103,53 @@ pub struct News {
     pub delay_ns: Option<u64>,
 }
 
+/// Time that an end spent on a cause: in all, in how many pieces, and the longest of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Their sum.
+    pub ns: u64,
+    /// How many.
+    pub count: u64,
+    /// The longest.
+    pub most_ns: u64,
+}
+
+impl Spent {
+    fn add(&mut self, ns: u64) {
+        self.ns = self.ns.saturating_add(ns);
+        self.count += 1;
+        self.most_ns = self.most_ns.max(ns);
+    }
+}
+
+/// The sizes of two segments of which the second waited for the acknowledgement of the first, as most
+/// had them (Boyer and Moore 1991).
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    sizes: Option<(u32, u32)>,
+    votes: u64,
+}
+
+impl Held {
+    fn vote(&mut self, sizes: (u32, u32)) {
+        if self.votes == 0 {
+            self.sizes = Some(sizes);
+        }
+        if self.sizes == Some(sizes) {
+            self.votes += 1;
+        } else {
+            self.votes -= 1;
+        }
+    }
+}
+
 /// What an end knows as a sender.
 #[derive(Clone, Debug, Default)]
 struct View {
+    spent: [Spent; CAUSES],
+    held: Held,
+    /// It probes a window of zero.
+    is_probing: bool,
     news: VecDeque<News>,
     /// News have reached it; before, neither its window nor what arrived is known.
     is_informed: bool,
@@ -110,6 +167,8 @@ struct View {
     /// The largest window that was announced with its scale known.
     largest_window: u64,
     course: Course,
+    /// Time from the segment before the last to the last, if no other end's was between; else 0.
+    gap_ns: u64,
     /// Mean time from segment to segment where nothing was waited for, later ones weighing more; 0
     /// before the first.
     usual_ns: u64,
@@ -128,7 +187,6 @@ struct Trigger {
 /// Where the time of a connection went.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
-    spent_ns: [u64; CAUSES],
     last: Option<(i64, usize, bool)>,
     views: [View; 2],
 }
@@ -150,16 +208,24 @@ impl Limits {
         }
     }
 
-    /// End `x` sends something, captured at `now_ns`.
-    pub fn send(&mut self, x: usize, now_ns: i64, sent: &Sent) {
+    /// End `x` asks whether a window of zero has opened.
+    pub fn probe(&mut self, x: usize) {
+        self.views[x].is_probing = true;
+    }
+
+    /// End `x` sends something, captured at `now_ns`; returns whether it begins to make losses good.
+    pub fn send(&mut self, x: usize, now_ns: i64, sent: &Sent) -> bool {
         if let Some((last_ns, previous, is_syn)) = self.last {
             let gap_ns = u64::try_from(now_ns.saturating_sub(last_ns)).unwrap_or(0);
             self.explain(x, now_ns, (last_ns, gap_ns), sent, previous == x, is_syn);
         }
         let view = &mut self.views[x];
+        view.is_probing = false;
         let mut ended = None;
+        let mut begins = false;
         if sent.is_resent {
             if view.acknowledged >= view.recover {
+                begins = true;
                 view.episodes += 1;
                 ended = Some(view.course.interrupt(true));
             }
@@ -176,9 +242,10 @@ impl Limits {
         view.last_payload = sent.payload;
         view.largest = view.largest.max(sent.payload);
         if let Some((cause, ns)) = ended {
-            self.spend(cause, ns);
+            self.spend(x, cause, ns);
         }
         self.last = Some((now_ns.max(self.last.map_or(now_ns, |last| last.0)), x, sent.is_syn));
+        begins
     }
 
     fn explain(
@@ -200,9 +267,14 @@ impl Limits {
         // A host that hands its interface many segments at once may wait until there is room for as
         // many.
         let wanted = need.max(u64::from(view.largest.min(sent.payload)));
-        let is_idle = view.flight() == 0 && gap_ns > REACTION_NS;
-        let is_paused =
-            gap_ns > REACTION_NS && view.usual_ns > 0 && gap_ns / PAUSED > view.usual_ns;
+        // Full segments that follow each other evenly leave a queue, whether or not the one before
+        // was acknowledged: capture behind a slow interface.
+        let is_even = is_own && !is_short && gap_ns.abs_diff(view.gap_ns) <= view.gap_ns / EVEN;
+        view.gap_ns = if is_own { gap_ns } else { 0 };
+        let is_idle = view.flight() == 0 && gap_ns > REACTION_NS && !is_even;
+        let is_paused = !is_even
+            && gap_ns > REACTION_NS
+            && view.usual_ns > 0 && gap_ns / PAUSED > view.usual_ns;
         let rest = if is_short || is_idle || is_paused {
             Cause::SenderApplication
         } else {
@@ -232,19 +304,19 @@ impl Limits {
         );
         let paused = (is_idle && gap_ns > PAUSE_NS).then(|| view.course.interrupt(false));
         if let Some((cause, ns)) = paused {
-            self.spend(cause, ns);
+            self.spend(x, cause, ns);
         }
         let view = &self.views[x];
         if sent.is_resent || is_recovering {
-            self.spend(Cause::Loss, gap_ns);
+            self.spend(x, Cause::Loss, gap_ns);
             return;
         }
         if sent.is_syn || after_syn {
             // What the handshake takes after its second segment is for the end that goes on to wait
             // for.
             let opening = if sent.is_syn { gap_ns } else { gap_ns.min(sent.away_ns) };
-            self.spend(Cause::Opening, opening);
-            self.spend(Cause::SenderApplication, gap_ns - opening);
+            self.spend(x, Cause::Opening, opening);
+            self.spend(x, Cause::SenderApplication, gap_ns - opening);
             return;
         }
         if let Some(trigger) = trigger {
@@ -260,17 +332,32 @@ impl Limits {
                 } else {
                     view.cause_of_window(trigger.window_before)
                 };
-                self.spend(cause, if is_prompt { gap_ns } else { wait_ns });
-                self.spend(rest, if is_prompt { 0 } else { gap_ns - wait_ns });
+                self.spend(x, cause, if is_prompt { gap_ns } else { wait_ns });
+                self.spend(x, rest, if is_prompt { 0 } else { gap_ns - wait_ns });
+                return;
+            }
+            let is_held = is_own
+                && is_prompt
+                && sent.payload < sent.segment
+                && trigger.flight_before > 0
+                && trigger.flight_before < AT_ONCE.saturating_mul(sent.segment.into())
+                && view.flight() == 0
+                && trigger.delay_ns.is_some_and(|ns| {
+                    ns.saturating_add(sent.away_ns) > round_trip_ns.saturating_add(DELAYED_NS)
+                });
+            if is_held {
+                let sizes = (view.last_payload, sent.payload);
+                self.views[x].held.vote(sizes);
+                self.spend(x, Cause::DelayedAck, gap_ns);
                 return;
             }
             if awaited.is_some() {
                 // The course determines the cause of the other time when the block has ended.
-                self.spend(Cause::Queue, if is_queued { gap_ns } else { 0 });
+                self.spend(x, Cause::Queue, if is_queued { gap_ns } else { 0 });
                 return;
             }
         } else if is_own && room < need {
-            self.spend(view.cause_of_window(view.window()), gap_ns);
+            self.spend(x, view.cause_of_window(view.window()), gap_ns);
             return;
         }
         if is_own {
@@ -279,30 +366,77 @@ impl Limits {
                 let mean_ns = view.usual_ns - view.usual_ns / 8 + gap_ns / 8;
                 view.usual_ns = if view.usual_ns == 0 { gap_ns } else { mean_ns.max(1) };
             }
-            self.spend(rest, gap_ns);
+            self.spend(x, rest, gap_ns);
         } else {
             let travel_ns = gap_ns.min(sent.away_ns);
-            self.spend(Cause::RoundTrip, travel_ns);
-            self.spend(Cause::TurnAround, gap_ns - travel_ns);
+            self.spend(x, Cause::RoundTrip, travel_ns);
+            self.spend(x, Cause::TurnAround, gap_ns - travel_ns);
         }
     }
 
-    fn spend(&mut self, cause: Cause, ns: u64) {
-        self.spent_ns[cause as usize] = self.spent_ns[cause as usize].saturating_add(ns);
+    fn spend(&mut self, x: usize, cause: Cause, ns: u64) {
+        if ns > 0 {
+            self.views[x].spent[cause as usize].add(ns);
+        }
     }
 
     /// Time spent on each cause, in the order of [`Cause::ALL`], of a connection that lasted from
     /// `first_ns` to `last_ns`: it is their sum.
     #[must_use]
     pub fn spent_ns(&self, first_ns: i64, last_ns: i64) -> [u64; CAUSES] {
-        let mut spent = self.spent_ns;
-        for (cause, ns) in self.views.iter().map(|view| view.course.open_block()) {
-            spent[cause as usize] = spent[cause as usize].saturating_add(ns);
+        let mut spent = [0u64; CAUSES];
+        for x in 0..self.views.len() {
+            for (sum, by_end) in spent.iter_mut().zip(self.spent(x, last_ns)) {
+                *sum = sum.saturating_add(by_end.ns);
+            }
         }
         let all = u64::try_from(last_ns.saturating_sub(first_ns)).unwrap_or(0);
         let explained: u64 = spent.iter().fold(0, |sum, ns| sum.saturating_add(*ns));
         spent[Cause::Opening as usize] += all.saturating_sub(explained);
         spent
+    }
+
+    /// Time that end `x` spent on each cause up to `last_ns`, in the order of [`Cause::ALL`]; what
+    /// neither end waited for is left out.
+    #[must_use]
+    pub fn spent(&self, x: usize, last_ns: i64) -> [Spent; CAUSES] {
+        let view = &self.views[x];
+        let mut spent = view.spent;
+        let (cause, ns) = view.course.open_block();
+        let stalled = self.stalled(last_ns).filter(|(end, _)| *end == x);
+        let stalled_ns = stalled.map_or(0, |(_, ns)| ns);
+        for (cause, ns) in [(cause, ns), (Cause::ReceiverApplication, stalled_ns)] {
+            if ns > 0 {
+                spent[cause as usize].add(ns);
+            }
+        }
+        spent
+    }
+
+    /// The end that waits at `last_ns` for a window of zero to open, and how long it has since the
+    /// last that was sent: it probes the window, or has data outstanding.
+    fn stalled(&self, last_ns: i64) -> Option<(usize, u64)> {
+        let (sent_ns, ..) = self.last?;
+        let since_ns = |x: usize, must_probe: bool| {
+            let view = &self.views[x];
+            let (acknowledged, edge, since_ns) = match view.news.back() {
+                Some(news) => (news.acknowledged, news.edge, news.at_ns.max(sent_ns)),
+                None if view.is_informed => (view.acknowledged, view.edge, sent_ns),
+                None => return None,
+            };
+            let has_more = view.is_probing || (!must_probe && view.highest > acknowledged);
+            (has_more && edge <= acknowledged).then_some((x, since_ns))
+        };
+        let mut ends = [(0, true), (1, true), (0, false), (1, false)].into_iter();
+        let (x, since_ns) = ends.find_map(|(x, must_probe)| since_ns(x, must_probe))?;
+        Some((x, u64::try_from(last_ns.saturating_sub(since_ns)).unwrap_or(0)))
+    }
+
+    /// Sizes of two segments of end `x` of which the second waited for the delayed acknowledgement
+    /// of the first, as most had them.
+    #[must_use]
+    pub fn held_sizes(&self, x: usize) -> Option<(u32, u32)> {
+        self.views[x].held.sizes
     }
 
     /// Octets that end `x` has outstanding as it knows; nothing before its first news.

@@ -1,9 +1,13 @@
 //! What an explanation needs of a packet, without the packet: so that many can be read before the
 //! first is taken in.
 
-use crate::file::Packet;
+use crate::copies::{Fingerprint, Kind};
+use crate::file::{Link, Packet};
 use crate::flow::{mark, Mark, RAW};
-use crate::packet::{frame, priority, read_packet, End, Other, Tcp, Transport};
+use crate::index::Seeds;
+use crate::packet::{
+    frame, priority, read_packet, End, Fragment, Headers, Other, Read, Tcp, Transport,
+};
 use std::fmt::{Display, Formatter};
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -122,7 +126,11 @@ pub(crate) struct Noted {
     pub(crate) original: u32,
     /// It is truncated.
     pub(crate) is_cut: bool,
-    /// What it is.
+    /// How a copy of it is recognised; nothing of packets that are numbered, or not explained.
+    pub(crate) fingerprint: Option<Fingerprint>,
+    /// Which fragment of which addresses' packet it is.
+    pub(crate) fragment: Option<(Fragment, (IpAddr, IpAddr))>,
+    /// What it is; of the first fragment, what its packet is.
     pub(crate) what: What,
 }
 
@@ -139,37 +147,100 @@ pub(crate) enum What {
     Other(Other),
 }
 
+/// Octets of a packet's contents that a copy has in common with it: headers, and some payload.
+const COMPARED: usize = 128;
+
 impl Noted {
-    /// Note a packet.
-    pub(crate) fn of(packet: &Packet<'_>) -> Self {
-        let what = match read_packet(packet) {
-            Ok((found, body)) => match found.transport {
-                Transport::Tcp(tcp) => {
-                    let (pair, is_low) = Pair::of(found.source, found.destination);
-                    What::Segment(pair, is_low, tcp, found.payload)
+    /// Note a packet; fingerprints depend on `seeds`.
+    pub(crate) fn of(packet: &Packet<'_>, seeds: &Seeds) -> Self {
+        let mut noted = Self {
+            time_ns: packet.time_ns,
+            original: packet.original,
+            is_cut: (packet.data.len() as u64) < u64::from(packet.original),
+            fingerprint: None,
+            fragment: None,
+            what: What::Other(Other::Protocol),
+        };
+        match read_packet(packet) {
+            Ok(read) => {
+                noted.fragment = read.fragment.map(|fragment| (fragment, read.addresses));
+                noted.what = match read.headers {
+                    Some(headers) => of_headers(packet, &headers, read.body),
+                    None => What::Other(Other::Fragment),
+                };
+                // Numbers tell of copies what they are.
+                if !matches!(noted.what, What::Datagram(FlowKey { mark: Some(_), .. }, ..)) {
+                    noted.fingerprint = Some(fingerprint(packet, &read, seeds));
                 }
-                Transport::Udp => {
-                    let ends = (Station::Ip(found.source), Station::Ip(found.destination));
-                    datagram(packet, ends, found.payload, body)
-                }
-            },
-            Err(Other::Protocol) => match frame(packet).filter(|frame| frame.kind == RAW) {
-                Some(frame) => {
+            }
+            Err(Other::Protocol) => {
+                if let Some(frame) = frame(packet).filter(|frame| frame.kind == RAW) {
                     let cut = packet
                         .original
                         .saturating_sub(u32::try_from(packet.data.len()).unwrap_or(u32::MAX));
                     let octets =
                         u32::try_from(frame.payload.len()).unwrap_or(u32::MAX).saturating_add(cut);
                     let ends = (Station::Mac(frame.source), Station::Mac(frame.destination));
-                    datagram(packet, ends, octets, frame.payload)
+                    noted.what = datagram(packet, ends, octets, frame.payload);
                 }
-                None => What::Other(Other::Protocol),
-            },
-            Err(other) => What::Other(other),
-        };
-        let is_cut = (packet.data.len() as u64) < u64::from(packet.original);
-        Self { time_ns: packet.time_ns, original: packet.original, is_cut, what }
+            }
+            Err(other) => noted.what = What::Other(other),
+        }
+        noted
     }
+}
+
+fn of_headers(packet: &Packet<'_>, of: &Headers, body: &[u8]) -> What {
+    match of.transport {
+        Transport::Tcp(tcp) => {
+            let (pair, is_low) = Pair::of(of.source, of.destination);
+            What::Segment(pair, is_low, tcp, of.payload)
+        }
+        Transport::Udp => {
+            let ends = (Station::Ip(of.source), Station::Ip(of.destination));
+            datagram(packet, ends, of.payload, body)
+        }
+    }
+}
+
+fn fingerprint(packet: &Packet<'_>, read: &Read<'_>, seeds: &Seeds) -> Fingerprint {
+    // Without the checksum: an interface may still have to write it.
+    let checksum = match read.headers.map(|headers| headers.transport) {
+        Some(Transport::Tcp(_)) => 16,
+        Some(Transport::Udp) => 6,
+        None => COMPARED,
+    };
+    let compared = &read.contents[..read.contents.len().min(COMPARED)];
+    let (before, after) = compared.split_at(checksum.min(compared.len()));
+    let after = after.get(2..).unwrap_or_default();
+    let offset = read.fragment.map(|fragment| fragment.offset);
+    // Frames of another priority are another flow.
+    let priority = match read.headers.map(|headers| headers.transport) {
+        Some(Transport::Udp) => priority(packet),
+        _ => None,
+    };
+    let hash = seeds.long_hash(&(
+        read.addresses,
+        (read.identification, priority),
+        (read.octets, offset),
+        before,
+        after,
+    ));
+    let kind = match read.headers {
+        _ if read.identification != 0 => Kind::Identified,
+        Some(Headers { transport: Transport::Tcp(tcp), payload, .. })
+            if payload > 0 || tcp.syn || tcp.fin =>
+        {
+            Kind::Contents
+        }
+        _ => Kind::Bare,
+    };
+    // Cooked captures of all interfaces have each packet's.
+    let interface = match (packet.link, packet.data.get(4..8)) {
+        (Link::Cooked2, Some(&[a, b, c, d])) => u32::from_be_bytes([a, b, c, d]),
+        _ => packet.interface,
+    };
+    Fingerprint { hash, interface, hops: read.hops, kind }
 }
 
 fn datagram(
@@ -186,7 +257,6 @@ fn datagram(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::Seeds;
     use proptest::prelude::*;
 
     fn any_end() -> impl Strategy<Value = End> {

@@ -1,12 +1,16 @@
 //! A packet's headers as one flat value: source, destination and contents, as far as captured.
 
+mod layers;
+
 use crate::file::{Link, Packet};
-use etherparse::{
-    EtherType, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpSlice, TransportSlice,
-};
 use std::fmt::{Display, Formatter};
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
+
+pub use layers::{Encapsulation, Fragment};
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
 
 /// One end of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,6 +94,8 @@ pub struct Tcp {
     /// Numbers that arrived once more, if it says so (RFC 2883): what was sent again had not been
     /// lost.
     pub duplicate: Option<(u32, u32)>,
+    /// Whether some of its options were not captured.
+    pub has_cut_options: bool,
 }
 
 /// What became of a packet that has no such headers.
@@ -99,8 +105,10 @@ pub enum Other {
     Link(u16),
     /// It is no IP, or its IP is no TCP or UDP.
     Protocol,
-    /// A fragment of an IP packet without its transport header.
+    /// A fragment of an IP packet.
     Fragment,
+    /// It is in an encapsulation that is not read.
+    Encapsulation(Encapsulation),
     /// Too little of it was captured, or its headers contradict themselves.
     Broken,
 }
@@ -110,36 +118,18 @@ pub enum Other {
 /// # Errors
 /// With what it is instead.
 pub fn headers(packet: &Packet<'_>) -> Result<Headers, Other> {
-    read_packet(packet).map(|(found, _)| found)
-}
-
-/// The network header of a packet, and what follows.
-fn sliced<'a>(packet: &Packet<'a>) -> Result<LaxSlicedPacket<'a>, Other> {
-    let data = packet.data;
-    match packet.link {
-        Link::Ethernet => LaxSlicedPacket::from_ethernet(data).map_err(|_| Other::Broken),
-        Link::Ip => LaxSlicedPacket::from_ip(data).map_err(|_| Other::Broken),
-        Link::Cooked => cooked(data, 14, 16),
-        Link::Cooked2 => cooked(data, 0, 20),
-        Link::Loopback => {
-            LaxSlicedPacket::from_ip(data.get(4..).ok_or(Other::Broken)?).map_err(|_| Other::Broken)
-        }
-        Link::Other(number) => Err(Other::Link(number)),
+    let found = read_packet(packet)?;
+    if found.fragment.is_some() {
+        return Err(Other::Fragment);
     }
+    found.headers.ok_or(Other::Protocol)
 }
 
-/// Addresses of the sender and the receiver of an IP packet, fragments too; `None` of others.
+/// Addresses of the sender and the receiver of an IP packet, fragments too, of a tunnel those of
+/// its ends; `None` of others.
 #[must_use]
 pub fn addresses(packet: &Packet<'_>) -> Option<(IpAddr, IpAddr)> {
-    match sliced(packet).ok()?.net? {
-        LaxNetSlice::Ipv4(ip) => {
-            Some((ip.header().source_addr().into(), ip.header().destination_addr().into()))
-        }
-        LaxNetSlice::Ipv6(ip) => {
-            Some((ip.header().source_addr().into(), ip.header().destination_addr().into()))
-        }
-        LaxNetSlice::Arp(_) => None,
-    }
+    layers::outermost(packet).ok().map(|ip| (ip.source, ip.destination))
 }
 
 /// Octets of the Ethernet frame of a packet, destination address to check sequence: what captures
@@ -149,109 +139,147 @@ pub fn frame_octets(packet: &Packet<'_>) -> Option<u32> {
     const ADDRESSES_AND_TYPE: u32 = 14;
     const CHECK_SEQUENCE: u32 = 4;
     const SHORTEST: u32 = 64;
-    let before = match packet.link {
-        Link::Ethernet => ADDRESSES_AND_TYPE,
-        Link::Ip => 0,
-        Link::Cooked => 16,
-        Link::Cooked2 => 20,
-        Link::Loopback => 4,
-        Link::Other(_) => return None,
-    };
-    let contents = packet.original.checked_sub(before)?;
+    let contents = packet.original.checked_sub(packet.link.header_octets()?)?;
     Some((contents + ADDRESSES_AND_TYPE + CHECK_SEQUENCE).max(SHORTEST))
 }
 
-/// Read a packet's headers, and give the payload of the transport as far as it was captured.
+/// A TCP or UDP packet, or a fragment of one.
+#[derive(Clone, Copy, Debug)]
+pub struct Read<'a> {
+    /// Its headers; of a fragment `None` unless it is the first. The payload of a first fragment is
+    /// what this fragment has of it.
+    pub headers: Option<Headers>,
+    /// Payload of the transport as far as it was captured.
+    pub body: &'a [u8],
+    /// Which fragment it is; `None` of whole packets.
+    pub fragment: Option<Fragment>,
+    /// Addresses of the sender and the receiver.
+    pub addresses: (IpAddr, IpAddr),
+    /// Identification of its IP packet, 0 if it has none.
+    pub identification: u32,
+    /// Its time to live, or hop limit.
+    pub hops: u8,
+    /// Contents of its IP packet as far as captured: the transport's header and payload.
+    pub contents: &'a [u8],
+    /// Octets that those had.
+    pub octets: u32,
+}
+
+/// Read a packet of TCP or UDP, or a fragment of one, whatever it is encapsulated in.
 ///
 /// # Errors
 /// With what it is instead.
-pub fn read_packet<'a>(packet: &Packet<'a>) -> Result<(Headers, &'a [u8]), Other> {
-    let sliced = sliced(packet)?;
-    let (source, destination, ip_payload) = match &sliced.net {
-        Some(LaxNetSlice::Ipv4(ip)) => {
-            let header = ip.header();
-            let stated = u32::from(header.total_len()).checked_sub(u32::from(header.ihl()) * 4);
-            // A sender that leaves cutting to its interface may leave the length at 0.
-            let payload =
-                stated.filter(|_| header.total_len() > 0).unwrap_or(captured(ip.payload().payload));
-            let ends = (header.source_addr().into(), header.destination_addr().into());
-            if ip.payload().fragmented {
-                return Err(Other::Fragment);
-            }
-            (ends.0, ends.1, payload)
-        }
-        Some(LaxNetSlice::Ipv6(ip)) => {
-            let header = ip.header();
-            let stated = u32::from(header.payload_length());
-            let extensions = captured(ip.extensions().slice());
-            let payload = if stated == 0 {
-                captured(ip.payload().payload)
-            } else {
-                stated.saturating_sub(extensions)
-            };
-            if ip.payload().fragmented {
-                return Err(Other::Fragment);
-            }
-            (IpAddr::from(header.source_addr()), IpAddr::from(header.destination_addr()), payload)
-        }
-        _ => return Err(if sliced.stop_err.is_some() { Other::Broken } else { Other::Protocol }),
+pub fn read_packet<'a>(packet: &Packet<'a>) -> Result<Read<'a>, Other> {
+    let ip = layers::innermost(packet)?;
+    let mut found = Read {
+        headers: None,
+        body: &[],
+        fragment: ip.fragment,
+        addresses: (ip.source, ip.destination),
+        identification: ip.identification,
+        hops: ip.hops,
+        contents: ip.payload.octets,
+        octets: ip.payload.length,
     };
-    let (ports, header, transport, body) = match &sliced.transport {
-        Some(TransportSlice::Tcp(tcp)) => {
-            let ports = (tcp.source_port(), tcp.destination_port());
-            (ports, u32::from(tcp.data_offset()) * 4, Transport::Tcp(read(tcp)), tcp.payload())
+    if ip.fragment.is_some_and(|fragment| fragment.offset > 0) {
+        return match ip.protocol {
+            TCP | UDP => Ok(found),
+            _ => Err(Other::Fragment),
+        };
+    }
+    let (ports, header, transport) = match ip.protocol {
+        TCP => tcp(ip.payload.octets)?,
+        UDP => {
+            let header: &[u8; 8] = ip.payload.octets.first_chunk().ok_or(Other::Broken)?;
+            (ports_of(header), 8, Transport::Udp)
         }
-        Some(TransportSlice::Udp(udp)) => {
-            ((udp.source_port(), udp.destination_port()), 8, Transport::Udp, udp.payload())
-        }
-        _ => return Err(if sliced.stop_err.is_some() { Other::Broken } else { Other::Protocol }),
+        _ if ip.fragment.is_some() => return Err(Other::Fragment),
+        _ => return Err(Other::Protocol),
     };
-    let found = Headers {
-        source: End { address: source, port: ports.0 },
-        destination: End { address: destination, port: ports.1 },
-        payload: ip_payload.checked_sub(header).ok_or(Other::Broken)?,
+    found.body = ip.payload.octets.get(header..).unwrap_or_default();
+    let header = u32::try_from(header).map_err(|_| Other::Broken)?;
+    found.headers = Some(Headers {
+        source: End { address: ip.source, port: ports.0 },
+        destination: End { address: ip.destination, port: ports.1 },
+        payload: ip.payload.length.checked_sub(header).ok_or(Other::Broken)?,
         transport,
+    });
+    Ok(found)
+}
+
+fn ports_of(header: &[u8]) -> (u16, u16) {
+    (u16::from_be_bytes([header[0], header[1]]), u16::from_be_bytes([header[2], header[3]]))
+}
+
+/// Ports, octets of the header, and contents of a TCP header; its options as far as captured.
+fn tcp(octets: &[u8]) -> Result<((u16, u16), usize, Transport), Other> {
+    let header: &[u8; 20] = octets.first_chunk().ok_or(Other::Broken)?;
+    let word = |at: usize| {
+        u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
     };
-    Ok((found, body))
-}
-
-/// Headers after a Linux cooked header: offset of its protocol field, and its length.
-fn cooked(data: &[u8], protocol: usize, length: usize) -> Result<LaxSlicedPacket<'_>, Other> {
-    let rest = data.get(length..).ok_or(Other::Broken)?;
-    let number = u16::from_be_bytes([data[protocol], data[protocol + 1]]);
-    Ok(LaxSlicedPacket::from_ether_type(EtherType(number), rest))
-}
-
-fn captured(slice: &[u8]) -> u32 {
-    u32::try_from(slice.len()).expect("a packet has at most 262 144 octets")
-}
-
-fn read(tcp: &TcpSlice<'_>) -> Tcp {
+    let length = usize::from(header[12] >> 4) * 4;
+    if length < 20 {
+        return Err(Other::Broken);
+    }
+    let is_set = |bit: u8| header[13] & bit != 0;
     let mut found = Tcp {
-        sequence: tcp.sequence_number(),
-        acknowledgment: tcp.acknowledgment_number(),
-        window: tcp.window_size(),
-        syn: tcp.syn(),
-        ack: tcp.ack(),
-        fin: tcp.fin(),
-        rst: tcp.rst(),
+        sequence: word(4),
+        acknowledgment: word(8),
+        window: u16::from_be_bytes([header[14], header[15]]),
+        fin: is_set(1),
+        syn: is_set(2),
+        rst: is_set(4),
+        ack: is_set(16),
+        has_cut_options: octets.len() < length,
         ..Tcp::default()
     };
-    // What cannot be read of the options ends them; what preceded stands.
-    for option in tcp.options_iterator().map_while(Result::ok) {
-        match option {
-            TcpOptionElement::MaximumSegmentSize(octets) => found.largest_segment = Some(octets),
-            // More than 14 is taken as 14 (RFC 7323, section 2.3).
-            TcpOptionElement::WindowScale(bits) => found.window_shift = Some(bits.min(14)),
-            TcpOptionElement::Timestamp(own, echoed) => found.timestamps = Some((own, echoed)),
-            TcpOptionElement::SelectiveAcknowledgement(first, rest) => {
-                found.selective = true;
-                found.duplicate = duplicate(found.acknowledgment, first, rest[0]);
+    found.read_options(&octets[20..length.min(octets.len())]);
+    Ok((ports_of(header), length, Transport::Tcp(found)))
+}
+
+impl Tcp {
+    /// Read options (RFC 9293, section 3.1). One of a kind that is not known, or of another length
+    /// than its kind has, is passed over by its length; a length that cannot be ends them, and what
+    /// preceded stands.
+    fn read_options(&mut self, mut options: &[u8]) {
+        while let Some((&kind, rest)) = options.split_first() {
+            match kind {
+                0 => return,
+                1 => {
+                    options = rest;
+                    continue;
+                }
+                _ => {}
             }
-            TcpOptionElement::Noop | TcpOptionElement::SelectiveAcknowledgementPermitted => {}
+            let Some(value) =
+                options.get(1).and_then(|length| options.get(2..usize::from(*length)))
+            else {
+                return;
+            };
+            options = &options[value.len() + 2..];
+            match (kind, value) {
+                (2, &[high, low]) => self.largest_segment = Some(u16::from_be_bytes([high, low])),
+                // More than 14 is taken as 14 (RFC 7323, section 2.3).
+                (3, &[bits]) => self.window_shift = Some(bits.min(14)),
+                (5, blocks) if !blocks.is_empty() && blocks.len() % 8 == 0 => {
+                    let mut blocks = blocks.chunks_exact(8).map(pair);
+                    self.selective = true;
+                    if let Some(first) = blocks.next() {
+                        self.duplicate = duplicate(self.acknowledgment, first, blocks.next());
+                    }
+                }
+                (8, both) if both.len() == 8 => self.timestamps = Some(pair(both)),
+                _ => {}
+            }
         }
     }
-    found
+}
+
+/// Two numbers of 32 bits.
+fn pair(octets: &[u8]) -> (u32, u32) {
+    let word =
+        |at: usize| u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]]);
+    (word(0), word(4))
 }
 
 /// The first block, if it lies below the acknowledgement or within the second: then it tells of a

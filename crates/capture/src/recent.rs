@@ -108,6 +108,12 @@ impl<K: Hash + Eq + Copy, V> Recent<K, V> {
         self.number(key, hash).map(|number| &self.slot(number).value)
     }
 
+    /// The value of a key, whose hash is `hash`, to be changed.
+    pub fn find_mut(&mut self, key: &K, hash: u32) -> Option<&mut V> {
+        let number = self.number(key, hash)?;
+        self.slots[number as usize].as_mut().map(|slot| &mut slot.value)
+    }
+
     /// The slot number of the first value with this hash: that of the key, except for collisions.
     #[must_use]
     pub fn likely(&self, hash: u32) -> Option<u32> {

@@ -211,3 +211,66 @@ fn what_was_acknowledged_and_never_captured_is_counted() {
     assert_eq!(connection.halves[0].uncaptured_octets, 1000);
     assert!(!connection.segment(0, 3 * MS, &data(1101), 100).follows_hole);
 }
+
+#[test]
+fn an_end_that_only_acknowledges_has_duplicates_and_keep_alives() {
+    // Under way before the capture began: the receiver sends nothing with a number of its own.
+    let mut connection = Connection::default();
+    connection.segment(0, 0, &data(1), 100);
+    connection.segment(0, MS, &data(201), 100);
+    connection.segment(1, 2 * MS, &ack(101), 0);
+    for at in 0..3 {
+        assert!(connection.segment(1, (3 + at) * MS, &ack(101), 0).is_duplicate_ack);
+    }
+    let found = connection.segment(0, 6 * MS, &data(101), 100);
+    assert_eq!(found.again, Some((Again::Resent, Basis::Timing)), "asked for");
+    connection.segment(1, 7 * MS, &ack(301), 0);
+    // It asks whether the other end is there: its number is 1, so it says 0.
+    let keep_alive = Tcp { sequence: 0, ..ack(301) };
+    assert!(connection.segment(1, 900 * MS, &keep_alive, 0).is_keep_alive);
+    assert_eq!(connection.halves[1].duplicate_acks, 3);
+    assert_eq!((connection.halves[1].keep_alives, connection.halves[0].resent), (1, 1));
+}
+
+#[test]
+fn a_capture_that_begins_with_a_keep_alive_knows_the_number_after_it() {
+    let mut connection = Connection::default();
+    connection.segment(1, 0, &Tcp { sequence: 0, ..ack(1) }, 0);
+    connection.segment(0, MS, &data(1), 100);
+    connection.segment(1, 2 * MS, &ack(1), 0);
+    assert!(connection.segment(1, 3 * MS, &ack(1), 0).is_duplicate_ack);
+}
+
+#[test]
+fn a_syn_that_is_reset_is_refused() {
+    let mut connection = Connection::default();
+    let syn = Tcp { syn: true, window: 1000, ..Tcp::default() };
+    connection.segment(0, 0, &syn, 0);
+    connection.segment(1, 50 * US, &Tcp { rst: true, ack: true, acknowledgment: 1, ..Tcp::default() }, 0);
+    assert_eq!((connection.refused_ns, connection.answer_ns), (Some(50_000), None));
+    assert_eq!((connection.halves[0].syns, connection.halves[1].resets), (1, 1));
+    // A reset of what was open refuses nothing.
+    let mut connection = opened();
+    connection.segment(1, MS, &Tcp { rst: true, ..ack(1) }, 0);
+    assert_eq!(connection.refused_ns, None);
+}
+
+#[test]
+fn the_round_trip_before_a_loss_is_kept() {
+    let mut connection = opened();
+    connection.segment(0, MS, &data(1), 100);
+    connection.segment(0, MS, &data(101), 100);
+    connection.segment(1, 4 * MS, &ack(101), 0);
+    connection.segment(0, 300 * MS, &data(101), 100);
+    let losses = &connection.halves[0].loss_round_trip;
+    assert_eq!((losses.count(), losses.most_ns()), (1, Some(3_000_000)));
+}
+
+#[test]
+fn without_all_options_of_a_syn_the_scale_is_unknown() {
+    let mut connection = Connection::default();
+    let syn = Tcp { syn: true, window: 1000, has_cut_options: true, ..Tcp::default() };
+    connection.segment(0, 0, &syn, 0);
+    connection.segment(1, 100, &Tcp { ack: true, acknowledgment: 1, ..syn }, 0);
+    assert_eq!(connection.is_scaled, None);
+}

@@ -1,5 +1,6 @@
 //! Explanations of captures written octet by octet, in bounded memory.
 
+use ethermeter_capture::connection::Connection;
 use ethermeter_capture::explain::{explain, Explainer, Explanation, MOST_LISTED};
 use ethermeter_capture::file::{Errors, Packet};
 use ethermeter_capture::write::Writer;
@@ -81,6 +82,173 @@ fn every_packet_is_of_one_kind() {
     );
     assert_eq!((found.packets, found.times_ns), (6, Some((1_000_000_000, 1_005_000_000))));
     assert!(found.ended_by.is_none());
+}
+
+/// Packets with their times in µs, interface, and octets, explained.
+fn explained_at(packets: &[(i64, u32, Vec<u8>)]) -> Explanation {
+    let mut explainer = Explainer::default();
+    for (at_us, interface, data) in packets {
+        explainer.packet(&Packet {
+            time_ns: Some(1_000_000_000 + at_us * 1000),
+            link: Link::Ethernet,
+            interface: *interface,
+            original: u32::try_from(data.len()).expect("short"),
+            data,
+            errors: Errors::default(),
+        });
+    }
+    explainer.explanation(0, None)
+}
+
+fn only(found: &Explanation) -> &Connection {
+    assert_eq!(found.connection_sums.0, 1);
+    &found.connections[0].what.connection
+}
+
+/// The frame with another identification of IPv4.
+fn identified(mut frame: Vec<u8>, number: u8) -> Vec<u8> {
+    frame[19] = number;
+    frame
+}
+
+#[test]
+fn a_packet_that_is_captured_twice_counts_once() {
+    // Twenty segments and their acknowledgements, each 5 µs later once more.
+    let mut packets = Vec::new();
+    for at in 0u8..20 {
+        let now = i64::from(at) * 1000;
+        let data = identified(tcp((9, 80), 1 + u32::from(at) * 100, ACK, &[at; 100]), at + 1);
+        let answer = identified(tcp((80, 9), 1, ACK, b""), at + 1);
+        for (after, frame) in [(0, &data), (5, &data), (400, &answer), (405, &answer)] {
+            packets.push((now + after, 0, frame.clone()));
+        }
+    }
+    let found = explained_at(&packets);
+    let [client, server] = &only(&found).halves;
+    assert_eq!((client.octets, client.resent, client.late, client.copies), (2000, 0, 0, 20));
+    // It says the same number twenty times.
+    assert_eq!((server.segments, server.duplicate_acks, server.copies), (20, 19, 20));
+    assert_eq!((found.kinds.copied, found.kinds.tcp, found.packets), (40, 40, 80));
+}
+
+#[test]
+fn what_is_sent_again_is_no_copy() {
+    let segment = tcp((9, 80), 1, ACK, &[7; 100]);
+    let resent = |frame: Vec<u8>, after_us: i64| {
+        let packets = [(0, 0, identified(segment.clone(), 1)), (after_us, 0, frame)];
+        let found = explained_at(&packets);
+        (only(&found).halves[0].resent, found.kinds.copied)
+    };
+    // Another identification, however soon.
+    assert_eq!(resent(identified(segment.clone(), 2), 5), (1, 0));
+    // The same one, which a sender may keep, after the shortest timeout there is.
+    assert_eq!(resent(identified(segment.clone(), 1), 200_000), (1, 0));
+    assert_eq!(resent(identified(segment.clone(), 1), 90_000), (0, 1));
+    // Other octets.
+    assert_eq!(resent(identified(tcp((9, 80), 1, ACK, &[8; 100]), 1), 5), (1, 0));
+    // Behind a router, where the time to live is smaller, a queue may be between.
+    let mut routed = identified(segment.clone(), 1);
+    routed[22] -= 1;
+    assert_eq!(resent(routed, 900_000), (0, 1));
+}
+
+#[test]
+fn without_an_identification_only_what_no_sender_could_send_so_soon_is_a_copy() {
+    let segment = identified(tcp((9, 80), 1, ACK, &[7; 100]), 0);
+    let found = explained_at(&[(0, 0, segment.clone()), (5, 0, segment.clone())]);
+    assert_eq!(found.kinds.copied, 1);
+    let found = explained_at(&[(0, 0, segment.clone()), (20, 0, segment.clone())]);
+    assert_eq!(found.kinds.copied, 0);
+    let found = explained_at(&[(0, 0, segment.clone()), (20, 1, segment)]);
+    assert_eq!(found.kinds.copied, 1);
+    // Duplicate acknowledgements are alike, and meant so.
+    let answer = identified(tcp((80, 9), 1, ACK, b""), 0);
+    let found = explained_at(&[(0, 0, answer.clone()), (5, 0, answer.clone()), (10, 0, answer)]);
+    assert_eq!(found.kinds.copied, 0);
+}
+
+/// Fragments of a UDP packet of so many octets of payload, each of at most 1480.
+fn fragments(octets: usize, identification: u8) -> Vec<Vec<u8>> {
+    let length = u16::try_from(8 + octets).expect("short");
+    let mut contents = vec![0x13, 0x88, 0x13, 0x89];
+    contents.extend(length.to_be_bytes());
+    contents.resize(8 + octets, 0);
+    let count = contents.len().div_ceil(1480);
+    let each = contents.chunks(1480).enumerate().map(|(at, chunk)| {
+        let mut frame = identified(ip(17, chunk), identification);
+        let more = if at + 1 < count { 0x2000 } else { 0 };
+        let place = u16::try_from(at * 185).expect("short") | more;
+        frame[20..22].copy_from_slice(&place.to_be_bytes());
+        frame
+    });
+    each.collect()
+}
+
+#[test]
+fn udp_in_fragments_is_one_flow_of_whole_packets() {
+    // 4000 octets are three fragments each; those of the second packet come in another order, and
+    // the third lacks one.
+    let mut frames = fragments(4000, 1);
+    frames.extend(fragments(4000, 2).into_iter().rev());
+    frames.extend(fragments(4000, 3).into_iter().skip(1));
+    let found = explained(&frames);
+    let flow = &found.flows[0].what;
+    assert_eq!((found.flow_sums.0, flow.flow.packets, flow.flow.octets), (1, 2, 8000));
+    assert_eq!(flow.source.to_string(), "10.0.0.1:5000");
+    assert_eq!((found.kinds.fragment, found.kinds.udp, found.packets), (8, 0, 8));
+    assert_eq!(found.reassembled, (2, 1));
+}
+
+#[test]
+fn fragments_without_end_take_no_memory_without_end() {
+    let mut explainer = Explainer::default();
+    let frame = fragments(4000, 1).remove(0);
+    for at in 0u32..20_000 {
+        let mut data = frame.clone();
+        data[26..30].copy_from_slice(&at.to_be_bytes()); // another source each
+        let original = u32::try_from(data.len()).expect("short");
+        explainer.packet(&Packet {
+            time_ns: Some(0),
+            link: Link::Ethernet,
+            interface: 0,
+            original,
+            data: &data,
+            errors: Errors::default(),
+        });
+    }
+    assert_eq!(explainer.explanation(0, None).reassembled, (0, 20_000));
+}
+
+#[test]
+fn encapsulations_that_are_not_read_are_counted_by_name() {
+    let found = explained(&[ip(50, &[0; 40]), ip(50, &[1; 40]), ethernet(0x88e5, &[&[0; 40]])]);
+    assert_eq!(found.kinds.encapsulated, 3);
+    let json = json::to_json(&found);
+    assert_eq!(json["encapsulations"], serde_json::json!({ "ESP (IPsec)": 2, "MACsec": 1 }));
+}
+
+#[test]
+fn connections_of_one_path_are_summed_up_by_direction() {
+    // Two connections whose segments of 100 octets leave 2 ms apart in turn, and one answer.
+    let mut frames = Vec::new();
+    for at in 0u32..40 {
+        let port = 1000 + u16::try_from(at % 2).expect("0 or 1");
+        frames.push(tcp((port, 80), 1 + at / 2 * 100, ACK, &[0; 100]));
+        frames.push(tcp((80, port), 1, ACK, b""));
+    }
+    frames.push(tcp((80, 1000), 1, ACK, b"answer"));
+    let found = explained(&frames);
+    let [path] = &found.paths[..] else { panic!("one path") };
+    assert_eq!(path.connections, 2);
+    assert_eq!(path.addresses.map(|address| address.to_string()), ["10.0.0.1", "10.0.0.2"]);
+    let [forth, back] = &path.directions;
+    assert_eq!((forth.segments, forth.octets, forth.packet_octets), (40, 4000, 40 * 154));
+    assert_eq!((back.segments, back.octets, back.spacing.count()), (1, 6, 0));
+    // A frame of 154 octets every 2 ms: 12 987 ns an octet.
+    assert_eq!(
+        (forth.spacing.count(), forth.spacing.least_ns(), forth.spacing.most_ns()),
+        (39, Some(12_987_012), Some(12_987_012))
+    );
 }
 
 #[test]
@@ -259,7 +427,7 @@ fn json_has_everything_and_no_number_that_json_has_not() {
     let json = json::to_json(&found);
     assert_eq!(json["connections"][0]["ends"][0]["octets"], 3);
     assert_eq!(json["connections"][0]["handshake_ns"], serde_json::Value::Null);
-    assert_eq!(json["connections"][0]["limits_ns"].as_object().expect("a table").len(), 12);
+    assert_eq!(json["connections"][0]["limits_ns"].as_object().expect("a table").len(), 13);
     assert_eq!(json["flows"][0]["numbers"]["sent"], 1);
     assert_eq!(json["flows"][0]["begin_ns"], 1_000_000);
 }
@@ -363,7 +531,7 @@ proptest! {
         }
         let found = explainer.explanation(0, None);
         let kinds = found.kinds;
-        let all = kinds.tcp + kinds.udp + kinds.raw + kinds.other + kinds.fragment + kinds.broken + kinds.unread;
+        let all = kinds.tcp + kinds.udp + kinds.raw + kinds.other + kinds.fragment + kinds.encapsulated + kinds.copied + kinds.broken + kinds.unread;
         prop_assert_eq!((found.packets, all), (frames.len() as u64, frames.len() as u64));
         let segments: u64 = found.connections.iter().flat_map(|of| &of.what.connection.halves).map(|half| half.segments).sum();
         prop_assert_eq!(segments, kinds.tcp);

@@ -5,8 +5,12 @@ use ethermeter_capture::explain::explain;
 use ethermeter_capture::file::{Dropped, Errors, MOST_CAPTURED};
 use ethermeter_capture::write::blocks::{Blocks, Direction, Seen, Statistics, END_OCTETS};
 use ethermeter_capture::write::Writer;
+use ethermeter_capture::input::Input;
 use ethermeter_capture::{Capture, Error, Link};
+use flate2::write::GzEncoder;
+use flate2::Compression;
 use proptest::prelude::*;
+use std::io::{Cursor, Write};
 
 type Read = (Option<i64>, Link, u32, u32, Vec<u8>);
 
@@ -119,6 +123,90 @@ fn a_classic_file_of_either_order_and_resolution_gives_its_packets() {
             );
         }
     }
+}
+
+/// A file of a version, with one packet of two lengths.
+fn of_version(version: (u16, u16), lengths: (u32, u32), data: &[u8]) -> Vec<u8> {
+    let mut file = word(0xA1B2_C3D4, false).to_vec();
+    file.extend(half(version.0, false).iter().chain(&half(version.1, false)));
+    for value in [0, 0, 65_535, 1, 1, 5, lengths.0, lengths.1] {
+        file.extend(word(value, false));
+    }
+    file.extend(data);
+    file
+}
+
+#[test]
+fn before_version_2_3_the_original_length_comes_first_and_in_2_3_either() {
+    let expected = [(Some(1_000_005_000), Link::Ethernet, 0, 60, b"abc".to_vec())];
+    for (version, lengths) in [
+        ((2, 0), (60, 3)),
+        ((2, 2), (60, 3)),
+        ((543, 0), (60, 3)),
+        ((2, 3), (60, 3)),
+        ((2, 3), (3, 60)),
+        ((2, 4), (3, 60)),
+    ] {
+        let (packets, error) = read(&of_version(version, lengths, b"abc"));
+        assert!(error.is_none(), "{version:?}");
+        assert_eq!(packets, expected, "{version:?}");
+    }
+}
+
+#[test]
+fn a_compressed_file_has_the_packets_of_the_file() {
+    let file = classic(0xA1B2_3C4D, false, &[(1, 5, 60, b"abc"), (2, 999, 2, b"de")]);
+    let of = |octets: Vec<u8>| {
+        let input = Input::new(Cursor::new(octets)).expect("memory");
+        let mut capture = Capture::new(input)?;
+        let mut lengths = Vec::new();
+        while let Some(packet) = capture.read_packet()? {
+            lengths.push(packet.data.len());
+        }
+        Ok::<_, Error>(lengths)
+    };
+    let compressed = gzip(&file);
+    assert_eq!(of(file.clone()).expect("whole"), [3, 2]);
+    assert_eq!(of(compressed.clone()).expect("whole"), [3, 2]);
+    // Several members, one after the other (RFC 1952, section 2.2).
+    assert_eq!(of([gzip(&file[..30]), gzip(&file[30..])].concat()).expect("whole"), [3, 2]);
+    // Cut anywhere it ends too soon, with the packets before.
+    for cut in 3..compressed.len() {
+        let error = of(compressed[..cut].to_vec()).expect_err("cut");
+        assert!(matches!(error, Error::Truncated { .. } | Error::Foreign(_)), "{cut}: {error}");
+    }
+    // A broken octet is found by the checksum at the latest.
+    for at in 10..compressed.len() {
+        let mut broken = compressed.clone();
+        broken[at] ^= 0x55;
+        assert!(of(broken).is_err(), "{at}");
+    }
+}
+
+#[test]
+fn what_expands_a_thousandfold_takes_no_memory_and_is_watched_without_packets() {
+    // Sixteen blocks of 16 MB of zeros that nobody knows: 256 MB, of 256 kB.
+    let big = block(0x4242, false, &vec![0; (16 << 20) - 12]);
+    let mut file = section(false);
+    (0..16).for_each(|_| file.extend(&big));
+    let compressed = gzip(&file);
+    assert!(compressed.len() < file.len() / 500);
+    drop(file);
+    let mut calls = 0;
+    let found = explain(Input::new(Cursor::new(compressed)).expect("memory"), |_| {
+        calls += 1;
+        calls < 3
+    });
+    let found = found.expect("a capture");
+    // At the beginning, after 64 MiB, and after 128.
+    assert_eq!((calls, found.packets), (3, 0));
+    assert!((128 << 20..=(128 + 16) << 20).contains(&found.file_octets), "{}", found.file_octets);
+}
+
+fn gzip(octets: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(octets).expect("memory");
+    encoder.finish().expect("memory")
 }
 
 #[test]

@@ -169,6 +169,99 @@ fn an_application_that_writes_now_and_then_is_what_limits_it() {
 }
 
 #[test]
+fn full_segments_that_follow_each_other_evenly_are_a_pace_though_each_was_acknowledged() {
+    // Behind a slow interface: a segment every 24 ms, acknowledged after 10 µs.
+    let mut talk = Talk::open(10 * US, 10 * US, [512, 5000]);
+    let mut now = 20 * US;
+    for _ in 0..ROUNDS {
+        now += 24 * MS;
+        talk.data(now, CLIENT, SEGMENT);
+        talk.ack(now + 10 * US, SERVER);
+    }
+    // The first two gaps are compared with nothing that is as long.
+    assert_eq!(talk.spent_ns(Cause::SenderPace), (ROUNDS - 2) * 24 * MS);
+    assert_eq!(talk.spent_ns(Cause::SenderApplication), 2 * 24 * MS);
+}
+
+#[test]
+fn a_short_segment_that_waits_for_a_delayed_acknowledgement_is_held_by_nagle() {
+    // The server answers 6 octets and 276; the client acknowledges the 6 after 40 ms only.
+    let mut talk = Talk::open(10 * US, 200 * US, [512, 512]);
+    let mut now = MS;
+    for _ in 0..ROUNDS {
+        talk.data(now, CLIENT, 100);
+        talk.data(now + 300 * US, SERVER, 6);
+        talk.ack(now + 300 * US + 40 * MS, CLIENT);
+        talk.data(now + 320 * US + 40 * MS, SERVER, 276);
+        now += 45 * MS;
+    }
+    assert_eq!(talk.spent_ns(Cause::DelayedAck), ROUNDS * (40 * MS + 20 * US));
+    let (first_ns, last_ns) = talk.connection.times_ns.expect("there were segments");
+    let [of_client, of_server] = [CLIENT, SERVER].map(|end| {
+        talk.connection.limits.spent(end, last_ns)[Cause::DelayedAck as usize]
+    });
+    assert_eq!((of_client.count, of_server.count), (0, u64::try_from(ROUNDS).expect("positive")));
+    assert_eq!(of_server.most_ns, 40_020_000);
+    assert_eq!(talk.connection.limits.held_sizes(SERVER), Some((6, 276)));
+    assert!(first_ns < last_ns);
+}
+
+#[test]
+fn who_waits_for_an_acknowledgement_that_takes_a_round_trip_waits_for_no_timer() {
+    let mut talk = Talk::open(40 * MS, 10 * US, [512, 512]);
+    let mut now = 41 * MS;
+    for _ in 0..ROUNDS {
+        talk.data(now, CLIENT, 6);
+        talk.ack(now + 40 * MS, SERVER);
+        talk.data(now + 40 * MS + 20 * US, CLIENT, 276);
+        talk.ack(now + 80 * MS + 20 * US, SERVER);
+        now += 90 * MS;
+    }
+    assert_eq!(talk.spent_ns(Cause::DelayedAck), 0);
+}
+
+#[test]
+fn a_window_of_zero_at_the_end_is_the_receiving_applications() {
+    // Nineteen seconds before a closed window, which is probed with the number before the next.
+    let mut talk = Talk::open(ROUND_TRIP, 10 * US, [512, 23]);
+    let now = ROUND_TRIP + 20 * US;
+    let last = talk.burst(now, CLIENT, 2);
+    talk.window[SERVER] = 0;
+    talk.ack(last + ROUND_TRIP, SERVER);
+    for second in 1..=19 {
+        let probe = Tcp { sequence: talk.next[CLIENT] - 1, ..talk.header(CLIENT) };
+        talk.connection.segment(CLIENT, last + second * 1000 * MS, &probe, 0);
+        talk.ack(last + second * 1000 * MS + 10 * US, SERVER);
+    }
+    let all = 19_000 * MS + 10 * US - ROUND_TRIP;
+    assert_eq!(talk.spent_ns(Cause::ReceiverApplication), all);
+    // Without a probe, and with nothing outstanding, the sender may have had no more.
+    let mut talk = Talk::open(ROUND_TRIP, 10 * US, [512, 23]);
+    let last = talk.burst(now, CLIENT, 2);
+    talk.window[SERVER] = 0;
+    talk.ack(last + ROUND_TRIP, SERVER);
+    talk.ack(last + 19_000 * MS, SERVER);
+    assert_eq!(talk.spent_ns(Cause::ReceiverApplication), 0);
+}
+
+#[test]
+fn segments_that_leave_at_the_pace_of_acknowledgements_tell_of_no_link() {
+    // One segment a millisecond, each acknowledged ten later: 11.7 Mb/s, of any link.
+    let mut talk = Talk::open(ROUND_TRIP, 10 * US, [512, 5000]);
+    let begin = ROUND_TRIP + 10 * US;
+    for at in 0..1000 {
+        let now = begin + at * MS;
+        if at >= 10 {
+            let header =
+                Tcp { acknowledgment: talk.next[CLIENT] - 9 * SEGMENT, ..talk.header(SERVER) };
+            talk.connection.segment(SERVER, now - 10 * US, &header, 0);
+        }
+        talk.data(now, CLIENT, SEGMENT);
+    }
+    assert_eq!(talk.connection.halves[CLIENT].spacing.count(), 0);
+}
+
+#[test]
 fn an_answer_is_a_round_trip_and_what_its_application_took() {
     let mut talk = Talk::open(ROUND_TRIP, 10 * US, [512, 5000]);
     let mut now = ROUND_TRIP + 10 * US;

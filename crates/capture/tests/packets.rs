@@ -1,7 +1,9 @@
 //! Headers of packets written out octet by octet after RFC 791, 8200, 768, 9293 and 7323.
 
 use ethermeter_capture::file::{Errors, Link, Packet};
-use ethermeter_capture::packet::{frame_octets, headers, Headers, Other, Transport};
+use ethermeter_capture::packet::{
+    frame_octets, headers, read_packet, Encapsulation, Headers, Other, Transport,
+};
 use proptest::prelude::*;
 
 const ETHERNET: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
@@ -68,6 +70,215 @@ fn a_syn_has_its_options() {
         (Some(1460), Some(7), Some((5, 6)))
     );
     assert_eq!(found.payload, 0);
+}
+
+/// The options of a segment, behind twenty octets of header.
+fn with_options(options: &[u8]) -> Vec<u8> {
+    let mut header = TCP_SYN[..20].to_vec();
+    header[12] = u8::try_from((20 + options.len()) / 4).expect("at most 60 octets") << 4;
+    header.extend(options);
+    header
+}
+
+#[test]
+fn options_that_are_not_known_are_passed_over_by_their_length() {
+    // MD5 (kind 19, RFC 2385), multipath (kind 30), accurate ECN (kinds 172 and 254), before the
+    // scale of windows; and a selective acknowledgement whose length is none of its kind.
+    let unknown: [&[u8]; 4] =
+        [&[19, 18, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1], &[30, 2], &[172, 5, 0, 0, 0], &[5, 4, 9, 9]];
+    for before in unknown {
+        let mut options = [&[2, 4, 5, 180], before, &[3, 3, 7]].concat();
+        options.resize(options.len().next_multiple_of(4), 1);
+        let header = with_options(&options);
+        let length = u16::try_from(20 + header.len()).expect("short");
+        let frame = ethernet(0x0800, &[&ipv4(length, 0, 6), &header]);
+        let Transport::Tcp(tcp) = of(Link::Ethernet, &frame).expect("TCP").transport else {
+            panic!("not TCP")
+        };
+        assert_eq!((tcp.largest_segment, tcp.window_shift), (Some(1460), Some(7)), "{before:?}");
+    }
+}
+
+#[test]
+fn an_option_whose_length_cannot_be_ends_them_and_what_preceded_stands() {
+    for (bad, is_read) in [(&[77u8, 0][..], false), (&[77, 1], false), (&[77, 40], false), (&[77, 2], true)] {
+        let header = with_options(&[&[2, 4, 5, 180], bad, &[1, 1, 3, 3, 7, 0]].concat());
+        let length = u16::try_from(20 + header.len()).expect("short");
+        let frame = ethernet(0x0800, &[&ipv4(length, 0, 6), &header]);
+        let Transport::Tcp(tcp) = of(Link::Ethernet, &frame).expect("TCP").transport else {
+            panic!("not TCP")
+        };
+        let shift = is_read.then_some(7);
+        assert_eq!((tcp.largest_segment, tcp.window_shift), (Some(1460), shift), "{bad:?}");
+    }
+}
+
+#[test]
+fn options_that_were_cut_are_known_to_be_missing() {
+    let frame = ethernet(0x0800, &[&ipv4(60, 0x4000, 6), &TCP_SYN]);
+    let Transport::Tcp(tcp) = of(Link::Ethernet, &frame[..60]).expect("TCP").transport else {
+        panic!("not TCP")
+    };
+    assert_eq!((tcp.has_cut_options, tcp.window_shift), (true, None));
+}
+
+#[test]
+fn a_length_of_zero_is_that_of_the_packet_however_little_was_kept() {
+    // 14 + 20 + 40 octets of headers, and 70 000 of payload.
+    let whole = ethernet(0x0800, &[&ipv4(0, 0, 6), &TCP_SYN, &vec![9; 70_000]]);
+    let cut = Packet { data: &whole[..96], ..packet(Link::Ethernet, &whole) };
+    assert_eq!(headers(&cut).expect("TCP").payload, 70_000);
+}
+
+fn ipv6(length: u16, next: u8) -> Vec<u8> {
+    let mut header = vec![0x60, 0, 0, 0];
+    header.extend(length.to_be_bytes());
+    header.extend([next, 64]);
+    header.extend([0xfd; 16].iter().chain(&[0xfe; 16]));
+    header
+}
+
+#[test]
+fn a_jumbogram_has_its_length_in_an_option_or_nowhere() {
+    // RFC 2675: the option's length counts what follows the IPv6 header, itself included.
+    let octets = 8 + 40 + 100_000;
+    let option = [&[6, 0, 0xc2, 4][..], &u32::try_from(octets).expect("short").to_be_bytes()].concat();
+    let with = [ipv6(0, 0), option, TCP_SYN.to_vec(), vec![0; 100_000]].concat();
+    let without = [ipv6(0, 6), TCP_SYN.to_vec(), vec![0; 100_000]].concat();
+    for whole in [with, without] {
+        assert_eq!(of(Link::Ip, &whole).expect("TCP").payload, 100_000);
+        let cut = Packet { data: &whole[..100], ..packet(Link::Ip, &whole) };
+        assert_eq!(headers(&cut).expect("TCP").payload, 100_000);
+    }
+}
+
+/// A frame of Ethernet with UDP from port 7 to 9, "hi".
+fn inner_frame() -> Vec<u8> {
+    ethernet(0x0800, &[&ipv4(30, 0, 17), &udp(10), b"hi"])
+}
+
+/// UDP to a port.
+fn udp_to(port: u16, contents: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(8 + contents.len()).expect("short");
+    let header = [40_000u16, port, length, 0].map(u16::to_be_bytes).concat();
+    let total = u16::try_from(28 + contents.len()).expect("short");
+    [ipv4(total, 0, 17), header, contents.to_vec()].concat()
+}
+
+#[test]
+#[allow(clippy::too_many_lines)] // a table
+fn the_same_headers_are_found_in_every_encapsulation() {
+    let ip = [ipv4(30, 0, 17), udp(10), b"hi".to_vec()].concat();
+    let expected = of(Link::Ip, &ip).expect("UDP");
+    let frame = inner_frame();
+    let tunnel = |protocol: u8, contents: &[u8]| {
+        let total = u16::try_from(20 + contents.len()).expect("short");
+        [ipv4(total, 0, protocol), contents.to_vec()].concat()
+    };
+    let behind = |begin: &[u8], rest: &[u8]| [begin, rest].concat();
+    let on = |kind: u16, begin: &[u8], rest: &[u8]| ethernet(kind, &[begin, rest]);
+    // PPPoE: version and type 1, code 0, session 5, length of protocol and packet; PPP 0021.
+    let pppoe = [0x11, 0, 0, 5, 0, 32, 0x00, 0x21];
+    let snap = [0xaa, 0xaa, 3, 0, 0, 0, 0x08, 0x00];
+    // Label 16, not the bottom; label 17, the bottom; time to live 64.
+    let labels = [0, 1, 0, 64, 0, 1, 0x11, 64];
+    let vxlan = [8, 0, 0, 0, 0, 0, 42, 0];
+    let hop_by_hop = [41, 0, 1, 4, 0, 0, 0, 0];
+    let six_in_six = [ipv6(8 + 40 + 10, 0), hop_by_hop.to_vec(), ipv6(10, 17), udp(10), b"hi".to_vec()].concat();
+    let found = of(Link::Ip, &six_in_six).expect("UDP");
+    assert_eq!((found.source.port, found.payload), (7, 2));
+    let cases: Vec<(&str, Link, Vec<u8>)> = vec![
+        ("802.1ad and 802.1Q", Link::Ethernet, on(0x88a8, &[0, 5, 0x81, 0, 0, 6, 8, 0], &ip)),
+        ("PPPoE", Link::Ethernet, on(0x8864, &pppoe, &ip)),
+        ("PPPoE behind a tag", Link::Ethernet, on(0x8100, &[&[0, 7, 0x88, 0x64], &pppoe[..]].concat(), &ip)),
+        ("PPPoE as a link", Link::PppoE, behind(&pppoe, &ip)),
+        ("MPLS", Link::Ethernet, on(0x8847, &labels, &ip)),
+        ("MPLS as a link", Link::Mpls, behind(&labels, &ip)),
+        ("SNAP", Link::Ethernet, on(38, &snap, &ip)),
+        ("LLC", Link::Ethernet, on(33, &[6, 6, 3], &ip)),
+        ("LLC as a link", Link::Llc, behind(&snap, &ip)),
+        ("FDDI", Link::Fddi, [&[0x57; 13][..], &snap, &ip].concat()),
+        ("token ring", Link::TokenRing, [&[0; 14][..], &snap, &ip].concat()),
+        ("PPP", Link::Ppp, behind(&[0x00, 0x21], &ip)),
+        ("PPP, an octet of protocol", Link::Ppp, behind(&[0x21], &ip)),
+        ("PPP in HDLC", Link::Ppp, behind(&[0xff, 3, 0, 0x21], &ip)),
+        ("PPP with direction", Link::PppWithDirection, behind(&[0, 0xff, 3, 0, 0x21], &ip)),
+        ("Cisco HDLC", Link::CiscoHdlc, behind(&[0x0f, 0, 8, 0], &ip)),
+        ("Cisco HDLC as PPP", Link::Ppp, behind(&[0x0f, 0, 8, 0], &ip)),
+        ("frame relay", Link::FrameRelay, behind(&[0x18, 0x41, 3, 0xcc], &ip)),
+        ("frame relay, SNAP", Link::FrameRelay, behind(&[0x18, 0x41, 3, 0, 0x80, 0, 0, 0, 8, 0], &ip)),
+        ("frame relay, Cisco", Link::FrameRelay, behind(&[0x18, 0x41, 8, 0], &ip)),
+        ("IP in IP", Link::Ip, tunnel(4, &ip)),
+        ("GRE", Link::Ip, tunnel(47, &behind(&[0, 0, 8, 0], &ip))),
+        ("GRE with checksum, key, number", Link::Ip, tunnel(47, &behind(&[0xb0, 0, 8, 0, 1, 1, 0, 0, 2, 2, 2, 2, 3, 3, 3, 3], &ip))),
+        ("GRE with a frame", Link::Ip, tunnel(47, &behind(&[0, 0, 0x65, 0x58], &frame))),
+        ("ERSPAN II", Link::Ip, tunnel(47, &behind(&[0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 0x10, 0, 0, 0, 0, 0, 0, 0], &frame))),
+        ("PPTP", Link::Ip, tunnel(47, &behind(&[0x30, 0x81, 0x88, 0x0b, 0, 34, 0, 1, 0, 0, 0, 2, 0, 0, 0, 1, 0xff, 3, 0, 0x21], &ip))),
+        ("EtherIP", Link::Ip, tunnel(97, &behind(&[0x30, 0], &frame))),
+        ("MPLS in IP", Link::Ip, tunnel(137, &behind(&labels, &ip))),
+        ("VXLAN", Link::Ip, udp_to(4789, &behind(&vxlan, &frame))),
+        ("VXLAN, Linux's first port", Link::Ip, udp_to(8472, &behind(&vxlan, &frame))),
+        ("Geneve with an option", Link::Ip, udp_to(6081, &behind(&[1, 0, 0x65, 0x58, 0, 0, 42, 0, 9, 9, 9, 9], &frame))),
+        ("GTP-U", Link::Ip, udp_to(2152, &behind(&[0x30, 0xff, 0, 30, 0, 0, 0, 1], &ip))),
+        ("GTP-U with an extension", Link::Ip, udp_to(2152, &behind(&[0x34, 0xff, 0, 38, 0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0, 9, 0], &ip))),
+        ("VXLAN in IPv6", Link::Ip, {
+            let outer = udp_to(4789, &behind(&vxlan, &frame));
+            [ipv6(u16::try_from(outer.len() - 20).expect("short"), 17), outer[20..].to_vec()].concat()
+        }),
+    ];
+    for (name, link, data) in cases {
+        assert_eq!(of(link, &data), Ok(expected), "{name}");
+    }
+}
+
+#[test]
+fn what_is_not_read_of_an_encapsulation_is_named() {
+    let unread = |which: Encapsulation| Err(Other::Encapsulation(which));
+    let ip = [ipv4(30, 0, 17), udp(10), b"hi".to_vec()].concat();
+    let in_ip = |protocol: u8| of(Link::Ip, &[ipv4(40, 0, protocol), vec![0; 20]].concat());
+    assert_eq!(in_ip(50), unread(Encapsulation::Esp));
+    assert_eq!(in_ip(115), unread(Encapsulation::L2tp));
+    let on = |kind: u16, begin: &[u8]| of(Link::Ethernet, &ethernet(kind, &[begin, &ip]));
+    assert_eq!(on(0x88e5, &[0; 8]), unread(Encapsulation::Macsec));
+    assert_eq!(on(0x88e7, &[0; 4]), unread(Encapsulation::BackboneBridge));
+    assert_eq!(on(0x894f, &[0; 8]), unread(Encapsulation::Nsh));
+    // A control word of a pseudowire begins with zero.
+    assert_eq!(on(0x8847, &[0, 1, 1, 64, 0, 0, 0, 0]), unread(Encapsulation::Pseudowire));
+    assert_eq!(of(Link::Ppp, &[0x00, 0x3d, 0, 0]), unread(Encapsulation::Ppp));
+    let mut deep = ip.clone();
+    for _ in 0..20 {
+        let total = u16::try_from(20 + deep.len()).expect("short");
+        deep = [ipv4(total, 0, 4), deep].concat();
+    }
+    assert_eq!(of(Link::Ip, &deep), unread(Encapsulation::Deep));
+    // Not encapsulations, but what is no IP.
+    assert_eq!(on(0x8863, &[0x11, 9, 0, 0, 0, 0]), Err(Other::Protocol));
+    assert_eq!(of(Link::Ppp, &[0xc0, 0x21, 1, 1, 0, 4]), Err(Other::Protocol));
+    // UDP to a tunnel's port whose contents are none is UDP.
+    assert!(of(Link::Ip, &udp_to(4789, b"no header")).is_ok());
+    assert!(of(Link::Ip, &udp_to(4789, b"")).is_ok());
+    assert!(of(Link::Ip, &udp_to(2152, &[0x32, 1, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0])).is_ok());
+}
+
+#[test]
+fn fragments_have_their_place_and_only_the_first_has_ports() {
+    let first = ethernet(0x0800, &[&ipv4(1500, 0x2000, 17), &udp(3000), &[0; 1472]]);
+    let found = read_packet(&packet(Link::Ethernet, &first)).expect("a fragment");
+    let fragment = found.fragment.expect("a fragment");
+    assert_eq!((fragment.offset, fragment.octets, fragment.has_more), (0, 1480, true));
+    assert_eq!(found.headers.expect("the first").source.port, 7);
+    let last = ethernet(0x0800, &[&ipv4(20 + 40, 185, 17), &[0; 40]]);
+    let found = read_packet(&packet(Link::Ethernet, &last)).expect("a fragment");
+    let fragment = found.fragment.expect("a fragment");
+    assert_eq!((fragment.offset, fragment.octets, fragment.has_more), (1480, 40, false));
+    assert_eq!(found.headers, None);
+    // IPv6: fragment header, offset 1480, the last; identification 9.
+    let six = [ipv6(48, 44), vec![17, 0, 0x05, 0xc8, 0, 0, 0, 9], vec![0; 40]].concat();
+    let fragment = read_packet(&packet(Link::Ip, &six)).expect("one").fragment.expect("one");
+    assert_eq!((fragment.identification, fragment.offset, fragment.octets, fragment.has_more), (9, 1480, 40, false));
+    // A fragment that is the whole packet (RFC 6946) is none.
+    let atomic = [ipv6(18, 44), vec![17, 0, 0, 0, 0, 0, 0, 9], udp(10), b"hi".to_vec()].concat();
+    assert_eq!(of(Link::Ip, &atomic).expect("UDP").payload, 2);
 }
 
 #[test]
@@ -163,13 +374,31 @@ proptest! {
     #[test]
     fn no_octets_are_read_with_a_panic(
         octets in prop::collection::vec(any::<u8>(), 0..120),
-        kind in prop::sample::select(vec![0x0800u16, 0x86dd, 0x8100, 0x88a8, 0x0806, 0x1234]),
-        link in prop::sample::select(vec![Link::Ethernet, Link::Ip, Link::Cooked, Link::Cooked2, Link::Loopback, Link::Other(9)]),
-        version in prop::sample::select(vec![0x45u8, 0x4f, 0x60, 0x00]),
+        kind in prop::sample::select(vec![0x0800u16, 0x86dd, 0x8100, 0x88a8, 0x0806, 0x1234, 0x8864, 0x8847, 0x6558, 40]),
+        link in prop::sample::select(vec![
+            Link::Ethernet, Link::Ip, Link::Cooked, Link::Cooked2, Link::Loopback, Link::Ppp, Link::PppWithDirection, Link::PppoE,
+            Link::CiscoHdlc, Link::FrameRelay, Link::Mpls, Link::Llc, Link::Fddi, Link::TokenRing, Link::Other(9),
+        ]),
+        version in prop::sample::select(vec![0x45u8, 0x4f, 0x60, 0x00, 0xff, 0xaa]),
+        original in prop::sample::select(vec![0u32, 1, 60, 1514, 100_000, u32::MAX]),
     ) {
         let mut data = if link == Link::Ethernet { ethernet(kind, &[]) } else { Vec::new() };
         data.push(version);
         data.extend(&octets);
         let _ = of(link, &data);
+        let _ = headers(&Packet { original, ..packet(link, &data) });
+    }
+
+    #[test]
+    fn no_octets_in_a_tunnel_are_read_with_a_panic(
+        octets in prop::collection::vec(any::<u8>(), 0..120),
+        protocol in prop::sample::select(vec![0u8, 4, 6, 17, 41, 43, 44, 47, 50, 51, 60, 97, 115, 135, 137]),
+        port in prop::sample::select(vec![4789u16, 8472, 6081, 2152, 9]),
+        begin in prop::sample::select(vec![&[][..], &[8, 0, 0, 0, 0, 0, 1, 0][..], &[0x30, 0xff][..], &[0x34, 0xff][..], &[0xb0, 0, 0x65, 0x58][..]]),
+    ) {
+        let contents = [begin, &octets].concat();
+        let _ = of(Link::Ip, &[ipv4(0, 0, protocol), contents.clone()].concat());
+        let _ = of(Link::Ip, &[ipv6(0, protocol), contents.clone()].concat());
+        let _ = of(Link::Ip, &udp_to(port, &contents));
     }
 }

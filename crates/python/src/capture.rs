@@ -1,18 +1,18 @@
 //! Captures: what a file says, as JSON.
 
-use ethermeter_capture::explain::explain_file;
+use ethermeter_capture::explain::explain_input;
+use ethermeter_capture::input::Input;
 use ethermeter_capture::packet::{addresses, frame_octets};
 use ethermeter_capture::{json, Capture, Error};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use std::fs::File;
-use std::io::BufReader;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// Explain a capture file: JSON, which docs/reference/capture-json.md describes. `progress` is told
-/// octets read and octets in all, now and then.
+/// Explain a capture file, compressed with gzip or not, or standard input if `path` is `None`: JSON,
+/// which docs/reference/capture-json.md describes. `progress` gets the octets of the file that were
+/// read, and all of them (0 if that is not known), now and then.
 ///
 /// What is wrong after its beginning ends the explanation, and `ended_by` says why. Raises
 /// `ValueError` if the file is no capture, `OSError` if it cannot be read, and whatever `progress`
@@ -22,14 +22,18 @@ use std::path::PathBuf;
 #[allow(clippy::needless_pass_by_value)] // as PyO3 hands it over
 pub fn explain_capture(
     py: Python<'_>,
-    path: PathBuf,
+    path: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     py.detach(|| {
-        let file = File::open(path)?;
-        let all = file.metadata()?.len();
+        let (input, all) = match path {
+            Some(path) => (Input::open(&path)?, path.metadata()?.len()),
+            None => (Input::new(std::io::stdin())?, 0),
+        };
+        let compressed = input.compressed_octets();
         let mut stopped_by = None;
         let mut watch = |octets: u64| {
+            let octets = compressed.as_ref().map_or(octets, |read| read.get());
             let told = Python::attach(|py| {
                 py.check_signals()?;
                 progress
@@ -39,7 +43,7 @@ pub fn explain_capture(
             stopped_by = told.err();
             stopped_by.is_none()
         };
-        let explained = explain_file(file, &mut watch);
+        let explained = explain_input(input, &mut watch);
         match (stopped_by, explained) {
             (Some(stop), _) => Err(stop),
             (None, Ok(explanation)) => Ok(json::to_json(&explanation).to_string()),
@@ -77,7 +81,7 @@ pub fn capture_frames(
     destination: Option<IpAddr>,
 ) -> PyResult<Frames<'_>> {
     let (times, octets) = py.detach(|| {
-        let mut capture = Capture::new(BufReader::new(File::open(path)?)).map_err(raise)?;
+        let mut capture = Capture::new(Input::open(&path)?).map_err(raise)?;
         let (mut times, mut octets) = (Vec::new(), Vec::new());
         while let Some(packet) = capture.read_packet().map_err(raise)? {
             if packet.errors.is_any() {

@@ -1,11 +1,13 @@
 """A TCP connection: its two ends, what limited it, and cautions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from ethermeter.captures.counts import NS, ConnectionCounts, EndCounts
-from ethermeter.captures.limits import PARTS, Limit, shares
+from ethermeter.captures.counts import NS, ConnectionCounts, EndCounts, Wait
+from ethermeter.captures.limits import NO_CONNECTION, PARTS, Limit, shares
+from ethermeter.captures.paths import SharedLink
+from ethermeter.captures.text import size_text
 from ethermeter.captures.verdict import Vantage, Verdict, judge
 
 _GUESSED = 0.1
@@ -25,6 +27,7 @@ ROWS: Mapping[str, str] = {
     "late": "Late segments",
     "holes": "Holes",
     "uncaptured_octets": "Octets never captured",
+    "copies": "Captured once more",
     "duplicate_acks": "Duplicate acknowledgements",
     "bare_acks": "Acknowledgements without payload",
     "covering_acks": "Acknowledgements of payload",
@@ -52,6 +55,7 @@ class Caution(StrEnum):
     EVICTED = "evicted"
     CUT_BY_INTERFACE = "cut-by-interface"
     DROPPED_BY_CAPTURE = "dropped-by-capture"
+    CAPTURED_TWICE = "captured-twice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,15 @@ class End:
         away_ns = self.of.away_ns
         return None if away_ns is None else away_ns * NS
 
+    def waited(self, *causes: str) -> Wait:
+        """Time that this end spent on causes of the core."""
+        found = [self.of.waits[cause] for cause in causes if cause in self.of.waits]
+        return Wait(
+            ns=sum(wait.ns for wait in found),
+            count=sum(wait.count for wait in found),
+            most_ns=max((wait.most_ns for wait in found), default=0),
+        )
+
     def delay_s(self, name: str) -> float | None:
         """Delay from this end's data to its acknowledgement in s.
 
@@ -93,11 +106,16 @@ class Connection:
     """A connection.
 
     `of`: counts of the core. `is_lossy`: whether the capture dropped packets, of this connection
-    perhaps.
+    perhaps. `shared_link`: a link that it fills together with others. `is_control`: whether it only
+    controls others. `sending`: 0 or 1, the end that is taken as the sender; None for the one that
+    sent more.
     """
 
     of: ConnectionCounts
     is_lossy: bool
+    shared_link: SharedLink | None = None
+    is_control: bool = False
+    sending: int | None = None
 
     @property
     def number(self) -> int:
@@ -112,15 +130,23 @@ class Connection:
 
     @property
     def sender(self) -> End:
-        """The end that sent more."""
+        """The end that sent more, unless another one is wanted."""
         first, second = self.ends
+        if self.sending is not None:
+            return self.ends[self.sending]
         return first if first.octets >= second.octets else second
 
     @property
     def receiver(self) -> End:
-        """The end that sent less."""
+        """The other end."""
         first, second = self.ends
-        return second if first.octets >= second.octets else first
+        return second if self.sender.of is first.of else first
+
+    @property
+    def swapped(self) -> "Connection":
+        """The connection with the receiver as the sender."""
+        at = 1 if self.sender.of is self.of.ends[0] else 0
+        return replace(self, sending=at, shared_link=None)
 
     @property
     def octets(self) -> int:
@@ -168,6 +194,11 @@ class Connection:
         """
         spacing = self.sender.of.spacing_ps
         return 8e12 / spacing.p10 if spacing.count >= _TRAINS and spacing.p10 else None
+
+    def longest_reply_s(self, end: End) -> float:
+        """Longest time that an end took to reply, its round trip included, in s."""
+        wait, travel = end.waited("turn_around"), end.waited("round_trip")
+        return (wait.most_ns + travel.most_ns) * NS
 
     @property
     def segments(self) -> int:
@@ -240,14 +271,39 @@ class Connection:
             for end in self.ends
         ):
             found.append(Caution.CUT_BY_INTERFACE)
+        if any(end.of.copies for end in self.ends):
+            found.append(Caution.CAPTURED_TWICE)
         if self.is_lossy:
             found.append(Caution.DROPPED_BY_CAPTURE)
         return tuple(found)
 
     @property
+    def limited_by(self) -> str:
+        """What limited it, in a few words; a dash if that is not known."""
+        verdict = self.verdict
+        if verdict is None:
+            return "control connection" if self.is_control else "–"
+        return verdict.title
+
+    @property
+    def share_text(self) -> str:
+        """Share of the time that speaks for it; a dash if there is none."""
+        verdict = self.verdict
+        if verdict is None or verdict.limit in NO_CONNECTION:
+            return "–"
+        return f"{verdict.share:.0%}"
+
+    @property
     def sentence(self) -> str:
         """What limited it, as a sentence."""
         verdict = self.verdict
+        if verdict is None and self.is_control:
+            return (
+                f"It carried {size_text(self.octets)} and only controls the connections to the "
+                "same port that began after it, as iperf3 does: nothing to explain."
+            )
         if verdict is None:
             return "It has a single moment: nothing to explain."
+        if verdict.limit in NO_CONNECTION:
+            return verdict.reason
         return f"{verdict.share:.0%} of the time: {verdict.reason}"

@@ -39,6 +39,14 @@ class Spacing(msgspec.Struct, frozen=True, kw_only=True):
     p90: int | None
 
 
+class Wait(msgspec.Struct, frozen=True, kw_only=True):
+    """Time that an end spent on a cause: in all, in how many pieces, and the longest of them."""
+
+    ns: int
+    count: int
+    most_ns: int
+
+
 class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     """Round trips in which an end waited for acknowledgements."""
 
@@ -70,7 +78,11 @@ class EndCounts(msgspec.Struct, frozen=True, kw_only=True):
     address: str
     port: int
     segments: int
+    syns: int
+    resets: int
+    copies: int
     data_segments: int
+    first_payload: int
     octets: int
     numbers: int
     resent: int
@@ -103,7 +115,10 @@ class EndCounts(msgspec.Struct, frozen=True, kw_only=True):
     has_reset: bool
     ack_delay: Delays
     round_trip: Delays
+    loss_round_trip: Delays
     spacing_ps: Spacing
+    waits: dict[str, Wait]
+    held_sizes: tuple[int, int] | None
     rounds: Rounds
     series: Series
 
@@ -131,10 +146,30 @@ class ConnectionCounts(msgspec.Struct, frozen=True, kw_only=True):
     duration_ns: int
     handshake_ns: int | None
     answer_ns: int | None
+    refused_ns: int | None
     is_scaled: bool | None
     pauses: Pauses
     limits_ns: dict[str, int]
     ends: tuple[EndCounts, EndCounts]
+
+
+class DirectionCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Segments with payload of all connections from one address to another."""
+
+    segments: int
+    packet_octets: int
+    octets: int
+    begin_ns: int
+    duration_ns: int
+    spacing_ps: Spacing
+
+
+class PathCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """What two addresses sent each other over TCP."""
+
+    addresses: tuple[str, str]
+    connections: int
+    directions: tuple[DirectionCounts, DirectionCounts]
 
 
 class Numbers(msgspec.Struct, frozen=True, kw_only=True):
@@ -219,12 +254,16 @@ class FileCounts(msgspec.Struct, frozen=True, kw_only=True):
     dropped: Dropped
     kinds: dict[str, int]
     unread_link: int | None
+    encapsulations: dict[str, int]
+    reassembled: int
+    incomplete: int
     ended_by: str | None
     is_truncated: bool
     connections: list[ConnectionCounts]
     connection_sums: Sums
     flows: list[FlowCounts]
     flow_sums: Sums
+    paths: list[PathCounts]
 
 
 def builtins_of(counts: msgspec.Struct) -> Mapping[str, object]:

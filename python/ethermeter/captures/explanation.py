@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -10,9 +10,16 @@ import msgspec
 from ethermeter._core import explain_capture
 from ethermeter.captures.connection import Connection
 from ethermeter.captures.counts import NS, FileCounts, FlowCounts
+from ethermeter.captures.paths import Path as NetworkPath
+from ethermeter.captures.paths import control_connections, shared_links, summaries
 from ethermeter.faults import InputError
 
-_LINKS = "Ethernet, IP, Linux cooked capture or BSD loopback"
+STANDARD_INPUT = Path("-")
+"""Name of standard input as a file."""
+_LINKS = (
+    "Ethernet, IP, Linux cooked capture, BSD loopback, PPP, PPPoE, Cisco HDLC, frame relay, MPLS, "
+    "802.2, FDDI or token ring"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +35,17 @@ class Explanation:
     @property
     def connections(self) -> tuple[Connection, ...]:
         """Connections, the one with most payload first."""
-        return tuple(Connection(each, is_lossy=bool(self.dropped)) for each in self.of.connections)
+        is_lossy = bool(self.dropped)
+        alone = [Connection(each, is_lossy=is_lossy) for each in self.of.connections]
+        control = control_connections(alone)
+        beside = [replace(each, is_control=each.number in control) for each in alone]
+        links = shared_links(self.of.paths, beside)
+        return tuple(replace(each, shared_link=links.get(each.number)) for each in beside)
+
+    @property
+    def paths(self) -> list[NetworkPath]:
+        """Paths of two connections or more, the one with most payload first."""
+        return summaries(self.connections)
 
     @property
     def flows(self) -> tuple[FlowCounts, ...]:
@@ -76,6 +93,21 @@ class Explanation:
                 f"{of.kinds['unread']} packets are of link type {of.unread_link} and not "
                 f"read; expected {_LINKS}"
             )
+        if of.encapsulations:
+            which = ", ".join(f"{count} in {name}" for name, count in of.encapsulations.items())
+            found.append(
+                f"{of.kinds['encapsulated']} packets are in encapsulations that are not read: "
+                f"{which}"
+            )
+        if of.kinds["copied"]:
+            found.append(
+                f"{of.kinds['copied']} packets are in the capture once more, as from two "
+                "interfaces or a mirror port: each counts once"
+            )
+        if of.incomplete:
+            found.append(
+                f"{of.incomplete} IP packets lack fragments in the capture: they count nowhere"
+            )
         for name, sums in (("connections", of.connection_sums), ("flows", of.flow_sums)):
             if sums.evicted:
                 found.append(
@@ -104,10 +136,10 @@ class Explanation:
 
 
 def explain(path: Path, follow: Callable[[int, int], object] | None = None) -> Explanation:
-    """Explain a capture file: pcap or pcapng.
+    """Explain a capture file: pcap or pcapng, compressed with gzip or not.
 
-    `path`: the file; of any size, since memory does not grow with it. `follow`: called now and then
-    with octets read and octets of the file.
+    `path`: the file, or `STANDARD_INPUT`; of any size, since memory does not grow with it. `follow`: called now and then
+    with octets read and octets of the file, 0 of standard input.
     Returns the explanation. A file that ends within a packet is explained up to there, with a
     warning.
     Raises InputError if it cannot be read, is no capture, has no packet, is corrupt, or holds
@@ -115,16 +147,17 @@ def explain(path: Path, follow: Callable[[int, int], object] | None = None) -> E
     """
     name = str(path)
     try:
-        if not path.is_file():
+        is_standard = path == STANDARD_INPUT
+        if not is_standard and not path.is_file():
             raise InputError.of(
                 name,
                 "file",
                 "not a file" if path.exists() else "not there",
                 "a capture file, pcap or pcapng",
             )
-        if path.stat().st_size == 0:
+        if not is_standard and path.stat().st_size == 0:
             raise InputError.of(name, "file", "empty", "a capture file, pcap or pcapng")
-        text = explain_capture(os.fspath(path), follow)
+        text = explain_capture(None if is_standard else os.fspath(path), follow)
     except OSError as error:
         raise InputError.of(
             name, "file", error.strerror or str(error), "a file that can be read"

@@ -10,9 +10,12 @@ from enum import StrEnum
 class Limit(StrEnum):
     """What limits a connection."""
 
+    UNANSWERED = "unanswered"
+    REFUSED = "refused"
     OPENING = "opening"
     TURN_AROUND = "turn-around"
     SENDER_APPLICATION = "sender-application"
+    DELAYED_ACK = "delayed-acknowledgement"
     SENDER_PACE = "sender-pace"
     RECEIVER_APPLICATION = "receiver-application"
     RECEIVER_WINDOW = "receiver-window"
@@ -22,10 +25,14 @@ class Limit(StrEnum):
     NETWORK = "network"
 
 
+NO_CONNECTION = frozenset({Limit.UNANSWERED, Limit.REFUSED})
+"""Limits of attempts that did not become connections."""
+
 _CAUSES: Mapping[str, tuple[str, Limit]] = {
     "opening": ("opening and closing", Limit.OPENING),
     "turn_around": ("turn-around of an application", Limit.TURN_AROUND),
     "sender_application": ("sending application", Limit.SENDER_APPLICATION),
+    "delayed_ack": ("Nagle's algorithm and delayed acknowledgements", Limit.DELAYED_ACK),
     "sender_pace": ("pace of the sender", Limit.SENDER_PACE),
     "receiver_application": ("receiving application", Limit.RECEIVER_APPLICATION),
     "receiver_window": ("receiver's window", Limit.RECEIVER_WINDOW),
@@ -42,9 +49,16 @@ PARTS: Mapping[str, str] = {name: title for name, (title, _) in _CAUSES.items()}
 """Titles of the causes of the core, in its order."""
 
 NAMES: Mapping[Limit, str] = {limit: title for title, limit in _CAUSES.values()} | {
-    Limit.NETWORK: "network"
+    Limit.NETWORK: "network",
+    Limit.UNANSWERED: "no answer",
+    Limit.REFUSED: "refused",
 }
 """What limits are called."""
+
+CAUSES: Mapping[Limit, tuple[str, ...]] = {
+    limit: tuple(name for name, (_, each) in _CAUSES.items() if each is limit) for limit in Limit
+}
+"""Causes of each limit."""
 
 RULES: Mapping[str, str] = {
     "loss": (
@@ -61,6 +75,10 @@ RULES: Mapping[str, str] = {
         "quarter of a round trip and a millisecond late"
     ),
     "receiver_window": "the same, with the window at its size and the acknowledgement in time",
+    "delayed_ack": (
+        "a short segment was sent as soon as the acknowledgement of the one before it came, which "
+        "took 20 ms longer than a round trip, with less than two full segments outstanding"
+    ),
     "queue": (
         "the sender waited for an acknowledgement with room in the window and data outstanding; "
         "the round trip was more than twice the least"
@@ -76,14 +94,19 @@ RULES: Mapping[str, str] = {
     "window": "the same, and the peak of the flight does not distinguish the two",
     "sender_application": (
         "the last segment was not full, or all data was acknowledged and more than a millisecond "
-        "passed, or the sender paused for eight times the usual time between its segments, or the "
-        "flight is steady and more than one segment in twenty is not full"
+        "passed, or the sender paused for eight times the usual time between its segments, but not "
+        "if full segments follow each other evenly; or the flight is steady and more than one "
+        "segment in twenty is not full"
     ),
     "sender_pace": (
         "none of these: the sender had data and waited for no acknowledgement; its host, its "
         "interface or its pacing, or a queue before the capture point"
     ),
-    "opening": "the handshake, and the time after the last segment with new data",
+    "opening": (
+        "the handshake, and the time after the last segment with new data, unless the window is "
+        "zero then and the sender probes it or has data outstanding: that is the receiving "
+        "application's"
+    ),
 }
 """Rule of each cause, in the order of their tests, for an interval that ends with new data."""
 

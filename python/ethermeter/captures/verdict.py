@@ -5,17 +5,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from ethermeter.captures.counts import NS
 from ethermeter.captures.estimate import Bound, Estimate, buffer_octets, loss_limited_bps, lowest
-from ethermeter.captures.limits import NAMES, Limit
+from ethermeter.captures.limits import CAUSES, NAMES, Limit
+from ethermeter.captures.paths import FULL, SharedLink
 from ethermeter.captures.text import rate_text, size_text, time_text
 
 if TYPE_CHECKING:
     from ethermeter.captures.connection import Connection
 
-FULL = 0.85
-"""A link is full from this share of the rate seen on it: no transfer limited by a window had more
-than half, full links had 98%.
-"""
 _WINDOWS = ("send_buffer", "congestion_window", "window", "loss")
 _RECEIVER = ("receiver_application", "receiver_window")
 _UNREAD = 0.25
@@ -34,6 +32,16 @@ rate of a link take their time, too.
 """
 
 
+_OVERFLOWING = 0.75
+"""A queue overflows if the last round trips before losses had waited this share of the longest wait
+in it, and not if they had waited less than half.
+"""
+_QUEUE = 0.1
+"""A queue is seen if the longest wait in it is at least this part of the round trip."""
+_MOSTLY = 2 / 3
+"""Share of the time from which one end's application is to blame for the replies of both."""
+
+
 class Role(StrEnum):
     """What of an end, or between the ends, was slow."""
 
@@ -41,6 +49,7 @@ class Role(StrEnum):
     SENDER_HOST = "sender host"
     RECEIVER_APPLICATION = "receiver application"
     RECEIVER_HOST = "receiver host"
+    APPLICATION = "application"
     BOTH_APPLICATIONS = "applications of both ends"
     PATH = "path"
 
@@ -107,9 +116,49 @@ class Verdict:
 
 
 def judge(of: "Connection") -> Verdict | None:
-    """Return the verdict on a connection; None if it did not last."""
+    """Return the verdict on a connection; None if it did not last, or only controls others."""
+    failed = _failure(of)
+    if failed is not None or of.is_control:
+        return failed
+    if of.shared_link is not None:
+        return _shared_link(of, of.shared_link)
     limit, share = _limit(of)
-    return _VERDICTS[limit](of, share) if share > 0 else None
+    return _VERDICTS[limit](_facing(of, limit), share) if share > 0 else None
+
+
+def _facing(of: "Connection", limit: Limit) -> "Connection":
+    """Return a connection with the end as its sender that waited longer for a limit."""
+    if limit in (Limit.NETWORK, Limit.OPENING, Limit.TURN_AROUND):
+        return of
+    own, other = of.sender.waited(*CAUSES[limit]), of.receiver.waited(*CAUSES[limit])
+    return of if own.ns >= other.ns else of.swapped
+
+
+def _failure(of: "Connection") -> Verdict | None:
+    """Return the verdict on a SYN that was not answered, or refused; None of others."""
+    first, second = of.ends
+    if not first.of.syns or first.of.octets or of.of.answer_ns is not None:
+        return None
+    syns = f"{first.of.syns} {'SYN' if first.of.syns == 1 else 'SYNs'}"
+    if second.of.segments == 0 and first.of.segments == first.of.syns:
+        lasted = f" within {time_text(of.duration_s)}" if of.duration_s > 0 else ""
+        reason = f"{second.name} did not answer {syns} of {first.name}{lasted}: no connection."
+        change = (
+            f"check the address, whether {second.of.address} is up, and whether a firewall drops "
+            "what goes there or comes back; or the capture has one direction only"
+        )
+        return _verdict(Limit.UNANSWERED, 1.0, None, reason, change)
+    if of.of.refused_ns is not None and second.of.segments == second.of.resets:
+        after = time_text(of.of.refused_ns * NS)
+        reason = (
+            f"{second.name} refused the connection: a reset {after} after the SYN of {first.name}."
+        )
+        change = (
+            f"start what shall listen on port {second.of.port} of {second.of.address}, or let the "
+            "firewall pass that refuses it"
+        )
+        return _verdict(Limit.REFUSED, 1.0, second.name, reason, change)
+    return None
 
 
 def is_link_full(of: "Connection") -> bool:
@@ -133,6 +182,7 @@ def _limit(of: "Connection") -> tuple[Limit, float]:
         Limit.TURN_AROUND: parts["turn_around"],
         Limit.NETWORK: parts["round_trip"],
         Limit.SENDER_APPLICATION: parts["sender_application"],
+        Limit.DELAYED_ACK: parts["delayed_ack"],
     }
     most = max(others, key=lambda limit: others[limit])
     if others[most] >= transfer:
@@ -199,7 +249,12 @@ def _window(of: "Connection") -> Bound | None:
 
 
 def _estimate(of: "Connection", *assumed: str, window: Bound | None = None) -> Estimate | None:
-    """Return the estimate by the slowest link and the losses; they stay as they are."""
+    """Return the estimate by the slowest link and the losses; they stay as they are.
+
+    None if no link was seen: what the capture does not show may be any rate.
+    """
+    if of.link_bps is None:
+        return None
     bounds = [*_link(of), *_losses(of)]
     return lowest(bounds, window, _assumed("no more losses than here", *assumed))
 
@@ -218,7 +273,10 @@ _ROLES = {
     Limit.SENDER_APPLICATION: Role.SENDER_APPLICATION,
     Limit.RECEIVER_APPLICATION: Role.RECEIVER_APPLICATION,
     Limit.RECEIVER_WINDOW: Role.RECEIVER_HOST,
+    Limit.DELAYED_ACK: Role.SENDER_APPLICATION,
     Limit.NETWORK: Role.PATH,
+    Limit.UNANSWERED: Role.PATH,
+    Limit.REFUSED: Role.RECEIVER_HOST,
 }
 """What is slow with each limit; with all others the host of the sender."""
 
@@ -240,21 +298,78 @@ def _verdict(
     return Verdict(limit, share, title or NAMES[limit], role, end, reason, change, octets, estimate)
 
 
+def _times(of: "Connection", *causes: str) -> str:
+    """Return how often the sender waited for causes, how long in all, and at the longest."""
+    wait = of.sender.waited(*causes)
+    if wait.count == 0:
+        return ""
+    how_often = "once" if wait.count == 1 else f"{wait.count} times"
+    most = "" if wait.count == 1 else f", at most {time_text(wait.most_ns * NS)} at a time"
+    return f" ({how_often}, {time_text(wait.ns * NS)} in all{most})"
+
+
+def _lasted(of: "Connection", share: float) -> str:
+    return time_text(share * of.duration_s)
+
+
+def _waited(of: "Connection", share: float) -> str:
+    lasted = _lasted(of, share)
+    return (
+        f"{of.sender.name} waited {lasted} for acknowledgements with room in the receiver's window"
+    )
+
+
+def _overflow(of: "Connection") -> tuple[bool | None, str]:
+    """Return whether losses are of a queue that overflowed, and how full it was before them.
+
+    None if that cannot be said: near the receiver queues are not seen, and some paths have none.
+    """
+    sender = of.sender.of
+    before = sender.loss_round_trip.p50_ns
+    least, most = sender.round_trip.least_ns, sender.round_trip.p99_ns
+    if before is None or least is None or most is None or of.vantage is Vantage.RECEIVER:
+        return None, ""
+    if most - least < _QUEUE * most:
+        return None, ""
+    full = max(0.0, min(1.0, (before - least) / (most - least)))
+    how = (
+        f"the round trip before them was {time_text(before * NS)} (median), of "
+        f"{time_text(least * NS)} at the least and {time_text(most * NS)} with the longest queue"
+    )
+    if full >= _OVERFLOWING:
+        return True, how
+    return (False if full <= 0.5 else None), how
+
+
 def _congestion_window(of: "Connection", share: float) -> Verdict:
     sender, limit = of.sender.name, Limit.CONGESTION_WINDOW
-    waited = f"{sender} waited for acknowledgements with room in the receiver's window"
+    waited = _waited(of, share)
     if of.losses:
         losses = f"{of.losses} {'loss' if of.losses == 1 else 'losses'}"
         small = f"kept small by {losses} ({_percent(of.loss_share)})"
         repaired = f"making good the losses took {of.parts['loss']:.0%}"
-        reason = f"{waited}: its congestion window, {small}, allowed no more; {repaired}."
+        overflows, how = _overflow(of)
+        evidence = f" ({how})" if how else ""
+        reason = (
+            f"{waited}: its congestion window, {small}, allowed no more; {repaired}{evidence}."
+        )
+        suspects = {
+            True: "a queue that is full",
+            False: (
+                "not a full queue: a policer, a duplex mismatch, a damaged cable, a receiver that "
+                "is overrun"
+            ),
+            None: (
+                "a full queue, a policer, a duplex mismatch, a damaged cable, a receiver that is "
+                "overrun"
+            ),
+        }
         change = (
             f"find what loses {_percent(of.loss_share)} of the segments between {sender} and "
-            f"{of.receiver.name}: a full queue, a policer, "
-            "a duplex mismatch, a damaged cable, a receiver that is overrun"
+            f"{of.receiver.name}: {suspects[overflows]}"
         )
         assumed = _assumed("no losses", "a send buffer that is large enough")
-        estimate = lowest(_link(of), _window(of), assumed)
+        estimate = lowest(_link(of), _window(of), assumed) if of.link_bps else None
         title = f"congestion window, {small}"
         return _verdict(limit, share, None, reason, change, estimate, title=title, role=Role.PATH)
     reason = (
@@ -266,7 +381,7 @@ def _congestion_window(of: "Connection", share: float) -> Verdict:
         "its route); what is over within a few round trips does not fill the path"
     )
     assumed = _assumed("a transfer that is much longer", "no losses")
-    estimate = lowest(_link(of), _window(of), assumed)
+    estimate = lowest(_link(of), _window(of), assumed) if of.link_bps else None
     title = "congestion window, still growing"
     return _verdict(limit, share, sender, reason, change, estimate, title=title)
 
@@ -274,8 +389,8 @@ def _congestion_window(of: "Connection", share: float) -> Verdict:
 def _send_buffer(of: "Connection", share: float) -> Verdict:
     sender, rounds = of.sender.name, of.sender.of.rounds
     reason = (
-        f"{sender} waited for acknowledgements with room in the receiver's window, and its flight "
-        f"stayed at {size_text(rounds.steady_octets)} over {rounds.steady} round trips: its send "
+        f"{_waited(of, share)}, and its flight stayed at "
+        f"{size_text(rounds.steady_octets)} over {rounds.steady} round trips: its send "
         "buffer allowed no more (a congestion window would have grown)."
     )
     estimate = _estimate(of, window=_window(of))
@@ -288,7 +403,7 @@ def _either(of: "Connection", share: float) -> Verdict:
     sender, limit = of.sender.name, Limit.WINDOW
     if of.of.is_scaled is None and of.parts["send_buffer"] >= of.parts["window"]:
         reason = (
-            f"{sender} waited for acknowledgements, and its flight stayed at "
+            f"{sender} waited {_lasted(of, share)} for acknowledgements, and its flight stayed at "
             f"{size_text(of.sender.of.rounds.steady_octets)}: its send buffer, or the window of "
             f"{of.receiver.name}, whose scale is in the handshake, which is not in the capture."
         )
@@ -300,7 +415,7 @@ def _either(of: "Connection", share: float) -> Verdict:
         title = "send buffer or receiver's window"
         return _verdict(limit, share, None, reason, change, estimate, title=title)
     reason = (
-        f"{sender} waited for acknowledgements with room in the receiver's window: its congestion "
+        f"{_waited(of, share)}: its congestion "
         "window or its send buffer allowed no more. Too few round trips without a loss tell which."
     )
     change = (
@@ -314,7 +429,8 @@ def _either(of: "Connection", share: float) -> Verdict:
 def _used_up(of: "Connection") -> str:
     most = of.receiver.of.window_most
     size = f" (at most {size_text(most)})" if most is not None else ""
-    return f"{of.sender.name} had used up the window of {of.receiver.name}{size}"
+    times = _times(of, *CAUSES[Limit.RECEIVER_APPLICATION], *CAUSES[Limit.RECEIVER_WINDOW])
+    return f"{of.sender.name} had used up the window of {of.receiver.name}{size}{times}"
 
 
 def _receiver_window(of: "Connection", share: float) -> Verdict:
@@ -336,7 +452,11 @@ def _buffer(of: "Connection", estimate: Estimate | None, which: str) -> tuple[st
 
 def _receiver_application(of: "Connection", share: float) -> Verdict:
     receiver = of.receiver.name
-    reason = f"{_used_up(of)}, which unread data kept small: the application there reads slowly."
+    zero = of.receiver.of.zero_windows
+    closed = f" (zero in {zero} segments)" if zero else ""
+    reason = (
+        f"{_used_up(of)}, which unread data kept small{closed}: the application there reads slowly."
+    )
     change = (
         f"let the application of {receiver} read faster, and sooner; a larger buffer only puts "
         "off the moment when it is full"
@@ -347,8 +467,15 @@ def _receiver_application(of: "Connection", share: float) -> Verdict:
 
 def _sender_application(of: "Connection", share: float) -> Verdict:
     sender = of.sender.name
+    replies = of.receiver.waited("turn_around", "round_trip")
+    replied = (
+        f" {of.receiver.name} replied within {time_text(of.longest_reply_s(of.receiver))}."
+        if replies.count
+        else ""
+    )
     reason = (
-        f"{sender} had nothing, or little at a time, to send; the network was not asked for more."
+        f"{sender} had nothing, or little at a time, to send"
+        f"{_times(of, 'sender_application')}; the network was not asked for more.{replied}"
     )
     change = f"let the application of {sender} write sooner, and more at a time"
     assumed = ("an application that always has data", "buffers that are large enough")
@@ -356,12 +483,27 @@ def _sender_application(of: "Connection", share: float) -> Verdict:
     return _verdict(Limit.SENDER_APPLICATION, share, sender, reason, change, estimate)
 
 
+def _delayed_ack(of: "Connection", share: float) -> Verdict:
+    sender, receiver, sizes = of.sender.name, of.receiver.name, of.sender.of.held_sizes
+    wait = of.sender.waited("delayed_ack")
+    pieces = f" ({sizes[0]} + {sizes[1]} octets)" if sizes else ""
+    mean = f" by {time_text(wait.ns / wait.count * NS)} on average" if wait.count else ""
+    reason = (
+        f"{sender} wrote in two pieces{pieces}: Nagle's algorithm held the second back until the "
+        f"first was acknowledged, which {receiver} delayed{mean}{_times(of, 'delayed_ack')}."
+    )
+    change = (
+        f"let the application of {sender} write both pieces at once, or set TCP_NODELAY there"
+    )
+    return _verdict(Limit.DELAYED_ACK, share, sender, reason, change)
+
+
 def _sender_pace(of: "Connection", share: float) -> Verdict:
     sender = of.sender.name
     if is_link_full(of):
         reason = (
             f"{sender} sent segments one after the other at {rate_text(of.goodput_bps or 0.0)} of "
-            "payload, and waited for nothing else: its host, its interface or its pacing set the "
+            f"payload for {_lasted(of, share)}, and waited for nothing else: its host, its interface or its pacing set the "
             "rate, or a link before the capture point; that rate was full."
         )
         change = f"use a faster interface at {sender}, if its rate is the one here"
@@ -369,7 +511,7 @@ def _sender_pace(of: "Connection", share: float) -> Verdict:
     else:
         reason = (
             f"{sender} had room, waited for no acknowledgement, and sent segments one after the "
-            "other: its application, its host, its interface or its pacing set the rate, or a "
+            f"other for {_lasted(of, share)}: its application, its host, its interface or its pacing set the rate, or a "
             "queue before the capture point."
         )
         change = f"look what the processor and the application of {sender} do meanwhile"
@@ -390,16 +532,56 @@ def _doubled(of: "Connection", what: str) -> Estimate | None:
     return lowest([Bound(f"the {what}, again", 2 * of.link_bps, formula)], None, assumed)
 
 
+def _lost(of: "Connection") -> str:
+    """Return a sentence on losses at a full link, whether its queue overflowed; empty without."""
+    if not of.losses:
+        return ""
+    overflows, how = _overflow(of)
+    were = "1 segment was lost" if of.losses == 1 else f"{of.losses} segments were lost"
+    lost = f"{were} ({_percent(of.loss_share)})"
+    evidence = f": {how}" if how else ""
+    if overflows:
+        return f" Its queue overflowed, {lost}{evidence}."
+    if overflows is False:
+        return f" {lost[0].upper()}{lost[1:]}, not by a queue that overflowed{evidence}."
+    return f" {lost[0].upper()}{lost[1:]}{evidence}."
+
+
+def _shared_link(of: "Connection", link: SharedLink) -> Verdict:
+    title = f"network: full link, shared by {link.connections} connections"
+    ends = f"from {of.sender.of.address} to {of.receiver.of.address}"
+    together = (
+        f"{link.connections} connections {ends} filled a link together: "
+        f"{rate_text(link.goodput_bps)} of payload"
+    )
+    if link.packet_bps is not None:
+        reason = (
+            f"{together}, and their packets followed each other evenly at "
+            f"{rate_text(link.packet_bps)}: the link is before the capture point.{_lost(of)}"
+        )
+    else:
+        reason = (
+            f"{together}, where the fastest seen is {rate_text(link.link_bps or 0.0)}.{_lost(of)}"
+        )
+    change = "use a faster link there, or fewer connections at a time; larger buffers do not help"
+    estimate = None
+    if of.goodput_bps is not None:
+        formula = f"twice the {rate_text(of.goodput_bps)} of payload that it had of the link"
+        assumed = _assumed("a link that is twice as fast", "the same share of it")
+        bound = Bound("the link, again", 2 * of.goodput_bps, formula)
+        estimate = lowest([bound], None, assumed)
+    return _verdict(Limit.NETWORK, link.share, None, reason, change, estimate, title=title)
+
+
 def _network(of: "Connection", share: float) -> Verdict:
     parts, link_bps, estimate = of.parts, of.link_bps, None
-    lost = (
-        f" Its queue overflowed: {of.losses} segments were lost ({_percent(of.loss_share)})."
-        if of.losses
-        else ""
-    )
+    lost = _lost(of)
     if parts["round_trip"] >= share:
         title = "round trips"
-        reason = "questions and answers were on their way: the round trip is what takes the time."
+        reason = (
+            f"questions and answers were on their way for {_lasted(of, share)}: the round trip "
+            f"({time_text(of.round_trip_s)}) is what takes the time."
+        )
         change = "ask for more at a time, or ask without waiting for the answer"
     elif link_bps is not None and is_link_full(of):
         title, estimate = "full link", _doubled(of, "link")
@@ -415,7 +597,8 @@ def _network(of: "Connection", share: float) -> Verdict:
     else:
         title = "queues"
         reason = (
-            "acknowledgements took more than twice the least round trip: a queue on the path, as "
+            "acknowledgements took more than twice the least round trip "
+            f"({time_text(of.round_trip_s)}) for {_lasted(of, parts['queue'])}: a queue on the path, as "
             "at a bottleneck that other traffic shares, or a receiver that is slow to "
             f"acknowledge.{lost}"
         )
@@ -427,22 +610,38 @@ def _network(of: "Connection", share: float) -> Verdict:
 
 def _turn_around(of: "Connection", share: float) -> Verdict:
     first, second = of.ends
-    reason = "one end had asked or answered, and the other end's application had not replied yet."
-    change = (
-        f"look why the applications of {first.name} and {second.name} take their time to reply, "
-        "or ask for more at a time"
+    waits = {end.name: end.waited("turn_around") for end in (first, second)}
+    end = max(waits, key=lambda name: waits[name].ns)
+    both_ns = sum(wait.ns for wait in waits.values())
+    is_one = both_ns > 0 and waits[end].ns >= _MOSTLY * both_ns
+    taken = "; ".join(
+        f"{name} took {time_text(wait.ns * NS)} for {wait.count} replies, "
+        f"{time_text(wait.most_ns * NS)} at the longest"
+        for name, wait in waits.items()
+        if wait.count
     )
+    reason = (
+        "one end had asked or answered, and the other end's application had not replied yet"
+        f"{f': {taken}' if taken else ''}."
+    )
+    whose = f"application of {end} takes" if is_one else (
+        f"applications of {first.name} and {second.name} take"
+    )
+    change = f"look why the {whose} so long to reply, or ask for more at a time"
     estimate = None
-    if of.goodput_bps is not None and share < 1:
+    if of.goodput_bps is not None and share < 1 and of.link_bps is not None:
         formula = f"{rate_text(of.goodput_bps)} / (1 - {share:.2f})"
         bound = Bound("what the rest of the time takes", of.goodput_bps / (1 - share), formula)
-        estimate = lowest([bound], None, _assumed("replies at once"))
-    return _verdict(Limit.TURN_AROUND, share, None, reason, change, estimate)
+        estimate = lowest([bound, *_link(of)], None, _assumed("replies at once"))
+    role = Role.APPLICATION if is_one else Role.BOTH_APPLICATIONS
+    at = end if is_one else None
+    return _verdict(Limit.TURN_AROUND, share, at, reason, change, estimate, role=role)
 
 
-def _opening(_of: "Connection", share: float) -> Verdict:
+def _opening(of: "Connection", share: float) -> Verdict:
     reason = (
-        "opening, closing, or waiting for the last acknowledgement; little was sent in between."
+        f"opening, closing, or waiting for the last acknowledgement took {_lasted(of, share)}; "
+        f"little was sent in between ({size_text(of.octets)} in all)."
     )
     return _verdict(Limit.OPENING, share, None, reason, "send more over one connection")
 
@@ -451,6 +650,7 @@ _VERDICTS: dict[Limit, Callable[["Connection", float], Verdict]] = {
     Limit.OPENING: _opening,
     Limit.TURN_AROUND: _turn_around,
     Limit.SENDER_APPLICATION: _sender_application,
+    Limit.DELAYED_ACK: _delayed_ack,
     Limit.SENDER_PACE: _sender_pace,
     Limit.RECEIVER_APPLICATION: _receiver_application,
     Limit.RECEIVER_WINDOW: _receiver_window,

@@ -20,6 +20,9 @@ EXAMPLES = """\
   ethermeter explain trace.pcap --output report.html
   ethermeter explain trace.pcap --connection 3
   ethermeter explain trace.pcap --json | jq '.connections[0].limited'
+  tcpdump -r trace.pcap -w - host 10.0.0.1 | ethermeter explain -
+
+A file may be compressed with gzip.
 
 Exit codes: 0 explained, with a line on stderr if the file ends within a packet; 2 no capture,
 corrupt, empty, or of a link type that is not read; 130 Ctrl-C."""
@@ -28,7 +31,12 @@ _SENTENCES = 5
 
 
 def explain(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Capture file, pcap or pcapng.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Capture file, pcap or pcapng, or - for standard input."
+        ),
+    ],
     *,
     connection: Annotated[
         int | None,
@@ -51,6 +59,7 @@ def explain(
     as_json: options.Json = False,
 ) -> None:
     """Explain a capture: what limited each TCP connection, and rates and losses of other flows."""
+    from ethermeter.captures import STANDARD_INPUT
     from ethermeter.captures import explain as explained
     from ethermeter.cli.progress import ProgressDisplay
 
@@ -59,9 +68,7 @@ def explain(
     with ProgressDisplay(file.name) as display:
         found = explained(
             file,
-            lambda octets, most: display.count(
-                octets, most, text=f"{octets / 1e6:.0f} of {most / 1e6:.0f} MB"
-            ),
+            lambda octets, most: display.count(octets, most, text=_progress(octets, most)),
         )
     chosen = None if connection is None else found.connection(connection)
     for line in found.warnings:
@@ -73,8 +80,13 @@ def explain(
     _print(found, chosen)
     if written is not None:
         print_text(f"report: {written}")
-    elif chosen is None:
+    elif chosen is None and file != STANDARD_INPUT:
         next_steps.print_steps(next_steps.of_capture(str(file), found.connections))
+
+
+def _progress(octets: int, most: int) -> str:
+    whole = f" of {most / 1e6:.0f}" if most else ""
+    return f"{octets / 1e6:.0f}{whole} MB"
 
 
 def _check(file: Path, output: Path) -> None:
@@ -122,6 +134,7 @@ def _as_json(
         **builtins_of(found.of),
         "connections": connections,
         "flows": [builtins_of(flow) for flow in flows],
+        "path_summaries": [path.as_json() for path in found.paths] if chosen is None else [],
         "report": written and str(written),
     }
 
@@ -136,6 +149,10 @@ def _print(found: "Explanation", chosen: "Connection | None") -> None:
     connections = found.connections if chosen is None else (chosen,)
     if connections:
         _print_connections(connections)
+    if chosen is None and found.paths:
+        typer.echo()
+        for path in found.paths[:_SENTENCES]:
+            print_text(f"path {path.sentence}")
     if chosen is not None:
         _print_one(chosen)
     elif found.flows:
@@ -148,6 +165,8 @@ _KINDS = {
     "raw": "raw frames",
     "other": "others",
     "fragment": "fragments",
+    "encapsulated": "in encapsulations that are not read",
+    "copied": "captured once more",
     "broken": "broken",
     "unread": "of a link that is not read",
 }
@@ -180,8 +199,8 @@ def _print_connections(connections: "tuple[Connection, ...]") -> None:
             time_text(each.round_trip_s),
             time_text(each.sender.delay_s("p50")),
             str(sum(end.of.resent for end in each.ends)),
-            "–" if each.verdict is None else each.verdict.title,
-            "–" if each.verdict is None else f"{each.verdict.share:.0%}",
+            each.limited_by,
+            each.share_text,
         ]
         for each in connections[:_ROWS]
     ]

@@ -9,6 +9,7 @@ from ethermeter.captures.connection import ROWS, Connection
 from ethermeter.captures.counts import NS, FlowCounts
 from ethermeter.captures.explanation import Explanation
 from ethermeter.captures.limits import PARTS, RULES
+from ethermeter.captures.paths import Path as NetworkPath
 from ethermeter.captures.text import rate_text, size_text, time_text
 from ethermeter.document import (
     Block,
@@ -29,6 +30,8 @@ DRAWN = 6
 """Connections that have figures of their own."""
 SENTENCES = 3
 """Connections that are named in the findings."""
+PATHS = 10
+"""Paths that are summed up."""
 LISTED = 200
 """Rows of a table."""
 _BARS = 12
@@ -52,6 +55,10 @@ _CAUTIONS: Mapping[str, str] = {
         "segments are longer than the ends agreed, and the interface cut them after the capture:"
         " losses and segments are counted by their octets"
     ),
+    "captured-twice": (
+        "packets are in the capture once more, as from two interfaces or a mirror port: each counts"
+        " once"
+    ),
     "dropped-by-capture": (
         "the capture itself dropped packets: holes, and octets never captured, may be these, not"
         " what the network lost"
@@ -72,7 +79,7 @@ def page(found: Explanation, chosen: Connection | None = None) -> str:
     connections = found.connections if chosen is None else (chosen,)
     sections = []
     if connections:
-        blocks = _connections(connections)
+        blocks = _connections(connections, found.paths if chosen is None else [])
         sections.append(Section("connections", "Connections", "Connections", blocks))
     # Drawn are those that have something to draw.
     for each in [each for each in connections if each.duration_s > 0 and each.octets > 0][:DRAWN]:
@@ -129,7 +136,7 @@ def _facts(found: Explanation) -> list[tuple[str, str]]:
     ]
 
 
-def _connections(connections: Sequence[Connection]) -> list[Block]:
+def _connections(connections: Sequence[Connection], paths: Sequence[NetworkPath]) -> list[Block]:
     head = [
         "Number",
         "Sends more",
@@ -154,15 +161,16 @@ def _connections(connections: Sequence[Connection]) -> list[Block]:
             time_text(each.round_trip_s),
             time_text(each.sender.delay_s("p50")),
             str(sum(end.of.resent for end in each.ends)),
-            "–" if each.verdict is None else each.verdict.title,
-            "–" if each.verdict is None else f"{each.verdict.share:.0%}",
+            each.limited_by,
+            each.share_text,
         ]
         for each in connections[:LISTED]
     ]
     table = Table(head, rows, "Connections, the one with most payload first")
     drawn = [each for each in connections if each.limit is not None][:_BARS]
     figures = [Grid([capture_figures.waits(drawn)])] if drawn else []
-    return [*figures, Heading("All"), table]
+    shared = [Heading("Paths"), Bullets([path.sentence for path in paths[:PATHS]])] if paths else []
+    return [*figures, *shared, Heading("All"), table]
 
 
 def _connection(of: Connection) -> list[Block]:

@@ -25,6 +25,21 @@ impl Half {
         self.highest.saturating_add_signed(i64::from(ahead))
     }
 
+    /// A segment that only acknowledges has the next number of this end: of one that has sent
+    /// nothing else this is where it begins.
+    pub(super) fn begin_at(&mut self, start: u64) {
+        if !self.has_sent && start > self.highest {
+            (self.first, self.highest, self.acknowledged) = (Some(start), start, start);
+        }
+    }
+
+    /// A loss of this end is noticed.
+    pub(super) fn lose(&mut self) {
+        if let Some(ns) = self.last_round_trip_ns {
+            self.loss_round_trip.record(ns);
+        }
+    }
+
     /// This end sends its timestamp `stamp`, and echoes `echoed`: if that is the latest of the
     /// other end, it has just been there.
     pub(super) fn echo(&mut self, other: &Self, now_ns: i64, stamp: u32, echoed: u32) {
@@ -70,7 +85,6 @@ impl Half {
             && length == 0
             && tcp.window != 0
             && start == self.highest
-            && self.has_sent
         {
             if other.highest > other.acknowledged {
                 finding.is_duplicate_ack = true;
@@ -107,7 +121,7 @@ impl Half {
         // The others that this covers waited for what was sent again after them.
         let covers = other.outstanding.iter().take_while(|kept| kept.end <= number);
         let again_ns = covers.filter_map(|kept| kept.again_ns).max();
-        let (mut covered, mut last_delay) = (0, None);
+        let (mut covered, mut last_delay, mut round_trip) = (0, None, None);
         while let Some(first) =
             other.outstanding.front().copied().filter(|first| first.end <= number)
         {
@@ -126,6 +140,7 @@ impl Half {
             last_delay = Some(delay);
             if first.end == number {
                 other.round_trip.record(delay);
+                (round_trip, other.last_round_trip_ns) = (Some(delay), Some(delay));
             }
             if first.has_payload {
                 other.ack_delay.record(delay);
@@ -138,7 +153,8 @@ impl Half {
         match (last_delay, self.round_trip.least_ns(), other.round_trip.least_ns()) {
             (None, ..) => other.trained = 0,
             (Some(_), Some(one_ns), Some(other_ns)) => {
-                other.space(now_ns, number, one_ns.saturating_add(other_ns));
+                let waited_ns = round_trip.map_or(0, |ns| ns.saturating_sub(other_ns));
+                other.space(now_ns, number, one_ns.saturating_add(other_ns), waited_ns);
             }
             _ => {}
         }
@@ -148,9 +164,13 @@ impl Half {
         Some(last_delay)
     }
 
-    /// All up to `number` was acknowledged at `now_ns`: record the time per octet of a train that
-    /// is shorter than half the round trip, so that its segments left one after the other.
-    fn space(&mut self, now_ns: i64, number: u64, round_trip_ns: u64) {
+    /// All up to `number` was acknowledged at `now_ns`, after a round trip that was longer by
+    /// `waited_ns` than the least. Record the time per octet of a train that is shorter than half
+    /// the round trip, so that its segments left one after the other, and whose last segment waited
+    /// half as long as the train took: it stood in the queue of a link behind the others. Segments
+    /// that leave at the pace of the acknowledgements before them find that queue empty, and tell of
+    /// no link.
+    fn space(&mut self, now_ns: i64, number: u64, round_trip_ns: u64, waited_ns: u64) {
         if self.trained == TRAIN {
             self.train.copy_within(1.., 0);
             self.trained -= 1;
@@ -166,6 +186,7 @@ impl Half {
             && octets >= TRAIN_OCTETS
             && lasted_ns > 0
             && lasted_ns <= round_trip_ns / 2
+            && waited_ns >= lasted_ns / 2
         {
             self.spacing.record(lasted_ns.saturating_mul(1000) / octets);
         }
@@ -182,6 +203,9 @@ impl Half {
         finding: &mut Finding,
     ) {
         self.octets += u64::from(payload);
+        if self.data_segments == 0 {
+            self.first_payload = payload;
+        }
         self.data_segments += u64::from(payload > 0);
         self.largest_payload = self.largest_payload.max(payload);
         let end = start + u64::from(length);
@@ -347,6 +371,7 @@ impl Half {
             + self.holes_at.capacity() * size_of::<(u64, u64)>()
             + self.ack_delay.held_octets()
             + self.round_trip.held_octets()
+            + self.loss_round_trip.held_octets()
             + self.spacing.held_octets()
             + self.series.held_octets()
     }

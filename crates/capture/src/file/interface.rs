@@ -15,6 +15,24 @@ pub enum Link {
     Cooked2,
     /// Four octets of address family, as on BSD's loopback.
     Loopback,
+    /// PPP, with or without the address and control of HDLC-like frames.
+    Ppp,
+    /// An octet of direction, and PPP.
+    PppWithDirection,
+    /// A PPPoE header.
+    PppoE,
+    /// Cisco's HDLC.
+    CiscoHdlc,
+    /// Frame relay.
+    FrameRelay,
+    /// Labels of MPLS.
+    Mpls,
+    /// A header of 802.2, such as that of ATM (RFC 2684).
+    Llc,
+    /// An FDDI header.
+    Fddi,
+    /// A token ring header.
+    TokenRing,
     /// Something that is not read, by its number in the registry.
     Other(u16),
 }
@@ -27,6 +45,15 @@ impl Link {
             113 => Self::Cooked,
             276 => Self::Cooked2,
             0 | 108 => Self::Loopback,
+            9 | 50 | 166 => Self::Ppp,
+            204 => Self::PppWithDirection,
+            51 => Self::PppoE,
+            104 => Self::CiscoHdlc,
+            107 => Self::FrameRelay,
+            219 => Self::Mpls,
+            100 => Self::Llc,
+            10 => Self::Fddi,
+            6 => Self::TokenRing,
             other => Self::Other(other),
         }
     }
@@ -40,7 +67,29 @@ impl Link {
             Self::Ip => 101,
             Self::Cooked => 113,
             Self::Cooked2 => 276,
+            Self::Ppp => 9,
+            Self::PppWithDirection => 204,
+            Self::PppoE => 51,
+            Self::CiscoHdlc => 104,
+            Self::FrameRelay => 107,
+            Self::Mpls => 219,
+            Self::Llc => 100,
+            Self::Fddi => 10,
+            Self::TokenRing => 6,
             Self::Other(number) => number,
+        }
+    }
+
+    /// Octets before the network's header, where they are fixed.
+    pub(crate) fn header_octets(self) -> Option<u32> {
+        match self {
+            Self::Ethernet => Some(14),
+            Self::Ip => Some(0),
+            Self::Cooked => Some(16),
+            Self::Cooked2 => Some(20),
+            Self::Loopback | Self::CiscoHdlc => Some(4),
+            Self::PppoE | Self::Llc => Some(8),
+            _ => None,
         }
     }
 }

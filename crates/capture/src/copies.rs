@@ -1,0 +1,194 @@
+//! Packets that a capture has more than once: taken on several interfaces (a bond, a bridge, "any"),
+//! or from a mirror port that shows both directions.
+//!
+//! A *copy* has the octets of a packet that was captured shortly before: the same addresses,
+//! identification, length, and contents as far as they are compared. Who sends something again gives
+//! it another identification (RFC 791, section 3.2); where there is none (IPv6, or 0), the time
+//! between both must be shorter than any sender takes. A copy is *elsewhere* if its interface, or
+//! its time to live, differs.
+//!
+//! ```text
+//!                                                  elsewhere      the same interface
+//! with an identification                           ELSEWHERE_NS   IDENTIFIED_NS
+//! without: TCP with payload, SYN or FIN            BARE_NS        AT_ONCE_NS, SOON_NS if common
+//! without: UDP, and TCP that only acknowledges     BARE_NS        never, SOON_NS if common
+//! ```
+//!
+//! Copies are *common* in a capture if of every four packets of the first two rows one or more came
+//! again within those times, or SOON_NS.
+
+use crate::ahead::prefetch;
+
+/// Packets that are remembered; each takes the place of one before it.
+const SLOTS: usize = 1 << 14;
+/// Both sides of a router's queue may be seconds apart.
+const ELSEWHERE_NS: i64 = 5_000_000_000;
+/// Below the least retransmission timeout of any system (200 ms of Linux): a sender may keep the
+/// identification (RFC 1122, section 3.2.1.5).
+const IDENTIFIED_NS: i64 = 100_000_000;
+/// See the table above.
+const BARE_NS: i64 = 10_000_000;
+/// Below what any sender takes to learn of a loss.
+const AT_ONCE_NS: i64 = 10_000;
+/// What few senders take.
+const SOON_NS: i64 = 1_000_000;
+/// Interfaces that a packet passes. What comes more often is sent so.
+const MOST_COPIES: u8 = 8;
+/// Copies among the others from which they are common: one in so many, and so many in all.
+const COMMON: u64 = 4;
+const FEWEST: u64 = 8;
+
+/// How a packet is recognised.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fingerprint {
+    /// Hash of what a copy has in common with it.
+    pub(crate) hash: u64,
+    /// Interface on which it was captured.
+    pub(crate) interface: u32,
+    /// Its time to live.
+    pub(crate) hops: u8,
+    /// See the table above.
+    pub(crate) kind: Kind,
+}
+
+/// Rows of the table above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Identified,
+    Contents,
+    Bare,
+}
+
+impl Kind {
+    /// How much later than its packet a copy comes at the most; -1 for never.
+    fn within_ns(self, is_elsewhere: bool, are_common: bool) -> i64 {
+        match (self, is_elsewhere) {
+            (Self::Identified, true) => ELSEWHERE_NS,
+            (Self::Identified, false) => IDENTIFIED_NS,
+            (_, true) => BARE_NS,
+            (_, false) if are_common => SOON_NS,
+            (Self::Contents, false) => AT_ONCE_NS,
+            (Self::Bare, false) => -1,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    hash: u64,
+    time_ns: i64,
+    interface: u32,
+    hops: u8,
+    repeated: u8,
+}
+
+/// Recognises copies.
+#[derive(Debug)]
+pub(crate) struct Copies {
+    slots: Vec<Option<Slot>>,
+    /// Packets of the first two rows that came again, and the others.
+    repeated: u64,
+    single: u64,
+}
+
+impl Default for Copies {
+    fn default() -> Self {
+        Self { slots: vec![None; SLOTS], repeated: 0, single: 0 }
+    }
+}
+
+impl Copies {
+    /// Whether a packet that was captured at `now_ns` is a copy; it is remembered if not.
+    pub(crate) fn is_copy(&mut self, of: &Fingerprint, now_ns: i64) -> bool {
+        let are_common =
+            self.repeated >= FEWEST && self.repeated.saturating_mul(COMMON) > self.single;
+        let slot = &mut self.slots[place(of.hash)];
+        let known = slot.as_mut().filter(|slot| slot.hash == of.hash);
+        let (mut is_copy, mut is_repeated) = (false, false);
+        if let Some(slot) = known {
+            let is_elsewhere = slot.interface != of.interface || slot.hops != of.hops;
+            let within_ns = of.kind.within_ns(is_elsewhere, are_common);
+            let after_ns = now_ns.saturating_sub(slot.time_ns).abs();
+            is_repeated = after_ns <= within_ns.max(SOON_NS);
+            if is_repeated {
+                slot.time_ns = now_ns;
+                slot.repeated = slot.repeated.saturating_add(1);
+            }
+            is_copy = after_ns <= within_ns && slot.repeated <= MOST_COPIES;
+        }
+        if !is_repeated {
+            *slot = Some(Slot {
+                hash: of.hash,
+                time_ns: now_ns,
+                interface: of.interface,
+                hops: of.hops,
+                repeated: 0,
+            });
+        }
+        if of.kind != Kind::Bare {
+            self.repeated += u64::from(is_repeated);
+            self.single += u64::from(!is_repeated);
+        }
+        is_copy
+    }
+
+    /// Prefetch what [`Copies::is_copy`] needs.
+    pub(crate) fn prefetch(&self, of: &Fingerprint) {
+        prefetch(&self.slots[place(of.hash)]);
+    }
+}
+
+#[allow(clippy::cast_possible_truncation)] // masked
+fn place(hash: u64) -> usize {
+    hash as usize & (SLOTS - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn print(kind: Kind, interface: u32) -> Fingerprint {
+        Fingerprint { hash: 7, interface, hops: 64, kind }
+    }
+
+    /// Whether the second of two equal packets is a copy, so long after the first.
+    fn is_copy(kind: Kind, interface: u32, after_ns: i64) -> bool {
+        let mut copies = Copies::default();
+        assert!(!copies.is_copy(&print(kind, 0), 0));
+        copies.is_copy(&print(kind, interface), after_ns)
+    }
+
+    #[test]
+    fn a_copy_comes_sooner_than_a_retransmission_could() {
+        for (kind, interface, within_ns) in [
+            (Kind::Identified, 0, IDENTIFIED_NS),
+            (Kind::Identified, 1, ELSEWHERE_NS),
+            (Kind::Contents, 0, AT_ONCE_NS),
+            (Kind::Contents, 1, BARE_NS),
+            (Kind::Bare, 1, BARE_NS),
+        ] {
+            assert!(is_copy(kind, interface, within_ns), "{kind:?}");
+            assert!(!is_copy(kind, interface, within_ns + 1), "{kind:?}");
+        }
+        assert!(!is_copy(Kind::Bare, 0, 1), "two acknowledgements may be alike");
+    }
+
+    #[test]
+    fn where_payload_is_copied_acknowledgements_are_too() {
+        let mut copies = Copies::default();
+        for hash in 0..100 {
+            let of = Fingerprint { hash, ..print(Kind::Contents, 0) };
+            assert!(!copies.is_copy(&of, 0));
+            assert!(copies.is_copy(&of, 5000));
+        }
+        assert!(!copies.is_copy(&Fingerprint { hash: 1000, ..print(Kind::Bare, 0) }, 0));
+        assert!(copies.is_copy(&Fingerprint { hash: 1000, ..print(Kind::Bare, 0) }, 5000));
+    }
+
+    #[test]
+    fn what_comes_again_and_again_is_sent_so() {
+        let mut copies = Copies::default();
+        let found = (0..100).filter(|at| copies.is_copy(&print(Kind::Identified, 0), at * 1000));
+        assert_eq!(found.count(), usize::from(MOST_COPIES));
+    }
+}
