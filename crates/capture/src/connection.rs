@@ -179,8 +179,11 @@ pub struct Half {
     pub round_trip: Delays,
     /// The last round trip before each time that losses began.
     pub loss_round_trip: Delays,
-    /// Times per octet between acknowledgements that arrived close together, of segments that had
-    /// waited in a queue, in ps: of the slowest link on the path.
+    /// Times per octet between acknowledgements that arrived close together, in ps: the path is at
+    /// least as fast.
+    pub trains: Delays,
+    /// Of these, those of segments that had waited in a queue: of the slowest link on the path. Near
+    /// the other end, all of them.
     pub spacing: Delays,
     /// The first window that this end announced, in octets: of its SYN, which is not scaled, if
     /// that was captured.

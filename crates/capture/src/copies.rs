@@ -4,7 +4,8 @@
 //! A *copy* has the octets of a packet that was captured shortly before: the same addresses,
 //! identification, length, and contents as far as they are compared. Who sends something again gives
 //! it another identification (RFC 791, section 3.2); where there is none (IPv6, or 0), the time
-//! between both must be shorter than any sender takes. A copy is *elsewhere* if its interface, or
+//! between both must be shorter than any sender takes. A source that gives different packets the same
+//! identification gives none. A copy is *elsewhere* if its interface, or
 //! its time to live, differs.
 //!
 //! ```text
@@ -38,25 +39,42 @@ const MOST_COPIES: u8 = 8;
 const COMMON: u64 = 4;
 const FEWEST: u64 = 8;
 
+/// Sources whose last identification is remembered.
+const SOURCES: usize = 1 << 10;
+
 /// How a packet is recognised.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fingerprint {
+    /// Hash of its source.
+    pub(crate) source: u32,
+    /// Its identification, 0 if it has none.
+    pub(crate) identification: u32,
     /// Hash of what a copy has in common with it.
     pub(crate) hash: u64,
     /// Interface on which it was captured.
     pub(crate) interface: u32,
     /// Its time to live.
     pub(crate) hops: u8,
-    /// See the table above.
-    pub(crate) kind: Kind,
+    /// It is a TCP segment with payload, SYN or FIN.
+    pub(crate) has_contents: bool,
 }
 
 /// Rows of the table above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+enum Kind {
     Identified,
     Contents,
     Bare,
+}
+
+/// The last packet of a source that was no copy.
+#[derive(Clone, Copy, Debug, Default)]
+struct Source {
+    source: u32,
+    identification: u32,
+    hash: u64,
+    /// The one before it had the same identification.
+    is_constant: bool,
 }
 
 impl Kind {
@@ -86,6 +104,7 @@ struct Slot {
 #[derive(Debug)]
 pub(crate) struct Copies {
     slots: Vec<Option<Slot>>,
+    sources: Vec<Source>,
     /// Packets of the first two rows that came again, and the others.
     repeated: u64,
     single: u64,
@@ -93,7 +112,12 @@ pub(crate) struct Copies {
 
 impl Default for Copies {
     fn default() -> Self {
-        Self { slots: vec![None; SLOTS], repeated: 0, single: 0 }
+        Self {
+            slots: vec![None; SLOTS],
+            sources: vec![Source::default(); SOURCES],
+            repeated: 0,
+            single: 0,
+        }
     }
 }
 
@@ -102,12 +126,13 @@ impl Copies {
     pub(crate) fn is_copy(&mut self, of: &Fingerprint, now_ns: i64) -> bool {
         let are_common =
             self.repeated >= FEWEST && self.repeated.saturating_mul(COMMON) > self.single;
+        let kind = self.kind(of);
         let slot = &mut self.slots[place(of.hash)];
         let known = slot.as_mut().filter(|slot| slot.hash == of.hash);
         let (mut is_copy, mut is_repeated) = (false, false);
         if let Some(slot) = known {
             let is_elsewhere = slot.interface != of.interface || slot.hops != of.hops;
-            let within_ns = of.kind.within_ns(is_elsewhere, are_common);
+            let within_ns = kind.within_ns(is_elsewhere, are_common);
             let after_ns = now_ns.saturating_sub(slot.time_ns).abs();
             is_repeated = after_ns <= within_ns.max(SOON_NS);
             if is_repeated {
@@ -125,11 +150,28 @@ impl Copies {
                 repeated: 0,
             });
         }
-        if of.kind != Kind::Bare {
+        if kind != Kind::Bare {
             self.repeated += u64::from(is_repeated);
             self.single += u64::from(!is_repeated);
         }
         is_copy
+    }
+
+    /// What recognises a packet; its source is remembered with its identification.
+    fn kind(&mut self, of: &Fingerprint) -> Kind {
+        let known = &mut self.sources[of.source as usize & (SOURCES - 1)];
+        if known.source != of.source || known.hash != of.hash {
+            let is_constant = known.source == of.source
+                && known.hash != 0
+                && known.identification == of.identification;
+            let Fingerprint { source, identification, hash, .. } = *of;
+            *known = Source { source, identification, hash, is_constant };
+        }
+        match (of.identification != 0 && !known.is_constant, of.has_contents) {
+            (true, _) => Kind::Identified,
+            (false, true) => Kind::Contents,
+            (false, false) => Kind::Bare,
+        }
     }
 
     /// Prefetch what [`Copies::is_copy`] needs.
@@ -147,48 +189,61 @@ fn place(hash: u64) -> usize {
 mod tests {
     use super::*;
 
-    fn print(kind: Kind, interface: u32) -> Fingerprint {
-        Fingerprint { hash: 7, interface, hops: 64, kind }
+    fn print(identification: u32, has_contents: bool, interface: u32) -> Fingerprint {
+        let hash = 7;
+        Fingerprint { source: 1, identification, hash, interface, hops: 64, has_contents }
     }
 
     /// Whether the second of two equal packets is a copy, so long after the first.
-    fn is_copy(kind: Kind, interface: u32, after_ns: i64) -> bool {
+    fn is_copy(identification: u32, has_contents: bool, interface: u32, after_ns: i64) -> bool {
         let mut copies = Copies::default();
-        assert!(!copies.is_copy(&print(kind, 0), 0));
-        copies.is_copy(&print(kind, interface), after_ns)
+        assert!(!copies.is_copy(&print(identification, has_contents, 0), 0));
+        copies.is_copy(&print(identification, has_contents, interface), after_ns)
     }
 
     #[test]
     fn a_copy_comes_sooner_than_a_retransmission_could() {
-        for (kind, interface, within_ns) in [
-            (Kind::Identified, 0, IDENTIFIED_NS),
-            (Kind::Identified, 1, ELSEWHERE_NS),
-            (Kind::Contents, 0, AT_ONCE_NS),
-            (Kind::Contents, 1, BARE_NS),
-            (Kind::Bare, 1, BARE_NS),
+        for (identification, has_contents, interface, within_ns) in [
+            (9, true, 0, IDENTIFIED_NS),
+            (9, false, 0, IDENTIFIED_NS),
+            (9, false, 1, ELSEWHERE_NS),
+            (0, true, 0, AT_ONCE_NS),
+            (0, true, 1, BARE_NS),
+            (0, false, 1, BARE_NS),
         ] {
-            assert!(is_copy(kind, interface, within_ns), "{kind:?}");
-            assert!(!is_copy(kind, interface, within_ns + 1), "{kind:?}");
+            assert!(is_copy(identification, has_contents, interface, within_ns), "{within_ns}");
+            assert!(!is_copy(identification, has_contents, interface, within_ns + 1));
         }
-        assert!(!is_copy(Kind::Bare, 0, 1), "two acknowledgements may be alike");
+        assert!(!is_copy(0, false, 0, 1), "two acknowledgements may be alike");
     }
 
     #[test]
     fn where_payload_is_copied_acknowledgements_are_too() {
         let mut copies = Copies::default();
-        for hash in 0..100 {
-            let of = Fingerprint { hash, ..print(Kind::Contents, 0) };
+        for hash in 1..100 {
+            let of = Fingerprint { hash, ..print(0, true, 0) };
             assert!(!copies.is_copy(&of, 0));
             assert!(copies.is_copy(&of, 5000));
         }
-        assert!(!copies.is_copy(&Fingerprint { hash: 1000, ..print(Kind::Bare, 0) }, 0));
-        assert!(copies.is_copy(&Fingerprint { hash: 1000, ..print(Kind::Bare, 0) }, 5000));
+        let bare = Fingerprint { hash: 1000, ..print(0, false, 0) };
+        assert!(!copies.is_copy(&bare, 0));
+        assert!(copies.is_copy(&bare, 5000));
     }
 
     #[test]
     fn what_comes_again_and_again_is_sent_so() {
         let mut copies = Copies::default();
-        let found = (0..100).filter(|at| copies.is_copy(&print(Kind::Identified, 0), at * 1000));
+        let found = (0..100).filter(|at| copies.is_copy(&print(9, false, 0), at * 1000));
         assert_eq!(found.count(), usize::from(MOST_COPIES));
+    }
+
+    #[test]
+    fn an_identification_that_different_packets_have_tells_nothing() {
+        let mut copies = Copies::default();
+        for hash in 1..4 {
+            assert!(!copies.is_copy(&Fingerprint { hash, ..print(9, false, 0) }, 0));
+        }
+        let last = Fingerprint { hash: 3, ..print(9, false, 0) };
+        assert!(!copies.is_copy(&last, 5000), "a duplicate acknowledgement");
     }
 }

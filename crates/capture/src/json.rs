@@ -136,8 +136,9 @@ fn half(listed: &Listed<Between>, end: usize, last_ns: i64) -> Value {
         "round_trip": delays(&of.round_trip),
         "loss_round_trip": delays(&of.loss_round_trip),
         "spacing_ps": spacing(&of.spacing),
+        "trains_ps": spacing(&of.trains),
         "waits": waits(&connection.limits.spent(end, last_ns)),
-        "held_sizes": connection.limits.held_sizes(end),
+        "held": connection.limits.held(end).map(|(sizes, delayed_ns)| json!({ "sizes": sizes, "delayed_ns": delayed_ns })),
         "rounds": rounds(connection.limits.rounds(end)),
         "series": series(&of.series),
     });

@@ -122,12 +122,13 @@ impl Spent {
     }
 }
 
-/// The sizes of two segments of which the second waited for the acknowledgement of the first, as most
-/// had them (Boyer and Moore 1991).
+/// Segments that waited for the delayed acknowledgement of the segment before: the sizes of both, as
+/// most had them (Boyer and Moore 1991), and how long those acknowledgements were delayed in all.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     sizes: Option<(u32, u32)>,
     votes: u64,
+    delayed_ns: u64,
 }
 
 impl Held {
@@ -336,18 +337,21 @@ impl Limits {
                 self.spend(x, rest, if is_prompt { 0 } else { gap_ns - wait_ns });
                 return;
             }
+            let delayed_ns = trigger
+                .delay_ns
+                .map_or(0, |ns| ns.saturating_add(sent.away_ns).saturating_sub(round_trip_ns));
             let is_held = is_own
                 && is_prompt
                 && sent.payload < sent.segment
                 && trigger.flight_before > 0
                 && trigger.flight_before < AT_ONCE.saturating_mul(sent.segment.into())
                 && view.flight() == 0
-                && trigger.delay_ns.is_some_and(|ns| {
-                    ns.saturating_add(sent.away_ns) > round_trip_ns.saturating_add(DELAYED_NS)
-                });
+                && delayed_ns > DELAYED_NS;
             if is_held {
                 let sizes = (view.last_payload, sent.payload);
-                self.views[x].held.vote(sizes);
+                let held = &mut self.views[x].held;
+                held.vote(sizes);
+                held.delayed_ns = held.delayed_ns.saturating_add(delayed_ns);
                 self.spend(x, Cause::DelayedAck, gap_ns);
                 return;
             }
@@ -433,10 +437,11 @@ impl Limits {
     }
 
     /// Sizes of two segments of end `x` of which the second waited for the delayed acknowledgement
-    /// of the first, as most had them.
+    /// of the first, as most had them, and the sum of those delays beyond a round trip.
     #[must_use]
-    pub fn held_sizes(&self, x: usize) -> Option<(u32, u32)> {
-        self.views[x].held.sizes
+    pub fn held(&self, x: usize) -> Option<((u32, u32), u64)> {
+        let held = &self.views[x].held;
+        held.sizes.map(|sizes| (sizes, held.delayed_ns))
     }
 
     /// Octets that end `x` has outstanding as it knows; nothing before its first news.

@@ -1,7 +1,7 @@
 //! What an explanation needs of a packet, without the packet: so that many can be read before the
 //! first is taken in.
 
-use crate::copies::{Fingerprint, Kind};
+use crate::copies::Fingerprint;
 use crate::file::{Link, Packet};
 use crate::flow::{mark, Mark, RAW};
 use crate::index::Seeds;
@@ -226,21 +226,25 @@ fn fingerprint(packet: &Packet<'_>, read: &Read<'_>, seeds: &Seeds) -> Fingerpri
         before,
         after,
     ));
-    let kind = match read.headers {
-        _ if read.identification != 0 => Kind::Identified,
-        Some(Headers { transport: Transport::Tcp(tcp), payload, .. })
-            if payload > 0 || tcp.syn || tcp.fin =>
-        {
-            Kind::Contents
+    let has_contents = match read.headers {
+        Some(Headers { transport: Transport::Tcp(tcp), payload, .. }) => {
+            payload > 0 || tcp.syn || tcp.fin
         }
-        _ => Kind::Bare,
+        _ => false,
     };
     // Cooked captures of all interfaces have each packet's.
     let interface = match (packet.link, packet.data.get(4..8)) {
         (Link::Cooked2, Some(&[a, b, c, d])) => u32::from_be_bytes([a, b, c, d]),
         _ => packet.interface,
     };
-    Fingerprint { hash, interface, hops: read.hops, kind }
+    Fingerprint {
+        source: seeds.hash(&read.addresses.0),
+        identification: read.identification,
+        hash,
+        interface,
+        hops: read.hops,
+        has_contents,
+    }
 }
 
 fn datagram(

@@ -8,11 +8,13 @@ from ethermeter.captures.counts import NS, ConnectionCounts, EndCounts, Wait
 from ethermeter.captures.limits import NO_CONNECTION, PARTS, Limit, shares
 from ethermeter.captures.paths import SharedLink
 from ethermeter.captures.text import size_text
-from ethermeter.captures.verdict import Vantage, Verdict, judge
+from ethermeter.captures.verdict import PACED, TRANSFER, Vantage, Verdict, fills, judge
 
 _GUESSED = 0.1
 _TRAINS = 10
-"""Fewest trains of acknowledgements for an estimate of the link rate."""
+"""Fewest trains of acknowledgements that tell a rate."""
+_QUEUED_TRAINS = 5
+"""Fewest trains of segments that had waited in a queue: their median is the link's rate."""
 _NEAR = 0.25
 """A capture is near an end if the other end is four times as far away."""
 _TELLING_S = 1e-4
@@ -186,14 +188,30 @@ class Connection:
         return shares(self.parts)
 
     @property
-    def link_bps(self) -> float | None:
-        """Payload rate of the slowest link on the path in bit/s; None with too few trains.
+    def fastest_bps(self) -> float | None:
+        """Payload rate of acknowledgements in trains, the fastest tenth, in bit/s; None with too few.
 
-        From the spacing of acknowledgements in the fastest tenth of the trains: the others waited
-        for the sender.
+        The path is at least as fast.
         """
-        spacing = self.sender.of.spacing_ps
-        return 8e12 / spacing.p10 if spacing.count >= _TRAINS and spacing.p10 else None
+        trains = self.sender.of.trains_ps
+        return 8e12 / trains.p10 if trains.count >= _TRAINS and trains.p10 else None
+
+    @property
+    def link_bps(self) -> float | None:
+        """Payload rate of the slowest link on the path in bit/s; None if nothing shows it.
+
+        The median of the trains of acknowledgements whose segments had waited in a queue. Near the
+        receiver queues are not seen, and the fastest tenth of all trains counts; but if the
+        transfer was as fast, and its sender waited for windows, these may have set the pace.
+        """
+        if self.vantage is not Vantage.RECEIVER:
+            spacing = self.sender.of.spacing_ps
+            return 8e12 / spacing.p50 if spacing.count >= _QUEUED_TRAINS and spacing.p50 else None
+        fastest_bps = self.fastest_bps
+        if fastest_bps is None or not fills(self, fastest_bps):
+            return fastest_bps
+        transfer = sum(self.parts[name] for name in TRANSFER)
+        return fastest_bps if self.parts["sender_pace"] >= PACED * transfer else None
 
     def longest_reply_s(self, end: End) -> float:
         """Longest time that an end took to reply, its round trip included, in s."""

@@ -47,6 +47,16 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
     most_ns: int
 
 
+class Held(msgspec.Struct, frozen=True, kw_only=True):
+    """Segments that waited for a delayed acknowledgement of the one before.
+
+    `sizes`: of both, as most had them. `delayed_ns`: the sum of the delays beyond a round trip.
+    """
+
+    sizes: tuple[int, int]
+    delayed_ns: int
+
+
 class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     """Round trips in which an end waited for acknowledgements."""
 
@@ -117,8 +127,9 @@ class EndCounts(msgspec.Struct, frozen=True, kw_only=True):
     round_trip: Delays
     loss_round_trip: Delays
     spacing_ps: Spacing
+    trains_ps: Spacing
     waits: dict[str, Wait]
-    held_sizes: tuple[int, int] | None
+    held: Held | None
     rounds: Rounds
     series: Series
 

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
 _WINDOWS = ("send_buffer", "congestion_window", "window", "loss")
 _RECEIVER = ("receiver_application", "receiver_window")
+TRANSFER = (*_WINDOWS, *_RECEIVER, "queue", "sender_pace")
+"""Causes while a sender has data to send."""
 _UNREAD = 0.25
 """A receiver's application is to blame from this share of its window's time: what fills the window
 takes a round trip besides.
 """
-_PACED = 0.4
+PACED = 0.4
 """Share of the transfer's time in which segments follow each other at the pace of the sender's
 link, from which a full link is the sender's own. A link of 15 Mb/s at the sender itself gives 0.49
 to 0.50, as the sender waits for room in its buffer in the other half; a slower link behind the
@@ -163,10 +165,15 @@ def _failure(of: "Connection") -> Verdict | None:
 
 def is_link_full(of: "Connection") -> bool:
     """Whether the transfer used most of the slowest link's rate while it was active."""
-    share = sum(of.parts[name] for name in (*_WINDOWS, *_RECEIVER, "queue", "sender_pace"))
-    if of.link_bps is None or of.goodput_bps is None or share <= 0:
+    return of.link_bps is not None and fills(of, of.link_bps)
+
+
+def fills(of: "Connection", rate_bps: float) -> bool:
+    """Whether the transfer used most of a rate while it was active."""
+    share = sum(of.parts[name] for name in TRANSFER)
+    if of.goodput_bps is None or share <= 0:
         return False
-    return of.goodput_bps / share >= FULL * of.link_bps
+    return of.goodput_bps / share >= FULL * rate_bps
 
 
 def _limit(of: "Connection") -> tuple[Limit, float]:
@@ -190,14 +197,14 @@ def _limit(of: "Connection") -> tuple[Limit, float]:
     if is_link_full(of):
         # Near the receiver all links are before the capture point, and the slowest of them looks
         # like the sender's pace.
-        is_paced = parts["sender_pace"] >= _PACED * transfer and of.vantage is not Vantage.RECEIVER
+        is_paced = parts["sender_pace"] >= PACED * transfer and of.vantage is not Vantage.RECEIVER
         return (Limit.SENDER_PACE, parts["sender_pace"]) if is_paced else (Limit.NETWORK, transfer)
     waited = {"receiver": receiver, "windows": windows, "queue": parts["queue"]}
     longest = max(waited, key=lambda name: waited[name])
     # Segments that follow each other are no limit as long as the link is faster, unless there is
     # hardly anything else.
     if parts["sender_pace"] > waited[longest] and (
-        of.link_bps is None or waited[longest] < _SECOND
+        of.fastest_bps is None or waited[longest] < _SECOND
     ):
         return Limit.SENDER_PACE, parts["sender_pace"]
     if longest == "queue":
@@ -484,10 +491,10 @@ def _sender_application(of: "Connection", share: float) -> Verdict:
 
 
 def _delayed_ack(of: "Connection", share: float) -> Verdict:
-    sender, receiver, sizes = of.sender.name, of.receiver.name, of.sender.of.held_sizes
-    wait = of.sender.waited("delayed_ack")
-    pieces = f" ({sizes[0]} + {sizes[1]} octets)" if sizes else ""
-    mean = f" by {time_text(wait.ns / wait.count * NS)} on average" if wait.count else ""
+    sender, receiver, held = of.sender.name, of.receiver.name, of.sender.of.held
+    count = of.sender.waited("delayed_ack").count
+    pieces = f" ({held.sizes[0]} + {held.sizes[1]} octets)" if held else ""
+    mean = f" by {time_text(held.delayed_ns / count * NS)} on average" if held and count else ""
     reason = (
         f"{sender} wrote in two pieces{pieces}: Nagle's algorithm held the second back until the "
         f"first was acknowledged, which {receiver} delayed{mean}{_times(of, 'delayed_ack')}."

@@ -10,6 +10,8 @@ const FAST_WITHIN_NS: i64 = 20_000_000;
 /// Octets of a train at the least: a few full segments of an Ethernet, not the shorter ones of an
 /// application.
 const TRAIN_OCTETS: u64 = 4000;
+/// A capture is near an end if the other end is so many times as far away.
+const NEAR: u64 = 4;
 const ORIGIN: u64 = 1 << 33;
 
 impl Half {
@@ -154,7 +156,7 @@ impl Half {
             (None, ..) => other.trained = 0,
             (Some(_), Some(one_ns), Some(other_ns)) => {
                 let waited_ns = round_trip.map_or(0, |ns| ns.saturating_sub(other_ns));
-                other.space(now_ns, number, one_ns.saturating_add(other_ns), waited_ns);
+                other.space(now_ns, number, (one_ns, other_ns), waited_ns);
             }
             _ => {}
         }
@@ -164,13 +166,16 @@ impl Half {
         Some(last_delay)
     }
 
-    /// All up to `number` was acknowledged at `now_ns`, after a round trip that was longer by
-    /// `waited_ns` than the least. Record the time per octet of a train that is shorter than half
-    /// the round trip, so that its segments left one after the other, and whose last segment waited
-    /// half as long as the train took: it stood in the queue of a link behind the others. Segments
-    /// that leave at the pace of the acknowledgements before them find that queue empty, and tell of
-    /// no link.
-    fn space(&mut self, now_ns: i64, number: u64, round_trip_ns: u64, waited_ns: u64) {
+    /// All up to `number` was acknowledged at `now_ns`, `path_ns` being the least time to the other
+    /// end and back, of the last segment `waited_ns` longer. Record the time per octet of a train
+    /// that is shorter than half of what both ends are away, so that its segments left one after the
+    /// other.
+    ///
+    /// It is the link's if the last segment waited half as long as the train took: it stood in the
+    /// queue of a link behind the others. Segments that leave at the pace of the acknowledgements
+    /// before them find that queue empty, and tell of no link. Near the other end queues are not
+    /// seen, and all count.
+    fn space(&mut self, now_ns: i64, number: u64, (own_ns, path_ns): (u64, u64), waited_ns: u64) {
         if self.trained == TRAIN {
             self.train.copy_within(1.., 0);
             self.trained -= 1;
@@ -182,13 +187,15 @@ impl Half {
             u64::try_from(now_ns.saturating_sub(first_ns)).unwrap_or(0),
             number.saturating_sub(first),
         );
-        if self.trained == TRAIN
-            && octets >= TRAIN_OCTETS
-            && lasted_ns > 0
-            && lasted_ns <= round_trip_ns / 2
-            && waited_ns >= lasted_ns / 2
-        {
-            self.spacing.record(lasted_ns.saturating_mul(1000) / octets);
+        let is_train = self.trained == TRAIN && octets >= TRAIN_OCTETS && lasted_ns > 0;
+        if !is_train || lasted_ns > own_ns.saturating_add(path_ns) / 2 {
+            return;
+        }
+        let ps = lasted_ns.saturating_mul(1000) / octets;
+        self.trains.record(ps);
+        let is_near = path_ns < own_ns / NEAR;
+        if is_near || (lasted_ns <= path_ns / 2 && waited_ns >= lasted_ns / 2) {
+            self.spacing.record(ps);
         }
     }
 
@@ -373,6 +380,7 @@ impl Half {
             + self.round_trip.held_octets()
             + self.loss_round_trip.held_octets()
             + self.spacing.held_octets()
+            + self.trains.held_octets()
             + self.series.held_octets()
     }
 }
