@@ -349,7 +349,7 @@ def _malformed() -> Iterator[tuple[str, bytes]]:
     )
     yield from (
         (f"link type {link}", captures.pcap([(0, bytes(60))], link=link))
-        for link in (2, 6, 7, 9, 50, 104, 105, 117, 127, 147, 189, 192, 195, 230)
+        for link in (2, 3, 7, 8, 105, 119, 120, 117, 127, 147, 189, 192, 195, 230)
     )
     for length in (262_145, 1 << 20, 1 << 31, (1 << 32) - 1):
         for at in (32, 24 + 16 + len(captures.frame(captures.opened()[0])) + 8):
@@ -444,6 +444,6 @@ def test_a_link_that_is_not_read_is_named(tmp_path):
     path = tmp_path / "x.pcap"
     path.write_bytes(captures.pcap([(0, bytes(60))], link=147))
     with pytest.raises(
-        InputError, match="link type = 147: Ethernet, IP, Linux cooked capture or BSD loopback"
+        InputError, match="link type = 147: Ethernet, IP, Linux cooked capture, BSD loopback, PPP, PPPoE"
     ):
         explain(path)

@@ -155,7 +155,10 @@ def made(explained) -> Callable[..., Connection]:
 
 
 FULL = {"spacing_ps": {"count": 100, "p10": 500_000, "p50": 500_000, "p90": 500_000}}
-NO_LINK = {"spacing_ps": {"count": 9, "p10": 80_000, "p50": 80_000, "p90": 80_000}}
+NO_LINK = {
+    "spacing_ps": {"count": 4, "p10": 80_000, "p50": 80_000, "p90": 80_000},
+    "trains_ps": {"count": 9, "p10": 80_000, "p50": 80_000, "p90": 80_000},
+}
 
 
 @pytest.mark.parametrize(

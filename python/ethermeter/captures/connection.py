@@ -188,13 +188,9 @@ class Connection:
         return shares(self.parts)
 
     @property
-    def fastest_bps(self) -> float | None:
-        """Payload rate of acknowledgements in trains, the fastest tenth, in bit/s; None with too few.
-
-        The path is at least as fast.
-        """
-        trains = self.sender.of.trains_ps
-        return 8e12 / trains.p10 if trains.count >= _TRAINS and trains.p10 else None
+    def has_trains(self) -> bool:
+        """Whether acknowledgements followed each other closely: the path can be faster than it was."""
+        return self.sender.of.trains_ps.count >= _TRAINS
 
     @property
     def link_bps(self) -> float | None:
@@ -204,14 +200,15 @@ class Connection:
         receiver queues are not seen, and the fastest tenth of all trains counts; but if the
         transfer was as fast, and its sender waited for windows, these may have set the pace.
         """
+        spacing = self.sender.of.spacing_ps
         if self.vantage is not Vantage.RECEIVER:
-            spacing = self.sender.of.spacing_ps
             return 8e12 / spacing.p50 if spacing.count >= _QUEUED_TRAINS and spacing.p50 else None
-        fastest_bps = self.fastest_bps
-        if fastest_bps is None or not fills(self, fastest_bps):
-            return fastest_bps
+        if spacing.count < _TRAINS or not spacing.p10:
+            return None
+        fastest_bps = 8e12 / spacing.p10
         transfer = sum(self.parts[name] for name in TRANSFER)
-        return fastest_bps if self.parts["sender_pace"] >= PACED * transfer else None
+        is_paced = self.parts["sender_pace"] >= PACED * transfer
+        return fastest_bps if is_paced or not fills(self, fastest_bps) else None
 
     def longest_reply_s(self, end: End) -> float:
         """Longest time that an end took to reply, its round trip included, in s."""

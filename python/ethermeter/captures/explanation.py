@@ -138,16 +138,18 @@ class Explanation:
 def explain(path: Path, follow: Callable[[int, int], object] | None = None) -> Explanation:
     """Explain a capture file: pcap or pcapng, compressed with gzip or not.
 
-    `path`: the file, or `STANDARD_INPUT`; of any size, since memory does not grow with it. `follow`: called now and then
-    with octets read and octets of the file, 0 of standard input.
+    `path`: the file, or `STANDARD_INPUT`; of any size, since memory does not grow with it.
+    `follow`: called now and then with octets read and octets of the file, 0 of standard input.
     Returns the explanation. A file that ends within a packet is explained up to there, with a
     warning.
     Raises InputError if it cannot be read, is no capture, has no packet, is corrupt, or holds
     nothing but packets of a link that is not read.
     """
-    name = str(path)
+    is_standard = path == STANDARD_INPUT
+    name = "standard input" if is_standard else str(path)
     try:
-        is_standard = path == STANDARD_INPUT
+        if is_standard and os.isatty(0):
+            raise InputError.of(name, "file", "a terminal", "a capture, pcap or pcapng")
         if not is_standard and not path.is_file():
             raise InputError.of(
                 name,

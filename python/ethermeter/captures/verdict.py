@@ -204,7 +204,7 @@ def _limit(of: "Connection") -> tuple[Limit, float]:
     # Segments that follow each other are no limit as long as the link is faster, unless there is
     # hardly anything else.
     if parts["sender_pace"] > waited[longest] and (
-        of.fastest_bps is None or waited[longest] < _SECOND
+        not of.has_trains or waited[longest] < _SECOND
     ):
         return Limit.SENDER_PACE, parts["sender_pace"]
     if longest == "queue":
@@ -357,9 +357,7 @@ def _congestion_window(of: "Connection", share: float) -> Verdict:
         repaired = f"making good the losses took {of.parts['loss']:.0%}"
         overflows, how = _overflow(of)
         evidence = f" ({how})" if how else ""
-        reason = (
-            f"{waited}: its congestion window, {small}, allowed no more; {repaired}{evidence}."
-        )
+        reason = f"{waited}: its congestion window, {small}, allowed no more; {repaired}{evidence}."
         suspects = {
             True: "a queue that is full",
             False: (
@@ -499,9 +497,7 @@ def _delayed_ack(of: "Connection", share: float) -> Verdict:
         f"{sender} wrote in two pieces{pieces}: Nagle's algorithm held the second back until the "
         f"first was acknowledged, which {receiver} delayed{mean}{_times(of, 'delayed_ack')}."
     )
-    change = (
-        f"let the application of {sender} write both pieces at once, or set TCP_NODELAY there"
-    )
+    change = f"let the application of {sender} write both pieces at once, or set TCP_NODELAY there"
     return _verdict(Limit.DELAYED_ACK, share, sender, reason, change)
 
 
@@ -510,16 +506,17 @@ def _sender_pace(of: "Connection", share: float) -> Verdict:
     if is_link_full(of):
         reason = (
             f"{sender} sent segments one after the other at {rate_text(of.goodput_bps or 0.0)} of "
-            f"payload for {_lasted(of, share)}, and waited for nothing else: its host, its interface or its pacing set the "
-            "rate, or a link before the capture point; that rate was full."
+            f"payload for {_lasted(of, share)}, and waited for nothing else: its host, its "
+            "interface or its pacing set the rate, or a link before the capture point; that rate "
+            "was full."
         )
         change = f"use a faster interface at {sender}, if its rate is the one here"
         estimate = _doubled(of, "interface")
     else:
         reason = (
             f"{sender} had room, waited for no acknowledgement, and sent segments one after the "
-            f"other for {_lasted(of, share)}: its application, its host, its interface or its pacing set the rate, or a "
-            "queue before the capture point."
+            f"other for {_lasted(of, share)}: its application, its host, its interface or its "
+            "pacing set the rate, or a queue before the capture point."
         )
         change = f"look what the processor and the application of {sender} do meanwhile"
         estimate = _estimate(of, "a host that is as fast as its link", window=_window(of))
@@ -605,8 +602,8 @@ def _network(of: "Connection", share: float) -> Verdict:
         title = "queues"
         reason = (
             "acknowledgements took more than twice the least round trip "
-            f"({time_text(of.round_trip_s)}) for {_lasted(of, parts['queue'])}: a queue on the path, as "
-            "at a bottleneck that other traffic shares, or a receiver that is slow to "
+            f"({time_text(of.round_trip_s)}) for {_lasted(of, parts['queue'])}: a queue on the "
+            "path, as at a bottleneck that other traffic shares, or a receiver that is slow to "
             f"acknowledge.{lost}"
         )
         change = "look for the queue: a shared link that is full, or a receiving host that is busy"
@@ -631,8 +628,10 @@ def _turn_around(of: "Connection", share: float) -> Verdict:
         "one end had asked or answered, and the other end's application had not replied yet"
         f"{f': {taken}' if taken else ''}."
     )
-    whose = f"application of {end} takes" if is_one else (
-        f"applications of {first.name} and {second.name} take"
+    whose = (
+        f"application of {end} takes"
+        if is_one
+        else (f"applications of {first.name} and {second.name} take")
     )
     change = f"look why the {whose} so long to reply, or ask for more at a time"
     estimate = None
