@@ -2,9 +2,12 @@
 none.
 """
 
+import gzip
 import json
 import re
 import struct
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -172,7 +175,10 @@ def test_every_cause_caution_and_key_is_documented(tmp_path):
         found.of,
         found.of.connections[0],
         found.of.connections[0].ends[0],
+        next(iter(found.of.connections[0].ends[0].waits.values())),
         found.of.flows[0],
+        found.of.paths[0],
+        found.of.paths[0].directions[0],
     ):
         for key in table.__struct_fields__:
             assert f"`{key}`" in formats or key in {"address", "port", "ends"}, key
@@ -433,6 +439,85 @@ def test_a_malformed_file_ends_with_2_and_one_clear_line(ask, tmp_path, content)
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.pcap"], "no report of nothing"
 
 
+def test_standard_input_is_a_file_too(tmp_path):
+    whole = captures.rounds(20, window=115)
+    for content in (whole, gzip.compress(whole)):
+        done = subprocess.run(
+            [sys.executable, "-m", "ethermeter", "explain", "-", "--json"],
+            input=content,
+            capture_output=True,
+            check=True,
+            cwd=tmp_path,
+        )
+        told = json.loads(done.stdout)
+        assert (told["file"], told["packets"]) == ("standard input", 225)
+        assert told["connections"][0]["limited"]["by"] == "receiver-window"
+    done = subprocess.run(
+        [sys.executable, "-m", "ethermeter", "explain", "-"],
+        input=b"",
+        capture_output=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode().startswith("standard input: file = not a capture: begins with []")
+
+
+def _syns(count: int) -> list[Segment]:
+    """Return SYNs of one attempt, each twice as long after the one before."""
+    return [Segment(1_000_000 * (2**at - 1), 0, 0, 0, flags="S") for at in range(count)]
+
+
+def test_a_syn_that_nobody_answers_or_that_is_refused_is_no_connection(ask, tmp_path):
+    unanswered = "10.0.0.2:80 did not answer"
+    for count, said in (
+        (1, f"{unanswered} 1 SYN of 10.0.0.1:5000: no connection."),
+        (4, f"{unanswered} 4 SYNs of 10.0.0.1:5000 within 7 s: no connection."),
+    ):
+        (tmp_path / "x.pcap").write_bytes(captures.segments(_syns(count)))
+        (of,) = explain(tmp_path / "x.pcap").connections
+        assert (of.limit, of.sentence, of.share_text) == (Limit.UNANSWERED, said, "–")
+    reset = Segment(120, 1, 0, 1, flags="RA")
+    (tmp_path / "x.pcap").write_bytes(captures.segments([*_syns(1), reset]))
+    (of,) = explain(tmp_path / "x.pcap").connections
+    assert (of.limit, of.verdict.end, of.limited_by) == (Limit.REFUSED, "10.0.0.2:80", "refused")
+    assert of.sentence == (
+        "10.0.0.2:80 refused the connection: a reset 120 µs after the SYN of 10.0.0.1:5000."
+    )
+    assert "port 80 of 10.0.0.2" in of.verdict.change
+    out = ask("x.pcap")[1]
+    assert "   slow: receiver host of 10.0.0.2:80" in out.splitlines()
+    # What was open and is reset then was a connection.
+    segments = [
+        *captures.opened(),
+        Segment(9000, 0, 1, 1, 100),
+        Segment(9100, 1, 1, 101, flags="R"),
+    ]
+    (tmp_path / "x.pcap").write_bytes(captures.segments(segments))
+    (of,) = explain(tmp_path / "x.pcap").connections
+    assert of.limit not in (Limit.REFUSED, Limit.UNANSWERED)
+
+
+@pytest.mark.usefixtures("wide")
+def test_connections_between_two_hosts_have_one_line_together(ask, tmp_path):
+    both = [captures.rounds(20, window=115, port=port)[24:] for port in (5000, 5001)]
+    (tmp_path / "x.pcap").write_bytes(captures.pcap([]) + b"".join(both))
+    out = ask("x.pcap")[1]
+    # 200 segments of 1460 octets each, side by side in 220.6 ms.
+    assert (
+        "path 10.0.0.1 to 10.0.0.2: 2 connections, 584 kB of payload in 221 ms, "
+        "21.2 Mb/s together. Limited by: receiver's window (2)." in out
+    )
+    told = json.loads(ask("x.pcap", "--json")[1])["path_summaries"]
+    assert [path["connections"] for path in told] == [[1, 2]]
+    assert ask("x.pcap", "--output", "x.html")[0] == 0
+    page = (tmp_path / "x.html").read_text(encoding="utf-8")
+    assert "10.0.0.1 to 10.0.0.2: 2 connections, 584 kB" in page
+    # One connection alone has none.
+    (tmp_path / "x.pcap").write_bytes(captures.rounds(20, window=115))
+    assert "path " not in ask("x.pcap")[1]
+
+
 def test_what_is_no_file_is_said(ask, tmp_path):
     (tmp_path / "folder").mkdir()
     for name, said in (("nothing.pcap", "not there"), ("folder", "not a file")):
@@ -444,6 +529,7 @@ def test_a_link_that_is_not_read_is_named(tmp_path):
     path = tmp_path / "x.pcap"
     path.write_bytes(captures.pcap([(0, bytes(60))], link=147))
     with pytest.raises(
-        InputError, match="link type = 147: Ethernet, IP, Linux cooked capture, BSD loopback, PPP, PPPoE"
+        InputError,
+        match="link type = 147: Ethernet, IP, Linux cooked capture, BSD loopback, PPP, PPPoE",
     ):
         explain(path)

@@ -295,3 +295,118 @@ def test_the_lowest_limit_is_the_estimate():
         ("a",),
     )
     assert lowest([low], high, []).most_bps == 1e6
+
+
+def _round_trip(least_ns: int, p99_ns: int) -> dict[str, Any]:
+    return {
+        "count": 100,
+        "mean_ns": float(least_ns),
+        "least_ns": least_ns,
+        "most_ns": p99_ns,
+        "p10_ns": least_ns,
+        "p50_ns": least_ns,
+        "p90_ns": p99_ns,
+        "p99_ns": p99_ns,
+        "p999_ns": p99_ns,
+        "filled": [],
+    }
+
+
+def _lossy(before_ms: int, most_ms: int = 60) -> dict[str, Any]:
+    """Return 16 losses in 1600 segments, over 20 ms and a queue that takes up to 40 ms more."""
+    return {
+        "resent": 16,
+        "round_trip": _round_trip(20_000_000, most_ms * 1_000_000),
+        "loss_round_trip": _round_trip(before_ms * 1_000_000, before_ms * 1_000_000),
+    }
+
+
+@pytest.mark.parametrize(
+    ("before_ms", "said", "suspect"),
+    [
+        # The queue takes 40 ms when it is full: an eighth of it, three quarters, and between.
+        (25, "16 segments were lost (1.0%), not by a queue that overflowed: ", "not a full queue"),
+        (50, "Its queue overflowed; 16 segments were lost (1.0%): ", ": a queue that is full"),
+        (44, "16 segments were lost (1.0%): ", ": a full queue, a policer"),
+    ],
+)
+def test_a_queue_overflowed_if_it_was_full_before_the_losses(made, before_ms, said, suspect):
+    how = (
+        f"the round trip before them was {before_ms} ms (median), of 20 ms at the least and 60 ms "
+        "with the longest queue"
+    )
+    full = made({"queue": 1.0}, sender=_lossy(before_ms) | FULL)
+    assert full.verdict.title == "network: full link"
+    assert said + how in full.sentence
+    kept = made({"congestion_window": 0.9, "loss": 0.1}, sender=_lossy(before_ms))
+    assert f"({how})" in kept.sentence
+    assert suspect in kept.verdict.change
+
+
+def test_losses_on_a_path_without_a_queue_are_of_any_cause(made):
+    of = made({"congestion_window": 0.9, "loss": 0.1}, sender=_lossy(20, most_ms=21))
+    assert "a full queue, a policer, a duplex mismatch" in of.verdict.change
+    assert "the round trip before" not in of.sentence
+
+
+def _waits(**seconds: float) -> dict[str, Any]:
+    return {
+        name: {"ns": round(each * 1e9), "count": 10, "most_ns": round(each * 2e8)}
+        for name, each in seconds.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("waits", "end", "role"),
+    [
+        ((3.0, 1.0), "10.0.0.1:5000", "application"),
+        ((1.0, 3.0), "10.0.0.2:80", "application"),
+        ((1.0, 1.2), None, "applications of both ends"),
+    ],
+)
+def test_the_application_that_takes_its_time_to_reply_is_named(made, waits, end, role):
+    sender, receiver = ({"waits": _waits(turn_around=each)} for each in waits)
+    verdict = made({"turn_around": 1.0}, sender=sender, receiver=receiver).verdict
+    assert (verdict.end, verdict.role) == (end, role)
+    for each, name in zip(waits, ("10.0.0.1:5000", "10.0.0.2:80"), strict=True):
+        longest = f"{200 * each:.0f} ms"
+        assert (
+            f"{name} took {each:.3g} s for 10 replies, {longest} at the longest" in verdict.reason
+        )
+
+
+@pytest.mark.parametrize(
+    ("cause", "limit"),
+    [
+        ("sender_application", Limit.SENDER_APPLICATION),
+        ("receiver_window", Limit.RECEIVER_WINDOW),
+        ("delayed_ack", Limit.DELAYED_ACK),
+        ("sender_pace", Limit.SENDER_PACE),
+    ],
+)
+def test_the_end_that_waited_is_named_whichever_sent_more(made, cause, limit):
+    """The first end sent all of the payload, and did not wait."""
+    of = made({cause: 1.0}, sender={"waits": {}}, receiver={"waits": _waits(**{cause: 1.0})})
+    assert of.sender.name == "10.0.0.1:5000"
+    verdict = of.verdict
+    assert verdict.limit is limit
+    at_fault = "10.0.0.1:5000" if limit is Limit.RECEIVER_WINDOW else "10.0.0.2:80"
+    assert verdict.end == at_fault
+    assert verdict.reason.startswith("10.0.0.2:80 ")
+
+
+def test_without_a_link_that_was_seen_there_is_no_estimate(made):
+    for cause in ("sender_application", "receiver_window", "turn_around", "congestion_window"):
+        of = made({cause: 0.9, "opening": 0.1}, sender=NO_LINK, receiver={"window_most": 10**6})
+        assert of.link_bps is None
+        assert of.verdict.estimate is None, cause
+
+
+def test_near_the_receiver_what_follows_the_windows_tells_of_no_link(made):
+    """Its goodput is the rate at which acknowledgements followed each other, and windows set it."""
+    far = FULL | {"away_ns": 10**9}
+    assert made({"receiver_window": 0.9, "sender_pace": 0.1}, sender=far).link_bps is None
+    assert made({"receiver_window": 0.5, "sender_pace": 0.5}, sender=far).link_bps is not None
+    fast = {"spacing_ps": {"count": 100, "p10": 80_000, "p50": 90_000, "p90": 100_000}}
+    far = fast | {"away_ns": 10**9}
+    assert made({"receiver_window": 0.9, "sender_pace": 0.1}, sender=far).link_bps == 1e8

@@ -189,7 +189,7 @@ class Connection:
 
     @property
     def has_trains(self) -> bool:
-        """Whether acknowledgements followed each other closely: the path can be faster than it was."""
+        """Whether acknowledgements followed each other closely: the path can be faster."""
         return self.sender.of.trains_ps.count >= _TRAINS
 
     @property

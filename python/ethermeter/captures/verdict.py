@@ -203,9 +203,7 @@ def _limit(of: "Connection") -> tuple[Limit, float]:
     longest = max(waited, key=lambda name: waited[name])
     # Segments that follow each other are no limit as long as the link is faster, unless there is
     # hardly anything else.
-    if parts["sender_pace"] > waited[longest] and (
-        not of.has_trains or waited[longest] < _SECOND
-    ):
+    if parts["sender_pace"] > waited[longest] and (not of.has_trains or waited[longest] < _SECOND):
         return Limit.SENDER_PACE, parts["sender_pace"]
     if longest == "queue":
         return Limit.NETWORK, parts["queue"] + parts["loss"]
@@ -227,7 +225,11 @@ def _limit(of: "Connection") -> tuple[Limit, float]:
 def _link(of: "Connection") -> list[Bound]:
     if of.link_bps is None:
         return []
-    paced = "as acknowledgements followed each other at the fastest"
+    paced = (
+        "as acknowledgements followed each other at the fastest"
+        if of.vantage is Vantage.RECEIVER
+        else "as acknowledgements of queued segments followed each other"
+    )
     formula = f"{rate_text(of.link_bps)} of payload, {paced}"
     return [Bound("the slowest link on the path", of.link_bps, formula)]
 
@@ -475,7 +477,7 @@ def _sender_application(of: "Connection", share: float) -> Verdict:
     replies = of.receiver.waited("turn_around", "round_trip")
     replied = (
         f" {of.receiver.name} replied within {time_text(of.longest_reply_s(of.receiver))}."
-        if replies.count
+        if replies.count and of.receiver.octets
         else ""
     )
     reason = (
@@ -545,10 +547,10 @@ def _lost(of: "Connection") -> str:
     lost = f"{were} ({_percent(of.loss_share)})"
     evidence = f": {how}" if how else ""
     if overflows:
-        return f" Its queue overflowed, {lost}{evidence}."
+        return f" Its queue overflowed; {lost}{evidence}."
     if overflows is False:
-        return f" {lost[0].upper()}{lost[1:]}, not by a queue that overflowed{evidence}."
-    return f" {lost[0].upper()}{lost[1:]}{evidence}."
+        return f" {lost}, not by a queue that overflowed{evidence}."
+    return f" {lost}{evidence}."
 
 
 def _shared_link(of: "Connection", link: SharedLink) -> Verdict:
@@ -564,9 +566,7 @@ def _shared_link(of: "Connection", link: SharedLink) -> Verdict:
             f"{rate_text(link.packet_bps)}: the link is before the capture point.{_lost(of)}"
         )
     else:
-        reason = (
-            f"{together}, where the fastest seen is {rate_text(link.link_bps or 0.0)}.{_lost(of)}"
-        )
+        reason = f"{together}, where it carries {rate_text(link.link_bps or 0.0)}.{_lost(of)}"
     change = "use a faster link there, or fewer connections at a time; larger buffers do not help"
     estimate = None
     if of.goodput_bps is not None:
@@ -592,7 +592,7 @@ def _network(of: "Connection", share: float) -> Verdict:
         reason = (
             f"the slowest link between {of.sender.name} and {of.receiver.name} was full: "
             f"{rate_text(of.goodput_bps or 0.0)} of payload, "
-            f"where the fastest seen is {rate_text(link_bps)}.{lost}"
+            f"where it carries {rate_text(link_bps)}.{lost}"
         )
         change = (
             "use a faster link there, or take other traffic away from it; larger buffers do not "

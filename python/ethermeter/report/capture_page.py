@@ -169,7 +169,9 @@ def _connections(connections: Sequence[Connection], paths: Sequence[NetworkPath]
     table = Table(head, rows, "Connections, the one with most payload first")
     drawn = [each for each in connections if each.limit is not None][:_BARS]
     figures = [Grid([capture_figures.waits(drawn)])] if drawn else []
-    shared = [Heading("Paths"), Bullets([path.sentence for path in paths[:PATHS]])] if paths else []
+    shared: list[Block] = []
+    if paths:
+        shared = [Heading("Paths"), Bullets([path.sentence for path in paths[:PATHS]])]
     return [*figures, *shared, Heading("All"), table]
 
 
