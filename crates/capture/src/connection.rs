@@ -312,23 +312,12 @@ impl Connection {
         }
         own.last_window = Some(tcp.window);
         if let Some(delay_ns) = news {
-            let edge = if self.is_scaled.is_none() && tcp.window != 0 {
-                u64::MAX
-            } else {
-                own.edge.unwrap_or(u64::MAX)
-            };
-            self.limits.announce(
-                1 - from,
-                News { at_ns: now_ns, acknowledged: other.acknowledged, edge, delay_ns },
-            );
-            let acknowledged = other.relative(other.acknowledged);
-            let edge = own
-                .edge
-                .filter(|_| self.is_scaled.is_some())
-                .map_or(0, |edge| other.relative(edge));
-            let slice = other.series.at(after_ns);
-            slice.acknowledged = slice.acknowledged.max(acknowledged);
-            slice.edge = slice.edge.max(edge);
+            let is_known = self.is_scaled.is_some() || tcp.window == 0;
+            let edge = own.edge.filter(|_| is_known).unwrap_or(u64::MAX);
+            let acknowledged = other.acknowledged;
+            let news = News { at_ns: now_ns, acknowledged, edge, delay_ns };
+            self.limits.announce(1 - from, news);
+            other.note_announced(after_ns, own.edge.filter(|_| self.is_scaled.is_some()));
         }
         let is_news = length > 0 && !finding.is_keep_alive && !finding.is_probe;
         if length > 0 && !tcp.rst && !finding.is_probe {

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! Copies are *common* in a capture if of every four packets of the first two rows one or more came
-//! again within those times, or SOON_NS.
+//! again within those times, or within a millisecond.
 
 use crate::ahead::prefetch;
 
@@ -70,7 +70,7 @@ enum Kind {
 /// The last packet of a source that was no copy.
 #[derive(Clone, Copy, Debug, Default)]
 struct Source {
-    source: u32,
+    address: u32,
     identification: u32,
     hash: u64,
     /// The one before it had the same identification.
@@ -160,12 +160,12 @@ impl Copies {
     /// What recognises a packet; its source is remembered with its identification.
     fn kind(&mut self, of: &Fingerprint) -> Kind {
         let known = &mut self.sources[of.source as usize & (SOURCES - 1)];
-        if known.source != of.source || known.hash != of.hash {
-            let is_constant = known.source == of.source
+        if known.address != of.source || known.hash != of.hash {
+            let is_constant = known.address == of.source
                 && known.hash != 0
                 && known.identification == of.identification;
-            let Fingerprint { source, identification, hash, .. } = *of;
-            *known = Source { source, identification, hash, is_constant };
+            let Fingerprint { source: address, identification, hash, .. } = *of;
+            *known = Source { address, identification, hash, is_constant };
         }
         match (of.identification != 0 && !known.is_constant, of.has_contents) {
             (true, _) => Kind::Identified,

@@ -311,13 +311,7 @@ impl Explainer {
 
     /// Take a whole packet to its connection or flow; `octets` of it were on the wire, unless it
     /// was in fragments.
-    fn follow(
-        &mut self,
-        now_ns: i64,
-        what: &What,
-        hash: u32,
-        octets: Option<u32>,
-    ) -> Option<Met> {
+    fn follow(&mut self, now_ns: i64, what: &What, hash: u32, octets: Option<u32>) -> Option<Met> {
         match what {
             What::Segment(pair, is_low, tcp, payload) => {
                 Some(self.segment(now_ns, (pair, hash, *is_low), tcp, (*payload, octets)))

@@ -1,7 +1,7 @@
 //! IP packets in fragments: one packet each, once all of its fragments were captured.
 
 use crate::noted::What;
-use crate::packet::Fragment;
+use crate::packet::{Fragment, MOST_PAYLOAD};
 use crate::recent::Recent;
 use std::net::IpAddr;
 
@@ -75,13 +75,12 @@ impl Fragments {
         self.pending.take(&key, hash);
         self.whole += 1;
         let others = u32::try_from(whole.saturating_sub(u64::from(in_first))).unwrap_or(u32::MAX);
+        let of_all = |payload: u32| payload.saturating_add(others).min(MOST_PAYLOAD);
         Some(match what {
             What::Segment(pair, is_low, tcp, payload) => {
-                What::Segment(pair, is_low, tcp, payload.saturating_add(others))
+                What::Segment(pair, is_low, tcp, of_all(payload))
             }
-            What::Datagram(key, number, payload) => {
-                What::Datagram(key, number, payload.saturating_add(others))
-            }
+            What::Datagram(key, number, payload) => What::Datagram(key, number, of_all(payload)),
             What::Other(other) => What::Other(other),
         })
     }

@@ -275,7 +275,8 @@ impl Limits {
         let is_idle = view.flight() == 0 && gap_ns > REACTION_NS && !is_even;
         let is_paused = !is_even
             && gap_ns > REACTION_NS
-            && view.usual_ns > 0 && gap_ns / PAUSED > view.usual_ns;
+            && view.usual_ns > 0
+            && gap_ns / PAUSED > view.usual_ns;
         let rest = if is_short || is_idle || is_paused {
             Cause::SenderApplication
         } else {
@@ -337,21 +338,8 @@ impl Limits {
                 self.spend(x, rest, if is_prompt { 0 } else { gap_ns - wait_ns });
                 return;
             }
-            let delayed_ns = trigger
-                .delay_ns
-                .map_or(0, |ns| ns.saturating_add(sent.away_ns).saturating_sub(round_trip_ns));
-            let is_held = is_own
-                && is_prompt
-                && sent.payload < sent.segment
-                && trigger.flight_before > 0
-                && trigger.flight_before < AT_ONCE.saturating_mul(sent.segment.into())
-                && view.flight() == 0
-                && delayed_ns > DELAYED_NS;
+            let is_held = is_own && is_prompt && self.views[x].hold(&trigger, sent, round_trip_ns);
             if is_held {
-                let sizes = (view.last_payload, sent.payload);
-                let held = &mut self.views[x].held;
-                held.vote(sizes);
-                held.delayed_ns = held.delayed_ns.saturating_add(delayed_ns);
                 self.spend(x, Cause::DelayedAck, gap_ns);
                 return;
             }
@@ -511,6 +499,25 @@ impl View {
         } else {
             Cause::ReceiverWindow
         }
+    }
+
+    /// Whether a segment was held back until a delayed acknowledgement came, which is noted: it is
+    /// not full, nothing else is outstanding any more, and less was than a receiver acknowledges at
+    /// once.
+    fn hold(&mut self, trigger: &Trigger, sent: &Sent, round_trip_ns: u64) -> bool {
+        let at_once = AT_ONCE.saturating_mul(sent.segment.into());
+        let delayed_ns = trigger
+            .delay_ns
+            .map_or(0, |ns| ns.saturating_add(sent.away_ns).saturating_sub(round_trip_ns));
+        let is_held = sent.payload < sent.segment
+            && (1..at_once).contains(&trigger.flight_before)
+            && self.flight() == 0
+            && delayed_ns > DELAYED_NS;
+        if is_held {
+            self.held.vote((self.last_payload, sent.payload));
+            self.held.delayed_ns = self.held.delayed_ns.saturating_add(delayed_ns);
+        }
+        is_held
     }
 
     fn take(&mut self, news: &News) {

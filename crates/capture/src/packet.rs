@@ -9,6 +9,9 @@ use std::net::{IpAddr, SocketAddr};
 
 pub use layers::{Encapsulation, Fragment};
 
+/// Octets of the largest payload that is believed: no window has room for more (RFC 7323, section
+/// 2.3).
+pub(crate) const MOST_PAYLOAD: u32 = 1 << 30;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
@@ -198,10 +201,14 @@ pub fn read_packet<'a>(packet: &Packet<'a>) -> Result<Read<'a>, Other> {
     };
     found.body = ip.payload.octets.get(header..).unwrap_or_default();
     let header = u32::try_from(header).map_err(|_| Other::Broken)?;
+    let payload = ip.payload.length.checked_sub(header).ok_or(Other::Broken)?;
+    if payload > MOST_PAYLOAD {
+        return Err(Other::Broken);
+    }
     found.headers = Some(Headers {
         source: End { address: ip.source, port: ports.0 },
         destination: End { address: ip.destination, port: ports.1 },
-        payload: ip.payload.length.checked_sub(header).ok_or(Other::Broken)?,
+        payload,
         transport,
     });
     Ok(found)
@@ -277,8 +284,9 @@ impl Tcp {
 
 /// Two numbers of 32 bits.
 fn pair(octets: &[u8]) -> (u32, u32) {
-    let word =
-        |at: usize| u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]]);
+    let word = |at: usize| {
+        u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
+    };
     (word(0), word(4))
 }
 

@@ -130,6 +130,15 @@ fn a_length_of_zero_is_that_of_the_packet_however_little_was_kept() {
     assert_eq!(headers(&cut).expect("TCP").payload, 70_000);
 }
 
+#[test]
+fn a_length_that_no_window_has_room_for_is_not_believed() {
+    let whole = ethernet(0x0800, &[&ipv4(0, 0, 6), &TCP_SYN]);
+    let huge = Packet { original: u32::MAX, ..packet(Link::Ethernet, &whole) };
+    assert_eq!(headers(&huge), Err(Other::Broken));
+    let large = Packet { original: 14 + 20 + 40 + (1 << 30), ..packet(Link::Ethernet, &whole) };
+    assert_eq!(headers(&large).expect("TCP").payload, 1 << 30);
+}
+
 fn ipv6(length: u16, next: u8) -> Vec<u8> {
     let mut header = vec![0x60, 0, 0, 0];
     header.extend(length.to_be_bytes());

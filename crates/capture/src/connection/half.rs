@@ -35,6 +35,16 @@ impl Half {
         }
     }
 
+    /// Note what the other end has acknowledged and allowed, up to `edge` if that is known, in the
+    /// series of this one.
+    pub(super) fn note_announced(&mut self, after_ns: u64, edge: Option<u64>) {
+        let acknowledged = self.relative(self.acknowledged);
+        let edge = edge.map_or(0, |edge| self.relative(edge));
+        let slice = self.series.at(after_ns);
+        slice.acknowledged = slice.acknowledged.max(acknowledged);
+        slice.edge = slice.edge.max(edge);
+    }
+
     /// A loss of this end is noticed.
     pub(super) fn lose(&mut self) {
         if let Some(ns) = self.last_round_trip_ns {
@@ -81,12 +91,7 @@ impl Half {
         let is_new = number > other.acknowledged;
         let is_plain = !tcp.syn && !tcp.fin && !tcp.rst;
         let is_same = self.last_ack == Some(number) && self.last_window == Some(tcp.window);
-        if is_same
-            && !is_new
-            && is_plain
-            && length == 0
-            && tcp.window != 0
-            && start == self.highest
+        if is_same && !is_new && is_plain && length == 0 && tcp.window != 0 && start == self.highest
         {
             if other.highest > other.acknowledged {
                 finding.is_duplicate_ack = true;

@@ -19,7 +19,7 @@ pub enum Link {
     Ppp,
     /// An octet of direction, and PPP.
     PppWithDirection,
-    /// A PPPoE header.
+    /// A `PPPoE` header.
     PppoE,
     /// Cisco's HDLC.
     CiscoHdlc,

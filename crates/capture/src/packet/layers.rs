@@ -7,11 +7,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Layers that a packet may have: more are not read.
 const MOST_LAYERS: usize = 16;
 
-
 /// An encapsulation whose contents are not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Encapsulation {
-    /// IPsec's encapsulating security payload (RFC 4303): encrypted.
+    /// Encapsulating security payload (RFC 4303): encrypted.
     Esp,
     /// `MACsec` (802.1AE): encrypted, perhaps.
     Macsec,
@@ -225,7 +224,7 @@ fn llc(rest: Rest<'_>) -> Result<(Layer, Rest<'_>), Other> {
     match rest.array::<3>(0)? {
         [0xaa, 0xaa, 0x03] => match rest.array::<3>(3)? {
             // An EtherType; the second is of bridges that tunnel frames (802.1H).
-            [0, 0, 0] | [0, 0, 0xf8] => Ok((Layer::Type(rest.word(6)?), rest.after(8)?)),
+            [0, 0, 0 | 0xf8] => Ok((Layer::Type(rest.word(6)?), rest.after(8)?)),
             // Bridged Ethernet (RFC 2684, section 5.2): with and without its check sequence.
             [0, 0x80, 0xc2] if matches!(rest.word(6)?, 1 | 7) => {
                 Ok((Layer::Ethernet, rest.after(10)?))
@@ -249,8 +248,7 @@ fn ppp(rest: Rest<'_>) -> Result<(Layer, Rest<'_>), Other> {
 /// A protocol number of PPP, of one octet if that is odd (RFC 1661, section 2).
 fn ppp_protocol(rest: Rest<'_>) -> Result<(Layer, Rest<'_>), Other> {
     let first = rest.octet(0)?;
-    let (number, length) =
-        if first & 1 == 1 { (u16::from(first), 1) } else { (rest.word(0)?, 2) };
+    let (number, length) = if first & 1 == 1 { (u16::from(first), 1) } else { (rest.word(0)?, 2) };
     let layer = match number {
         0x0021 | 0x0057 => Layer::Ip,
         0x0281 | 0x0283 => Layer::Mpls,
@@ -491,7 +489,7 @@ fn udp_tunnel(udp: Rest<'_>) -> Result<Option<(Layer, Rest<'_>)>, Other> {
             _ => None,
         },
         6081 => match rest.array::<8>(0) {
-            Ok([first, second, high, low, .., 0]) if first >> 6 == 0 && second & 0x3f == 0 => {
+            Ok([first, _, high, low, .., 0]) if first >> 6 == 0 => {
                 let kind = u16::from_be_bytes([high, low]);
                 Some((Layer::Type(kind), rest.after(8 + usize::from(first) * 4)?))
             }
@@ -508,7 +506,7 @@ fn gtp(rest: Rest<'_>) -> Result<Option<(Layer, Rest<'_>)>, Other> {
     if flags >> 4 != 3 {
         return Ok(None);
     }
-    let mut at = if flags & 7 == 0 { 8 } else { 12 };
+    let mut at = if flags & 7 != 0 { 12 } else { 8 };
     if flags & 4 != 0 {
         // Extension headers, each with the type of the next as its last octet.
         for _ in 0..MOST_LAYERS {
