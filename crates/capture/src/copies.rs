@@ -55,6 +55,8 @@ pub(crate) struct Fingerprint {
     pub(crate) interface: u32,
     /// Its time to live.
     pub(crate) hops: u8,
+    /// It is a fragment: those of a packet have its identification.
+    pub(crate) is_fragment: bool,
     /// It is a TCP segment with payload, SYN or FIN.
     pub(crate) has_contents: bool,
 }
@@ -159,6 +161,9 @@ impl Copies {
 
     /// What recognises a packet; its source is remembered with its identification.
     fn kind(&mut self, of: &Fingerprint) -> Kind {
+        if of.is_fragment {
+            return Kind::Identified;
+        }
         let known = &mut self.sources[of.source as usize & (SOURCES - 1)];
         if known.address != of.source || known.hash != of.hash {
             let is_constant = known.address == of.source
@@ -191,7 +196,15 @@ mod tests {
 
     fn print(identification: u32, has_contents: bool, interface: u32) -> Fingerprint {
         let hash = 7;
-        Fingerprint { source: 1, identification, hash, interface, hops: 64, has_contents }
+        Fingerprint {
+            source: 1,
+            identification,
+            hash,
+            interface,
+            hops: 64,
+            is_fragment: false,
+            has_contents,
+        }
     }
 
     /// Whether the second of two equal packets is a copy, so long after the first.

@@ -67,9 +67,13 @@ impl Hasher for Folding {
     }
 
     fn write(&mut self, octets: &[u8]) {
-        for piece in octets.chunks(8) {
+        let (words, rest) = octets.as_chunks();
+        for word in words {
+            self.write_u64(u64::from_le_bytes(*word));
+        }
+        if !rest.is_empty() {
             let mut word = [0; 8];
-            word[..piece.len()].copy_from_slice(piece);
+            word[..rest.len()].copy_from_slice(rest);
             self.write_u64(u64::from_le_bytes(word));
         }
     }

@@ -147,6 +147,31 @@ pub(crate) enum What {
     Other(Other),
 }
 
+/// What a copy has in common with its packet.
+struct Compared<'a> {
+    addresses: (IpAddr, IpAddr),
+    identification: u32,
+    octets: u32,
+    offset: u32,
+    priority: u8,
+    contents: [&'a [u8]; 2],
+}
+
+impl Hash for Compared<'_> {
+    // Written out, since it is done for every packet: whole words.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for address in [self.addresses.0, self.addresses.1] {
+            match address {
+                IpAddr::V4(address) => state.write_u64(address.to_bits().into()),
+                IpAddr::V6(address) => state.write_u128(address.to_bits()),
+            }
+        }
+        state.write_u64(u64::from(self.identification) << 32 | u64::from(self.octets));
+        state.write_u64(u64::from(self.offset) << 8 | u64::from(self.priority));
+        self.contents.iter().for_each(|octets| state.write(octets));
+    }
+}
+
 /// Octets of a packet's contents that a copy has in common with it: headers, and some payload.
 const COMPARED: usize = 128;
 
@@ -213,19 +238,18 @@ fn fingerprint(packet: &Packet<'_>, read: &Read<'_>, seeds: &Seeds) -> Fingerpri
     let compared = &read.contents[..read.contents.len().min(COMPARED)];
     let (before, after) = compared.split_at(checksum.min(compared.len()));
     let after = after.get(2..).unwrap_or_default();
-    let offset = read.fragment.map(|fragment| fragment.offset);
-    // Frames of another priority are another flow.
-    let priority = match read.headers.map(|headers| headers.transport) {
-        Some(Transport::Udp) => priority(packet),
-        _ => None,
-    };
-    let hash = seeds.long_hash(&(
-        read.addresses,
-        (read.identification, priority),
-        (read.octets, offset),
-        before,
-        after,
-    ));
+    let hash = seeds.long_hash(&Compared {
+        addresses: read.addresses,
+        identification: read.identification,
+        octets: read.octets,
+        offset: read.fragment.map_or(0, |fragment| fragment.offset),
+        // Frames of another priority are another flow.
+        priority: match read.headers.map(|headers| headers.transport) {
+            Some(Transport::Udp) => priority(packet).map_or(0, |priority| 1 + priority),
+            _ => 0,
+        },
+        contents: [before, after],
+    });
     let has_contents = match read.headers {
         Some(Headers { transport: Transport::Tcp(tcp), payload, .. }) => {
             payload > 0 || tcp.syn || tcp.fin
@@ -238,12 +262,21 @@ fn fingerprint(packet: &Packet<'_>, read: &Read<'_>, seeds: &Seeds) -> Fingerpri
         _ => packet.interface,
     };
     Fingerprint {
-        source: seeds.hash(&read.addresses.0),
+        source: source_of(read.addresses.0),
         identification: read.identification,
         hash,
         interface,
         hops: read.hops,
+        is_fragment: read.fragment.is_some(),
         has_contents,
+    }
+}
+
+/// A word for an address. Two that share one are two sources whose identifications tell nothing.
+fn source_of(address: IpAddr) -> u32 {
+    match address {
+        IpAddr::V4(address) => address.to_bits().wrapping_mul(0x9E37_79B1).rotate_left(16),
+        IpAddr::V6(_) => 0,
     }
 }
 

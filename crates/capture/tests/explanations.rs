@@ -200,6 +200,15 @@ fn udp_in_fragments_is_one_flow_of_whole_packets() {
 }
 
 #[test]
+fn fragments_that_are_captured_twice_count_once() {
+    let frames: Vec<Vec<u8>> =
+        fragments(4000, 1).into_iter().flat_map(|frame| [frame.clone(), frame]).collect();
+    let found = explained(&frames);
+    assert_eq!((found.kinds.fragment, found.kinds.copied, found.reassembled), (3, 3, (1, 0)));
+    assert_eq!(found.flows[0].what.flow.octets, 4000);
+}
+
+#[test]
 fn fragments_without_end_take_no_memory_without_end() {
     let mut explainer = Explainer::default();
     let frame = fragments(4000, 1).remove(0);
