@@ -152,7 +152,7 @@ struct Compared<'a> {
     addresses: (IpAddr, IpAddr),
     identification: u32,
     octets: u32,
-    offset: u32,
+    fragment: u32,
     priority: u8,
     contents: [&'a [u8]; 2],
 }
@@ -167,7 +167,7 @@ impl Hash for Compared<'_> {
             }
         }
         state.write_u64(u64::from(self.identification) << 32 | u64::from(self.octets));
-        state.write_u64(u64::from(self.offset) << 8 | u64::from(self.priority));
+        state.write_u64(u64::from(self.fragment) << 8 | u64::from(self.priority));
         self.contents.iter().for_each(|octets| state.write(octets));
     }
 }
@@ -242,7 +242,10 @@ fn fingerprint(packet: &Packet<'_>, read: &Read<'_>, seeds: &Seeds) -> Fingerpri
         addresses: read.addresses,
         identification: read.identification,
         octets: read.octets,
-        offset: read.fragment.map_or(0, |fragment| fragment.offset),
+        // Offsets are multiples of eight.
+        fragment: read
+            .fragment
+            .map_or(0, |fragment| fragment.offset | 2 | u32::from(fragment.has_more)),
         // Frames of another priority are another flow.
         priority: match read.headers.map(|headers| headers.transport) {
             Some(Transport::Udp) => priority(packet).map_or(0, |priority| 1 + priority),
