@@ -154,7 +154,10 @@ def made(explained) -> Callable[..., Connection]:
     return made
 
 
-FULL = {"spacing_ps": {"count": 100, "p10": 500_000, "p50": 500_000, "p90": 500_000}}
+FULL = {
+    "spacing_ps": {"count": 100, "p10": 500_000, "p50": 500_000, "p90": 500_000},
+    "trains_ps": {"count": 100, "p10": 500_000, "p50": 500_000, "p90": 500_000},
+}
 NO_LINK = {
     "spacing_ps": {"count": 4, "p10": 80_000, "p50": 80_000, "p90": 80_000},
     "trains_ps": {"count": 9, "p10": 80_000, "p50": 80_000, "p90": 80_000},
@@ -407,6 +410,16 @@ def test_near_the_receiver_what_follows_the_windows_tells_of_no_link(made):
     far = FULL | {"away_ns": 10**9}
     assert made({"receiver_window": 0.9, "sender_pace": 0.1}, sender=far).link_bps is None
     assert made({"receiver_window": 0.5, "sender_pace": 0.5}, sender=far).link_bps is not None
-    fast = {"spacing_ps": {"count": 100, "p10": 80_000, "p50": 90_000, "p90": 100_000}}
+    fast = {"trains_ps": {"count": 100, "p10": 80_000, "p50": 90_000, "p90": 100_000}}
     far = fast | {"away_ns": 10**9}
     assert made({"receiver_window": 0.9, "sender_pace": 0.1}, sender=far).link_bps == 1e8
+
+
+def test_a_link_before_the_capture_point_has_its_queue_there(made):
+    """No train has waited behind the capture: the link is seen if the transfer is as fast as it."""
+    before = FULL | {"spacing_ps": NO_LINK["spacing_ps"]}
+    of = made({"sender_pace": 0.5, "send_buffer": 0.5}, sender=before)
+    assert of.link_bps == 8e12 / 500_000
+    assert of.verdict.limit is Limit.SENDER_PACE
+    # What follows a window at its pace looks the same, but waited for it.
+    assert made({"sender_pace": 0.1, "send_buffer": 0.9}, sender=before).link_bps is None

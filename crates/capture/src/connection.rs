@@ -182,8 +182,7 @@ pub struct Half {
     /// Times per octet between acknowledgements that arrived close together, in ps: the path is at
     /// least as fast.
     pub trains: Delays,
-    /// Of these, those of segments that had waited in a queue: of the slowest link on the path. Near
-    /// the other end, all of them.
+    /// Of these, those of segments that had waited in a queue: of the slowest link on the path.
     pub spacing: Delays,
     /// The first window that this end announced, in octets: of its SYN, which is not scaled, if
     /// that was captured.

@@ -196,19 +196,22 @@ class Connection:
     def link_bps(self) -> float | None:
         """Payload rate of the slowest link on the path in bit/s; None if nothing shows it.
 
-        The median of the trains of acknowledgements whose segments had waited in a queue. Near the
-        receiver queues are not seen, and the fastest tenth of all trains counts; but if the
-        transfer was as fast, and its sender waited for windows, these may have set the pace.
+        The median of the trains of acknowledgements whose segments had waited in a queue. Without
+        them the fastest tenth of all trains, if the transfer was as fast and its sender waited for
+        no window: a link before the capture point has its queue there. Near the receiver no queue
+        is seen, and trains that are faster than the transfer count as well.
         """
-        spacing = self.sender.of.spacing_ps
-        if self.vantage is not Vantage.RECEIVER:
-            return 8e12 / spacing.p50 if spacing.count >= _QUEUED_TRAINS and spacing.p50 else None
-        if spacing.count < _TRAINS or not spacing.p10:
+        queued, trains = self.sender.of.spacing_ps, self.sender.of.trains_ps
+        is_near_receiver = self.vantage is Vantage.RECEIVER
+        if not is_near_receiver and queued.count >= _QUEUED_TRAINS and queued.p50:
+            return 8e12 / queued.p50
+        if trains.count < _TRAINS or not trains.p10:
             return None
-        fastest_bps = 8e12 / spacing.p10
+        fastest_bps = 8e12 / trains.p10
+        if not fills(self, fastest_bps):
+            return fastest_bps if is_near_receiver else None
         transfer = sum(self.parts[name] for name in TRANSFER)
-        is_paced = self.parts["sender_pace"] >= PACED * transfer
-        return fastest_bps if is_paced or not fills(self, fastest_bps) else None
+        return fastest_bps if self.parts["sender_pace"] >= PACED * transfer else None
 
     def longest_reply_s(self, end: End) -> float:
         """Longest time that an end took to reply, its round trip included, in s."""

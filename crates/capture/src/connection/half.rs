@@ -10,8 +10,6 @@ const FAST_WITHIN_NS: i64 = 20_000_000;
 /// Octets of a train at the least: a few full segments of an Ethernet, not the shorter ones of an
 /// application.
 const TRAIN_OCTETS: u64 = 4000;
-/// A capture is near an end if the other end is so many times as far away.
-const NEAR: u64 = 4;
 const ORIGIN: u64 = 1 << 33;
 
 impl Half {
@@ -178,8 +176,8 @@ impl Half {
     ///
     /// It is the link's if the last segment waited half as long as the train took: it stood in the
     /// queue of a link behind the others. Segments that leave at the pace of the acknowledgements
-    /// before them find that queue empty, and tell of no link. Near the other end queues are not
-    /// seen, and all count.
+    /// before them find that queue empty, and tell of no link. Near the other end no queue is
+    /// seen: no train is so much shorter than the path to it.
     fn space(&mut self, now_ns: i64, number: u64, (own_ns, path_ns): (u64, u64), waited_ns: u64) {
         if self.trained == TRAIN {
             self.train.copy_within(1.., 0);
@@ -198,8 +196,7 @@ impl Half {
         }
         let ps = lasted_ns.saturating_mul(1000) / octets;
         self.trains.record(ps);
-        let is_near = path_ns < own_ns / NEAR;
-        if is_near || (lasted_ns <= path_ns / 2 && waited_ns >= lasted_ns / 2) {
+        if lasted_ns <= path_ns / 2 && waited_ns >= lasted_ns / 2 {
             self.spacing.record(ps);
         }
     }
