@@ -423,3 +423,7 @@ def test_a_link_before_the_capture_point_has_its_queue_there(made):
     assert of.verdict.limit is Limit.SENDER_PACE
     # What follows a window at its pace looks the same, but waited for it.
     assert made({"sender_pace": 0.1, "send_buffer": 0.9}, sender=before).link_bps is None
+    # So does an application that writes little now and then.
+    idle = {"sender_pace": 0.2, "sender_application": 0.8}
+    writes = {"trains_ps": {"count": 100, "p10": 150_000, "p50": 150_000, "p90": 150_000}}
+    assert made(idle, sender=before | writes).link_bps is None

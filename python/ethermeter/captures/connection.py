@@ -15,6 +15,8 @@ _TRAINS = 10
 """Fewest trains of acknowledgements that tell a rate."""
 _QUEUED_TRAINS = 5
 """Fewest trains of segments that had waited in a queue: their median is the link's rate."""
+_BUSY = 0.5
+"""Share of its time in which a sender has data to send, from which its pace tells of a link."""
 _NEAR = 0.25
 """A capture is near an end if the other end is four times as far away."""
 _TELLING_S = 1e-4
@@ -197,9 +199,9 @@ class Connection:
         """Payload rate of the slowest link on the path in bit/s; None if nothing shows it.
 
         The median of the trains of acknowledgements whose segments had waited in a queue. Without
-        them the fastest tenth of all trains, if the transfer was as fast and its sender waited for
-        no window: a link before the capture point has its queue there. Near the receiver no queue
-        is seen, and trains that are faster than the transfer count as well.
+        them the fastest tenth of all trains, if the transfer was as fast and its sender had data
+        and waited for no window: a link before the capture point has its queue there. Near the
+        receiver no queue is seen, and trains that are faster than the transfer count as well.
         """
         queued, trains = self.sender.of.spacing_ps, self.sender.of.trains_ps
         is_near_receiver = self.vantage is Vantage.RECEIVER
@@ -211,7 +213,8 @@ class Connection:
         if not fills(self, fastest_bps):
             return fastest_bps if is_near_receiver else None
         transfer = sum(self.parts[name] for name in TRANSFER)
-        return fastest_bps if self.parts["sender_pace"] >= PACED * transfer else None
+        is_paced = transfer >= _BUSY and self.parts["sender_pace"] >= PACED * transfer
+        return fastest_bps if is_paced else None
 
     def longest_reply_s(self, end: End) -> float:
         """Longest time that an end took to reply, its round trip included, in s."""
