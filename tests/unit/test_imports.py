@@ -28,7 +28,7 @@ def iperf3_udp(rate_mbps: float = 8.0) -> dict[str, Any]:
     return {
         "start": {"test_start": {"protocol": "UDP", "reverse": 1}},
         "intervals": intervals,
-        "end": {"sum": total},
+        "end": {"sum_received": total},
     }
 
 
@@ -64,6 +64,101 @@ def test_iperf3_in_both_directions(tmp_path: Path) -> None:
         "tcp-down": 7e6,
     }
     assert found["tcp-down"][Metric.RETRANSMITTED].value == 4
+
+
+def test_iperf3_before_3_10_sums_up_what_was_sent(tmp_path: Path) -> None:
+    document = iperf3_udp()
+    document["end"] = {"sum": {**document["end"]["sum_received"], "lost_percent": 25.0}}
+    found = read(written(tmp_path / "old.json", document))["udp-down"]
+    assert (found[Metric.DATA_RATE].value, found[Metric.LOSS].value) == (6e6, 0.25)
+
+
+def test_iperf3_3_7_has_the_sums_of_both_directions_under_one_key(tmp_path: Path) -> None:
+    def sums(rate_bps: float, again: int) -> str:
+        return (
+            f'"sum_sent": {{"bits_per_second": {rate_bps}, "retransmits": {again}}}, '
+            f'"sum_received": {{"bits_per_second": {rate_bps}}}'
+        )
+
+    path = tmp_path / "bidir.json"
+    start = '{"start": {"test_start": {"protocol": "TCP", "reverse": 0}}, "end": {'
+    path.write_text(f"{start}{sums(9e8, 3)}, {sums(1e8, 77)}}}}}")
+    found = read(path)
+    assert {
+        flow: (values[Metric.DATA_RATE].value, values[Metric.RETRANSMITTED].value)
+        for flow, values in found.items()
+    } == {"tcp-up": (9e8, 3), "tcp-down": (1e8, 77)}
+    path.write_text(f'{start}{sums(9e8, 3)}}}, "end": {{}}}}')
+    with pytest.raises(InputError, match="the key end is there twice"):
+        read(path)
+
+
+def test_the_file_of_an_iperf3_server_does_not_say_what_its_client_received(
+    tmp_path: Path,
+) -> None:
+    start = {"connected": [{}], "test_start": {"protocol": "TCP", "reverse": 1}}
+    end: dict[str, Any] = {
+        "sum_sent": {"bits_per_second": 9.5e6, "retransmits": 59},
+        "sum_received": {"bits_per_second": 0},
+    }
+    found = read(written(tmp_path / "tcp.json", {"start": start, "end": end}))
+    assert list(found["tcp-down"]) == [Metric.RETRANSMITTED]
+    # A client of which nothing arrived is told so.
+    start["connecting_to"] = {}
+    found = read(written(tmp_path / "client.json", {"start": start, "end": end}))
+    assert found["tcp-down"][Metric.DATA_RATE].value == 0
+    udp = {"connected": [{}], "test_start": {"protocol": "UDP", "reverse": 1}}
+    path = written(tmp_path / "udp.json", {"start": udp, "end": {"sum_received": {}}})
+    with pytest.raises(InputError, match="the file of a server that sent"):
+        read(path)
+
+
+def test_what_c_prints_for_no_number_matters_only_where_it_is_read(tmp_path: Path) -> None:
+    document = iperf3_udp()
+    document["intervals"][3]["sum"]["lost_percent"] = "NONE"
+    path = tmp_path / "nan.json"
+    path.write_text(json.dumps(document).replace('"NONE"', "-nan"))
+    assert read(path)["udp-down"][Metric.LOSS].value == 0.005
+    document["end"]["sum_received"]["lost_percent"] = "NONE"
+    path.write_text(json.dumps(document).replace('"NONE"', "-nan"))
+    with pytest.raises(InputError, match="lost_percent"):
+        read(path)
+
+
+def test_iperf3_event_by_event(tmp_path: Path) -> None:
+    document = iperf3_udp()
+    events = [
+        {"event": "start", "data": document["start"]},
+        *({"event": "interval", "data": each} for each in document["intervals"]),
+        {"event": "end", "data": document["end"]},
+    ]
+    path = tmp_path / "stream.json"
+    path.write_text("\n".join(map(json.dumps, events)))
+    whole = read(written(tmp_path / "whole.json", document))
+    assert read(path) == whole
+    path.write_text("\n".join(map(json.dumps, events + events)))
+    with pytest.raises(InputError, match="one test in each file"):
+        read(path)
+    path.write_text(2 * json.dumps(document))
+    with pytest.raises(InputError, match="one test in each file"):
+        read(path)
+
+
+def test_flent_pings_are_those_measured_and_figures_of_sockets_are_no_rates(
+    tmp_path: Path,
+) -> None:
+    document = {
+        "x_values": [],
+        "results": {
+            "Ping (ms) ICMP": [5.0] * 100,
+            "TCP upload": [10.0] * 50,
+            "TCP upload::tcp_rtt": [106.0] * 50,
+        },
+        "raw_values": {"Ping (ms) ICMP": [{"t": 1.0, "val": 3.0}, {"t": 2.0, "val": 4.0}]},
+    }
+    found = read(written(tmp_path / "one.flent", document))
+    assert set(found) == {"Ping (ms) ICMP", "TCP upload"}
+    assert found["Ping (ms) ICMP"][Metric.ROUND_TRIP].value == pytest.approx(0.0035)
 
 
 def test_flent(tmp_path: Path) -> None:
@@ -151,7 +246,15 @@ def test_a_near_name_of_a_metric_is_suggested() -> None:
         ('{"x_values": [], "results": {"Ping": [1, -1]}}', "Ping"),
         ('{"x_values": [], "results": {"Ping": [1, true]}}', "Ping"),
         ('{"x_values": [], "results": {}}', "begin with Ping"),
+        ('{"x_values": [], "results": {"Ping": [1' + "0" * 400 + "]}}", "Ping"),
+        (
+            '{"end": {"sum_received": {"bits_per_second": 1' + "0" * 400 + "}}, "
+            '"start": {"test_start": {"protocol": "TCP"}}}',
+            "bits_per_second",
+        ),
+        ("txTime,rxTime\n1,2\ntxTime,rxTime\n1,2\n", "one server in each file"),
     ],
+    ids=lambda text: text[:30],
 )
 def test_what_is_no_file_of_these_programs_is_named(
     tmp_path: Path, text: str, expected: str

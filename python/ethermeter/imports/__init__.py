@@ -5,7 +5,6 @@ units, is in docs/how-to/import-results.md.
 """
 
 import gzip
-import json
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from ethermeter.analysis.interval import Estimate
 from ethermeter.faults import InputError
 from ethermeter.imports import flent, iperf3
 from ethermeter.imports.columns import Column, parse_columns, read_columns
+from ethermeter.imports.document import documents
 from ethermeter.metrics import Metric
 
 __all__ = ["Column", "Flows", "parse_columns", "read"]
@@ -39,9 +39,10 @@ def read(path: Path, columns: Sequence[Column] = ()) -> Flows:
         allowed = "expected with a CSV file only"
         raise InputError.of(file, "--columns", "given", allowed)
     try:
-        document = json.loads(text)
+        found = documents(text)
     except (ValueError, RecursionError) as error:
         raise InputError.of(file, "(text)", str(error)[:100], "expected JSON") from None
+    document = found[0] if len(found) == 1 else iperf3.of_stream(found, file)
     if isinstance(document, dict) and "x_values" in document:
         return flent.flows(document, file)
     if isinstance(document, dict) and "end" in document:

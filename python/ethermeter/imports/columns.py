@@ -133,6 +133,9 @@ def _estimates(
         for number, row in enumerate(csv.reader(lines), first):
             if not row or row[0].lstrip().startswith(("#", "--")):
                 continue
+            if [cell.strip() for cell in row] == list(head):
+                allowed = "expected one head: the measurements of one server in each file"
+                raise InputError.of(file, f"line {number}", "another head", allowed)
             for found, each, (at, less) in zip(samples, mapping, places, strict=True):
                 value = _cell(row, at, number, file)
                 if less >= 0:

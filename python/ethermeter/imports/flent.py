@@ -1,6 +1,5 @@
 """JSON of flent, compressed or not: series over time by name."""
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -8,16 +7,21 @@ import numpy as np
 from ethermeter.analysis.interval import Estimate, Floats
 from ethermeter.analysis.samples import merged, ratio, samples_of
 from ethermeter.faults import InputError
-from ethermeter.imports.document import Document
+from ethermeter.imports.document import Document, finite
 from ethermeter.metrics import Metric
 
 _SUMMARIES = ("avg", "sum", "totals", "mean", "fairness")
 """Words of series that are made of others."""
+_OF_SOCKETS = "::"
+"""Between the name of a series and that of a figure of its socket, which is no rate."""
 _MOST = 10_000_000
 
 
 def flows(document: Document, file: str) -> dict[str, dict[Metric, Estimate]]:
-    """Return the estimates of each series: round trips of pings [ms], rates of TCP [Mbit/s]."""
+    """Return the estimates of each series: round trips of pings [ms], rates of TCP [Mbit/s].
+
+    Of pings, those that were measured, where the file has them: the series is on a grid of times.
+    """
     results = document.get("results")
     if not isinstance(results, Mapping):
         raise InputError.of(file, "results", str(results)[:50], "expected an object of series")
@@ -27,9 +31,10 @@ def flows(document: Document, file: str) -> dict[str, dict[Metric, Estimate]]:
         is_trip = lower.startswith("ping")
         if not is_trip and not lower.startswith("tcp"):
             continue
-        if any(word in lower.split() for word in _SUMMARIES):
+        if any(word in lower.split() for word in _SUMMARIES) or _OF_SOCKETS in name:
             continue
-        samples = _samples(series, name, file)
+        measured = _measured(document, name) if is_trip else None
+        samples = _samples(series if measured is None else measured, name, file)
         if not len(samples):
             continue
         if is_trip:
@@ -43,12 +48,21 @@ def flows(document: Document, file: str) -> dict[str, dict[Metric, Estimate]]:
     return found
 
 
+def _measured(document: Document, name: str) -> list[object] | None:
+    """Values of a series as they were measured; None if the file has none."""
+    raw = document.get("raw_values")
+    each = raw.get(name) if isinstance(raw, Mapping) else None
+    if not isinstance(each, list):
+        return None
+    return [one["val"] for one in each if isinstance(one, Mapping) and "val" in one] or None
+
+
 def _samples(series: object, name: str, file: str) -> Floats:
     allowed = "expected a list of numbers from 0, or null where there is none"
     if not isinstance(series, list) or len(series) > _MOST:
         raise InputError.of(file, f"results.{name}", str(series)[:50], allowed)
-    for each in series:
-        is_number = isinstance(each, int | float) and not isinstance(each, bool)
-        if each is not None and not (is_number and 0 <= each < math.inf):
+    numbers = [finite(each) for each in series if each is not None]
+    for each, number in zip((each for each in series if each is not None), numbers, strict=True):
+        if number is None or number < 0:
             raise InputError.of(file, f"results.{name}", str(each)[:50], allowed)
-    return np.array([each for each in series if each is not None], np.float64)
+    return np.array(numbers, np.float64)

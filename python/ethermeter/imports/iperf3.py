@@ -1,17 +1,33 @@
-"""JSON of `iperf3 --json`: one flow, or two of a bidirectional test."""
+"""JSON of `iperf3 --json` and `--json-stream`: one flow, or two of a bidirectional test."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.samples import exact, ratio
 from ethermeter.faults import InputError
-from ethermeter.imports.document import Document
+from ethermeter.imports.document import Document, finite
 from ethermeter.metrics import Metric
 
 _SUFFIXES = ("", "_bidir_reverse")
+
+
+def of_stream(events: Sequence[Any], file: str) -> Document:
+    """Return the document of a test that was written event by event."""
+    found: dict[str, Any] = {"intervals": []}
+    for event in events:
+        kind = event.get("event") if isinstance(event, Mapping) else None
+        if kind is None or kind in found:
+            allowed = "expected one test in each file"
+            raise InputError.of(file, "(text)", "several documents", allowed)
+        if kind == "interval":
+            found["intervals"].append(event.get("data"))
+        else:
+            found[kind] = event.get("data")
+    return found
 
 
 def flows(document: Document, file: str) -> dict[str, dict[Metric, Estimate]]:
@@ -25,6 +41,9 @@ def flows(document: Document, file: str) -> dict[str, dict[Metric, Estimate]]:
     if protocol not in ("tcp", "udp"):
         raise InputError.of(file, "start.test_start.protocol", protocol[:50], "expected TCP or UDP")
     is_reverse = bool(test.get("reverse", 0))
+    is_server = "accepted_connection" in start or (
+        "connected" in start and "connecting_to" not in start
+    )
     end = _table(document, "end", file)
     found = {}
     for suffix in _SUFFIXES:
@@ -33,46 +52,59 @@ def flows(document: Document, file: str) -> dict[str, dict[Metric, Estimate]]:
             continue
         is_down = is_reverse != bool(suffix)
         flow = f"{protocol}-{'down' if is_down else 'up'}"
-        found[flow] = _estimates(document, end, received, suffix, file)
+        # A server is not told what the client has received: it writes zeros.
+        known = {} if is_server and is_down else _received(document, end, received, suffix, file)
+        if values := known | _sent(end, suffix, file):
+            found[flow] = values
+    if not found and is_server:
+        allowed = "expected the file of the client, which knows what it received"
+        raise InputError.of(file, "end.sum_received", "the file of a server that sent", allowed)
     if not found:
         raise InputError.of(file, "end.sum_received", "(missing)", "expected the sums of a test")
     return found
 
 
-def _estimates(
+def _received(
     document: Document,
     end: Document,
     received: Document,
     suffix: str,
     file: str,
 ) -> dict[Metric, Estimate]:
-    key = f"end.sum_received{suffix}"
+    is_sum = f"sum_received{suffix}" not in end
+    key = "end.sum" if is_sum else f"end.sum_received{suffix}"
     value = _number(received, "bits_per_second", key, file)
-    found = {Metric.DATA_RATE: _with_interval(value, document, suffix)}
+    loss = _number(received, "lost_percent", key, file) / 100 if "lost_percent" in received else 0.0
+    # Before 3.10, the only sum of UDP is that of the sender.
+    found = {Metric.DATA_RATE: _with_interval(value, document, suffix, share=1 - loss * is_sum)}
     if "lost_percent" in received:
-        loss = _number(received, "lost_percent", key, file) / 100
         found[Metric.LOSS] = exact(loss)
     if "jitter_ms" in received:
         found[Metric.JITTER] = exact(_number(received, "jitter_ms", key, file) / 1000)
-    sent = end.get(f"sum_sent{suffix}")
-    if isinstance(sent, Mapping) and "retransmits" in sent:
-        again = _number(sent, "retransmits", f"end.sum_sent{suffix}", file)
-        found[Metric.RETRANSMITTED] = exact(again)
     return found
 
 
-def _with_interval(value: float, document: Document, suffix: str) -> Estimate:
-    """Return a rate with the interval of the intervals of the client, around it."""
+def _sent(end: Document, suffix: str, file: str) -> dict[Metric, Estimate]:
+    sent = end.get(f"sum_sent{suffix}")
+    if not isinstance(sent, Mapping) or "retransmits" not in sent:
+        return {}
+    again = _number(sent, "retransmits", f"end.sum_sent{suffix}", file)
+    return {Metric.RETRANSMITTED: exact(again)}
+
+
+def _with_interval(value: float, document: Document, suffix: str, *, share: float) -> Estimate:
+    """Return a share of a rate with the interval of the intervals of the client, around it."""
     octets, seconds = [], []
     intervals = document.get("intervals")
     for each in intervals if isinstance(intervals, list) else []:
         total = each.get(f"sum{suffix}") if isinstance(each, Mapping) else None
         if not isinstance(total, Mapping) or total.get("omitted"):
             continue
-        pair = total.get("bytes"), total.get("seconds")
-        if all(isinstance(one, int | float) and math.isfinite(one) for one in pair):
-            octets.append(float(pair[0]))  # type: ignore[arg-type]
-            seconds.append(float(pair[1]))  # type: ignore[arg-type]
+        pair = finite(total.get("bytes")), finite(total.get("seconds"))
+        if pair[0] is not None and pair[1] is not None:
+            octets.append(share * pair[0])
+            seconds.append(pair[1])
+    value *= share
     spread = ratio(8 * np.array(octets), np.array(seconds)) if octets else exact(math.nan)
     if not spread.has_interval:
         return exact(value)
@@ -88,8 +120,8 @@ def _table(of: Document, key: str, file: str) -> Document:
 
 
 def _number(of: Document, key: str, within: str, file: str) -> float:
-    found = of.get(key)
-    is_number = isinstance(found, int | float) and not isinstance(found, bool)
-    if not is_number or not 0 <= float(found) < math.inf:  # type: ignore[arg-type]
-        raise InputError.of(file, f"{within}.{key}", str(found)[:50], "expected a number from 0")
-    return float(found)  # type: ignore[arg-type]
+    number = finite(of.get(key))
+    if number is None or number < 0:
+        value = str(of.get(key))[:50]
+        raise InputError.of(file, f"{within}.{key}", value, "expected a number from 0")
+    return number
