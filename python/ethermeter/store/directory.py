@@ -18,7 +18,7 @@ from ethermeter.store.integrity import (
     is_altered,
     read_provenance,
     read_verified,
-    refuse_links,
+    refuse_foreign,
     write_provenance,
 )
 from ethermeter.store.tables import (
@@ -75,7 +75,7 @@ class RunDirectory:
         object.__setattr__(self, "path", Path(self.path))
         if not (self.path / PLAN).is_file():
             raise _fault(self.path, str(self.path), _expected(self.path))
-        refuse_links(self.path)
+        refuse_foreign(self.path)
 
     def plan(self) -> "Plan":
         """Read the plan; InputError if it is damaged."""

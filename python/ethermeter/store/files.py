@@ -28,6 +28,14 @@ ABANDONED_S = 3600.0
 _HAS_HANDLES = os.open in os.supports_dir_fd
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+# A pipe is opened at once, too, although nobody writes into it.
+_READ = os.O_RDONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_KINDS = {
+    stat.S_IFLNK: "a link",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFDIR: "a folder",
+}
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -88,17 +96,35 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
-def links(directory: Path) -> Iterator[Path]:
-    """Find links among the files of a run directory, also in its folders."""
+def foreign(directory: Path) -> Iterator[tuple[Path, str]]:
+    """Find what is neither file nor folder in a run directory and its folders, and say what it is.
+
+    To read a link leads elsewhere, a pipe or a socket makes its reader wait, a device has no end.
+    """
     with os.scandir(directory) as entries:
         for entry in entries:
-            if entry.is_symlink():
-                yield Path(entry.path)
-            elif entry.is_dir(follow_symlinks=False):
+            if entry.is_dir(follow_symlinks=False):
                 with suppress(
                     FileNotFoundError
                 ):  # another process has just finished, and removed its parts
-                    yield from links(Path(entry.path))
+                    yield from foreign(Path(entry.path))
+            elif not entry.is_file(follow_symlinks=False):
+                with suppress(FileNotFoundError):
+                    mode = entry.stat(follow_symlinks=False).st_mode
+                    yield Path(entry.path), _KINDS.get(stat.S_IFMT(mode), "a device")
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a file of a run directory to read it; links are not followed.
+
+    Raises OSError if it is no regular file, at once.
+    """
+    with os.fdopen(os.open(path, _READ), "rb") as file:
+        kind = stat.S_IFMT(os.fstat(file.fileno()).st_mode)
+        if kind != stat.S_IFREG:
+            raise OSError(errno.EINVAL, f"{_KINDS.get(kind, 'a device')}, no file", str(path))
+        yield file
 
 
 def remove_abandoned(directory: Path) -> None:
@@ -111,8 +137,8 @@ def remove_abandoned(directory: Path) -> None:
 
 
 def checksum(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal; links are not followed."""
-    with os.fdopen(os.open(path, os.O_RDONLY | _NO_LINK), "rb") as file:
+    """Return the SHA-256 of a file, in hexadecimal; errors as of `opened`."""
+    with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

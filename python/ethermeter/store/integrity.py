@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ethermeter import provenance
 from ethermeter.faults import Fault, InputError
-from ethermeter.store.files import checksum, links, write_whole
+from ethermeter.store.files import checksum, foreign, opened, write_whole
 
 PROVENANCE = "provenance.json"
 _DAMAGED = f"damaged: its SHA-256 differs from the one in {PROVENANCE}"
@@ -18,10 +18,11 @@ def read_provenance(path: Path) -> dict[str, object]:
     """Read `provenance.json` of a run directory; empty if there is none."""
     file = path / PROVENANCE
     try:
-        found = json.loads(file.read_bytes())
+        with opened(file) as content:
+            found = json.loads(content.read())
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError.of(str(file), "provenance", "unreadable", first_line(error)) from error
     if wrong := provenance.damage(found):
         raise InputError.of(str(file), "provenance", wrong, f"expected {AGAIN}")
@@ -53,7 +54,8 @@ def read_verified(directory: Path, name: str) -> bytes:
     The run may be unfinished. Raises InputError if the file was altered, OSError if it cannot be
     read.
     """
-    content = (directory / name).read_bytes()
+    with opened(directory / name) as file:
+        content = file.read()
     known = checksums_in(read_provenance(directory)).get(name)
     if known is not None and hashlib.sha256(content).hexdigest() != known:
         raise InputError.of(str(directory / name), "file", _DAMAGED, AGAIN)
@@ -79,14 +81,14 @@ def is_altered(directory: Path, name: str) -> bool:
     return known is not None and fault_of(directory / name, known) != ""
 
 
-def refuse_links(path: Path) -> None:
-    """Refuse a run directory with links in it, which would lead readers and writers elsewhere.
+def refuse_foreign(path: Path) -> None:
+    """Refuse a run directory with something else in it than files and folders.
 
-    Raises InputError with a fault for every link.
+    Raises InputError with a fault for each.
     """
-    allowed = "expected files and folders of the run itself; remove the link"
-    if found := sorted(links(path)):
-        raise InputError(Fault(str(link), "file", "a link", allowed) for link in found)
+    allowed = "expected files and folders of the run itself; remove it"
+    if found := sorted(foreign(path)):
+        raise InputError(Fault(str(each), "file", what, allowed) for each, what in found)
 
 
 def checksums_of(path: Path, names: Iterable[str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ethermeter.store.files import write_whole
+from ethermeter.store.files import opened, write_whole
 from ethermeter.store.rows import ARRAYS, NUMBERS, TrialRows
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def read(path: Path, *, stamp: Stamp) -> "pa.Table":
     import pyarrow.parquet as pq
 
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             table = pq.read_table(pa.BufferReader(file.read()), page_checksum_verification=True)
     except (OSError, pa.ArrowException) as error:
         raise BadPartError(f"{path}: torn: {error}") from error

@@ -20,6 +20,7 @@ from ethermeter.store.files import (
     LIVE,
     TEMPORARY,
     make_folder,
+    opened,
     remove_abandoned,
     sync_directory,
     write_whole,
@@ -29,7 +30,7 @@ from ethermeter.store.integrity import (
     checksums_of,
     failed_in,
     read_provenance,
-    refuse_links,
+    refuse_foreign,
     write_provenance,
 )
 from ethermeter.store.rows import TrialRows, flows_of, has_classes, observations_of_scenario
@@ -205,7 +206,8 @@ class Recorder:
         self._add(trials)
         self._text += "".join([trial.line + "\n" for trial in trials])
         with self._writing():
-            there = (self.directory / PLAN).read_bytes().decode(errors="replace")
+            with opened(self.directory / PLAN) as file:
+                there = file.read().decode(errors="replace")
             if there.startswith(self._text):
                 return  # a run that is resumed: these trials were proposed before
             if not self._text.startswith(there):
@@ -280,7 +282,7 @@ class Recorder:
     def _enter(
         self, plan: "Plan", experiments: Mapping[str, str], *, resume: bool, force: bool
     ) -> None:
-        refuse_links(self.directory)
+        refuse_foreign(self.directory)
         for folder in (self.directory / name for name in FOLDERS):
             if folder.exists() and not folder.is_dir():
                 allowed = "expected a directory, or nothing"
@@ -428,9 +430,13 @@ def plan_hash_of(directory: Path) -> str | None:
     """Hash of the plan in a directory, or of a strategy's question; None if there is no run."""
     file = directory / PLAN
     try:
-        plan = file.read_bytes()
+        with opened(file) as content:
+            plan = content.read()
         file = directory / QUESTION
-        return _hash(file.read_bytes() if file.exists() else plan)
+        if not file.exists():
+            return _hash(plan)
+        with opened(file) as content:
+            return _hash(content.read())
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
