@@ -131,6 +131,8 @@ def test_a_csv_file_is_read_exactly(tmp_path, text, times_ps, octets):
         ("time_s\n1\nnan\n3\n", r"line 3, time_s = nan: expected a number"),
         ("time_s\n2\n1\n", r"line 3, time_s = 1: .* times must not decrease"),
         ("time_s,length_B\n1,64\n2,18\n", r"line 3, length_B = 18: .* from 19 to 65507"),
+        ("time_s\n1_000\n", r"line 2, time_s = 1_000"),
+        ("time_s\n١٢\n", r"line 2, time_s = "),
         ("time_s,length_B\n1,64\n2,64.5\n", r"line 3, length_B = 64.5: .* whole number of octets"),
         (
             "time_s\n1\n9001\n",

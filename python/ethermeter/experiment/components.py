@@ -13,6 +13,7 @@ from ethermeter.experiment.origin import lowered
 from ethermeter.experiment.quantity import (
     PositiveTime,
     Table,
+    Title,
     choice,
     complaint,
     octets,
@@ -242,7 +243,7 @@ class Model(Table):
 class Component(Model):
     """A model that comes with the package, in a file of its own."""
 
-    title: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    title: Title
     """Title of the model, in one line."""
     notes: Annotated[str, StringConstraints(max_length=10_000)] = ""
     """Origin of the numbers."""

@@ -20,7 +20,7 @@ from pydantic_core import ErrorDetails
 from ethermeter.experiment.flows import MOST_FLOWS, Flow
 from ethermeter.experiment.network import Network
 from ethermeter.experiment.phases import NetworkRun, NetworkTheory, Phases, Run, Theory
-from ethermeter.experiment.quantity import ALLOWED, Table, complaint, is_tag
+from ethermeter.experiment.quantity import ALLOWED, Table, Title, complaint, is_tag
 from ethermeter.experiment.search import Search
 from ethermeter.experiment.segment import Segment, standards
 from ethermeter.experiment.stations import StationGroup
@@ -74,7 +74,7 @@ def _source(value: object) -> str:
 class _Common(Table):
     """Keys that every experiment file may have."""
 
-    title: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    title: Title
     """Title of the experiment, in one line."""
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 1
     """Seed of all random draws."""

@@ -6,11 +6,13 @@ from fractions import Fraction
 from typing import Annotated, Any, TypeVar
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Discriminator,
     Field,
     PlainValidator,
+    StringConstraints,
     WithJsonSchema,
 )
 from pydantic_core import PydanticCustomError
@@ -42,6 +44,18 @@ def complaint(allowed: str) -> PydanticCustomError:
     """Return the error of a value that is not what was allowed."""
     # The text is passed as context, not as the template: what people write may hold braces.
     return PydanticCustomError(ALLOWED, "{allowed}", {"allowed": allowed})
+
+
+def _one_line(text: str) -> str:
+    """Return a text without line breaks and other signs that are not printed, or raise."""
+    if not text.isprintable():
+        raise complaint("expected one line of printable text")
+    return text
+
+
+Title = Annotated[
+    str, StringConstraints(min_length=1, max_length=200), AfterValidator(_one_line)
+]
 
 
 def distinct(values: list[T]) -> list[T]:

@@ -225,8 +225,10 @@ def _ps(cell: str, digits: int) -> int | None:
             return int(whole) * scale
         if part.isascii() and part.isdigit():
             return int(whole) * scale + int(part.ljust(digits, "0"))
+    # Decimal takes underscores and digits of every script, too.
+    is_plain = len(text) <= 40 and text.isascii() and "_" not in text
     try:
-        number = Decimal(text) if len(text) <= 40 else Decimal("NaN")
+        number = Decimal(text if is_plain else "NaN")
         if not number.is_finite() or number < 0 or number.adjusted() > 20:
             return None
         return int((number * scale).to_integral_value())
