@@ -3,7 +3,9 @@
 import json
 import time
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from ethermeter.faults import InputError
@@ -76,6 +78,38 @@ def test_a_reflector_with_one_time_is_named() -> None:
     assert any("routers on the way there: 2" in note for note in notes)
 
 
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        # Zero in every packet, as a reflector without a clock writes.
+        (lambda at: (at[0], -290_200_701 * 10**9, -290_200_701 * 10**9, at[3]), "stands still"),
+        (lambda at: (at[0], at[1], at[1] - 1000, at[3]), "less than no time"),
+        (lambda at: (at[0], at[1], at[1] + 90 * US, at[3]), "longer than their round trips"),
+        (lambda at: (at[0], 2 * at[1], 2 * at[1], at[3]), "another rate"),
+    ],
+)
+def test_impossible_times_of_a_reflector_give_no_values(change: Any, expected: str) -> None:
+    session = reflected({number: number for number in range(40)})
+    session = msgspec.structs.replace(session, times_ns=[change(at) for at in session.times_ns])
+    values, notes = by_stamp.values(session)
+    assert any(expected in note for note in notes), notes
+    assert not any("nanoseconds" in note for note in notes)
+    assert {value.flow for value in values} == {"round-trip"}
+    found = {value.metric: value.estimate.value for value in values}
+    assert found[Metric.ROUND_TRIP] == pytest.approx(85e-6)
+
+
+def test_losses_before_the_first_answer_and_after_the_last_have_no_direction() -> None:
+    session = reflected({number: number for number in range(20, 24)})
+    values, notes = by_stamp.values(session)
+    losses = {value.flow: value.estimate for value in values if value.metric is Metric.LOSS}
+    assert losses["round-trip"].value == pytest.approx(0.9)
+    assert losses["round-trip"].low >= 0
+    assert losses["round-trip"].high <= 1
+    assert (losses["there"].value, losses["back"].value) == (0, 0)
+    assert any("36 of 40 packets" in note for note in notes), notes
+
+
 def test_losses_have_the_direction_that_the_reflector_counted() -> None:
     # 40 sent; 3 and 4 were lost there, the answers of 10, 11 and 12 on the way back.
     answers, own = {}, 0
@@ -132,6 +166,18 @@ def test_a_rate_is_that_of_the_receiver_with_the_interval_of_intervals() -> None
     # 10 intervals of 10 Mb/s ± 80 kb/s: at least Student's t with 9 degrees.
     assert rate.estimate.half_width >= 2.262 * 80e3 / 3 * 0.99
     assert again.estimate.value == 0
+
+
+def test_a_server_that_reports_less_than_was_acknowledged_is_contradicted() -> None:
+    # This host sent 10 Mb/s, of which the server says that a tenth came.
+    rate, _ = by_iperf3.values_of("tcp-up", iperf3_result(octets=125_000), "up")
+    assert rate.estimate.value == pytest.approx(1e6)
+    assert rate.estimate.cautions == ("contradicted",)
+    assert not rate.estimate.has_interval
+    # Few and unlike intervals are no reason for a rate below zero.
+    unlike = [Interval(10**8, octets, 0, 0) for octets in (0, 300_000, 0, 200_000, 125_000)]
+    rate, _ = by_iperf3.values_of("tcp-up", iperf3_result(intervals=unlike), "up")
+    assert rate.estimate.low == 0 < rate.estimate.high
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,10 @@ class Caution(StrEnum):
         "the value is a delay between two clocks whose relation is unknown",
     )
     HOST_LIMITED = "host-limited", "a host, not the network, was at its limit"
+    CONTRADICTED = (
+        "contradicted",
+        "the two ends of a measurement report what cannot both be true",
+    )
     MEDIUM_LATE = (
         "medium-late",
         "the emulated medium was late: it learnt of more than 0.01% of the frames too "

@@ -9,7 +9,7 @@ from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.samples import exact, ratio
 from ethermeter.metrics import Caution, Metric
 from ethermeter.quick.peers import Iperf3Result, PeerError, iperf3
-from ethermeter.quick.result import Value, distribution
+from ethermeter.quick.result import Value, distribution, within
 
 BY = "iperf3"
 LIGHT_BPS = 1_000_000
@@ -18,6 +18,8 @@ BUSY = 0.9
 """Share of a processor beyond which its host is the limit."""
 _MOSTLY = 0.5
 _LOSSY = 0.001
+_DIFFERS = 0.1
+"""Share of a rate by which two ends that count the same octets may differ."""
 TESTS = (
     ("tcp-up", "tcp", "up"),
     ("tcp-down", "tcp", "down"),
@@ -99,7 +101,8 @@ def _rate(found: Iperf3Result, direction: str, cautions: list[Caution]) -> Estim
     """Return the rate of payload by the receiver, with the interval of this host's intervals.
 
     Octets that TCP acknowledged, or that arrived here, are those that the receiver got. Of UDP to
-    the server this host knows only what it sent: there is no interval.
+    the server this host knows only what it sent: there is no interval. A server that reports
+    something else than this host has counted is cautioned.
     """
     value = found.octets * 8e9 / found.window_ns if found.window_ns else math.nan
     if direction == "up" and found.datagrams is not None:
@@ -107,11 +110,15 @@ def _rate(found: Iperf3Result, direction: str, cautions: list[Caution]) -> Estim
     octets = np.array([each.octets for each in found.intervals], np.float64)
     seconds = np.array([each.ns for each in found.intervals], np.float64) / 1e9
     spread = ratio(octets * 8, seconds, cautions)
+    differs_bps = abs(value - spread.value)
+    if differs_bps > max(_DIFFERS * max(value, spread.value), spread.half_width):
+        return exact(value, [*cautions, Caution.CONTRADICTED])
     if not spread.has_interval:
         return exact(value, cautions)
     # The interval is that of the own intervals, around the receiver's value.
     low, high = value + (spread.low - spread.value), value + (spread.high - spread.value)
-    return Estimate(value, spread.error, spread.degrees, spread.cautions, (low, high))
+    of_value = Estimate(value, spread.error, spread.degrees, spread.cautions, (low, high))
+    return within(of_value, 0.0)
 
 
 def limit_of(found: Iperf3Result, direction: str, rate_bps: int) -> str:

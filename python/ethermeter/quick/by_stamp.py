@@ -8,7 +8,7 @@ from ethermeter.analysis.interval import Estimate, Floats
 from ethermeter.analysis.samples import exact, merged, ratio
 from ethermeter.metrics import Caution, Metric
 from ethermeter.quick.peers import Reflected
-from ethermeter.quick.result import Value, distribution
+from ethermeter.quick.result import Value, distribution, within
 
 BY = "stamp"
 ROUND_TRIP, THERE, BACK = "round-trip", "there", "back"
@@ -17,6 +17,8 @@ _CERTAIN = 0.1
 _SENDER_TTL = 255
 _FEWEST = 30
 """Answers from which the format of times is judged."""
+_MOST_DRIFT = 1e-3
+"""Relative rate of two clocks beyond which one of them is none."""
 
 
 def values(found: Reflected) -> tuple[list[Value], list[str]]:
@@ -36,19 +38,40 @@ def values(found: Reflected) -> tuple[list[Value], list[str]]:
         notes.append("the reflector does not report the TTL of packets")
     elif len(order):
         notes.append(f"routers on the way there: {_SENDER_TTL - min(found.sender_ttl)}")
-    if _has_nanoseconds(found):
-        notes.append(
-            "the reflector seems to write nanoseconds where fractions of a second belong: its "
-            "times are not used, and its own time is in the round trip"
-        )
+    wrong = _impossible(sent, received, answered, returned)
+    if not wrong and _has_nanoseconds(found):
+        wrong = "the reflector seems to write nanoseconds where fractions of a second belong"
+    if wrong:
+        notes.append(f"{wrong}: its times are not used, and its own time is in the round trip")
         away = np.zeros_like(away)
     flow = distribution(ROUND_TRIP, Metric.ROUND_TRIP, returned - sent - away, BY)
     flow.append(Value(ROUND_TRIP, Metric.LOSS, _loss(found), BY))
     flow.append(Value(ROUND_TRIP, Metric.DUPLICATES, exact(float(found.duplicates)), BY))
-    if _has_nanoseconds(found):
+    if wrong:
         return flow, notes
     one_way, more = _one_way(found, (sent, received), (answered, returned))
     return flow + one_way, notes + more
+
+
+def _impossible(sent: Floats, received: Floats, answered: Floats, returned: Floats) -> str:
+    """Say why the times of a reflector cannot be those of arrivals and departures; "" if they can.
+
+    A packet is there between its departure here and the return of its answer, whatever the
+    difference of the clocks, which hardly changes within a session.
+    """
+    if not len(sent):
+        return ""
+    if len(sent) > 1 and not np.ptp(received) and np.ptp(sent):
+        return "the reflector's clock stands still"
+    away, trips = answered - received, returned - sent
+    if impossible := int(((away < 0) | (away > trips)).sum()):
+        return (
+            f"the reflector says that {impossible} of {len(sent)} packets were with it for less "
+            "than no time or longer than their round trips"
+        )
+    if np.ptp(received - sent) > trips.max() + _MOST_DRIFT * np.ptp(sent):
+        return "the reflector's clock goes at another rate, or was set during the session"
+    return ""
 
 
 def _has_nanoseconds(found: Reflected) -> bool:
@@ -68,7 +91,7 @@ def _loss(found: Reflected) -> Estimate:
     came = np.zeros(found.sent + found.unsent)
     came[np.array(found.sequence, np.int64)] = 1
     lost = merged(1 - came)
-    return ratio(lost, merged(np.ones(len(came))))
+    return within(ratio(lost, merged(np.ones(len(came)))), 0.0, 1.0)
 
 
 def _one_way(
@@ -100,6 +123,12 @@ def _one_way(
     if lost is not None:
         for name, (missing, of) in zip((THERE, BACK), lost, strict=True):
             values.append(Value(name, Metric.LOSS, exact(missing / of if of else math.nan), BY))
+        beyond = found.sent - len(found.sequence) - sum(missing for missing, _ in lost)
+        if beyond > 0:
+            notes.append(
+                f"{beyond} of {found.sent} packets were lost before the first answer or after the "
+                "last: their direction is not known, and the losses there and back are without them"
+            )
     elif found.sent > len(found.sequence):
         notes.append("the direction of losses is not known: the reflector counts no packets")
     return values, notes

@@ -4,7 +4,7 @@ import csv
 import io
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ethermeter.analysis.interval import Estimate, Floats
@@ -99,6 +99,14 @@ class Measurement:
                 )
             )
         return text.getvalue()
+
+
+def within(estimate: Estimate, least: float, most: float = math.inf) -> Estimate:
+    """Return an estimate whose interval stays within what is possible."""
+    if not estimate.has_interval:
+        return estimate
+    low, high = (min(max(end, least), most) for end in (estimate.low, estimate.high))
+    return replace(estimate, ends=(low, high))
 
 
 def distribution(
