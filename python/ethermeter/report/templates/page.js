@@ -39,7 +39,8 @@
     try {
       before?.finalize();
       const { view } = await vegaEmbed(plot, spec, {
-        mode: "vega-lite", renderer: "svg", actions: false, config: { ...config[wanted], ...colours }, tooltip: { theme: "custom" }, patch: mend,
+        // Expressions are interpreted, for the policy of the page forbids to compile them.
+        mode: "vega-lite", renderer: "svg", ast: true, actions: false, config: { ...config[wanted], ...colours }, tooltip: { theme: "custom" }, patch: mend,
       });
       state.get(plot).view = view;
       plot.dataset.rendered = wanted;
