@@ -19,6 +19,8 @@ const MOST_STREAMS: u64 = 128;
 const MOST_INTERVALS: u64 = 36_000;
 /// How often a busy server is tried.
 const TRIED_EVERY_NS: u64 = NS_PER_S / 10;
+/// How long queues on the way hold what is sent, at most: those of slow uplinks hold several seconds.
+const QUEUES_NS: u64 = 30 * NS_PER_S;
 /// Letters of a cookie.
 const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
@@ -175,6 +177,8 @@ impl Test {
         }
         control.expect(State::TestStart)?;
         control.expect(State::TestRunning)?;
+        // What is sent from now on may wait in queues on the way, and all else behind it.
+        control.patience_ns = self.patience_ns.max(self.duration_ns.saturating_add(QUEUES_NS));
         let shared: Vec<Shared> = streams.iter().map(|_| Shared::default()).collect();
         let phases = Phases::default();
         let begin_ns = HostTime.now_ns();

@@ -64,12 +64,15 @@ impl State {
     }
 }
 
+/// What a server sends last.
+const RESULTS: &str = "its results";
+
 /// The control connection.
 pub(super) struct Control<'a> {
     stream: TcpStream,
     stop: &'a AtomicBool,
     /// What the peer has to do within this time.
-    patience_ns: u64,
+    pub patience_ns: u64,
     /// How long the connection took to open.
     pub opened_in_ns: u64,
 }
@@ -103,7 +106,7 @@ impl<'a> Control<'a> {
     /// Wait for a state of the server.
     pub fn expect(&mut self, expected: State) -> Result<(), Error> {
         let mut octet = [0];
-        self.fill(&mut octet)?;
+        self.fill(&mut octet, &format!("the state {expected:?}"))?;
         match State::read(octet[0]) {
             Some(state) if state == expected => Ok(()),
             state => Err(self.unexpected(octet[0], state)),
@@ -128,7 +131,7 @@ impl<'a> Control<'a> {
     /// Read JSON of at most [`LONGEST_JSON`] octets.
     pub fn json(&mut self) -> Result<Vec<u8>, Error> {
         let mut length = [0; 4];
-        self.fill(&mut length)?;
+        self.fill(&mut length, RESULTS)?;
         let octets = u32::from_be_bytes(length) as usize;
         if !(1..=LONGEST_JSON).contains(&octets) {
             let text = format!(
@@ -137,7 +140,7 @@ impl<'a> Control<'a> {
             return Err(Error::Peer(text));
         }
         let mut text = vec![0; octets];
-        self.fill(&mut text)?;
+        self.fill(&mut text, RESULTS)?;
         Ok(text)
     }
 
@@ -147,7 +150,7 @@ impl<'a> Control<'a> {
             Some(State::ServerTerminate) => Error::Peer("the server ended the test".into()),
             Some(State::ServerError) => {
                 let mut numbers = [0; 8];
-                let number = match self.fill(&mut numbers) {
+                let number = match self.fill(&mut numbers, "the number of its error") {
                     Ok(()) => u32::from_be_bytes(numbers[..4].try_into().expect("four octets")),
                     Err(error) => return error,
                 };
@@ -158,7 +161,7 @@ impl<'a> Control<'a> {
         }
     }
 
-    fn fill(&mut self, room: &mut [u8]) -> Result<(), Error> {
+    fn fill(&mut self, room: &mut [u8], awaited: &str) -> Result<(), Error> {
         self.stream
             .set_read_timeout(Some(LONGEST_CALL))
             .map_err(Error::system("preparing a connection"))?;
@@ -170,7 +173,8 @@ impl<'a> Control<'a> {
             }
             if HostTime.now_ns() > until_ns {
                 let milliseconds = self.patience_ns / 1_000_000;
-                return Err(Error::Peer(format!("the server sent nothing for {milliseconds} ms")));
+                let text = format!("the server sent nothing for {milliseconds} ms, not {awaited}");
+                return Err(Error::Peer(text));
             }
             match self.stream.read(&mut room[filled..]) {
                 Ok(0) => return Err(Error::Peer("the server closed the connection".into())),
