@@ -69,7 +69,7 @@ def serve_agent(
     credentials: tuple[bytes, bytes, bytes] | None = None,
     clock_offset_ns: int = 0,
     clock_drift_ppb: int = 0,
-    ready: Callable[[str], object],
+    ready: Callable[[str, list[str]], object],
     should_stop: Callable[[], object],
 ) -> None: ...
 def measure_peer(

@@ -1,10 +1,14 @@
 """Agents with certificates on hosts around a switch, and a coordinator on a third host."""
 
+import socket
+import ssl
 from typing import Any
 
 import pytest
 from agents import Agents
 from ethermeter.testbed import Wire, make_testbed
+from hostile import on_host
+from program import LIMIT_S
 
 RATE_BPS = 10_000_000
 PAYLOAD_OCTETS = 1472
@@ -57,3 +61,27 @@ def test_an_operator_who_allows_other_addresses_only_is_obeyed(agent, tmp_path):
             done = agents.try_to_measure(coordinator, describe(entries))
     refused = f"rule address: {other.ipv4} is refused, allowed: {one.ipv4}/32"
     assert (done.returncode, refused in done.stderr) == (2, True)
+
+
+@pytest.mark.root
+def test_an_agent_speaks_tls_1_3_and_nothing_before_it(agent, tmp_path):
+    with make_testbed(2, layout="switch") as bed:
+        host, coordinator = bed.hosts
+        agents = Agents(agent, [host], tmp_path, 'addresses = ["10.77.0.0/24"]')
+        folder = tmp_path / "certificates"
+
+        def spoken(newest: ssl.TLSVersion) -> str | None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.load_verify_locations(folder / "authority.pem")
+            context.load_cert_chain(folder / "coordinator.pem", folder / "coordinator.key")
+            context.set_alpn_protocols(["h2"])
+            context.maximum_version = newest
+            place = (host.ipv4, 4988)
+            reached = on_host(coordinator, lambda: socket.create_connection(place, LIMIT_S))
+            with reached, context.wrap_socket(reached, server_hostname=host.ipv4) as secured:
+                return secured.version()
+
+        with agents.listening(host):
+            assert spoken(ssl.TLSVersion.TLSv1_3) == "TLSv1.3"
+            with pytest.raises(ssl.SSLError):
+                spoken(ssl.TLSVersion.TLSv1_2)

@@ -58,7 +58,13 @@ class Laboratory:
     """
 
     def __init__(
-        self, program: str, bed: Testbed, folder: Path, protocol: Protocol, *, at: int = 0
+        self,
+        program: str,
+        bed: Testbed,
+        folder: Path,
+        protocol: Protocol,
+        *others: str,
+        at: int = 0,
     ) -> None:
         self.folder, self.protocol = folder, protocol
         self.stack = contextlib.ExitStack()
@@ -69,7 +75,7 @@ class Laboratory:
         self._before_receiver = dataclasses.replace(
             self.receiver, namespace=bed.switch, interface=f"em{at + 2}"
         )
-        self.agents = Agents(program, [self.sender, self.receiver], folder, CEILINGS)
+        self.agents = Agents(program, [self.sender, self.receiver], folder, CEILINGS, *others)
         self._paths = itertools.count()
 
     @contextlib.contextmanager
@@ -173,7 +179,7 @@ def grant(
     asked: dict[str, Any] = {
         "sender": way.address(lab.sender),
         "address": way.address(lab.receiver),
-        "port": 25_000 if way.cast != "unicast" and way.kind == "udp" else 0,
+        "port": 61_000 if way.cast != "unicast" and way.kind == "udp" else 0,
         "rate_bps": way.rate_bps,
         "rate_frames_per_s": way.most_frames_per_s,
         "duration_ns": LASTING_NS,

@@ -12,11 +12,15 @@ from program import LIMIT_S
 
 
 class Agents:
-    """The agent's program on some hosts, with certificates and ceilings in a folder."""
+    """The agent's program on some hosts, with certificates and ceilings in a folder; certificates
+    name the addresses `others`, too.
+    """
 
-    def __init__(self, program: str, hosts: list[Host], folder: Path, ceilings: str) -> None:
+    def __init__(
+        self, program: str, hosts: list[Host], folder: Path, ceilings: str, *others: str
+    ) -> None:
         self.program, self.hosts, self.folder = program, hosts, folder
-        names = ",".join(f"{host.ipv4}={host.ipv6}" for host in hosts)
+        names = ",".join("=".join((host.ipv4, host.ipv6, *others)) for host in hosts)
         command = [program, "certificates", str(folder / "certificates"), "--hosts", names]
         subprocess.run(command, check=True)
         (folder / "ceilings.toml").write_text(ceilings)

@@ -302,6 +302,33 @@ def _is_control(frame: bytes) -> bool:
     return protocol == 6 and not _CONTROL.isdisjoint(struct.unpack("!HH", frame[at : at + 4]))
 
 
+def announce(host: Host, address: str) -> None:
+    """Tell all stations of a network that a host has an address: a gratuitous ARP request (RFC
+    5227), or an unsolicited neighbour advertisement (RFC 4861, section 7.2.6).
+    """
+    own = bytes.fromhex(host.mac.replace(":", ""))
+    if ":" in address:
+        octets = socket.inet_pton(socket.AF_INET6, address)
+        everybody = socket.inet_pton(socket.AF_INET6, "ff02::1")
+        # Override, target, and the option of the target's link-layer address.
+        message = bytes([136, 0, 0, 0, 0x20, 0, 0, 0]) + octets + bytes([2, 1]) + own
+        covered = octets + everybody + struct.pack("!II", len(message), 58) + message
+        total = sum(struct.unpack(f"!{len(covered) // 2}H", covered))
+        total = (total & 0xFFFF) + (total >> 16)
+        total = (total & 0xFFFF) + (total >> 16)
+        message = message[:2] + struct.pack("!H", 0xFFFF - total) + message[4:]
+        head = struct.pack("!IHBB", 6 << 28, len(message), 58, 255) + octets + everybody
+        frame = bytes.fromhex("333300000001") + own + b"\x86\xdd" + head + message
+    else:
+        octets = socket.inet_pton(socket.AF_INET, address)
+        head = struct.pack("!HHBBH", 1, 0x0800, 6, 4, 1)
+        arp = head + own + octets + bytes(6) + octets
+        frame = b"\xff" * 6 + own + b"\x08\x06" + arp
+    with on_host(host, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW)) as sending:
+        sending.bind((host.interface, 0))
+        sending.send(frame)
+
+
 def strangers(host: Host, address: str, port: int, number: int) -> list[socket.socket]:
     """Open connections on which nothing is said."""
 

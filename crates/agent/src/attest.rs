@@ -1,13 +1,15 @@
 //! Signed consent: a receiver signs a grant with the key of its certificate, so that no other host
 //! can grant for its address, not even the coordinator.
 
-use ethermeter_station::consent::{Grant, Proof, Renewal};
+use ethermeter_station::consent::{Grant, Proof, Renewal, Serial};
 use ethermeter_station::refusal::{Refusal, Rule};
 use rcgen::{KeyPair, SigningKey};
 use ring::rand::{SecureRandom, SystemRandom};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use std::fmt::Display;
+use std::net::IpAddr;
+use std::time::Duration;
 use webpki::{anchor_from_trusted_cert, EndEntityCert, KeyUsage, ALL_VERIFICATION_ALGS};
 
 /// A certificate, its key and the authority of all certificates, as PEM.
@@ -21,11 +23,62 @@ pub struct Credentials {
     pub authority: Vec<u8>,
 }
 
+/// Whether the certificate with this serial number is accepted.
+fn check_serial(serial: &[u8], revoked: &[Serial]) -> Result<(), String> {
+    let is_revoked = revoked.iter().any(|other| other.is(serial));
+    if is_revoked {
+        Err("the certificate is revoked".into())
+    } else {
+        Ok(())
+    }
+}
+
+/// The purposes of certificates (RFC 5280, section 4.2.1.12): 1.3.6.1.5.5.7.3.1 and .2.
+const FOR_SERVERS: &[u8] = &[43, 6, 1, 5, 5, 7, 3, 1];
+const FOR_CLIENTS: &[u8] = &[43, 6, 1, 5, 5, 7, 3, 2];
+/// The name in the certificates of coordinators.
+pub const COORDINATOR: &str = "coordinator";
+/// A certificate that is valid for less is warned about when an agent starts.
+const SOON: Duration = Duration::from_secs(30 * 86_400);
+
+/// Whether a certificate is of the authority and says that it is for `usage`, at `now`.
+fn verify(
+    certificate: &EndEntityCert<'_>,
+    authority: &CertificateDer<'_>,
+    usage: &'static [u8],
+    now: UnixTime,
+) -> Result<(), webpki::Error> {
+    let anchor = anchor_from_trusted_cert(authority)?;
+    let usage = KeyUsage::required(usage);
+    certificate
+        .verify_for_usage(ALL_VERIFICATION_ALGS, &[anchor], &[], now, usage, None, None)
+        .map(|_| ())
+}
+
+/// Whether a certificate is that of a coordinator: of the authority, for clients, with the name
+/// `coordinator`, and not revoked.
+///
+/// # Errors
+/// With what it is not.
+pub fn check_coordinator(
+    certificate: &CertificateDer<'_>,
+    authority: &CertificateDer<'_>,
+    revoked: &[Serial],
+    now: UnixTime,
+) -> Result<(), String> {
+    let certificate = EndEntityCert::try_from(certificate).map_err(|error| error.to_string())?;
+    verify(&certificate, authority, FOR_CLIENTS, now).map_err(|error| error.to_string())?;
+    let name = ServerName::try_from(COORDINATOR).map_err(|error| error.to_string())?;
+    certificate.verify_is_valid_for_subject_name(&name).map_err(|error| error.to_string())?;
+    check_serial(certificate.serial(), revoked)
+}
+
 /// Signs an agent's grants and verifies those of others.
 pub struct Notary {
     key: KeyPair,
     certificate: CertificateDer<'static>,
     authority: CertificateDer<'static>,
+    revoked: Vec<Serial>,
 }
 
 /// A grant, and what proves it.
@@ -40,12 +93,12 @@ pub struct Signed {
 }
 
 /// A signed text begins with its purpose, so that a signature for another purpose is not valid.
-const CONSENT: &[u8] = b"ethermeter consent 2\n";
+const CONSENT: &[u8] = b"ethermeter consent 3\n";
 const RENEWAL: &[u8] = b"ethermeter renewal 1\n";
 
 impl Notary {
-    /// One with these credentials.
-    pub fn new(credentials: &Credentials) -> Result<Self, String> {
+    /// One with these credentials, which accepts no certificate that is `revoked`.
+    pub fn new(credentials: &Credentials, revoked: Vec<Serial>) -> Result<Self, String> {
         let key = std::str::from_utf8(&credentials.key).map_err(|error| format!("key: {error}"))?;
         let key = KeyPair::from_pem(key).map_err(|error| format!("key: {error}"))?;
         if !key.is_compatible(&rcgen::PKCS_ECDSA_P256_SHA256) {
@@ -57,7 +110,30 @@ impl Notary {
         let certificate = read(&credentials.certificate, "certificate")?;
         let authority = read(&credentials.authority, "authority")?;
         anchor_from_trusted_cert(&authority).map_err(|error| format!("authority: {error}"))?;
-        Ok(Self { key, certificate, authority })
+        Ok(Self { key, certificate, authority, revoked })
+    }
+
+    /// Whether others will accept what is signed, at `now`; returns what its operator should know.
+    ///
+    /// # Errors
+    /// If they will not.
+    pub fn check(&self, own: &[IpAddr], now: UnixTime) -> Result<Vec<String>, String> {
+        let fault = |error: webpki::Error| format!("certificate: {error}");
+        let certificate = EndEntityCert::try_from(&self.certificate).map_err(fault)?;
+        verify(&certificate, &self.authority, FOR_SERVERS, now).map_err(fault)?;
+        check_serial(certificate.serial(), &self.revoked)?;
+        let mut warnings = Vec::new();
+        let soon = UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs()) + SOON);
+        if verify(&certificate, &self.authority, FOR_SERVERS, soon).is_err() {
+            warnings.push("certificate: it runs out within 30 days".to_owned());
+        }
+        let names = |address: &IpAddr| {
+            certificate.verify_is_valid_for_subject_name(&ServerName::from(*address)).is_ok()
+        };
+        if !own.iter().any(names) {
+            warnings.push("certificate: it names no address of this host".to_owned());
+        }
+        Ok(warnings)
     }
 
     /// Sign a grant.
@@ -75,22 +151,19 @@ impl Notary {
         self.key.sign(&[purpose, text].concat()).map_err(|error| error.to_string())
     }
 
-    fn prove(&self, signed: &Signed, grant: &Grant, now: UnixTime) -> Result<(), webpki::Error> {
+    fn prove(&self, signed: &Signed, grant: &Grant, now: UnixTime) -> Result<(), String> {
         let certificate = CertificateDer::from(signed.certificate.as_slice());
-        let certificate = EndEntityCert::try_from(&certificate)?;
-        let anchor = anchor_from_trusted_cert(&self.authority)?;
-        certificate.verify_for_usage(
-            ALL_VERIFICATION_ALGS,
-            &[anchor],
-            &[],
-            now,
-            KeyUsage::server_auth(),
-            None,
-            None,
-        )?;
-        certificate.verify_is_valid_for_subject_name(&ServerName::from(grant.address))?;
-        let said = [CONSENT, &signed.grant].concat();
-        certificate.verify_signature(webpki::ring::ECDSA_P256_SHA256, &said, &signed.signature)
+        let proven = || {
+            let certificate = EndEntityCert::try_from(&certificate)?;
+            verify(&certificate, &self.authority, FOR_SERVERS, now)?;
+            certificate.verify_is_valid_for_subject_name(&ServerName::from(grant.address))?;
+            let said = [CONSENT, &signed.grant].concat();
+            let algorithm = webpki::ring::ECDSA_P256_SHA256;
+            certificate.verify_signature(algorithm, &said, &signed.signature)?;
+            Ok(certificate)
+        };
+        let certificate = proven().map_err(|error: webpki::Error| error.to_string())?;
+        check_serial(certificate.serial(), &self.revoked)
     }
 }
 
@@ -192,7 +265,7 @@ mod tests {
     }
 
     fn notary(directory: &Path, name: &str) -> Notary {
-        Notary::new(&credentials(directory, name)).expect("good credentials")
+        Notary::new(&credentials(directory, name), Vec::new()).expect("good credentials")
     }
 
     fn grant(address: &str) -> Vec<u8> {
@@ -205,6 +278,8 @@ mod tests {
             kind: ethermeter_station::consent::PortKind::Udp,
             cast: ethermeter_station::consent::Cast::Unicast,
             priority: None,
+            network: "10.0.0.0/24".parse().expect("a network"),
+            interface: "test0".into(),
             port: 5000,
             mac: None,
             rate_bps: 1,
@@ -251,9 +326,8 @@ mod tests {
             "an agent without TLS proves nothing"
         );
         assert_eq!(rule(&Signed { grant: b"{}".to_vec(), ..signed }), unproven, "no grant at all");
-        let year = std::time::Duration::from_secs(86_400 * (certificates::VALID_DAYS + 1));
-        let later =
-            UnixTime::since_unix_epoch(std::time::Duration::from_secs(now.as_secs()) + year);
+        let year = Duration::from_secs(86_400 * (certificates::VALID_DAYS + 1));
+        let later = UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs()) + year);
         let signed = receiver.sign(grant("10.0.0.2")).expect("a signature");
         assert!(read(&signed, Some(&sender), later).is_err(), "a certificate that has run out");
     }
@@ -294,6 +368,59 @@ mod tests {
             read_renewal(&text, &[], None, |_| Some(&[])).expect("readable").is_some(),
             "without TLS"
         );
+    }
+
+    #[test]
+    fn a_coordinator_has_a_certificate_for_coordinators_that_nobody_has_revoked() {
+        let (ours, others) = (Scratch::new(), Scratch::new());
+        for scratch in [&ours, &others] {
+            certificates::make(&scratch.0, &["10.0.0.1".to_owned()]).expect("certificates");
+        }
+        let now = UnixTime::now();
+        let of = |scratch: &Scratch, name: &str| {
+            let pem = credentials(&scratch.0, name);
+            let read = |pem: &[u8]| CertificateDer::from_pem_slice(pem).expect("a certificate");
+            (read(&pem.certificate), read(&pem.authority))
+        };
+        let (coordinator, authority) = of(&ours, "coordinator");
+        let check = |certificate: &CertificateDer<'_>, revoked: &[Serial]| {
+            check_coordinator(certificate, &authority, revoked, now)
+        };
+        assert_eq!(check(&coordinator, &[]), Ok(()));
+        assert!(check(&of(&ours, "10.0.0.1").0, &[]).is_err(), "a host");
+        assert!(check(&of(&others, "coordinator").0, &[]).is_err(), "another authority");
+        let serial =
+            EndEntityCert::try_from(&coordinator).expect("a certificate").serial().to_vec();
+        let digits: String = serial.iter().map(|octet| format!("{octet:02X}")).collect();
+        let serial = |text: &str| text.parse::<Serial>().expect("a serial number");
+        assert!(check(&coordinator, &[serial("00ff")]).is_ok(), "another is revoked");
+        assert!(check(&coordinator, &[serial("00ff"), serial(&digits)]).is_err(), "it is revoked");
+    }
+
+    #[test]
+    fn an_agent_learns_at_its_start_that_nobody_will_accept_its_certificate() {
+        let (ours, others) = (Scratch::new(), Scratch::new());
+        for scratch in [&ours, &others] {
+            certificates::make(&scratch.0, &["10.0.0.1".to_owned()]).expect("certificates");
+        }
+        let now = UnixTime::now();
+        let in_days = |days: u64| {
+            UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs() + 86_400 * days))
+        };
+        let own = ["10.0.0.1".parse().expect("an address")];
+        let (agent, last) = (notary(&ours.0, "10.0.0.1"), certificates::VALID_DAYS - 2);
+        assert_eq!(agent.check(&own, now), Ok(Vec::new()));
+        let warned = |found: Result<Vec<String>, String>| found.expect("it is accepted").join("");
+        assert!(warned(agent.check(&own, in_days(last))).contains("within 30 days"));
+        assert!(warned(agent.check(&[], now)).contains("no address of this host"));
+        assert!(agent.check(&own, in_days(last + 3)).is_err(), "it has run out");
+        assert!(notary(&ours.0, "coordinator").check(&own, now).is_err(), "not for hosts");
+        let foreign = Credentials {
+            authority: credentials(&others.0, "10.0.0.1").authority,
+            ..credentials(&ours.0, "10.0.0.1")
+        };
+        let foreign = Notary::new(&foreign, Vec::new()).expect("good credentials");
+        assert!(foreign.check(&own, now).is_err(), "of another authority");
     }
 
     #[test]

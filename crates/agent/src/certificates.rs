@@ -1,5 +1,6 @@
 //! A private authority and certificates, for stations that belong to one laboratory.
 
+use crate::attest::COORDINATOR;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,
@@ -47,7 +48,7 @@ pub fn make(directory: &Path, hosts: &[String]) -> Result<(), CertificateError> 
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || ".:-".contains(letter);
         let is_name =
             !name.is_empty() && !name.starts_with(['.', '-']) && name.chars().all(is_plain);
-        if !is_name || ["authority", "coordinator"].contains(name) {
+        if !is_name || ["authority", COORDINATOR].contains(name) {
             return Err(CertificateError::Name((*name).to_owned()));
         }
     }
@@ -71,7 +72,7 @@ pub fn make(directory: &Path, hosts: &[String]) -> Result<(), CertificateError> 
     };
     // Agents cannot coordinate and the coordinator cannot grant: their certificates are for one
     // thing each.
-    issue("coordinator", &["coordinator"], ExtendedKeyUsagePurpose::ClientAuth)?;
+    issue(COORDINATOR, &[COORDINATOR], ExtendedKeyUsagePurpose::ClientAuth)?;
     hosts.iter().try_for_each(|names| issue(names[0], names, ExtendedKeyUsagePurpose::ServerAuth))
 }
 

@@ -33,4 +33,4 @@ pub mod protocol {
 }
 
 /// Version of the protocol.
-pub const PROTOCOL: u32 = 6;
+pub const PROTOCOL: u32 = 7;

@@ -1,17 +1,18 @@
 //! Sockets, TLS, and limits that keep strangers from using up an agent.
 
-use crate::attest::{Credentials, Notary};
+use crate::attest::{check_coordinator, Credentials, Notary};
 use crate::pending::Pending;
 use crate::protocol::agent_server::AgentServer;
 use crate::service::Service;
 use ethermeter_live::SkewedClock;
-use ethermeter_station::consent::Ceilings;
+use ethermeter_station::consent::{Ceilings, Serial};
+use ethermeter_station::interfaces::interfaces;
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -21,8 +22,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout, Instant, Sleep};
+use tokio_rustls::rustls::client::danger::HandshakeSignatureValid;
+use tokio_rustls::rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
-use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+use tokio_rustls::rustls::version::TLS13;
+use tokio_rustls::rustls::{
+    CertificateError, DigitallySignedStruct, DistinguishedName, Error as TlsError, OtherError,
+    RootCertStore, ServerConfig, SignatureScheme,
+};
 use tokio_rustls::server::TlsStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_stream::wrappers::ReceiverStream;
@@ -71,6 +78,8 @@ pub struct Listening {
     server: Server,
     tls: Option<TlsAcceptor>,
     service: Service,
+    /// What its operator should know.
+    pub warnings: Vec<String>,
 }
 
 /// Take up an address, for an agent whose frames show the time of `own_clock`.
@@ -95,15 +104,74 @@ pub async fn listen(
         .http2_max_pending_accept_reset_streams(Some(16))
         .http2_keepalive_interval(Some(PING))
         .http2_keepalive_timeout(Some(QUIET));
-    let tls = credentials.map(acceptor).transpose().map_err(ListenError::Credentials)?;
-    let notary = credentials.map(Notary::new).transpose().map_err(ListenError::Credentials)?;
+    let revoked = || ceilings.revoked.clone();
+    let tls = credentials.map(|credentials| acceptor(credentials, revoked())).transpose();
+    let tls = tls.map_err(ListenError::Credentials)?;
+    let notary = credentials.map(|credentials| Notary::new(credentials, revoked())).transpose();
+    let notary = notary.map_err(ListenError::Credentials)?;
+    let own: Vec<IpAddr> =
+        interfaces().iter().flat_map(|each| each.addresses().collect::<Vec<_>>()).collect();
+    let warnings = notary.as_ref().map(|notary| notary.check(&own, UnixTime::now())).transpose();
+    let warnings = warnings.map_err(ListenError::Credentials)?.unwrap_or_default();
     let listener =
         TcpListener::bind(at).await.map_err(|source| ListenError::System { at, source })?;
-    Ok(Listening { listener, server, tls, service: Service::new(ceilings, notary, own_clock) })
+    let service = Service::new(ceilings, notary, own_clock);
+    Ok(Listening { listener, server, tls, service, warnings })
+}
+
+/// Who may be a coordinator: a certificate of the authority is proven as for any client, and then
+/// looked at for what it is for.
+#[derive(Debug)]
+struct Coordinators {
+    clients: Arc<dyn ClientCertVerifier>,
+    authority: CertificateDer<'static>,
+    revoked: Vec<Serial>,
+}
+
+impl ClientCertVerifier for Coordinators {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.clients.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        further: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, TlsError> {
+        let verified = self.clients.verify_client_cert(certificate, further, now)?;
+        let checked = check_coordinator(certificate, &self.authority, &self.revoked, now);
+        let other =
+            |fault: String| CertificateError::Other(OtherError(Arc::from(Box::from(fault))));
+        checked.map_err(other)?;
+        Ok(verified)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        self.clients.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        self.clients.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.clients.supported_verify_schemes()
+    }
 }
 
 /// TLS with a certificate at both ends, each of the authority.
-fn acceptor(credentials: &Credentials) -> Result<TlsAcceptor, String> {
+fn acceptor(credentials: &Credentials, revoked: Vec<Serial>) -> Result<TlsAcceptor, String> {
     let Credentials { certificate, key, authority } = credentials;
     let read = |pem: &[u8], what: &str| -> Result<Vec<CertificateDer<'static>>, String> {
         CertificateDer::pem_slice_iter(pem)
@@ -111,14 +179,15 @@ fn acceptor(credentials: &Credentials) -> Result<TlsAcceptor, String> {
             .map_err(|error| format!("{what}: {error}"))
     };
     let mut roots = RootCertStore::empty();
-    for authority in read(authority, "authority")? {
-        roots.add(authority).map_err(|error| format!("authority: {error}"))?;
-    }
+    let authority =
+        CertificateDer::from_pem_slice(authority).map_err(|error| format!("authority: {error}"))?;
+    roots.add(authority.clone()).map_err(|error| format!("authority: {error}"))?;
     let clients = WebPkiClientVerifier::builder(Arc::new(roots))
         .build()
         .map_err(|error| format!("authority: {error}"))?;
+    let clients = Arc::new(Coordinators { clients, authority, revoked });
     let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| format!("key: {error}"))?;
-    let mut config = ServerConfig::builder()
+    let mut config = ServerConfig::builder_with_protocol_versions(&[&TLS13])
         .with_client_cert_verifier(clients)
         .with_single_cert(read(certificate, "certificate")?, key)
         .map_err(|error| format!("certificate: {error}"))?;
@@ -127,7 +196,7 @@ fn acceptor(credentials: &Credentials) -> Result<TlsAcceptor, String> {
 }
 
 /// Listen and answer, for callers without a runtime of their own: `ready` is called with the
-/// address, `should_stop` every 50 ms.
+/// address and what the operator should know, `should_stop` every 50 ms.
 ///
 /// # Errors
 /// As [`listen`] and [`Listening::serve`], and if the system refuses a runtime.
@@ -136,7 +205,7 @@ pub fn serve_blocking(
     ceilings: Ceilings,
     credentials: Option<&Credentials>,
     own_clock: SkewedClock,
-    ready: impl Fn(SocketAddr),
+    ready: impl Fn(SocketAddr, &[String]),
     should_stop: impl Fn() -> bool,
 ) -> Result<(), ListenError> {
     let failed = |source| ListenError::System { at, source };
@@ -146,7 +215,7 @@ pub fn serve_blocking(
         builder.thread_keep_alive(Duration::from_secs(1)).enable_all().build().map_err(failed)?;
     runtime.block_on(async {
         let listening = listen(at, ceilings, credentials, own_clock).await?;
-        ready(listening.local().map_err(failed)?);
+        ready(listening.local().map_err(failed)?, &listening.warnings);
         listening.serve(stop_requested(should_stop)).await
     })
 }
@@ -194,7 +263,12 @@ impl Listening {
             .name("watch".into())
             .spawn(move || watching.watch())
             .expect("a thread for the watch: without it no lease would end");
-        let Self { listener, server, tls, service } = self;
+        let watching = self.service.clone();
+        std::thread::Builder::new()
+            .name("ways".into())
+            .spawn(move || watching.watch_ways())
+            .expect("a thread for the watch: without it no change of routes would be seen");
+        let Self { listener, server, tls, service, warnings: _ } = self;
         let outcome = match tls {
             Some(tls) => serve(listener, server, &service, tls, end).await,
             None => serve(listener, server, &service, Preface, end).await,

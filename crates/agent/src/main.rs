@@ -214,6 +214,9 @@ fn agent(options: &Options) -> Result<ExitCode, String> {
         let listening = listen::listen(at, ceilings, credentials.as_ref(), own_clock)
             .await
             .map_err(|error| error.to_string())?;
+        for warning in &listening.warnings {
+            eprintln!("ethermeter-agent: warning: {warning}");
+        }
         let local = listening.local().map_err(|error| error.to_string())?;
         println!("listening on {local}");
         listening.serve(asked_to_end()).await.map_err(|error| error.to_string())?;

@@ -1,12 +1,14 @@
 //! Connections whose peers have not yet authenticated: how many may be pending, and which is closed
 //! to make room. Pure.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Connections that may wait at once …
-pub const MOST_PENDING: usize = 128;
-/// … and those of one address.
+/// Connections that may wait at once: two of each host of a network of 254, so that one of them with
+/// a single connection never has to go.
+pub const MOST_PENDING: usize = 512;
+/// Those of one address.
 pub const MOST_OF_ONE: usize = 16;
 
 /// Connections that wait, by where they come from, the oldest first.
@@ -20,8 +22,9 @@ pub struct Pending {
 impl Pending {
     /// A connection has come from `address`: its number, and that of the one that has to go for it,
     /// if any. An address that has as many as one may have makes room itself; when there are as
-    /// many as may be at all, the address with most of them does. So addresses with few connections
-    /// are never put off by those with many.
+    /// many as may be at all, the address with most of them does, and of several such the one that
+    /// has waited longest. So addresses with few connections are never put off by those with many,
+    /// and of those with as many none is worse off.
     pub fn admit(&mut self, address: IpAddr) -> (u64, Option<u64>) {
         let origin = origin(address);
         let own = self.by_origin.get(&origin).map_or(0, VecDeque::len);
@@ -30,7 +33,7 @@ impl Pending {
         } else if self.count >= MOST_PENDING {
             self.by_origin
                 .iter()
-                .max_by_key(|(_, numbers)| numbers.len())
+                .max_by_key(|(_, numbers)| (numbers.len(), Reverse(numbers.front().copied())))
                 .map(|(origin, _)| *origin)
         } else {
             None
@@ -95,14 +98,32 @@ mod tests {
     #[test]
     fn when_all_is_taken_the_address_with_most_makes_room() {
         let mut pending = Pending::default();
-        let (quiet, _) = pending.admit(ip("10.0.0.1"));
-        for last in 2..=200u8 {
-            for _ in 0..2 {
-                let (_, gone) = pending.admit(IpAddr::from([10, 0, 1, last]));
+        let (quiet, _) = pending.admit(ip("10.0.0.130"));
+        // Three of each of 230 strangers at the lowest and highest addresses, over and over.
+        for last in (1..=115u8).chain(140..=254).cycle().take(10 * MOST_PENDING) {
+            for _ in 0..3 {
+                let (_, gone) = pending.admit(IpAddr::from([10, 0, 0, last]));
                 assert_ne!(gone, Some(quiet));
             }
         }
         assert_eq!(pending.count, MOST_PENDING);
+    }
+
+    #[test]
+    fn of_addresses_with_as_many_connections_the_one_that_has_waited_longest_makes_room() {
+        // Strangers at more addresses than may wait come over and over. One that comes among them,
+        // at the lowest or the highest address, waits as long as they do.
+        let stranger = |at: u32| IpAddr::from((0x0A01_0000 + at).to_be_bytes());
+        for own in ["10.0.0.1", "10.2.0.1"] {
+            let mut pending = Pending::default();
+            let mut strangers = (0..1024).cycle().map(stranger);
+            for stranger in strangers.by_ref().take(3 * MOST_PENDING) {
+                pending.admit(stranger);
+            }
+            let (number, _) = pending.admit(ip(own));
+            let after = strangers.take_while(|stranger| pending.admit(*stranger).1 != Some(number));
+            assert_eq!(after.count(), MOST_PENDING - 1, "{own}");
+        }
     }
 
     #[test]

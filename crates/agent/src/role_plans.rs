@@ -3,17 +3,18 @@
 use crate::attest::{self, Notary, Signed};
 use crate::description::{check_credit, check_spread, longest_octets, no_coder};
 use crate::protocol::{self as wire, role::Role as WireRole};
+use ethermeter_live::interface::mtu;
 use ethermeter_live::port::tcp::set_congestion;
 use ethermeter_live::roles::Attention;
 use ethermeter_live::{HostTime, Timeline};
 use ethermeter_station::consent::{
-    Cast, Grant, Moment, PortKind, Proof, RuleBook, Transport, Wish,
+    Cast, Consent, Grant, Moment, PortKind, Reach, RuleBook, Transport, Wish,
 };
 use ethermeter_station::experiment::{
     clocks, longest_frame_octets, read_file, read_responses, read_source, Endpoint, Experiment,
     Permitted, Phases, RolePlan, Task, LONGEST_BLOCK_OCTETS,
 };
-use ethermeter_station::interfaces::interface_of;
+use ethermeter_station::interfaces::{place_of, reach, Way};
 use ethermeter_station::refusal::{refuse, Refusal, Rule};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
@@ -42,10 +43,12 @@ impl RoleReader<'_> {
             (Vec::with_capacity(grants.len()), Vec::with_capacity(grants.len()));
         for wire::SignedGrant { grant, signature, certificate } in grants {
             let signed = Signed { grant, signature, certificate };
-            consents.push(attest::read(&signed, self.notary, now)?);
+            let (grant, proof) = attest::read(&signed, self.notary, now)?;
+            let reach = reach(endpoint.local, grant.address);
+            consents.push(Consent { grant, proof, reach });
             certificates.push(signed.certificate);
         }
-        let Some(target) = consents.first().and_then(|(grant, _)| grant.target()) else {
+        let Some(target) = consents.first().and_then(|consent| consent.grant.target()) else {
             return refuse(Rule::ConsentMissing, context.flow, "a receiver's grant");
         };
         let wish = Wish {
@@ -56,18 +59,24 @@ impl RoleReader<'_> {
             rate_frames_per_s: wanted.rate_frames_per_s,
             longest_frame_octets: wanted.longest_frame_octets,
             duration_ns: context.phases.duration_ns(),
-            interface: endpoint.for_rules(),
+            place: endpoint.place.clone(),
+            interface: endpoint.interface.clone(),
         };
         let moment = Moment { now_ns: HostTime.now_ns(), unix_s: now.as_secs() };
         let permit = books.rules.permit(context.experiment, &wish, &consents, moment)?;
-        let grants: Vec<Grant> =
-            consents.into_iter().map(|(grant, _): (Grant, Proof)| grant).collect();
+        let Some(place) = wish.place else { unreachable!("what is permitted has a place") };
+        let reached: Vec<(Grant, Reach)> = consents
+            .into_iter()
+            .filter_map(|Consent { grant, reach, .. }| Some((grant, reach?)))
+            .collect();
+        let way = Way::new(place, &reached);
+        let grants: Vec<Grant> = reached.into_iter().map(|(grant, _)| grant).collect();
         let leases = grants
             .iter()
             .zip(&certificates)
             .map(|(grant, certificate)| books.experiment.lease_of(grant, certificate));
         let leases = leases.collect::<Result<_, _>>()?;
-        Ok(((permit, leases), grants))
+        Ok((Permitted { permit, leases, way }, grants))
     }
 
     #[expect(clippy::too_many_lines, reason = "one arm a kind of role")]
@@ -228,17 +237,13 @@ pub(crate) struct RoleBooks<'a> {
     pub experiment: &'a mut Experiment,
 }
 
-/// Endpoint of flows by `transport` at the own `address`; on the interface `name`, or
-/// on that of the address if it is empty.
+/// Endpoint of flows by `transport` at the own `address`, whose interface is to be `name` if that is
+/// not empty.
 pub(crate) fn endpoint(transport: Transport, address: IpAddr, name: &str) -> Endpoint {
-    let interface = interface_of(name, address);
-    Endpoint {
-        transport,
-        local: address,
-        is_named: !name.is_empty(),
-        mac: interface.as_ref().and_then(|interface| interface.mac),
-        interface,
-    }
+    let place = place_of(address);
+    let mtu = place.as_ref().and_then(|place| mtu(&place.interface.name).ok());
+    let interface = Some(name.to_owned()).filter(|name| !name.is_empty());
+    Endpoint { transport, local: address, place, interface, mtu }
 }
 
 /// What all roles of a request are prepared under.

@@ -6,6 +6,7 @@ use crate::protocol::agent_server::Agent;
 use crate::role_plans::{address, endpoint, Context, RoleBooks, RoleReader};
 use crate::PROTOCOL;
 use ethermeter_live::plca::plca;
+use ethermeter_live::route::Changes;
 use ethermeter_live::{HostTime, SkewedClock, Timeline};
 use ethermeter_station::consent::{
     Ceilings, Challenge, Renewal, RuleBook, Stamp, Transport, Wish, MOST_CHALLENGES,
@@ -107,6 +108,21 @@ impl Service {
             let now_ns = HostTime.now_ns();
             self.books().sweep(now_ns, false);
             HostTime.sleep_until(now_ns + WATCH_NS);
+        }
+    }
+
+    /// Look at the ways of frames whenever interfaces, addresses, routes or neighbours change, and now
+    /// and then, for ever; on a thread of its own.
+    pub fn watch_ways(&self) -> ! {
+        let mut changes = Changes::new().ok();
+        loop {
+            match &mut changes {
+                Some(changes) => changes.wait(),
+                None => HostTime.sleep_until(HostTime.now_ns() + WATCH_NS),
+            }
+            for experiment in self.books().experiments.values() {
+                experiment.look_at_ways();
+            }
         }
     }
 
@@ -230,7 +246,7 @@ impl Agent for Service {
             BTreeMap::new()
         };
         let interfaces = interfaces().into_iter().map(|interface| wire::Interface {
-            addresses: interface.addresses.iter().map(ToString::to_string).collect(),
+            addresses: interface.addresses().map(|address| address.to_string()).collect(),
             plca_json: plcas.get(&interface.name).cloned().unwrap_or_default(),
             name: interface.name,
         });
@@ -282,7 +298,8 @@ impl Agent for Service {
             rate_frames_per_s: request.rate_frames_per_s,
             longest_frame_octets: request.longest_frame_octets,
             duration_ns: request.duration_ns,
-            interface: endpoint.for_rules(),
+            place: endpoint.place.clone(),
+            interface: endpoint.interface.clone(),
         };
         let now_ns = HostTime.now_ns();
         let mut grant = {
@@ -292,13 +309,7 @@ impl Agent for Service {
             let experiment = books.experiments.entry(stamp.experiment).or_insert_with(|| {
                 Experiment::new(stamp.experiment, random(), self.own_clock, now_ns)
             });
-            let grant = books.rules.grant(
-                stamp.experiment,
-                own,
-                endpoint.mac,
-                &wish,
-                UnixTime::now().as_secs(),
-            );
+            let grant = books.rules.grant(stamp.experiment, own, &wish, UnixTime::now().as_secs());
             let opened = grant.and_then(|mut grant| {
                 experiment.open(
                     &request.flow,

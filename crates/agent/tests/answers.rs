@@ -230,7 +230,8 @@ fn yes_of(asker: &UdpSocket) -> Vec<SignedGrant> {
         .expect("after 1970")
         .as_secs();
     let grant = json!({
-        "experiment": EXPERIMENT, "session": 1, "number": 1, "sender": "127.0.0.1", "address": "127.0.0.1", "kind": "udp", "cast": "unicast",
+        "experiment": EXPERIMENT, "session": 1, "number": 1, "sender": "127.0.0.1", "address": "127.0.0.1", "network": "127.0.0.1/8",
+        "interface": "lo", "kind": "udp", "cast": "unicast",
         "port": asker.local_addr().expect("an address").port(), "mac": null, "rate_bps": 51_200, "rate_frames_per_s": 100,
         "longest_frame_octets": 64, "duration_ns": 30_000 * MS, "until_unix_s": now_s + 30,
     });

@@ -127,7 +127,7 @@ fn signed() -> impl Strategy<Value = SignedGrant> {
     let grant = (address(), address(), kind(), half(), rate(), number()).prop_map(
         |(sender, address, (kind, cast), port, rate, until)| {
             serde_json::json!({
-                "experiment": experiment(), "session": until, "number": port, "sender": sender, "address": address, "kind": kind, "cast": cast, "port": port % 65_536,
+                "experiment": experiment(), "session": until, "number": port, "sender": sender, "address": address, "network": format!("{address}/{}", port % 33), "interface": "lo", "kind": kind, "cast": cast, "port": port % 65_536,
                 "mac": null, "rate_bps": rate, "rate_frames_per_s": rate, "longest_frame_octets": port % 2000,
                 "duration_ns": rate, "until_unix_s": until,
             })

@@ -21,6 +21,16 @@ pub fn mtu(interface: &str) -> Result<u32, Error> {
     Ok(u32::try_from(octets).unwrap_or(0))
 }
 
+/// The name that the interface with this index has now.
+///
+/// # Errors
+/// If there is no such interface.
+pub fn name_of(index: u32) -> Result<String, Error> {
+    let name =
+        nix::net::if_::if_indextoname(index).map_err(Error::system("finding an interface"))?;
+    Ok(name.to_string_lossy().into_owned())
+}
+
 /// Whether what an interface sends comes in again on it at once, and goes nowhere.
 ///
 /// # Errors

@@ -15,7 +15,7 @@
 //! - [`skewed_clock`]: the time that a station puts on the wire, with an artificial offset and drift for
 //!   tests.
 //! - [`loss`]: where frames were lost, from the counters along their path.
-//! - [`interface`], [`plca`], [`provenance`]: what an interface and a host are.
+//! - [`interface`], [`route`], [`plca`], [`provenance`]: what an interface and a host are.
 //! - `netlink`: messages to and from the kernel.
 //! - [`counters`]: the counters of interfaces, queues, sockets and processors, as Linux keeps them.
 //! - [`record`]: every frame of an interface into a capture, with what was lost.
@@ -33,6 +33,7 @@ pub mod port;
 pub mod provenance;
 pub mod record;
 pub mod roles;
+pub mod route;
 pub mod time;
 pub mod wire;
 

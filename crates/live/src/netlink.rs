@@ -3,7 +3,8 @@
 use crate::Error;
 use nix::sys::socket::sockopt::ReceiveTimeout;
 use nix::sys::socket::{
-    recv, send, setsockopt, socket, AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType,
+    bind, recv, send, setsockopt, socket, AddressFamily, MsgFlags, NetlinkAddr, SockFlag,
+    SockProtocol, SockType,
 };
 use nix::sys::time::{TimeVal, TimeValLike};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -46,10 +47,21 @@ impl Netlink {
         Ok(Self { socket, doing, answer: vec![0; ANSWER_OCTETS] })
     }
 
+    /// Hear what the kernel tells these groups.
+    pub fn listen(&self, groups: u32) -> Result<(), Error> {
+        bind(self.socket.as_raw_fd(), &NetlinkAddr::new(0, groups))
+            .map_err(Error::system(self.doing))
+    }
+
     pub fn send(&self, request: &[u8]) -> Result<(), Error> {
         send(self.socket.as_raw_fd(), request, MsgFlags::empty())
             .map_err(Error::system(self.doing))?;
         Ok(())
+    }
+
+    /// Throw away what has come.
+    pub fn drain(&mut self) {
+        while recv(self.socket.as_raw_fd(), &mut self.answer, MsgFlags::MSG_DONTWAIT).is_ok() {}
     }
 
     /// The next messages of an answer.

@@ -71,7 +71,8 @@ pub fn make_certificates(py: Python<'_>, directory: PathBuf, hosts: Vec<String>)
 }
 
 /// Be an agent until `should_stop` returns true; `ready` is called with the address on which it
-/// listens. The caller's thread asks every 50 ms. For tests, its frames can show a wrong time.
+/// listens, and what its operator should know. The caller's thread asks every 50 ms. For tests, its
+/// frames can show a wrong time.
 #[pyfunction]
 #[pyo3(signature = (at, *, ceilings=None, credentials=None, clock_offset_ns=0, clock_drift_ppb=0, ready, should_stop))]
 #[allow(clippy::too_many_arguments)] // by keyword, in Python
@@ -96,13 +97,15 @@ pub fn serve_agent(
         py,
         None,
         move |stop, sender| {
-            let listening = |local: SocketAddr| drop(sender.send(local.to_string()));
+            let listening = |local: SocketAddr, warnings: &[String]| {
+                drop(sender.send((local.to_string(), warnings.to_vec())));
+            };
             let should_stop = || stop.load(Ordering::Relaxed);
             let credentials = credentials.as_ref();
             listen::serve_blocking(at, ceilings, credentials, own_clock, listening, should_stop)
         },
-        |address: Option<String>| match address {
-            Some(local) => ready.call1((local,)).map(|_| false),
+        |said: Option<(String, Vec<String>)>| match said {
+            Some(said) => ready.call1(said).map(|_| false),
             None => should_stop.call0()?.is_truthy(),
         },
     )?

@@ -1,35 +1,45 @@
-//! The host's interfaces and their addresses.
+//! The host's interfaces and their addresses, and the ways from them to other hosts.
 
-use crate::consent::Interface;
+use crate::consent::{Grant, Interface, Network, Place, Reach};
+use ethermeter_live::interface::name_of;
+use ethermeter_live::port::packet::interface_index;
+use ethermeter_live::route::{neighbour, route, solicit};
 use ethermeter_live::wire::Mac;
 use nix::net::if_::InterfaceFlags;
+use nix::sys::socket::SockaddrStorage;
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// An interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostInterface {
     /// Its name.
     pub name: String,
-    /// Its IP addresses.
-    pub addresses: Vec<IpAddr>,
+    /// Its IP addresses, each with what is reached from it without a router.
+    pub networks: Vec<Network>,
     /// Its Ethernet address; that of a loopback interface is all zeros.
     pub mac: Option<Mac>,
     /// Whether nothing leaves the host by it.
     pub is_loopback: bool,
-    /// Octets of its longest IP packet.
-    pub mtu: Option<u32>,
 }
 
 impl HostInterface {
-    /// As rules see it.
-    #[must_use]
-    pub fn for_rules(&self) -> Interface {
-        Interface { name: self.name.clone(), is_loopback: self.is_loopback }
+    /// Its IP addresses.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.networks.iter().map(Network::address)
+    }
+
+    /// The network of one of its addresses. All of 127.0.0.0/8 are addresses of the loopback
+    /// interface.
+    fn network_of(&self, address: IpAddr) -> Option<Network> {
+        let own = self.networks.iter().find(|network| network.address() == address).copied();
+        let is_loopback = matches!(address, IpAddr::V4(address) if address.is_loopback());
+        let loopback = Network::of(Ipv4Addr::LOCALHOST.into(), 8);
+        own.or((is_loopback && self.is_loopback).then_some(loopback))
     }
 }
 
-/// Interfaces by name; empty if the operating system does not list them.
+/// Interfaces in the order of their names; empty if the operating system does not list them.
 #[must_use]
 pub fn interfaces() -> Vec<HostInterface> {
     let mut interfaces: BTreeMap<String, HostInterface> = BTreeMap::new();
@@ -38,11 +48,10 @@ pub fn interfaces() -> Vec<HostInterface> {
         interface.name = entry.interface_name;
         interface.is_loopback = entry.flags.contains(InterfaceFlags::IFF_LOOPBACK);
         let Some(address) = entry.address else { continue };
-        let ip = address
-            .as_sockaddr_in()
-            .map(|address| IpAddr::V4(address.ip()))
-            .or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())));
-        interface.addresses.extend(ip);
+        if let Some(ip) = ip_of(&address) {
+            let bits = entry.netmask.as_ref().and_then(ip_of).map_or(128, ones);
+            interface.networks.push(Network::of(ip, bits));
+        }
         if let Some(mac) = address.as_link_addr().and_then(nix::sys::socket::LinkAddr::addr) {
             interface.mac = Some(Mac(mac));
         }
@@ -50,34 +59,138 @@ pub fn interfaces() -> Vec<HostInterface> {
     interfaces.into_values().collect()
 }
 
-/// The interface of this name or, if that is empty, with this address. All of 127.0.0.0/8 are
-/// addresses of the loopback interface.
+fn ip_of(address: &SockaddrStorage) -> Option<IpAddr> {
+    address
+        .as_sockaddr_in()
+        .map(|address| IpAddr::V4(address.ip()))
+        .or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())))
+}
+
+fn ones(mask: IpAddr) -> u8 {
+    let ones = match mask {
+        IpAddr::V4(mask) => mask.to_bits().leading_ones(),
+        IpAddr::V6(mask) => mask.to_bits().leading_ones(),
+    };
+    u8::try_from(ones).expect("up to 128")
+}
+
+/// Where this host has `address`; `None` if it has not, or on several interfaces.
 #[must_use]
-pub fn interface_of(name: &str, address: IpAddr) -> Option<HostInterface> {
-    let is_loopback = matches!(address, IpAddr::V4(address) if address.is_loopback());
-    let mut found = interfaces().into_iter().find(|interface| {
-        if name.is_empty() {
-            interface.addresses.contains(&address) || (is_loopback && interface.is_loopback)
-        } else {
-            interface.name == name
+pub fn place_of(address: IpAddr) -> Option<Place> {
+    let mut found = interfaces().into_iter().filter_map(|interface| {
+        let network = interface.network_of(address)?;
+        let HostInterface { name, mac, is_loopback, .. } = interface;
+        let index = interface_index(&name).ok()?;
+        Some(Place { address, network, interface: Interface { name, index, mac, is_loopback } })
+    });
+    found.next().filter(|_| found.next().is_none())
+}
+
+/// Whether `place` is still there: the same interface has the address.
+#[must_use]
+pub fn is_there(place: &Place) -> bool {
+    place_of(place.address).is_some_and(|now| {
+        (now.interface.index, now.interface.mac) == (place.interface.index, place.interface.mac)
+    })
+}
+
+/// How packets from `sender` reach `address`; `None` if they do not. Where the station that answers
+/// for the address is not known, the kernel begins to look for it.
+#[must_use]
+pub fn reach(sender: IpAddr, address: IpAddr) -> Option<Reach> {
+    let route = route(sender, address).ok()?;
+    if route.is_local || route.has_gateway {
+        return Some(Reach { route, neighbour: None });
+    }
+    let neighbour = neighbour(route.interface, address).ok()?;
+    if neighbour.is_none() {
+        solicit(route.interface, address);
+    }
+    Some(Reach { route, neighbour })
+}
+
+/// The way of frames from here to all stations that granted them, as it was when it was permitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Way {
+    place: Place,
+    to: Vec<(IpAddr, Option<Mac>, Reach)>,
+}
+
+impl Way {
+    /// From `place` to those who gave these grants.
+    #[must_use]
+    pub fn new(place: Place, grants: &[(Grant, Reach)]) -> Self {
+        let to = grants.iter().map(|(grant, reach)| (grant.address, grant.mac, *reach)).collect();
+        Self { place, to }
+    }
+
+    /// The name that the interface has now by which frames leave.
+    ///
+    /// # Errors
+    /// If it has gone.
+    pub fn interface(&self) -> Result<String, ethermeter_live::Error> {
+        let leaves_by = self.to.first().map(|(.., reach)| reach.route.interface);
+        name_of(leaves_by.unwrap_or(self.place.interface.index))
+    }
+
+    /// What of it is no more as it was.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        let Place { address: own, interface, .. } = &self.place;
+        if !is_there(&self.place) || name_of(interface.index).ok().as_ref() != Some(&interface.name)
+        {
+            return Some(format!("{own} is no more on {}, where it was", interface.name));
         }
-    })?;
-    found.mtu = ethermeter_live::interface::mtu(&found.name).ok();
-    Some(found)
+        self.to.iter().find_map(|(address, granted, before)| {
+            let Some(now) = reach(*own, *address) else {
+                return Some(format!("no route to {address} any more"));
+            };
+            if now.route != before.route {
+                return Some(format!("packets to {address} leave by another way"));
+            }
+            let other = now.neighbour.filter(|mac| granted.is_some_and(|granted| granted != *mac));
+            other.map(|mac| format!("{mac} answers for {address}, and did not grant"))
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn ip(text: &str) -> IpAddr {
+        text.parse().expect("an address")
+    }
+
     #[test]
-    fn the_loopback_interface_is_found_by_its_name_and_by_any_of_its_addresses() {
-        for (name, address) in [("lo", "192.0.2.1"), ("", "127.0.0.1"), ("", "127.9.9.9")] {
-            let found = interface_of(name, address.parse().expect("an address"))
-                .expect("a loopback interface");
-            assert!(found.is_loopback && found.name == "lo", "{found:?}");
-            assert_eq!(found.mac, Some(Mac([0; 6])));
+    fn the_loopback_interface_has_all_of_its_addresses_and_no_other() {
+        for address in ["127.0.0.1", "127.9.9.9", "::1"] {
+            let place = place_of(ip(address)).expect("a loopback interface");
+            assert!(place.interface.is_loopback && place.interface.name == "lo", "{place:?}");
+            assert_eq!(place.interface.mac, Some(Mac([0; 6])));
+            assert!(is_there(&place));
         }
-        assert_eq!(interface_of("", "192.0.2.1".parse().expect("an address")), None);
+        assert_eq!(place_of(ip("192.0.2.1")), None);
+    }
+
+    #[test]
+    fn a_place_is_no_more_there_when_its_interface_is_another() {
+        let place = place_of(ip("127.0.0.1")).expect("a loopback interface");
+        let interface = Interface { index: place.interface.index + 1, ..place.interface.clone() };
+        assert!(!is_there(&Place { interface, ..place.clone() }));
+        let interface = Interface { mac: Some(Mac([2; 6])), ..place.interface.clone() };
+        assert!(!is_there(&Place { interface, ..place }));
+    }
+
+    #[test]
+    fn a_way_on_this_host_holds_as_long_as_it_is_the_same() {
+        let (own, other) = (ip("127.0.0.1"), ip("127.0.0.2"));
+        let place = place_of(own).expect("a loopback interface");
+        let way = |reach| Way { place: place.clone(), to: vec![(other, None, reach)] };
+        let reach = reach(own, other).expect("a route");
+        assert_eq!(way(reach).fault(), None);
+        let mut changed = reach;
+        changed.route.has_gateway = true;
+        assert!(way(changed).fault().is_some_and(|fault| fault.contains("another way")));
     }
 }

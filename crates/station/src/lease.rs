@@ -96,6 +96,7 @@ pub struct RoleLease {
     receivers: Vec<Arc<ReceiverLease>>,
     stop: AtomicBool,
     lapsed_ns: AtomicU64,
+    has_strayed: AtomicBool,
 }
 
 impl RoleLease {
@@ -107,6 +108,7 @@ impl RoleLease {
             receivers,
             stop: AtomicBool::new(false),
             lapsed_ns: AtomicU64::new(u64::MAX),
+            has_strayed: AtomicBool::new(false),
         }
     }
 
@@ -131,6 +133,22 @@ impl RoleLease {
     /// Stop, or note that the role has ended.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it has been stopped, or has ended.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Stop a role that has not ended: its frames would go another way than they were granted.
+    pub fn stray(&self) {
+        let has_ended = self.stop.swap(true, Ordering::Relaxed);
+        self.has_strayed.fetch_or(!has_ended, Ordering::Relaxed);
+    }
+
+    /// Whether that has ended it.
+    pub fn has_strayed(&self) -> bool {
+        self.has_strayed.load(Ordering::Relaxed)
     }
 
     /// The flag that roles look at.

@@ -33,7 +33,7 @@ pub enum Rule {
     Duration,
     /// The operator's addresses; unicast only.
     Address,
-    /// The operator's interfaces.
+    /// The operator's interfaces; the one that has the own address.
     Interface,
     /// The operator's kinds of groups: hosts that did not consent may hear them.
     Groups,
@@ -53,6 +53,9 @@ pub enum Rule {
     ConsentSender,
     /// A grant is for one address and port.
     ConsentTarget,
+    /// Frames leave by the interface that has the route to the station that granted, and that
+    /// station answers for its address.
+    Route,
     /// A grant is up to a rate.
     ConsentRate,
     /// A grant is for frames up to a length.

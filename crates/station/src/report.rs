@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// Report of an agent about one experiment.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct AgentReport {
-    /// Why the experiment ended: `complete`, `stopped`, `lease`, `receiver` or `never begun`.
+    /// Why the experiment ended: `complete`, `stopped`, `lease`, `receiver`, `route` or `never begun`.
     pub ended: String,
     /// Its roles.
     pub roles: Vec<RoleReport>,

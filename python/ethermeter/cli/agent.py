@@ -126,7 +126,9 @@ def agent(
     def should_stop() -> bool:
         return bool(ended) or (with_parent and _is_alone())
 
-    def ready(place: str) -> None:
+    def ready(place: str, warnings: list[str]) -> None:
+        for warning in warnings:
+            typer.echo(f"warning: {warning}", err=True)
         typer.echo(f"listening on {place}")
         sys.stdout.flush()
 

@@ -242,6 +242,9 @@ async fn conduct(test: &Test, links: &[Link], tell: &impl AsyncFn(Stage)) -> End
             Ok(Ok(ended)) if ended == "receiver" => {
                 "a receiver of its roles no longer renewed its grant".into()
             }
+            Ok(Ok(ended)) if ended == "route" => {
+                "its frames would have gone another way than its receivers granted".into()
+            }
             Ok(Ok(ended)) => format!("its roles ended by {ended}"),
             Ok(Err(error)) => error.to_string(),
             Err(_) => {

@@ -139,8 +139,9 @@ async fn arrange_clock(
     Ok(())
 }
 
-/// Ports of groups: below the system's ephemeral ports.
-const GROUP_PORTS: std::ops::Range<u16> = 20_000..32_000;
+/// Ports of groups: of those that no service is assigned (RFC 6335, section 6), above the system's
+/// ephemeral ports.
+const GROUP_PORTS: std::ops::Range<u16> = 61_000..65_535;
 
 /// The roles of one flow.
 struct FlowRoles<'a> {

@@ -156,14 +156,21 @@ impl UdpPort {
             .ok_or_else(|| Error::refused("address", "of another kind", "an IP address"))
     }
 
-    /// Use one interface only from now on, and let frames to groups and to everybody on it go out.
+    /// Use one interface only from now on.
     ///
     /// # Errors
     /// If the system refuses.
     pub fn keep_to(&self, interface: &str) -> Result<(), Error> {
         self.socket
             .bind_device(Some(interface.as_bytes()))
-            .map_err(Error::system("binding to an interface"))?;
+            .map_err(Error::system("binding to an interface"))
+    }
+
+    /// Let frames to everybody go out.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn allow_broadcast(&self) -> Result<(), Error> {
         self.socket.set_broadcast(true).map_err(Error::system("allowing frames to everybody"))
     }
 

@@ -51,6 +51,19 @@ impl From<Network> for String {
 }
 
 impl Network {
+    /// The addresses that share the first `bits` with `address`; of more bits than it has, itself.
+    #[must_use]
+    pub fn of(address: IpAddr, bits: u8) -> Self {
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        Self { address, bits: bits.min(most) }
+    }
+
+    /// The address that it was made of.
+    #[must_use]
+    pub fn address(&self) -> IpAddr {
+        self.address
+    }
+
     /// Whether `address` is in it.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
@@ -67,6 +80,48 @@ impl Network {
             }
             _ => false,
         }
+    }
+}
+
+/// The serial number of a certificate: hexadecimal digits, with colons or without, as programs print
+/// it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Serial(String);
+
+impl FromStr for Serial {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = text.replace(':', "").to_ascii_lowercase();
+        let digits = digits.trim_start_matches('0');
+        if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return Err(format!("{text}: must be a serial number in hexadecimal digits"));
+        }
+        Ok(Self(digits.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Serial {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Serial> for String {
+    fn from(serial: Serial) -> Self {
+        serial.0
+    }
+}
+
+impl Serial {
+    /// Whether it is the number with these octets, the highest first.
+    #[must_use]
+    pub fn is(&self, octets: &[u8]) -> bool {
+        let digits: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+        digits.trim_start_matches('0') == self.0
     }
 }
 
@@ -95,6 +150,8 @@ pub struct Ceilings {
     /// Highest priority of frames, 0 to 7. Switches serve 6 and 7 before their own control traffic,
     /// or as it (802.1Q-2022 table I-2).
     pub priority: u8,
+    /// Certificates that are not accepted any more.
+    pub revoked: Vec<Serial>,
 }
 
 impl Default for Ceilings {
@@ -111,6 +168,7 @@ impl Default for Ceilings {
             interfaces: None,
             groups: Vec::new(),
             priority: 5,
+            revoked: Vec::new(),
         }
     }
 }
@@ -237,6 +295,18 @@ mod tests {
     fn an_unknown_key_of_the_operators_file_is_refused_by_name() {
         let fault = Ceilings::parse("rate_bsp = 3").expect_err("misspelt");
         assert!(fault.contains("rate_bsp") && fault.contains("rate_bps"), "{fault}");
+    }
+
+    #[test]
+    fn a_serial_number_is_the_same_however_it_is_written() {
+        for text in ["0a:FF", "aff", "0AFF"] {
+            let serial: Serial = text.parse().expect("a serial number");
+            assert!(serial.is(&[0x0A, 0xFF]) && serial.is(&[0, 0x0A, 0xFF]), "{text}");
+            assert!(!serial.is(&[0x0A]) && !serial.is(&[0xFF, 0x0A]), "{text}");
+        }
+        for text in ["", "0", "serial", "12 34"] {
+            assert!(text.parse::<Serial>().is_err(), "{text:?}");
+        }
     }
 
     #[test]

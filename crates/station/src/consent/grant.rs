@@ -1,8 +1,10 @@
 //! What is granted and what is permitted.
 
+use super::ceilings::Network;
 use super::spent::GrantId;
 use super::transport::{Cast, PortKind, Transport};
 use ethermeter_live::port::Address;
+use ethermeter_live::route::Route;
 use ethermeter_live::wire::Mac;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
@@ -24,17 +26,54 @@ pub struct Wish {
     pub longest_frame_octets: u32,
     /// For how long, from the beginning to the end of the drain.
     pub duration_ns: u64,
-    /// The own interface, if one is known.
-    pub interface: Option<Interface>,
+    /// Where this host has the own address; `None` if it has not, or twice.
+    pub place: Option<Place>,
+    /// The interface that was asked for by name, if any.
+    pub interface: Option<String>,
 }
 
-/// An interface, as far as rules are concerned with it.
+/// An interface. Its name may be given to another one; its index and its Ethernet address tell which it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// Its name.
     pub name: String,
+    /// Its index on this host.
+    pub index: u32,
+    /// Its Ethernet address; that of a loopback interface is all zeros.
+    pub mac: Option<Mac>,
     /// Whether nothing leaves the host by it.
     pub is_loopback: bool,
+}
+
+/// Where an end of a flow is: an own address, and the one interface that has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The address.
+    pub address: IpAddr,
+    /// What is reached from it without a router.
+    pub network: Network,
+    /// The interface.
+    pub interface: Interface,
+}
+
+/// How packets of a sender reach the address of a receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// Their route.
+    pub route: Route,
+    /// The Ethernet address that they are sent to, if that is known.
+    pub neighbour: Option<Mac>,
+}
+
+/// A receiver's grant, as its sender has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Consent {
+    /// The grant.
+    pub grant: Grant,
+    /// What proves it.
+    pub proof: Proof,
+    /// How its address is reached; `None` if it is not.
+    pub reach: Option<Reach>,
 }
 
 /// A receiver's consent to one sender.
@@ -51,6 +90,12 @@ pub struct Grant {
     pub sender: IpAddr,
     /// Address of the receiver that grants; the signature proves it.
     pub address: IpAddr,
+    /// What the receiver reaches from there without a router.
+    pub network: Network,
+    /// The name of the interface that has the address.
+    pub interface: String,
+    /// Its Ethernet address, if it has one.
+    pub mac: Option<Mac>,
     /// By which kind of port.
     pub kind: PortKind,
     /// Whether to this station only or to the experiment's group, which it listens to.
@@ -60,8 +105,6 @@ pub struct Grant {
     pub priority: Option<u8>,
     /// To which port; 0 of raw frames.
     pub port: u16,
-    /// The Ethernet address of this station, of raw frames.
-    pub mac: Option<Mac>,
     /// Up to how many bits per second.
     pub rate_bps: u64,
     /// Up to how many frames per second.

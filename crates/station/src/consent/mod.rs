@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! receiver:  Grant   ─► admit (session, clock, replay, owner) ─► ceilings ─► a grant
-//! sender:    Prepare ─► admit ─► ceilings ─► the receiver's grant, verified, for exactly this, not spent ─► a permit
+//! sender:    Prepare ─► admit ─► ceilings ─► the receiver's grant, verified, for exactly this, not spent, on the way to it ─► a permit
 //! ```
 //!
 //! A permit is what the sender's port holds: it lets nothing out to another address, faster, later
@@ -18,9 +18,9 @@ mod rules;
 mod spent;
 mod transport;
 
-pub use ceilings::{Ceilings, Network};
+pub use ceilings::{Ceilings, Network, Serial};
 pub use fresh::Stamp;
-pub use grant::{Grant, Interface, Moment, Permit, Proof, Wish, GRANT_S};
+pub use grant::{Consent, Grant, Interface, Moment, Permit, Place, Proof, Reach, Wish, GRANT_S};
 pub use renewal::{Answer, Challenge, IssuedGrants, ReceiverLeases, Renewal, MOST_CHALLENGES};
 pub use rules::RuleBook;
 pub use spent::GrantId;

@@ -10,7 +10,7 @@
 //! twice (the receiver binds a grant to the first run that asks, and a run is drawn by the sender's
 //! process). No clocks are compared.
 
-use super::grant::GRANT_S;
+use super::grant::{Place, GRANT_S};
 use crate::lease::{ReceiverLease, LEASE_NS, RENEWAL_NS};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -75,21 +75,31 @@ struct IssuedGrant {
     run: Option<u64>,
     /// Gone when the port is closed.
     port: Weak<()>,
+    /// Where the granted address is.
+    place: Place,
+    has_moved: bool,
 }
 
 impl IssuedGrants {
-    /// Note a grant, which is in force while `port` is kept.
-    pub fn add(&mut self, number: u64, port: &Arc<()>, now_ns: u64) {
-        self.grants.insert(
-            number,
-            IssuedGrant { since_ns: now_ns, run: None, port: Arc::downgrade(port) },
-        );
+    /// Note a grant, which is in force while `port` is kept and its address is at `place`.
+    pub fn add(&mut self, number: u64, port: &Arc<()>, place: Place, now_ns: u64) {
+        let port = Arc::downgrade(port);
+        let grant = IssuedGrant { since_ns: now_ns, run: None, port, place, has_moved: false };
+        self.grants.insert(number, grant);
+    }
+
+    /// See whether places are still there; what was granted for one that is not stays without
+    /// force.
+    pub fn look(&mut self, is_there: impl Fn(&Place) -> bool) {
+        for grant in self.grants.values_mut() {
+            grant.has_moved = grant.has_moved || !is_there(&grant.place);
+        }
     }
 
     /// Answer challenges, at `now_ns`, of an experiment that ends at `end_ns` if it has been
     /// started. A grant is bound to the first run that asks for it; it is renewed for no other run,
-    /// nor when its port has been closed, nor when the experiment has not been started within the
-    /// grant's lifetime.
+    /// nor when its port has been closed or its address has moved, nor when the experiment has not
+    /// been started within the grant's lifetime.
     pub fn renew(
         &mut self,
         challenges: &[Challenge],
@@ -116,7 +126,7 @@ impl IssuedGrants {
             let Some(grant) = self.grants.get_mut(&number) else { continue };
             let end_ns =
                 end_ns.map_or(grant.since_ns + GRANT_NS, |end_ns| end_ns.saturating_add(GRACE_NS));
-            let is_open = grant.port.strong_count() > 0;
+            let is_open = grant.port.strong_count() > 0 && !grant.has_moved;
             if is_open && now_ns < end_ns && *grant.run.get_or_insert(run) == run {
                 answer.valid_ns = answer.valid_ns.min(end_ns - now_ns);
                 answer.grants.push(number);
@@ -222,16 +232,27 @@ impl ReceiverLeases {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::consent::{Interface, Network};
+    use ethermeter_live::wire::Mac;
+    use std::net::IpAddr;
 
     const MS: u64 = 1_000_000;
     const SESSION: u64 = 0x5E55;
+
+    /// A place on the interface with this index.
+    fn place(index: u32) -> Place {
+        let address: IpAddr = [10, 0, 0, 2].into();
+        let interface =
+            Interface { name: "test0".into(), index, mac: Some(Mac([2; 6])), is_loopback: false };
+        Place { address, network: Network::of(address, 24), interface }
+    }
 
     /// A receiver with grants 1 and 2, and what keeps their ports open.
     fn issued() -> (IssuedGrants, [Arc<()>; 2]) {
         let ports = [Arc::new(()), Arc::new(())];
         let mut issued = IssuedGrants::default();
-        issued.add(1, &ports[0], 0);
-        issued.add(2, &ports[1], 0);
+        issued.add(1, &ports[0], place(1), 0);
+        issued.add(2, &ports[1], place(2), 0);
         (issued, ports)
     }
 
@@ -341,6 +362,18 @@ mod tests {
             "not started within the minute"
         );
         drop(second);
+    }
+
+    #[test]
+    fn nothing_is_renewed_for_an_address_that_has_moved_even_if_it_comes_back() {
+        let ask = [Challenge { session: SESSION, run: 7, nonce: 1, grants: vec![1, 2] }];
+        let (mut issued, _ports) = issued();
+        issued.look(|_| true);
+        assert_eq!(issued.renew(&ask, None, 0)[0].grants, [1, 2]);
+        issued.look(|place| place.interface.index != 1);
+        assert_eq!(issued.renew(&ask, None, 0)[0].grants, [2]);
+        issued.look(|_| true);
+        assert_eq!(issued.renew(&ask, None, 0)[0].grants, [2]);
     }
 
     #[test]

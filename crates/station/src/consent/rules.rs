@@ -2,11 +2,13 @@
 
 use super::ceilings::Ceilings;
 use super::fresh::{Fresh, Stamp};
-use super::grant::{Grant, Moment, Permit, Proof, Rates, Wish, GRANT_S};
+use super::grant::{
+    Consent, Grant, Interface, Moment, Permit, Place, Proof, Rates, Reach, Wish, GRANT_S,
+};
 use super::spent::{GrantId, Spent};
+use super::transport::Transport;
 use crate::refusal::{require, Refusal, Rule};
 use ethermeter_live::port::Address;
-use ethermeter_live::wire::Mac;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
@@ -96,31 +98,31 @@ impl RuleBook {
         self.booked.remove(&experiment);
     }
 
-    /// As a receiver at the own address `own`, on an interface with the address `mac`: grant a
-    /// wish. The port in the grant is still the one wished for.
+    /// As a receiver at the own address `own`: grant a wish. The port in the grant is still the one
+    /// wished for.
     ///
     /// # Errors
-    /// By the operator's ceilings, or because the target is neither our own nor the experiment's
-    /// group.
+    /// By the operator's ceilings, because no single interface has the address, or because the
+    /// target is neither our own nor the experiment's group.
     pub fn grant(
         &mut self,
         experiment: u64,
         own: IpAddr,
-        mac: Option<Mac>,
         wish: &Wish,
         now_unix_s: u64,
     ) -> Result<Grant, Refusal> {
         self.check_wish(wish, self.booked(|booked| booked.incoming))?;
         self.check_stations(own, wish.sender)?;
+        let place = self.check_place(wish, own)?;
         let port = match wish.target {
             Address::Socket(target) => target.port(),
             Address::Mac(_) => 0,
         };
         require(
-            port == 0 || port >= LEAST_PORT,
+            port == 0 || is_free(wish.transport, port),
             Rule::Port,
             port,
-            format_args!("0 or {LEAST_PORT} to 65535"),
+            format_args!("0, or {}", free_ports(wish.transport)),
         )?;
         let grant = Grant {
             experiment,
@@ -128,11 +130,13 @@ impl RuleBook {
             number: self.issued + 1,
             sender: wish.sender,
             address: own,
+            network: place.network,
+            interface: place.interface.name.clone(),
+            mac: place.interface.mac,
             kind: wish.transport.kind,
             cast: wish.transport.cast,
             priority: wish.transport.priority,
             port,
-            mac: mac.filter(|_| wish.transport.kind.is_raw()),
             rate_bps: wish.rate_bps,
             rate_frames_per_s: wish.rate_frames_per_s,
             longest_frame_octets: wish.longest_frame_octets,
@@ -154,7 +158,7 @@ impl RuleBook {
         &mut self,
         experiment: u64,
         wish: &Wish,
-        consents: &[(Grant, Proof)],
+        consents: &[Consent],
         moment: Moment,
     ) -> Result<Permit, Refusal> {
         self.check_wish(wish, self.booked(|booked| booked.outgoing))?;
@@ -165,15 +169,17 @@ impl RuleBook {
                 "a station that granted it in this experiment",
             ));
         }
-        for (grant, proof) in consents {
+        for Consent { grant, proof, .. } in consents {
             self.check_consent(experiment, wish, grant, *proof, moment.unix_s)?;
         }
-        let receivers: BTreeSet<IpAddr> = consents.iter().map(|(grant, _)| grant.address).collect();
+        let place = self.check_place(wish, wish.sender)?;
+        consents.iter().try_for_each(|consent| check_reach(place, wish, consent))?;
+        let grants = || consents.iter().map(|consent| &consent.grant);
+        let receivers: BTreeSet<IpAddr> = grants().map(|grant| grant.address).collect();
         self.check_group(experiment, wish, &receivers)?;
-        let ids: Vec<GrantId> = consents.iter().map(|(grant, _)| grant.id()).collect();
+        let ids: Vec<GrantId> = grants().map(Grant::id).collect();
         self.spent.check(&ids, moment.now_ns)?;
-        let lifetimes_s =
-            consents.iter().map(|(grant, _)| grant.until_unix_s.saturating_sub(moment.unix_s));
+        let lifetimes_s = grants().map(|grant| grant.until_unix_s.saturating_sub(moment.unix_s));
         let lifetime_ns = lifetimes_s.min().unwrap_or(0).saturating_mul(1_000_000_000);
         self.book(experiment, |booked| {
             booked.outgoing = booked.outgoing.and(wish.rates());
@@ -251,8 +257,8 @@ impl RuleBook {
         )?;
         check_target(grant, wish)?;
         let needs_port = !grant.kind.is_raw();
-        let is_fine = !needs_port || grant.port >= LEAST_PORT;
-        require(is_fine, Rule::Port, grant.port, format_args!("{LEAST_PORT} to 65535"))?;
+        let is_fine = !needs_port || is_free(grant.transport(), grant.port);
+        require(is_fine, Rule::Port, grant.port, free_ports(grant.transport()))?;
         let is_within =
             wish.rate_bps <= grant.rate_bps && wish.rate_frames_per_s <= grant.rate_frames_per_s;
         let rates = |bps: u64, frames: u64| format!("{bps} bit/s and {frames} frames/s");
@@ -293,30 +299,24 @@ impl RuleBook {
     fn check_wish(&self, wish: &Wish, booked: Rates) -> Result<(), Refusal> {
         self.ceilings.check_rates(wish.rates(), booked)?;
         self.ceilings.check_duration(wish.duration_ns)?;
-        self.ceilings
-            .check_interface(wish.interface.as_ref().map(|interface| interface.name.as_str()))?;
+        let name = wish.place.as_ref().map(|place| place.interface.name.as_str());
+        self.ceilings.check_interface(wish.interface.as_deref().or(name))?;
+        self.ceilings.check_interface(name)?;
         self.ceilings.check_cast(wish.transport)?;
-        self.ceilings.check_priority(wish.transport)?;
-        // Raw frames and groups go out by an interface and not to an address: that must be known,
-        // and stay on the host without certificates.
-        let is_bound = wish.transport.kind.is_raw() || wish.transport.is_group();
-        match &wish.interface {
-            None => require(
-                !is_bound,
-                Rule::Interface,
-                "none",
-                "an interface, for raw frames and groups",
-            ),
-            Some(interface) => {
-                let is_allowed = !self.is_plain || interface.is_loopback;
-                require(
-                    is_allowed,
-                    Rule::PlainBeyondLoopback,
-                    &interface.name,
-                    "the loopback interface",
-                )
-            }
-        }
+        self.ceilings.check_priority(wish.transport)
+    }
+
+    /// Where the own address `own` is: on one interface, on that which was named, if one was.
+    fn check_place<'a>(&self, wish: &'a Wish, own: IpAddr) -> Result<&'a Place, Refusal> {
+        let place = wish.place.as_ref().filter(|place| place.address == own).ok_or_else(|| {
+            Refusal::new(Rule::Interface, "none", format_args!("one interface that has {own}"))
+        })?;
+        let Interface { name, is_loopback, .. } = &place.interface;
+        let is_allowed = !self.is_plain || *is_loopback;
+        require(is_allowed, Rule::PlainBeyondLoopback, name, "the loopback interface")?;
+        let named = wish.interface.as_ref().unwrap_or(name);
+        require(named == name, Rule::Interface, named, format_args!("{name}, which has {own}"))?;
+        Ok(place)
     }
 
     fn check_stations(&self, own: IpAddr, other: IpAddr) -> Result<(), Refusal> {
@@ -359,6 +359,61 @@ fn check_target(grant: &Grant, wish: &Wish) -> Result<(), Refusal> {
         ));
     };
     require(wish.target == target, Rule::ConsentTarget, wish.target, target)
+}
+
+/// Whether the way from here to the granted address is one by which frames reach that station and
+/// no other.
+fn check_reach(place: &Place, wish: &Wish, consent: &Consent) -> Result<(), Refusal> {
+    let Consent { grant, reach, .. } = consent;
+    let (Place { interface, .. }, address) = (place, grant.address);
+    let Some(Reach { route, neighbour }) = reach else {
+        return Err(Refusal::new(Rule::Route, "none", format_args!("a route to {address}")));
+    };
+    let is_here = route.interface == interface.index || route.is_local;
+    require(
+        is_here,
+        Rule::Route,
+        format_args!("{}, interface {}", interface.name, interface.index),
+        format_args!("interface {}, by which packets to {address} leave", route.interface),
+    )?;
+    // Raw frames and groups know no routers, and go out by the interface whatever routes say.
+    if wish.transport.kind.is_raw() || wish.transport.is_group() {
+        let is_direct = !route.has_gateway
+            && grant.network.contains(wish.sender)
+            && (!route.is_local || interface.is_loopback);
+        let allowed =
+            format_args!("a sender in the network of {}, {}", address, String::from(grant.network));
+        require(is_direct, Rule::Route, wish.sender, allowed)?;
+    }
+    match (neighbour, grant.mac) {
+        (Some(found), Some(granted)) if !route.has_gateway && !route.is_local => require(
+            *found == granted,
+            Rule::Route,
+            format_args!("{found}, which answers for {address}"),
+            format_args!("{granted}, which granted"),
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Ports that no service is assigned (RFC 6335, section 6): what goes to groups and to everybody
+/// reaches hosts that were not asked, and may have services.
+const LEAST_FREE: u16 = 49_152;
+
+fn least_port(transport: Transport) -> u16 {
+    if transport.is_group() {
+        LEAST_FREE
+    } else {
+        LEAST_PORT
+    }
+}
+
+fn is_free(transport: Transport, port: u16) -> bool {
+    port >= least_port(transport)
+}
+
+fn free_ports(transport: Transport) -> String {
+    format!("{} to 65535", least_port(transport))
 }
 
 fn length(longest_frame_octets: u32) -> String {

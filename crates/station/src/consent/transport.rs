@@ -144,9 +144,12 @@ impl Transport {
             // 3.2.3).
             (true, Cast::Multicast) => Some(Address::Mac(Mac([0x03, 0xE3, a, b, c, d]))),
             (true, Cast::Broadcast) => Some(Address::Mac(Mac::BROADCAST)),
-            // The IPv4 local scope (RFC 2365, section 6.1).
+            // Of the organization-local scope (RFC 2365, section 6.2), but of its last 256
+            // addresses, which are for protocols (section 9). The local scope has protocols in
+            // every part: 239.255.0.1 is that of DDS, 239.255.1.1 and others are universes of
+            // E1.31, 239.255.255.250 is that of SSDP.
             (false, Cast::Multicast) if is_ipv4 => {
-                Some(socket(Ipv4Addr::new(239, 255, c, d).into()))
+                Some(socket(Ipv4Addr::new(239, 193, c, d).into()))
             }
             // Transient, link-local scope (RFC 4291, section 2.7).
             (false, Cast::Multicast) => {
@@ -171,7 +174,7 @@ mod tests {
                 .map(|address| address.to_string())
         };
         let cases = [
-            (PortKind::Udp, Cast::Multicast, true, Some("239.255.205.239:5000")),
+            (PortKind::Udp, Cast::Multicast, true, Some("239.193.205.239:5000")),
             (PortKind::Udp, Cast::Multicast, false, Some("[ff12::e3e3:89ab:cdef]:5000")),
             (PortKind::Udp, Cast::Broadcast, true, Some("255.255.255.255:5000")),
             (PortKind::Udp, Cast::Broadcast, false, None), // IPv6 has none

@@ -76,6 +76,11 @@ impl End {
         Ok(Self { socket, from: None, longest_payload, priority })
     }
 
+    /// Send by one interface only from now on.
+    pub fn keep_to(&self, interface: &str) -> Result<(), Refusal> {
+        self.socket.bind_device(Some(interface.as_bytes())).map_err(no_end)
+    }
+
     /// The number of its port.
     pub fn port(&self) -> Result<u16, Refusal> {
         let local = self.socket.local_addr().map_err(no_end)?;

@@ -1,8 +1,7 @@
 //! Endpoints of flows on this host, and the ports that are opened there.
 
 use super::connection::End;
-use crate::consent::{Cast, Grant, Interface, PortKind, Transport};
-use crate::interfaces::HostInterface;
+use crate::consent::{Cast, Grant, Place, PortKind, Transport};
 use crate::refusal::{Refusal, Rule};
 use crate::report::PortMode;
 use ethermeter_ethernet::{Carrier, Octets};
@@ -50,12 +49,12 @@ pub struct Endpoint {
     pub transport: Transport,
     /// The own address.
     pub local: IpAddr,
-    /// The interface: named by the coordinator, or that of the own address.
-    pub interface: Option<HostInterface>,
-    /// Whether the coordinator has named it, so that nothing else is to be used.
-    pub is_named: bool,
-    /// Its Ethernet address.
-    pub mac: Option<Mac>,
+    /// Where that is; `None` of an address that this host has not.
+    pub place: Option<Place>,
+    /// The interface that the coordinator has named, so that no other is to be used.
+    pub interface: Option<String>,
+    /// Octets of the longest IP packet of its interface, if that is known.
+    pub mtu: Option<u32>,
 }
 
 /// Octets of payload of most flows.
@@ -79,8 +78,8 @@ fn no_port(error: &Error) -> Refusal {
     Refusal::new(Rule::Port, error, "an own address, a free port, and the right to open it")
 }
 
-fn no_interface() -> Refusal {
-    Refusal::new(Rule::Interface, "none", "an interface, for raw frames and groups")
+pub(super) fn no_interface() -> Refusal {
+    Refusal::new(Rule::Interface, "none", "one interface that has the own address")
 }
 
 impl Endpoint {
@@ -97,20 +96,16 @@ impl Endpoint {
         self.transport.carrier(self.local.is_ipv4())
     }
 
-    /// Octets of the longest IP packet of its interface, if that is known.
-    #[must_use]
-    pub fn mtu(&self) -> Option<u32> {
-        self.interface.as_ref().and_then(|interface| interface.mtu)
+    /// The name of the interface that has the own address.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn interface_name(&self) -> Result<&str, Refusal> {
+        self.place.as_ref().map(|place| place.interface.name.as_str()).ok_or_else(no_interface)
     }
 
-    fn interface(&self) -> Result<&str, Refusal> {
-        self.interface.as_ref().map(|interface| interface.name.as_str()).ok_or_else(no_interface)
-    }
-
-    /// The interface, as rules see it.
-    #[must_use]
-    pub fn for_rules(&self) -> Option<Interface> {
-        self.interface.as_ref().map(HostInterface::for_rules)
+    fn mac(&self) -> Result<Mac, Refusal> {
+        self.place.as_ref().and_then(|place| place.interface.mac).ok_or_else(no_interface)
     }
 
     /// Address of frames to this endpoint: the experiment's group, or this station.
@@ -125,7 +120,7 @@ impl Endpoint {
             });
         }
         if self.transport.kind.is_raw() {
-            return self.mac.map(Address::Mac).ok_or_else(no_interface);
+            return self.mac().map(Address::Mac);
         }
         Ok(Address::Socket(SocketAddr::new(self.local, port)))
     }
@@ -145,16 +140,15 @@ impl Endpoint {
     }
 
     fn end(&self, port: u16, longest_payload: usize) -> Result<End, Refusal> {
-        let interface = self.interface.as_ref().filter(|_| self.is_named);
-        let name = interface.map(|interface| interface.name.as_str());
-        End::at(SocketAddr::new(self.local, port), name, longest_payload, self.transport.priority)
+        let (at, name) = (SocketAddr::new(self.local, port), self.interface.as_deref());
+        End::at(at, name, longest_payload, self.transport.priority)
     }
 
     /// Options of a socket of datagrams at `local`.
     fn udp(&self, local: SocketAddr, longest_payload: usize) -> Result<UdpOptions, Refusal> {
-        let is_bound = self.is_named || self.transport.is_group();
+        let is_bound = self.interface.is_some() || self.transport.is_group();
         Ok(UdpOptions {
-            interface: is_bound.then(|| self.interface().map(str::to_owned)).transpose()?,
+            interface: is_bound.then(|| self.interface_name().map(str::to_owned)).transpose()?,
             longest_payload,
             batch: batch_of(longest_payload),
             priority: self.transport.priority,
@@ -172,7 +166,7 @@ impl Endpoint {
             group,
             longest_payload,
             priority: self.transport.priority,
-            ..PacketOptions::on(self.interface()?, destination)
+            ..PacketOptions::on(self.interface_name()?, destination)
         };
         Ok(StationPort::Packet(Box::new(
             PacketPort::open(&options).map_err(|error| no_port(&error))?,
@@ -180,11 +174,10 @@ impl Endpoint {
     }
 
     fn xdp(&self, destination: Mac, receives: bool) -> Result<StationPort, Refusal> {
-        let source = self.mac.ok_or_else(no_interface)?;
         let options = XdpOptions {
             receives,
             priority: self.transport.priority,
-            ..XdpOptions::on(self.interface()?, source, destination)
+            ..XdpOptions::on(self.interface_name()?, self.mac()?, destination)
         };
         Ok(StationPort::Xdp(Box::new(XdpPort::open(&options).map_err(|error| no_port(&error))?)))
     }
@@ -262,14 +255,30 @@ impl Endpoint {
     }
 }
 
-impl StationPort {
-    /// Prepared to send to the group of `endpoint`: a UDP port is bound to its interface.
+impl Opened {
+    /// Prepared to send by `interface` only; raw frames are anyway.
     ///
     /// # Errors
     /// If the system refuses.
-    pub fn aimed_at_group(self, endpoint: &Endpoint) -> Result<Self, Refusal> {
+    pub fn keep_to(&self, interface: &str) -> Result<(), Refusal> {
+        match self {
+            Self::StationPort(StationPort::Udp(port) | StationPort::Answering { tx: port, .. }) => {
+                port.keep_to(interface).map_err(|error| no_port(&error))
+            }
+            Self::StationPort(_) => Ok(()),
+            Self::End(end) => end.keep_to(interface),
+        }
+    }
+}
+
+impl StationPort {
+    /// Prepared to send to a group.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn aimed_at_group(self) -> Result<Self, Refusal> {
         if let Self::Udp(port) = &self {
-            port.keep_to(endpoint.interface()?).map_err(|error| no_port(&error))?;
+            port.allow_broadcast().map_err(|error| no_port(&error))?;
         }
         Ok(self)
     }
@@ -281,7 +290,7 @@ impl StationPort {
     pub fn answering(self, endpoint: &Endpoint) -> Result<Self, Refusal> {
         let Self::Udp(rx) = self else { return Ok(self) };
         let options = UdpOptions {
-            interface: Some(endpoint.interface()?.to_owned()),
+            interface: Some(endpoint.interface_name()?.to_owned()),
             longest_payload: rx.longest_payload(),
             batch: rx.batch(),
             priority: endpoint.transport.priority,

@@ -5,7 +5,8 @@
 //!     each of them ── stop, or the lease lapses ──► ended
 //! ```
 //!
-//! A role that sends ends, too, when one of its receivers no longer renews its grant.
+//! A role that sends ends, too, when one of its receivers no longer renews its grant, or the way
+//! to it is another one.
 
 mod bulk;
 pub mod clocks;
@@ -28,7 +29,8 @@ pub use schedule::Phases;
 pub use transfer::LONGEST_BLOCK_OCTETS;
 
 use self::schedule::Schedule;
-use crate::consent::{Answer, Challenge, Grant, IssuedGrants, ReceiverLeases, Renewal};
+use crate::consent::{Answer, Challenge, Grant, IssuedGrants, Place, ReceiverLeases, Renewal};
+use crate::interfaces::{is_there, Way};
 use crate::lease::{Lease, ReceiverLease, RoleLease};
 use crate::policer::Progress;
 use crate::refusal::{require, Refusal, Rule};
@@ -61,6 +63,8 @@ struct Running {
     roles: Vec<(RoleReport, JoinHandle<RoleReport>)>,
     sampler: Option<JoinHandle<HostReport>>,
     leases: Vec<Arc<RoleLease>>,
+    /// Of each role that sends.
+    ways: Vec<(Arc<RoleLease>, Way)>,
     /// The ends of the transmission and of the drain.
     transmitted_ns: u64,
     until_ns: u64,
@@ -119,11 +123,22 @@ impl Experiment {
         }
     }
 
+    /// End roles whose frames would go another way than they were granted.
+    pub fn look_at_ways(&self) {
+        if let State::Running(running) = &self.state {
+            let working = running.ways.iter().filter(|(lease, _)| !lease.is_stopped());
+            for (lease, _) in working.filter(|(_, way)| way.fault().is_some()) {
+                lease.stray();
+            }
+        }
+    }
+
     /// As a receiver: answer the challenges of senders.
     pub fn answers(&mut self, challenges: &[Challenge], now_ns: u64) -> Vec<Answer> {
-        if self.lease.is_silent_at(now_ns) {
+        if challenges.is_empty() || self.lease.is_silent_at(now_ns) {
             return Vec::new();
         }
+        self.issued.look(is_there);
         let end_ns = match &self.state {
             State::Running(running) => Some(running.until_ns),
             State::Granting | State::Prepared(..) => None,
@@ -182,7 +197,8 @@ impl Experiment {
     /// write its number there. Further senders of the flow share it.
     ///
     /// # Errors
-    /// If the flow has one already that is not for this, or the system refuses.
+    /// If the flow has one already that is not for this, this host has not the address, or the system
+    /// refuses.
     pub fn open(
         &mut self,
         flow: &str,
@@ -194,6 +210,7 @@ impl Experiment {
         if !matches!(self.state, State::Granting) {
             return Err(Refusal::new(Rule::Order, "a grant", "before roles are prepared"));
         }
+        let place = endpoint.place.clone().ok_or_else(endpoint::no_interface)?;
         if let Some(receiver) = self.receivers.get_mut(flow) {
             let is_shared = receiver.grants.iter().all(|other| {
                 other.sender != grant.sender
@@ -209,17 +226,18 @@ impl Experiment {
             }
             grant.port = receiver.grants.first().map_or(grant.port, |other| other.port);
             receiver.grants.push(grant.clone());
-            self.issued.add(grant.number, &receiver.open, now_ns);
+            self.issued.add(grant.number, &receiver.open, place, now_ns);
             return Ok(());
         }
         let opened = endpoint.to_receive(grant, room_frame_octets)?;
+        check_is_there(&place)?;
         let receiver = Receiver {
             opened,
             endpoint: endpoint.clone(),
             grants: vec![grant.clone()],
             open: Arc::default(),
         };
-        self.issued.add(grant.number, &receiver.open, now_ns);
+        self.issued.add(grant.number, &receiver.open, place, now_ns);
         self.receivers.insert(flow.to_owned(), receiver);
         Ok(())
     }
@@ -245,14 +263,14 @@ impl Experiment {
     /// Begin at `begin_ns`.
     ///
     /// # Errors
-    /// If nothing is prepared, a grant has expired or is not renewed by its receiver, or the system
-    /// refuses a port or a thread.
+    /// If nothing is prepared, a grant has expired or is not renewed by its receiver, the way to a
+    /// receiver is another one, or the system refuses a port or a thread.
     pub fn start(&mut self, begin_ns: u64, now_ns: u64) -> Result<(), Refusal> {
         let State::Prepared(roles, phases) = &mut self.state else {
             return Err(Refusal::new(Rule::Order, "a start", "once, after roles are prepared"));
         };
         for RolePlan { flow, permitted, .. } in roles.iter() {
-            let Some((permit, receivers)) = permitted else { continue };
+            let Some(Permitted { permit, leases: receivers, way }) = permitted else { continue };
             let before_ns = permit.begin_before_ns;
             require(
                 begin_ns < before_ns,
@@ -266,6 +284,7 @@ impl Experiment {
                 format_args!("flow {flow:?} without its receivers' renewals"),
                 "a run whose receivers have renewed their grants just now",
             )?;
+            check_way(way)?;
         }
         let phases = *phases;
         let roles = std::mem::take(roles);
@@ -287,10 +306,11 @@ impl Experiment {
         };
         let sampling = schedule.clone();
         let mut leases = vec![Arc::clone(&sampling.lease)];
-        let mut bodies = Vec::new();
+        let (mut bodies, mut ways) = (Vec::new(), Vec::new());
         for plan in roles {
-            let receivers =
-                plan.permitted.as_ref().map_or(Vec::new(), |(_, receivers)| receivers.clone());
+            let permitted = plan.permitted.as_ref();
+            let receivers = permitted.map_or(Vec::new(), |permitted| permitted.leases.clone());
+            let way = permitted.map(|permitted| permitted.way.clone());
             let schedule = Schedule { lease: role_lease(receivers), ..schedule.clone() };
             leases.push(Arc::clone(&schedule.lease));
             let receiver =
@@ -301,8 +321,17 @@ impl Experiment {
                     .map(|opened| (opened, Some(open))),
                 None => plan.open().map(|opened| (opened, None)),
             };
+            let made = made.and_then(|made| {
+                let Some(way) = &way else { return Ok(made) };
+                made.0.keep_to(&way.interface().map_err(|error| lost(&error))?)?;
+                // What has changed while the port was opened is seen now, what changes later by
+                // those who look at ways.
+                check_way(way)?;
+                Ok(made)
+            });
             // The permits are gone: there is no second attempt.
             let (opened, open) = made.inspect_err(|_| self.lease.stop())?;
+            ways.extend(way.map(|way| (Arc::clone(&schedule.lease), way)));
             let panicked = plan.failed("the role's thread has panicked".into());
             let body = move || {
                 let report = plan.run(opened, &schedule);
@@ -318,6 +347,7 @@ impl Experiment {
             roles: Vec::with_capacity(bodies.len()),
             sampler: None,
             leases,
+            ways,
             transmitted_ns,
             until_ns,
         };
@@ -353,11 +383,14 @@ impl Experiment {
         (self.progress.sent.load(Ordering::Relaxed), self.progress.received.load(Ordering::Relaxed))
     }
 
-    /// Why it has ended, or will: `receiver` if a role ended before the transmission did because
-    /// its receiver renewed no more.
+    /// Why it has ended, or will: `route` if a role ended because its frames would have gone another
+    /// way, `receiver` if one ended before the transmission did because its receiver renewed no more.
     #[must_use]
     pub fn ending(&self) -> &'static str {
         if let State::Running(Running { leases, transmitted_ns, .. }) = &self.state {
+            if leases.iter().any(|lease| lease.has_strayed()) {
+                return "route";
+            }
             let is_early = |lapsed_ns: u64| lapsed_ns < *transmitted_ns;
             if leases.iter().any(|lease| lease.lapsed_ns().is_some_and(is_early)) {
                 return "receiver";
@@ -388,6 +421,20 @@ impl Experiment {
         let host = sampler.and_then(|thread| thread.join().ok()).unwrap_or_default();
         AgentReport { ended: ended.into(), roles, collected_ns: Some(HostTime.now_ns()), host }
     }
+}
+
+fn lost(fault: &dyn std::fmt::Display) -> Refusal {
+    Refusal::new(Rule::Route, fault, "the way that was there when the grant was given")
+}
+
+fn check_way(way: &Way) -> Result<(), Refusal> {
+    way.fault().map_or(Ok(()), |fault| Err(lost(&fault)))
+}
+
+fn check_is_there(place: &Place) -> Result<(), Refusal> {
+    let Place { address, interface, .. } = place;
+    let value = format_args!("{}, which has not {address} any more", interface.name);
+    require(is_there(place), Rule::Interface, value, "the interface that has the own address")
 }
 
 impl Running {

@@ -7,6 +7,7 @@ use super::file::{request_blocks, serve_blocks, Draws};
 use super::schedule::Schedule;
 use super::transfer::{receive_bulk, send_bulk, BulkPlan};
 use crate::consent::Permit;
+use crate::interfaces::Way;
 use crate::lease::ReceiverLease;
 use crate::policer::{longest_payload, Conditions, PolicedPort, Policer};
 use crate::refusal::{Refusal, Rule};
@@ -130,8 +131,16 @@ impl Task {
     }
 }
 
-/// What a role may send, and the leases on which that depends: one of each receiver.
-pub type Permitted = (Permit, Vec<Arc<ReceiverLease>>);
+/// What a role may send, and on what that depends.
+#[derive(Debug)]
+pub struct Permitted {
+    /// What it may send, and where to.
+    pub permit: Permit,
+    /// A lease of each receiver.
+    pub leases: Vec<Arc<ReceiverLease>>,
+    /// The way to the receivers.
+    pub way: Way,
+}
 
 /// A role: a task in a flow.
 #[derive(Debug)]
@@ -268,7 +277,7 @@ impl RolePlan {
     /// What a role opens that does not use what was opened when the flow was granted.
     pub(super) fn open(&self) -> Result<Opened, Refusal> {
         match (&self.task, &self.permitted) {
-            (Task::Send { source, .. }, Some((permit, _))) => {
+            (Task::Send { source, .. }, Some(Permitted { permit, .. })) => {
                 let (_, most_bits) = source.frames.range_bits();
                 let longest_payload = self.endpoint.payload_octets(most_bits).ok_or_else(|| {
                     let value = format!("frames of {most_bits} bits");
@@ -276,7 +285,7 @@ impl RolePlan {
                 })?;
                 self.endpoint.to_send(permit.target, longest_payload)
             }
-            (Task::SendBulk { block_octets, .. }, Some((permit, _))) => {
+            (Task::SendBulk { block_octets, .. }, Some(Permitted { permit, .. })) => {
                 self.endpoint.to_send(permit.target, *block_octets)
             }
             _ => {
@@ -296,7 +305,7 @@ impl RolePlan {
             (Task::Request { .. }, Opened::StationPort(port), _)
                 if self.endpoint.transport.is_group() =>
             {
-                port.aimed_at_group(granted).map(Opened::StationPort)
+                port.aimed_at_group().map(Opened::StationPort)
             }
             (Task::Respond { .. }, Opened::StationPort(port), _)
                 if granted.transport.is_group() =>
@@ -325,7 +334,7 @@ impl RolePlan {
 
     /// Do it; what became of it, or why nothing did.
     pub(super) fn run(mut self, opened: Opened, schedule: &Schedule) -> RoleReport {
-        let permit = self.permitted.take().map(|(permit, _)| permit);
+        let permit = self.permitted.take().map(|permitted| permitted.permit);
         let mut report = match self.play(opened, permit, schedule) {
             Ok(counted) => {
                 let (flow, role) = (self.flow.clone(), self.task.name().into());
@@ -350,7 +359,7 @@ impl RolePlan {
         schedule: &Schedule,
     ) -> Result<RoleCounts, Error> {
         let (carrier, mtu, begin_ns) =
-            (self.endpoint.carrier(), self.endpoint.mtu(), schedule.begin_ns);
+            (self.endpoint.carrier(), self.endpoint.mtu, schedule.begin_ns);
         match opened {
             Opened::StationPort(port) => {
                 let policer = permit.map(|permit| {
@@ -490,8 +499,8 @@ impl RolePlan {
                 let mut counts = match credit {
                     None => send(port, time, own_clock, &plan, stop)?,
                     Some(window) => {
-                        let interface = self.endpoint.interface.as_ref();
-                        let name = interface.map_or("", |interface| interface.name.as_str());
+                        let place = self.endpoint.place.as_ref();
+                        let name = place.map_or("", |place| place.interface.name.as_str());
                         let notes = InterfaceNotes::on(name)?;
                         let frames_of = port.frames_of();
                         let mut port =

@@ -1,9 +1,12 @@
 //! Attempts to break each rule, one a rule.
 
+use super::super::ceilings::Network;
 use super::super::grant::Interface;
 use super::super::transport::{Cast, PortKind, Transport};
 use super::super::{fresh, spent};
 use super::*;
+use ethermeter_live::route::Route;
+use ethermeter_live::wire::Mac;
 use groups::{book_with_groups, signed, to_group};
 use proptest::prelude::*;
 use std::net::SocketAddr;
@@ -42,9 +45,21 @@ fn mac(text: &str) -> Mac {
 /// group.
 const OWN: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
 
+/// Where `address` is: on the interface of this name.
 #[allow(clippy::unnecessary_wraps)] // as wishes have it
-fn interface(name: &str) -> Option<Interface> {
-    Some(Interface { name: name.into(), is_loopback: name == "lo" })
+fn place(address: IpAddr, name: &str) -> Option<Place> {
+    let is_loopback = name == "lo";
+    let index = if is_loopback { 1 } else { 2 };
+    let mac = Some(mac("02:00:00:00:00:02"));
+    let interface = Interface { name: name.into(), index, mac, is_loopback };
+    Some(Place { address, network: Network::of(address, 24), interface })
+}
+
+/// A wish as of one whose own address is `own`.
+fn at(own: IpAddr, wish: &Wish) -> Wish {
+    let network = Network::of(own, 24);
+    let place = wish.place.clone().map(|place| Place { address: own, network, ..place });
+    Wish { place, ..wish.clone() }
 }
 
 fn grant(book: &mut RuleBook, experiment: u64, wish: &Wish) -> Result<Grant, Refusal> {
@@ -52,7 +67,17 @@ fn grant(book: &mut RuleBook, experiment: u64, wish: &Wish) -> Result<Grant, Ref
         Address::Socket(target) if !wish.transport.is_group() => target.ip(),
         _ => OWN,
     };
-    book.grant(experiment, own, Some(mac("02:00:00:00:00:02")), wish, NOW_UNIX_S)
+    book.grant(experiment, own, &at(own, wish), NOW_UNIX_S)
+}
+
+/// Grants whose stations are reached directly by an interface.
+fn reached(consents: &[(Grant, Proof)], interface: u32) -> Vec<Consent> {
+    let route = Route { interface, is_local: false, has_gateway: false };
+    let reach = Some(Reach { route, neighbour: None });
+    consents
+        .iter()
+        .map(|(grant, proof)| Consent { grant: grant.clone(), proof: *proof, reach })
+        .collect()
 }
 
 fn permit(
@@ -61,7 +86,8 @@ fn permit(
     wish: &Wish,
     consents: &[(Grant, Proof)],
 ) -> Result<Permit, Refusal> {
-    book.permit(experiment, wish, consents, NOW)
+    let index = wish.place.as_ref().map_or(0, |place| place.interface.index);
+    book.permit(experiment, &at(wish.sender, wish), &reached(consents, index), NOW)
 }
 
 fn wish() -> Wish {
@@ -73,7 +99,8 @@ fn wish() -> Wish {
         rate_frames_per_s: 1000,
         longest_frame_octets: 100,
         duration_ns: 10 * S,
-        interface: interface("test0"),
+        place: place(ip("10.0.0.1"), "test0"),
+        interface: None,
     }
 }
 
@@ -104,11 +131,13 @@ fn what_is_within_everything_is_granted_and_permitted_as_asked() {
         number: 1,
         sender: ip("10.0.0.1"),
         address: ip("10.0.0.2"),
+        network: "10.0.0.2/24".parse().expect("a network"),
+        interface: "test0".into(),
+        mac: Some(mac("02:00:00:00:00:02")),
         kind: PortKind::Udp,
         cast: Cast::Unicast,
         priority: None,
         port: 5000,
-        mac: None,
         rate_bps: 1_000_000,
         rate_frames_per_s: 1000,
         longest_frame_octets: 100,
@@ -130,7 +159,7 @@ fn what_is_within_everything_is_granted_and_permitted_as_asked() {
 
 #[test]
 fn each_ceiling_holds_for_receivers_and_senders() {
-    let cases: [(Rule, Change); 14] = [
+    let cases: [(Rule, Change); 15] = [
         (Rule::RateBits, |wish| wish.rate_bps = 1_000_001),
         (Rule::RateBits, |wish| wish.rate_bps = u64::MAX),
         (Rule::RateBits, |wish| wish.rate_bps = 0),
@@ -143,8 +172,10 @@ fn each_ceiling_holds_for_receivers_and_senders() {
         (Rule::Address, |wish| wish.target = target("0.0.0.0:5000")),
         (Rule::Address, |wish| wish.target = target("224.0.0.1:5000")),
         (Rule::Address, |wish| wish.target = target("[::1]:5000")),
-        (Rule::Interface, |wish| wish.interface = interface("eth0")),
-        (Rule::Interface, |wish| wish.interface = None),
+        (Rule::Interface, |wish| wish.place = place(OWN, "eth0")),
+        (Rule::Interface, |wish| wish.place = None),
+        // Allowed, but it has not the address.
+        (Rule::Interface, |wish| wish.interface = Some("lo".into())),
     ];
     for (expected, change) in cases {
         let mut wish = wish();
@@ -223,8 +254,8 @@ fn an_unsigned_grant_is_believed_on_loopback_by_an_agent_without_tls_only() {
     let unsigned = |is_plain, sender, address: &str| {
         let mut book = RuleBook::new(ceilings(), SESSION, is_plain);
         let to: SocketAddr = address.parse().expect("an address and a port");
-        let interface = interface(if to.ip().is_loopback() { "lo" } else { "test0" });
-        let wish = Wish { sender: ip(sender), target: Address::Socket(to), interface, ..wish() };
+        let place = place(ip(sender), if to.ip().is_loopback() { "lo" } else { "test0" });
+        let wish = Wish { sender: ip(sender), target: Address::Socket(to), place, ..wish() };
         let given = Grant { sender: wish.sender, address: to.ip(), ..a_grant() };
         permit(&mut book, 7, &wish, &[(given, Proof::None)])
     };
@@ -374,7 +405,6 @@ fn a_refusal_names_its_rule_the_value_and_what_is_allowed() {
     );
 }
 
-/// A wish of a sender to a group, and the grants of its two receivers.
 #[test]
 fn raw_frames_go_to_the_ethernet_address_in_the_grant_and_never_to_a_group_as_to_a_station() {
     let transport = Transport { kind: PortKind::Packet, ..Transport::default() };
@@ -391,7 +421,7 @@ fn raw_frames_go_to_the_ethernet_address_in_the_grant_and_never_to_a_group_as_to
     for group in [Mac::BROADCAST, mac("01:80:c2:00:00:00"), mac("33:33:00:00:00:01")] {
         assert_eq!(refused(&wish(group), Some(group)), Rule::Address, "{group}");
     }
-    let nowhere = Wish { interface: None, ..wish(own) };
+    let nowhere = Wish { place: None, ..wish(own) };
     assert_eq!(
         rule(grant(
             &mut RuleBook::new(Ceilings { interfaces: None, ..ceilings() }, SESSION, false),
@@ -400,6 +430,74 @@ fn raw_frames_go_to_the_ethernet_address_in_the_grant_and_never_to_a_group_as_to
         )),
         Rule::Interface
     );
+}
+
+/// How a receiver is reached, and what its grant says of where it is.
+type WayChange = fn(&mut Consent);
+
+#[test]
+fn frames_leave_only_by_the_way_to_the_station_that_granted() {
+    let far = |consent: &mut Consent| {
+        consent.reach.as_mut().expect("a route").route.has_gateway = true;
+    };
+    let local = |consent: &mut Consent| {
+        consent.reach.as_mut().expect("a route").route.is_local = true;
+    };
+    let elsewhere: WayChange = |consent| {
+        consent.reach.as_mut().expect("a route").route.interface = 3;
+    };
+    let usurped: WayChange = |consent| {
+        consent.reach.as_mut().expect("a route").neighbour = Some(mac("02:00:00:00:00:09"));
+    };
+    let answered: WayChange = |consent| {
+        consent.reach.as_mut().expect("a route").neighbour = consent.grant.mac;
+    };
+    let in_another_network: WayChange = |consent| {
+        consent.grant.network = "10.0.0.128/25".parse().expect("a network");
+    };
+    // Whether packets, and whether raw frames and groups may go.
+    let cases: [(WayChange, bool, bool); 7] = [
+        (|consent| consent.reach = None, false, false),
+        (elsewhere, false, false),
+        (usurped, false, false),
+        (answered, true, true),
+        (far, true, false),
+        (local, true, false),
+        (in_another_network, true, false),
+    ];
+    for (number, (change, packets, frames)) in cases.into_iter().enumerate() {
+        let raw = Transport { kind: PortKind::Packet, ..Transport::default() };
+        let own = Address::Mac(mac("02:00:00:00:00:02"));
+        let (to_group, of_group) = to_group(PortKind::Udp, Cast::Multicast);
+        let to_raw = Wish { transport: raw, target: own, ..wish() };
+        let of_raw = Grant { kind: PortKind::Packet, port: 0, ..a_grant() };
+        for (wish, grants, expected) in [
+            (wish(), vec![a_grant()], packets),
+            (to_raw, vec![of_raw], frames),
+            (to_group, of_group.to_vec(), frames),
+        ] {
+            let mut consents = reached(&signed(&grants), 2);
+            consents.iter_mut().for_each(change);
+            let permitted = book_with_groups("[\"multicast\"]").permit(7, &wish, &consents, NOW);
+            let found = permitted.err().map(|refusal| refusal.rule);
+            assert_eq!(found, (!expected).then_some(Rule::Route), "{number}: {}", wish.transport);
+        }
+    }
+}
+
+#[test]
+fn what_goes_to_many_goes_to_no_port_of_a_service() {
+    for (port, expected) in [(1900, Some(Rule::Port)), (49_151, Some(Rule::Port)), (49_152, None)] {
+        let transport = Transport { kind: PortKind::Udp, cast: Cast::Broadcast, priority: None };
+        let target = transport.group(7, true, port).expect("a group");
+        let wish = Wish { transport, target, ..wish() };
+        let mut book = book_with_groups("[\"broadcast\"]");
+        let granted = grant(&mut book, 7, &wish).err().map(|refusal| refusal.rule);
+        assert_eq!(granted, expected, "{port}");
+        let given = Grant { cast: Cast::Broadcast, port, ..a_grant() };
+        let permitted = permit(&mut book, 7, &wish, &signed(&[given]));
+        assert_eq!(permitted.err().map(|refusal| refusal.rule), expected, "{port}");
+    }
 }
 
 #[test]
@@ -424,11 +522,10 @@ fn raw_frames_and_groups_of_an_agent_without_tls_stay_on_the_loopback_interface(
             let own = ip("127.0.0.1");
             let mac = mac("02:00:00:00:00:02");
             let station = if kind.is_raw() { Address::Mac(mac) } else { target("127.0.0.1:5000") };
-            let target = transport.group(7, true, 5000).unwrap_or(station);
-            let wish =
-                Wish { transport, sender: own, target, interface: interface(name), ..wish() };
+            let target = transport.group(7, true, 50_000).unwrap_or(station);
+            let wish = Wish { transport, sender: own, target, place: place(own, name), ..wish() };
             let mut book = RuleBook::new(loopback.clone(), SESSION, true);
-            let granted = book.grant(7, own, Some(mac), &wish, NOW_UNIX_S);
+            let granted = book.grant(7, own, &wish, NOW_UNIX_S);
             assert_eq!(
                 granted.err().map(|refusal| refusal.rule),
                 expected,
@@ -520,7 +617,7 @@ fn a_spent_grant_stays_spent_when_the_wall_clock_steps_back() {
             unix_s: NOW_UNIX_S + GRANT_S - 1,
         };
         assert_eq!(
-            rule(book.permit(7, &wish(), &signed(&[a_grant()]), moment)),
+            rule(book.permit(7, &wish(), &reached(&signed(&[a_grant()]), 2), moment)),
             Rule::ConsentSpent,
             "{back_s}"
         );
@@ -543,7 +640,8 @@ fn spent_grants_that_are_remembered_are_bounded_and_none_is_forgotten() {
     let spend = |book: &mut RuleBook, number, moment| {
         book.end(7, NOW_NS);
         let until_unix_s = NOW_UNIX_S + GRANT_S;
-        book.permit(7, &wish(), &signed(&[Grant { number, until_unix_s, ..a_grant() }]), moment)
+        let grant = Grant { number, until_unix_s, ..a_grant() };
+        book.permit(7, &wish(), &reached(&signed(&[grant]), 2), moment)
     };
     let most = spent::MOST_SPENT as u64;
     for number in 0..most {

@@ -2,19 +2,14 @@
 
 use super::*;
 
+/// A wish of a sender to a group, and the grants of its two receivers.
 pub(super) fn to_group(kind: PortKind, cast: Cast) -> (Wish, [Grant; 2]) {
     let transport = Transport { kind, cast, priority: None };
     let wish =
-        Wish { transport, target: transport.group(7, true, 5000).expect("a group"), ..wish() };
-    let port = if kind.is_raw() { 0 } else { 5000 };
-    let yes = |last| Grant {
-        address: IpAddr::from([10, 0, 0, last]),
-        kind,
-        cast,
-        port,
-        mac: None,
-        ..a_grant()
-    };
+        Wish { transport, target: transport.group(7, true, 50_000).expect("a group"), ..wish() };
+    let port = if kind.is_raw() { 0 } else { 50_000 };
+    let yes =
+        |last| Grant { address: IpAddr::from([10, 0, 0, last]), kind, cast, port, ..a_grant() };
     (wish, [yes(2), yes(3)])
 }
 
@@ -63,7 +58,7 @@ fn every_receiver_of_a_group_grants_this_sender_and_this_group() {
     let cases: [(Rule, GrantChange); 9] = [
         (Rule::ConsentExperiment, |grant| grant.experiment = 8),
         (Rule::ConsentSender, |grant| grant.sender = ip("10.0.0.4")),
-        (Rule::ConsentTarget, |grant| grant.port = 5001),
+        (Rule::ConsentTarget, |grant| grant.port = 50_001),
         (Rule::ConsentTarget, |grant| grant.cast = Cast::Unicast),
         (Rule::ConsentTarget, |grant| grant.cast = Cast::Broadcast),
         (Rule::ConsentTarget, |grant| grant.kind = PortKind::Packet),
@@ -95,11 +90,12 @@ fn every_receiver_of_a_group_grants_this_sender_and_this_group() {
 #[test]
 fn no_other_group_than_the_experiments_own_is_sent_to_or_listened_to() {
     let groups = [
-        "224.0.0.1:5000",
-        "224.0.0.251:5353",
-        "239.255.0.8:5000",
-        "255.255.255.255:5000",
-        "10.0.0.2:5000",
+        "224.0.0.1:50000",
+        "224.0.0.251:50000",
+        "239.193.0.8:50000",
+        "239.255.255.250:50000",
+        "255.255.255.255:50000",
+        "10.0.0.2:50000",
     ];
     let raw = [
         mac("01:80:c2:00:00:00"),
