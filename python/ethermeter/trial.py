@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -127,6 +127,25 @@ def planned(
     own = {sha256: traces[sha256] for sha256 in digests(scenario)}
     text = _text(line)
     return Trial(id, series, replication, seed, engine, point, scenario, text, live, theory, own)
+
+
+def digest_of(line: str) -> str:
+    """Return the SHA-256 of the line of a trial, which its rows bear."""
+    return hashlib.sha256(line.encode()).hexdigest()
+
+
+def with_results(trials: Iterable[Trial], failed: Container[str]) -> tuple[Trial, ...]:
+    """Return the trials that estimates are made from: all but those of these ids, which failed.
+
+    Where every trial of a point failed they are kept, so that the point is there, without values.
+    """
+
+    def point(trial: Trial) -> tuple[object, ...]:
+        return (trial.series, trial.engine, *sorted(trial.point.items()))
+
+    every = tuple(trials)
+    known = {point(trial) for trial in every if trial.id not in failed}
+    return tuple(trial for trial in every if trial.id not in failed or point(trial) not in known)
 
 
 def renumbered(trial: Trial, number: int, *, point: Mapping[str, str]) -> Trial:

@@ -211,7 +211,7 @@ def read(run: "RunDirectory") -> Answers:
 def _read(run: "RunDirectory", stamp: tuple[int, int, int] | None) -> Answers:
     """Read a run; `stamp` distinguishes what was run there before."""
     del stamp
-    words, trials = _words(run), run.trials()
+    words, trials = _words(run), run.replications()
     times: list[FlowTime] = []
     queues: list[Queue] = []
     saturations: list[Saturation] = []

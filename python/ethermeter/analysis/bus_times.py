@@ -45,7 +45,7 @@ class BusTime:
 
 def read(run: "RunDirectory") -> tuple[BusTime, ...]:
     """Return the longest times at every point of a run that is a bus of 10BASE-T1S."""
-    points = alike([trial for trial in run.trials() if has_plca(trial.scenario)], point_of)
+    points = alike([trial for trial in run.replications() if has_plca(trial.scenario)], point_of)
     if not points:
         return ()
     simulated = [trial for members in points for trial in members if trial.engine == SIMULATION]

@@ -16,6 +16,8 @@ Trials with the same series, point and engine are replications. A value is the m
   over the whole trial, voice, clocks) have no interval then: null, rather than one that was not
   measured. Neither has what hosts that measure do not count by batch
   (`ethermeter.engines.live.counts`).
+- Trials that failed are no replications: nothing is known of them. A point with some carries the
+  caution `failed-trials`.
 - What could have happened and was not seen in any replication has an upper limit in place of an
   interval without width (`ethermeter.analysis.unseen`).
 - A value of a theory has no error: its interval has no width.
@@ -26,7 +28,7 @@ import itertools
 import json
 import math
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
@@ -66,13 +68,17 @@ T = TypeVar("T", bound=Trial)
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point of the experiment: what varied, the engine, replications and estimates."""
+    """A point of the experiment: what varied, the engine, replications and estimates.
+
+    `failed` is the number of its trials that failed, besides the replications.
+    """
 
     series: str
     point: Mapping[str, str]
     engine: str
     replications: int
     estimates: Mapping[Metric, Estimate]
+    failed: int = 0
 
 
 class Estimates(Mapping[Metric, Estimate]):
@@ -237,14 +243,18 @@ def grouped(trials: Sequence[Trial]) -> tuple[Integers, list[int], list[int]]:
     firsts: list[int] = []
     sizes: list[int] = []
     for position, trial in enumerate(trials):
-        key = (trial.series, trial.engine, *sorted(trial.point.items()))
-        group = keys.setdefault(key, len(keys))
+        group = keys.setdefault(_key(trial), len(keys))
         if group == len(firsts):
             firsts.append(position)
             sizes.append(0)
         sizes[group] += 1
         groups.append(group)
     return np.array(groups, dtype=np.int64), firsts, sizes
+
+
+def _key(of: Trial | Point) -> tuple[object, ...]:
+    """Return what distinguishes a point from all others."""
+    return (of.series, of.engine, *sorted(of.point.items()))
 
 
 def in_blocks(trials: Sequence[T]) -> Iterator[list[T]]:
@@ -371,10 +381,12 @@ class _PointEntry(msgspec.Struct):
     engine: str
     replications: int
     estimates: dict[str, EstimateEntry]
+    failed: int = 0
 
     def read(self) -> Point:
-        estimates = {Metric(name): entry.read() for name, entry in self.estimates.items()}
-        return Point(self.series, self.point, self.engine, self.replications, Estimates(estimates))
+        estimates = Estimates({Metric(name): of.read() for name, of in self.estimates.items()})
+        where = (self.series, self.point, self.engine)
+        return Point(*where, self.replications, estimates, self.failed)
 
 
 def _point_json(point: Point) -> dict[str, object]:
@@ -383,6 +395,7 @@ def _point_json(point: Point) -> dict[str, object]:
         "point": point.point,
         "engine": point.engine,
         "replications": point.replications,
+        **({"failed": point.failed} if point.failed else {}),
         "estimates": estimates_json(point.estimates),
     }
 
@@ -423,7 +436,7 @@ def compute(run_dir: Path) -> tuple[Point, ...]:
 
     run = RunDirectory(run_dir)
     found: list[Point] = []
-    for block in in_blocks(run.trials()):
+    for block in in_blocks(run.replications()):
         ids = [trial.id for trial in block]
         flow_batches = run.flow_batches(trials=ids)
         # Of stations nothing is read that nothing is estimated from; of flows, their losses are.
@@ -433,7 +446,33 @@ def compute(run_dir: Path) -> tuple[Point, ...]:
             run.batches(trials=ids),
             flow_batches,
         )
-    return tuple(found)
+    failed = run.failed()
+    return tuple(_less_failed(found, run.trials(), failed) if failed else found)
+
+
+def _less_failed(
+    points: Iterable[Point], trials: Sequence[Trial], failed: Container[str]
+) -> Iterator[Point]:
+    """Yield the points with the number of their trials that failed, and the caution of it.
+
+    In the order of the plan, of which `trials` are all.
+    """
+    groups, firsts, sizes = grouped(trials)
+    is_failed = np.array([trial.id in failed for trial in trials])
+    counts = np.bincount(groups, weights=is_failed).astype(np.int64).tolist()
+    of_key = {_key(point): point for point in points}
+    word = Caution.FAILED_TRIALS.value
+    for first, size, count in zip(firsts, sizes, counts, strict=True):
+        point = of_key[_key(trials[first])]
+        if not count:
+            yield point
+            continue
+        estimates = {
+            metric: replace(each, cautions=tuple(sorted({*each.cautions, word})))
+            for metric, each in point.estimates.items()
+        }
+        rest = {"replications": size - count, "failed": count}
+        yield replace(point, estimates=Estimates(estimates), **rest)
 
 
 def write(run_dir: Path) -> Path:

@@ -213,7 +213,7 @@ def write(run_dir: Path) -> Path:
     run = RunDirectory(run_dir)
     trials = [
         trial
-        for trial in run.trials()
+        for trial in run.replications()
         if flows_of(trial.scenario) and not trial.engine.startswith(THEORY)
     ]
     lines = of_lengths(of_flows(run, trials, metrics=TIMES))

@@ -113,7 +113,7 @@ def read(run_dir: Path) -> tuple[Comparison, ...]:
 
 def _of_both(run: "RunDirectory") -> "tuple[Trial, ...]":
     """Return the trials of a run that was both simulated and measured; none of another."""
-    trials = run.trials()
+    trials = run.replications()
     return trials if {"simulation", "live"} <= {trial.engine for trial in trials} else ()
 
 

@@ -222,7 +222,7 @@ def compute(run_dir: Path) -> tuple[Line, ...]:
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
-    return estimate(run.trials(), run.observations(), run.batches())
+    return estimate(run.replications(), run.observations(), run.batches())
 
 
 def write(run_dir: Path) -> Path:

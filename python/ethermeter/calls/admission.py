@@ -135,7 +135,7 @@ def read(run: Path, *, series: str | None = None, at: Mapping[str, str] | None =
     simulated = tuple(int(point.point[key]) for point in kept)
     trials = [
         trial
-        for trial in directory.trials()
+        for trial in directory.replications()
         if trial.series == chosen and trial.engine == "simulation" and _is_at(trial.point, fixed)
     ]
     voices = [

@@ -111,7 +111,7 @@ def compare(
         Path,
         typer.Argument(
             metavar="RUN",
-            help="Run directory, or a file of iperf3, flent, sockperf or ns-3.",
+            help="Run directory, or a file of iperf3, flent, irtt, sockperf or ns-3.",
             autocompletion=completion.runs,
         ),
     ],
@@ -176,6 +176,8 @@ def compare(
     else:
         lay_out = partial(table_lines, width=terminal_width(), keys=2)
         print_text(comparison.render(found, lay_out))
+        for text in comparison.failed_in((one, other)):
+            print_text(text)
         if out is not None:
             typer.echo(f"page: {out}")
 

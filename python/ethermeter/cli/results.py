@@ -138,6 +138,9 @@ def print_points(points: "Sequence[Point]") -> None:
         for metric in map(Metric, _table_metrics(points, known))
         if any(_known(point, metric) is not None for point in points)
     ]
+    if not metrics:
+        print_text("No point has a value.")
+        return
     shown = points[:TABLE_ROWS]
     by_metric = [[_known(point, metric) for point in shown] for metric in metrics]
     marks = Marks(each.cautions for column in by_metric for each in column if each is not None)

@@ -141,6 +141,7 @@ def _run_and_evaluate(
     """Run into a directory unless a finished run is there, and write what is derived from it."""
     from ethermeter import run as running
     from ethermeter.cli.progress import ActivityDisplay, ProgressDisplay
+    from ethermeter.engines.work import LostClusterError, TrialError
     from ethermeter.store.recorder import can_repeat
 
     try:
@@ -159,6 +160,8 @@ def _run_and_evaluate(
         raise interrupted(
             interrupt, f"finished trials are kept. To continue: {resume_command()}"
         ) from None
+    except LostClusterError as error:
+        raise TrialError(f"{error}. To continue: {resume_command()}") from error
     return found, written
 
 
@@ -236,7 +239,9 @@ def fresh(words: Sequence[str]) -> list[str]:
 
 
 def print_files(summary: Summary) -> None:
-    """Print where a run is."""
+    """Print where a run is, and how many of its trials failed."""
+    from ethermeter.analysis import failures
+
     provenance = summary.run.provenance()
     wall_s = provenance.get("wall_s")
     print_text(
@@ -244,6 +249,8 @@ def print_files(summary: Summary) -> None:
         + (f" in {wall_s:.1f} s" if isinstance(wall_s, float) else "")
         + f": {summary.run.path}"
     )
+    if (failed := failures.of_run(provenance)) is not None:
+        print_text(failed)
     if "report" in summary.written:
         print_text(f"report: {summary.written['report']}")
 

@@ -1,13 +1,14 @@
 """A trial to the engine that answers it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ethermeter.engines import simulation
 from ethermeter.nodes import is_segment
 from ethermeter.store.rows import TrialRows
 from ethermeter.traces import NO_TRACES, Trace
-from ethermeter.trial import SIMULATION, THEORY, read_trial
+from ethermeter.trial import SIMULATION, THEORY, digest_of, read_trial
 
 if TYPE_CHECKING:
     from ethermeter._core import Watch
@@ -16,13 +17,17 @@ if TYPE_CHECKING:
 def answer(
     line: str, watch: "Watch | None" = None, traces: Mapping[str, Trace] = NO_TRACES
 ) -> TrialRows:
-    """Run the trial of a line of `plan.jsonl` and return its rows.
+    """Run the trial of a line of `plan.jsonl` and return its rows, which bear its digest.
 
     They depend on the line alone, except for `core_s`; `traces` has those that it names. Another
     thread follows and stops the simulation by the watch. Raises ValueError if the trial is refused,
     with the key, was stopped, or a function in Python failed; RuntimeError if the core breaks off
     because of a fault of its own.
     """
+    return replace(_answered(line, watch, traces), digest=digest_of(line))
+
+
+def _answered(line: str, watch: "Watch | None", traces: Mapping[str, Trace]) -> TrialRows:
     trial = read_trial(line)
     if isinstance(trial, str):
         raise ValueError(trial)

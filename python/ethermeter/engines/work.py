@@ -42,6 +42,10 @@ class TrialError(RuntimeError):
     """A trial that broke off, or an engine that cannot run any."""
 
 
+class LostClusterError(TrialError):
+    """A cluster that went away while it ran trials; the finished ones are kept."""
+
+
 def failure(work: Work | Sequence[Work], error: BaseException) -> TrialError:
     """Say in one line which trial failed and why."""
     which = work.id if isinstance(work, Work) else f"one of {work[0].id} to {work[-1].id}"

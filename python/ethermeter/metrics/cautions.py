@@ -102,6 +102,11 @@ class Caution(StrEnum):
         "fewer than five independent batches: the interval may be too narrow; simulate longer, or "
         "replicate",
     )
+    FAILED_TRIALS = (
+        "failed-trials",
+        "one or more trials of the point failed, so it has fewer replications than planned; if all "
+        "failed, it has no value",
+    )
     CLOCK_STEPPED = (
         "clock-stepped",
         "the wall clock of a host was set by more than 100 µs during the measurement, so "

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from ethermeter import imports
-from ethermeter.analysis import estimates
+from ethermeter.analysis import estimates, failures
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, difference
 from ethermeter.document import number
@@ -17,6 +17,7 @@ from ethermeter.json_values import finite
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report.cautions import Marks
 from ethermeter.report.labels import FLOW_MAIN_METRICS, MAIN_METRICS, MORE_COMPARED
+from ethermeter.store.integrity import read_provenance
 
 METRICS: tuple[Metric, ...] = tuple(
     metric
@@ -208,6 +209,16 @@ def render(
     if chance := by_chance(rows):
         lines.append(chance)
     return "\n".join(lines)
+
+
+def failed_in(runs: Sequence[Path]) -> list[str]:
+    """Say of both runs how many trials failed, and why; nothing of one in which none did.
+
+    Files of other programs have no trials.
+    """
+    found = [failures.of_run(read_provenance(run)) if run.is_dir() else None for run in runs]
+    names = ("The first run", "The second run")
+    return [f"{name}: {of}." for name, of in zip(names, found, strict=True) if of is not None]
 
 
 def by_chance(rows: Sequence[Row]) -> str:

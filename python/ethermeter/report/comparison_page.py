@@ -13,7 +13,7 @@ from ethermeter.document import Block, Bullets, Heading, Section, Table, Text, n
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report.axes import ENGINE
 from ethermeter.report.charts.explorer import distinguished, varied_keys
-from ethermeter.report.compare import Points, Row, by_chance
+from ethermeter.report.compare import Points, Row, by_chance, failed_in
 from ethermeter.report.experiments import Experiment, experiments, flat, written
 from ethermeter.report.labels import key_title, point_title
 from ethermeter.report.render import Page, render
@@ -126,7 +126,7 @@ def comparison_page(
             facts,
             question=Markup("The first run is {}, the second {}.").format(*map(code, runs)),
             findings=_findings(found),
-            warnings=[chance] if chance else [],
+            warnings=[*failed_in(runs), *([chance] if chance else [])],
         )
     )
 

@@ -134,7 +134,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
     by_name = {experiment.name: experiment.title for experiment in files}
     titles: dict[str, str] = {}
     scenarios: dict[str, Scenario] = {}
-    trials = run.trials()
+    trials = run.replications()
     for trial in trials:
         if trial.series not in scenarios or _stations(trial.scenario) > _stations(
             scenarios[trial.series]

@@ -13,6 +13,7 @@ from ethermeter.store.files import checksum, written_whole
 from ethermeter.store.integrity import (
     AGAIN,
     checksums_in,
+    failed_in,
     fault_of,
     first_line,
     is_altered,
@@ -87,6 +88,19 @@ class RunDirectory:
     def trials(self) -> "tuple[Trial, ...]":
         """Read the trials, in the order of the plan."""
         return self.plan().trials
+
+    def failed(self) -> dict[str, str]:
+        """Return why trials failed, by their ids; these have no values."""
+        return failed_in(self.provenance())
+
+    def replications(self) -> "tuple[Trial, ...]":
+        """Read the trials that estimates are made from, in the order of the plan.
+
+        Those that failed are left out, except at points where every trial did.
+        """
+        from ethermeter.trial import with_results
+
+        return with_results(self.trials(), self.failed())
 
     def answer(self) -> bytes:
         """Read the answer of the strategy that made the run, as JSON.

@@ -13,7 +13,7 @@ from ethermeter.store.rows import ARRAYS, NUMBERS, TrialRows
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = "6"
+FORMAT = "7"
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,6 +152,8 @@ class TrialRows:
         batch.
     remarks
         Of a theory of networks: see `remarks_text`.
+    digest
+        Of the trial, as `ethermeter.trial.digest_of`; empty of a measured one.
 
     """
 
@@ -178,6 +180,7 @@ class TrialRows:
     flow_batch_sums_s: Floats = field(default_factory=lambda: np.empty(0))
     remarks: str = ""
     plca: int = 0
+    digest: str = ""
 
     @property
     def octets(self) -> int:

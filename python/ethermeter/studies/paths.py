@@ -135,4 +135,4 @@ def paths_of(run_dir: Path, *, engine: str = "simulation") -> Paths:
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
-    return Paths(run.trials(), run.observations(), run.histograms(), engine=engine)
+    return Paths(run.replications(), run.observations(), run.histograms(), engine=engine)

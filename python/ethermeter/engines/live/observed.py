@@ -79,8 +79,10 @@ def _nothing(scenario: Scenario) -> Counts:
 
 
 def failed(trial: Trial, *, took_s: float) -> TrialRows:
-    """Rows of a trial in which an agent was lost: its values are NaN."""
-    return observe(trial, Result(outcome="", agents={}, flows={}), took_s=took_s)
+    """Rows of a trial in which an agent was lost: its values are NaN, what it offered included."""
+    rows = observe(trial, Result(outcome="", agents={}, flows={}), took_s=took_s)
+    nothing = np.full_like(rows.cautions, caution_mask([Caution.NO_SAMPLES]))
+    return replace(rows, values=np.full_like(rows.values, np.nan), cautions=nothing)
 
 
 def _measured(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from ethermeter.analysis import failures
 from ethermeter.analysis.claims import BAD, GOOD, Claim
 from ethermeter.document import Block, Section, Table, Text, micro, number
 from ethermeter.report.data import ReportData
@@ -57,12 +58,13 @@ def _missed(claim: Claim) -> str:
 
 
 def warnings(data: ReportData) -> list[str]:
-    """Say how many claims were not run; nothing if all were."""
-    count = sum(claim.verdict == "not-run" for claim in data.claims)
-    if not count:
-        return []
-    text = "claim was not run" if count == 1 else "claims were not run"
-    return [f"{count} {text}: nothing is known about what they say."]
+    """Say how many trials failed, and how many claims were not run; nothing if none and all."""
+    failed = failures.of_run(data.provenance)
+    found = [] if failed is None else [f"{failed}."]
+    if count := sum(claim.verdict == "not-run" for claim in data.claims):
+        text = "claim was not run" if count == 1 else "claims were not run"
+        found.append(f"{count} {text}: nothing is known about what they say.")
+    return found
 
 
 def claims(data: ReportData) -> Section | None:

@@ -75,7 +75,7 @@ def measured(run_dir: Path) -> tuple[Claim, ...]:
     """
     from ethermeter.store import RunDirectory
 
-    evidence = Evidence(estimates.read(run_dir), RunDirectory(run_dir).trials(), engine=LIVE)
+    evidence = Evidence(estimates.read(run_dir), RunDirectory(run_dir).replications(), engine=LIVE)
     return judged(measured_entries(__package__), lambda entry: RULES[entry.rule](entry, evidence))
 
 
@@ -83,7 +83,7 @@ def of_run(run_dir: Path) -> tuple[Claim, ...]:
     """Every claim against a finished run."""
     from ethermeter.store import RunDirectory
 
-    return claims(estimates.read(run_dir), RunDirectory(run_dir).trials())
+    return claims(estimates.read(run_dir), RunDirectory(run_dir).replications())
 
 
 def _curve(

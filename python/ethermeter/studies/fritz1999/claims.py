@@ -122,7 +122,7 @@ def read(run_dir: Path) -> Copies:
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
-    trials = run.trials()
+    trials = run.replications()
     return copies_of(trials, per_station(run.observations(), trials, METRICS))
 
 

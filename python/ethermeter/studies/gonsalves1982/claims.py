@@ -63,7 +63,7 @@ def curves_of(run_dir: Path) -> Curves:
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
-    trials = run.trials()
+    trials = run.replications()
     return Curves(trials, whole_segment(run.observations(), trials))
 
 
@@ -72,7 +72,7 @@ def of_run(run_dir: Path) -> tuple[Claim, ...]:
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
-    trials, observations = run.trials(), run.observations()
+    trials, observations = run.replications(), run.observations()
     stations = per_station(
         observations, trials, (Metric.SAMPLE_DELAY, Metric.VOICE_DELAY, Metric.BIT_RATE)
     )
@@ -84,7 +84,7 @@ def measured(run_dir: Path) -> tuple[Claim, ...]:
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
-    trials = run.trials()
+    trials = run.replications()
     return measured_claims(trials, whole_segment(run.observations(), trials))
 
 

@@ -52,7 +52,7 @@ def of_run(run_dir: Path) -> tuple[Claim, ...]:
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
-    trials = run.trials()
+    trials = run.replications()
     stations = per_station(run.observations(), trials, STATION_METRICS)
     return claims(estimates.read(run_dir), trials, stations)
 

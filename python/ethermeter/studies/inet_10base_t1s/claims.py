@@ -43,7 +43,7 @@ def of_run(run_dir: Path) -> tuple[Claim, ...]:
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
-    trials, observations = run.trials(), run.observations()
+    trials, observations = run.replications(), run.observations()
     found = Run(
         Curves(trials, whole_segment(observations, trials)),
         per_station(observations, trials, (Metric.FRAMES,)),

@@ -65,5 +65,5 @@ def of_run(run_dir: Path) -> tuple[Claim, ...]:
     """Every claim against a finished run."""
     from ethermeter.store import RunDirectory
 
-    runs = runs_of(run_dir, estimates.read(run_dir), RunDirectory(run_dir).trials())
+    runs = runs_of(run_dir, estimates.read(run_dir), RunDirectory(run_dir).replications())
     return claims(runs)

@@ -37,7 +37,7 @@ HOSTS, LOAD = "Number of hosts", "Offered load"
 
 def build(run_dir: Path, _claims: Sequence[Claim]) -> list[Section]:
     """Return every section whose points the run holds."""
-    runs = runs_of(run_dir, estimates.read(run_dir), RunDirectory(run_dir).trials())
+    runs = runs_of(run_dir, estimates.read(run_dir), RunDirectory(run_dir).replications())
     found = []
     for anchor, name, title, text, figures in PITFALLS:
         try:
