@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 
+import bad_worker
 import ethermeter as em
 import pytest
 from program import SUPPORT, call, fake, invoke, invoke_fake, real, started
@@ -38,8 +40,8 @@ def wait_until(condition, what):
 
 @pytest.fixture
 def cluster(tmp_path, request):
-    """Address of a scheduler, and its two worker processes; their preload is the fixture's
-    parameter.
+    """Address of a scheduler, and its process and those of its two workers; their preload is the
+    fixture's parameter.
     """
     module = getattr(request, "param", "slow_worker")
     file = tmp_path / "scheduler.json"
@@ -66,30 +68,30 @@ def cluster(tmp_path, request):
         address = json.loads(file.read_text())["address"]
         ready = [tmp_path / name / "ready" for name in ("one", "two")]
         wait_until(lambda: all(path.exists() for path in ready), "a worker did not start")
-        yield address, processes[1:]
+        yield address, processes
     finally:
         for process in processes:
             process.kill()
             process.wait()
 
 
-def run_while_a_worker_is_killed(command, out, workers):
+def run_while_a_worker_is_killed(command, out, processes):
     with started(command, env=ENVIRONMENT) as process:
         wait_until(lambda: list((out / "parts").glob("*.parquet")), "no part file appeared")
-        workers[0].send_signal(signal.SIGKILL)
-        workers[0].wait()
+        processes[1].send_signal(signal.SIGKILL)
+        processes[1].wait()
         assert process.poll() is None, "the run was over before the worker was killed"
         _, said = process.communicate(timeout=100)
     assert process.returncode == 0, said
 
 
 def test_a_cluster_gives_the_same_bytes_though_a_worker_is_killed(tmp_path, cluster):
-    address, workers = cluster
+    address, processes = cluster
     experiment = write_experiment(tmp_path)
     assert invoke_fake("run", experiment, "--out", tmp_path / "here", "--no-report").returncode == 0
     out = tmp_path / "there"
     run_while_a_worker_is_killed(
-        fake("run", experiment, "--out", out, "--no-report", "--cluster", address), out, workers
+        fake("run", experiment, "--out", out, "--no-report", "--cluster", address), out, processes
     )
     assert contents(out) == contents(tmp_path / "here")
 
@@ -98,14 +100,14 @@ def test_a_cluster_gives_the_same_bytes_though_a_worker_is_killed(tmp_path, clus
 def test_the_compiled_core_gives_the_same_bytes_on_a_cluster_though_a_worker_is_killed(
     tmp_path, cluster
 ):
-    address, workers = cluster
+    address, processes = cluster
     # Some seconds of work, so that the kill falls into the middle of it.
     long = {"phases.transmit": "100 s", "phases.measure": "middle 90 s", "run.replications": 40}
     experiment = write_experiment(tmp_path, long)
     assert invoke("run", experiment, "--out", tmp_path / "here", "--no-report").returncode == 0
     out = tmp_path / "there"
     run_while_a_worker_is_killed(
-        real("run", experiment, "--out", out, "--no-report", "--cluster", address), out, workers
+        real("run", experiment, "--out", out, "--no-report", "--cluster", address), out, processes
     )
     assert contents(out) == contents(tmp_path / "here")
 
@@ -219,3 +221,68 @@ def test_workers_replay_a_trace_that_only_the_client_has(tmp_path, cluster):
         assert ended.returncode == 0, ended.stderr
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
     assert list((tmp_path / "here" / "traces").iterdir())
+
+
+@pytest.mark.parametrize("cluster", ["bad_worker"], indirect=True)
+def test_a_worker_that_answers_something_else_is_named_in_a_line(tmp_path, cluster):
+    address, _ = cluster
+    experiment = write_experiment(tmp_path)
+    said = {
+        "nothing": "answered NoneType in place of rows",
+        "text": "answered str in place of rows",
+        "no rows": "answered NoneType in place of the rows of small/",
+        "too few": "answered 8 of 9 trials",
+        "reversed": "answered the rows of another trial for small/",
+        "of another": "answered the rows of another trial for small/",
+        "cut": r"answered \d+ of \d+ rows for small/",
+    }
+    assert set(said) == set(bad_worker.ANSWERS)
+    for number, (answer, what) in enumerate(said.items()):
+        for name in ("one", "two"):
+            (tmp_path / name / "answer").write_text(answer)
+        # 300 trials for two workers: nine or more in a task.
+        words = ("--replications", 50, "--out", tmp_path / f"run-{number}", "--cluster", address)
+        ended = invoke_fake("run", experiment, *words)
+        assert ended.returncode == 1
+        which = r"trial one of small/\d+ to small/\d+: worker tcp://127\.0\.0\.1:\d+"
+        assert re.fullmatch(rf"ethermeter: {which} {what}.*\n", ended.stderr), ended.stderr
+
+
+def lost(tmp_path, address, what):
+    """Run until a part is there, lose something, and return what is said in 30 s at most."""
+    out = tmp_path / "run"
+    experiment = write_experiment(tmp_path)
+    command = fake("run", experiment, "--out", out, "--no-report", "--replications", 100)
+    command += ["--cluster", address]
+    with started(command, env=ENVIRONMENT) as process:
+        wait_until(lambda: list((out / "parts").glob("*.parquet")), "no part file appeared")
+        what()
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 1
+    said = [line for line in said.splitlines() if not line.startswith("small: ")]
+    to_continue = " ".join(["ethermeter", *command[3:], "--resume"])
+    assert said[-1].endswith(f"; finished trials are kept. To continue: {to_continue}")
+    return said[-1]
+
+
+def test_a_scheduler_that_dies_ends_the_run_with_how_to_go_on(tmp_path, cluster):
+    address, processes = cluster
+    said = lost(tmp_path, address, processes[0].kill)
+    assert f"--cluster {address}: the connection to the scheduler is lost" in said
+
+
+def test_workers_that_all_die_end_the_run_with_how_to_go_on(tmp_path, cluster):
+    address, processes = cluster
+
+    def kill() -> None:
+        for worker in processes[1:]:
+            worker.kill()
+
+    said = lost(tmp_path, address, kill)
+    assert f"--cluster {address}: no worker has given a sign of life for 20 s" in said
+
+
+def test_a_scheduler_that_stands_still_ends_the_run_with_how_to_go_on(tmp_path, cluster):
+    address, processes = cluster
+    said = lost(tmp_path, address, lambda: processes[0].send_signal(signal.SIGSTOP))
+    assert f"--cluster {address}: the scheduler has not answered for 20 s" in said

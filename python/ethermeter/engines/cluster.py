@@ -1,20 +1,36 @@
 """Trials on the workers of a Dask cluster. The extra `ethermeter[cluster]` brings what it needs."""
 
+import asyncio
 import queue
-from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import CancelledError
+import threading
+import time
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 from ethermeter.engines.answer import answer as run_trial
-from ethermeter.engines.work import Finished, TrialError, UnderWay, Work, failure
+from ethermeter.engines.work import (
+    Finished,
+    LostClusterError,
+    TrialError,
+    UnderWay,
+    Work,
+    failure,
+)
 from ethermeter.faults import InputError
-from ethermeter.store.rows import TrialRows
+from ethermeter.store.rows import TrialRows, observations_of_scenario
 from ethermeter.traces import Trace
+from ethermeter.trial import THEORY, digest_of, read_trial
 
 HEARTBEAT_S = 0.1
 CONNECT_S = 10
+ANSWER_S = 20
+"""Time in which the scheduler, and some worker, must give a sign of life."""
+LOOK_S = 2
+"""Time between looks for such signs."""
 TASKS_A_WORKER = 16
 """At least so many tasks for every worker, so that all stay busy to the end and a lost one costs
 little.
@@ -22,6 +38,8 @@ little.
 TRIALS_A_TASK = 32
 SUBMISSIONS = 5
 """Times a task is handed out anew after the cluster gave it up because its workers died."""
+
+T = TypeVar("T")
 
 
 def run(
@@ -33,7 +51,8 @@ def run(
 ) -> Generator[Finished | UnderWay, None, None]:
     """Run trials on a Dask cluster, as `ethermeter.engines.local.run`.
 
-    A trial's rows depend on its line alone, so that they are the same as on any other machine.
+    A trial's rows depend on its line alone, so that they are the same as on any other machine; they
+    bear the digest of this line, and no others are taken.
 
     Parameters
     ----------
@@ -46,9 +65,12 @@ def run(
     ------
     InputError
         If the extra is not installed.
+    LostClusterError
+        If the connection to the scheduler is lost, or it or all workers give no sign of life for
+        `ANSWER_S`.
     TrialError
-        If the scheduler cannot be reached, has no worker or one of another version, or a trial
-        breaks off.
+        If the scheduler cannot be reached, has no worker or one of another version, a trial breaks
+        off, or a worker answers something else than the rows of the trials that it was given.
     """
     try:
         distributed: Any = import_module("distributed")
@@ -67,10 +89,15 @@ def run(
 
         traces = {sha256: work.traces[sha256] for work in trials for sha256 in work.traces}
         # Once to the cluster, and not with every task.
-        shared = client.scatter(traces, hash=False, broadcast=True) if traces else traces
+        shared = (
+            _bounded(lambda: client.scatter(traces, hash=False, broadcast=True), address)
+            if traces
+            else traces
+        )
 
         ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         under_way: dict[Any, tuple[Sequence[Work], int]] = {}
+        pulse = _Pulse(client, address)
 
         def submit(task: Sequence[Work], submission: int) -> None:
             # Not pure: Dask would otherwise take the results of an earlier run with the same lines
@@ -85,6 +112,7 @@ def run(
         for task in tasks:
             submit(task, 1)
         while under_way:
+            pulse.feel()
             try:
                 future = ended.get(timeout=HEARTBEAT_S)
             except queue.Empty:
@@ -92,14 +120,20 @@ def run(
                 continue
             task, submission = under_way.pop(future)
             try:
-                rows = future.result()
+                rows = _bounded(future.result, address)
+            except LostClusterError:
+                raise
             except (distributed.KilledWorker, CancelledError) as error:
+                pulse.feel()  # without its scheduler a client cancels what it waits for
                 if submission == SUBMISSIONS:
                     raise failure(task, error) from error
                 submit(task, submission + 1)
                 continue
             except Exception as error:
                 raise failure(task, error) from error
+            if wrong := _wrong_with(task, rows):
+                (holders,) = _bounded(partial(client.who_has, [future]), address).values()
+                raise failure(task, ValueError(f"worker {', '.join(holders)} {wrong}"))
             for work, its_rows in zip(task, rows, strict=True):
                 yield Finished(work.place, its_rows)
     finally:
@@ -117,6 +151,93 @@ def _run_task(
     ]
 
 
+def _wrong_with(task: Sequence[Work], rows: object) -> str:
+    """Say what is wrong with the answer of a worker to a task; empty if nothing."""
+    if not isinstance(rows, list):
+        return f"answered {type(rows).__name__} in place of rows"
+    if len(rows) != len(task):
+        return f"answered {len(rows)} of {len(task)} trials"
+    for work, of_trial in zip(task, rows, strict=True):
+        if not isinstance(of_trial, TrialRows):
+            return f"answered {type(of_trial).__name__} in place of the rows of {work.id}"
+        if of_trial.digest != digest_of(work.line):
+            return f"answered the rows of another trial for {work.id}"
+        trial = read_trial(work.line)
+        assert not isinstance(trial, str), "a line of the plan is a trial"
+        is_theory = trial.engine.startswith(THEORY)
+        expected = observations_of_scenario(trial.scenario, is_theory=is_theory)
+        if not len(of_trial.values) == len(of_trial.cautions) == expected:
+            return f"answered {len(of_trial.values)} of {expected} rows for {work.id}"
+    return ""
+
+
+class _Pulse:
+    """Looks whether a scheduler, and any of its workers, is alive."""
+
+    def __init__(self, client: Any, address: str) -> None:
+        self._client, self._address = client, address
+        self._felt_s = self._looked_s = time.monotonic()
+        self._scheduler_s = self._workers_s = self._felt_s  # of the last sign of life
+        self._look: Future[dict[str, Any]] | None = None
+        self._seen: dict[str, object] = {}
+
+    def feel(self) -> None:
+        """Raise LostClusterError without a sign of life for `ANSWER_S`; to be called often."""
+        if self._client.status != "running":
+            raise _lost(self._address, "the connection to the scheduler is lost")
+        now_s = time.monotonic()
+        if (away_s := now_s - self._felt_s) > LOOK_S:  # this process was held up itself
+            self._scheduler_s += away_s
+            self._workers_s += away_s
+        self._felt_s = now_s
+        if self._look is None and now_s - self._looked_s >= LOOK_S:
+            self._looked_s = now_s
+            self._look = _begun(self._client, self._client.scheduler.identity())
+        if self._look is not None and self._look.done():
+            found, self._look = self._look, None
+            with suppress(OSError):
+                # A worker tells the scheduler about itself every second or so, busy or not.
+                workers = found.result()["workers"].items()
+                seen = {worker: about["last_seen"] for worker, about in workers}
+                self._scheduler_s = now_s
+                if any(self._seen.get(worker) != at for worker, at in seen.items()):
+                    self._workers_s = now_s
+                self._seen = seen
+        if now_s - self._scheduler_s > ANSWER_S:
+            raise _lost(self._address, f"the scheduler has not answered for {ANSWER_S} s")
+        if now_s - self._workers_s > ANSWER_S:
+            raise _lost(self._address, f"no worker has given a sign of life for {ANSWER_S} s")
+
+
+def _begun(client: Any, asked: Coroutine[Any, Any, T]) -> "Future[T]":
+    """Begin to ask the scheduler something."""
+    return asyncio.run_coroutine_threadsafe(asked, client.loop.asyncio_loop)
+
+
+def _bounded(ask: Callable[[], T], address: str) -> T:
+    """Return what a call of the client returns, which has no limit of time of its own."""
+    found: queue.SimpleQueue[tuple[T] | BaseException] = queue.SimpleQueue()
+
+    def asked() -> None:
+        try:
+            found.put((ask(),))
+        except BaseException as error:
+            found.put(error)
+
+    threading.Thread(target=asked, daemon=True).start()
+    try:
+        outcome = found.get(timeout=ANSWER_S)
+    except queue.Empty:
+        raise _lost(address, f"a worker has not answered for {ANSWER_S} s") from None
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome[0]
+
+
+def _lost(address: str, what: str) -> LostClusterError:
+    return LostClusterError(f"--cluster {address}: {what}; finished trials are kept")
+
+
 def _connect(distributed: Any, address: str) -> Any:
     try:
         # No other client shall find this one by chance, hence not the default of the process.
@@ -132,7 +253,7 @@ def _check_workers(client: Any, address: str, version: str) -> int:
         client.wait_for_workers(1, timeout=CONNECT_S)
     except TimeoutError as error:
         raise TrialError(f"--cluster {address}: the scheduler has no worker") from error
-    answers = client.run(_version, on_error="return")
+    answers = _bounded(lambda: client.run(_version, on_error="return"), address)
     # A worker that dies while it is asked is lost like one that dies later: the others take its
     # work.
     answers = {
