@@ -1,5 +1,6 @@
 """Testbeds are what was asked for, refuse what cannot be, and leave nothing behind."""
 
+import functools
 import json
 import os
 import signal
@@ -9,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from ethermeter.faults import InputError
-from ethermeter.testbed import TestbedError, Wire, make_testbed, remove_leftovers
+from ethermeter.testbed import TestbedError, Wire, addresses, make_testbed, remove_leftovers
+from ethermeter.testbed.addresses import MOST_LEARNED, limit_learning
 from ethermeter.testbed.record import RECORDS, Record, remove_namespaces
 from program import eventually
 
@@ -213,4 +215,49 @@ def test_without_root_it_says_so():
     assert (
         answer([sys.executable, "-c", program])
         == "network namespaces need root, this is user 65534\n"
+    )
+
+
+FLOOD = """
+import socket, struct
+with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as port:
+    port.bind(("em0", 0))
+    for number in range(10_000):
+        source = b"\\x02\\x99" + struct.pack("!I", number)
+        port.send(b"\\x02\\0\\0\\0\\0\\x02" + source + b"\\x88\\xb5" + bytes(46))
+"""
+
+
+@pytest.mark.root
+def test_a_switch_learns_as_many_addresses_as_usual():
+    with make_testbed(2, layout="switch") as bed:
+        # With a short queue the receiver may drop frames; the bridge has seen them.
+        subprocess.run(bed.hosts[0].command(sys.executable, "-c", FLOOD), check=True)
+        show = ["ip", "netns", "exec", bed.switch, "bridge", "-json", "fdb", "show", "br", "bridge"]
+        table = json.loads(subprocess.run(show, check=True, capture_output=True).stdout)
+    learned = {each["mac"] for each in table if each["mac"].startswith("02:99:")}
+    # The addresses of the hosts themselves may be among those that are learned.
+    assert MOST_LEARNED - 2 <= len(learned) <= MOST_LEARNED
+
+
+@pytest.mark.root
+def test_a_bridge_that_is_not_there_is_named():
+    with make_testbed(2) as bed, pytest.raises(TestbedError, match=r"none: .*No such device"):
+        limit_learning(bed.hosts[0].namespace, "none")
+
+
+def test_an_older_kernel_is_told_of_once(monkeypatch, caplog):
+    monkeypatch.setattr(addresses, "_can_limit", functools.cache(addresses._can_limit.__wrapped__))
+    release = os.uname()
+    monkeypatch.setattr(
+        addresses.os,
+        "uname",
+        lambda: os.uname_result((*release[:2], "6.1.0-18-amd64", *release[3:])),
+    )
+    for _ in range(2):
+        limit_learning("em-1-abcd-switch", "bridge")
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "switches of testbeds learn any number of addresses: Linux 6.1.0-18-amd64 has no limit, "
+        "6.7 has"
     )

@@ -2,12 +2,14 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from ethermeter.testbed import kept, remove_leftovers
-from program import invoke
+from ethermeter.testbed import kept, record, remove_leftovers
+from program import LIMIT_S, eventually, invoke, real, started
 
 LISTEN = """
 import socket, sys
@@ -76,6 +78,66 @@ def test_what_cannot_be_is_refused_in_a_line_and_makes_nothing(words, said, name
     code, _, error = invoke("testbed", *words)
     assert (code, said in error) == (2, True), error
     assert namespaces(maker=os.getpid()) == before
+
+
+STUBBORN = """
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("ready", flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.root
+@pytest.mark.xdist_group("leftovers")
+def test_down_ends_a_relay_that_is_stopped_and_programs_that_run_on_hosts(up):
+    made = up("--wire", "relay", "--rate", "10 Mb/s")
+    name = made["name"]
+    pids = ["ip", "netns", "pids", f"{name}-wires"]
+    (relay,) = subprocess.run(pids, check=True, capture_output=True, text=True).stdout.split()
+    os.kill(int(relay), signal.SIGSTOP)
+    program = real("testbed", "exec", name, 1, "--", sys.executable, "-c", STUBBORN)
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as stubborn:
+        assert stubborn.stdout is not None
+        assert stubborn.stdout.readline() == "ready\n"
+        ended = invoke("testbed", "down", name)
+        assert (ended.returncode, ended.stdout) == (0, f"{name}: removed\n"), ended.stderr
+        assert stubborn.wait(LIMIT_S) == -signal.SIGKILL
+    assert not Path("/proc", relay).exists()
+
+
+@pytest.mark.root
+@pytest.mark.xdist_group("leftovers")
+def test_what_cannot_be_ended_is_named(up, monkeypatch):
+    name = up()["name"]
+    monkeypatch.setattr(record, "GRACE_S", 0.1)
+    # Neither signal ends it: they are not sent.
+    monkeypatch.setattr(record.os, "kill", lambda process, kind: None)
+    program = real("testbed", "exec", name, 1, "--", "sleep", "1000")
+    with subprocess.Popen(program) as sleeper:
+        eventually(lambda: Path("/proc", str(sleeper.pid), "comm").read_text() == "sleep\n")
+        ended = invoke("testbed", "down", name)
+        sleeper.kill()
+    assert ended.returncode == 1
+    assert f"could not be ended: process {sleeper.pid} (sleep)" in ended.stderr
+    assert "removed" not in ended.stdout
+
+
+@pytest.mark.root
+@pytest.mark.xdist_group("leftovers")
+def test_a_testbed_whose_maker_was_killed_is_listed_and_removed_by_its_name(namespaces):
+    with started(real("testbed", "up", "--hosts", 40, "--layout", "switch")) as maker:
+        eventually(lambda: namespaces(maker=maker.pid))
+        maker.kill()
+        maker.wait()
+    left = namespaces(maker=maker.pid)
+    (name,) = {namespace.rpartition("-")[0] for namespace in left}
+    shown = json.loads(invoke("testbed", "show", "--json").stdout)
+    assert {"name": name, "unfinished": True} in shown
+    assert f"{name}: unfinished" in invoke("testbed", "show").stdout
+    ended = invoke("testbed", "down", name)
+    assert (ended.returncode, ended.stdout) == (0, f"{name}: removed\n"), ended.stderr
+    assert not namespaces(maker=maker.pid)
 
 
 def test_without_root_a_line_says_so(monkeypatch):

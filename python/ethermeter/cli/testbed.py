@@ -9,6 +9,7 @@ import msgspec
 import typer
 
 from ethermeter.cli import options
+from ethermeter.cli.guard import FAILED, say
 from ethermeter.cli.help import Entry, group
 from ethermeter.cli.output import print_json, print_text
 from ethermeter.cli.tables import print_table
@@ -16,6 +17,7 @@ from ethermeter.faults import choices, nearest
 
 if TYPE_CHECKING:
     from ethermeter.testbed import KeptTestbed, NetworkBed, Testbed, Wire
+    from ethermeter.testbed.relay import RelayResult
 
 UP_EXAMPLES = """\
   ethermeter testbed up
@@ -267,22 +269,50 @@ def down(
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Remove testbeds. Those of running measurements are not listed; they end by themselves.
+    """Remove testbeds, and end the programs that run there.
+
+    Those of running measurements are not listed; they end by themselves. Exit code 1 if a program
+    could not be ended.
 
     The results of relayed wires are printed with --json.
     """
     from ethermeter import testbed
     from ethermeter.cli.voice_values import refuse
+    from ethermeter.testbed import TestbedError
 
-    there = testbed.kept()
+    there = [*testbed.kept(), *testbed.unfinished()]
     if bool(names) == every:
         refuse("NAME", "given with --all" if every else "not given", "names of testbeds, or --all")
     for name in names or ():
         if name not in there:
             refuse("NAME", name, _expected(name, there))
-    removed = list(dict.fromkeys(names or there))
-    results = {name: testbed.remove_kept(name) for name in removed}
-    removed += testbed.remove_leftovers() if every else []
+    removed: list[str] = []
+    results: dict[str, RelayResult | None] = {}
+    faults: list[TestbedError] = []
+    for name in dict.fromkeys(names or testbed.kept()):
+        try:
+            if name in testbed.kept():
+                results[name] = testbed.remove_kept(name)
+                removed.append(name)
+            else:
+                removed += testbed.remove_leftovers(names=[name])
+        except TestbedError as error:
+            faults.append(error)
+    try:
+        removed += testbed.remove_leftovers() if every else []
+    except TestbedError as error:
+        faults.append(error)
+    if as_json or removed or not faults:
+        _tell_removed(removed, results, as_json=as_json)
+    for fault in faults:
+        say(f"ethermeter: {fault}")
+    if faults:
+        raise typer.Exit(FAILED)
+
+
+def _tell_removed(
+    removed: list[str], results: "dict[str, RelayResult | None]", *, as_json: bool
+) -> None:
     if as_json:
         wires = {name: result for name, result in results.items() if result is not None}
         output = {"removed": removed, **({"wires": wires} if wires else {})}
@@ -333,14 +363,19 @@ def show(
         return
     if live:
         refuse("--live", "given without NAME", "the name of a testbed with a segment")
-    there = testbed.kept()
+    there, unfinished = testbed.kept(), testbed.unfinished()
     if as_json:
-        print_json([{"name": name, **msgspec.to_builtins(kept)} for name, kept in there.items()])
+        listed = [{"name": name, **msgspec.to_builtins(kept)} for name, kept in there.items()]
+        print_json([*listed, *({"name": name, "unfinished": True} for name in unfinished)])
         return
-    if not there:
+    if not there and not unfinished:
         print_text("there is no testbed")
     for each, kept in there.items():
         _print(each, kept)
+    for each in unfinished:
+        print_text(
+            f"{each}: unfinished, its maker was ended; to remove it: ethermeter testbed down {each}"
+        )
 
 
 def _control_of(name: str) -> Path:

@@ -4,15 +4,23 @@ A testbed changes nothing outside its own namespaces, and removing these removes
 killed processes are found by their records and removed by `remove_leftovers`.
 """
 
+from ethermeter.testbed.addresses import AddressTable
 from ethermeter.testbed.build import Testbed, keep_testbed, make_testbed, reshape
 from ethermeter.testbed.capture import CaptureAccount, CaptureOptions, MediumCapture
 from ethermeter.testbed.commands import TestbedError
 from ethermeter.testbed.elements import Host, KeptTestbed, Layout, Wire, WireKind
 from ethermeter.testbed.network import Link, NetworkBed, Segment, keep_network, make_network
-from ethermeter.testbed.record import control_of, kept, remove_kept, remove_leftovers
+from ethermeter.testbed.record import (
+    control_of,
+    kept,
+    remove_kept,
+    remove_leftovers,
+    unfinished,
+)
 from ethermeter.testbed.relay import Control, Relay, SegmentTrial
 
 __all__ = [
+    "AddressTable",
     "CaptureAccount",
     "CaptureOptions",
     "Control",
@@ -38,4 +46,5 @@ __all__ = [
     "remove_kept",
     "remove_leftovers",
     "reshape",
+    "unfinished",
 ]

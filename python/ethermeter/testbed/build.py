@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from ethermeter.faults import Fault, InputError, shown
+from ethermeter.testbed.addresses import limit_learning
 from ethermeter.testbed.commands import LIMIT_S, TestbedError, batch, inside, require, run
 from ethermeter.testbed.elements import Host, KeptTestbed, Layout, Wire
 from ethermeter.testbed.record import Record, remove_namespaces
@@ -389,10 +390,11 @@ def disable_offloads(namespace: str, interface: str) -> None:
 
 
 def make_bridge(namespace: str) -> None:
-    """Make the bridge of a switch, named `bridge`."""
+    """Make the bridge of a switch, named `bridge`, which learns as many addresses as usual."""
     # Snooping and spanning tree send frames of their own and delay forwarding by 30 s.
     bridge = "link add bridge type bridge stp_state 0 mcast_snooping 0"
     batch(namespace, [bridge, "link set bridge up"])
+    limit_learning(namespace, "bridge")
 
 
 def join(one: str, one_interface: str, other: str, other_interface: str, mtu: int) -> None:

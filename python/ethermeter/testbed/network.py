@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ethermeter.faults import Fault, InputError
 from ethermeter.scenario import Class
+from ethermeter.testbed.addresses import AddressTable, limit_learning
 from ethermeter.testbed.build import (
     INTERFACE,
     MOST_HOSTS,
@@ -129,7 +130,7 @@ def make_network(
     *,
     segments: Sequence[Segment] = (),
     mtu: int = 1500,
-    ages_s: Mapping[str, float] | None = None,
+    tables: Mapping[str, AddressTable] | None = None,
     known: Collection[str] = (),
     sack: bool | None = None,
 ) -> Iterator[NetworkBed]:
@@ -147,8 +148,8 @@ def make_network(
         Shared segments between them.
     mtu
         Octets of the longest IP packet.
-    ages_s
-        Ageing time of the address table in s, by the name of the switch; 300 s for other switches.
+    tables
+        Address tables of switches, by their names; the usual one of other switches.
     known
         Switches that know the addresses of all hosts from the start.
     sack
@@ -167,7 +168,7 @@ def make_network(
         namespaces = [f"{record.name}-{suffix}" for suffix in suffixes]
         batch(None, [f"netns add {namespace}" for namespace in namespaces])
         made, plan = _make(record.name, hosts, switches, links, segments, mtu, known)
-        _set_ages(record.name, switches, ages_s)
+        _set_tables(record.name, switches, tables)
         for host in made.hosts.values() if sack is not None else ():
             run(host.command("sysctl", "-q", "-w", f"net.ipv4.tcp_sack={int(bool(sack))}"))
         for namespace in namespaces:
@@ -184,7 +185,7 @@ def keep_network(
     segments: Sequence[Segment],
     layout: Layout,
     mtu: int = 1500,
-    ages_s: Mapping[str, float] | None = None,
+    tables: Mapping[str, AddressTable] | None = None,
     known: Collection[str] = (),
 ) -> NetworkBed:
     """Make a network that outlives this process, until `remove_kept`; as `make_network`."""
@@ -194,7 +195,7 @@ def keep_network(
     try:
         batch(None, [f"netns add {namespace}" for namespace in namespaces])
         made, plan = _make(record.name, hosts, switches, links, segments, mtu, known)
-        _set_ages(record.name, switches, ages_s)
+        _set_tables(record.name, switches, tables)
         for namespace in namespaces:
             await_carrier(namespace)
         if plan is not None:
@@ -216,12 +217,15 @@ def keep_network(
     return made
 
 
-def _set_ages(name: str, switches: Sequence[str], ages_s: Mapping[str, float] | None) -> None:
-    """Set the ageing times of switches of the network `name`."""
+def _set_tables(
+    name: str, switches: Sequence[str], tables: Mapping[str, AddressTable] | None
+) -> None:
+    """Set the address tables of switches of the network `name`."""
     switching = {switch: f"{name}-s{number}" for number, switch in enumerate(switches, 1)}
-    for switch, age_s in (ages_s or {}).items():
-        hundredths = min(max(1, round(100 * age_s)), _MOST_HUNDREDTHS)
+    for switch, table in (tables or {}).items():
+        hundredths = min(max(1, round(100 * table.age_s)), _MOST_HUNDREDTHS)
         batch(switching[switch], [f"link set bridge type bridge ageing_time {hundredths}"])
+        limit_learning(switching[switch], "bridge", table.addresses)
 
 
 def _suffixes(

@@ -4,7 +4,10 @@ import fcntl
 import os
 import re
 import secrets
-from contextlib import suppress
+import signal
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +24,8 @@ _NAME = re.compile(r"em-[0-9]{1,10}-[0-9a-f]{4}")
 _NAMESPACE = re.compile(_NAME.pattern + r"-(h[0-9]{1,3}|s[0-9]{1,3}|switch|wires|control)")
 _DRAFT = re.compile(r"em-([0-9]{1,10})-[0-9a-f]{4}\.draft")
 _LONGEST_RECORD = 1 << 20
+GRACE_S = 2.0
+"""Time that processes on a testbed have to end after SIGTERM, and then after SIGKILL."""
 NAMESPACES = Path("/run/netns")
 """Directory of named namespaces."""
 
@@ -114,6 +119,79 @@ def remove_namespaces(namespaces: list[str]) -> None:
         raise TestbedError("; ".join(faults))
 
 
+def _remove(namespaces: list[str], result: Path | None = None) -> RelayResult | None:
+    """Remove namespaces, and end the processes that go on in them.
+
+    `result`: the file into which a relay among them will write its result, which is returned. All
+    that can be removed is, before TestbedError says which processes could not be ended.
+    """
+    with _numbered(namespaces) as numbers:
+        remove_namespaces(namespaces)
+        found = None if result is None else await_result(result)
+        left = _end_processes(numbers)
+    if left:
+        raise TestbedError(f"{namespaces[0]}: could not be ended: {', '.join(left)}")
+    return found
+
+
+@contextmanager
+def _numbered(namespaces: list[str]) -> Iterator[set[tuple[int, int]]]:
+    """Give the numbers of those namespaces that exist, which are nobody else's meanwhile."""
+    handles: list[int] = []
+    try:
+        for namespace in filter(_NAMESPACE.fullmatch, namespaces):
+            with suppress(OSError):
+                handles.append(os.open(NAMESPACES / namespace, os.O_RDONLY | os.O_CLOEXEC))
+        yield {_number(os.fstat(handle)) for handle in handles}
+    finally:
+        for handle in handles:
+            os.close(handle)
+
+
+def _number(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino
+
+
+def _end_processes(namespaces: Collection[tuple[int, int]]) -> list[str]:
+    """End the processes in namespaces with these numbers; name those that go on.
+
+    They get SIGTERM, and after a while SIGKILL, which also ends those that are stopped.
+    """
+    there: list[Path] = []
+    for kind in (signal.SIGTERM, signal.SIGKILL):
+        until_s = time.monotonic() + GRACE_S
+        for process in (there := _processes_in(namespaces)):
+            with suppress(ProcessLookupError):
+                os.kill(int(process.name), kind)
+        while there and time.monotonic() < until_s:
+            time.sleep(0.02)
+            there = _processes_in(namespaces)
+    return [f"process {process.name} ({_command(process)})" for process in there]
+
+
+def _processes_in(namespaces: Collection[tuple[int, int]]) -> list[Path]:
+    """Return the processes in these namespaces, less this one and those that started it."""
+    own: set[int] = set()
+    process = os.getpid()
+    while process > 1:
+        own.add(process)
+        # The number of the parent is the second field after the name, which is in brackets.
+        status = Path("/proc", str(process), "stat").read_text(encoding="utf-8", errors="replace")
+        process = int(status.rpartition(")")[2].split()[1])
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has just ended
+            if _number((each / "ns" / "net").stat()) in namespaces and int(each.name) not in own:
+                found.append(each)
+    return found
+
+
+def _command(process: Path) -> str:
+    with suppress(OSError):
+        return (process / "comm").read_text(encoding="utf-8", errors="replace").strip()
+    return "ended"
+
+
 def _virtual_interfaces(namespace: str) -> list[str]:
     try:
         text = run(["ip", "-n", namespace, "-json", "link", "show", "type", "veth"]) or "[]"
@@ -122,8 +200,8 @@ def _virtual_interfaces(namespace: str) -> list[str]:
         return []
 
 
-def remove_leftovers(records: Path = RECORDS) -> list[str]:
-    """Remove testbeds whose makers have ended, and return their names."""
+def remove_leftovers(records: Path = RECORDS, *, names: Collection[str] | None = None) -> list[str]:
+    """Remove testbeds whose makers have ended, and return their names; only `names`, if given."""
     for draft in records.glob("*.draft"):
         # A maker that was killed before its record was complete has made nothing else; of a record
         # that was to be kept there is the whole one, too.
@@ -131,6 +209,23 @@ def remove_leftovers(records: Path = RECORDS) -> list[str]:
         if made is not None and not Path("/proc", made[1]).exists():
             draft.unlink(missing_ok=True)
     removed = []
+    for path, content in _left(records):
+        if names is None or path.stem in names:
+            _remove(_recorded(path.stem, content))
+            path.with_suffix(".wires").unlink(missing_ok=True)
+            path.with_suffix(".control").unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+            removed.append(path.stem)
+    return removed
+
+
+def unfinished(records: Path = RECORDS) -> list[str]:
+    """Return the names of testbeds whose makers ended before they had made or removed them."""
+    return [path.stem for path, _ in _left(records)]
+
+
+def _left(records: Path) -> Iterator[tuple[Path, bytes]]:
+    """Yield the records of testbeds whose makers have ended, each held meanwhile, and contents."""
     for path in sorted(records.glob("*.json")) if records.is_dir() else []:
         if not _NAME.fullmatch(path.stem):
             continue
@@ -144,16 +239,10 @@ def remove_leftovers(records: Path = RECORDS) -> list[str]:
             continue  # its maker runs
         else:
             content = os.read(lock, _LONGEST_RECORD)
-            if _kept(content) is not None:
-                continue
-            remove_namespaces(_recorded(path.stem, content))
-            path.with_suffix(".wires").unlink(missing_ok=True)
-            path.with_suffix(".control").unlink(missing_ok=True)
-            path.unlink(missing_ok=True)
-            removed.append(path.stem)
+            if _kept(content) is None:
+                yield path, content
         finally:
             os.close(lock)
-    return removed
 
 
 def kept(records: Path = RECORDS) -> dict[str, KeptTestbed]:
@@ -177,7 +266,8 @@ def remove_kept(name: str, records: Path = RECORDS) -> RelayResult | None:
     """Remove a testbed that outlives its maker; raise `KeyError` if there is none of that name.
 
     Returns the result of its relay (docs/reference/testbed-counts.md); None if it has none, or the
-    relay was killed.
+    relay was killed or stopped. Processes that go on in it are ended; TestbedError names those that
+    could not be.
     """
     if name not in kept(records):
         raise KeyError(name)
@@ -186,8 +276,7 @@ def remove_kept(name: str, records: Path = RECORDS) -> RelayResult | None:
     file = path.with_suffix(".wires")
     # A relay that has ended has written its result; one that was killed never will.
     has_result = is_running(f"{name}-wires") or (file.exists() and file.stat().st_size > 0)
-    remove_namespaces(namespaces)
-    result = await_result(file) if has_result else None
+    result = _remove(namespaces, file if has_result else None)
     file.unlink(missing_ok=True)
     path.with_suffix(".control").unlink(missing_ok=True)
     path.unlink(missing_ok=True)

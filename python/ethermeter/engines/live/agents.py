@@ -25,6 +25,7 @@ from ethermeter.scenario import Class, Host, SaturatedArrivals, Scenario, Switch
 from ethermeter.station_groups import station_count
 from ethermeter.store.scratch import temporary_directory
 from ethermeter.testbed import (
+    AddressTable,
     Link,
     NetworkBed,
     Segment,
@@ -244,7 +245,7 @@ def testbed(
             *_planned(scenario, wires),
             segments=segments_of(scenario, has_shapers=False),
             mtu=mtu,
-            ages_s=_ages_s(scenario),
+            tables=_tables(scenario),
             known=_known(scenario),
             sack=sack,
         )
@@ -266,7 +267,7 @@ def keep(trial: Trial, *, mtu: int) -> NetworkBed:
         segments=segments_of(scenario, has_shapers=True),
         layout="network",
         mtu=mtu,
-        ages_s=_ages_s(scenario),
+        tables=_tables(scenario),
         known=_known(scenario),
     )
 
@@ -376,10 +377,10 @@ def _classes(settings: Settings) -> tuple[Class, ...]:
     )
 
 
-def _ages_s(scenario: Scenario) -> dict[str, float]:
-    """Return the ageing times of switches that the experiment gives."""
+def _tables(scenario: Scenario) -> dict[str, AddressTable]:
+    """Return the address tables of switches that the experiment gives."""
     return {
-        node.name: of.learns.age_ps / 1e12
+        node.name: AddressTable(of.learns.age_ps / 1e12, of.learns.addresses)
         for node in scenario.nodes
         if node.kind.switch is not None
         and not isinstance(of := node.kind.switch.learning, str)
