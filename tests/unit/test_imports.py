@@ -15,6 +15,37 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 SECONDS = 10
+IMPORTED = Path(__file__).with_name("imported")
+NS3 = "SimulationSecond,ReceiveRate,PacketsReceived\n"
+RIGHT: dict[str, dict[str, dict[str, float]]] = {
+    # Only "TCP upload" is a rate; with :: and the name of a figure of its socket it is not.
+    "own.flent.gz": {"Ping (ms) ICMP": {"round_trip": 0.0262}, "TCP upload": {"data_rate": 0.21e6}},
+    # The sums of the other direction are there under the same keys.
+    "bidir-3.7.json": {
+        "tcp-up": {"data_rate": 9e8, "retransmitted": 3},
+        "tcp-down": {"data_rate": 1e8, "retransmitted": 77},
+    },
+    # The last interval, without packets, has a share of -nan; the whole test has none lost.
+    "nan-3.0.json": {"udp-up": {"data_rate": 1e6, "loss": 0.0, "jitter": 13e-6}},
+    # 2 Gb/s were sent, of which 431 629 of 863 259 packets were lost.
+    "udp-3.1.json": {
+        "udp-up": {
+            "data_rate": 1999998451.2 * (1 - 431629 / 863259),
+            "loss": 431629 / 863259,
+            "jitter": 13e-6,
+        }
+    },
+    # A server that sent: it is not told what its client received.
+    "tcp-reverse-server-3.12.json": {"tcp-down": {"retransmitted": 59}},
+    "udp-bidir-server-3.12.json": {
+        "udp-up": {
+            "data_rate": 1941009.1062775084,
+            "loss": 13 / 518,
+            "jitter": 2.815661747285941e-3,
+        }
+    },
+}
+"""What is right of files of other programs, by flow and metric, and nothing else of these."""
 
 
 def iperf3_udp(rate_mbps: float = 8.0) -> dict[str, Any]:
@@ -36,6 +67,17 @@ def written(path: Path, document: object) -> Path:
     """Write JSON."""
     path.write_text(json.dumps(document))
     return path
+
+
+@pytest.mark.parametrize("name", [path.name for path in sorted(IMPORTED.iterdir())])
+def test_files_that_were_read_wrongly_once(name: str) -> None:
+    found = read(IMPORTED / name)
+    assert set(found) == set(RIGHT[name])
+    for flow, values in RIGHT[name].items():
+        percentiles = {metric for metric in found[flow] if metric.startswith("round_trip_")}
+        assert set(found[flow]) - percentiles == set(values)
+        for metric, value in values.items():
+            assert found[flow][Metric(metric)].value == pytest.approx(value), metric
 
 
 def test_iperf3_of_udp(tmp_path: Path) -> None:
@@ -187,6 +229,64 @@ def test_sockperf(tmp_path: Path) -> None:
     assert trips[Metric.ROUND_TRIP_P99].value == pytest.approx(1e-4)
 
 
+def test_sockperf_has_a_table_for_each_server(tmp_path: Path) -> None:
+    rule = "-" * 30 + "\n"
+    head = "packet, txTime(sec), rxTime(sec), round-trip-time(usec)\n"
+
+    def table(trip_s: float) -> str:
+        rows = "".join(f"{at}, {at}.5, {at + 0.5 + trip_s}, 0\n" for at in range(50))
+        return f"sockperf: [Valid Duration] RunTime=1.0 sec\n{rule}{head}{rows}{rule}"
+
+    path = tmp_path / "full.csv"
+    path.write_text(table(1e-4) + table(3e-4))
+    found = read(path)
+    assert {flow: values[Metric.ROUND_TRIP].value for flow, values in found.items()} == {
+        "full server 1": pytest.approx(1e-4),
+        "full server 2": pytest.approx(3e-4),
+    }
+
+
+def irtt() -> dict[str, Any]:
+    """What `irtt client -o` writes of three packets, the last of which was lost."""
+    trips: list[dict[str, Any]] = [
+        {"seqno": 0, "lost": "false", "delay": {"receive": 45177, "rtt": 134460, "send": 89283}},
+        {"seqno": 1, "lost": "false", "delay": {"receive": 45268, "rtt": 99455, "send": 54187}},
+        {"seqno": 2, "lost": "true_up", "delay": {}},
+    ]
+    stats = {"packets_sent": 3, "packets_received": 2, "duplicates": 0}
+    return {"version": {}, "config": {}, "stats": stats, "round_trips": trips}
+
+
+def test_irtt(tmp_path: Path) -> None:
+    path = tmp_path / "irtt.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(irtt()).encode()))
+    found = read(path)["irtt"]
+    assert found[Metric.ROUND_TRIP].value == pytest.approx((134460 + 99455) / 2 * 1e-9)
+    assert found[Metric.ROUND_TRIP_MAX].value == pytest.approx(134460e-9)
+    assert found[Metric.LOSS].value == pytest.approx(1 / 3)
+    assert found[Metric.DUPLICATES].value == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"stats": {}}, "stats.packets_sent"),
+        ({"stats": 5}, "stats"),
+        ({"stats": {**irtt()["stats"], "packets_received": 4}}, "stats.packets_received"),
+        ({"round_trips": {}}, "round_trips"),
+        ({"round_trips": [5]}, r"round_trips\[0\]"),
+        ({"round_trips": [{"lost": False}]}, r"round_trips\[0\].delay.rtt"),
+        ({"round_trips": [{"lost": False, "delay": {"rtt": -1}}]}, r"round_trips\[0\].delay.rtt"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_with_a_file_of_irtt_is_named(
+    tmp_path: Path, changes: dict[str, Any], key: str
+) -> None:
+    with pytest.raises(InputError, match=f": {key} = "):
+        read(written(tmp_path / "irtt.json", irtt() | changes))
+
+
 def test_ns3(tmp_path: Path) -> None:
     path = tmp_path / "manet.csv"
     head = "SimulationSecond,ReceiveRate,PacketsReceived,NumberOfSinks,RoutingProtocol\n"
@@ -252,7 +352,8 @@ def test_a_near_name_of_a_metric_is_suggested() -> None:
             '"start": {"test_start": {"protocol": "TCP"}}}',
             "bits_per_second",
         ),
-        ("txTime,rxTime\n1,2\ntxTime,rxTime\n1,2\n", "one server in each file"),
+        ("txTime,rxTime\n---\n", "at least one row"),
+        (f"{NS3}0,20,40\n{NS3}", "one table in each file"),
     ],
     ids=lambda text: text[:30],
 )

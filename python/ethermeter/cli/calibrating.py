@@ -29,7 +29,7 @@ def calibrate(
             metavar="DATA…",
             help=(
                 "Run directories, CSV files (columns metric, value and error; each other column is "
-                "a dotted key), and files of iperf3, flent, sockperf or ns-3."
+                "a dotted key), and files of iperf3, flent, irtt, sockperf or ns-3."
             ),
         ),
     ],

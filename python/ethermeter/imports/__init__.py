@@ -1,4 +1,4 @@
-"""Results of other programs as estimates of our metrics: iperf3, flent, sockperf, ns-3.
+"""Results of other programs as estimates of our metrics: iperf3, flent, irtt, sockperf, ns-3.
 
 Each file gives flows by name, with estimates by metric. What is read, and in which columns and
 units, is in docs/how-to/import-results.md.
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ethermeter.analysis.interval import Estimate
 from ethermeter.faults import InputError
-from ethermeter.imports import flent, iperf3
+from ethermeter.imports import flent, iperf3, irtt
 from ethermeter.imports.columns import Column, parse_columns, read_columns
 from ethermeter.imports.document import documents
 from ethermeter.metrics import Metric
@@ -34,7 +34,9 @@ def read(path: Path, columns: Sequence[Column] = ()) -> Flows:
     file = str(path)
     text = _text(path)
     if not text.lstrip().startswith("{"):
-        return {path.stem: read_columns(text, file, columns)}
+        tables = read_columns(text, file, columns)
+        names = [f"{path.stem} server {at}" for at in range(1, len(tables) + 1)]
+        return dict(zip(names if len(tables) > 1 else [path.stem], tables, strict=True))
     if columns:
         allowed = "expected with a CSV file only"
         raise InputError.of(file, "--columns", "given", allowed)
@@ -45,9 +47,14 @@ def read(path: Path, columns: Sequence[Column] = ()) -> Flows:
     document = found[0] if len(found) == 1 else iperf3.of_stream(found, file)
     if isinstance(document, dict) and "x_values" in document:
         return flent.flows(document, file)
+    if isinstance(document, dict) and {"round_trips", "stats"} <= document.keys():
+        return irtt.flows(document, file)
     if isinstance(document, dict) and "end" in document:
         return iperf3.flows(document, file)
-    allowed = "expected JSON of iperf3 --json, with end, or of flent, with x_values and results"
+    allowed = (
+        "expected JSON of iperf3 --json, with end, of flent, with x_values and results, or of "
+        "irtt, with round_trips and stats"
+    )
     raise InputError.of(file, "(text)", "another JSON document", allowed)
 
 

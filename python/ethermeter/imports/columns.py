@@ -41,10 +41,13 @@ class Column:
     less: str = ""
 
 
-PRESETS: tuple[tuple[Column, ...], ...] = (
-    # sockperf ping-pong --full-log
+SOCKPERF: tuple[tuple[Column, ...], ...] = (
     (Column(Metric.ROUND_TRIP, "rxTime(sec)", 1.0, "txTime(sec)"),),
     (Column(Metric.ROUND_TRIP, "rxTime", 1.0, "txTime"),),
+)
+"""Columns of `sockperf ping-pong --full-log`, which has a table for each server."""
+PRESETS: tuple[tuple[Column, ...], ...] = (
+    *SOCKPERF,
     # ns-3, examples/routing/manet-routing-compare.cc: a row each second
     (
         Column(Metric.DATA_RATE, "ReceiveRate", 1000.0),
@@ -104,20 +107,41 @@ def _factor(metric: Metric, unit: str, part: str) -> float:
     return float(found.base / size)
 
 
-def read_columns(text: str, file: str, columns: Sequence[Column]) -> dict[Metric, Estimate]:
-    """Return the estimates of a CSV file: lines before the head are left out."""
+def read_columns(text: str, file: str, columns: Sequence[Column]) -> list[dict[Metric, Estimate]]:
+    """Return the estimates of each table of a CSV file: lines before its head are left out.
+
+    A file has one table, but that of sockperf one for each server.
+    """
     lines = text.splitlines()
     wanted = [tuple(columns)] if columns else list(PRESETS)
     for at, line in enumerate(lines):
-        head = [cell.strip() for cell in line.lstrip("#").split(",")]
+        head = _cells(line)
         for mapping in wanted:
             names = {name for each in mapping for name in (each.name, each.less) if name}
-            if names <= set(head):
-                return _estimates(lines[at + 1 :], head, mapping, file, at + 2)
+            if not names <= set(head):
+                continue
+            if mapping in SOCKPERF:
+                heads = [of for of in range(at, len(lines)) if _cells(lines[of]) == head]
+                tables = [(of + 1, _end(lines, of + 1)) for of in heads]
+            else:
+                tables = [(at + 1, len(lines))]
+            return [
+                _estimates(lines[begin:end], head, mapping, file, begin + 1)
+                for begin, end in tables
+            ]
     given = "; ".join(", ".join(each.name for each in mapping) for mapping in wanted)
     glimpse = lines[0][:100] if lines else "(empty)"
     allowed = f"expected a head with the columns {given}; --columns maps others"
     raise InputError.of(file, "(head)", glimpse, allowed)
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.lstrip("#").split(",")]
+
+
+def _end(lines: Sequence[str], begin: int) -> int:
+    """Return where a table of sockperf ends: at a line of dashes, or with the file."""
+    return next((at for at in range(begin, len(lines)) if lines[at].startswith("---")), len(lines))
 
 
 def _estimates(
@@ -134,7 +158,7 @@ def _estimates(
             if not row or row[0].lstrip().startswith(("#", "--")):
                 continue
             if [cell.strip() for cell in row] == list(head):
-                allowed = "expected one head: the measurements of one server in each file"
+                allowed = "expected one head: one table in each file"
                 raise InputError.of(file, f"line {number}", "another head", allowed)
             for found, each, (at, less) in zip(samples, mapping, places, strict=True):
                 value = _cell(row, at, number, file)
