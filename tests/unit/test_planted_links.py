@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from ethermeter.faults import InputError
 from ethermeter.store import RunDirectory, make_folder, write_whole
-from ethermeter.store.files import ABANDONED_S, TEMPORARY, remove_abandoned
+from ethermeter.store.files import ABANDONED_S, TEMPORARY, remove_abandoned, written_whole
 from program import invoke_fake
 from small_runs import write_experiment
 
@@ -70,7 +70,7 @@ def test_a_run_with_a_link_in_it_is_refused(run, tmp_path, command):
     assert ended.returncode == 2
     assert (
         f"{run}/observations.parquet: file = a link: expected files and folders of "
-        "the run itself; remove the link"
+        "the run itself; remove it"
     ) in ended.stderr
 
 
@@ -124,12 +124,33 @@ def test_temporary_names_cannot_be_foreseen(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
 
 
+def aged(path: Path) -> None:
+    """Let a file be one that has not changed for a while."""
+    os.utime(path, (0, path.stat().st_mtime - 2 * ABANDONED_S))
+
+
 def test_temporary_files_of_killed_processes_are_removed_after_a_while(tmp_path):
     old, new, link = (tmp_path / f"{TEMPORARY}{name}" for name in ("old", "new", "link"))
+    inner = tmp_path / "live" / f"{TEMPORARY}inner"
+    inner.parent.mkdir()
     (tmp_path / "precious").write_text("mine", encoding="utf-8")
-    for path in (old, new):
+    for path in (old, new, inner):
         path.write_text("half", encoding="utf-8")
-    os.utime(old, (0, old.stat().st_mtime - 2 * ABANDONED_S))
+    aged(old)
+    aged(inner)
     link.symlink_to(tmp_path / "precious")
     remove_abandoned(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {new.name, link.name, "precious"}
+    kept = {new.name, link.name, "precious", "live"}
+    assert {path.name for path in tmp_path.iterdir()} == kept
+    assert not list((tmp_path / "live").iterdir())
+
+
+def test_a_temporary_file_that_is_being_written_is_not_removed_however_old(tmp_path):
+    with written_whole(tmp_path / "x") as file:
+        file.write(b"half")
+        file.flush()
+        (temporary,) = tmp_path.glob(f"{TEMPORARY}*")
+        aged(temporary)
+        remove_abandoned(tmp_path)
+        assert temporary.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]

@@ -13,6 +13,7 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,8 +23,10 @@ CAPTURES = "captures"
 """Folder of a run directory with what was recorded at hosts meanwhile."""
 TEMPORARY = ".tmp-"
 """How the name of a file that is not yet whole begins."""
-ABANDONED_S = 3600.0
-"""A temporary file that has not changed for so long belongs to a process that was killed."""
+ABANDONED_S = 2.0
+"""A temporary file that has not changed for so long, and that nobody holds, belongs to a process
+that was killed. Its writer holds it at once, but not from its very beginning.
+"""
 
 _HAS_HANDLES = os.open in os.supports_dir_fd
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -52,9 +55,10 @@ def written_whole(path: Path, *, within: Path | None = None) -> Iterator[BinaryI
     temporary = TEMPORARY + secrets.token_hex(8)
     with _told_of(path), _folder(base, path.parent.relative_to(base).parts) as handle:
         here = "" if handle is not None else f"{path.parent}{os.sep}"
-        file = os.fdopen(os.open(here + temporary, _NEW, 0o666, dir_fd=handle), "wb")
         try:
-            with file:
+            # Within the block: an interrupt may come at once.
+            with os.fdopen(os.open(here + temporary, _NEW, 0o666, dir_fd=handle), "wb") as file:
+                _held(file.fileno())
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
@@ -115,7 +119,7 @@ def foreign(directory: Path) -> Iterator[tuple[Path, str]]:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
+def opened(path: Path) -> Iterator[BufferedReader]:
     """Open a file of a run directory to read it; links are not followed.
 
     Raises OSError if it is no regular file, at once.
@@ -128,12 +132,28 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def remove_abandoned(directory: Path) -> None:
-    """Remove temporary files that killed processes left in a directory."""
-    for path in directory.glob(TEMPORARY + "*"):
-        with suppress(OSError):
-            found = path.lstat()
-            if stat.S_ISREG(found.st_mode) and time.time() - found.st_mtime > ABANDONED_S:
+    """Remove temporary files that killed processes left in a run directory and its folders."""
+    for path in directory.rglob(TEMPORARY + "*"):
+        with suppress(OSError), opened(path) as file:
+            is_old = time.time() - os.fstat(file.fileno()).st_mtime > ABANDONED_S
+            if is_old and _held(file.fileno()):
                 path.unlink()
+
+
+def _held(file: int) -> bool:
+    """Hold a temporary file until it is closed; False if another process does.
+
+    The kernel lets go of it however a process ends.
+    """
+    try:
+        import fcntl
+    except ImportError:  # not on this system
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def checksum(path: Path) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from ethermeter.faults import InputError
+from ethermeter.faults import InputError, is_text
 from ethermeter.store import parts
 from ethermeter.store.directory import ANSWER, PARTS, PLAN, QUESTION, is_finished
 from ethermeter.store.files import (
@@ -148,6 +148,10 @@ class Recorder:
         self._open: dict[int, pa.Table] = {}
         self.events, self.core_s = 0, 0.0
         self._implementations: set[str] = set()
+        if not is_text(f"{directory}{directory.resolve().name}"):
+            raise self._refusal(
+                "out", str(directory), "a path in UTF-8, for the run's files name it"
+            )
         if directory.exists() and not directory.is_dir():
             raise self._refusal("out", "a file", "a directory, which is made if it is not there")
         with self._writing():
