@@ -16,20 +16,20 @@ WIRE_PAUSE_US = 8000
 
 
 def ours_round_trip(port: str, bed: Testbed, program: str) -> dict[str, float]:
-    """Ask and answer with frames of 64 octets, both ends spinning."""
+    """Request and respond with frames of 64 octets, both ends spinning."""
     one, other = bed.hosts
-    echo = station(
+    responder = station(
         program,
         other,
         1,
-        "echo",
+        "respond",
         *address(port, other, one),
         f"seconds={SECONDS + 1}",
         "spin=1",
         "batch=1",
     )
     words = [
-        "ask",
+        "request",
         *address(port, one, other),
         f"seconds={SECONDS}",
         "spin=1",
@@ -37,9 +37,9 @@ def ours_round_trip(port: str, bed: Testbed, program: str) -> dict[str, float]:
         "frame=64",
     ]
     out, _ = station(program, one, 0, *words).end()
-    echo.stop()
-    asked = json.loads(out)
-    return {quantile: asked["round_trip_ns"][quantile] / 1000 for quantile in ("p50", "p99")}
+    responder.stop()
+    requested = json.loads(out)
+    return {quantile: requested["round_trip_ns"][quantile] / 1000 for quantile in ("p50", "p99")}
 
 
 def sockperf(bed: Testbed) -> dict[str, float]:
@@ -101,20 +101,20 @@ def latency_slope(program: str, kind: WireKind) -> dict[str, float]:
                 "batch=1",
                 f"frame={octets}",
             ]
-            echo = station(
+            responder = station(
                 "chrt",
                 other,
                 1,
                 *real_time,
-                "echo",
+                "respond",
                 *address("udp", other, one),
                 f"seconds={LIMIT_S}",
                 "batch=1",
             )
             out, _ = station(
-                "chrt", one, 0, *real_time, "ask", *address("udp", one, other), *words
+                "chrt", one, 0, *real_time, "request", *address("udp", one, other), *words
             ).end()
-            echo.stop()
+            responder.stop()
             medians_us.append(json.loads(out)["round_trip_ns"]["p50"] / 2000)
     slope_us, intercept_us = (float(value) for value in np.polyfit(WIRE_SIZES, medians_us, 1))
     expected_us = 2 * 8e6 / WIRE_BPS

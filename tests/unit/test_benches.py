@@ -2,6 +2,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from ethermeter._core import simulate_trial
 from ethermeter.counts import LOSSES
 from ethermeter.experiment import load
 
-from benches import peers, sweep, switched
+from benches import bounds, help, pages, peers, sweep, switched, theory
 from benches.__main__ import main
 from benches.children import ChildError, run_child
 from benches.live import rows, tables
@@ -411,3 +412,37 @@ def test_memory_of_a_session_is_compared_over_its_trials_alone():
     session = sweep.Session(resident=seen, peak_mb=310.0)
     assert session.during_trials_mb() == (90.0, 95.0)
     assert sweep.Session().during_trials_mb() is None
+
+
+RUNS: dict[str, Callable[[], int]] = {
+    "benches.bounds": lambda: bounds.main(budget_s=0.1),
+    "benches.help": lambda: help.main(starts=1),
+    "benches.pages": lambda: pages.main(["--runs", "1"]),
+    "benches.sweep": lambda: sweep.main(["--points", "500", "--workers", "2"]),
+    "benches.theory": theory.main,
+}
+"""Benchmarks of one module, with one round; 1 if a time is not as aimed at."""
+RUN_ELSEWHERE = {"benches", "benches.live", "benches.segments", "benches.emulation"}
+"""The first above, the others in tests/live/test_benchmarks.py: they need root."""
+
+
+def test_every_benchmark_is_run_by_a_test():
+    found = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__main__")
+        for path in (ROOT / "benches").rglob("*.py")
+        if '__name__ == "__main__"' in path.read_text(encoding="utf-8")
+    }
+    assert found == RUNS.keys() | RUN_ELSEWHERE
+
+
+@pytest.mark.usefixtures("wide")
+@pytest.mark.parametrize("name", RUNS)
+def test_a_benchmark_runs_one_round(name, capsys):
+    if name == "benches.pages" and not Path(pages.CHROMIUM).exists():
+        pytest.skip("Chromium is not installed")
+    if name == "benches.sweep":
+        pytest.importorskip("distributed")
+    assert RUNS[name]() in (0, 1)
+    said = capsys.readouterr()
+    assert said.out
+    assert f"{name}: " not in said.err, "what a failure begins with"
