@@ -212,6 +212,15 @@ def _glimpse(value: object) -> str:
     return "[ … ]" if isinstance(value, list | tuple) else shown(value)
 
 
+def is_text(text: str) -> bool:
+    """Whether a text can be written in UTF-8; a path need not be."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def printable(text: str) -> str:
     """Return the text with every unprintable character written as an escape."""
     if text.isprintable():

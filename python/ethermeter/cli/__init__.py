@@ -6,10 +6,18 @@ It only parses, calls and prints; everything it can do can be done from Python t
 import os
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
-from ethermeter.cli.guard import BROKEN_PIPE, INTERRUPTED, TERMINATED, Terminated
+from ethermeter.cli.guard import (
+    BROKEN_PIPE,
+    INTERRUPTED,
+    TERMINATED,
+    Settings,
+    Terminated,
+    explain,
+)
 
 
 def main() -> NoReturn:
@@ -25,12 +33,17 @@ def main() -> NoReturn:
 
     code = 1
     try:
+        _require_text(sys.argv[1:])
         app(prog_name="ethermeter")
         code = 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 1
     except KeyboardInterrupt as interrupt:
         code = TERMINATED if isinstance(interrupt, Terminated) else INTERRUPTED
+    except Exception as error:  # outside of commands, such as completion that cannot be installed
+        if Settings.debug:
+            raise
+        code = explain(error)
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -43,3 +56,12 @@ def main() -> NoReturn:
         # may crash.
         os._exit(code)
     sys.exit(code)
+
+
+def _require_text(words: Sequence[str]) -> None:
+    """Refuse words that are no UTF-8, which the files of a run could not name."""
+    from ethermeter.faults import InputError, is_text
+
+    for word in words:
+        if not is_text(word):
+            raise InputError.of("command line", "argument", word, "expected text in UTF-8")

@@ -53,9 +53,7 @@ def _one_line(text: str) -> str:
     return text
 
 
-Title = Annotated[
-    str, StringConstraints(min_length=1, max_length=200), AfterValidator(_one_line)
-]
+Title = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_one_line)]
 
 
 def distinct(values: list[T]) -> list[T]:
