@@ -1,5 +1,8 @@
 """Benchmark suites against devices whose capacity, buffer and behaviour are known."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import ethermeter as em
 import numpy as np
 import pytest
@@ -14,13 +17,20 @@ from benchmark_runs import (
     results_by,
     rows_of,
 )
+from ethermeter.analysis.benchmark import Answer
+from ethermeter.benchmark import load
 from ethermeter.benchmark.bench import FRAMES, Settings, Stimulus, network_of
 from ethermeter.benchmark.rates import key_of
 from ethermeter.benchmark.rfc2544 import buffer_times, recovery_s
 from ethermeter.benchmark.services import service_of
 from ethermeter.benchmark.y1564 import availability
+from ethermeter.engines.answer import answer as run_trial
+from ethermeter.engines.work import TrialError
 from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.faults import InputError
+from ethermeter.strategies.benchmark import Benchmark
+from ethermeter.strategies.strategy import Finished, Observed
+from ethermeter.trial import LIVE
 
 WIDTH = 0.005
 PAUSE = {"size": "64 kB", "pause": {"high": "32 kB", "low": "16 kB", "quanta": 65535}}
@@ -324,9 +334,6 @@ def test_a_service_that_cannot_be_read_is_refused(text, key, allowed):
 
 
 def test_a_suite_proposes_the_same_trials_again():
-    from ethermeter.benchmark import load
-    from ethermeter.strategies.benchmark import Benchmark
-
     bench = network_of(SWITCH, testers=(), settings=Settings(frames=(64, 512)))
     one, other = (Benchmark(load("rfc2544", bench), venue="simulation") for _ in range(2))
     assert one.question == other.question
@@ -336,6 +343,35 @@ def test_a_suite_proposes_the_same_trials_again():
     assert [trial.line for trial in first] == [trial.line for trial in again]
     # Both lengths of frames begin with the testers alone.
     assert [trial.point["test"] for trial in first] == ["generator", "generator"]
+
+
+def with_failures(fails: Callable[[int], bool]) -> Answer:
+    """Return the answer of a suite of which the trials of some numbers are measured and fail."""
+    bench = device(plain(), frames=(64,), trial_s=0.01, latency_s=0.01)
+    strategy = Benchmark(load("rfc2544", bench), venue="simulation")
+    observed: list[Observed] = []
+    while not isinstance(proposed := strategy.propose(observed), Finished):
+        for trial in proposed:
+            rows = run_trial(trial.line)
+            lost = b'{"outcome": "agent-lost", "agents": {}, "flows": {}}'
+            if fails(len(observed)):
+                rows = replace(rows, values=np.full_like(rows.values, np.nan))
+                observed.append(Observed(replace(trial, engine=LIVE), rows, lost))
+            else:
+                observed.append(Observed(trial, rows))
+    return proposed.answer
+
+
+def test_a_trial_that_fails_is_repeated_and_counts_as_no_loss():
+    whole = with_failures(lambda number: False)
+    # The first, and two in a row; steps propose several trials at once.
+    assert with_failures(lambda number: number in (0, 5, 6)) == whole
+
+
+def test_a_suite_whose_trials_fail_one_after_the_other_ends_with_the_reason():
+    said = r"trial benchmark/00006 and 2 before: an agent was lost"
+    with pytest.raises(TrialError, match=said):
+        with_failures(lambda number: number >= 4)
 
 
 def test_losses_that_no_counter_saw_are_those_of_the_testers():

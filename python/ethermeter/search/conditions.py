@@ -237,6 +237,6 @@ def margins_of(
     conditions: Sequence[Condition], trial: Trial, rows: TrialRows
 ) -> list[list[Judged]]:
     """Return what a trial says of conditions; an empty list for a measurement that failed."""
-    if trial.engine == LIVE and np.isnan(rows.values).all():
+    if trial.engine == LIVE and not rows.has_values:
         return []
     return [each.judged(trial, rows) for each in conditions]

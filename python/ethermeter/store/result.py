@@ -516,6 +516,12 @@ class Result(Table, frozen=True):
     """What emulated media of a network counted, by their names."""
 
     @property
+    def failure(self) -> str:
+        """Which agent was lost, and what is known of the cause."""
+        lost = self.lost
+        return "an agent was lost" if lost is None else f"agent {lost.agent} was lost: {lost.what}"
+
+    @property
     def emulated(self) -> tuple[SegmentCounts, ...]:
         """What all emulated media counted."""
         return (*self.media.values(), *([] if self.segment is None else [self.segment]))

@@ -183,6 +183,11 @@ class TrialRows:
     digest: str = ""
 
     @property
+    def has_values(self) -> bool:
+        """Whether anything is known; of a trial that failed nothing is."""
+        return not bool(np.isnan(self.values).all())
+
+    @property
     def octets(self) -> int:
         """Memory the rows take."""
         return sum(getattr(self, name).nbytes for name in ARRAYS)

@@ -8,9 +8,14 @@ from ethermeter.benchmark.bench import FRAME, STIMULUS, TEST, TRIAL, Stimulus
 from ethermeter.benchmark.outcome import Outcome, outcome_of
 from ethermeter.benchmark.steps import Ledger, Step, Suite, UnansweredError
 from ethermeter.benchmark.tables import losses_table
+from ethermeter.engines.work import TrialError
 from ethermeter.experiment import Experiment
+from ethermeter.store.result import read
 from ethermeter.strategies.strategy import Finished, Observed, question_text
-from ethermeter.trial import Trial
+from ethermeter.trial import LIVE, Trial
+
+MOST_FAILURES = 3
+"""Trials one after the other that may fail, because an agent was lost, before the run ends."""
 
 
 class Benchmark:
@@ -27,8 +32,12 @@ class Benchmark:
 
     def __init__(self, suite: Suite, *, venue: str) -> None:
         self._suite, self._venue = suite, venue
-        self._outcomes: dict[str, list[Outcome]] = {step.key: [] for step in suite.steps}
-        self._proposed: list[tuple[str, Stimulus]] = []
+        # By step, in the order in which it asked for them; None of a trial that failed or is
+        # awaited.
+        self._stimuli: dict[str, list[Stimulus]] = {step.key: [] for step in suite.steps}
+        self._outcomes: dict[str, list[Outcome | None]] = {step.key: [] for step in suite.steps}
+        self._proposed: list[tuple[str, int]] = []
+        self._failures = 0  # one after the other
         self._results: dict[str, object] = {}
         self._read = 0
 
@@ -74,31 +83,44 @@ class Benchmark:
         )
 
     def propose(self, observed: Sequence[Observed]) -> tuple[Trial, ...] | Finished[Answer]:
-        """Return the next trials of every step that can go on, or the answer."""
+        """Return the next trials of every step that can go on, or the answer.
+
+        A trial that failed is proposed again. Raises TrialError after `MOST_FAILURES` of them, one
+        after the other.
+        """
         self._take(observed)
-        waiting: dict[str, tuple[Stimulus, ...]] = {}
+        waiting: dict[str, None] = {}
         went_on = True
         while went_on:
             went_on = False
             for step in self._suite.steps:
+                outcomes = self._outcomes[step.key]
                 if step.key in self._results or step.key in waiting or not self._is_ready(step):
                     continue
+                if None in outcomes:
+                    waiting[step.key] = None
+                    continue
                 try:
-                    result = step.run(Ledger(self._outcomes[step.key]), self._results)
+                    result = step.run(Ledger(_known(outcomes)), self._results)
                 except UnansweredError as error:
-                    waiting[step.key] = error.stimuli
+                    self._stimuli[step.key] += error.stimuli
+                    outcomes += [None] * len(error.stimuli)
+                    waiting[step.key] = None
                 else:
                     self._results[step.key] = result
                     went_on = True
         if not waiting:
             return Finished(self._answer())
         trials: list[Trial] = []
-        for key, stimuli in waiting.items():
-            for at, stimulus in enumerate(stimuli, len(self._outcomes[key])):
-                point = _point(key, at, stimulus)
-                number = len(observed) + len(trials)
-                trials.append(self._suite.bench.trial(stimulus, number, point))
-                self._proposed.append((key, stimulus))
+        for key in waiting:
+            for at, (stimulus, outcome) in enumerate(
+                zip(self._stimuli[key], self._outcomes[key], strict=True)
+            ):
+                if outcome is None:
+                    number = len(observed) + len(trials)
+                    point = _point(key, at, stimulus)
+                    trials.append(self._suite.bench.trial(stimulus, number, point))
+                    self._proposed.append((key, at))
         return tuple(trials)
 
     def _is_ready(self, step: Step) -> bool:
@@ -107,16 +129,23 @@ class Benchmark:
     def _take(self, observed: Sequence[Observed]) -> None:
         """Count the frames of new results."""
         for each in observed[self._read :]:
-            key, stimulus = self._proposed[self._read]
-            outcome = outcome_of(each.trial, each.rows, each.result, stimulus.streams)
-            self._outcomes[key].append(outcome)
+            key, at = self._proposed[self._read]
             self._read += 1
+            if each.trial.engine == LIVE and not each.rows.has_values:
+                self._failures += 1
+                if self._failures == MOST_FAILURES:
+                    why = read(each.result).failure
+                    raise TrialError(f"trial {each.trial.id} and {MOST_FAILURES - 1} before: {why}")
+                continue
+            self._failures = 0
+            streams = self._stimuli[key][at].streams
+            self._outcomes[key][at] = outcome_of(each.trial, each.rows, each.result, streams)
 
     def _answer(self) -> Answer:
         suite = self._suite
         by_test: dict[str, list[Outcome]] = {}
         for step in suite.steps:
-            by_test.setdefault(_test_of(step.key), []).extend(self._outcomes[step.key])
+            by_test.setdefault(_test_of(step.key), []).extend(_known(self._outcomes[step.key]))
         measured = {name: outcomes for name, outcomes in by_test.items() if outcomes}
         return Answer(
             suite=suite.name,
@@ -129,6 +158,10 @@ class Benchmark:
             refused=suite.refused,
             culprit=suite.culprit(self._results),
         )
+
+
+def _known(outcomes: Sequence[Outcome | None]) -> list[Outcome]:
+    return [outcome for outcome in outcomes if outcome is not None]
 
 
 def _point(key: str, number: int, stimulus: Stimulus) -> dict[str, str]:

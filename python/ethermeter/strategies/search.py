@@ -230,7 +230,7 @@ class ValueSearch:
             for at in sorted(tried, key=values.number)
         )
         return Answer(
-            sentence=self._sentence(ends, outcome),
+            sentence=self._sentence(ends, outcome, sum(point.failed for point in points)),
             outcome=outcome,
             key=asked.key,
             direction=asked.direction,
@@ -249,8 +249,8 @@ class ValueSearch:
             points=points,
         )
 
-    def _sentence(self, ends: Ends, outcome: Outcome) -> str:
-        """Say what was found, in one sentence."""
+    def _sentence(self, ends: Ends, outcome: Outcome, failed: int) -> str:
+        """Say what was found, in one sentence; `failed` is the number of trials that did."""
         asked = self._question
         values, last = asked.values, asked.values.count - 1
         how = f" at {100 * asked.confidence:g}%" if asked.has_chance else f" by {asked.engine}"
@@ -276,8 +276,10 @@ class ValueSearch:
             if high is not None
             else "nowhere known"
         )
+        less = f", of which {failed} in all failed" if failed else ""
         return (
             f"{begin}: {known}{how}, undecided there after {asked.replications} trials of a value"
+            f"{less}"
         )
 
     def _point(self, at: int, tried: Tried, samples: _Samples, runs: int) -> Point:

@@ -159,9 +159,7 @@ def _measured(
         rows = observe(trial, result, took_s=took_s, has_wires=laboratory.has_wires)
         yield Finished(work.place, rows)
     elif result.outcome == AGENT_LOST:
-        lost = result.lost
-        why = "an agent was lost" if lost is None else f"agent {lost.agent} was lost: {lost.what}"
-        yield FailedTrial(work.place, failed(trial, took_s=took_s), why)
+        yield FailedTrial(work.place, failed(trial, took_s=took_s), result.failure)
     else:
         raise TrialError(f"trial {work.id}: {result.outcome}")
 
