@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
+from ethermeter.cli import memory
 from ethermeter.cli.guard import (
     BROKEN_PIPE,
     INTERRUPTED,
@@ -34,6 +35,7 @@ def main() -> NoReturn:
     code = 1
     try:
         _require_text(sys.argv[1:])
+        memory.watch()
         app(prog_name="ethermeter")
         code = 0
     except SystemExit as ended:

@@ -73,6 +73,12 @@ def _terminate(*_: object) -> NoReturn:
 
 def explain(error: Exception) -> int:
     """Print what went wrong, a line each, and return the exit code."""
+    from ethermeter.cli.memory import lack
+
+    # First: there may be no room for the modules below.
+    if (why := lack(error)) is not None:
+        say(f"ethermeter: {why}")
+        return FAILED
     from ethermeter.engines.work import TrialError
     from ethermeter.faults import InputError
     from ethermeter.store import RunError

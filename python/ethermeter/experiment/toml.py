@@ -2,6 +2,7 @@
 
 import datetime
 import itertools
+import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -48,7 +49,8 @@ def text_of(path: Path, *, file: str, most_bytes: int = LARGEST_FILE_BYTES) -> s
         if not path.is_file():
             raise wrong("not a regular file", "expected a file")
         with path.open("rb") as opened:
-            data = opened.read(most_bytes + 1)
+            # As much room is made as is asked for, of whatever length the file is.
+            data = opened.read(min(os.fstat(opened.fileno()).st_size, most_bytes) + 1)
     except InputError:
         raise
     except OSError as error:

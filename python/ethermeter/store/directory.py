@@ -17,6 +17,7 @@ from ethermeter.store.integrity import (
     fault_of,
     first_line,
     is_altered,
+    raise_lack,
     read_provenance,
     read_verified,
     refuse_foreign,
@@ -282,6 +283,7 @@ class RunDirectory:
             pa.default_memory_pool().release_unused()
             return table
         except (OSError, pa.ArrowException) as error:
+            raise_lack(error)
             where = str(self.path / name)
             raise InputError.of(where, "table", "unreadable", first_line(error)) from error
 

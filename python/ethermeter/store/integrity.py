@@ -96,6 +96,15 @@ def checksums_of(path: Path, names: Iterable[str]) -> dict[str, str]:
     return {name: checksum(path / name) for name in names}
 
 
+def raise_lack(error: Exception) -> None:
+    """Raise MemoryError if an error of Arrow is for the lack of memory or of threads.
+
+    It says nothing of the file that was read.
+    """
+    if isinstance(error, MemoryError) or "Failed to launch" in str(error):
+        raise MemoryError(first_line(error)) from error
+
+
 def first_line(error: Exception) -> str:
     """First line of what went wrong, or its kind."""
     return (str(error).splitlines() or [type(error).__name__])[0]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ethermeter.store.files import opened, write_whole
+from ethermeter.store.integrity import raise_lack
 from ethermeter.store.rows import ARRAYS, NUMBERS, TrialRows
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def read(path: Path, *, stamp: Stamp) -> "pa.Table":
         with opened(path) as file:
             table = pq.read_table(pa.BufferReader(file.read()), page_checksum_verification=True)
     except (OSError, pa.ArrowException) as error:
+        raise_lack(error)
         raise BadPartError(f"{path}: torn: {error}") from error
     metadata = table.schema.metadata or {}
     if any(metadata.get(key) != value for key, value in stamp.metadata.items()):
