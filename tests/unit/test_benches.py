@@ -418,7 +418,7 @@ RUNS: dict[str, Callable[[], int]] = {
     "benches.bounds": lambda: bounds.main(budget_s=0.1),
     "benches.help": lambda: help.main(starts=1),
     "benches.pages": lambda: pages.main(["--runs", "1"]),
-    "benches.sweep": lambda: sweep.main(["--points", "500", "--workers", "2"]),
+    "benches.sweep": lambda: sweep.main(["--points", "2000", "--workers", "2"]),
     "benches.theory": theory.main,
 }
 """Benchmarks of one module, with one round; 1 if a time is not as aimed at."""

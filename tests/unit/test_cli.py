@@ -2,10 +2,14 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from ethermeter import api
+from ethermeter.faults import InputError
 from program import call, fake, invoke, invoke_fake, real
 from small_runs import SMALL_RUN, write_experiment
 
@@ -333,3 +337,64 @@ def test_of_very_many_faults_some_are_printed_and_the_others_counted(tmp_path):
         assert lines[-1] == f"{path}: 950 more faults"
     found = json.loads(invoke("validate", path, "--json").stdout)
     assert (found["valid"], found["fault_count"], len(found["faults"])) == (False, 1000, 50)
+
+
+def test_a_path_that_is_no_utf_8_is_refused_before_anything_runs(tmp_path):
+    out = os.fsdecode(os.fsencode(tmp_path) + b"/\xff")
+    ended = invoke_fake("run", write_experiment(tmp_path), "--out", out)
+    assert ended.returncode == 2
+    assert ended.stderr.endswith("/\\udcff: expected text in UTF-8\n")
+    assert ended.stderr.startswith("command line: argument = ")
+    assert not os.path.lexists(out)
+    with pytest.raises(InputError, match="a path in UTF-8"):
+        api.load(tmp_path / "small.toml").run(out=Path(out))
+    assert not os.path.lexists(out)
+
+
+@pytest.mark.parametrize("options", [(), ("--resume",), ("--force",)], ids=str)
+def test_a_folder_that_cannot_be_is_named_with_the_reason(tmp_path, options):
+    out = tmp_path / ("a" * 300)
+    ended = invoke_fake("run", write_experiment(tmp_path), "--out", out, *options)
+    assert ended.returncode in (1, 2)
+    assert "aaaa" in ended.stderr
+    assert "File name too long" in ended.stderr
+    assert "plan" not in ended.stderr
+
+
+def test_a_folder_of_others_is_refused_without_a_list_of_what_is_in_it():
+    ended = invoke_fake("run", "poisson-load", "--out", "/sys/kernel")
+    assert ended.returncode == 2
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("/sys/kernel: directory = ")
+    assert line.endswith(": an empty directory, or one with a run in it")
+
+
+@pytest.mark.skipif(not shutil.which("capsh"), reason="capsh is not installed")
+@pytest.mark.skipif(os.geteuid() != 0, reason="folders of others need root")
+def test_a_folder_where_nothing_may_be_written_is_named(tmp_path):
+    closed, read_only = tmp_path / "closed", tmp_path / "read-only"
+    for folder, mode in ((closed, 0o700), (read_only, 0o755)):
+        folder.mkdir()
+        os.chown(folder, 65534, 65534)
+        folder.chmod(mode)
+    experiment = write_experiment(tmp_path)
+    without = ["capsh", "--drop=cap_dac_override,cap_dac_read_search", "--", "-c", 'exec "$@"', "-"]
+    for out, said in (
+        (closed / "run", f"{closed / 'run'}: folder = Permission denied: expected a folder in"),
+        (read_only / "run", f"ethermeter: cannot write {read_only / 'run'}: Permission denied"),
+        (read_only, f"ethermeter: cannot write {read_only / 'experiment.toml'}: Permission denied"),
+    ):
+        ended = call([*without, *real("run", experiment, "--out", out)])
+        assert ended.returncode in (1, 2)
+        (line,) = ended.stderr.splitlines()
+        assert line.startswith(said)
+
+
+def test_completion_that_cannot_be_installed_is_a_line(tmp_path):
+    home = tmp_path / "home"
+    home.write_text("no folder")
+    ended = call(real("--install-completion", "bash"), env={"HOME": str(home / "inner")})
+    assert ended.returncode == 1
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith(f"ethermeter: {home}")
+    assert line.endswith("Not a directory")

@@ -144,4 +144,5 @@ def test_the_help_of_a_group_loads_no_command():
         "ethermeter.cli.app",
         "ethermeter.cli.guard",
         "ethermeter.cli.help",
+        "ethermeter.cli.memory",
     }

@@ -3,6 +3,7 @@
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ethermeter.faults import InputError
@@ -122,6 +123,27 @@ def test_temporary_names_cannot_be_foreseen(tmp_path, monkeypatch):
     assert len(set(names)) == 2
     assert all(name.startswith(TEMPORARY) and len(name) == len(TEMPORARY) + 16 for name in names)
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+@pytest.mark.parametrize("name", ["open", "fdopen", "fsync", "replace"])
+def test_an_interrupt_at_any_moment_leaves_no_temporary_file(tmp_path, monkeypatch, name):
+    done = getattr(os, name)
+
+    def interrupted(*arguments: Any, **more: Any) -> Any:
+        opened = done(*arguments, **more)
+        if name == "open":
+            if TEMPORARY not in str(arguments[0]):
+                return opened
+            os.close(opened)
+        if name == "fdopen":
+            opened.close()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, name, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            write_whole(tmp_path / "x", "ours")
+    assert not list(tmp_path.glob(f"{TEMPORARY}*"))
 
 
 def aged(path: Path) -> None:

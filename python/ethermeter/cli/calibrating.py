@@ -217,9 +217,10 @@ def _check_out(out: Path, names: tuple[str, ...], *, force: bool) -> None:
 
 
 def _write(out: Path, texts: dict[str, str]) -> None:
-    from ethermeter.store.files import written_whole
+    from ethermeter.store.files import remove_abandoned, written_whole
 
     out.mkdir(parents=True, exist_ok=True)
+    remove_abandoned(out)
     for name, text in texts.items():
         with written_whole(out / name) as file:
             file.write(text.encode("utf-8"))

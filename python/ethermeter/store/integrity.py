@@ -3,10 +3,11 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 
 from ethermeter import provenance
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import MOST_LISTED, Fault, InputError
 from ethermeter.store.files import checksum, foreign, opened, write_whole
 
 PROVENANCE = "provenance.json"
@@ -87,7 +88,7 @@ def refuse_foreign(path: Path) -> None:
     Raises InputError with a fault for each.
     """
     allowed = "expected files and folders of the run itself; remove it"
-    if found := sorted(foreign(path)):
+    if found := sorted(islice(foreign(path), MOST_LISTED)):
         raise InputError(Fault(str(each), "file", what, allowed) for each, what in found)
 
 

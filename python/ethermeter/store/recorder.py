@@ -286,17 +286,18 @@ class Recorder:
     def _enter(
         self, plan: "Plan", experiments: Mapping[str, str], *, resume: bool, force: bool
     ) -> None:
+        there = plan_hash_of(self.directory)
+        # First: what is there may be any folder of the machine, with all that is in it.
+        if there is None and (strangers := _strangers(self.directory)):
+            allowed = "an empty directory, or one with a run in it"
+            raise self._refusal("directory", strangers[0], allowed)
         refuse_foreign(self.directory)
         for folder in (self.directory / name for name in FOLDERS):
             if folder.exists() and not folder.is_dir():
                 allowed = "expected a directory, or nothing"
                 raise InputError.of(str(folder), "file", "a file", allowed)
-        there = plan_hash_of(self.directory)
         if there is not None and not force:
             self._refuse_other(there, resume=resume)
-        elif there is None and (strangers := _strangers(self.directory)):
-            allowed = "an empty directory, or one with a run in it"
-            raise self._refusal("directory", strangers[0], allowed)
         if there is None or force:
             _clear(self.directory)
             self._begin(plan, experiments)
@@ -445,7 +446,10 @@ def plan_hash_of(directory: Path) -> str | None:
         return None
     except OSError as error:
         why = error.strerror or str(error)
-        raise InputError.of(str(file), "file", why, "expected a plan") from error
+        if os.path.lexists(file):
+            raise InputError.of(str(file), "file", why, "expected a plan") from error
+        allowed = "expected a folder in which this user may read and write"
+        raise InputError.of(str(directory), "folder", why, allowed) from error
 
 
 def _hash(text: bytes) -> str:
