@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 SECONDS = 10
 IMPORTED = Path(__file__).with_name("imported")
+IPERF2 = "20261127031833,127.0.0.1,50287,127.0.0.1,15011,1,0.0-1.0,1252440,10019520"
+"""What `iperf -y C` of version 2.1.8 writes of a second; of UDP more follows."""
 NS3 = "SimulationSecond,ReceiveRate,PacketsReceived\n"
 RIGHT: dict[str, dict[str, dict[str, float]]] = {
     # Only "TCP upload" is a rate; with :: and the name of a figure of its socket it is not.
@@ -233,12 +235,14 @@ def test_sockperf_has_a_table_for_each_server(tmp_path: Path) -> None:
     rule = "-" * 30 + "\n"
     head = "packet, txTime(sec), rxTime(sec), round-trip-time(usec)\n"
 
-    def table(trip_s: float) -> str:
+    def table(number: int, trip_s: float) -> str:
         rows = "".join(f"{at}, {at}.5, {at + 0.5 + trip_s}, 0\n" for at in range(50))
-        return f"sockperf: [Valid Duration] RunTime=1.0 sec\n{rule}{head}{rows}{rule}"
+        title = f"sockperf: ========= Printing statistics for Server No: {number}\n"
+        return f"{title}sockperf: # dropped messages = 0\n{rule}{head}{rows}{rule}"
 
     path = tmp_path / "full.csv"
-    path.write_text(table(1e-4) + table(3e-4))
+    last = "sockperf: ========= Printing statistics for Server No: 2\nsockperf: No valid ob\n"
+    path.write_text(table(0, 1e-4) + table(1, 3e-4) + last)
     found = read(path)
     assert {flow: values[Metric.ROUND_TRIP].value for flow, values in found.items()} == {
         "full server 1": pytest.approx(1e-4),
@@ -353,6 +357,8 @@ def test_a_near_name_of_a_metric_is_suggested() -> None:
             "bits_per_second",
         ),
         ("txTime,rxTime\n---\n", "at least one row"),
+        (f"{IPERF2},0.000,0,852,0.000,0\n", "iperf 2 does not say which end wrote it"),
+        (f"{IPERF2}\n", "iperf 2 does not say which end wrote it"),
         (f"{NS3}0,20,40\n{NS3}", "one table in each file"),
     ],
     ids=lambda text: text[:30],

@@ -2,6 +2,7 @@
 
 import csv
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -63,6 +64,12 @@ SI = {
 """Dimension of a metric's unit, and its size in that dimension's base unit."""
 
 
+_IPERF2 = re.compile(r"(?:[^,]*,){5}\d+,\d+\.\d+-\d+\.\d+,\d+,\d+(?:,[^,]*){0,5}", re.ASCII)
+"""A line of `iperf -y C`: time, two addresses with ports, number, interval, octets, rate; of UDP
+jitter and losses follow, which are zeros where a sender wrote it.
+"""
+
+
 def parse_columns(text: str) -> tuple[Column, ...]:
     """Read a mapping METRIC=COLUMN[-COLUMN][:UNIT], several with commas.
 
@@ -113,6 +120,9 @@ def read_columns(text: str, file: str, columns: Sequence[Column]) -> list[dict[M
     A file has one table, but that of sockperf one for each server.
     """
     lines = text.splitlines()
+    if lines and _IPERF2.fullmatch(lines[0]):
+        allowed = "expected iperf3 --json: a file of iperf 2 does not say which end wrote it"
+        raise InputError.of(file, "line 1", shown(lines[0]), allowed)
     wanted = [tuple(columns)] if columns else list(PRESETS)
     for at, line in enumerate(lines):
         head = _cells(line)
