@@ -79,7 +79,7 @@ def explain(error: Exception) -> int:
     if (why := lack(error)) is not None:
         say(f"ethermeter: {why}")
         return FAILED
-    from ethermeter.engines.work import TrialError
+    from ethermeter.engines.work import LostClusterError, TrialError
     from ethermeter.faults import InputError
     from ethermeter.store import RunError
     from ethermeter.testbed import TestbedError
@@ -88,6 +88,11 @@ def explain(error: Exception) -> int:
         for line in str(error).splitlines():
             say(line)
         return BAD_INPUT
+    if isinstance(error, LostClusterError):
+        from ethermeter.cli.summary import resume_command
+
+        say(f"ethermeter: {error}. To continue: {resume_command()}")
+        return FAILED
     if isinstance(error, RunError | TrialError | TestbedError):
         say(f"ethermeter: {error}")
         return FAILED

@@ -141,7 +141,6 @@ def _run_and_evaluate(
     """Run into a directory unless a finished run is there, and write what is derived from it."""
     from ethermeter import run as running
     from ethermeter.cli.progress import ActivityDisplay, ProgressDisplay
-    from ethermeter.engines.work import LostClusterError, TrialError
     from ethermeter.store.recorder import can_repeat
 
     try:
@@ -160,8 +159,6 @@ def _run_and_evaluate(
         raise interrupted(
             interrupt, f"finished trials are kept. To continue: {resume_command()}"
         ) from None
-    except LostClusterError as error:
-        raise TrialError(f"{error}. To continue: {resume_command()}") from error
     return found, written
 
 
