@@ -10,15 +10,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
-from ethermeter.cli import memory
-from ethermeter.cli.guard import (
-    BROKEN_PIPE,
-    INTERRUPTED,
-    TERMINATED,
-    Settings,
-    Terminated,
-    explain,
-)
+from ethermeter.cli import guard, memory
+from ethermeter.cli.guard import BROKEN_PIPE, INTERRUPTED, TERMINATED, Settings, Terminated
 
 
 def main() -> NoReturn:
@@ -45,7 +38,8 @@ def main() -> NoReturn:
     except Exception as error:  # outside of commands, such as completion that cannot be installed
         if Settings.debug:
             raise
-        code = explain(error)
+        # By its module: a command of this package has the same name.
+        code = guard.explain(error)
     try:
         sys.stdout.flush()
     except BrokenPipeError:
