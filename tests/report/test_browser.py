@@ -80,9 +80,7 @@ def test_hovering_a_point_shows_its_value_with_its_interval(desk, study_run):
 
 def test_paper_is_light_and_has_every_figure(phone):
     phone.page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    phone.page.wait_for_function(
-        "document.querySelectorAll('.plot[data-rendered=light]').length === 61"
-    )
+    phone.wait_for("document.querySelectorAll('.plot[data-rendered=light]').length === 61")
     assert phone.page.pdf()[:5] == b"%PDF-"
     assert phone.complaints == []
 

@@ -90,7 +90,7 @@ def test_both_runs_are_drawn_over_each_other(browser, runs, page):
     with Visit(browser, page.resolve().as_uri(), 1280) as visit:
         visit.page.locator("#explorer select[name=metric]").select_option("goodput")
         visit.page.locator("#explorer input[name=show][value='1536 B']").uncheck()
-        visit.page.wait_for_function(
+        visit.wait_for(
             "document.querySelectorAll('#explorer .mark-symbol.role-mark path').length === 6"
         )
         assert visit.page.locator("#explorer .mark-line path").count() == 2

@@ -150,7 +150,7 @@ def visit(opened) -> Visit:
 
 def expect(visit: Visit, script: str) -> None:
     """Wait until a condition on the figure `f` holds."""
-    visit.page.wait_for_function(
+    visit.wait_for(
         f"(() => {{ const f = document.getElementById('explorer'); return {script}; }})()"
     )
 
@@ -223,7 +223,7 @@ def test_a_logarithmic_axis_places_values_by_their_logarithms(visit, run):
     expect_between([x for x, _ in linear], [1, 2, 5])
     visit.page.get_by_label("Logarithmic vertical axis").check()
     visit.page.get_by_label("Logarithmic horizontal axis").check()
-    visit.page.wait_for_function(
+    visit.wait_for(
         f"Math.abs({places}[1][1] - {linear[1][1]}) > 3 && {places}[1][0] > {linear[1][0]} + 3"
     )
     moved = visit.page.evaluate(places)
@@ -237,7 +237,7 @@ def test_what_is_not_above_zero_is_counted_where_the_axis_is_logarithmic(visit):
     choose(visit, "metric", "collisions_per_frame")
     visit.page.get_by_label("Logarithmic vertical axis").check()
     status = visit.page.locator("#explorer [role=status]")
-    visit.page.wait_for_function(
+    visit.wait_for(
         "/not above zero/.test(document.querySelector('#explorer [role=status]').textContent)"
     )
     left = numbers(status.inner_text())[2]

@@ -82,7 +82,7 @@ def test_a_shipped_page_is_short_fits_a_phone_and_prints_whole(browser, url):
         last = visit.page.locator("nav.map > details > ul > li > a").last
         last.click()
         name = (last.get_attribute("href") or "").removeprefix("#")
-        visit.page.wait_for_function(f"document.querySelector('#{name} > details').open")
+        visit.wait_for(f"document.querySelector('#{name} > details').open")
         visit.page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert visit.page.locator("details.fold:not([open])").count() == 0
         assert visit.page.pdf()[:5] == b"%PDF-"

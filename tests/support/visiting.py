@@ -1,5 +1,6 @@
 """A page in a real browser: its requests, its errors, and whether its drawings fit."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -77,7 +78,18 @@ class Visit:
         for event, hear in self._heard.items():
             self.page.on(event, hear)
         self.page.goto(url)
-        self.page.wait_for_function(RENDERED)
+        self.wait_for(RENDERED)
+
+    def wait_for(self, expression: str) -> None:
+        """Wait until an expression holds.
+
+        It is asked for from outside: within a page, whose policy allows no text as a program,
+        Playwright could not ask again.
+        """
+        until_s = time.monotonic() + TIMEOUT_MS / 1000
+        while not self.page.evaluate(expression):
+            assert time.monotonic() < until_s, expression
+            self.page.wait_for_timeout(20)
 
     def __enter__(self) -> "Visit":
         return self
