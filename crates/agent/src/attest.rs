@@ -391,7 +391,7 @@ mod tests {
         assert!(check(&of(&others, "coordinator").0, &[]).is_err(), "another authority");
         let serial =
             EndEntityCert::try_from(&coordinator).expect("a certificate").serial().to_vec();
-        let digits: String = serial.iter().map(|octet| format!("{octet:02X}")).collect();
+        let digits = serial.iter().map(|octet| format!("{octet:02X}")).collect::<Vec<_>>().concat();
         let serial = |text: &str| text.parse::<Serial>().expect("a serial number");
         assert!(check(&coordinator, &[serial("00ff")]).is_ok(), "another is revoked");
         assert!(check(&coordinator, &[serial("00ff"), serial(&digits)]).is_err(), "it is revoked");

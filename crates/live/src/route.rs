@@ -38,9 +38,9 @@ fn family_and_octets(address: IpAddr) -> (u8, Vec<u8>) {
 /// If there is none, or the kernel does not report it.
 pub fn route(from: IpAddr, to: IpAddr) -> Result<Route, Error> {
     let ((family, to), (_, from)) = (family_and_octets(to), family_and_octets(from));
-    let bits = |octets: &[u8]| u8::try_from(8 * octets.len()).expect("up to 128");
+    let bits = if to.len() == 4 { 32 } else { 128 };
     let mut body = vec![0; BODY_OCTETS];
-    (body[0], body[1], body[2]) = (family, bits(&to), bits(&from));
+    (body[0], body[1], body[2]) = (family, bits, bits);
     body.extend(attribute(libc::RTA_DST, &to));
     body.extend(attribute(libc::RTA_SRC, &from));
     let answer = answered(ROUTE, libc::RTM_GETROUTE, &body, libc::RTM_NEWROUTE)?;
@@ -127,7 +127,7 @@ impl Changes {
             | libc::RTMGRP_IPV6_IFADDR
             | libc::RTMGRP_IPV6_ROUTE;
         let netlink = Netlink::open(SockProtocol::NetlinkRoute, CHANGES)?;
-        netlink.listen(u32::try_from(groups).expect("a mask"))?;
+        netlink.listen(groups.cast_unsigned())?;
         Ok(Self(netlink))
     }
 

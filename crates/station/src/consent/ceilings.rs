@@ -120,8 +120,9 @@ impl Serial {
     /// Whether it is the number with these octets, the highest first.
     #[must_use]
     pub fn is(&self, octets: &[u8]) -> bool {
-        let digits: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
-        digits.trim_start_matches('0') == self.0
+        let halves = octets.iter().flat_map(|octet| [octet >> 4, octet & 15]);
+        let digits = halves.map(|half| char::from_digit(half.into(), 16));
+        digits.skip_while(|digit| *digit == Some('0')).eq(self.0.chars().map(Some))
     }
 }
 
