@@ -734,13 +734,37 @@ def _trickle(sockets: list[socket.socket], is_over: threading.Event) -> None:
             return
 
 
-@pytest.mark.parametrize("where", ["elsewhere", "at-the-coordinators-address"])
-@pytest.mark.parametrize("crowd", [1000, 60], ids=["idle", "slow"])
+@contextlib.contextmanager
+def _at_many_addresses(host: Host) -> Iterator[list[str]]:
+    """Let a host answer at 239 addresses of its network, all above those of the other hosts."""
+    networks = [f"10.77.0.{first}/{bits}" for first, bits in ((16, 28), (32, 27), (64, 26))]
+    networks.append("10.77.0.128/25")
+    command = ["ip", "-n", host.namespace, "route"]
+    for network in networks:
+        subprocess.run([*command, "add", "local", network, "dev", host.interface], check=True)
+    try:
+        yield [f"10.77.0.{last}" for last in range(16, 255)]
+    finally:
+        for network in networks:
+            subprocess.run([*command, "del", "local", network], check=True)
+
+
+@pytest.mark.parametrize(
+    ("where", "crowd"),
+    [
+        ("elsewhere", "idle"),
+        ("elsewhere", "slow"),
+        ("elsewhere", "everywhere"),
+        ("at-the-coordinators-address", "idle"),
+        ("at-the-coordinators-address", "slow"),
+    ],
+)
 def test_strangers_neither_keep_out_a_coordinator_nor_end_its_leases(
     lab, where, crowd, unless_held_up
 ):
     way = WAYS["udp"]
     host = lab.stranger if where == "elsewhere" else lab.coordinator
+    number = {"idle": 1000, "slow": 60, "everywhere": 239}[crowd]
 
     def attack() -> tuple[float, str, float]:
         experiment, is_over = random_number(), threading.Event()
@@ -748,15 +772,26 @@ def test_strangers_neither_keep_out_a_coordinator_nor_end_its_leases(
 
         def come_back() -> None:
             while not is_over.is_set():
-                made = strangers(host, lab.sender.ipv4, 4988, crowd)
+                made = strangers(host, lab.sender.ipv4, 4988, number, sources)
                 held.extend(made)
-                if crowd == 60:
+                if crowd == "everywhere":
+                    # As fast as this host can, with about eight of each address at a time.
+                    for one in held[: -8 * number]:
+                        one.close()
+                    del held[: -8 * number]
+                elif crowd == "slow":
                     _trickle(made, is_over)
                 else:
                     is_over.wait(1)
 
         thread = threading.Thread(target=come_back)
-        with lab.running() as (sender, receiver), Arrived(lab.receiver, lab.sender) as arrived:
+        with (
+            _at_many_addresses(host)
+            if crowd == "everywhere"
+            else contextlib.nullcontext(("0.0.0.0",)) as sources,
+            lab.running() as (sender, receiver),
+            Arrived(lab.receiver, lab.sender) as arrived,
+        ):
             given = grant(lab, receiver, experiment, way)
             receiver.call(
                 "Prepare", experiment, phases=phases(lab, 2 * S), roles=[sinking(lab, way)]

@@ -7,6 +7,7 @@ are those of `time.monotonic_ns`.
 
 import contextlib
 import ctypes
+import itertools
 import os
 import re
 import socket
@@ -16,7 +17,7 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -329,14 +330,17 @@ def announce(host: Host, address: str) -> None:
         sending.send(frame)
 
 
-def strangers(host: Host, address: str, port: int, number: int) -> list[socket.socket]:
-    """Open connections on which nothing is said."""
+def strangers(
+    host: Host, address: str, port: int, number: int, sources: Sequence[str] = ("0.0.0.0",)
+) -> list[socket.socket]:
+    """Open connections on which nothing is said, from each of the sources in turn."""
 
     def connect() -> list[socket.socket]:
         made = []
-        for _ in range(number):
+        for source in itertools.islice(itertools.cycle(sources), number):
             one = socket.socket(socket.AF_INET)
             one.settimeout(0)
+            one.bind((source, 0))
             with contextlib.suppress(BlockingIOError):
                 one.connect((address, port))
             made.append(one)
