@@ -7,13 +7,12 @@ use std::fmt::{Display, Formatter};
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 
-pub use layers::{Encapsulation, Fragment};
+pub use layers::{Encapsulation, Fragment, Other};
+use layers::{TCP, UDP};
 
 /// Octets of the largest payload that is believed: no window has room for more (RFC 7323, section
 /// 2.3).
 pub(crate) const MOST_PAYLOAD: u32 = 1 << 30;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
 
 /// One end of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,21 +98,6 @@ pub struct Tcp {
     pub duplicate: Option<(u32, u32)>,
     /// Whether some of its options were not captured.
     pub has_cut_options: bool,
-}
-
-/// What became of a packet that has no such headers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Other {
-    /// It begins with something that is not read.
-    Link(u16),
-    /// It is no IP, or its IP is no TCP or UDP.
-    Protocol,
-    /// A fragment of an IP packet.
-    Fragment,
-    /// It is in an encapsulation that is not read.
-    Encapsulation(Encapsulation),
-    /// Too little of it was captured, or its headers contradict themselves.
-    Broken,
 }
 
 /// Read a packet's headers.

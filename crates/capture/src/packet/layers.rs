@@ -1,11 +1,27 @@
 //! Layers of a packet down to its innermost IP header: links, tags, tunnels, IP and its extensions.
 
-use super::{Other, TCP, UDP};
 use crate::file::{Link, Packet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Layers that a packet may have: more are not read.
 const MOST_LAYERS: usize = 16;
+pub(super) const TCP: u8 = 6;
+pub(super) const UDP: u8 = 17;
+
+/// What became of a packet that has no such headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Other {
+    /// It begins with something that is not read.
+    Link(u16),
+    /// It is no IP, or its IP is no TCP or UDP.
+    Protocol,
+    /// A fragment of an IP packet.
+    Fragment,
+    /// It is in an encapsulation that is not read.
+    Encapsulation(Encapsulation),
+    /// Too little of it was captured, or its headers contradict themselves.
+    Broken,
+}
 
 /// An encapsulation whose contents are not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,6 +1,6 @@
 //! What is granted and what is permitted.
 
-use super::ceilings::Network;
+use super::network::Network;
 use super::spent::GrantId;
 use super::transport::{Cast, PortKind, Transport};
 use ethermeter_live::port::Address;

@@ -13,14 +13,16 @@
 mod ceilings;
 mod fresh;
 mod grant;
+mod network;
 mod renewal;
 mod rules;
 mod spent;
 mod transport;
 
-pub use ceilings::{Ceilings, Network, Serial};
+pub use ceilings::{Ceilings, Serial};
 pub use fresh::Stamp;
 pub use grant::{Consent, Grant, Interface, Moment, Permit, Place, Proof, Reach, Wish, GRANT_S};
+pub use network::Network;
 pub use renewal::{Answer, Challenge, IssuedGrants, ReceiverLeases, Renewal, MOST_CHALLENGES};
 pub use rules::RuleBook;
 pub use spent::GrantId;

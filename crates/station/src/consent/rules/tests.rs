@@ -1,7 +1,7 @@
 //! Attempts to break each rule, one a rule.
 
-use super::super::ceilings::Network;
 use super::super::grant::Interface;
+use super::super::network::Network;
 use super::super::transport::{Cast, PortKind, Transport};
 use super::super::{fresh, spent};
 use super::*;
