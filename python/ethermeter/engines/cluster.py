@@ -179,7 +179,7 @@ class _Pulse:
         self._client, self._address = client, address
         self._felt_s = self._looked_s = time.monotonic()
         self._scheduler_s = self._workers_s = self._felt_s  # of the last sign of life
-        self._look: Future[dict[str, Any]] | None = None
+        self._look: Future[Any] | None = None
         self._seen: dict[str, object] = {}
 
     def feel(self) -> None:

@@ -17,14 +17,15 @@ _SUFFIXES = ("", "_bidir_reverse")
 
 def of_stream(events: Sequence[Any], file: str) -> Document:
     """Return the document of a test that was written event by event."""
-    found: dict[str, Any] = {"intervals": []}
+    intervals: list[object] = []
+    found: dict[str, object] = {"intervals": intervals}
     for event in events:
         kind = event.get("event") if isinstance(event, Mapping) else None
         if kind is None or kind in found:
             allowed = "expected one test in each file"
             raise InputError.of(file, "(text)", "several documents", allowed)
         if kind == "interval":
-            found["intervals"].append(event.get("data"))
+            intervals.append(event.get("data"))
         else:
             found[kind] = event.get("data")
     return found

@@ -38,10 +38,7 @@ def values(found: Reflected) -> tuple[list[Value], list[str]]:
         notes.append("the reflector does not report the TTL of packets")
     elif len(order):
         notes.append(f"routers on the way there: {_SENDER_TTL - min(found.sender_ttl)}")
-    wrong = _impossible(sent, received, answered, returned)
-    if not wrong and _has_nanoseconds(found):
-        wrong = "the reflector seems to write nanoseconds where fractions of a second belong"
-    if wrong:
+    if wrong := _fault_of_times(found, sent, received, answered, returned):
         notes.append(f"{wrong}: its times are not used, and its own time is in the round trip")
         away = np.zeros_like(away)
     flow = distribution(ROUND_TRIP, Metric.ROUND_TRIP, returned - sent - away, BY)
@@ -53,7 +50,9 @@ def values(found: Reflected) -> tuple[list[Value], list[str]]:
     return flow + one_way, notes + more
 
 
-def _impossible(sent: Floats, received: Floats, answered: Floats, returned: Floats) -> str:
+def _fault_of_times(
+    found: Reflected, sent: Floats, received: Floats, answered: Floats, returned: Floats
+) -> str:
     """Say why the times of a reflector cannot be those of arrivals and departures; "" if they can.
 
     A packet is there between its departure here and the return of its answer, whatever the
@@ -63,6 +62,8 @@ def _impossible(sent: Floats, received: Floats, answered: Floats, returned: Floa
         return ""
     if len(sent) > 1 and not np.ptp(received) and np.ptp(sent):
         return "the reflector's clock stands still"
+    if _has_nanoseconds(found):
+        return "the reflector seems to write nanoseconds where fractions of a second belong"
     away, trips = answered - received, returned - sent
     if impossible := int(((away < 0) | (away > trips)).sum()):
         return (
