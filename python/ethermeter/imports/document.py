@@ -48,8 +48,8 @@ def finite(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _table(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
     for key, value in pairs:
         name = f"{key}_bidir_reverse" if key in found and key in _TWICE else key
         if name in found:
