@@ -220,6 +220,11 @@ fn caller<T>(request: &Request<T>) -> String {
     }
 }
 
+/// The boot of this host, which all its containers share; "unknown" if the kernel does not tell.
+pub fn boot() -> String {
+    read_line("/proc/sys/kernel/random/boot_id")
+}
+
 fn read_line(path: &str) -> String {
     std::fs::read_to_string(path).map_or_else(|_| "unknown".into(), |text| text.trim().to_owned())
 }
@@ -256,7 +261,7 @@ impl Agent for Service {
             version: env!("CARGO_PKG_VERSION").into(),
             host: read_line("/proc/sys/kernel/hostname"),
             kernel: read_line("/proc/sys/kernel/osrelease"),
-            boot: read_line("/proc/sys/kernel/random/boot_id"),
+            boot: boot(),
             session: self.session,
             interfaces: interfaces.collect(),
             ceilings_json: ceilings.map_err(|error| Status::internal(error.to_string()))?,

@@ -7,6 +7,7 @@ use ethermeter_live::port::system::{nanoseconds, set_packet_option, stamp_arriva
 use ethermeter_live::Error;
 use socket2::Socket;
 use std::io::{self, IoSlice};
+use std::ops::ControlFlow;
 
 const RING_OCTETS: usize = 2 << 20;
 const BLOCK_OCTETS: usize = 1 << 17;
@@ -75,9 +76,13 @@ impl Ring {
         Ok(Self(ring))
     }
 
-    /// Hand on at most `most` frames; returns how many.
+    /// Hand on at most `most` frames; returns how many. One at which `hand_on` breaks stays the next.
     #[inline]
-    pub fn take(&mut self, most: usize, mut hand_on: impl FnMut(&Arrived<'_>)) -> usize {
+    pub fn take(
+        &mut self,
+        most: usize,
+        mut hand_on: impl FnMut(&Arrived<'_>) -> ControlFlow<()>,
+    ) -> usize {
         self.0.take(most, |head, frame| {
             let (addresses, rest) = frame.split_at(frame.len().min(ADDRESSES_OCTETS));
             let tag = vlan_tag(head.tp_status, head.tp_vlan_tpid, head.tp_vlan_tci);
@@ -90,7 +95,7 @@ impl Ring {
                 rest,
                 padding: &PADDING[..SHORTEST_OCTETS.saturating_sub(octets)],
                 is_finished: head.tp_status & libc::TP_STATUS_CSUMNOTREADY == 0,
-            });
+            })
         })
     }
 }

@@ -23,6 +23,7 @@ use nix::unistd::{getppid, Pid};
 use serde::Serialize;
 use serde_json::{json, Value};
 use socket2::Socket;
+use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -252,8 +253,11 @@ impl Relay {
             }
             let mut is_all_taken = self.wires.take_arrivals(self.wall);
             let mut due_ns = self.wires.send_due();
+            // What comes from its beginning on is the next trial's, even if that has passed since the
+            // time was read.
+            let next_trial_ns = next_trial.as_ref().map_or(u64::MAX, |trial| trial.at_ns);
             for (segment, ports) in segments.iter_mut().zip(&mut self.ports) {
-                is_all_taken &= segment.advance(ports, self.wall);
+                is_all_taken &= segment.advance(ports, self.wall, next_trial_ns);
                 segment.give_credit(ports);
                 segment.deliver(ports);
                 due_ns = earliest(due_ns, segment.next_ns());
@@ -497,6 +501,7 @@ impl Wires {
                 let stamped_ns = wall.monotonic_ns(arrived.stamped_wall_ns).min(now_ns);
                 lane.account.noticed.record((now_ns - stamped_ns) * PS_PER_NS);
                 lane.take(arrived, stamped_ns.saturating_sub(began_ns) * PS_PER_NS, longest_octets);
+                ControlFlow::Continue(())
             });
             is_all_taken &= taken < BATCH;
         }

@@ -26,6 +26,7 @@ use ethermeter_trial::Counts;
 use serde::Serialize;
 use serde_json::{json, Value};
 use socket2::Socket;
+use std::ops::ControlFlow;
 
 /// Frames taken out of a ring at a time, and frames sent at a time.
 const BATCH: usize = 16;
@@ -134,9 +135,9 @@ impl<'b> Segment<'b> {
         }
     }
 
-    /// Take what has come, and decide what happens on the medium as far as every frame is known.
-    /// Whether that was all.
-    pub fn advance(&mut self, ports: &mut Ports, wall: WallClock) -> bool {
+    /// Take what has come before `next_trial_ns`, and decide what happens on the medium as far as every
+    /// frame is known. Whether that was all.
+    pub fn advance(&mut self, ports: &mut Ports, wall: WallClock, next_trial_ns: u64) -> bool {
         // The time before the rings: what comes between the two is decided on the next time.
         let mut is_all_taken = true;
         let mut known_ns = HostTime.now_ns();
@@ -146,7 +147,11 @@ impl<'b> Segment<'b> {
             let taken = ring.take(BATCH, |arrived| {
                 let now_ns = *now_ns.get_or_insert_with(|| HostTime.now_ns());
                 // A wall clock that has just been set may give stamps of the future.
-                last_ns = wall.monotonic_ns(arrived.stamped_wall_ns).min(now_ns);
+                let stamped_ns = wall.monotonic_ns(arrived.stamped_wall_ns).min(now_ns);
+                if stamped_ns >= next_trial_ns {
+                    return ControlFlow::Break(());
+                }
+                last_ns = stamped_ns;
                 self.noticed.record((now_ns - last_ns) * PS_PER_NS);
                 let frame = arrived.octets as u64 + FCS.0;
                 let tag = arrived.tag.as_ref().map_or(&[][..], |tag| &tag[..]);
@@ -162,9 +167,10 @@ impl<'b> Segment<'b> {
                     let stamp_ps = (last_ns - self.began_ns) * PS_PER_NS;
                     let pieces = [arrived.head, tag, arrived.rest, arrived.padding];
                     self.medium.offer(stamp_ps, station, &pieces);
-                    return;
+                    return ControlFlow::Continue(());
                 };
                 *cause += 1;
+                ControlFlow::Continue(())
             });
             if taken == BATCH {
                 known_ns = known_ns.min(last_ns); // there may be more from then on

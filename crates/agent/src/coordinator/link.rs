@@ -10,6 +10,7 @@ use crate::protocol::{
     PrepareRequest, ProgressReport, ProgressRequest, Stamp, StartRequest, StopRequest,
 };
 use crate::result::CoordinatorClock;
+use crate::service::boot;
 use crate::PROTOCOL;
 use ethermeter_live::{HostTime, Timeline};
 use ethermeter_station::{AgentReport, RENEWAL_NS};
@@ -124,7 +125,8 @@ impl Link {
         let Some((round_ns, offset_ns, hello)) = best else {
             unreachable!("there were some calls")
         };
-        let clock = CoordinatorClock { offset_ns, uncertainty_ns: round_ns.div_ceil(2) };
+        let compared = CoordinatorClock { offset_ns, uncertainty_ns: round_ns.div_ceil(2) };
+        let clock = if hello.boot == boot() { compared.of_one_boot() } else { compared };
         let calls = Mutex::new(Calls { client, counter: 0, has_begun: false });
         Ok(Self { entry: entry.clone(), hello, clock, experiment, calls })
     }

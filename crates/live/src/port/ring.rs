@@ -4,6 +4,7 @@
 use super::system::{read_option, set_packet_option};
 use crate::Error;
 use socket2::Socket;
+use std::ops::ControlFlow;
 use std::os::fd::{AsRawFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -177,12 +178,13 @@ impl FrameRing {
         self.slots
     }
 
-    /// Hand on at most `most` frames, each with the kernel's header; returns how many.
+    /// Hand on at most `most` frames, each with the kernel's header; returns how many. One at which
+    /// `hand_on` breaks stays the next.
     #[inline]
     pub fn take(
         &mut self,
         most: usize,
-        mut hand_on: impl FnMut(&libc::tpacket2_hdr, &[u8]),
+        mut hand_on: impl FnMut(&libc::tpacket2_hdr, &[u8]) -> ControlFlow<()>,
     ) -> usize {
         let mut taken = 0;
         while taken < most {
@@ -191,10 +193,10 @@ impl FrameRing {
                 break;
             }
             let head: libc::tpacket2_hdr = self.region.read(at);
-            hand_on(
-                &head,
-                self.region.octets(at + usize::from(head.tp_mac), head.tp_snaplen as usize),
-            );
+            let frame = self.region.octets(at + usize::from(head.tp_mac), head.tp_snaplen as usize);
+            if hand_on(&head, frame).is_break() {
+                break;
+            }
             self.region.word(at).store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.next = (self.next + 1) % self.slots;
             taken += 1;

@@ -11,6 +11,7 @@ use crate::Error;
 use ethermeter_ethernet::frame::LOCAL_EXPERIMENTAL_1;
 use socket2::Socket;
 use std::convert::Infallible;
+use std::ops::ControlFlow;
 
 /// The socket that receives, and its ring.
 pub(super) struct Receiver {
@@ -100,6 +101,7 @@ impl Receiver {
                 // Once around at most, so that a fast sender does not keep us here.
                 ring.take(ring.slots(), |head, frame| {
                     hand_on(frame, head.tp_len, head.tp_sec, head.tp_nsec);
+                    ControlFlow::Continue(())
                 });
             }
             Filled::Blocks(ring) => {
