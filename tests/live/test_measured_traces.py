@@ -41,7 +41,7 @@ def expected() -> tuple[np.ndarray, list[int]]:
 
 
 @pytest.mark.root
-def test_messages_of_a_trace_arrive_at_its_times_and_with_its_lengths(tmp_path):
+def test_messages_of_a_trace_arrive_at_its_times_and_with_its_lengths(tmp_path, unless_held_up):
     times_s, octets = expected()
     assert len(octets) > 2 * len(LENGTHS), "the trace is repeated"
     by_packets = NETWORK.changed({"flows.0.port": "packet"})
@@ -52,12 +52,14 @@ def test_messages_of_a_trace_arrive_at_its_times_and_with_its_lengths(tmp_path):
     ours = np.isin(frames.octets, LENGTHS)
     assert frames.octets[ours].tolist() == octets
     at_s = frames.times_ps[ours] / 1e12
-    # None is later than it left its sender late and took to its receiver, at the most.
+    # None is later than it left its sender late and took to its receiver, at the most, and than the
+    # sender was held up between looking at the time and stamping the frame.
     flow = found.result()["flows"]["recorded"]
     lateness = flow["sending"]["counted"]["pacing"]["lateness"]
     delay = flow["receiving"]["counted"]["streams"][0]["measured"]["delay"]
     late_s = sum(of["buckets"][-1][1] for of in (lateness, delay)) / 1e12
-    np.testing.assert_allclose(at_s - at_s[0], times_s - times_s[0], rtol=0, atol=late_s)
+    most_s = float(np.abs(at_s - at_s[0] - (times_s - times_s[0])).max())
+    unless_held_up(most_s <= late_s, f"{most_s} s off, {late_s} s allowed")
 
 
 def test_a_trace_is_replayed_by_udp_over_loopback(tmp_path):
