@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -186,14 +186,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--transmit-ms", type=int, default=4000, metavar="MS", help="how long hosts send (4000)"
     )
+    parser.add_argument(
+        "--hosts", type=int, default=None, metavar="N", help="hosts of each segment (each its own)"
+    )
     options = parser.parse_args(arguments)
+    if options.hosts is not None and options.hosts < 1:
+        parser.error(f"--hosts: must be at least 1, got {options.hosts}")
     if options.transmit_ms < 100:
         parser.error(f"--transmit-ms: must be at least 100, got {options.transmit_ms}")
     if os.geteuid() != 0:
         parser.error("needs root: network namespaces are made")
+    rows = (*ROWS, *MORE_ROWS) if options.is_all else ROWS
     try:
         results = run(
-            (*ROWS, *MORE_ROWS) if options.is_all else ROWS,
+            [replace(row, hosts=options.hosts or row.hosts) for row in rows],
             transmit_ms=options.transmit_ms,
             follow=lambda step: print(f"benches: {step}", file=sys.stderr, flush=True),
         )
