@@ -184,6 +184,9 @@ def test_the_link_that_streams_share_is_said_of_each_and_once_of_their_path():
     assert len(streams) == 3
     for each in streams:
         assert each.limited_by == "network: full link, shared by 3 connections"
+        # What is drawn of its time is what is said of it.
+        assert each.waits["shared_link"] == each.verdict.share == 1
+        assert sum(each.waits.values()) == pytest.approx(1)
         # Twice what it had: together below what two such links carry.
         assert each.verdict.estimate.most_bps == pytest.approx(2 * each.goodput_bps)
     (path,) = found.paths

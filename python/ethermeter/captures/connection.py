@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ethermeter.captures.counts import NS, ConnectionCounts, EndCounts, Wait
-from ethermeter.captures.limits import NO_CONNECTION, PARTS, Limit, shares
+from ethermeter.captures.limits import NO_CONNECTION, PARTS, SHARED_LINK, Limit, shares
 from ethermeter.captures.paths import SharedLink
 from ethermeter.captures.text import size_text
 from ethermeter.captures.verdict import PACED, TRANSFER, Vantage, Verdict, fills, judge
@@ -183,6 +183,15 @@ class Connection:
         """Share of its time by cause of the core; they sum to 1 if it lasted at all."""
         whole = sum(self.of.limits_ns.values())
         return {name: self.of.limits_ns[name] / whole if whole else 0.0 for name in PARTS}
+
+    @property
+    def waits(self) -> dict[str, float]:
+        """Share of its time by what it waited for; while it shares a full link, for that alone."""
+        if self.shared_link is None:
+            return self.parts
+        rest = 1 - self.shared_link.share
+        own = {name: rest * share for name, share in self.parts.items()}
+        return {SHARED_LINK: self.shared_link.share, **own}
 
     @property
     def shares(self) -> dict[Limit, float]:

@@ -60,6 +60,12 @@ CAUSES: Mapping[Limit, tuple[str, ...]] = {
 }
 """Causes of each limit."""
 
+SHARED_LINK = "shared_link"
+WAITS: Mapping[str, str] = {SHARED_LINK: "network: full link, shared", **PARTS}
+"""What a connection may have waited for: a link that it fills together with others, as its path
+shows, or a cause of its own.
+"""
+
 RULES: Mapping[str, str] = {
     "loss": (
         "the interval ends with a retransmission, or not all data outstanding at that time is "

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ethermeter.captures.connection import Connection
 from ethermeter.captures.counts import NS, FlowCounts, Series
-from ethermeter.captures.limits import PARTS
+from ethermeter.captures.limits import WAITS
 from ethermeter.captures.text import time_text
 from ethermeter.document import Figure, Table, number
 from ethermeter.report.charts.frame import Json, frame, rounded, share_axis
@@ -20,12 +20,12 @@ def waits(connections: Sequence[Connection]) -> Figure:
     """Draw what connections waited for, one bar each; the shares sum to 1."""
     names = [str(each.number) for each in connections]
     rows = [
-        {"x": str(each.number), "c": PARTS[name], "o": order, "y": rounded(share)}
+        {"x": str(each.number), "c": WAITS[name], "o": order, "y": rounded(share)}
         for each in connections
-        for order, (name, share) in enumerate(each.parts.items())
+        for order, (name, share) in enumerate(each.waits.items())
         if share >= _SEEN
     ]
-    kinds = [name for name in PARTS.values() if any(row["c"] == name for row in rows)]
+    kinds = [name for name in WAITS.values() if any(row["c"] == name for row in rows)]
     body: Json = {
         "mark": {"type": "bar", "aria": False, "height": {"band": 0.8}},
         "encoding": {
@@ -52,7 +52,7 @@ def waits(connections: Sequence[Connection]) -> Figure:
     cells = [
         [
             str(each.number),
-            *(f"{each.parts[name]:.2%}" for name, kind in PARTS.items() if kind in kinds),
+            *(f"{each.waits.get(name, 0):.2%}" for name, kind in WAITS.items() if kind in kinds),
         ]
         for each in connections
     ]

@@ -313,7 +313,7 @@ def _rules() -> list[Block]:
         "The moments when an end sends something new divide the time of a connection. Each "
         "interval between two of them is explained by what the end that sends next could know "
         "then: an acknowledgement reaches it no sooner than its least time from the capture and "
-        "back."
+        "back. While it fills a link together with others, a connection waits for that link alone."
     )
     rows = [[PARTS[name], rule] for name, rule in RULES.items()]
     return [Text(text), Table(["Cause", "Rule"], rows, "Rules", "plain")]
