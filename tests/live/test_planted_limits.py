@@ -22,6 +22,9 @@ PLANTED = {
     "switch port of 15 Mb/s": ("path", None),
 }
 """Transfers, what of them is slow, and the number of the slow host."""
+UNSEEN = {"receive buffer of 40 kB"}
+"""Transfers whose link may show nowhere: the interface sends at its pace before the capture, and no
+queue is behind it."""
 FACTOR = 1.25
 """An estimate is met by a goodput that is at most so much above or below it."""
 STALL_S = 0.1
@@ -63,6 +66,9 @@ def test_a_planted_limit_is_named_and_the_estimate_is_met_by_the_change(
         assert verdict.limit is Limit.CONGESTION_WINDOW
     after, estimate = changed(plant, verdict), verdict.estimate
     assert after is not None
+    if name in UNSEEN and connection.link_bps is None:
+        assert estimate is None
+        return
     assert estimate is not None
     goodput_bps = in_quiet_window(lambda: transfer(after).goodput_bps, tolerated_stall_s=STALL_S)
     assert estimate.goodput_bps / FACTOR <= goodput_bps <= estimate.most_bps * FACTOR

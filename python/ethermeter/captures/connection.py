@@ -15,6 +15,10 @@ _TRAINS = 10
 """Fewest trains of acknowledgements that tell a rate."""
 _QUEUED_TRAINS = 5
 """Fewest trains of segments that had waited in a queue: their median is the link's rate."""
+_MOSTLY_QUEUED = 0.1
+"""Share of all trains from which those that waited did so in a queue, not for a late host."""
+_AGREED = 1.1
+"""Rates that differ by less agree."""
 _BUSY = 0.5
 """Share of its time in which a sender has data to send, from which its pace tells of a link."""
 _NEAR = 0.25
@@ -207,15 +211,21 @@ class Connection:
     def link_bps(self) -> float | None:
         """Payload rate of the slowest link on the path in bit/s; None if nothing shows it.
 
-        The median of the trains of acknowledgements whose segments had waited in a queue. Without
-        them the fastest tenth of all trains, if the transfer was as fast and its sender had data
-        and waited for no window: a link before the capture point has its queue there. Near the
-        receiver no queue is seen, and trains that are faster than the transfer count as well.
+        The median of the trains of acknowledgements whose segments had waited in a queue. A few
+        trains among many may have waited for a late host, which shows as rates of all sizes: of
+        them, the fastest tenth or that of all trains must have the same rate. Without them the
+        fastest tenth of all trains, if the transfer was as fast and its sender had data and waited
+        for no window: a link before the capture point has its queue there. Near the receiver no
+        queue is seen, and trains that are faster than the transfer count as well.
         """
         queued, trains = self.sender.of.spacing_ps, self.sender.of.trains_ps
         is_near_receiver = self.vantage is Vantage.RECEIVER
         if not is_near_receiver and queued.count >= _QUEUED_TRAINS and queued.p50:
-            return 8e12 / queued.p50
+            fastest = [ps for ps in (queued.p10, trains.p10) if ps]
+            if queued.count >= _MOSTLY_QUEUED * trains.count or any(
+                max(ps, queued.p50) <= _AGREED * min(ps, queued.p50) for ps in fastest
+            ):
+                return 8e12 / queued.p50
         if trains.count < _TRAINS or not trains.p10:
             return None
         fastest_bps = 8e12 / trains.p10
