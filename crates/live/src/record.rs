@@ -7,7 +7,7 @@
 //! beyond the size + dropped.
 
 use crate::port::tap::{Tap, TapOptions, Tapped};
-use crate::time::{HostTime, Timeline, WallClock};
+use crate::time::{wall_ns, HostTime, Timeline};
 use crate::Error;
 use ethermeter_capture::file::Errors;
 use ethermeter_capture::write::blocks::{Blocks, Direction, Seen, Statistics};
@@ -209,8 +209,4 @@ fn keep<W: Write>(
         comment: "",
     };
     capture.packet(&seen).map_err(writing)
-}
-
-fn wall_ns() -> u64 {
-    WallClock::compared().wall_ns(HostTime.now_ns())
 }

@@ -73,6 +73,13 @@ pub fn worked_ns() -> u64 {
     read_ns(ClockId::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// The time of the wall clock, which stamps what the kernel receives.
+#[inline]
+#[must_use]
+pub fn wall_ns() -> u64 {
+    read_ns(ClockId::CLOCK_REALTIME)
+}
+
 /// A larger difference of two comparisons is a step of the wall clock, and no inaccuracy of these.
 pub const CLOCK_STEP_NS: u64 = 100_000;
 
@@ -88,7 +95,7 @@ impl WallClock {
     pub fn compared() -> Self {
         let reading = || {
             let before_ns = read_ns(ClockId::CLOCK_MONOTONIC);
-            let wall_ns = read_ns(ClockId::CLOCK_REALTIME);
+            let wall_ns = wall_ns();
             let after_ns = read_ns(ClockId::CLOCK_MONOTONIC);
             (after_ns - before_ns, wall_ns.wrapping_sub(before_ns + (after_ns - before_ns) / 2))
         };

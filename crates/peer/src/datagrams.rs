@@ -1,7 +1,7 @@
 //! UDP sockets with the kernel's timestamps and the hop limit of arrivals.
 
 use crate::Error;
-use ethermeter_live::time::{HostTime, Timeline, WallClock, NS_PER_S};
+use ethermeter_live::time::{wall_ns, HostTime, Timeline, NS_PER_S};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::socket::{
@@ -14,8 +14,6 @@ use std::os::fd::{AsFd, AsRawFd};
 
 /// Hop limit of what is sent (RFC 8762, section 4.2.1).
 const HOPS: i32 = 255;
-/// The clocks are compared again after so long, since the wall clock may have been set.
-const COMPARED_EVERY_NS: u64 = NS_PER_S;
 
 /// A datagram that arrived.
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +32,6 @@ pub(crate) struct Arrived {
 pub(crate) struct Datagrams {
     socket: UdpSocket,
     control: Vec<u8>,
-    wall: WallClock,
-    compared_ns: u64,
 }
 
 impl Datagrams {
@@ -55,26 +51,12 @@ impl Datagrams {
             setsockopt(&socket, sockopt::Ipv6Ttl, &HOPS).map_err(prepared())?;
             setsockopt(&socket, sockopt::Ipv6RecvHopLimit, &true).map_err(prepared())?;
         }
-        Ok(Self {
-            socket,
-            control: nix::cmsg_space!(TimeSpec, libc_int, libc_int),
-            wall: WallClock::compared(),
-            compared_ns: HostTime.now_ns(),
-        })
+        Ok(Self { socket, control: nix::cmsg_space!(TimeSpec, libc_int, libc_int) })
     }
 
     /// Its own address.
     pub fn local(&self) -> Result<SocketAddr, Error> {
         self.socket.local_addr().map_err(Error::system("asking for a socket's address"))
-    }
-
-    /// The time by the wall clock.
-    pub fn wall_ns(&mut self) -> u64 {
-        let now_ns = HostTime.now_ns();
-        if now_ns - self.compared_ns > COMPARED_EVERY_NS {
-            (self.wall, self.compared_ns) = (WallClock::compared(), now_ns);
-        }
-        self.wall.wall_ns(now_ns)
     }
 
     /// Wait until something can be read, at most until `until_ns` of the host's time.
@@ -89,7 +71,7 @@ impl Datagrams {
 
     /// Read a datagram, if there is one.
     pub fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<Arrived>, Error> {
-        let read_ns = self.wall_ns();
+        let read_ns = wall_ns();
         let fd = self.socket.as_raw_fd();
         let mut slices = [IoSliceMut::new(buffer)];
         let received = recvmsg::<SockaddrStorage>(
@@ -111,11 +93,11 @@ impl Datagrams {
             Err(error) => return Err(Error::system("receiving datagrams")(error)),
         };
         let Some(from) = message.address.as_ref().and_then(address) else { return Ok(None) };
-        let (mut wall_ns, mut hops) = (read_ns, None);
+        let (mut stamped_ns, mut hops) = (read_ns, None);
         for control in message.cmsgs().map_err(Error::system("receiving datagrams"))? {
             match control {
                 ControlMessageOwned::ScmTimestampns(time) => {
-                    wall_ns =
+                    stamped_ns =
                         time.tv_sec().cast_unsigned() * NS_PER_S + time.tv_nsec().cast_unsigned();
                 }
                 ControlMessageOwned::Ipv4Ttl(limit) | ControlMessageOwned::Ipv6HopLimit(limit) => {
@@ -124,7 +106,7 @@ impl Datagrams {
                 _ => {}
             }
         }
-        Ok(Some(Arrived { octets: message.bytes, from, wall_ns, hops }))
+        Ok(Some(Arrived { octets: message.bytes, from, wall_ns: stamped_ns, hops }))
     }
 
     /// Send a datagram to the socket's peer; returns whether the kernel took it.

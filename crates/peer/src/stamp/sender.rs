@@ -5,7 +5,7 @@ use super::{tlv, Key, HMAC_OCTETS, LONGEST};
 use crate::datagrams::{Arrived, Datagrams};
 use crate::Error;
 use ethermeter_live::clock::{Exchange, Relation};
-use ethermeter_live::time::{wall_clock_error_ns, HostTime, Timeline, NS_PER_S};
+use ethermeter_live::time::{wall_clock_error_ns, wall_ns, HostTime, Timeline, NS_PER_S};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -137,7 +137,7 @@ impl Session {
             IpAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
         };
         let mut socket = Datagrams::open(local, Some(self.to))?;
-        let mut account = Account::new(self, mode, octets, key, socket.wall_ns());
+        let mut account = Account::new(self, mode, octets, key, wall_ns());
         let mut packet = vec![0; octets];
         let mut buffer = [0; LONGEST];
         let begin_ns = HostTime.now_ns();
@@ -158,7 +158,7 @@ impl Session {
             if next < self.packets {
                 due_ns = begin_ns + next * self.interval_ns;
                 if now_ns >= due_ns {
-                    account.write(&mut packet, &mut socket);
+                    account.write(&mut packet, wall_ns());
                     let is_sent = socket.send(&packet)?;
                     account.count_sent(is_sent);
                     next += 1;
@@ -219,14 +219,13 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// Write the next packet.
-    fn write(&mut self, packet: &mut [u8], socket: &mut Datagrams) {
+    /// Write the next packet, of a time.
+    fn write(&mut self, packet: &mut [u8], wall_ns: u64) {
         let sequence = u32::try_from(self.sent_ns.len()).expect("at most a million");
         let base = self.mode.octets();
         if self.session.has_tlvs {
             self.write_tlvs(&mut packet[base..], sequence);
         }
-        let wall_ns = socket.wall_ns();
         let request = Request {
             sequence,
             timestamp: Timestamp::ntp(wall_ns),

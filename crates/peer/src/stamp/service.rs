@@ -4,7 +4,7 @@ use super::reflector::{Arrival, Reflector, ReflectorCounts, Rules};
 use super::{Key, LONGEST};
 use crate::datagrams::Datagrams;
 use crate::Error;
-use ethermeter_live::time::{wall_clock_error_ns, HostTime, Timeline, NS_PER_S};
+use ethermeter_live::time::{wall_clock_error_ns, wall_ns, HostTime, Timeline, NS_PER_S};
 use serde::Deserialize;
 use std::net::SocketAddr;
 
@@ -64,7 +64,7 @@ impl Service {
                     clock_error_ns,
                 };
                 let packet = &mut buffer[..arrived.octets];
-                if reflector.answer(packet, &arrival, || socket.wall_ns())
+                if reflector.answer(packet, &arrival, wall_ns)
                     && !socket.send_to(packet, arrived.from)?
                 {
                     reflector.count_unsent();
