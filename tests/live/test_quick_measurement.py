@@ -58,10 +58,11 @@ def test_stamp_and_iperf3_are_both_used_and_written_as_csv(tmp_path: Path) -> No
     assert ended.returncode == 0, ended.stderr
     rows = list(csv.DictReader(io.StringIO(ended.stdout)))
     kept = (series / "measurements.jsonl").read_text()
-    assert {row["by"] for row in rows} == {"stamp", "iperf3"}, json.loads(kept)["notes"]
+    notes = json.loads(kept)["notes"]
+    assert {row["by"] for row in rows} == {"stamp", "iperf3"}, notes
     assert all(row["metric"] in set(Metric) for row in rows)
     flows = {row["flow"] for row in rows}
-    assert flows >= {"round-trip", "there", "back", "tcp-up", "udp-down", "light-up"}, json.loads(kept)["notes"]
+    assert flows >= {"round-trip", "there", "back", "tcp-up", "udp-down", "light-up"}, notes
     assert "answered: 1" in counts
     assert (series / "report.html").exists()
     assert len(kept.splitlines()) == 1
