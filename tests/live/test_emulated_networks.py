@@ -196,6 +196,7 @@ print(page == bytes(range(256)) * 200)
 """
 
 
+@pytest.mark.long
 def test_programs_share_a_cable_with_eight_saturated_hosts(new_path, in_quiet_window):
     def of_window():
         folder = new_path()

@@ -19,6 +19,7 @@ def is_held_up(segment: dict) -> bool:
     return segment["violations"] > 0 or any(of["starved"] for of in segment["stations"])
 
 
+@pytest.mark.long
 @pytest.mark.alone
 def test_hosts_on_the_nets_of_the_study_repeat_its_simulation(tmp_path):
     some = settings('vary."stations.frames"=["64 B", "4000 B"]', 'vary."stations.count"=[1, 3]')

@@ -9,7 +9,7 @@ from program import call, real
 from shared_experiments import behind
 from stalls import NewPath, QuietWindow, inconclusive
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.long]
 
 WIRE = behind(
     20,
