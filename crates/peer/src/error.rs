@@ -1,6 +1,7 @@
 //! Errors of a measurement with a peer.
 
 use std::io;
+use std::net::SocketAddr;
 
 /// Why a measurement with a peer, or a reflector, failed.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +30,9 @@ pub enum Error {
     /// The peer does not answer, refuses, or breaks the protocol.
     #[error("{0}")]
     Peer(String),
+    /// Nothing listens there.
+    #[error("{0}: refuses connections")]
+    Refused(SocketAddr),
     /// The server has another test.
     #[error("the server is busy with another test; try again later")]
     Busy,

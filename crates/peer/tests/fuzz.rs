@@ -14,6 +14,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::time::Duration;
 
 fn reflector(key: Option<&[u8]>) -> Reflector {
     let rules = Rules {
@@ -145,6 +146,21 @@ fn a_busy_server_is_tried_again_and_then_named() {
     let error = test(to).perform(&AtomicBool::new(false)).expect_err("a busy server");
     assert!(matches!(error, Error::Busy), "{error}");
     assert!(tries.load(Ordering::Relaxed) >= 2);
+}
+
+#[test]
+fn a_server_that_opens_its_listener_again_is_tried_again() {
+    let to = {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+        listener.local_addr().expect("bound")
+    };
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(150));
+        let listener = TcpListener::bind(to).expect("a port that was free before");
+        answering(vec![0xfe, 0, 0, 0, 5, 0, 0, 0, 0])(listener.accept().expect("a client").0);
+    });
+    let error = test(to).perform(&AtomicBool::new(false)).expect_err("an error of the server");
+    assert!(error.to_string().contains("error 5"), "{error}");
 }
 
 /// Play a server up to the results, and answer with some octets.

@@ -60,7 +60,7 @@ fn raise(error: Error) -> PyErr {
     let text = error.to_string();
     match error {
         Error::Task(_) | Error::Range { .. } => PyValueError::new_err(text),
-        Error::Peer(_) | Error::Busy => PyConnectionError::new_err(text),
+        Error::Peer(_) | Error::Refused(_) | Error::Busy => PyConnectionError::new_err(text),
         Error::System { .. } | Error::Stopped => PyOSError::new_err(text),
     }
 }

@@ -19,6 +19,8 @@ const MOST_STREAMS: u64 = 128;
 const MOST_INTERVALS: u64 = 36_000;
 /// How often a busy server is tried.
 const TRIED_EVERY_NS: u64 = NS_PER_S / 10;
+/// How long a server may be without a listener between two tests: it closes it and opens another.
+const REOPENED_NS: u64 = NS_PER_S / 2;
 /// How long queues on the way hold what is sent, at most: those of slow uplinks hold several seconds.
 const QUEUES_NS: u64 = 30 * NS_PER_S;
 /// Letters of a cookie.
@@ -133,11 +135,16 @@ impl Test {
     /// system refuses, or `stop` is set.
     pub fn perform(&self, stop: &AtomicBool) -> Result<Measured, Error> {
         self.check()?;
-        let until_ns = HostTime.now_ns() + self.patience_ns;
+        let begin_ns = HostTime.now_ns();
         loop {
             let measured = self.tried(stop);
             // A server takes a moment to end the test before.
-            if !matches!(measured, Err(Error::Busy)) || HostTime.now_ns() > until_ns {
+            let patience_ns = match measured {
+                Err(Error::Busy) => self.patience_ns,
+                Err(Error::Refused(_)) => REOPENED_NS.min(self.patience_ns),
+                _ => return measured,
+            };
+            if HostTime.now_ns() > begin_ns + patience_ns {
                 return measured;
             }
             HostTime.sleep_until(HostTime.now_ns() + TRIED_EVERY_NS);

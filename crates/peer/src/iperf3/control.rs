@@ -190,19 +190,17 @@ impl<'a> Control<'a> {
 /// Connect; returns how long it took, which is a round trip and the work of both hosts.
 pub(super) fn connected(to: SocketAddr, patience_ns: u64) -> Result<(TcpStream, u64), Error> {
     let begin_ns = HostTime.now_ns();
-    let stream = TcpStream::connect_timeout(&to, Duration::from_nanos(patience_ns))
-        .map_err(|error| Error::Peer(format!("{to}: {}", in_words(&error))))?;
+    let stream =
+        TcpStream::connect_timeout(&to, Duration::from_nanos(patience_ns)).map_err(|error| {
+            match error.kind() {
+                io::ErrorKind::ConnectionRefused => Error::Refused(to),
+                io::ErrorKind::TimedOut => Error::Peer(format!("{to}: does not answer")),
+                _ => Error::Peer(format!("{to}: {error}")),
+            }
+        })?;
     let opened_in_ns = HostTime.now_ns() - begin_ns;
     stream.set_nodelay(true).map_err(Error::system("preparing a connection"))?;
     Ok((stream, opened_in_ns))
-}
-
-fn in_words(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::ConnectionRefused => "refuses connections".into(),
-        io::ErrorKind::TimedOut => "does not answer".into(),
-        _ => error.to_string(),
-    }
 }
 
 pub(super) fn closed(error: &io::Error) -> Error {
