@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from ethermeter.metrics import Metric
 from program import LIMIT_S
-from stalls import Contention
 
 PROGRAM = (sys.executable, "-m", "ethermeter")
 
@@ -32,9 +31,7 @@ def test_agents_on_loopback_give_delays_and_rates_of_both_directions() -> None:
     assert values["round-trip", "round_trip_p50"] > 0
 
 
-def test_stamp_and_iperf3_are_both_used_and_written_as_csv(
-    tmp_path: Path, unless_held_up: Contention
-) -> None:
+def test_stamp_and_iperf3_are_both_used_and_written_as_csv(tmp_path: Path) -> None:
     reflecting = [*PROGRAM, "reflector", "--listen", "127.0.0.78:862"]
     serving = ["iperf3", "--server", "--bind", "127.0.0.78", "--forceflush"]
     with (
@@ -62,12 +59,11 @@ def test_stamp_and_iperf3_are_both_used_and_written_as_csv(
     rows = list(csv.DictReader(io.StringIO(ended.stdout)))
     kept = (series / "measurements.jsonl").read_text()
     notes = json.loads(kept)["notes"]
-    # A peer that had no processor for seconds does not answer in time.
-    unless_held_up({row["by"] for row in rows} == {"stamp", "iperf3"}, notes)
+    assert {row["by"] for row in rows} == {"stamp", "iperf3"}, notes
     assert all(row["metric"] in set(Metric) for row in rows)
     flows = {row["flow"] for row in rows}
     wanted = {"round-trip", "there", "back", "tcp-up", "udp-down", "light-up"}
-    unless_held_up(flows >= wanted, notes)
+    assert flows >= wanted, notes
     assert "answered: 1" in counts
     assert (series / "report.html").exists()
     assert len(kept.splitlines()) == 1

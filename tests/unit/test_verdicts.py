@@ -435,13 +435,13 @@ def test_a_few_trains_that_waited_for_a_late_host_tell_of_no_link(made):
     trains = {"count": 1671, "p10": 212_991, "p50": 213_500, "p90": 214_000}
     late = {"count": 12, "p10": 2303, "p50": 6783, "p90": 606_000}
     assert made(cause, sender={"spacing_ps": late, "trains_ps": trains}).link_bps is None
-    # Where their median is the pace of all, it is the link's; where they are most, too.
+    # Their median is the rate of the link if it is the pace of all trains, or if they are a tenth.
     few = late | {"p50": 212_991}
     of = made(cause, sender={"spacing_ps": few, "trains_ps": trains})
     assert of.link_bps == 8e12 / 212_991
     of = made(cause, sender={"spacing_ps": late | {"count": 168}, "trains_ps": trains})
     assert of.link_bps == 8e12 / 6783
-    # And where they agree among each other, while all follow acknowledgements.
+    # It is, too, if the queued trains have one rate, and the others are slower.
     alike = {"count": 9, "p10": 135_000, "p50": 143_000, "p90": 386_000}
     slow = trains | {"p10": 360_000}
     assert made(cause, sender={"spacing_ps": alike, "trains_ps": slow}).link_bps == 8e12 / 143_000

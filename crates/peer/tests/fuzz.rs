@@ -104,6 +104,12 @@ fn test(to: SocketAddr) -> Test {
     serde_json::from_str(&text).expect("a test")
 }
 
+/// An address of the loopback where nothing listens.
+fn unused() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+    listener.local_addr().expect("bound")
+}
+
 /// Read the cookie and answer with some octets, then wait for the client to leave.
 fn answering(octets: Vec<u8>) -> impl FnOnce(TcpStream) + Send {
     move |mut stream| {
@@ -122,11 +128,7 @@ fn servers_that_hang_close_or_talk_nonsense_are_named() {
     assert!(against(answering(vec![77])).contains("77, which is no state"));
     assert!(against(answering(vec![14])).contains("out of order"));
     assert!(against(answering(vec![0xfe, 0, 0, 0, 5, 0, 0, 0, 0])).contains("error 5"));
-    let refusing = {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
-        listener.local_addr().expect("bound")
-    };
-    let error = test(refusing).perform(&AtomicBool::new(false)).expect_err("nobody listens");
+    let error = test(unused()).perform(&AtomicBool::new(false)).expect_err("nobody listens");
     assert!(error.to_string().contains("refuses connections"), "{error}");
 }
 
@@ -150,10 +152,7 @@ fn a_busy_server_is_tried_again_and_then_named() {
 
 #[test]
 fn a_server_that_opens_its_listener_again_is_tried_again() {
-    let to = {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
-        listener.local_addr().expect("bound")
-    };
+    let to = unused();
     std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(150));
         let listener = TcpListener::bind(to).expect("a port that was free before");

@@ -15,10 +15,10 @@ _TRAINS = 10
 """Fewest trains of acknowledgements that tell a rate."""
 _QUEUED_TRAINS = 5
 """Fewest trains of segments that had waited in a queue: their median is the link's rate."""
-_MOSTLY_QUEUED = 0.1
-"""Share of all trains from which those that waited did so in a queue, not for a late host."""
-_AGREED = 1.1
-"""Rates that differ by less agree."""
+_QUEUED_SHARE = 0.1
+"""Fewest of these trains, as a share of all; fewer may have waited for a late host instead."""
+_AGREEMENT = 1.1
+"""Ratio of two rates up to which they agree."""
 _BUSY = 0.5
 """Share of its time in which a sender has data to send, from which its pace tells of a link."""
 _NEAR = 0.25
@@ -222,8 +222,8 @@ class Connection:
         is_near_receiver = self.vantage is Vantage.RECEIVER
         if not is_near_receiver and queued.count >= _QUEUED_TRAINS and queued.p50:
             fastest = [ps for ps in (queued.p10, trains.p10) if ps]
-            if queued.count >= _MOSTLY_QUEUED * trains.count or any(
-                max(ps, queued.p50) <= _AGREED * min(ps, queued.p50) for ps in fastest
+            if queued.count >= _QUEUED_SHARE * trains.count or any(
+                max(ps, queued.p50) <= _AGREEMENT * min(ps, queued.p50) for ps in fastest
             ):
                 return 8e12 / queued.p50
         if trains.count < _TRAINS or not trains.p10:

@@ -219,8 +219,8 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// Write the next packet, of a time.
-    fn write(&mut self, packet: &mut [u8], wall_ns: u64) {
+    /// Write the next packet, which is sent at `sent_ns` of the wall clock.
+    fn write(&mut self, packet: &mut [u8], sent_ns: u64) {
         let sequence = u32::try_from(self.sent_ns.len()).expect("at most a million");
         let base = self.mode.octets();
         if self.session.has_tlvs {
@@ -228,7 +228,7 @@ impl<'a> Account<'a> {
         }
         let request = Request {
             sequence,
-            timestamp: Timestamp::ntp(wall_ns),
+            timestamp: Timestamp::ntp(sent_ns),
             error: ErrorEstimate::of(self.found.own_error_ns),
             ssid: self.session.ssid,
         };
@@ -236,7 +236,7 @@ impl<'a> Account<'a> {
         if let Some(key) = &self.key {
             sign(key, packet);
         }
-        self.sent_ns.push(wall_ns);
+        self.sent_ns.push(sent_ns);
     }
 
     fn write_tlvs(&self, extension: &mut [u8], sequence: u32) {
