@@ -21,6 +21,9 @@ ENVIRONMENT = {
     "PYTHONPATH": os.pathsep.join(filter(None, (str(SUPPORT), os.environ.get("PYTHONPATH")))),
     "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "null",
 }
+SILENT_S = 6
+"""Time after which a silent cluster is lost, in tests that wait for it."""
+SOON = ENVIRONMENT | {"ANSWER_S": str(SILENT_S)}
 
 
 def launch(module, *arguments):
@@ -112,6 +115,17 @@ def test_the_compiled_core_gives_the_same_bytes_on_a_cluster_though_a_worker_is_
     assert contents(out) == contents(tmp_path / "here")
 
 
+@pytest.mark.parametrize("cluster", ["mute_worker"], indirect=True)
+def test_a_task_whose_result_a_worker_does_not_hand_out_is_submitted_again(tmp_path, cluster):
+    address, _ = cluster
+    experiment = write_experiment(tmp_path)
+    for name, more in (("here", ()), ("there", ("--cluster", address))):
+        words = ("run", experiment, "--out", tmp_path / name, "--no-report", *more)
+        ended = call(fake(*words), env=SOON)
+        assert ended.returncode == 0, ended.stderr
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+
+
 @pytest.mark.parametrize("cluster", ["ready_worker"], indirect=True)
 def test_a_network_gives_the_same_bytes_on_a_cluster(tmp_path, cluster):
     address, _ = cluster
@@ -127,14 +141,8 @@ def test_a_network_gives_the_same_bytes_on_a_cluster(tmp_path, cluster):
 
 
 def test_an_address_where_nobody_answers_is_one_line(tmp_path):
-    ended = invoke_fake(
-        "run",
-        write_experiment(tmp_path),
-        "--out",
-        tmp_path / "run",
-        "--cluster",
-        "tcp://127.0.0.1:9",
-    )
+    words = ("--out", tmp_path / "run", "--cluster", "tcp://127.0.0.1:9")
+    ended = call(fake("run", write_experiment(tmp_path), *words), env={"ANSWER_S": "1"})
     assert ended.returncode == 1
     assert "--cluster tcp://127.0.0.1:9: no scheduler answers there" in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
@@ -254,7 +262,7 @@ def lost(tmp_path, address, what):
     experiment = write_experiment(tmp_path)
     command = fake("run", experiment, "--out", out, "--no-report", "--replications", 100)
     command += ["--cluster", address]
-    with started(command, env=ENVIRONMENT) as process:
+    with started(command, env=SOON) as process:
         wait_until(lambda: list((out / "parts").glob("*.parquet")), "no part file appeared")
         what()
         _, said = process.communicate(timeout=LIMIT_S)
@@ -279,4 +287,4 @@ def test_workers_that_all_die_end_the_run_with_how_to_go_on(tmp_path, cluster):
             worker.kill()
 
     said = lost(tmp_path, address, kill)
-    assert f"--cluster {address}: no worker has given a sign of life for 20 s" in said
+    assert f"--cluster {address}: no worker has given a sign of life for {SILENT_S} s" in said

@@ -37,7 +37,9 @@ little.
 """
 TRIALS_A_TASK = 32
 SUBMISSIONS = 5
-"""Times a task is handed out anew after the cluster gave it up because its workers died."""
+"""Times a task is submitted: again if the cluster gave it up because its workers died, or gives no
+result of it because the worker that has it does not answer.
+"""
 
 T = TypeVar("T")
 
@@ -121,12 +123,11 @@ def run(
             task, submission = under_way.pop(future)
             try:
                 rows = _bounded(future.result, address)
-            except LostClusterError:
-                raise
-            except (distributed.KilledWorker, CancelledError) as error:
+            except (distributed.KilledWorker, CancelledError, _UnansweredError) as error:
                 pulse.feel()  # without its scheduler a client cancels what it waits for
                 if submission == SUBMISSIONS:
-                    raise failure(task, error) from error
+                    is_lost = isinstance(error, LostClusterError)
+                    raise error if is_lost else failure(task, error) from error
                 submit(task, submission + 1)
                 continue
             except Exception as error:
@@ -215,8 +216,15 @@ def _begun(client: Any, asked: Coroutine[Any, Any, T]) -> "Future[T]":
     return asyncio.run_coroutine_threadsafe(asked, client.loop.asyncio_loop)
 
 
+class _UnansweredError(LostClusterError):
+    """A call of the client that had no answer in `ANSWER_S`."""
+
+
 def _bounded(ask: Callable[[], T], address: str) -> T:
-    """Return what a call of the client returns, which has no limit of time of its own."""
+    """Return what a call of the client returns, which has no limit of time of its own.
+
+    Raises _UnansweredError after `ANSWER_S`.
+    """
     found: queue.SimpleQueue[tuple[T] | BaseException] = queue.SimpleQueue()
 
     def asked() -> None:
@@ -229,14 +237,18 @@ def _bounded(ask: Callable[[], T], address: str) -> T:
     try:
         outcome = found.get(timeout=ANSWER_S)
     except queue.Empty:
-        raise _lost(address, f"a worker has not answered for {ANSWER_S} s") from None
+        raise _lost(
+            address, f"a worker has not answered for {ANSWER_S} s", _UnansweredError
+        ) from None
     if isinstance(outcome, BaseException):
         raise outcome
     return outcome[0]
 
 
-def _lost(address: str, what: str) -> LostClusterError:
-    return LostClusterError(f"--cluster {address}: {what}; finished trials are kept")
+def _lost(
+    address: str, what: str, kind: type[LostClusterError] = LostClusterError
+) -> LostClusterError:
+    return kind(f"--cluster {address}: {what}; finished trials are kept")
 
 
 def _connect(distributed: Any, address: str) -> Any:
