@@ -99,6 +99,7 @@ def test_a_cluster_gives_the_same_bytes_though_a_worker_is_killed(tmp_path, clus
     assert contents(out) == contents(tmp_path / "here")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cluster", ["ready_worker"], indirect=True)
 def test_the_compiled_core_gives_the_same_bytes_on_a_cluster_though_a_worker_is_killed(
     tmp_path, cluster

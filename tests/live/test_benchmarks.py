@@ -10,7 +10,7 @@ from benches.live.__main__ import TABLES, measure
 from benches.live.pacing import PACED
 from benches.live.tables import print_results
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.long]
 
 
 def test_live_stations_beside_their_peers(station, capsys):

@@ -268,6 +268,7 @@ def test_ns3_delivers_the_frames_that_we_deliver():
     assert 0 <= int(ours.flows.balance.sent.sum()) - printed["sent"] <= 8
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("wide")
 def test_json_has_all_that_was_promised_and_nothing_else_on_stdout(capsys):
     words = [sys.executable, "-m", "benches", "--quick", "--no-peers", "--json"]
@@ -437,6 +438,7 @@ def test_every_benchmark_is_run_by_a_test():
     assert found == RUNS.keys() | RUN_ELSEWHERE
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("wide")
 @pytest.mark.parametrize("name", RUNS)
 def test_a_benchmark_runs_one_round(name, capsys):
