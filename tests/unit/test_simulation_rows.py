@@ -1,6 +1,7 @@
 """What the simulation engine makes of the core's counts, against hand calculation."""
 
 import math
+from collections import Counter
 from dataclasses import fields, replace
 
 import numpy as np
@@ -9,8 +10,10 @@ from counted import buckets, changed, exact, integers, of_segment, squares
 from ethermeter.counts import Buckets, MediumCounts, StationBatches, StationCounts, zeros
 from ethermeter.engines.simulation import observe
 from ethermeter.metrics import Caution, Group, Metric, caution_text
-from ethermeter.metrics.formulas import quantiles, sd_of_sums
+from ethermeter.metrics.formulas import RANKS, pooled, quantiles, sd_of_sums
 from ethermeter.store.rows import METRICS, STATION_METRICS, layout
+from hypothesis import given
+from hypothesis import strategies as st
 from segments import segment
 
 WINDOW_PS = 10**12
@@ -266,16 +269,65 @@ def test_the_layout_has_every_metric_once_and_stations_only_where_the_metric_is_
     }
 
 
+@pytest.mark.parametrize(
+    ("offered", "left", "word"),
+    [
+        # More than 1% of 1000 frames of two stations, and more than two a station.
+        ((500, 500), (494, 495), "growing-queue"),
+        ((500, 500), (495, 495), ""),
+        ((20, 20), (19, 18), ""),
+    ],
+)
+def test_stations_whose_queues_grow_are_cautioned(offered, left, word):
+    none = integers(0, 0)
+    counts = changed(
+        result(), offered=integers(*offered), frames=integers(*left), discarded=none, dropped=none
+    )
+    found = whole_cautions(observe(scenario(arrivals="poisson"), counts, core_s=0.0))
+    assert found[Metric.UTILISATION] == word
+    assert whole_cautions(observe(scenario(), counts, core_s=0.0))[Metric.UTILISATION] == ""
+
+
 def test_what_voice_adds_comes_after_all_else():
     without, with_voice = layout(3, voice=False), layout(3, voice=True)
     assert all(np.array_equal(a, b[: len(a)]) for a, b in zip(without, with_voice, strict=True))
 
 
 def test_a_quantile_at_the_edge_of_a_bucket_is_not_in_the_next():
-    # One time below 10 ps and one from 100 ps on: half of them do not exceed 10 ps.
+    # One time below 10 ps and one from 100 ps on: half of them do not exceed 10 ps. The last bucket
+    # ends a picosecond after the largest time, 109 ps.
     low, high, one = np.array([0, 100]), np.array([10, 110]), np.ones(2, np.int64)
     found = quantiles(Buckets(np.zeros(2, np.int64), low, high, one))
-    assert found == pytest.approx([10e-12, 108e-12, 109.8e-12, 109.98e-12, 110e-12], abs=0)
+    assert found == pytest.approx([10e-12, 108e-12, 109e-12, 109e-12, 109e-12], abs=0)
+
+
+@given(st.lists(st.integers(1, 10**12), min_size=1, max_size=40), st.integers(1, 4))
+def test_no_quantile_lies_outside_the_times(times, parts):
+    # Buckets as the core has them, of several entities together: 128 an octave, those at the ends
+    # cut to the least and the largest time.
+    def buckets(of: list[int]) -> list[tuple[int, int, int]]:
+        widths = [1 << max(time.bit_length() - 8, 0) for time in of]
+        lows = Counter(time // width * width for time, width in zip(of, widths, strict=True))
+        width = {time // w * w: w for time, w in zip(of, widths, strict=True)}
+        return [
+            (max(low, min(of)), min(low + width[low], max(of) + 1), lows[low])
+            for low in sorted(lows)
+        ]
+
+    rows = [row for at in range(parts) if (of := times[at::parts]) for row in buckets(of)]
+    low, high, count = np.array(rows, np.int64).T
+    together = pooled(Buckets(np.zeros(len(low), np.int64), low, high, count))
+    assert together.count.sum() == len(times)
+    assert (together.low_ps[1:] >= together.high_ps[:-1]).all()
+    *ranks, largest = quantiles(together)
+    assert largest == max(times) / 1e12
+    assert min(times) / 1e12 <= min(ranks)
+    assert max(ranks) <= largest
+    assert ranks == sorted(ranks)
+    # Nearest rank: within the width of a bucket.
+    for share, found in zip(RANKS, ranks, strict=True):
+        exact = sorted(times)[max(math.ceil(share * len(times)) - 1, 0)]
+        assert round(found * 1e12, 3) == pytest.approx(exact, rel=1 / 128, abs=1)
 
 
 @pytest.mark.parametrize("sd_ps", [1, 1000])

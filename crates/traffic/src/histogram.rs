@@ -7,16 +7,18 @@ const SUB_BITS: u32 = 7;
 const SUB: u64 = 1 << SUB_BITS;
 const BUCKETS: usize = ((64 - SUB_BITS as usize) + 1) << SUB_BITS;
 
-/// Counts of times in picoseconds, after the layout of the HDR histogram (G. Tene).
+/// Counts of times in picoseconds, after the layout of the HDR histogram (G. Tene), with the least
+/// and the largest of them exactly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u64>,
+    min_ps: u64,
     max_ps: u64,
 }
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self { counts: vec![0; BUCKETS], max_ps: 0 }
+        Self { counts: vec![0; BUCKETS], min_ps: u64::MAX, max_ps: 0 }
     }
 }
 
@@ -70,6 +72,7 @@ impl Histogram {
     #[inline]
     pub fn record(&mut self, ps: u64) {
         self.counts[bucket_of(ps)] += 1;
+        self.min_ps = self.min_ps.min(ps);
         self.max_ps = self.max_ps.max(ps);
     }
 
@@ -78,6 +81,7 @@ impl Histogram {
     pub fn record_many(&mut self, ps: u64, times: u64) {
         self.counts[bucket_of(ps)] += times;
         if times > 0 {
+            self.min_ps = self.min_ps.min(ps);
             self.max_ps = self.max_ps.max(ps);
         }
     }
@@ -115,16 +119,21 @@ impl Histogram {
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
             *count += more;
         }
+        self.min_ps = self.min_ps.min(other.min_ps);
         self.max_ps = self.max_ps.max(other.max_ps);
     }
 
-    /// The buckets that hold something: lowest time, lowest time of the next bucket, count.
+    /// The buckets that hold something: lowest time, lowest time beyond, count. The first begins at
+    /// the least time and the last ends with the largest, so that equal times are known exactly.
     #[must_use]
     pub fn filled(&self) -> Vec<(u64, u64, u64)> {
         (0u64..)
             .zip(&self.counts)
             .filter(|(_, &count)| count > 0)
-            .map(|(bucket, &count)| (lowest_of(bucket), lowest_of(bucket + 1), count))
+            .map(|(bucket, &count)| {
+                let (low, high) = (lowest_of(bucket), lowest_of(bucket + 1));
+                (low.max(self.min_ps), high.min(self.max_ps + 1), count)
+            })
             .collect()
     }
 }
@@ -144,6 +153,26 @@ mod tests {
         );
         histogram.record(1_000_001); // in a bucket of 8192
         assert_eq!((histogram.max_ps(), histogram.quantile_ps(1.0)), (1_000_001, Some(1_000_001)));
+    }
+
+    #[test]
+    fn the_outer_buckets_end_at_the_least_and_the_largest_time() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.filled(), []);
+        // 260 us lies in a bucket of 2^21 ps.
+        (0..3).for_each(|_| histogram.record(260_000_000));
+        assert_eq!(histogram.filled(), [(260_000_000, 260_000_001, 3)]);
+        histogram.record_many(1_000_000_000, 2);
+        histogram.record(500_000_000);
+        let filled = histogram.filled();
+        assert_eq!(filled[0].0, 260_000_000);
+        assert_eq!(filled[0].1, lowest_of(bucket_of(260_000_000) as u64 + 1));
+        assert_eq!(filled[1].0, lowest_of(bucket_of(500_000_000) as u64));
+        assert_eq!(filled[2].1, 1_000_000_001);
+        let mut other = Histogram::default();
+        other.record(259_000_000);
+        histogram.merge(&other);
+        assert_eq!(histogram.filled()[0].0, 259_000_000);
     }
 
     #[test]

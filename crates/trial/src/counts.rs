@@ -16,8 +16,8 @@ use std::borrow::Cow;
 /// Where a frame of a network may be lost or end elsewhere than at its destination.
 pub const LOSSES: [&str; 6] = ["queue", "buffer", "filtered", "ignored", "attempts", "damaged"];
 
-/// Filled buckets of a histogram, in rising order: lowest time, lowest time of the next bucket, and
-/// how many values it holds.
+/// Filled buckets of a histogram, in rising order: lowest time, lowest time beyond, and how many
+/// values it holds. The first begins at the least value, and the last ends with the largest.
 pub type Buckets = Vec<(u64, u64, u64)>;
 
 /// Everything that was counted in one trial. Entities that the scenario lacks are empty.

@@ -8,6 +8,7 @@ import numpy as np
 
 from ethermeter.analysis.interval import Floats
 from ethermeter.analysis.tables import codes
+from ethermeter.metrics.formulas import merged
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,13 +48,12 @@ def distribution(
     found = []
     for at in range(len(trials)):
         mine = group == at
-        edges, place = np.unique(high_s[mine], return_inverse=True)
-        frames = np.bincount(place, weights=count[mine], minlength=edges.size)
+        low, edges, frames = merged(low_s[mine], high_s[mine], count[mine])
         total = float(frames.sum())
         if not total:
             found.append(Distribution(np.empty(0), np.empty(0), 0))
             continue
         above = np.concatenate([[total], total - np.cumsum(frames)]).astype(np.float64) / total
-        values = np.concatenate([[low_s[mine].min()], edges])
+        values = np.concatenate([low[:1], edges])
         found.append(Distribution(values, above, round(total)))
     return found

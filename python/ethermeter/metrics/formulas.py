@@ -4,13 +4,14 @@ The last axis is that of stations or of flows; axes before it are those of trial
 """
 
 import math
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from ethermeter.counts import Buckets, Exact, Floats, Numbers
+from ethermeter.counts import Buckets, Exact, Floats, Integers, Numbers
 
 PS_PER_S = 1e12
+Edges = TypeVar("Edges", Integers, Floats)
 RANKS = (0.5, 0.9, 0.99, 0.999)
 """Shares of the count at or below each quantile, in the order of `percentiles`."""
 
@@ -91,10 +92,11 @@ _EXACT_SD = np.frompyfunc(_exact_sd, 3, 1)
 
 
 def quantiles(histogram: Buckets | None) -> tuple[float, ...]:
-    """Quantiles at `RANKS`, linear within a bucket, then the upper edge of the last bucket; in s.
+    """Quantiles at `RANKS`, linear within a bucket, then the largest value; in s.
 
-    The buckets are those of one entity, or of several together, in rising order. NaN where nothing
-    was counted.
+    The buckets are those of one entity, or of several together, in rising order, the first from the
+    least value and the last to the largest: no quantile lies outside the values, and of equal
+    values each is that value. NaN where nothing was counted.
     """
     if histogram is None or not histogram.count.sum():
         return (math.nan,) * (len(RANKS) + 1)
@@ -106,20 +108,36 @@ def quantiles(histogram: Buckets | None) -> tuple[float, ...]:
     rank = np.array(RANKS) * upto[-1]
     bucket = np.searchsorted(upto, rank)
     into = (rank - (upto[bucket] - count[bucket])) / count[bucket]
-    found_s = (low_ps[bucket] + into * (high_ps[bucket] - low_ps[bucket])) / PS_PER_S
-    return (*found_s.tolist(), float(high_ps[-1] / PS_PER_S))
+    largest_ps = high_ps.max() - 1
+    found_ps = np.minimum(low_ps[bucket] + into * (high_ps[bucket] - low_ps[bucket]), largest_ps)
+    return tuple((np.array([*found_ps, largest_ps]) / PS_PER_S).tolist())
 
 
 def pooled(histogram: Buckets) -> Buckets:
-    """Return the histogram of all entities together.
-
-    Buckets of all entities have the same edges, so that equal lows are equal buckets.
-    """
-    low_ps, place = np.unique(histogram.low_ps, return_inverse=True)
-    high_ps = np.zeros(len(low_ps), np.int64)
-    high_ps[place] = histogram.high_ps
-    count = np.bincount(place, weights=histogram.count, minlength=len(low_ps)).astype(np.int64)
+    """Return the histogram of all entities together."""
+    low_ps, high_ps, count = merged(histogram.low_ps, histogram.high_ps, histogram.count)
     return Buckets(np.zeros(len(low_ps), np.int64), low_ps, high_ps, count)
+
+
+def merged(low: Edges, high: Edges, count: Edges) -> tuple[Edges, Edges, Edges]:
+    """Return buckets of several histograms in rising order, those that overlap as one.
+
+    Buckets of equal width are equal or apart, but for the first and the last of a histogram, which
+    end at its least and its largest value.
+
+    Examples
+    --------
+    >>> low, high, count = np.array([5, 8, 4]), np.array([8, 12, 8]), np.array([1, 2, 3])
+    >>> [values.tolist() for values in merged(low, high, count)]
+    [[4, 8], [8, 12], [4, 2]]
+    """
+    if not low.size:
+        return low, high, count
+    order = np.argsort(low, kind="stable")
+    low, high, count = low[order], high[order], count[order]
+    reach = np.maximum.accumulate(high)
+    begin = np.flatnonzero(np.concatenate([[True], low[1:] >= reach[:-1]]))
+    return low[begin], np.maximum.reduceat(high, begin), np.add.reduceat(count, begin)
 
 
 def of_entity(histogram: Buckets, entities: int) -> list[Buckets]:
