@@ -1,6 +1,6 @@
 //! PLCA by its closed forms: cycles, access delays and shares of the line, to the bit time.
 
-use crate::common::{run_bus, segment, Bus, IEEE_10, MS, US};
+use crate::common::{replayed, run_bus, segment, Bus, IEEE_10, MS, US};
 use ethermeter_simulator::plca::compiled::CompiledBus;
 use ethermeter_simulator::segment::compiled::CompiledSegment;
 use ethermeter_simulator::segment::station::Ending;
@@ -81,6 +81,82 @@ proptest! {
         prop_assert!(!expected.is_empty());
         prop_assert_eq!(found, expected);
     }
+}
+
+/// A bus of three, by hand, in bits: the coordinator C (ID 0), the follower F (ID 1) and P without
+/// PLCA; two more IDs belong to nobody, so that a cycle is silent for 128 bits, longer than a gap.
+/// All at one point; `e` is the end of a beacon.
+///
+/// - `e + 50`: C, whose opportunity has passed, begins a frame: HOLD.
+/// - `e + 100`: P, silent since the gap of 96 after the beacon, begins its first frame. C collides
+///   logically: its MAC ends its preamble and jams until `e + 50 + 96 = e + 146`, and is pending from
+///   `e + 146 + 512 = e + 658` on.
+/// - `e + 676`: P's frame is over, its delimiter at `e + 684`. P owes a gap until `e + 780`, in
+///   which it watches no carrier. C sends a beacon until `e + 704`.
+/// - `e + 704`: C's opportunity. It holds the line; its MAC hears silence and owes a gap until
+///   `e + 800`.
+/// - `e + 780`: P begins its second frame over the held line, and jams until `e + 876`.
+/// - `e + 790`: F has a frame. **Neither signal can be received where they overlap** (Figure 147-7: the
+///   PCS leaves COMMIT at a symbol that is neither SYNC nor SSD, and nothing but SYNC leads to a
+///   frame), so that `receiving` is false since `e + 780`, the data machine of F is idle, and its MAC
+///   begins at once: HOLD, for up to 396 bits.
+/// - `e + 800`: C begins over P's jam, and jams until `e + 896`; its delimiter is over at `e + 904`.
+/// - `e + 904`: silence. F leaves RECEIVE of the control machine, and the next opportunity is its own:
+///   its frame goes out of the delay line.
+///
+/// Were frames received through what covers them, F would defer, owe a gap until `e + 992`, and have its
+/// opportunity at `e + 1052`, after the next beacon.
+#[test]
+fn signals_that_overlap_are_not_received_so_that_the_next_node_takes_its_turn() {
+    // The fourth beacon of a bus of four IDs without traffic: 128 bits before the first one.
+    let end = 128 + 20 + 3 * (128 + 20);
+    let frames = [[end + 50, 20_000], [end + 790, 20_000], [end + 100, end + 150]];
+    let mut bus = Bus::of(3).with(|number, stations, flow| {
+        match &mut stations.plca {
+            Some(of_node) if number < 2 => of_node.node_count = 4,
+            plca => *plca = None,
+        }
+        let times = frames[number].map(|at| at * BIT);
+        flow.arrivals = replayed(&times, (&[], 1), (None, Some(0), 1.0));
+    });
+    // Nothing begins after this; what is on the line then is sent to its end.
+    bus.length_ps = (end + 950) * BIT;
+    let trial = bus.trial();
+    let compiled = CompiledBus::new(&trial, &bus.plca).expect("a bus");
+    let (counts, attempts) = plca::reference::run(&compiled, &Watch::default()).expect("a run");
+    let bit = BIT.cast_signed();
+    let seen: Vec<_> = attempts
+        .iter()
+        .map(|a| (a.station, a.start / bit - end.cast_signed(), a.end / bit - end.cast_signed()))
+        .collect();
+    assert_eq!(seen, [(2, 100, 676), (2, 780, 876), (0, 800, 896), (1, 904, 1480)]);
+    assert_eq!(attempts[3].ending, Ending::Delivered);
+    let plca = counts.medium.plca.expect("a bus");
+    assert_eq!(plca.nodes.logical_collisions[..2], [1, 0]);
+}
+
+/// The definition of the access delay: it begins when the frame before has left the line, not when
+/// the MAC is free. A node alone on the bus takes its opportunity 32 to 180 bits after its MAC has
+/// begun, so that the delay line gives the end of each frame so much later than the MAC.
+#[test]
+fn access_delays_begin_when_the_frame_before_has_left_the_line() {
+    let bus = Bus::of(5).idle().with(|number, _, flow| {
+        if number == 3 {
+            flow.arrivals = Arrivals::Saturated {};
+        }
+    });
+    let trial = bus.trial();
+    let compiled = CompiledBus::new(&trial, &bus.plca).expect("a bus");
+    let (_, attempts) = plca::reference::run(&compiled, &Watch::default()).expect("a run");
+    let (gap, packet) = (96 * BIT.cast_signed(), (64 + 512) * BIT.cast_signed());
+    let mut held = 0;
+    for pair in attempts[4..].windows(2) {
+        let (before, next) = (&pair[0], &pair[1]);
+        assert_eq!((next.ending, next.attempts), (Ending::Delivered, 1));
+        assert_eq!((next.taken_up, next.end - next.start), (before.end, packet));
+        held += i64::from(next.start - next.taken_up > gap);
+    }
+    assert!(held > 1000, "{held} of {}", attempts.len());
 }
 
 /// A bus with anything wrong that may be.

@@ -129,8 +129,8 @@ impl Node {
     fn inputs(&self) -> Inputs {
         let others = self.heard.signals() > 0;
         let carrier = others || self.own_carrier;
-        // While it sends it decodes nothing.
-        let heard = if self.own_carrier { Heard::Nothing } else { self.heard.decoded() };
+        // While it sends it receives nothing.
+        let heard = if self.own_carrier { Heard::Nothing } else { self.heard.received() };
         Inputs {
             carrier,
             others,
@@ -509,7 +509,9 @@ impl<'w, H: Hosts> Machine<'w, H> {
             let own = Event::Hear { station, from: station, symbol };
             self.schedule(leaves + bus.carrier_off, own);
         } else {
-            self.nodes[station as usize].own_carrier = true;
+            let node = &mut self.nodes[station as usize];
+            node.own_carrier = true;
+            node.heard.cover();
             self.damage_overlapping(station);
         }
         let positions = &medium.positions;
@@ -538,7 +540,7 @@ impl<'w, H: Hosts> Machine<'w, H> {
         let node = &mut self.nodes[station as usize];
         if station == from {
             node.own_carrier = node.symbol != Symbol::Silence;
-        } else if let Symbol::Data(number) = node.heard.hear(from, symbol) {
+        } else if let Symbol::Data(number) = node.heard.hear(from, symbol, node.own_carrier) {
             let is_right =
                 !self.damaged[number.wrapping_sub(self.first_kept) as usize] && !node.has.1;
             self.hosts.receive(station, number, now, is_right);

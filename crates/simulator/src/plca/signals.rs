@@ -1,10 +1,10 @@
 //! Signals between MAC, sublayer and PHY of a node.
 
-/// What a node hears of the others, decoded. Several signals at once are decoded as data if data is
-/// among them, else not at all.
+/// What the PHY of a node receives of the others. Of several signals at once it receives none, but
+/// goes on with a frame that it received before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Heard {
-    /// Nothing, or what cannot be decoded.
+    /// Nothing, or what cannot be received.
     #[default]
     Nothing,
     /// A beacon.
@@ -39,7 +39,7 @@ pub struct Inputs {
     pub others: bool,
     /// Carrier of others while it sends.
     pub collision: bool,
-    /// What it hears of the others; nothing while it sends.
+    /// What it receives of the others; nothing while it sends.
     pub heard: Heard,
     /// Whether the MAC sends.
     pub mac_sends: bool,
