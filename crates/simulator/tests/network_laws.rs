@@ -142,10 +142,11 @@ impl Shape {
         flow
     }
 
-    /// Classes of a port: some shaped, the others strict or with quanta.
+    /// Classes of a port: some shaped, perhaps below a strict one, the others strict or with quanta.
     fn classes(&mut self, rate_bps: u64) -> Value {
         let count = 1 + self.below(5);
-        let shaped = if self.one_in(2) { self.below(count + 1) } else { 0 };
+        let first = self.below(2);
+        let shaped = if self.one_in(2) { self.below(count - first + 1) } else { 0 };
         let mut classes: Vec<Value> = (0..count).map(|_| json!({"priorities": []})).collect();
         for priority in 0..8 {
             let class = if priority < count { priority } else { self.below(count) };
@@ -154,9 +155,9 @@ impl Shape {
         }
         let has_quanta = self.one_in(2);
         for (number, class) in (0..).zip(&mut classes) {
-            if number < shaped {
+            if (first..first + shaped).contains(&number) {
                 class["idle_slope_bps"] = json!(1 + self.below(rate_bps / shaped - 1));
-            } else if has_quanta {
+            } else if has_quanta && number >= first + shaped {
                 class["quantum_octets"] = json!(1 + self.below(4000));
             }
             if self.one_in(3) {

@@ -19,7 +19,7 @@ pub struct Class {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantum_octets: Option<u32>,
     /// Rate of the credit-based shaper (802.1Q § 8.6.8.2) in bits per second, below that of the
-    /// link; no shaper if absent. Only of classes before all others.
+    /// link; no shaper if absent. Classes above it may have none, such as one of network control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_slope_bps: Option<u64>,
     /// Queue limit in frames, one being sent included; that of the node if absent.
@@ -64,7 +64,6 @@ pub fn check_classes(classes: &[Class]) -> Result<(), ClassFault> {
             return Err(ClassFault { class: None, key: "priorities", value: None, allowed });
         }
     }
-    let has_slope = |class: &Class| class.idle_slope_bps.is_some();
     let has_quantum = |class: &Class| class.quantum_octets.is_some();
     for (index, class) in classes.iter().enumerate() {
         let fault = |key, value: &dyn fmt::Display, allowed: &str| ClassFault {
@@ -83,10 +82,6 @@ pub fn check_classes(classes: &[Class]) -> Result<(), ClassFault> {
                     "must be from 1 to {MOST_SLOPE_BPS}, in a class without quantum_octets"
                 );
                 return Err(fault("idle_slope_bps", &slope, &allowed));
-            }
-            if !classes[..index].iter().all(has_slope) {
-                let allowed = "must be given for classes before all classes without it only";
-                return Err(fault("idle_slope_bps", &slope, allowed));
             }
         }
         if let Some(quantum) = class.quantum_octets {

@@ -91,8 +91,6 @@ def _checked(classes: list[Class]) -> list[Class]:
     quanta = [each.quantum is not None for each in classes]
     if any(slope and quantum for slope, quantum in zip(slopes, quanta, strict=True)):
         raise complaint("expected at most one of idle_slope and quantum in a class")
-    if slopes != sorted(slopes, reverse=True):
-        raise complaint("expected classes with idle_slope before all others")
     if "".join("q" if quantum else " " for quantum in quanta).strip().count(" "):
         raise complaint("expected classes with quantum next to each other")
     return classes
