@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from ethermeter.analysis.interval import Estimate
 from ethermeter.faults import InputError
-from ethermeter.metrics import Metric
-from ethermeter.quick import by_iperf3, by_stamp, series
+from ethermeter.metrics import Caution, Metric
+from ethermeter.quick import by_agent, by_iperf3, by_stamp, series
 from ethermeter.quick.peers import (
     Clock,
     Datagrams,
@@ -21,6 +22,7 @@ from ethermeter.quick.peers import (
     TcpInfo,
     address_of,
 )
+from ethermeter.store.result import FlowResult, Losses, Role, Sender
 from program import invoke
 
 US = 1000
@@ -198,6 +200,34 @@ def test_a_server_that_reports_less_than_was_acknowledged_is_contradicted() -> N
 )
 def test_what_limited_a_test(found: Iperf3Result, expected: str) -> None:
     assert expected in by_iperf3.limit_of(found, "up", 0)
+
+
+@pytest.mark.parametrize(
+    ("counts", "losses", "expected"),
+    [
+        # Of a path of 20 Mb/s under ceilings of 200: 14 datagrams waited for consent at the
+        # beginning, and nearly all of them for room in the sender's queue.
+        ((14, 26_000), (0, ()), "the sender's queue, or the path behind it: 26,000 of 26,689"),
+        ((26_000, 14), (0, ()), "the receiver's consent: 26,000 of 26,689 datagrams waited"),
+        ((14, 0), (0, ()), "the sender's host: its datagrams neither waited nor were lost"),
+        (
+            (14, 300),
+            (2_000, (("socket", 1_900),)),
+            "a host: 1,900 of 26,689 datagrams were dropped",
+        ),
+        ((14, 300), (2_000, ()), "the path: 2,000 of 26,689 datagrams were lost"),
+    ],
+)
+def test_a_rate_of_datagrams_is_limited_by_what_most_of_them_met(counts, losses, expected) -> None:
+    held_back, refused = counts
+    missing, seen = losses
+    sender = Sender(frames=26_689, unsent=0, held_back=held_back, refused=refused)
+    result = FlowResult(sending=Role(counted=sender), losses=Losses(missing, seen, 0, 0))
+    # A caution on the rate does not decide.
+    rate = Estimate(20e6, 0.0, 1.0, (Caution.CONSENT_LIMITED, Caution.HOST_LIMITED))
+    found = by_agent.limit_of("udp-up", {Metric.DATA_RATE: rate}, result)
+    assert found is not None
+    assert found.startswith(expected)
 
 
 def test_a_path_that_blocks_udp_has_its_values_of_tcp(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,13 +162,40 @@ pub struct Conditions<'a, T> {
     pub progress: &'a Progress,
 }
 
+/// Frames that had to wait for one cause, each counted once however often it is refused.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Waits {
+    frames: u64,
+    /// Of the frames to be sent next, the first ones that have been counted.
+    known: usize,
+}
+
+impl Waits {
+    /// So many frames are refused.
+    pub fn refuse(&mut self, frames: usize) {
+        self.frames += frames.saturating_sub(self.known) as u64;
+        self.known = frames;
+    }
+
+    /// So many frames have gone out.
+    pub fn pass(&mut self, frames: usize) {
+        self.known = self.known.saturating_sub(frames);
+    }
+
+    /// Frames that had to wait.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+}
+
 /// A port that sends only what its permit allows.
 pub struct PolicedPort<'a, P, T> {
     port: P,
     conditions: Conditions<'a, T>,
     policer: Option<Policer>,
     longest_payload: usize,
-    held_back: u64,
+    held_back: Waits,
+    refused: Waits,
 }
 
 impl<'a, P: Port, T: Timeline> PolicedPort<'a, P, T> {
@@ -186,7 +213,8 @@ impl<'a, P: Port, T: Timeline> PolicedPort<'a, P, T> {
         if let Some(policer) = &policer {
             port.aim(policer.permit().target)?;
         }
-        Ok(Self { port, policer, longest_payload, conditions, held_back: 0 })
+        let (held_back, refused) = (Waits::default(), Waits::default());
+        Ok(Self { port, conditions, policer, longest_payload, held_back, refused })
     }
 
     /// The only address that it sends to; `None` if it sends nothing.
@@ -205,13 +233,18 @@ impl<'a, P: Port, T: Timeline> PolicedPort<'a, P, T> {
         &self.port
     }
 
-    /// How often frames had to wait because of the permit's rates.
+    /// Frames that had to wait because of the permit's rates.
     pub fn held_back(&self) -> u64 {
-        self.held_back
+        self.held_back.frames()
     }
 
-    /// Frames that may go out now.
-    fn room(&mut self, now_ns: u64) -> Result<usize, Error> {
+    /// Frames that had to wait for room in the port.
+    pub fn refused(&self) -> u64 {
+        self.refused.frames()
+    }
+
+    /// Frames of `count` that may go out now.
+    fn room(&mut self, count: usize, now_ns: u64) -> Result<usize, Error> {
         let Some(policer) = &mut self.policer else { return Ok(0) };
         if self.longest_payload == 0
             || self.conditions.lease.is_silent_at(now_ns)
@@ -226,8 +259,10 @@ impl<'a, P: Port, T: Timeline> PolicedPort<'a, P, T> {
             }
         }
         let room = policer.room(self.longest_payload, now_ns);
-        self.held_back += u64::from(room == 0);
-        Ok(usize::try_from(room).unwrap_or(usize::MAX))
+        if room == 0 {
+            self.held_back.refuse(count);
+        }
+        Ok(usize::try_from(room).unwrap_or(usize::MAX).min(count))
     }
 }
 
@@ -268,7 +303,7 @@ impl<P: Port, T: Timeline> Port for PolicedPort<'_, P, T> {
         count: usize,
         mut fill: F,
     ) -> Result<usize, Error> {
-        let room = self.room(self.conditions.time.now_ns())?.min(count).min(self.port.batch());
+        let room = self.room(count, self.conditions.time.now_ns())?.min(self.port.batch());
         let Some(policer) = self.policer.as_mut().filter(|_| room > 0) else { return Ok(0) };
         // The port may fill more than it takes: what was taken is known only afterwards, so lengths
         // are kept up to a batch.
@@ -282,6 +317,11 @@ impl<P: Port, T: Timeline> Port for PolicedPort<'_, P, T> {
             lengths[index] = u16::try_from(length).unwrap_or(u16::MAX);
             length
         })?;
+        if taken == 0 {
+            self.refused.refuse(room);
+        }
+        self.held_back.pass(taken);
+        self.refused.pass(taken);
         // A message over TCP has its length before it.
         let before = if matches!(policer.carrier, Carrier::TcpOverIpv4 | Carrier::TcpOverIpv6) {
             4
@@ -418,6 +458,32 @@ mod tests {
                 },
             );
         }
+    }
+
+    #[test]
+    fn a_frame_that_waits_is_counted_once_for_what_it_waits_for() {
+        let (port, _other) = connected(|_| Verdict::Pass, 1);
+        let (time, progress, receiver) =
+            (Hand(Cell::new(0)), Progress::default(), Arc::new(ReceiverLease::default()));
+        receiver.renew_until(u64::MAX);
+        let lease = RoleLease::new(Arc::new(Lease::new(0)), vec![receiver]);
+        let policer = Policer::new(permit(), Carrier::Raw, 182, None, BEGIN_NS);
+        let conditions = Conditions { lease: &lease, time: &time, progress: &progress };
+        let mut limited = PolicedPort::new(port, Some(policer), conditions).expect("a port");
+        let mut send = |at_ns: u64| {
+            time.sleep_until(BEGIN_NS + at_ns);
+            let taken = limited.send(3, |_, _| 46).expect("a port");
+            (taken, limited.held_back(), limited.refused())
+        };
+        // Three frames wait for the first frame that the permit lets pass, and are refused again.
+        assert_eq!(send(0), (0, 3, 0));
+        assert_eq!(send(FRAME_NS / 2), (0, 3, 0));
+        assert_eq!(send(FRAME_NS), (1, 3, 0));
+        // Of the next three, two have been counted.
+        assert_eq!(send(FRAME_NS), (0, 4, 0));
+        // The permit lets one pass now, for which the port has no room.
+        assert_eq!(send(2 * FRAME_NS), (0, 4, 1));
+        assert_eq!(send(2 * FRAME_NS), (0, 4, 1));
     }
 
     #[test]

@@ -138,10 +138,15 @@ impl RoleReport {
         port.is_some_and(|port| port.clock_stepped_ns > CLOCK_STEP_NS)
     }
 
-    /// Times that consent held the role back; 0 if it counted nothing.
+    /// Whether consent limited the role: more of its frames waited for consent than for room in its
+    /// port, and more than one in a hundred.
     #[must_use]
-    pub fn held_back(&self) -> u64 {
-        self.counted.as_ref().and_then(|counted| counted.port.held_back).unwrap_or(0)
+    pub fn is_limited_by_consent(&self) -> bool {
+        self.counted.as_ref().is_some_and(|counted| {
+            let (held_back, refused) =
+                (counted.port.held_back.unwrap_or(0), counted.port.refused.unwrap_or(0));
+            held_back > refused && 100 * held_back > counted.of.sent()
+        })
     }
 }
 
@@ -157,9 +162,12 @@ pub struct RoleCounts {
 /// Counts of a role's port.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct PortUse {
-    /// Times that consent held the role back.
+    /// Frames, or writes of a connection, that waited for consent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_back: Option<u64>,
+    /// Frames, or writes, that waited for room: in the queue of the interface, or of the connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<u64>,
     /// Counters of a port of frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<PortCounters>,
@@ -195,6 +203,23 @@ pub enum Counts {
     BulkReceiver(Box<BulkReceiverCounts>),
     Client(Box<ClientCounts>),
     Server(Box<ServerCounts>),
+}
+
+impl Counts {
+    /// Frames that the role sent, or writes of a connection.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        match self {
+            Self::Sender(counts) => counts.frames,
+            Self::Requester(counts) => counts.requests,
+            Self::Responder(counts) => counts.answered,
+            Self::Clock(counts) => counts.counts.requests,
+            Self::BulkSender(counts) => counts.writes,
+            Self::Client(counts) => counts.connection.writes,
+            Self::Server(counts) => counts.connection.writes,
+            Self::Sink(_) | Self::BulkReceiver(_) => 0,
+        }
+    }
 }
 
 /// Counts of the receiver of a stream.
@@ -261,6 +286,9 @@ pub struct BulkSenderCounts {
     pub permitted_octets_per_s: u64,
     /// Writes that found no room.
     pub found_full: u64,
+    /// Writes that found some.
+    #[serde(default)]
+    pub writes: u64,
     pub tcp: Course<TcpColumns>,
 }
 
@@ -304,6 +332,9 @@ pub struct ConnectionCounts {
     /// Whether all written ones were acknowledged.
     pub acknowledged: bool,
     pub permitted_octets_per_s: u64,
+    /// Writes that found room.
+    #[serde(default)]
+    pub writes: u64,
     pub tcp: Course<TcpColumns>,
 }
 
@@ -377,6 +408,30 @@ mod tests {
             let report: RoleReport = serde_json::from_value(report).expect("a report");
             assert_eq!(report.is_clock_stepped(), is_stepped);
             assert!(matches!(report.counted.expect("counts").of, Counts::Responder(_)));
+        }
+    }
+
+    #[test]
+    fn consent_limits_a_role_if_more_frames_waited_for_it_than_for_room_and_one_in_a_hundred() {
+        for (held_back, refused, is_limited) in [
+            // A path of 20 Mb/s under ceilings of 200.
+            (14, 26_000, false),
+            (26_000, 14, true),
+            (14, 0, false),
+            (267, 0, true),
+            (0, 0, false),
+        ] {
+            let empty = json!({"total": 0, "quantiles_ps": {}, "buckets": []});
+            let pacing = json!({"frames": 0, "share_on_time": null, "worst_ns": 0,
+                                "lateness": empty, "forced_sleeps": 0, "real_time": null});
+            let counted = json!({
+                "role": "sender", "frames": 26_689, "payload_octets": 0, "unsent": 0,
+                "first_ns": null, "last_ns": null, "pacing": pacing,
+                "held_back": held_back, "refused": refused, "mode": null,
+            });
+            let report = json!({"flow": "up", "role": "sender", "counted": counted});
+            let report: RoleReport = serde_json::from_value(report).expect("a report");
+            assert_eq!(report.is_limited_by_consent(), is_limited, "{held_back} {refused}");
         }
     }
 

@@ -8,10 +8,14 @@ from ethermeter import api
 from ethermeter.analysis import estimates
 from ethermeter.analysis.interval import Estimate
 from ethermeter.engines.live import Hosts, Laboratory, Local, Place
+from ethermeter.engines.live.cautions import AT_HOSTS
 from ethermeter.faults import InputError
 from ethermeter.metrics import Caution, Metric, percentiles
 from ethermeter.quick.result import Value
 from ethermeter.run import RunOptions, evaluate, execute
+from ethermeter.store import RunDirectory
+from ethermeter.store.measured import complete_results
+from ethermeter.store.result import FlowResult, Losses, Sender
 
 BY = "agent"
 _HEAD = """\
@@ -64,6 +68,8 @@ _SHOWN = {
     "back": (*_DELAYS, Metric.LOSS),
 }
 """Metrics of each flow that a quick measurement reports."""
+LEAST_SHARE = 0.01
+"""Share of the datagrams beyond which what they met is a cause."""
 _SETTLE_MS = 200
 _AROUND_S = 0.8
 
@@ -109,33 +115,61 @@ def measured(
         )
         evaluate(directory, report=False)
         points = estimates.read(directory)
+        ids = [trial.id for trial in RunDirectory(directory).trials()]
+        flows = {
+            name: flow
+            for _, result in complete_results(directory, ids)
+            for name, flow in result.flows.items()
+        }
     values = []
     limits = {}
     for point in points:
         for metric in _SHOWN[point.series]:
             if (found := point.estimates.get(metric)) is not None:
                 values.append(Value(point.series, metric, found, BY))
-        limit = _limit(point.series, point.estimates)
+        limit = limit_of(point.series, point.estimates, flows.get(point.series, FlowResult()))
         if limit is not None:
             limits[point.series] = limit
     return values, limits, []
 
 
-def _limit(flow: str, found: Mapping[Metric, Estimate]) -> str | None:
+def limit_of(flow: str, found: Mapping[Metric, Estimate], result: FlowResult) -> str | None:
+    """Say what limited the rate of a flow; None of flows without a rate of interest.
+
+    Of datagrams the cause that most of them met, if more than one in a hundred did.
+    """
     rate = found.get(Metric.DATA_RATE)
     if rate is None or flow not in ("tcp-up", "tcp-down", "udp-up", "udp-down"):
         return None
+    if flow.startswith("udp"):
+        return _limit_of_datagrams(result)
     if Caution.CONSENT_LIMITED in rate.cautions:
         return "the receiver's consent"
     if Caution.HOST_LIMITED in rate.cautions:
         return "a host"
-    loss = found.get(Metric.LOSS)
-    if flow.startswith("udp") and loss is not None and loss.value > 0:
-        return "the path or the receiver: datagrams were lost"
     again = found.get(Metric.RETRANSMITTED)
-    if flow.startswith("tcp") and again is not None and again.value > 0:
+    if again is not None and again.value > 0:
         return f"the path: TCP sent {again.value:.0f} segments again"
     return "what the sender hands to its interface, or TCP's windows: nothing was lost"
+
+
+def _limit_of_datagrams(result: FlowResult) -> str | None:
+    sending = None if result.sending is None else result.sending.counted
+    if not isinstance(sending, Sender):
+        return None
+    losses = Losses(0, (), 0, 0) if result.losses is None else result.losses
+    at_hosts = sum(count for location, count in losses.seen if location in AT_HOSTS)
+    lost_at_hosts = min(at_hosts, losses.missing)
+    causes = (
+        (sending.held_back, "the receiver's consent", "waited for it"),
+        (sending.refused, "the sender's queue, or the path behind it", "waited for room there"),
+        (lost_at_hosts, "a host", "were dropped at its interface or socket"),
+        (losses.missing - lost_at_hosts, "the path", "were lost on it, or in the queue before it"),
+    )
+    most, cause, what = max(causes, key=lambda each: each[0])
+    if most <= LEAST_SHARE * sending.frames:
+        return "the sender's host: its datagrams neither waited nor were lost"
+    return f"{cause}: {most:,} of {sending.frames:,} datagrams {what}"
 
 
 def station_of(laboratory: Laboratory, option: str, name: str) -> str:

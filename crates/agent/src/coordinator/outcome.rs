@@ -101,7 +101,7 @@ fn of_flow(flow: &Flow, agents: &BTreeMap<String, AgentResult>) -> FlowResult {
     let sending = from.role(&flow.name);
     let mut cautions = BTreeSet::new();
     let is_of_messages = matches!(flow.traffic, Traffic::Stream { .. } | Traffic::Exchange { .. });
-    if is_of_messages && sending.is_some_and(|sending| sending.held_back() > 0) {
+    if is_of_messages && sending.is_some_and(RoleReport::is_limited_by_consent) {
         cautions.insert(Caution::ConsentLimited);
     }
     let mut received = |to: &String| of_receiver(flow, from, &agents[to], &mut cautions);
@@ -134,8 +134,9 @@ fn of_receiver(
     if [sending, receiving].into_iter().flatten().any(RoleReport::is_clock_stepped) {
         cautions.insert(Caution::ClockStepped);
     }
-    let is_held_back = |role: Option<&RoleReport>| role.is_some_and(|role| role.held_back() > 0);
-    if matches!(flow.traffic, Traffic::Exchange { .. }) && is_held_back(receiving) {
+    let is_limited =
+        |role: Option<&RoleReport>| role.is_some_and(RoleReport::is_limited_by_consent);
+    if matches!(flow.traffic, Traffic::Exchange { .. }) && is_limited(receiving) {
         cautions.insert(Caution::ConsentLimited); // responses waited for their receiver's consent
     }
     if matches!(flow.traffic, Traffic::Stream { .. }) && receiving.is_some() {
@@ -152,7 +153,7 @@ fn of_receiver(
     match (counts(sending), counts(receiving)) {
         (Some(Counts::Client(client)), Some(Counts::Server(_))) => {
             outcome.octets = Some(client.octets);
-            if is_held_back(sending) || is_held_back(receiving) {
+            if is_limited(sending) || is_limited(receiving) {
                 cautions.insert(Caution::ConsentLimited);
             }
         }
@@ -162,8 +163,10 @@ fn of_receiver(
             #[expect(clippy::cast_precision_loss, reason = "a rate")]
             let permitted_bps = 8.0 * sender.permitted_octets_per_s as f64;
             // What is within a twentieth of what was permitted is the consent's rate and not the
-            // network's.
-            if receiver.measured.data_rate_bps.is_some_and(|bps| bps > 0.95 * permitted_bps) {
+            // network's, if writes waited for it.
+            let is_near =
+                receiver.measured.data_rate_bps.is_some_and(|bps| bps > 0.95 * permitted_bps);
+            if is_near && is_limited(sending) {
                 cautions.insert(Caution::ConsentLimited);
             }
         }

@@ -5,7 +5,7 @@ use super::connection::finish;
 use super::schedule::Schedule;
 use super::series::Series;
 use super::transfer::{chance, columns, within, CHANCE_OCTETS, LONGEST_BLOCK_OCTETS, SAMPLE_NS};
-use crate::policer::{Policer, Progress};
+use crate::policer::{Policer, Progress, Waits};
 use crate::report::{ConnectionCounts, PortUse};
 use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::{Error, HostTime, Timeline};
@@ -45,7 +45,9 @@ pub(super) struct Bulk<'a> {
     written: u64,
     read: u64,
     buffer: Vec<u8>,
-    held_back: u64,
+    writes: u64,
+    held_back: Waits,
+    refused: Waits,
     begin_ns: u64,
     samples: Series<(u64, TcpInfo)>,
 }
@@ -73,7 +75,9 @@ impl<'a> Bulk<'a> {
             written: 0,
             read: 0,
             buffer: vec![0; CALL_OCTETS],
-            held_back: 0,
+            writes: 0,
+            held_back: Waits::default(),
+            refused: Waits::default(),
             begin_ns,
             samples: Series::new(begin_ns, SAMPLE_NS),
         })
@@ -114,12 +118,15 @@ impl<'a> Bulk<'a> {
             let wanted = usize::try_from(self.unwritten).unwrap_or(usize::MAX).min(CALL_OCTETS);
             let room = within(self.policer, wanted, now_ns);
             if room == 0 {
-                self.held_back += 1;
+                self.held_back.refuse(1);
                 return Ok(true);
             }
             match self.stream.write(&self.source[self.at..self.at + room]) {
                 Ok(written) => {
                     self.policer.take(written);
+                    self.held_back.pass(1);
+                    self.refused.pass(1);
+                    self.writes += 1;
                     self.unwritten -= written as u64;
                     self.written += written as u64;
                     self.progress.sent.fetch_add(1, Ordering::Relaxed);
@@ -127,7 +134,10 @@ impl<'a> Bulk<'a> {
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // Reading from a connection reports its error.
-                Err(error) if is_passing(error.kind()) => return Ok(false),
+                Err(error) if is_passing(error.kind()) => {
+                    self.refused.refuse(1);
+                    return Ok(false);
+                }
                 Err(source) => {
                     return Err(Error::System { doing: "writing to a TCP connection", source })
                 }
@@ -188,9 +198,15 @@ impl<'a> Bulk<'a> {
             unwritten_octets: self.unwritten,
             acknowledged: acknowledged_ns.is_some(),
             permitted_octets_per_s: self.policer.payload_octets_per_s(),
+            writes: self.writes,
             tcp: self.samples.course(self.begin_ns, columns),
         };
-        Ok((counts, PortUse { held_back: Some(self.held_back), ..PortUse::default() }))
+        let port = PortUse {
+            held_back: Some(self.held_back.frames()),
+            refused: Some(self.refused.frames()),
+            ..PortUse::default()
+        };
+        Ok((counts, port))
     }
 }
 

@@ -428,6 +428,7 @@ impl RolePlan {
         let of = self.perform(&mut port, schedule)?;
         let mut used = PortUse {
             held_back: Some(port.held_back()),
+            refused: Some(port.refused()),
             port: Some(port.counters()?),
             ..PortUse::default()
         };

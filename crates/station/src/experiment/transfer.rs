@@ -6,7 +6,7 @@
 use super::connection::finish;
 use super::schedule::{since, Schedule};
 use super::series::Series;
-use crate::policer::{Policer, Progress};
+use crate::policer::{Policer, Progress, Waits};
 use crate::report::{
     BulkReceiverCounts, BulkSenderCounts, BulkWindow, Counts, OctetColumns, PortUse, RoleCounts,
     TcpColumns,
@@ -69,7 +69,8 @@ pub(super) fn send_bulk(
     stream.set_write_timeout(Some(LONGEST_BLOCK)).map_err(preparing)?;
     let source = chance(CHANCE_OCTETS, schedule.experiment);
     let mut samples = Series::new(begin_ns, SAMPLE_NS);
-    let (mut octets, mut held_back, mut blocked) = (0u64, 0u64, 0u64);
+    let (mut octets, mut writes, mut blocked) = (0u64, 0u64, 0u64);
+    let (mut held_back, mut refused) = (Waits::default(), Waits::default());
     let (mut first_ns, mut last_ns, mut at) = (None, None, 0);
     let mut closed_by_other = false;
     while plan.octets.is_none_or(|all| octets < all) {
@@ -92,13 +93,16 @@ pub(super) fn send_bulk(
         let wanted = plan.block_octets.min(usize::try_from(left).unwrap_or(usize::MAX));
         let room = within(policer, wanted, now_ns);
         if room == 0 {
-            held_back += 1;
+            held_back.refuse(1);
             HostTime.sleep_until(now_ns + AFTER_REFUSAL_NS);
             continue;
         }
         match stream.write(&source[at..at + room]) {
             Ok(written) => {
                 policer.take(written);
+                held_back.pass(1);
+                refused.pass(1);
+                writes += 1;
                 octets += written as u64;
                 progress.sent.fetch_add(1, Ordering::Relaxed);
                 first_ns.get_or_insert(now_ns);
@@ -106,7 +110,10 @@ pub(super) fn send_bulk(
                 at = (at + written) % (CHANCE_OCTETS - LONGEST_BLOCK_OCTETS);
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => blocked += 1,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                blocked += 1;
+                refused.refuse(1);
+            }
             Err(error)
                 if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) =>
             {
@@ -130,9 +137,14 @@ pub(super) fn send_bulk(
         closed_by_other,
         permitted_octets_per_s: policer.payload_octets_per_s(),
         found_full: blocked,
+        writes,
         tcp: samples.course(begin_ns, columns),
     };
-    let port = PortUse { held_back: Some(held_back), ..PortUse::default() };
+    let port = PortUse {
+        held_back: Some(held_back.frames()),
+        refused: Some(refused.frames()),
+        ..PortUse::default()
+    };
     Ok(RoleCounts { port, of: Counts::BulkSender(Box::new(counts)) })
 }
 

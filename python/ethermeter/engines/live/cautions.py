@@ -15,7 +15,6 @@ from ethermeter.counts import FlowCounts
 from ethermeter.engines.live.counts import receivers_of, roles_of
 from ethermeter.engines.live.description import flow_names, is_saturated
 from ethermeter.engines.live.segments import of_hosts
-from ethermeter.engines.offered import packet_ps
 from ethermeter.metrics import Caution, Masks, Metric, caution_mask, percentiles
 from ethermeter.scenario import (
     CoderArrivals,
@@ -29,6 +28,7 @@ from ethermeter.scenario import (
     TokenBucketArrivals,
     TraceArrivals,
 )
+from ethermeter.station_groups import packet_ps
 from ethermeter.store.result import (
     FlowResult,
     HostEdge,

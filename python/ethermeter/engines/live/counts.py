@@ -38,6 +38,7 @@ from ethermeter.engines.live.description import around_octets, flow_names, tag_o
 from ethermeter.engines.live.offsets import without_offsets
 from ethermeter.engines.live.ports import port_counts
 from ethermeter.framing import AROUND_DATA_OCTETS, frame_octets, lengths_of
+from ethermeter.metrics.formulas import merged
 from ethermeter.scenario import Flow
 from ethermeter.store.result import (
     AnyCounts,
@@ -407,16 +408,14 @@ def _times(
     else that of the middles of buckets, which are narrower than 0.8% of the time. So is the largest
     time where an agent does not know it.
     """
-    together: dict[tuple[int, int], int] = {}
+    rows: list[tuple[int, int, int]] = []
     largest = 0.0
     for histogram in histograms:
         if histogram.buckets:
-            upper_ps = histogram.buckets[-1][1]
-            largest = max(largest, histogram.quantiles_ps.get("1") or upper_ps)
-        for low_ps, high_ps, number in histogram.buckets:
-            together[low_ps, high_ps] = together.get((low_ps, high_ps), 0) + number
-    rows = np.array([(*edges, number) for edges, number in sorted(together.items())], np.int64)
-    low, high, numbers = rows.reshape(-1, 3).T
+            last_ps = histogram.buckets[-1][1] - 1
+            largest = max(largest, histogram.quantiles_ps.get("1") or last_ps)
+        rows += histogram.buckets
+    low, high, numbers = merged(*np.array(rows, np.int64).reshape(-1, 3).T)
     entity = np.zeros(len(low), np.int64)
     total, sum_ps = (
         np.bincount(entity, weights=weights, minlength=1).astype(np.float64)

@@ -44,8 +44,8 @@ def observe(trial: Trial, result: Result, *, took_s: float, has_wires: bool = Tr
         measured=lambda values: _measured(trial, result, counts.flows.offered, values),
     )
     tables = [FLOW_METRICS, *([FLOW_VOICE_METRICS] if has_voice(scenario) else [])]
-    # The queues of real hosts are not without limit, whatever the simulated ones are.
-    cautions = rows.cautions & ~caution_mask([Caution.UNBOUNDED_QUEUE])
+    # The queues of real hosts are not those of the scenario.
+    cautions = rows.cautions & ~caution_mask([Caution.UNBOUNDED_QUEUE, Caution.GROWING_QUEUE])
     cautions |= live_cautions(trial, result, counts.flows, tables, has_wires=has_wires)
     cautions[np.isnan(rows.values)] = caution_mask([Caution.NO_SAMPLES])
     return replace(rows, cautions=cautions)

@@ -1,5 +1,6 @@
 """Places of measurement: hosts of a laboratory, a testbed that is built, or loopback."""
 
+import ipaddress
 import itertools
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -56,6 +57,12 @@ class Hosts:
         """Name for the provenance."""
         return self.laboratory.source
 
+    @property
+    def has_ipv6(self) -> bool:
+        """Whether a host takes part with an address of IPv6."""
+        stations = self.laboratory.stations.values()
+        return any(ipaddress.ip_address(each.address).version == IPV6 for each in stations)
+
     def check(self, works: Sequence[Work]) -> None:
         """Refuse trials that cannot be measured here, before anything runs."""
         trials.check(works, self.laboratory)
@@ -95,7 +102,12 @@ class Local:
     def name(self) -> str:
         """Name for the provenance."""
         found = self.kind if self.kind != "testbed" else f"testbed ({self.wires})"
-        return found if self.ip != IPV6 else f"{found}, IPv6"
+        return found if not self.has_ipv6 else f"{found}, IPv6"
+
+    @property
+    def has_ipv6(self) -> bool:
+        """Whether hosts take part with addresses of IPv6."""
+        return self.ip == IPV6
 
     def check(self, works: Sequence[Work]) -> None:
         """Refuse trials that cannot be measured here, before anything runs."""

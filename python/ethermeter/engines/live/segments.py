@@ -23,7 +23,6 @@ from ethermeter.engines.live.media import (
     trials_of,
     window_frames,
 )
-from ethermeter.engines.offered import packet_ps
 from ethermeter.faults import Fault, InputError
 from ethermeter.nodes import is_segment
 from ethermeter.scenario import (
@@ -44,6 +43,7 @@ from ethermeter.station_groups import (
     groups_of,
     lengths_of,
     medium_of,
+    packet_ps,
     station_count,
 )
 from ethermeter.testbed import Control, NetworkBed, Segment, SegmentTrial, Wire
