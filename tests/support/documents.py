@@ -8,6 +8,8 @@ A comment before a block says what it needs, and so where it is run:
 `<!-- needs: build -->`    the sources and their compilers: not run, CI does the same by make
 
 A block `toml title="NAME"` is a file of the reader that following blocks use.
+
+A block `output` has lines that the commands of the block before it print; `…` stands for others.
 """
 
 import os
@@ -119,27 +121,40 @@ def shell(command: str, *, cwd: Path, limit_s: float = 600) -> str:
 def run(name: str, folder: Path, *, with_needs: frozenset[str], limit_s: float = 600) -> int:
     """Run the blocks of a page that need nothing or one of these, in its order, in a folder.
 
-    Returns how many ran; asserts that each succeeds.
+    Returns how many ran; asserts that each succeeds, and prints what the page says.
     """
-    testbed, ran = PLACEHOLDER, 0
+    testbed, ran, printed = PLACEHOLDER, 0, ""
     for block in parsed(page(name)):
         if block.title:
             (folder / block.title).write_text(block.body, encoding="utf-8")
-        if block.language not in {"sh", "python"} or (
-            block.needs and block.needs not in with_needs
-        ):
+        if block.needs and block.needs not in with_needs:
+            continue
+        if block.language == "output":
+            expect_printed(block.body, printed)
+        if block.language not in {"sh", "python"}:
             continue
         if block.language == "python":
             # A file: functions that are registered must have a source.
             (folder / "program.py").write_text(block.body, encoding="utf-8")
-            _succeeds([sys.executable, "program.py"], folder, limit_s)
+            printed = _succeeds([sys.executable, "program.py"], folder, limit_s)
         else:
+            printed = ""
             for command in _commands(block.body):
-                printed = shell(command.replace(PLACEHOLDER, testbed), cwd=folder, limit_s=limit_s)
-                named = _NAME.search(printed)
+                text = shell(command.replace(PLACEHOLDER, testbed), cwd=folder, limit_s=limit_s)
+                named = _NAME.search(text)
                 testbed = named[1] if named else testbed
+                printed += text
         ran += 1
     return ran
+
+
+def expect_printed(body: str, printed: str) -> None:
+    """Assert that the lines of a block `output` were printed, whatever the spaces in them."""
+    text = " ".join(printed.split())
+    for line in body.splitlines():
+        for part in line.split("…"):
+            words = " ".join(part.split())
+            assert words in text, f"a page has {words!r}, which is not printed:\n{printed}"
 
 
 def _succeeds(words: list[str], folder: Path, limit_s: float) -> str:

@@ -135,13 +135,20 @@ def _with_classes(rng: Generator, kind: scenario.Kind, rate_bps: int) -> scenari
     numbers = rng.permutation(8).tolist()
     cuts = np.sort(rng.choice(np.arange(1, 8), rng.integers(0, 4), replace=False)).tolist()
     groups = [numbers[a:b] for a, b in zip([0, *cuts], [*cuts, 8], strict=True)]
-    shaped = int(rng.integers(0, len(groups))) if rng.random() < 0.4 else 0
+    first = int(rng.integers(0, min(2, len(groups))))  # shaped classes may be below a strict one
+    shaped = int(rng.integers(0, len(groups) - first)) if rng.random() < 0.4 else 0
     quanta = rng.random() < 0.4
     made = tuple(
         scenario.Class(
             priorities=tuple(sorted(group)),
-            idle_slope_bps=int(rate_bps * 0.9 / shaped) if at < shaped else None,
-            quantum_octets=int(rng.integers(64, 4000)) if quanta and at >= shaped else None,
+            idle_slope_bps=(
+                int(rate_bps * rng.uniform(0.4, 0.9) / shaped)
+                if first <= at < first + shaped
+                else None
+            ),
+            quantum_octets=(
+                int(rng.integers(64, 4000)) if quanta and at >= first + shaped else None
+            ),
         )
         for at, group in enumerate(groups)
     )

@@ -29,6 +29,7 @@ from ethermeter.analysis.verdicts import Verdict, together, verdict_of
 from ethermeter.json_values import finite
 from ethermeter.metrics import ALL, Caution, Metric, percentiles
 from ethermeter.nodes import kind_of, over_links, room_of
+from ethermeter.scenario import Hub
 from ethermeter.store.rows import flows_of
 from ethermeter.store.tables import OBSERVATIONS
 from ethermeter.theory.assumptions import BOUNDS, MEANS
@@ -80,6 +81,11 @@ class FlowTime:
     why_no_mean: str
     observed: tuple[Observed, ...]
 
+    @property
+    def has_no_bound(self) -> bool:
+        """Whether network calculus was asked for a bound and has none."""
+        return math.isnan(self.bound_s) and bool(self.method)
+
     def of(self, engine: str) -> Observed | None:
         """Return what an engine observed; None if it did not run."""
         return next((each for each in self.observed if each.engine == engine), None)
@@ -113,10 +119,23 @@ class Queue:
 
     @property
     def is_lossless(self) -> bool | None:
-        """Whether the room suffices for the bound, so that nothing can be lost; None unknown."""
+        """Whether the room suffices for the bound, so that nothing can be lost; None unknown.
+
+        A limited room before a port that is offered more than it carries loses frames, whatever its
+        size.
+        """
         if math.isnan(self.bound.frames):
-            return None
+            is_limited = not all(map(math.isnan, self.room))
+            return False if self.load > 1 and is_limited else None
         return not any(room < need for need, room in zip(self.bound, self.room, strict=True))
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no flow leads through the port, as far as is known."""
+        for size in (self.bound, self.simulated):
+            if not math.isnan(size.frames):
+                return size.frames == 0
+        return not self.load > 0 and not self.reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +146,17 @@ class Saturation:
     point: Mapping[str, str]
     scale: float
     resource: str
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many values of a kind were compared with their bounds, and how many have none."""
+
+    kind: str  # What the values are
+    compared: int
+    exceeded: int  # Of these, above their bounds
+    unbounded: int
+    reasons: tuple[str, ...]  # Why values have no bound, each once
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +174,43 @@ class Answers:
         return [*_late(self.times), *_full(self.queues), *_long(self.buses)]
 
     @property
+    def coverage(self) -> tuple[Coverage, ...]:
+        """What was compared with a bound and what has none, by kind; kinds without either left out.
+
+        A delay is of a flow at a point, compared by each engine that observed it.
+        """
+        every = (
+            _covered(
+                "delays of flows",
+                [each.verdict for time in self.times for each in time.observed],
+                [time.method for time in self.times if time.has_no_bound],
+            ),
+            _covered(
+                "queues of ports",
+                [queue.verdict for queue in self.queues],
+                [queue.reason for queue in self.queues if math.isnan(queue.bound.frames)],
+            ),
+            _covered(
+                "times of buses",
+                [time.verdict for time in self.buses],
+                ["; ".join(time.obstacles) for time in self.buses if time.obstacles],
+            ),
+        )
+        return tuple(each for each in every if each.compared or each.unbounded)
+
+    @property
     def verdicts(self) -> tuple[int, int]:
         """How many values were compared with their bound, and how many of them are above it."""
-        found = [each.verdict for time in self.times for each in time.observed]
-        found += [queue.verdict for queue in self.queues]
-        found += [time.verdict for time in self.buses]
-        exceeded = found.count("exceeded")
-        return found.count("holds") + exceeded, exceeded
+        kinds = self.coverage
+        return sum(each.compared for each in kinds), sum(each.exceeded for each in kinds)
+
+
+def _covered(kind: str, verdicts: Sequence[Verdict], reasons: Sequence[str]) -> Coverage:
+    """Return the coverage of values with these verdicts; `reasons`: of each without a bound."""
+    exceeded = verdicts.count("exceeded")
+    compared = verdicts.count("holds") + exceeded
+    different = tuple(filter(None, dict.fromkeys(reasons)))
+    return Coverage(kind, compared, exceeded, len(reasons), different)
 
 
 def _late(times: Sequence[FlowTime]) -> Iterator[str]:
@@ -295,12 +355,17 @@ def _times(
                 flow.name,
                 time,
                 bound_s,
-                _word(by_engine.get(BOUNDED, ()), words, about, number),
+                _reason(by_engine.get(BOUNDED, ()), words, about, number),
                 mean_s,
                 cautions.get((number, time.value), ()),
-                _word(by_engine.get(MEAN, ()), words, about, number),
+                _reason(by_engine.get(MEAN, ()), words, about, number),
                 tuple(observed),
             )
+
+
+def _reason(trials: "Sequence[Trial]", words: _Words, about: str, number: int) -> str:
+    """Return what a theory says of a flow or port, or why it failed altogether."""
+    return _word(trials, words, about, number) or _word(trials, words, "engine", 0)
 
 
 def _word(trials: "Sequence[Trial]", words: _Words, about: str, number: int) -> str:
@@ -388,7 +453,9 @@ def _queues(
     for port in range(2 * len(network.links)):
         ends = [end.node for end in network.links[port // 2].ends]
         node, peer = ends[port % 2], ends[1 - port % 2]
-        reason = _word([bounded], words, "port", port)
+        if isinstance(kinds[node], Hub):  # it repeats what it hears and has no queue
+            continue
+        reason = _reason([bounded], words, "port", port)
         load, frames = (_word(means, words, "queue", port) or "nan nan").split()
         keys = sorted({key for key in (*limits, *found) if key[0] == port})
         several = [key for key in keys if key[1] >= 0]
@@ -488,6 +555,7 @@ def to_json(found: Answers) -> str:
         "level": LEVEL,
         "compared": compared,
         "exceeded": exceeded,
+        "unbounded": sum(each.unbounded for each in found.coverage),
         "warnings": found.warnings,
         "flows": [_time_json(each) for each in found.times],
         "queues": [_queue_json(each) for each in found.queues],

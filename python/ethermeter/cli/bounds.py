@@ -10,10 +10,12 @@ from ethermeter.cli.tables import print_table
 from ethermeter.quantities import UNDEFINED, common_scale, in_scale, number, quantity
 
 if TYPE_CHECKING:
-    from ethermeter.analysis.bounds import Answers, FlowTime, Observed, Queue, Size
+    from ethermeter.analysis.bounds import Answers, Coverage, FlowTime, Observed, Queue, Size
     from ethermeter.quantities import Scale
 
 TABLE_ROWS = 30
+MOST_REASONS = 3
+"""Reasons why values have no bound that are printed."""
 _ENGINES = {"simulation": "simulated", "live": "measured"}
 
 
@@ -23,18 +25,32 @@ def print_bounds(found: "Answers") -> None:
 
     if found.times:
         _print_times(found.times)
-    _print_queues([queue for queue in found.queues if queue.bound.frames > 0])
+    _print_queues([queue for queue in found.queues if not queue.is_idle])
     for each in found.saturations:
         at = where(each.series, each.point)
         print_text(f"{at}full at {number(each.scale)} times this load: {each.resource}")
-    compared, exceeded = found.verdicts
-    if compared:
-        print_text(f"bounds: {compared} values compared, {exceeded or 'none'} above")
-    unbounded = dict.fromkeys(each.obstacles for each in found.buses if each.obstacles)
-    for obstacles in unbounded:
-        print_text(f"no bound of access delays: {'; '.join(obstacles)}")
+    _print_coverage(found.coverage)
     for text in found.warnings:
         print_text(f"warning: {text}: a defect of the bound, of the engine or of a host")
+
+
+def _print_coverage(found: "Sequence[Coverage]") -> None:
+    """Print which values were compared with their bounds, and which have none, with the reasons."""
+    compared = [_counted(each.compared, each.kind) for each in found if each.compared]
+    if compared:
+        exceeded = sum(each.exceeded for each in found)
+        print_text(f"bounds: {' and '.join(compared)} compared, {exceeded or 'none'} above")
+    for each in found:
+        if each.unbounded:
+            more = len(each.reasons) - MOST_REASONS
+            reasons = "; ".join(each.reasons[:MOST_REASONS])
+            rest = f"; and {more} more reasons in bounds.json" if more > 0 else ""
+            why = f": {reasons}{rest}" if reasons else ""
+            print_text(f"no bound for {_counted(each.unbounded, each.kind)}{why}")
+
+
+def _counted(count: int, kind: str) -> str:
+    return f"one of the {kind}" if count == 1 else f"{count} {kind}"
 
 
 def _print_times(times: "Sequence[FlowTime]") -> None:
@@ -94,7 +110,7 @@ def _observed(found: "Observed | None", scale: "Scale | None") -> list[str]:
 
 
 def _print_queues(queues: "Sequence[Queue]") -> None:
-    """Print the queues of ports that have a bound: the room that loses nothing."""
+    """Print the queues of ports: the room that loses nothing."""
     if not queues:
         return
     shown = queues[:TABLE_ROWS]

@@ -1,14 +1,15 @@
 """A trial to the engine that answers it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ethermeter.engines import simulation
 from ethermeter.nodes import is_segment
-from ethermeter.store.rows import TrialRows
+from ethermeter.store.integrity import first_line
+from ethermeter.store.rows import TrialRows, failed_rows
 from ethermeter.traces import NO_TRACES, Trace
-from ethermeter.trial import SIMULATION, THEORY, digest_of, read_trial
+from ethermeter.trial import SIMULATION, THEORY, Trial, digest_of, read_trial
 
 if TYPE_CHECKING:
     from ethermeter._core import Watch
@@ -22,7 +23,8 @@ def answer(
     They depend on the line alone, except for `core_s`; `traces` has those that it names. Another
     thread follows and stops the simulation by the watch. Raises ValueError if the trial is refused,
     with the key, was stopped, or a function in Python failed; RuntimeError if the core breaks off
-    because of a fault of its own.
+    because of a fault of its own. A theory that fails costs its own values only: its rows have the
+    reason (`ethermeter.store.rows.failure_in`).
     """
     return replace(_answered(line, watch, traces), digest=digest_of(line))
 
@@ -34,6 +36,16 @@ def _answered(line: str, watch: "Watch | None", traces: Mapping[str, Trace]) -> 
     engine, *rest = trial.engine.split("/")
     if engine == SIMULATION:
         return simulation.run_trial(line, trial.scenario, watch, traces)
+    try:
+        return _by_theory(trial, engine, rest, watch)
+    except MemoryError:
+        raise
+    except Exception as error:
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        return failed_rows(trial.scenario, f"{trial.engine}: {kind}{first_line(error)}")
+
+
+def _by_theory(trial: Trial, engine: str, rest: Sequence[str], watch: "Watch | None") -> TrialRows:
     # On demand: a simulation needs no theories, nor what these import.
     from ethermeter.engines import theory
 

@@ -246,9 +246,9 @@ def _all_have(scenario: Scenario, has: npt.NDArray[np.bool_], what: str) -> bool
 
 
 def _saturation(found: Means) -> list[Remark]:
-    """Say at how many times this load a resource is full; nothing without open flows."""
+    """Say at how many times this load a resource is full; nothing if not all flows are open."""
     scale = found.saturation.scale
-    if not math.isfinite(scale) or any(flow.message_rate is None for flow in found.flows):
+    if not math.isfinite(scale):
         return []
     return [Remark("saturation", 0, "scale", f"{scale:.6g} {found.saturation.resource}")]
 

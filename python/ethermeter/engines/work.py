@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ethermeter.store.integrity import first_line
 from ethermeter.store.rows import TrialRows
 from ethermeter.traces import Trace
 
@@ -49,5 +50,4 @@ class LostClusterError(TrialError):
 def failure(work: Work | Sequence[Work], error: BaseException) -> TrialError:
     """Say in one line which trial failed and why."""
     which = work.id if isinstance(work, Work) else f"one of {work[0].id} to {work[-1].id}"
-    said = str(error).splitlines() or [type(error).__name__]
-    return TrialError(f"trial {which}: {said[0]}")
+    return TrialError(f"trial {which}: {first_line(error)}")

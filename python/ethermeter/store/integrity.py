@@ -106,6 +106,6 @@ def raise_lack(error: Exception) -> None:
         raise MemoryError(first_line(error)) from error
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """First line of what went wrong, or its kind."""
     return (str(error).splitlines() or [type(error).__name__])[0]

@@ -175,8 +175,11 @@ class TcpCourse(Table, frozen=True):
         return float(self.columns.sent_again[-1]) if self.columns.sent_again else 0.0
 
 
-class Counts(Table, frozen=True, tag_field="role"):
-    """Counts of a role."""
+class Counts(Table, frozen=True, kw_only=True, tag_field="role"):
+    """Counts of a role: frames, or writes of a connection, that waited for consent or for room."""
+
+    held_back: int = 0
+    refused: int = 0
 
 
 class Connection(Counts, frozen=True, kw_only=True):

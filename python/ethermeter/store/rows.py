@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ethermeter.counts import Floats, FlowBatch, Integers
-from ethermeter.metrics import ALL, Group, Masks, Metric, metrics_of
+from ethermeter.metrics import ALL, Caution, Group, Masks, Metric, caution_mask, metrics_of
 from ethermeter.nodes import is_segment
 from ethermeter.scenario import CoderArrivals, Scenario
 from ethermeter.station_groups import station_count
@@ -85,10 +85,11 @@ class Remark(msgspec.Struct, frozen=True, array_like=True):
 
     About a flow, its one-way delay or its round trip; `number` is that of the flow or port. Of a
     queue the load that is offered to the port, gaps included, and the mean number of frames; of the
-    saturation of a network by how much all flows may grow before a resource is full, and which.
+    saturation of a network by how much all flows may grow before a resource is full, and which; of
+    an engine that failed, why.
     """
 
-    about: Literal["flow", "round-trip", "port", "queue", "saturation"]
+    about: Literal["flow", "round-trip", "port", "queue", "saturation", "engine"]
     number: int
     kind: Literal["method", "reason", "load", "scale"]
     text: str
@@ -231,6 +232,27 @@ def formula_rows(
         remarks=remarks,
         plca=plca,
     )
+
+
+def failed_rows(scenario: Scenario, why: str) -> TrialRows:
+    """Return the rows of a trial of which a theory failed: without values, and with the reason."""
+    flows, stations = flows_of(scenario), 0 if flows_of(scenario) else station_count(scenario)
+    entities, _ = layout_of(scenario, is_theory=True)
+    return formula_rows(
+        np.full(len(entities), np.nan),
+        np.full(len(entities), caution_mask([Caution.NO_SAMPLES])),
+        stations=stations,
+        cells=stations * scenario.batches,
+        flows=flows,
+        plca=int(has_plca(scenario)),
+        remarks=remarks_text([Remark("engine", 0, "reason", why)]),
+    )
+
+
+def failure_in(rows: TrialRows) -> str | None:
+    """Return why the engine of a trial failed; None if it did not."""
+    reasons = (remark.text for remark in remarks_in(rows.remarks) if remark.about == "engine")
+    return next(reasons, None)
 
 
 NUMBERS = tuple(of.name for of in fields(TrialRows) if of.type in (int, float, str))

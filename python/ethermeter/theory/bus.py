@@ -9,7 +9,7 @@ All times are whole picoseconds. The bounds hold while every node hears every be
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -49,6 +49,8 @@ class Node:
     """Its frames, destination address to FCS."""
     burst_count: int
     """Frames that may follow the first of an opportunity."""
+    burst_bits: int
+    """How long it holds the line for the next frame of an opportunity."""
     frames_per_s: float
     """Rate of a Poisson source; NaN of others."""
     bits: tuple[int, ...]
@@ -151,7 +153,7 @@ class Bus:
         The node lets an opportunity pass just before its frame is pending, and then all others send
         all that they may until its next one, for which it holds the line for a gap.
         """
-        passed = self._pending_ps(node)
+        passed = self._passing(node).longest_ps
         return passed + self.opportunity_ps + self._others_ps(node, used=True) + self._gap_ps
 
     def access_delay_ps(self, node: Node) -> int:
@@ -166,12 +168,54 @@ class Bus:
             deferral += self._sent_ps(max(others)) - end_bits * self.bit_ps + self._handover_ps
         return deferral + self.attempt_delay_ps(node)
 
-    def _others_ps(self, node: Node, *, used: bool) -> int:
-        """Return the longest time between two opportunities of a node.
+    def idle_ps(self, node: Node) -> int:
+        """Return for how long of an access no other node holds the line at most.
 
-        All others send all that they may in it, or nothing.
+        An access runs from the head of the queue to the start on the line. The line is held for a
+        gap before each frame, until all nodes have heard its end, and for the next one of a burst.
         """
-        longest = 0
+        silent = self._passing(node).quiet_ps
+        gap = self._gap_ps
+        return gap + silent + self.opportunity_ps + self._others_ps(node, used=False) + gap
+
+    def passing_ps(self, node: Node) -> int:
+        """Return for how long a frame holds the line at most that makes an opportunity pass.
+
+        All of it goes until the frame of the node is pending, but for the part of the gap in which
+        the MAC of the node ignores carrier. 0 if no frame of another node can do that.
+        """
+        within = self._passing(node).by_frames_ps
+        if not within:
+            return 0
+        others = [each for each in self.nodes if each is not node]
+        ignored = self._gap_ps + self._late_ps
+        return self._gap_ps + ignored + within + max(map(self.overhead_ps, others))
+
+    def overhead_ps(self, node: Node) -> int:
+        """Return for how long a node holds the line for a frame at most, beside frame and gap."""
+        held = node.burst_bits * self.bit_ps if node.burst_count else 0
+        return self.plca.end_delimiter_bits * self.bit_ps + self._handover_ps + held
+
+    def frames_per_access(self, node: Node) -> int:
+        """Return how many frames a node sends in an opportunity if so many wait.
+
+        The next one of a burst comes a gap after the one before, before `burst_timer` is over.
+        """
+        late = self.plca.transmit_ps + self.plca.carrier_on_ps
+        is_in_time = node.burst_bits * self.bit_ps > self._gap_ps + late
+        return 1 + node.burst_count if is_in_time else 1
+
+    def frames_of_others(self, node: Node) -> dict[str, int]:
+        """Return how many frames other nodes send between two opportunities of one, by group."""
+        found: dict[str, int] = {}
+        for owners, _ in self._between(node):
+            used = Counter(owner.group for owner in owners if owner is not None)
+            found |= {group: max(found.get(group, 0), count) for group, count in used.items()}
+        bursts = {each.group: each.burst_count for each in self.nodes}
+        return {group: count * (1 + bursts[group]) for group, count in found.items()}
+
+    def _between(self, node: Node) -> Iterator[tuple[list[Node | None], bool]]:
+        """Yield who owns the opportunities between two of a node, and whether a beacon is there."""
         for index, begin in enumerate(node.ids):
             end = node.ids[(index + 1) % len(node.ids)]
             wraps = index + 1 == len(node.ids)
@@ -180,19 +224,34 @@ class Bus:
                 if wraps
                 else range(begin + 1, end)
             )
-            owners = [self._owners[id] for id in ids]
-            found = sum(self.used_ps(owner if used else None) for owner in owners)
-            longest = max(longest, found + (self.beacon_ps if wraps else 0))
-        return longest
+            yield [self._owners[id] for id in ids], wraps
 
-    def _pending_ps(self, node: Node) -> int:
+    def _others_ps(self, node: Node, *, used: bool) -> int:
+        """Return the longest time between two opportunities of a node.
+
+        All others send all that they may in it, or nothing.
+        """
+        return max(
+            sum(self.used_ps(owner if used else None) for owner in owners)
+            + (self.beacon_ps if wraps else 0)
+            for owners, wraps in self._between(node)
+        )
+
+    @property
+    def _late_ps(self) -> int:
+        """By how much less than at another one a frame may be heard at a node."""
+        return 2 * self._handover_ps + self.plca.carrier_on_ps
+
+    def _passing(self, node: Node) -> "_Passing":
         """Return how long after its first attempt a node may let an opportunity pass.
 
         1. Nobody sends: the delay line is full after `hold`, the MAC jams and the frame is pending
-           after `pending_timer`. The next opportunity must come after `hold`, or it is used.
+           after `pending_timer`. The next opportunity must come after `hold`, or it is used; a
+           second one may pass before the frame is pending.
         2. A frame of another node comes: the frame is pending after preamble, jam and
-           `pending_timer`. The opportunity must come after that frame; so of one that was heard
-           within the preamble, or in a line that is held after a frame of a burst.
+           `pending_timer`. The opportunity must come after that frame, all of which goes in this
+           time; so of one that was heard within the preamble, or in a line that is held after a
+           frame of a burst.
         """
         bits = self.plca
         mac = bits.csma_cd
@@ -200,23 +259,41 @@ class Bus:
         others = [each for each in self.nodes if each is not node]
         shortest = min((self._sent_ps(each.shortest_bits) for each in others), default=0)
         silent = self.opportunity_ps + self._others_ps(node, used=False)
-        found = 0
+        alone = by_frames = quiet = 0
         if silent > hold * self.bit_ps:
-            found = min((hold + pending) * self.bit_ps, silent)
+            alone = quiet = (hold + pending) * self.bit_ps
+            if len(node.ids) == 1:  # all of its opportunities are `silent` apart
+                alone = quiet = min(alone, -(-pending * self.bit_ps // silent) * silent)
         if others:
-            late = 2 * self._handover_ps + bits.carrier_on_ps
+            late = self._late_ps
             if shortest < pending * self.bit_ps + late:
-                found = max(found, (hold + pending) * self.bit_ps)
+                by_frames = (hold + pending) * self.bit_ps
+                quiet = max(quiet, by_frames - shortest + late)
             early = (mac.preamble_bits + pending) * self.bit_ps
-            if shortest < early + late or any(each.burst_count for each in others):
-                found = max(found, early)
-        return found
+            has_bursts = any(each.burst_count for each in others)
+            if shortest < early + late or has_bursts:
+                by_frames = max(by_frames, early)
+                quiet = max(quiet, early if has_bursts else early - shortest + late)
+        return _Passing(max(alone, by_frames), by_frames, quiet)
 
     @property
     def least_opportunity_bits(self) -> int:
         """Smallest `to-tmr` that is safe by equation 148-1, with these PHYs and this line."""
         late = 2 * self.farthest_ps + self.plca.transmit_ps + self.plca.carrier_on_ps
         return late // self.bit_ps + 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Passing:
+    """Times after its first attempt in which a node may let an opportunity pass, at most.
+
+    `by_frames_ps`: because of a frame of another node, 0 if that cannot be. `quiet_ps`: of the
+    longest one, the time in which no other node sends, with the gap before it.
+    """
+
+    longest_ps: int
+    by_frames_ps: int
+    quiet_ps: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +398,7 @@ def _nodes_of(member: Member) -> list[Node]:
             shortest_bits=member.shortest_bits,
             longest_bits=member.longest_bits,
             burst_count=plca.burst_count,
+            burst_bits=plca.burst_bits,
             frames_per_s=member.frames_per_s,
             bits=member.bits,
             weights=member.weights,

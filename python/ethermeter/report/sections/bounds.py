@@ -61,7 +61,7 @@ def bound_blocks(series: str, data: ReportData) -> list[Block]:
         queue
         for queue in data.answers.queues
         # Not of ports that no flow leads through.
-        if queue.series == series and queue.bound.frames != 0
+        if queue.series == series and not queue.is_idle
     ]
     if not times:
         return []
@@ -84,7 +84,10 @@ def bound_blocks(series: str, data: ReportData) -> list[Block]:
 
 
 def findings(data: ReportData) -> list[str]:
-    """Say whether delays keep their bounds, and which comes nearest; nothing without bounds."""
+    """Say which delays keep their bounds, how many have none, and which comes nearest.
+
+    Nothing where no bound was asked for.
+    """
     seen = [
         (each.largest_s / time.bound_s, time, each)
         for time in data.answers.times
@@ -92,17 +95,20 @@ def findings(data: ReportData) -> list[str]:
         for each in time.observed
         if math.isfinite(each.largest_s) and math.isfinite(time.bound_s)
     ]
+    unbounded = sum(time.has_no_bound for time in data.answers.times)
     if not seen:
-        return []
+        if not unbounded:
+            return []
+        which = "the delay has" if unbounded == 1 else f"none of the {unbounded:,} delays has"
+        return [f"{large_first(which)} {'no' if unbounded == 1 else 'a'} worst-case bound."]
     above = sum(each.verdict == "exceeded" for _, _, each in seen)
     nearest, time, each = max(seen, key=lambda row: row[0])
-    count = f"{len(seen) - above:,} of {len(seen):,}" if above else f"all {len(seen):,}"
     return [
         Markup(
-            "The worst-case bound holds for {} delays; nearest to it comes <strong>{}</strong>{}:"
+            "The worst-case bound holds for {}; nearest to it comes <strong>{}</strong>{}:"
             " {} µs {} of at most {} µs, <strong>{:.0%}</strong>."
         ).format(
-            count,
+            _held(len(seen) - above, len(seen), unbounded),
             time.flow,
             _at(time.point),
             _us(each.largest_s),
@@ -111,6 +117,19 @@ def findings(data: ReportData) -> list[str]:
             nearest,
         )
     ]
+
+
+def _held(holding: int, bounded: int, unbounded: int) -> str:
+    """Say for how many delays with a bound it holds, and how many have none."""
+    if holding < bounded:
+        text = f"{holding:,} of {bounded:,} delays"
+    else:
+        text = "the delay" if bounded == 1 else f"all {bounded:,} delays"
+    if not unbounded:
+        return text
+    have = "has" if bounded == 1 and holding else "have"
+    none = "has" if unbounded == 1 else "have"
+    return f"{text} that {have} one, and {unbounded:,} {none} none"
 
 
 def warnings(data: ReportData) -> list[str]:
@@ -360,4 +379,4 @@ def _queue_verdict(queue: Queue) -> str:
     if queue.is_lossless:
         return tag("holds", "nothing")
     dropped = f", {number(queue.dropped)} simulated" if queue.dropped > 0 else ""
-    return f"may lose{dropped}"
+    return f"{'loses' if math.isnan(queue.bound.frames) else 'may lose'}{dropped}"

@@ -11,6 +11,6 @@ picoseconds; whole ones, at most 2⁵³, without rounding. `bounds_of` rounds th
 
 from ethermeter.theory.bounds.backlog import Backlog
 from ethermeter.theory.bounds.results import Bounds, DelayBound, FlowBound, PortBound
-from ethermeter.theory.bounds.solution import bounds_of
+from ethermeter.theory.bounds.solution import bounds_of, buses_of
 
-__all__ = ["Backlog", "Bounds", "DelayBound", "FlowBound", "PortBound", "bounds_of"]
+__all__ = ["Backlog", "Bounds", "DelayBound", "FlowBound", "PortBound", "bounds_of", "buses_of"]

@@ -70,16 +70,27 @@ def server_reason(attempt: Attempt, number: int, level: int) -> str:
             name, why = _source(attempt, unknown[0])
             why = why or "its delay before has no bound"
             return f"{server.name} is shared with flow {name!r}: {why}"
-    load = sum(one.arrivals.slope for one in analysis.classes[number][: level + 1] if one.arrivals)
     members = np.concatenate([one.visits for one in analysis.classes[number][: level + 1]])
+    load = sum(one.arrivals.slope for one in analysis.classes[number][: level + 1] if one.arrivals)
     # A flow behind a time without a bound comes at the rate of a wire, but offers its own.
     offered = float(attempt.visits.rates[members].min(axis=1).sum())
-    if analysis.cycle and min(load, offered) < 1:
+    own = analysis.classes[number][level]
+    text = f"{server.name} has no room for its load: "
+    if own.load is not None:
+        if own.load < 1:
+            return (
+                f"{server.name}: the waits on its line grow with each other without a fixed point"
+            )
+        text += f"its frames and what may go between them take {own.load:.4g} of the time"
+    elif analysis.cycle and min(load, offered) < 1:
         names = " → ".join(analysis.cycle)
         return f"paths depend on each other in a cycle without a fixed point: {names}"
-    text = f"{server.name} has no room for its load: arrivals of {load:.4g} of its rate"
+    else:
+        text += f"arrivals of {load:.4g} of its rate"
     slope = server.classes[level].idle_slope
     if slope is not None:
+        if own.arrivals is not None and own.arrivals.slope <= slope:
+            return f"{server.name}: classes above leave less than its idle slope of {slope:.4g}"
         return f"{text}, of which its class has an idle slope of {slope:.4g}"
     for visit in members:
         name, why = _source(attempt, visit)

@@ -11,29 +11,24 @@ import numpy as np
 
 from ethermeter.arguments import Array
 from ethermeter.theory.bounds.curves import Concave, busy_period
+from ethermeter.theory.bounds.stairs import ROUNDING, Stairs
 from ethermeter.theory.bounds.tfa import ClassAnalysis
 
 _MOST_CELLS = 2_000_000
-_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Queued:
     """The flows of a class at a port, arrays of shape (flows,).
 
-    `rates`, `bursts`, shape (flows, 2): their token buckets with jitter, in work. `message`: work
-    of the longest message, with `frames` and `octets`; `is_counted`: whether every message counts
-    as the longest one, so that only whole ones come. `shortest`, `longest`: work of a frame of the
-    class; `gap`: of that the gap. `around`: work of a frame beside its octets; `octet`: of an
-    octet. `access`: time that may pass before a frame begins, though it is served.
+    `stairs`: their messages, with `frames` and `octets` of the longest. `shortest`, `longest`: work
+    of a frame of the class; `gap`: of that the gap. `around`: work of a frame beside its octets;
+    `octet`: of an octet. `access`: time that may pass before a frame begins, though it is served.
     """
 
-    rates: Array
-    bursts: Array
-    message: Array
+    stairs: Stairs
     frames: Array
     octets: Array
-    is_counted: Array
     is_single: bool
     shortest: float
     longest: float
@@ -59,7 +54,7 @@ class Backlog:
 
 def backlog(analysis: ClassAnalysis, queued: Queued) -> Backlog | None:
     """Return the largest backlog of a class, or None if it has no bound."""
-    if not len(queued.message):
+    if not len(queued.frames):
         return Backlog(0, 0, 0, 0)
     options = []
     if queued.is_single:
@@ -67,17 +62,24 @@ def backlog(analysis: ClassAnalysis, queued: Queued) -> Backlog | None:
         options.append(np.concatenate([most, most]))
     if analysis.arrivals is not None:
         for time in analysis.times:
-            if analysis.arrivals.slope * time.slope <= 1 + _ROUNDING:
+            if analysis.arrivals.slope * time.slope <= 1 + ROUNDING:
                 options += _by_work(analysis.arrivals, time, queued)
                 options += _by_messages(analysis.arrivals, time, queued)
-        if np.isfinite(analysis.finish) and np.isfinite(queued.bursts).all():
+        if np.isfinite(analysis.finish) and np.isfinite(queued.stairs.bursts).all():
             options.append(_by_residence(analysis.finish, queued))
     if not options:
         return None
     octets, frames, waiting_octets, waiting_frames = np.floor(
-        np.min(options, axis=0) + _ROUNDING
+        np.min(options, axis=0) + ROUNDING
     ).astype(int)
-    return Backlog(int(octets), int(frames), int(waiting_octets), int(waiting_frames))
+    # So many frames have no more octets than the longest ones.
+    longest = round(queued.octets_of(queued.longest))
+    return Backlog(
+        min(int(octets), int(frames) * longest),
+        int(frames),
+        min(int(waiting_octets), int(waiting_frames) * longest),
+        int(waiting_frames),
+    )
 
 
 def _by_work(arrivals: Concave, time: Concave, queued: Queued) -> list[Array]:
@@ -96,19 +98,17 @@ def _by_work(arrivals: Concave, time: Concave, queued: Queued) -> list[Array]:
 
 def _by_messages(arrivals: Concave, time: Concave, queued: Queued) -> list[Array]:
     """Return the backlog from the whole messages of each flow, whatever the wires before do."""
-    if not np.isfinite(queued.bursts).all():
+    stairs = queued.stairs
+    if not np.isfinite(stairs.bursts).all():
         return []
     end = busy_period(arrivals, time) + queued.longest
     if not np.isfinite(end):
         return []
-    most = int(np.max(_counts(np.array([end]), queued))) + 1
-    if most * len(queued.message) ** 2 > _MOST_CELLS:
+    most = float(np.max(stairs.messages(np.array([end])))) + 1
+    if most * len(stairs.message) ** 2 > _MOST_CELLS:
         return []
-    number = np.arange(1, most + 1)[:, None, None]
-    jumps = (number * queued.message[:, None] - queued.bursts) / queued.rates
-    at = _times(arrivals, time, queued)
-    at = np.unique(np.concatenate([at, jumps[(jumps > 0) & (jumps <= end)]]))
-    counts = _counts(at, queued)
+    at = np.unique(np.concatenate([_times(arrivals, time, queued), stairs.steps(end), [end]]))
+    counts = stairs.messages(at[:, None])
     octets, frames = counts @ queued.octets, counts @ queued.frames
     left, started = _left(time, at, queued), _started(time, at, queued)
     least = queued.octets_of(queued.shortest) / queued.shortest
@@ -123,8 +123,8 @@ def _by_messages(arrivals: Concave, time: Concave, queued: Queued) -> list[Array
 
 def _by_residence(finish: float, queued: Queued) -> Array:
     """Return the sum over flows of what each sends in the longest time that a frame is there."""
-    held = _counts(np.array([finish - queued.gap]), queued)[0]
-    waiting = _counts(np.array([max(finish - queued.shortest, 0.0)]), queued)[0]
+    begin = max(finish - queued.shortest + queued.access, 0.0)
+    held, waiting = queued.stairs.messages(np.array([[finish - queued.gap], [begin]]))
     return np.array(
         [
             held @ queued.octets,
@@ -133,14 +133,6 @@ def _by_residence(finish: float, queued: Queued) -> Array:
             waiting @ queued.frames,
         ]
     )
-
-
-def _counts(at: Array, queued: Queued) -> Array:
-    """Return messages of each flow in windows, shape (windows, flows)."""
-    work = np.min(queued.bursts[None] + queued.rates[None] * at[:, None, None], axis=2)
-    counts = work / queued.message
-    found: Array = np.where(queued.is_counted, np.floor(counts + _ROUNDING), counts)
-    return found
 
 
 def _times(arrivals: Concave, time: Concave, queued: Queued) -> Array:

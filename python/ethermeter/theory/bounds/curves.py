@@ -11,7 +11,7 @@ import numpy as np
 
 from ethermeter.arguments import Array
 
-_RELATIVE = 1e-12
+RELATIVE = 1e-12
 """Relative rounding errors below this make no load exceed a capacity."""
 
 
@@ -149,7 +149,7 @@ def largest_delay(arrivals: Concave, time: Concave, frame: float = 0.0) -> float
     interruption: sup over t of time(arrivals(t) − frame) − t, plus frame. With `frame` 0 it is the
     horizontal deviation of fluid arrivals. Infinite if the queue is not stable.
     """
-    if arrivals.slope * time.slope > 1 + _RELATIVE:
+    if arrivals.slope * time.slope > 1 + RELATIVE:
         return np.inf
     knots = arrivals.inverse(time.at + frame)
     at = np.concatenate([arrivals.at, knots[np.isfinite(knots)]])
@@ -159,7 +159,7 @@ def largest_delay(arrivals: Concave, time: Concave, frame: float = 0.0) -> float
 
 def busy_period(arrivals: Concave, time: Concave) -> float:
     """Return the longest time until everything that has arrived is served; infinite if never."""
-    if arrivals.slope * time.slope >= 1 - _RELATIVE:
+    if arrivals.slope * time.slope >= 1 - RELATIVE:
         return np.inf
     knots = arrivals.inverse(time.at)
     at = np.unique(np.concatenate([arrivals.at, knots[np.isfinite(knots)]]))
@@ -180,7 +180,7 @@ def left_over(above: Concave, blocking: float) -> Concave | None:
     A frame with work x ahead of it starts at the first u with u − above(u) ≥ x + blocking.
     None if the arrivals above leave nothing.
     """
-    if above.slope >= 1 - _RELATIVE:
+    if above.slope >= 1 - RELATIVE:
         return None
     free = above.at - above.value
     lowest = int(np.argmin(free))

@@ -96,7 +96,12 @@ def _visits(flows: Sequence[FluidFlow]) -> Visits:
         wait=zeros,
         ratio=ones,
         is_single=np.zeros(count, dtype=bool),
+        is_alternate=np.zeros(count, dtype=bool),
+        is_counted=np.zeros(count, dtype=bool),
+        frames=ones,
+        span=ones,
         work=tuple(np.ones(1) for _ in range(count)),
+        line=tuple(np.ones(1) for _ in range(count)),
     )
 
 

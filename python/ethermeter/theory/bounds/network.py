@@ -29,7 +29,8 @@ class Emission:
 
     `arrivals`: their messages and buckets. `after`: the visit behind which they are sent, or -1.
     `is_single`, `is_one_at_host`: whether there is at most one message of them at a time, in the
-    network, or in the first stage of their host.
+    network, or in the first stage of their host. `is_alternate`: whether each comes to this stage
+    when the one before has left it, and waits at its source until then.
     """
 
     flow: int
@@ -41,6 +42,7 @@ class Emission:
     after: int = -1
     is_single: bool = False
     is_one_at_host: bool = False
+    is_alternate: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +57,27 @@ class Sent:
     last: dict[int, int]
 
 
-_Cost = tuple[Array, float, tuple[float, ...], tuple[int, int], bool]
 _UNLIMITED = (np.inf, np.inf)
-"""Works of frames, most work of a unit of the source's buckets, figures of a visit, and frames and
-octets of a message.
-"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    """What frames of some messages cost at a stage, behind another one.
+
+    `work`, `line`: of each frame, by length, how long it keeps the resource, and how long others
+    that share the line. `unit`: most work of a unit of the source's buckets. `figures`: of a visit.
+    `frames`, `octets`, `span`: of a message at most, `span` its time on the line. `is_counted`:
+    whether the source's buckets count messages.
+    """
+
+    work: Array
+    line: Array
+    unit: float
+    figures: tuple[float, ...]
+    frames: int
+    octets: int
+    span: float
+    is_counted: bool
 
 
 @dataclass(slots=True)
@@ -76,10 +94,9 @@ class _Rows:
     bursts: list[tuple[float, float]] = field(default_factory=list)
     numbers: list[tuple[float, ...]] = field(default_factory=list)
     is_single: list[bool] = field(default_factory=list)
-    work: list[Array] = field(default_factory=list)
-    octets: list[tuple[int, int]] = field(default_factory=list)
+    is_alternate: list[bool] = field(default_factory=list)
+    cost: list[_Cost] = field(default_factory=list)
     timing: list[int] = field(default_factory=list)
-    is_counted: list[bool] = field(default_factory=list)
 
 
 class _Tree:
@@ -153,6 +170,9 @@ class Network:
             self.ports[node].append(port)
         self.timings: list[Timing] = []
         self.servers: list[Server] = []
+        self.stage_nodes: dict[int, int] = {}
+        """Of each server of stages its node, and its room in frames if that is limited."""
+        self.stage_rooms: dict[int, int] = {}
         self._shared: dict[tuple[int, str], int] = {}
         self._tree: _Tree | None = None
         self._costs: dict[tuple[int, int, int], _Cost] = {}
@@ -179,17 +199,19 @@ class Network:
             link, peer = self.links[port // 2], self.kinds[self.owner[port ^ 1]]
             overlap = getattr(peer, "overlap_octets", None)
             title = f"{self.nodes[node].name} → {self.nodes[self.owner[port ^ 1]].name}"
+            line = self._line_of(port)
             if port >= 2 * len(self.scenario.links):
                 access = self._accesses.get(port, _SHARED)
                 self.timings.append(Timing.of_turns(link, port, access))
-                name = f"port {title}"
-                self.servers.append(Server(name, line_rate=access.line_rate, fault=access.fault))
+                server = Server(f"port {title}", line=line, turn=access.turn, fault=access.fault)
+                self.servers.append(server)
                 continue
             self.timings.append(Timing.of_wire(link, port, overlap))
             self.servers.append(
                 Server(
                     f"wire {title}",
                     self._classes(self.kinds[node], link),
+                    line=line,
                     fault=self._fault(port, link),
                 )
             )
@@ -212,6 +234,21 @@ class Network:
     def _classes_of(kind: object) -> tuple[Class, ...]:
         return kind.classes if isinstance(kind, Host | Switch | Router) else ()
 
+    def _line_of(self, port: int) -> int | None:
+        """Return the number of the line that a port shares with others; None of one of its own."""
+        hubs = [end for end in (port, port ^ 1) if isinstance(self.kinds[self.owner[end]], Hub)]
+        if not hubs:
+            link = port // 2
+            return len(self.nodes) + link if self.links[link].half_duplex else None
+        found, waiting = {self.owner[hubs[0]]}, [self.owner[hubs[0]]]
+        while waiting:
+            for end in self.ports[waiting.pop()]:
+                peer = self.owner[end ^ 1]
+                if isinstance(self.kinds[peer], Hub) and peer not in found:
+                    found.add(peer)
+                    waiting.append(peer)
+        return min(found)
+
     def _fault(self, port: int, link: Link) -> str | None:
         if link.half_duplex:
             return _HALF_DUPLEX
@@ -228,6 +265,10 @@ class Network:
             self.servers.append(Server(f"stage {name!r} of {self.nodes[node].name}"))
             if key:
                 self._shared[key] = resource
+        self.stage_nodes[resource] = node
+        if stage.queue_frames is not None:
+            room = self.stage_rooms.get(resource, stage.queue_frames)
+            self.stage_rooms[resource] = min(room, stage.queue_frames)
         timing = Timing.of_stage(stage, resource)
         server = self.servers[resource]
         self.servers[resource] = replace(server, batch=max(server.batch, timing.batch_ps))
@@ -349,12 +390,15 @@ class Network:
     ) -> tuple[int, int, int]:
         """Add visits one behind the other; return the last one, its times, and its last wire."""
         parent, previous, feeder = before
+        stage = -1
         for timing in timings:
             visit = len(self.rows.flow)
-            # What limits arrivals is the last wire; within the sending host the stage before.
-            limit = feeder if feeder >= 0 else (parent if previous >= 0 else -1)
-            self._visit(timing, (parent, previous, limit), sent)
+            # What limits arrivals is the last wire; within the sending host the stage before, if it
+            # takes time.
+            self._visit(timing, (parent, previous, feeder if feeder >= 0 else stage), sent)
             parent, previous = visit, timing
+            if self.rows.cost[visit].line.min() > 0:
+                stage = visit
             if timing < len(self.owner):
                 feeder = visit
         return parent, previous, feeder
@@ -365,15 +409,17 @@ class Network:
         arrivals, is_first = sent.arrivals, previous < 0
         # Only behind what cuts through does a stage wait for the rest of a frame.
         previous = previous if previous >= 0 and self.timings[previous].cuts_through else -1
-        work, unit, numbers, octets, is_counted = self._cost(number, previous, arrivals)
+        cost = self._cost(number, previous, arrivals)
         key = number, previous, rows.timing[feeder] if feeder >= 0 else -1, self._size
         figures = self._figures.get(key)
         if figures is None:
-            ratio = float(np.max(work / rows.work[feeder])) if feeder >= 0 else 0.0
-            figures = self._figures[key] = (*numbers, ratio)
+            ratio = float(np.max(cost.work / rows.cost[feeder].line)) if feeder >= 0 else 0.0
+            figures = self._figures[key] = (*cost.figures, ratio)
         rates, bursts = _UNLIMITED, _UNLIMITED
         if arrivals.buckets:
-            buckets = [(rate * unit, burst * unit) for rate, burst in arrivals.buckets] * 2
+            buckets = [
+                (rate * cost.unit, burst * cost.unit) for rate, burst in arrivals.buckets
+            ] * 2
             rates, bursts = (buckets[0][0], buckets[1][0]), (buckets[0][1], buckets[1][1])
         rows.flow.append(sent.flow)
         rows.emission.append(self._emissions)
@@ -385,13 +431,12 @@ class Network:
         rows.bursts.append(bursts)
         rows.numbers.append(figures)
         rows.is_single.append(sent.is_single or (is_first and sent.is_one_at_host))
-        rows.work.append(work)
-        rows.octets.append(octets)
+        rows.is_alternate.append(is_first and sent.is_alternate)
+        rows.cost.append(cost)
         rows.timing.append(number)
-        rows.is_counted.append(is_counted)
 
     def _cost(self, number: int, previous: int, arrivals: Arrivals) -> _Cost:
-        """Return the works of a visit, its figures and octets, and whether messages are counted."""
+        """Return what the frames of a visit cost."""
         key = number, previous, self._size
         found = self._costs.get(key)
         if found is None:
@@ -418,12 +463,18 @@ class Network:
                 - timing.spare_ps,
                 float(max(waits)),
             )
-            octets = max(len(message) for message in messages), max(map(sum, messages))
-            unit = max(
-                cost / size for cost, size in zip(per_message, arrivals.measure, strict=True)
+            found = self._costs[key] = _Cost(
+                work=work,
+                line=np.array([float(timing.line_ps(octets)) for octets in lengths]),
+                unit=max(
+                    cost / size for cost, size in zip(per_message, arrivals.measure, strict=True)
+                ),
+                figures=numbers,
+                frames=max(map(len, messages)),
+                octets=max(map(sum, messages)),
+                span=float(max(sum(map(timing.line_ps, message)) for message in messages)),
+                is_counted=all(one == 1 for one in arrivals.measure),
             )
-            is_counted = all(one == 1 for one in arrivals.measure)
-            found = self._costs[key] = (work, unit, numbers, octets, is_counted)
         return found
 
     def _level(self, number: int, priority: int) -> int:
@@ -456,10 +507,10 @@ class Network:
         rows.bursts.append((bursts[0], bursts[1]) if bursts else (np.inf, np.inf))
         rows.numbers.append((most, most, most, 0.0, least, 0.0, 0.0))
         rows.is_single.append(sent.is_single)
-        rows.work.append(np.array([most]))
-        rows.octets.append((0, 0))
+        rows.is_alternate.append(False)
+        alone = np.array([most])
+        rows.cost.append(_Cost(alone, alone, per_message, (), 1, 0, most, is_counted=False))
         rows.timing.append(-1)
-        rows.is_counted.append(False)
         self.servers.append(Server(f"responses of {self.scenario.flows[sent.flow].name!r}"))
         return len(rows.flow) - 1
 
@@ -488,5 +539,10 @@ class Network:
             wait=numbers[:, 5],
             ratio=numbers[:, 6],
             is_single=np.array(rows.is_single, dtype=bool),
-            work=tuple(rows.work),
+            is_alternate=np.array(rows.is_alternate, dtype=bool),
+            is_counted=np.array([one.is_counted for one in rows.cost], dtype=bool),
+            frames=np.array([one.frames for one in rows.cost], dtype=float),
+            span=np.array([one.span for one in rows.cost], dtype=float),
+            work=tuple([one.work for one in rows.cost]),
+            line=tuple([one.line for one in rows.cost]),
         )

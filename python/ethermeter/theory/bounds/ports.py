@@ -33,35 +33,26 @@ def _backlog(attempt: Attempt, port: int, analysed: ClassAnalysis) -> Backlog | 
     has_classes = len(attempt.analysis.classes[port]) > 1
     if analysed.arrivals is not None and not has_classes:  # those of classes have it
         analysed = replace(analysed, arrivals=analysed.arrivals.delayed(wait_ps))
-    queued = _queued(attempt, port, analysed.visits)
-    if wait_ps > 0:
-        queued = replace(queued, bursts=queued.bursts + queued.rates * wait_ps)
-    return backlog(analysed, queued)
+    return backlog(analysed, _queued(attempt, port, analysed.visits, wait_ps))
 
 
-def _queued(attempt: Attempt, port: int, members: Indices) -> Queued:
-    rows, visits, analysis = attempt.network.rows, attempt.visits, attempt.analysis
+def _queued(attempt: Attempt, port: int, members: Indices, wait_ps: float) -> Queued:
+    visits, analysis = attempt.visits, attempt.analysis
     timing = attempt.network.timings[port]
-    whole = [rows.octets[visit] for visit in members]
-    is_one_frame = np.array(
-        [len(rows.work[visit]) == 1 and rows.octets[visit][0] == 1 for visit in members], dtype=bool
-    )
-    is_restarted = analysis.is_limited[members]
-    is_counted = np.where(is_restarted, is_one_frame, [rows.is_counted[visit] for visit in members])
-    frames = np.array([frames for frames, _ in whole], dtype=float)
+    costs = [attempt.network.rows.cost[visit] for visit in members]
+    rates = analysis.rates[members]
+    bursts = analysis.bursts[members] + (rates * wait_ps if wait_ps > 0 else 0.0)
+    stairs = visits.stairs(members, rates, bursts, analysis.is_limited[members])
     message, shortest = visits.message[members], visits.shortest[members]
     longest = visits.longest[members]
     around = float(timing.work_ps(0))
     # Of what is no count of messages, some may be the longest frames, or the shortest ones.
     most_octets = message * (longest - around) / longest / timing.ps_per_octet
-    octets = np.array([octets for _, octets in whole], dtype=float)
+    octets = np.array([cost.octets for cost in costs], dtype=float)
     return Queued(
-        rates=analysis.rates[members],
-        bursts=analysis.bursts[members],
-        message=message,
-        frames=np.where(is_counted, frames, message / shortest),
-        octets=np.where(is_counted, octets, most_octets),
-        is_counted=is_counted.astype(bool),
+        stairs=stairs,
+        frames=np.where(stairs.is_whole, visits.frames[members], message / shortest),
+        octets=np.where(stairs.is_whole, octets, most_octets),
         is_single=bool(visits.is_single[members].all()),
         shortest=float(shortest.min(initial=np.inf)),
         longest=float(longest.max(initial=0.0)),

@@ -9,20 +9,23 @@ Strict priority: Le Boudec and Thiran, Network Calculus, 2001, section 1.3.2 and
 Deficit round robin: Boyer, Stea and Sofack, Deficit Round Robin with network calculus, VALUETOOLS
 2012, theorem 1. Credit-based shaper: De Azua and Boyer, Complete modelling of AVB in network
 calculus framework, RTNS 2014; with more than two classes Zhao, Pop, Zheng, Daigmorte and Boyer,
-Latency analysis of multiple classes of AVB traffic in TSN, IEEE Access 2020.
+Latency analysis of multiple classes of AVB traffic in TSN, IEEE Access 2020. What goes ahead of a
+shaped class may be shaped itself or not, and is followed message by message.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ethermeter.theory.bounds.curves import (
+    RELATIVE,
     Concave,
     largest_delay,
-    left_over,
     line,
     minimum_with_line,
-    total,
 )
+from ethermeter.theory.bounds.stairs import Ahead, Stairs, residual
 
 _TICK = 1.0
 """A frame begins in the first whole picosecond in which the credit is not negative."""
@@ -44,12 +47,16 @@ class ClassOfServer:
 class Demand:
     """What comes in a class: its arrivals, and its shortest and longest frame, as work.
 
-    `arrivals` None: without bound. A class without frames has zero arrivals and frames.
+    `arrivals` None: without bound. A class without frames has zero arrivals and frames. `stairs`:
+    the same arrivals, message by message, without what the lines before them limit. `wait`:
+    longest time from the arrival of a frame until it may begin.
     """
 
     arrivals: Concave | None
     shortest: float
     longest: float
+    stairs: Stairs | None = None
+    wait: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,31 +73,37 @@ class Served:
 
 def times_to_serve(classes: Sequence[ClassOfServer], demands: Sequence[Demand]) -> list[Served]:
     """Return for each class the times in which work of it is served at least."""
-    shaped = [number for number, one in enumerate(classes) if one.idle_slope is not None]
     found: list[Served] = []
+    ahead: list[Ahead | None] = []  # what each class sends at most while those below it wait
     for number, one in enumerate(classes):
-        if one.idle_slope is not None:
-            latency = _credit_latency(number, classes, demands)
-            found.append(Served((line(1 / one.idle_slope, latency),), None))
-            continue
         first, last = _group(number, classes)
         blocking = max((demand.longest for demand in demands[last + 1 :]), default=0.0)
-        above: list[Concave | None] = [_shaped_output(each, classes, demands) for each in shaped]
-        above += [demands[each].arrivals for each in range(len(shaped), first)]
-        base = _residual(above, blocking)
+        base = _residual(ahead[:first], blocking)
+        demand = demands[number]
+        if one.idle_slope is not None:
+            latency = _credit_latency(base, one.idle_slope) + demand.wait
+            has_bound = latency < float("inf")
+            found.append(Served((line(1 / one.idle_slope, latency),) if has_bound else (), None))
+            ahead.append(_shaped_output(demand, one.idle_slope, latency))
+            continue
+        ahead.append(_all_of(demand))
         others = [each for each in range(first, last + 1) if each != number]
         if not others or base is None:
             found.append(Served((base,) if base else (), base))
             continue
-        alone = _residual([*above, *(demands[each].arrivals for each in others)], blocking)
+        alone = _residual([*ahead[:first], *(_all_of(demands[each]) for each in others)], blocking)
         turns = _round_robin(base, number, others, classes, demands)
         found.append(Served((alone, turns) if alone else (turns,), turns))
     return found
 
 
-def _residual(above: Sequence[Concave | None], blocking: float) -> Concave | None:
-    known = [curve for curve in above if curve is not None]
-    return left_over(total(known), blocking) if len(known) == len(above) else None
+def _all_of(demand: Demand) -> Ahead | None:
+    return None if demand.arrivals is None else Ahead(demand.arrivals, demand.stairs)
+
+
+def _residual(ahead: Sequence[Ahead | None], blocking: float) -> Concave | None:
+    known = [each for each in ahead if each is not None]
+    return residual(known, blocking) if len(known) == len(ahead) else None
 
 
 def _group(number: int, classes: Sequence[ClassOfServer]) -> tuple[int, int]:
@@ -128,35 +141,41 @@ def _round_robin(
     return Concave(shifted.at / growth, shifted.value, shifted.slope * growth)
 
 
-def _credit_latency(
-    number: int, classes: Sequence[ClassOfServer], demands: Sequence[Demand]
-) -> float:
+def _credit_latency(base: Concave | None, idle_slope: float) -> float:
     """Return the latency of a shaped class: its highest credit over its idle slope.
 
-    The credit rises while a frame of a lower class is sent, and while classes above send what
-    their idle slopes and their lowest credits, one frame each, allow.
+    `base`: time to serve work of the class behind one frame of a lower class and all that goes
+    ahead of it. Its credit was at most 0 when these began. After a time u in which x of the class
+    was sent it is idle_slope · u − x at most, and the class waits for others as long as u is below
+    base(x). Infinite if those ahead leave the class less than its idle slope.
     """
-    higher = range(number)
-    lower = max((demand.longest for demand in demands[number + 1 :]), default=0.0)
-    slopes = [classes[each].idle_slope or 0.0 for each in higher]
-    debts = sum(
-        demands[each].longest * (1 - slope) for each, slope in zip(higher, slopes, strict=True)
+    if base is None or base.slope * idle_slope > 1 + RELATIVE:
+        return float("inf")
+    return float(np.max(base.value - base.at / idle_slope)) + _TICK
+
+
+def _shaped_output(demand: Demand, idle_slope: float, latency: float) -> Ahead:
+    """Return what a shaped class sends at most while a lower class waits, or a frame of one goes.
+
+    Its credit was at most 0 when that began, and it is not below that of one longest frame behind
+    it. Frames begin with a credit of at least 0: of one length, the n-th after n − 1 of them have
+    been given back. Behind the latency the class sends no more than has come to it.
+    """
+    if demand.longest == 0:
+        return Ahead(line(0.0, 0.0))
+    saved = idle_slope * demand.wait  # of a frame that could not begin yet
+    curve = line(idle_slope, saved + demand.longest * (1 - idle_slope))
+    if demand.arrivals is not None and latency < float("inf"):
+        delay = largest_delay(demand.arrivals, line(1 / idle_slope, latency), demand.shortest)
+        if delay < float("inf"):
+            late = demand.arrivals.delayed(delay)
+            curve = minimum_with_line(late, curve.slope, float(curve.value[0]))
+    if demand.shortest < demand.longest:
+        return Ahead(curve)
+    frames = Stairs(
+        rates=np.full((1, 2), idle_slope),
+        bursts=np.full((1, 2), demand.longest + saved),
+        message=np.array([demand.longest]),
+        is_whole=np.ones(1, dtype=bool),
     )
-    return (lower + debts) / (1 - sum(slopes)) + _TICK
-
-
-def _shaped_output(
-    number: int, classes: Sequence[ClassOfServer], demands: Sequence[Demand]
-) -> Concave:
-    """Return the arrival curve of what a shaped class sends: by its credits, and its arrivals."""
-    slope, demand = classes[number].idle_slope, demands[number]
-    assert slope is not None
-    latency = _credit_latency(number, classes, demands)
-    burst = slope * latency + demand.longest * (1 - slope)
-    credits = line(slope, burst if demand.longest > 0 else 0.0)
-    if demand.arrivals is None or demand.longest == 0:
-        return credits if demand.longest > 0 else line(0.0, 0.0)
-    delay = largest_delay(demand.arrivals, line(1 / slope, latency), demand.shortest)
-    if delay == float("inf"):
-        return credits
-    return minimum_with_line(demand.arrivals.delayed(delay), credits.slope, credits.value[0])
+    return Ahead(curve, frames)

@@ -18,7 +18,7 @@ from ethermeter.theory.bounds.curves import largest_delay, line, sum_of_buckets
 from ethermeter.theory.bounds.network import Emission, Network, Sent
 from ethermeter.theory.bounds.ports import port_bounds
 from ethermeter.theory.bounds.results import Bounds, DelayBound, FlowBound, PortBound
-from ethermeter.theory.bounds.segments import accesses_of
+from ethermeter.theory.bounds.segments import accesses_of, buses_at
 from ethermeter.theory.bounds.sources import (
     Arrivals,
     arrivals_of,
@@ -33,6 +33,7 @@ from ethermeter.theory.bounds.sources import (
 from ethermeter.theory.bounds.stages import PS_PER_S, Access
 from ethermeter.theory.bounds.tfa import Analysis, Server, Visits, analyse
 from ethermeter.theory.bounds.tightening import Ends, tighter_paths
+from ethermeter.theory.bus import Bus
 
 _ROUNDING_PS = 2**-10
 _TRANSFER = "a transfer by TCP has no arrival curve"
@@ -122,14 +123,22 @@ def _refused(scenario: Scenario, reason: str) -> Bounds:
 
 def _accesses(scenario: Scenario) -> Mapping[int, Access]:
     """Return the access of ports to shared segments, which depends on frames, not on how many."""
-    if not scenario.media:
-        return {}
+    return accesses_of(_with_frames(scenario)) if scenario.media else {}
+
+
+def buses_of(scenario: Scenario) -> dict[str, Bus]:
+    """Return the buses of 10BASE-T1S of a network, by the names of their segments."""
+    return buses_at(_with_frames(scenario)) if scenario.media else {}
+
+
+def _with_frames(scenario: Scenario) -> Network:
+    """Return a network whose visits have their frames, but not how many."""
     loops = {
         number: 1.0
         for number, flow in enumerate(scenario.flows)
         if _needs_loop(scenario, flow, is_late=False)
     }
-    return accesses_of(_built(scenario, _Assumptions(), loops, {})[0])
+    return _built(scenario, _Assumptions(), loops, {})[0]
 
 
 def _attempt(scenario: Scenario, assumed: _Assumptions, accesses: Mapping[int, Access]) -> Attempt:
@@ -213,6 +222,7 @@ def _plan(network: Network, number: int, assumed: _Assumptions, loop_ps: float |
         return Planned(request, network.emit(request), [(back, network.emit(back))])
     arrivals = _arrivals(network, number, assumed, loop_ps)
     queues = _queues_at_source(network.scenario, flow, is_late=is_late)
+    is_alternate = flow.response is None and not leaves_at_once(flow, network.host(host))
     request = Emission(
         number,
         host,
@@ -221,9 +231,8 @@ def _plan(network: Network, number: int, assumed: _Assumptions, loop_ps: float |
         flow.priority or 0,
         arrivals,
         is_single=flow.response is not None and flow.response.timeout_ps is None,
-        is_one_at_host=flow.response is None
-        and not queues
-        and not leaves_at_once(flow, network.host(host)),
+        is_one_at_host=is_alternate and not queues,
+        is_alternate=is_alternate and limits_of(flow.service) == (0, 0),
     )
     planned = Planned(request, network.emit(request))
     if flow.response is not None:

@@ -5,6 +5,7 @@ stage; a flow with responses has one outstanding request. Such a loop bounds the
 source, also of one without an arrival curve, for instance a Poisson process.
 """
 
+import math
 from dataclasses import dataclass
 
 from ethermeter.framing import (
@@ -181,6 +182,21 @@ def _shaped(inner: Arrivals, bucket: Arrivals, once: tuple[float, ...]) -> Arriv
     if wait_ps == 0:
         return inner
     return Arrivals(inner.messages, bucket.measure, bucket.buckets, wait_ps)
+
+
+def on_off(period_ps: float, on_ps: float, off_ps: float) -> tuple[float, float]:
+    """Return the rate [1/ps] and the squared variation of the times between arrivals.
+
+    An exponential on time of mean A has n = 1 / (1 − e^{−P/A}) arrivals on average, one each period
+    P and the first at its begin: of its arrivals a share 1/n is followed by what is left of the on
+    time, and by an exponential off time.
+    """
+    per_on = -1 / math.expm1(-period_ps / on_ps)
+    rate = per_on / (on_ps + off_ps)
+    left_ps = on_ps - (per_on - 1) * period_ps  # mean from the last arrival to the end
+    square = (1 - 1 / per_on) * period_ps**2
+    square += (left_ps**2 + 2 * left_ps * off_ps + 2 * off_ps**2) / per_on
+    return rate, square * rate**2 - 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ serves one frame at a time, first come, first served; its work is time, so that 
 from dataclasses import dataclass, replace
 
 from ethermeter.scenario import Link, Stage
+from ethermeter.theory.bounds.turns import Turn
 
 PS_PER_S = 1e12
 
@@ -16,14 +17,13 @@ class Access:
     """Access of a port to its shared segment.
 
     `access_ps`: longest time from the head of its queue to the first bit. `delays_ps`: longest and
-    shortest time from there to another port, latencies of the PHYs included. `line_rate`: work a
-    time that it sends at most, where the access is a part of the work. `fault`: why there is no
-    bound, if so.
+    shortest time from there to another port, latencies of the PHYs included. `turn`: how it takes
+    turns with others; None if it sends nothing. `fault`: why there is no bound, if so.
     """
 
     access_ps: int = 0
     delays_ps: tuple[int, int] = (0, 0)
-    line_rate: float = 1.0
+    turn: Turn | None = None
     fault: str | None = None
 
 
@@ -34,7 +34,7 @@ class Timing:
     `gap_ps`: time after a frame in which the resource is not free. `overlap_octets`: octets after
     which the next stage may begin; None for all. `delay_ps`: time to the next stage. `batch_ps`:
     longest time that a frame waits there for others. `spare_ps`: by how much less than these a
-    frame may take.
+    frame may take. `access_ps`: by how much longer the resource may be kept than the line is.
     """
 
     resource: int
@@ -48,6 +48,7 @@ class Timing:
     gap_ps: int
     batch_ps: int
     spare_ps: int = 0
+    access_ps: int = 0
 
     @classmethod
     def of_stage(cls, stage: Stage, resource: int) -> "Timing":
@@ -97,6 +98,7 @@ class Timing:
             delay_ps=farthest_ps,
             gap_ps=0,
             spare_ps=access.access_ps + farthest_ps - nearest_ps,
+            access_ps=access.access_ps - wire.gap_ps,  # the gap is a part of the next access
         )
 
     def service_ps(self, octets: int) -> int:
@@ -108,6 +110,10 @@ class Timing:
     def work_ps(self, octets: int) -> int:
         """Return the time in which the resource is not free for others, with the gap."""
         return self.service_ps(octets) + self.gap_ps
+
+    def line_ps(self, octets: int) -> int:
+        """Return the time after which another frame may follow, be it of another port."""
+        return self.work_ps(octets) - self.access_ps
 
     def head_ps(self, octets: int) -> int:
         """Return the time from its start after which the next stage may begin, less `delay_ps`."""

@@ -13,7 +13,7 @@ CRTS 2017; fixed points: Thomas, Le Boudec and Mifdaoui, On cyclic dependencies 
 time-sensitive networks, RTSS 2019.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
@@ -30,6 +30,8 @@ from ethermeter.theory.bounds.curves import (
     total,
 )
 from ethermeter.theory.bounds.schedulers import ClassOfServer, Demand, Served, times_to_serve
+from ethermeter.theory.bounds.stairs import Stairs
+from ethermeter.theory.bounds.turns import Port, Turn, finishes, load
 
 Indices = npt.NDArray[np.int64]
 MOST_SWEEPS = 300
@@ -42,7 +44,8 @@ class Server:
     """What serves work: a wire, a stage, or an abstract server.
 
     `service`: time to serve work, at a server with one class and a given service curve; else its
-    rate is 1. `line_rate`: work a time that it sends at most; None without a limit.
+    rate is 1. `line_rate`: work on the line a time that it sends at most; None without a limit.
+    `line`: number of the line, if it is shared with other servers; `turn`: how they take turns.
     `batch`: longest time that it holds finished work back, to send it with other work.
     `is_ordered`: whether the messages of different flows are served in the order of their release.
     `fault`: why it has no bound, if so.
@@ -52,6 +55,8 @@ class Server:
     classes: tuple[ClassOfServer, ...] = (ClassOfServer(),)
     service: Concave | None = None
     line_rate: float | None = 1.0
+    line: int | None = None
+    turn: Turn | None = None
     batch: float = 0.0
     is_ordered: bool = True
     fault: str | None = None
@@ -68,9 +73,12 @@ class Visits:
     `shortest`, `longest`: work of a frame; `message`: of a whole message, the longest.
     `tail`: from the end of the service to the next server (negative for what may go on before);
     `least`: shortest time from this server to the next. `wait`: longest time until a frame may be
-    served, because it has not arrived completely. `ratio`: of the work here to that at the feeder.
-    `work`: work of each of its frames, by length, shape (lengths,). `is_single`: whether there
-    is at most one message of the flow at a time.
+    served, because it has not arrived completely. `ratio`: of the work here to that on the line of
+    the feeder. `is_single`: whether there is at most one message of the flow at a time;
+    `is_alternate`: whether its next message comes when the one before has left the server.
+    `is_counted`: whether its buckets count messages, each of which may be the longest. `frames`: of
+    a message, at most; `span`: time of a message on the line. `work`: work of each of its frames,
+    by length, shape (lengths,); `line`: the same on the line.
     """
 
     flow: Indices
@@ -89,7 +97,27 @@ class Visits:
     wait: Array
     ratio: Array
     is_single: npt.NDArray[np.bool_]
+    is_alternate: npt.NDArray[np.bool_]
+    is_counted: npt.NDArray[np.bool_]
+    frames: Array
+    span: Array
     work: tuple[Array, ...]
+    line: tuple[Array, ...]
+
+    def stairs(
+        self, members: Indices, rates: Array, bursts: Array, is_limited: npt.NDArray[np.bool_]
+    ) -> Stairs:
+        """Return the messages of some visits, by their token buckets there.
+
+        Behind a server without a bound, which limits them, only messages of one frame are whole.
+        """
+        is_frame = (self.frames == 1) & (self.shortest == self.longest)
+        is_whole = np.where(is_limited, is_frame[members], self.is_counted[members])
+        return Stairs(rates, bursts, self.message[members], is_whole)
+
+    def longest_on_line(self, visit: int) -> float:
+        """Return the time of the longest frame of a visit on the line."""
+        return float(self.longest[visit] - np.max(self.work[visit] - self.line[visit]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +125,15 @@ class ClassAnalysis:
     """A traffic class of a server: what comes, and in which times it is served (all hold).
 
     `finish`: longest time from the arrival of a frame until the server is free again; the start of
-    the service is that less the frame. `visits`: of its flows.
+    the service is that less the frame. `visits`: of its flows. `load`: where ports take turns, the
+    share of time that its frames and what may go between them take.
     """
 
     arrivals: Concave | None
     times: tuple[Concave, ...]
     finish: float
     visits: Indices
+    load: float | None = None
 
 
 @dataclass(slots=True)
@@ -139,6 +169,7 @@ class _State:
     least_since: Array
     hop: Array  # longest time from this server to the next
     origin: Indices
+    line: Indices  # of each server, the number of its line
     transit: Array = field(default_factory=lambda: np.zeros(0))
     least_transit: Array = field(default_factory=lambda: np.zeros(0))
 
@@ -153,8 +184,7 @@ def analyse(servers: tuple[Server, ...], visits: Visits) -> Analysis:
     classes: list[tuple[ClassAnalysis, ...]] = [()] * len(servers)
     for sweep in range(MOST_SWEEPS):
         before = state.hop.copy()
-        for server in order:
-            classes[server] = _analyse_server(state, server)
+        _sweep(state, order, classes)
         if not cycle or _settled(before, state.hop):
             break
         if sweep + 2 >= MOST_SWEEPS:
@@ -173,8 +203,20 @@ def _settled(before: Array, after: Array) -> bool:
     return bool(np.all((before == after) | (change <= _SETTLED * np.abs(after))))
 
 
+def _sweep(state: _State, order: list[list[int]], classes: list[tuple[ClassAnalysis, ...]]) -> None:
+    """Analyse all servers once, with the delays that are known."""
+    for together in order:
+        found = {server: _analyse_server(state, server) for server in together}
+        if state.servers[together[0]].turn is not None:
+            found = _take_turns(state, found)
+        for server, analysed in found.items():
+            for one, finish in analysed:
+                state.hop[one.visits] = finish + state.visits.tail[one.visits]
+            classes[server] = tuple(one for one, _ in analysed)
+
+
 def _verified(
-    state: _State, order: list[int], classes: list[tuple[ClassAnalysis, ...]]
+    state: _State, order: list[list[int]], classes: list[tuple[ClassAnalysis, ...]]
 ) -> list[tuple[ClassAnalysis, ...]]:
     """Return the analysis from slightly larger delays, which a further sweep does not exceed.
 
@@ -183,8 +225,7 @@ def _verified(
     for margin in (1e-7, 1e-5, 1e-3, 1e-1):
         state.hop = state.hop + margin * np.abs(state.hop)
         above = state.hop.copy()
-        for server in order:
-            classes[server] = _analyse_server(state, server)
+        _sweep(state, order, classes)
         if np.all(state.hop <= above * (1 + 1e-12)):
             return classes
         state.hop = np.maximum(state.hop, above)
@@ -204,6 +245,8 @@ def _begin(servers: tuple[Server, ...], visits: Visits) -> _State:
             members[visits.server[first]][visits.level[first]] = np.sort(group)
     count = len(visits.flow)
     zeros = np.zeros(count)
+    shared = [None if server.line is None else len(servers) + server.line for server in servers]
+    lines = [number if line is None else line for number, line in enumerate(shared)]
     return _State(
         servers,
         visits,
@@ -214,34 +257,48 @@ def _begin(servers: tuple[Server, ...], visits: Visits) -> _State:
         zeros.copy(),
         visits.least.copy(),
         np.full(count, -1, dtype=np.int64),
+        np.array(lines, dtype=np.int64),
         zeros.copy(),
         zeros.copy(),
     )
 
 
-def _order(servers: tuple[Server, ...], visits: Visits) -> tuple[list[int], tuple[str, ...]]:
-    """Return the servers, those before first, and the names of a cycle if there is one."""
+def _order(servers: tuple[Server, ...], visits: Visits) -> tuple[list[list[int]], tuple[str, ...]]:
+    """Return the servers, those before first, and the names of a cycle if there is one.
+
+    Ports that take turns are analysed together.
+    """
+    units: dict[tuple[bool, int], list[int]] = {}
+    for number, server in enumerate(servers):
+        key = (False, number) if server.turn is None or server.line is None else (True, server.line)
+        units.setdefault(key, []).append(number)
+    together = list(units.values())
+    unit = np.zeros(len(servers), dtype=np.int64)
+    for number, members in enumerate(together):
+        unit[members] = number
     known = visits.parent >= 0
-    pairs = np.unique(
-        np.stack([visits.server[visits.parent[known]], visits.server[known]], axis=1), axis=0
-    )
-    before: dict[int, set[int]] = {server: set() for server in range(len(servers))}
-    for first, second in pairs.tolist():
+    pairs = np.stack([visits.server[visits.parent[known]], visits.server[known]], axis=1)
+    before: dict[int, set[int]] = {number: set() for number in range(len(together))}
+    for first, second in np.unique(unit[pairs], axis=0).tolist():
         before[second].add(first)
     try:
-        return list(TopologicalSorter(before).static_order()), ()
+        return [together[number] for number in TopologicalSorter(before).static_order()], ()
     except CycleError as error:
-        names = tuple(servers[number].name for number in error.args[1])
-    depth = np.zeros(len(servers))
+        names = tuple(servers[together[number][0]].name for number in error.args[1])
+    depth = np.zeros(len(together))
     level = np.zeros(len(visits.flow))
     for visit, parent in enumerate(visits.parent.tolist()):
         level[visit] = level[parent] + 1 if parent >= 0 else 0
-    np.maximum.at(depth, visits.server, level)
-    return [int(server) for server in np.argsort(depth, kind="stable")], names
+    np.maximum.at(depth, unit[visits.server], level)
+    return [together[number] for number in np.argsort(depth, kind="stable").tolist()], names
 
 
-def _analyse_server(state: _State, number: int) -> tuple[ClassAnalysis, ...]:
-    server, visits = state.servers[number], state.visits
+_Analysed = list[tuple[ClassAnalysis, Array]]
+"""Classes of a server, and the longest time until each of its visits has been served."""
+
+
+def _analyse_server(state: _State, number: int) -> _Analysed:
+    server = state.servers[number]
     demands = []
     for members in state.members[number]:
         _arrive(state, members)
@@ -253,10 +310,58 @@ def _analyse_server(state: _State, number: int) -> tuple[ClassAnalysis, ...]:
     found = []
     for members, demand, one in zip(state.members[number], demands, served, strict=True):
         finish = _finish(state, server, members, demand, one)
-        state.hop[members] = finish + visits.tail[members]
         most = float(np.max(finish, initial=0.0))
-        found.append(ClassAnalysis(demand.arrivals, one.times, most, members))
-    return tuple(found)
+        found.append((ClassAnalysis(demand.arrivals, one.times, most, members), finish))
+    return found
+
+
+def _take_turns(state: _State, analysed: dict[int, _Analysed]) -> dict[int, _Analysed]:
+    """Bound the frames of ports that take turns by what the others of them may have to send."""
+    ports = {
+        server: _port(state, server, one.visits, finish)
+        for server, ((one, finish),) in analysed.items()
+    }
+    found = finishes(ports)
+    return {
+        server: [
+            (
+                replace(one, finish=float(found[server].max()), load=load(ports, server)),
+                found[server],
+            )
+        ]
+        for server, ((one, _),) in analysed.items()
+    }
+
+
+def _port(state: _State, number: int, members: Indices, most: Array) -> Port:
+    """Return what comes to a port that takes turns; `most`: its delays whatever others send."""
+    visits, server = state.visits, state.servers[number]
+    assert server.turn is not None, "its line has turns"
+    over = server.turn.overhead
+    with np.errstate(invalid="ignore"):
+        jitter = state.since[members] - state.least_since[members]
+        bursts = state.bursts[members] + state.rates[members] * jitter[:, None]
+    stairs = visits.stairs(members, state.rates[members], bursts, state.origin[members] >= 0)
+    message = visits.message[members]
+    frames, span = visits.frames[members], visits.span[members]
+    lines, works = ([of[visit] for visit in members] for of in (visits.line, visits.work))
+    pairs = list(zip(lines, works, strict=True))
+    # Of work, some may be the frames that take the longest on the line for it, or the shortest.
+    per_work = np.array([np.max(line / work) for line, work in pairs])
+    held_per_work = np.array([np.max((line + over) / work) for line, work in pairs])
+    return Port(
+        turn=server.turn,
+        stairs=stairs,
+        is_alternate=visits.is_alternate[members],
+        frames=np.where(stairs.is_whole, frames, message / visits.shortest[members]),
+        line=np.where(stairs.is_whole, span, message * per_work),
+        held=np.where(stairs.is_whole, span + frames * over, message * held_per_work),
+        longest=np.array([line.max() + over for line in lines]),
+        last=np.array([line.min() for line in lines]),
+        most=most,
+        wait=float(visits.wait[members].max()),
+        is_ordered=server.is_ordered,
+    )
 
 
 def _arrive(state: _State, members: Indices) -> None:
@@ -285,16 +390,17 @@ def _restart(state: _State, visit: int) -> None:
     origin = int(state.origin[visit])
     sender = state.servers[int(visits.server[origin])]
     rate = sender.line_rate
-    here, there = visits.work[visit], visits.work[origin]
-    if visits.emission[visit] == visits.emission[origin]:
-        ratio = float(np.max(here / there))
-    else:
-        ratio = float(visits.message[visit] / there.min())  # a response for each request
+    here, there = visits.work[visit], visits.line[origin]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if visits.emission[visit] == visits.emission[origin]:
+            ratio = float(np.max(here / there))
+        else:
+            ratio = float(visits.message[visit] / there.min())  # a response for each request
     if rate is None or not np.isfinite(ratio):
         state.rates[visit] = state.bursts[visit] = np.inf
         return
     state.rates[visit] = rate * ratio
-    state.bursts[visit] = ratio * (visits.longest[origin] + rate * sender.batch)
+    state.bursts[visit] = ratio * (visits.longest_on_line(origin) + rate * sender.batch)
 
 
 def _demand(state: _State, members: Indices, *, has_classes: bool) -> Demand:
@@ -309,18 +415,23 @@ def _demand(state: _State, members: Indices, *, has_classes: bool) -> Demand:
         bursts = state.bursts[members] + rates * jitter[:, None]
     feeders = visits.feeder[members]
     servers = np.where(feeders >= 0, visits.server[feeders], -1)
+    lines = np.where(feeders >= 0, state.line[servers], -1)
     curves: list[Concave] = []
-    for feeder in np.unique(servers).tolist():
-        chosen = servers == feeder
+    for line_number in np.unique(lines).tolist():
+        chosen = lines == line_number
         curve = None
         if np.isfinite(bursts[chosen]).all():
             curve = sum_of_buckets(rates[chosen], bursts[chosen])
-        if feeder >= 0:
-            curve = _on_line(state, members[chosen], curve, state.servers[feeder], wait)
+        if line_number >= 0:
+            feeder = state.servers[int(servers[chosen][0])]
+            curve = _on_line(state, members[chosen], curve, feeder, wait)
         if curve is None:
-            return Demand(None, *_frames(visits, members))
+            return Demand(None, *_frames(visits, members), wait=wait)
         curves.append(curve)
-    return Demand(total(curves), *_frames(visits, members))
+    stairs = None
+    if has_classes and np.isfinite(bursts).all():
+        stairs = visits.stairs(members, rates, bursts, state.origin[members] >= 0)
+    return Demand(total(curves), *_frames(visits, members), stairs, wait)
 
 
 def _frames(visits: Visits, members: Indices) -> tuple[float, float]:
@@ -330,7 +441,7 @@ def _frames(visits: Visits, members: Indices) -> tuple[float, float]:
 def _on_line(
     state: _State, members: Indices, curve: Concave | None, feeder: Server, wait: float
 ) -> Concave | None:
-    """Return what comes of one feeder, whose frames follow each other by its rate."""
+    """Return what comes of feeders on one line, where frames follow each other by its rate."""
     visits = state.visits
     rate = feeder.line_rate
     spread = state.transit[members].max() - state.least_transit[members].min() + wait
@@ -340,7 +451,7 @@ def _on_line(
     # Copies that a switch makes, or several stages on one resource, take the work several times.
     feeders, copies = np.unique(visits.feeder[members], return_counts=True)
     ratio = float(visits.ratio[members].max() * copies.max())
-    longest = float(visits.longest[feeders].max())
+    longest = max(visits.longest_on_line(visit) for visit in feeders.tolist())
     burst = ratio * (longest + rate * spread)
     if curve is None:
         return line(rate * ratio, burst)

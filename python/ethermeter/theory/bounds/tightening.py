@@ -38,7 +38,7 @@ def tighter_paths(
     """
     rows_left = budget_s * ROWS_PER_S
     runs = _runs(_eligible(servers, visits, analysis), visits)
-    trees = _tree_servers(servers, visits, analysis)
+    trees = _tree_servers(servers, visits, analysis, runs)
     flows = [_tree_flow(run, visits, analysis) for run in runs]
     number = {visit: at for at, run in enumerate(runs) for visit in run}
     known: dict[tuple[int, ...], float | None] = {}
@@ -76,6 +76,7 @@ def _eligible(
             and not one.fault
             and one.batch == 0
             and one.line_rate == 1.0
+            and one.turn is None
             for one in servers
         ],
         dtype=bool,
@@ -89,12 +90,17 @@ def _eligible(
     np.maximum.at(worst, visits.server, analysis.hop)
     is_bounded = np.ones(count, dtype=bool)
     np.logical_and.at(is_bounded, visits.server, np.isfinite(analysis.bursts).all(axis=1))
-    is_plain &= (low == high) & (waits == 0) & np.isfinite(worst) & is_bounded
+    has_unit = np.ones(count, dtype=bool)
+    np.logical_and.at(has_unit, visits.server, (visits.shortest > 0) | (visits.longest == 0))
+    is_plain &= (low == high) & (waits == 0) & np.isfinite(worst) & is_bounded & has_unit
     return is_plain[visits.server]
 
 
 def _runs(eligible: npt.NDArray[np.bool_], visits: Visits) -> list[list[int]]:
-    """Return the visits in runs: one behind the other, each visit in one."""
+    """Return the visits in runs: one behind the other, each visit in at most one.
+
+    A run begins where its frames take time, by which its amounts are measured.
+    """
     runs: list[list[int]] = []
     ends: dict[int, int] = {}  # by the last visit of a run, its number
     for visit in np.flatnonzero(eligible).tolist():
@@ -102,6 +108,8 @@ def _runs(eligible: npt.NDArray[np.bool_], visits: Visits) -> list[list[int]]:
         is_same = parent >= 0 and visits.emission[parent] == visits.emission[visit]
         number = ends.pop(parent, None) if is_same else None
         if number is None:
+            if visits.longest[visit] == 0:
+                continue
             number = len(runs)
             runs.append([])
         runs[number].append(visit)
@@ -139,7 +147,7 @@ def _tree_flow(run: list[int], visits: Visits, analysis: Analysis) -> TreeFlow:
 
 
 def _tree_servers(
-    servers: tuple[Server, ...], visits: Visits, analysis: Analysis
+    servers: tuple[Server, ...], visits: Visits, analysis: Analysis, runs: list[list[int]]
 ) -> list[TreeServer]:
     count = len(servers)
     longest, delay = np.zeros(count), np.zeros(count)
@@ -147,11 +155,11 @@ def _tree_servers(
     np.maximum.at(longest, visits.server, visits.longest)
     np.maximum.at(delay, visits.server, analysis.hop - visits.tail)
     after[visits.server] = visits.tail
+    # A line limits amounts where the frames of each flow have one ratio to them.
     is_exact = np.ones(count, dtype=bool)
-    for visit, parent in enumerate(visits.parent.tolist()):
-        is_same = parent >= 0 and visits.emission[parent] == visits.emission[visit]
-        if is_same and len(visits.work[visit]) > 1:
-            ratio = visits.work[visit] / visits.work[parent]
+    for run in runs:
+        for visit in run:
+            ratio = visits.work[visit] / visits.work[run[0]]
             is_exact[visits.server[visit]] &= bool(np.ptp(ratio) <= 1e-12 * ratio.max())
     return [
         TreeServer(
