@@ -5,6 +5,7 @@ replications, wide enough that one of all values here is outside with a probabil
 """
 
 import math
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from ethermeter.engines.simulation import simulated
 from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.metrics import Caution
 from ethermeter.scenario import Scenario
+from ethermeter.theory import gross_2008_m_d_1_k
 from ethermeter.theory.queueing import FlowMean, Means, means_of
 from ethermeter.theory.waiting import cobham, m_g_1, marchal, second_queue
 from ethermeter.trial import core_trial
@@ -26,6 +28,8 @@ REPLICATIONS = 12
 T = stats.t.ppf(1 - 0.01 / 20 / 2, REPLICATIONS - 1)
 """About 20 values are compared with intervals."""
 FIFTEEN = [f"s{at}" for at in range(1, 16)]
+ON_OFF = {"on_off": {"period": "1 ms", "on": "10 ms", "off": "20 ms"}}
+PC = {"pc": {"send": [{"name": "software", "fixed": "1 us"}]}}
 MIXED = "64 B x 3 + 594 B x 1 + 1518 B x 1"
 PHASES = {"transmit": "10 s", "measure": "last 9 s", "drain": "1 s"}
 Flow = dict[str, Any]
@@ -265,7 +269,7 @@ def test_room_that_cannot_be_full_is_no_limit(switch, queue, reason):
             {"priority": 7},
             "a credit-based shaper has no mean",
         ),
-        ({}, {"queue": 3}, "its host has room for 3 messages"),
+        ({}, {"queue": 3, "arrivals": ON_OFF}, "its host has room for 3 messages"),
         (
             {"ingress": {"name": "in", "fixed": "1 ms", "queue": 2}},
             {},
@@ -280,6 +284,176 @@ def test_what_no_model_has_gives_its_reason(switch, keys, reason):
     assert reason in (first.reason or "")
     # What shares a queue with it has no mean either.
     assert second.delay_s is None
+
+
+def test_a_source_with_room_alone_on_its_way_is_m_g_1_k_and_no_saturated_one():
+    # 480 octets, preamble and gap at 10 Mb/s: 400 us a message, 390.4 us until its last bit. At
+    # 100 messages/s the load is 0.04, and five are hardly ever there: M/D/1.
+    light = link(em.flow("f", "a", "b", frames="480 B", arrivals={"poisson": "100 /s"}, queue=5))
+    (found,) = answers(light)[1].flows
+    wait_s = 400e-6 * 0.04 / (2 * 0.96)
+    assert found.cautions == ()
+    assert found.delay_s == pytest.approx(390.4e-6 + wait_s, rel=1e-7)
+    assert found.message_rate == pytest.approx(100, rel=1e-7)
+    assert found.loss == pytest.approx(0, abs=1e-6)
+    # M/D/1/5 at a load of 0.85, and M/G/1/2 of a mix at 1.5.
+    full = light.changed({"flows.0.arrivals": {"poisson": "2125 /s"}})
+    (found,) = answers(full)[1].flows
+    known = gross_2008_m_d_1_k(0.85, room=5)
+    assert found.loss == pytest.approx(float(known.loss), rel=1e-12)
+    assert found.delay_s == pytest.approx(390.4e-6 + float(known.wait) * 400e-6, rel=1e-9)
+    assert (round(found.delay_s * 1e6, 1), round(found.loss, 5)) == (936.2, 0.04848)
+    for experiment in (full, link(flow("f", "a to b", 1.5, frames=MIXED, queue=2))):
+        network, means = answers(experiment)
+        seen, half_width = simulated_delays(network)
+        counts = [simulated(core_trial(network, seed=seed))[0].flows for seed in range(4)]
+        lost = [1 - of.arrived[0] / of.offered[0] for of in counts]
+        (mean,) = means.flows
+        assert mean.delay_s == pytest.approx(seen[0], abs=half_width[0])
+        assert mean.loss == pytest.approx(np.mean(lost), abs=4 * np.std(lost))
+
+
+def test_what_a_source_with_room_loses_does_not_come_to_the_next_queue():
+    # Two sources of 30% of their wires, with room for one message each: they lose 3 / 13 (Erlang:
+    # load / (1 + load)), and twice 3 / 13 of a wire comes to the port.
+    sources = [flow(name, f"{name} to b", 0.3, queue=1) for name in ("s0", "s1")]
+    network, means = answers(star(*sources, hosts=("b", "s0", "s1")))
+    assert [each.loss for each in means.flows] == [pytest.approx(3 / 13)] * 2
+    assert means.ports[1].utilisation == pytest.approx(6 / 13)
+    seen, _ = simulated_delays(network)
+    assert [each.delay_s for each in means.flows] == pytest.approx(seen, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("keys", "changes"),
+    [
+        # Messages are handed to the port at once, and wait in its ring before they wait here.
+        ({"priority": 7}, {"network.classes": 2}),
+        ({}, {"network.hosts.0": em.host("a", model="pc"), "network.models": PC}),
+        ({"arrivals": ON_OFF}, {}),
+    ],
+)
+def test_a_source_with_room_has_a_model_only_where_its_messages_wait_for_their_wire(keys, changes):
+    source = flow("f", "a to b", 0.9, queue=3, **keys)
+    (found,) = answers(link(source).changed(changes))[1].flows
+    assert (found.delay_s, found.loss, found.message_rate) == (None, None, None)
+    assert "its host has room for 3 messages" in (found.reason or "")
+
+
+def test_a_coders_delay_begins_with_the_oldest_sample():
+    # G.711: 160 samples of 125 us, the oldest of which waits for 159 others; a packet of 172 octets
+    # has 226 with its headers, preamble and tag of none, of 800 ns each.
+    voice = em.flow(
+        "call",
+        "a",
+        "b",
+        data={"samples": {"least": "172 B", "most": "972 B", "overhead": "12 B"}},
+        arrivals={"coder": {"codec": "g711"}},
+    )
+    network, means = answers(link(voice))
+    assert means.flows[0].cautions == ()
+    assert means.flows[0].delay_s == pytest.approx(159 * 125e-6 + 226 * 0.8e-6, rel=1e-12)
+    seen, _ = simulated_delays(network)
+    assert means.flows[0].delay_s == pytest.approx(seen[0], rel=1e-9)
+    # Talks of 20 ms on average end before most packets have 160 samples: with the first silent one.
+    # P (1 - q^159) / (1 - q), q = e^(-P / 20 ms).
+    spurts = {"codec": "g711", "talk": "20 ms", "silence": "100 ms"}
+    network, means = answers(link({**voice, "arrivals": {"coder": spurts}}))
+    more = math.exp(-0.125 / 20)
+    gathered_s = 125e-6 * (1 - more**159) / (1 - more)
+    assert means.flows[0].delay_s == pytest.approx(gathered_s + 226 * 0.8e-6, rel=1e-3)
+    seen, half_width = simulated_delays(network)
+    assert means.flows[0].delay_s == pytest.approx(seen[0], abs=half_width[0])
+
+
+def test_a_coder_beyond_its_wire_has_no_mean_as_its_packets_grow():
+    voice = em.flow(
+        "call",
+        "a",
+        "b",
+        data={"samples": {"least": "172 B", "most": "972 B", "overhead": "12 B"}},
+        arrivals={"coder": {"codec": "g711"}},
+    )
+    (found,) = answers(link(voice).changed({"network.rate": "64 kb/s"}))[1].flows
+    assert found.delay_s is None
+    assert found.reason == "its packets grow while they wait for wire a → b, and have no model"
+
+
+def test_a_regular_source_beyond_its_wire_waits_ever_longer():
+    # Without any variance the wait is nothing up to the rate of the wire, 816 us a frame, and
+    # without end beyond it.
+    for period, is_stable in (("817 us", True), ("816 us", True), ("815 us", False)):
+        (found,) = answers(link(flow("f", "a to b", arrivals={"regular": period})))[1].flows
+        assert (found.delay_s is not None) == is_stable
+        assert ("has no room for its load" in (found.reason or "")) != is_stable
+    assert marchal(1.0, 1.0, 0.0, 0.0) == 0
+    assert marchal(1.1, 1.0, 0.0, 0.0) == math.inf
+
+
+def high_behind_low(**keys: object) -> ExperimentTables:
+    """High and low frames over two hops: what waited behind a low frame waits for it again."""
+    return em.network(
+        rate="100 Mb/s",
+        classes=2,
+        hosts=["a", "c", "z"],
+        switches=["s1", "s2"],
+        links=[("a", "s1"), ("c", "s1"), ("s1", "s2"), ("s2", "z")],
+        flows=[
+            flow("high", "a to z", 0.1, frames="64 B", priority=7),
+            flow("low", "c to z", 0.5, frames="1518 B", priority=0),
+        ],
+        phases={"transmit": "3.3 s", "measure": "last 3 s", "drain": "10 ms"},
+        **keys,
+    )
+
+
+def test_a_high_frame_waits_at_the_next_switch_for_the_low_one_that_it_waited_for():
+    network, means = answers(high_behind_low())
+    # With preamble, tag and gap 7.04 and 123.36 us. At s1 a high frame waits as Cobham's:
+    # R = (0.1 x 7.04 + 0.5 x 123.36) / 2 over 1 - 0.1.
+    high_us, low_us = 88 * 0.08, 1542 * 0.08
+    first_us = (0.1 * high_us + 0.5 * low_us) / 2 / 0.9
+    # At s2 it waits for a low frame of its busy period at s1 for the difference of their times.
+    # (1 - 0.6) / (1 - 0.1) of the high frames have none before them; what is left from before has
+    # decayed by the idle time, in which busy periods with a low frame come at the rate d.
+    rates = np.array([0.1 / high_us, 0.5 / low_us])
+    short = 0.0
+    for _ in range(200):  # probability of a busy period without a low frame
+        short = rates[0] / rates.sum() * math.exp(-rates.sum() * (1 - short) * high_us)
+    decay = rates.sum() * (1 - short)
+    step_us = low_us - high_us
+    second_us = step_us - 0.4 / 0.9 * (1 - math.exp(-decay * step_us)) / decay
+    assert second_us > 0.5 * step_us
+    times_us = 3 * (88 - 12) * 0.08
+    high, low = means.flows
+    assert high.delay_s == pytest.approx((first_us + second_us + times_us) * 1e-6, rel=1e-9)
+    assert high.cautions == low.cautions == (Caution.APPROXIMATION,)
+    # Of low frames, the longest, none waits at s2 for another. Before each switch they come one by
+    # one from their host, which is an approximation.
+    seen, half_width = simulated_delays(network)
+    assert high.delay_s == pytest.approx(seen[0], abs=max(half_width[0], 0.01 * seen[0]))
+    assert low.delay_s == pytest.approx(seen[1], rel=0.02)
+
+
+def test_what_meets_mixed_lengths_behind_their_wire_finds_their_work():
+    mixed = flow("mixed", "a to b", 0.7, frames="64 B x 1 + 1518 B x 1")
+    rare = flow("rare", "c to b", 0.005, frames="64 B")
+    hosts = {"hosts": ("a", "b", "c")}
+    # A Poisson frame that is hardly ever there finds the work that the mixed ones leave at the
+    # port: by Little's law the rate of their frames times E[S²] / 2 in service and E[S W] waiting.
+    # Only the short ones wait there, for long ones that they waited for at their own wire.
+    works_us = np.array([84, 1538]) * 0.8
+    rate = 0.7 / works_us.mean()
+    ((again_us, _),) = second_queue(rate * np.array([[0.5, 0.5]]), works_us)
+    wait_us = rate * ((works_us**2).mean() / 2 + 0.5 * works_us[0] * again_us)
+    delay_s = (2 * 72 * 0.8 + wait_us) * 1e-6
+    light = {**rare, "arrivals": {"poisson": "0.001 /s"}}
+    _, means = answers(star(mixed, light, **hosts))
+    assert means.flows[1].delay_s == pytest.approx(delay_s, rel=1e-6)
+    network, means = answers(star(mixed, rare, **hosts))
+    seen, half_width = simulated_delays(network)
+    assert half_width[1] < 0.05 * seen[1]
+    assert means.flows[1].delay_s == pytest.approx(seen[1], abs=half_width[1])
 
 
 def test_one_class_with_room_of_its_own_is_one_limited_queue():
@@ -396,7 +570,7 @@ def test_the_second_queue_of_two_lengths_by_a_recursion_of_frames():
         first = max(first, arrive[at]) + works[at]
         waits[at] = max(second - first, 0)
         second = max(second, first) + works[at]
-    expected = second_queue(rate, np.array([0.5, 3.0]), np.array([0.7, 0.3]))
+    (expected,) = second_queue(rate * np.array([[0.7, 0.3]]), np.array([0.5, 3.0]))
     assert expected[1] == 0
     assert (waits[works == 3.0] < 1e-9).all()
     short = waits[works == 0.5].reshape(-1)[: count // 2]
@@ -404,3 +578,35 @@ def test_the_second_queue_of_two_lengths_by_a_recursion_of_frames():
     half_width = stats.t.ppf(0.9995, 49) * parts.std(ddof=1) / math.sqrt(50)
     assert half_width < 0.05
     assert abs(parts.mean() - expected[0]) < half_width
+
+
+def test_the_second_queue_of_two_classes_by_a_recursion_of_frames():
+    # 400 000 frames of two classes and three works through a queue in strict priority, without
+    # preemption, and in its order through a second one with the same times.
+    generator = np.random.default_rng(5)
+    count, works = 400_000, np.array([0.5, 1.0, 4.0])
+    rates = np.array([[0.10, 0.05, 0.02], [0.12, 0.06, 0.05]])
+    kinds = generator.choice(6, count, p=rates.ravel() / rates.sum())
+    arrive = np.cumsum(generator.exponential(1 / rates.sum(), count))
+    waiting: tuple[deque[int], deque[int]] = (deque(), deque())
+    first = second = 0.0
+    waits = np.full(count, np.nan)
+    ahead = 0
+    while ahead < count or any(waiting):
+        if not any(waiting):
+            first = max(first, arrive[ahead])
+        while ahead < count and arrive[ahead] <= first:
+            waiting[kinds[ahead] // 3].append(ahead)
+            ahead += 1
+        frame = (waiting[0] or waiting[1]).popleft()
+        first += works[kinds[frame] % 3]
+        waits[frame] = max(second - first, 0)
+        second = max(second, first) + works[kinds[frame] % 3]
+    expected = second_queue(rates, works).ravel()
+    assert expected[2] == expected[5] == 0
+    for kind in (0, 1, 3, 4):
+        mine = waits[kinds == kind]
+        parts = mine[: len(mine) // 50 * 50].reshape(50, -1).mean(axis=1)
+        half_width = stats.t.ppf(0.9995, 49) * parts.std(ddof=1) / math.sqrt(50)
+        assert half_width < 0.1 * expected[kind]
+        assert abs(parts.mean() - expected[kind]) < half_width, kind

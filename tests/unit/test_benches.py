@@ -12,7 +12,7 @@ from ethermeter._core import simulate_trial
 from ethermeter.counts import LOSSES
 from ethermeter.experiment import load
 
-from benches import bounds, help, pages, peers, sweep, switched, theory
+from benches import bounds, help, means, pages, peers, sweep, switched, theory
 from benches.__main__ import main
 from benches.children import ChildError, run_child
 from benches.live import rows, tables
@@ -419,6 +419,7 @@ def test_memory_of_a_session_is_compared_over_its_trials_alone():
 RUNS: dict[str, Callable[[], int]] = {
     "benches.bounds": lambda: bounds.main(budget_s=0.1),
     "benches.help": lambda: help.main(starts=1),
+    "benches.means": lambda: means.main(1),
     # On a thread of its own, which has no other browser.
     "benches.pages": lambda: ThreadPoolExecutor(1).submit(pages.main, ["--runs", "1"]).result(),
     "benches.sweep": lambda: sweep.main(["--points", "2000", "--workers", "2"]),

@@ -9,6 +9,9 @@ import numpy as np
 
 from ethermeter.arguments import Array, Numbers
 
+_NEARLY_NONE = 1e-12
+"""Probabilities below are those of rounding."""
+
 
 def m_g_1(rate: Numbers, mean: Numbers, square: Numbers) -> Array:
     """Return the mean waiting time of M/G/1: λ E[S²] / (2 (1 − ρ)).
@@ -55,7 +58,9 @@ def marchal(rate: Numbers, mean: Numbers, service_scv: Numbers, arrival_scv: Num
     rate, mean, c_s, c_a = map(_floats, (rate, mean, service_scv, arrival_scv))
     load = rate * mean
     first = load**2 * (1 + c_s) / (1 + load**2 * c_s)
-    return _stable(first * (c_a + load**2 * c_s), 2 * rate * (1 - load))
+    wait = _stable(first * (c_a + load**2 * c_s), 2 * rate * (1 - load))
+    # Without any variance nothing waits up to a load of 1, which rounding may pass.
+    return np.where(load > 1 + _NEARLY_NONE, np.inf, wait)
 
 
 def superposed(rates: Array, scvs: Array, load: float) -> float:
@@ -75,44 +80,107 @@ def superposed(rates: Array, scvs: Array, load: float) -> float:
     return weight * float(rates @ scvs) / rate + 1 - weight
 
 
-def second_queue(rate: float, works: Array, shares: Array) -> Array:
-    """Return the mean waiting time of frames by their work in a queue behind an M/G/1 queue.
+def second_queue(rates: Array, works: Array) -> Array:
+    """Return the mean waiting time of frames, by class and work, in a queue behind an M/G/1 queue.
 
-    Frames need the same time at both. Then the time S that one spends at the second is the larger
-    of its own work and of S of the frame before less the idle time between them. With p the share
-    of frames of work up to x, and θ = E[e^{−λ (1 − θ) S}; S ≤ x] the probability that a busy period
-    has no longer one: (1 − ρ) (1 − θ) / (1 − p) of all frames have had no longer one before them in
-    theirs, and v(x) = exp(−λ ∫_x (1 − θ)) of busy periods find nothing longer left from before.
+    Frames need the same time at both, and come in the order in which the first one served them: by
+    strict priority without preemption, first come, first served within a class. Then the time S
+    that a frame spends at the second is the larger of its own work and of S of the frame before
+    less the idle time between them. With θ(x) the probability that a busy period of the first has
+    no frame longer than x, v(x) = exp(−λ ∫_x (1 − θ)) of busy periods find nothing longer left from
+    before. Exact for one class. With several, a frame that waits at the second may overtake one of
+    a lower class there.
 
     Parameters
     ----------
-    rate
-        Frames in a unit of time, ρ = rate · mean work below 1.
-    works, shares
-        Different works in rising order, and the share of frames with each; shape (works,).
+    rates
+        Frames in a unit of time, by class (the highest first) and work; shape (classes, works).
+    works
+        Different works in rising order.
+
+    Returns
+    -------
+    :
+        Waits, shape (classes, works).
 
     Source
     ------
-    Boxma 1979, Advances in Applied Probability 11(3), pages 616-643.
+    Boxma 1979, Advances in Applied Probability 11(3), pages 616-643, for one class.
     """
-    load = rate * float(works @ shares)
-    if load >= 1:
-        return np.full(len(works), np.inf)
-    waits = np.zeros(len(works))
+    waits = np.zeros(rates.shape)
     nothing_left = 1.0  # v, from above
     for at in reversed(range(len(works) - 1)):
-        upto, theta = float(shares[: at + 1].sum()), 0.0
-        for _ in range(10_000):
-            found = float(shares[: at + 1] @ np.exp(-rate * (1 - theta) * works[: at + 1]))
-            if abs(found - theta) < 1e-15:
-                break
-            theta = found
-        none_before = (1 - load) * (1 - theta) / (1 - upto)
-        step, decay = works[at + 1] - works[at], rate * (1 - theta)
-        none = none_before * nothing_left * -np.expm1(-decay * step) / decay
-        waits[at] = waits[at + 1] + step - none
+        none_before, theta = _none_longer(rates, works, at + 1)
+        step, decay = works[at + 1] - works[at], rates.sum() * (1 - theta)
+        none = none_before * nothing_left * (-np.expm1(-decay * step) / decay if decay else step)
+        waits[:, at] = waits[:, at + 1] + step - none
         nothing_left *= np.exp(-decay * step)
     return waits
+
+
+def _none_longer(rates: Array, works: Array, short: int) -> tuple[Array, float]:
+    """Return what a busy period of an M/G/1 queue serves before its first long frame.
+
+    For each class (1 the highest) the share of its frames that have no long one before them in
+    their busy period; and the probability that a busy period has no long one. `short`: works that
+    are not long.
+
+    By delay cycles: that of the classes 1 to k begins with a delay w, and serves what comes of
+    these classes until nothing of them is left. With λ_k the rate of the classes 1 to k:
+
+    - θ_k, the probability that a busy period of them has no long frame, is the mean of φ_k(S) over
+      their frames, 0 for long ones. φ_k(w) = exp(−λ_k (1 − θ_k) w) is that of a cycle.
+    - The cycle is one of the classes 1 to k − 1, then frames of class k, each of which is the delay
+      of another cycle of the classes 1 to k − 1. The first long frame is in one of these with the
+      probability φ_{k−1}(w) − φ_k(w): by Wald's equation that is x_k(w), the mean number of frames
+      of class k up to it, times the probability that such a frame is long or has a long one in its
+      cycle. Each short one adds x_j of its own work to the frames of the classes j < k.
+    - A busy period is a cycle after its first frame, and has 1 / (1 − ρ) frames.
+
+    Source
+    ------
+    Conway, Maxwell and Miller, Theory of Scheduling (1967), chapter 8, for delay cycles.
+    """
+    totals = rates.sum(axis=1)
+    begun = rates[:, :short] / np.where(totals > 0, totals, 1.0)[:, None]
+    times, shares = works[:short], begun.sum(axis=1)
+    upto, served = 0.0, 0.0
+    above = np.ones(short)  # φ of the classes above, by the delay
+    found = np.zeros((len(totals), short))  # x, by class and delay
+    theta = 1.0
+    for level in np.flatnonzero(totals):
+        upto += float(totals[level])
+        served += float(rates[level] @ works)
+        theta = _busy_without(rates[: level + 1, :short].sum(axis=0) / upto, times, upto)
+        here = np.exp(-upto * (1 - theta) * times)
+        ends = 1 - shares[level] + float(begun[level] @ (1 - above))
+        # Without any long frame cycles have their mean length.
+        frames = (
+            (above - here) / ends
+            if ends > _NEARLY_NONE
+            else totals[level] * times / max(1 - served, _NEARLY_NONE)
+        )
+        found[:level] += np.outer(found[:level] @ begun[level], frames)
+        found[level] = frames
+        above = here
+    first = totals / upto
+    each = first + found @ (first @ begun)
+    all_of = np.where(totals > 0, first, 1.0) / max(1 - served, _NEARLY_NONE)
+    return np.clip(each / all_of, 0.0, 1.0), theta
+
+
+def _busy_without(shares: Array, works: Array, rate: float) -> float:
+    """Return the probability that a busy period has frames of these works only.
+
+    `shares`: of all frames, those with each of the works, so that their sum is below 1.
+    """
+    theta = 0.0
+    for _ in range(10_000):
+        found = float(shares @ np.exp(-rate * (1 - theta) * works))
+        if abs(found - theta) < 1e-15:
+            break
+        theta = found
+    return theta
 
 
 def _floats(value: Numbers) -> Array:

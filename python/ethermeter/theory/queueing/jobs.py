@@ -45,6 +45,7 @@ class Work:
 class Job:
     """The messages of a flow at a resource, from its source, with the work on them.
 
+    `rate`: messages in a picosecond that come there, those that were lost before left out.
     `is_exact`: whether they are a Poisson process of single frames.
     """
 
@@ -52,18 +53,32 @@ class Job:
     flow: int
     level: int
     source: Source
+    rate: float
     work: Work
     is_exact: bool
     before: int
     """Resource before, or -1."""
 
 
-def is_same(jobs: Sequence[Job], means: Sequence[float]) -> bool:
-    """Whether jobs of single frames, of Poisson sources, need the times that they needed before."""
+def is_repeated(jobs: Sequence[Job], before: Sequence[Job]) -> bool:
+    """Whether single frames need the times that they needed at a resource before."""
     return all(
-        job.work.is_single and job.source.scv == 1 and job.work.mean == mean
-        for job, mean in zip(jobs, means, strict=True)
+        job.work.is_single and job.work.messages == was.work.messages
+        for job, was in zip(jobs, before, strict=True)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Spared:
+    """What jobs of a queue would be spared of their mean waits if only those of one resource came.
+
+    `messages`: the mean over the messages of each; `work`: over their work, of which long messages
+    have more. `resources`: of each the resource before that spares it, or -1.
+    """
+
+    messages: Array
+    work: Array
+    resources: Integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +95,19 @@ class Meeting:
     def of(cls, jobs: Sequence[Job], levels: Integers) -> "Meeting":
         """Return jobs with their levels of priority."""
         values = np.array(
-            [(job.source.rate, job.work.mean, job.work.square, job.source.scv) for job in jobs]
+            [(job.rate, job.work.mean, job.work.square, job.source.scv) for job in jobs]
         ).T
         return cls(levels, *values)
 
-    def part(self, here: Integers, most: Array) -> "Meeting":
-        """Return some of the jobs, with works of which the mean is at most `most`."""
+    def behind(self, here: Integers, before: Array) -> "Meeting":
+        """Return some of the jobs, with the work that spaces them behind a resource before.
+
+        `before`: their mean works there. The smaller one counts: behind a slower resource they do
+        not wait for each other at all; behind a faster one of constant works, by what a queue of
+        the works here waits more than one of the works there.
+        """
         means = self.means[here]
-        scale = np.divide(most, means, out=np.ones(len(here)), where=means > most)
+        scale = np.divide(before, means, out=np.ones(len(here)), where=means > before)
         return Meeting(
             self.levels[here],
             self.rates[here],
@@ -123,22 +143,58 @@ class Meeting:
         found: Array = waits[self.levels] * factor
         return found
 
+    def spared(self, waits: Array, spared: "Spared") -> Array:
+        """Return the waits of jobs some of which are spared a part of them.
 
-def waits_again(jobs: Sequence[Job]) -> Array:
-    """Return the mean waiting time of jobs behind a queue of the same jobs with the same times."""
-    shares: dict[int, float] = {}
-    for job in jobs:
+        W_i' = W_i − s_i + Σ_j ρ_j (s_i − z_j), the sum over the jobs j of other resources, of the
+        level of i or above it; z_j is s_j over its work. An approximation; for one level:
+
+        - What is spared is missing in the work V that is left here: Δ = Σ ρ_i z_i (Little's law for
+          work). Jobs of other resources find V, so that they wait less by the Δ of this one.
+        - Conservation: V = Σ ρ_i W_i and the work in service, so that Δ = Σ ρ_i x_i + Δ Σ_j ρ_j,
+          with x_i what the spared jobs wait less, and j the jobs of other resources. It holds with
+          x_i = z_i (1 − Σ_j ρ_j).
+
+        Of several levels, a job finds in the same way only what is not behind it. `waits`: as if
+        all jobs met here for the first time.
+        """
+        resources, loads = spared.resources, self.rates * self.means
+        others = (resources[:, None] != resources) | (resources < 0)
+        met = others & (self.levels[:, None] >= self.levels)
+        changes = (met * loads * (spared.messages[:, None] - spared.work)).sum(axis=1)
+        found: Array = np.maximum(waits - spared.messages + changes, 0.0)
+        return found
+
+    def shares_of_turns(self) -> Array:
+        """Return the wait of each job over that of all, where jobs take turns, a message each time.
+
+        Proportional to 1 − ρ + x_i, so that the sum of ρ_i W_i is that of one queue. An
+        approximation: x_i is ρ_i where all messages are alike (Boxma and Meister 1987, limited
+        service without times between, as of `ethermeter.theory.boxma_meister_1987`). Where they are
+        not, a job of many short ones waits for its turns: x_i is half ρ_i and half ρ times its
+        share of the messages, by which random networks are met best (`benches.means`).
+        """
+        loads = self.rates * self.means
+        load = float(loads.sum())
+        turns = max(1 - load, 0.0) + (loads + load * self.rates / self.rates.sum()) / 2
+        shares: Array = turns * load / (loads @ turns)
+        return shares
+
+
+def waits_again(jobs: Sequence[Job], levels: Integers) -> tuple[Array, Array]:
+    """Return the mean waits of jobs behind a queue of the same jobs with the same times.
+
+    Those of their messages, and those of their work: each message counts as often as its work is
+    long. `levels`: of each job its level of priority at that queue, 0 the highest.
+    """
+    works = sorted({work for job in jobs for work in job.work.messages})
+    number = {work: at for at, work in enumerate(works)}
+    shares = np.zeros((len(jobs), len(works)))
+    for at, job in enumerate(jobs):
         for work, share in zip(job.work.messages, job.source.shares, strict=True):
-            shares[work] = shares.get(work, 0.0) + job.source.rate * share
-    works = sorted(shares)
-    rate = sum(shares.values())
-    waits = second_queue(
-        rate, np.array(works, np.float64), np.array([shares[work] for work in works]) / rate
-    )
-    of = dict(zip(works, waits, strict=True))
-    return np.array(
-        [
-            sum(s * of[w] for w, s in zip(job.work.messages, job.source.shares, strict=True))
-            for job in jobs
-        ]
-    )
+            shares[at, number[work]] += share
+    rates = np.zeros((int(levels.max()) + 1, len(works)))
+    np.add.at(rates, levels, shares * np.array([[job.rate] for job in jobs]))
+    waits = second_queue(rates, np.array(works, np.float64))[levels]
+    of_work = shares * works
+    return (shares * waits).sum(axis=1), (of_work * waits).sum(axis=1) / of_work.sum(axis=1)

@@ -1,33 +1,34 @@
 """Means of a network: queues at the resources on the paths of its flows.
 
 A message is a job: at each resource it waits, and needs the time of all its frames. The first
-queue of Poisson arrivals is exact. What came through one resource before comes one by one, and is
-spared the wait that it would have here alone, at most that which it had there. Where all take one
-constant time this is exact for all messages together: the waits along a path are those of one queue
-(I. Rubin, Communication networks: message path delays, IEEE Trans. Information Theory 20(6), 1974).
-Else it is an approximation. Without load every path is exact.
+queue of Poisson arrivals is exact. What came through one resource before comes one by one: instead
+of the wait that it would have here alone it has that of a second queue with the times of the first,
+in which a short frame waits again for a long one that it waited for before. Where all take one
+constant time there is none, and this is exact for all messages together: the waits along a path are
+those of one queue (I. Rubin, Communication networks: message path delays, IEEE Trans. Information
+Theory 20(6), 1974). Else it is an approximation. Without load every path is exact.
 """
 
 import dataclasses
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from msgspec.structs import replace
 
 from ethermeter.arguments import Array
+from ethermeter.counts import Integers
 from ethermeter.metrics import Caution
 from ethermeter.nodes import over_links
-from ethermeter.scenario import Kind, Node, Scenario, Switch
-from ethermeter.theory.bounds.network import Emission, Network
-from ethermeter.theory.bounds.sources import Arrivals, Message
+from ethermeter.scenario import CoderArrivals, Scenario
+from ethermeter.theory.bounds.network import Emission
+from ethermeter.theory.bounds.sources import Arrivals, Message, leaves_at_once
 from ethermeter.theory.bounds.stages import Timing
 from ethermeter.theory.finite_queue import m_g_1_k
+from ethermeter.theory.load import Loads, in_order, loads_of, network_of
 from ethermeter.theory.queueing import closed
 from ethermeter.theory.queueing.alone import mean_alone_ps
-from ethermeter.theory.queueing.jobs import Job, Meeting, Work, is_same, waits_again
+from ethermeter.theory.queueing.jobs import Job, Meeting, Spared, Work, is_repeated, waits_again
 from ethermeter.theory.queueing.results import FlowMean, Means, PortMean, Saturation
 from ethermeter.theory.queueing.rooms import Rooms
 from ethermeter.theory.queueing.sources import Source
@@ -51,15 +52,15 @@ class _Queue:
     is_thinned: bool = False
     frames: float | None = None
     rate: float = 0.0
-    """Messages in a picosecond; `load`: share of time that they take."""
+    """Messages in a picosecond that come; `load`: share of time that they take."""
     load: float = 0.0
     is_spared: bool = False
-    """Whether waits are less because jobs come one by one."""
+    """Whether waits are other ones because jobs come one by one."""
 
     def add_up(self) -> None:
         """Find what follows from the sums over all jobs."""
-        self.rate = sum(job.source.rate for job in self.jobs)
-        self.load = sum(job.source.rate * job.work.mean for job in self.jobs)
+        self.rate = sum(job.rate for job in self.jobs)
+        self.load = sum(job.rate * job.work.mean for job in self.jobs)
 
 
 def means_of(scenario: Scenario) -> Means:
@@ -76,8 +77,7 @@ class _Analysis:
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         # A switch that learns knows all addresses after the first frames.
-        known = replace(scenario, nodes=tuple(_known(node) for node in scenario.nodes))
-        self.network = Network(known)
+        self.network = network_of(scenario)
         links = {end.node: link for link in over_links(scenario).links for end in link.ends}
         self.rooms = Rooms(self.network)
         self.sources = [self.rooms.source_of(flow, links[flow.from_]) for flow in scenario.flows]
@@ -135,31 +135,16 @@ class _Analysis:
             PortMean(port, queue.load, queue.frames)
             for port, queue in enumerate(self.queues[: len(self.network.owner)])
         )
-        fullest = max(range(len(self.queues)), key=lambda at: self.queues[at].load, default=0)
-        load = self.queues[fullest].load
-        scale = 1 / load if load > 0 else math.inf
-        return Means(flows, ports, Saturation(scale, self.network.servers[fullest].name))
+        return Means(flows, ports, _saturation(loads_of(self.scenario)))
 
     def _order(self) -> Iterator[int]:
-        """Resources such that each comes behind those before it, if there is no cycle."""
+        """Return resources such that each comes behind those before it, if there is no cycle."""
         rows = self.network.rows
         after: dict[int, set[int]] = {server: set() for server in range(len(self.queues))}
         for visit, parent in enumerate(rows.parent):
             if parent >= 0:
                 after[rows.server[parent]].add(rows.server[visit])
-        missing = Counter(server for every in after.values() for server in every)
-        ready = [server for server in after if not missing[server]]
-        left = dict.fromkeys(after)
-        while left:
-            server = ready.pop() if ready else next(iter(left))
-            if server not in left:
-                continue
-            del left[server]
-            yield server
-            for other in after[server]:
-                missing[other] -= 1
-                if missing[other] == 0:
-                    ready.append(other)
+        return in_order(after)
 
     # Queues
 
@@ -201,7 +186,7 @@ class _Analysis:
         # Little's law: the gap behind a frame is not in the queue.
         gap_ps = timings[server].gap_ps if server < len(self.network.owner) else 0
         pairs = zip(queue.jobs, queue.waits, strict=True)
-        waiting = sum(job.source.rate * wait for job, wait in pairs)
+        waiting = sum(job.rate * wait for job, wait in pairs)
         total = float(waiting) + queue.load - gap_ps * queue.rate
         is_known = math.isfinite(total) and queue.loss == 0
         is_single = all(job.work.is_single for job in queue.jobs)
@@ -218,18 +203,19 @@ class _Analysis:
         if parent >= 0 and (before := self.queues[rows.server[parent]]).jobs:
             # Behind a resource that takes no time nothing has changed.
             is_exact = is_exact and before.load == 0
-        behind = -1 if parent < 0 else rows.server[parent]
-        return Job(visit, rows.flow[visit], rows.level[visit], source, work, is_exact, behind)
+        behind, rate = -1, source.rate
+        if parent >= 0:
+            behind = rows.server[parent]
+            rate *= 1 - (self._loss(self._path(parent)) or 0.0)
+        return Job(visit, rows.flow[visit], rows.level[visit], source, rate, work, is_exact, behind)
 
-    def _came_through(self, visit: int) -> Iterator[tuple[int, float]]:
-        """Yield resources from the last wire on, and the mean work of a job there [ps]."""
+    def _came_through(self, visit: int) -> Iterator[tuple[int, Job]]:
+        """Yield the resources before, the last one first, and the job there."""
         rows = self.network.rows
         while (visit := rows.parent[visit]) >= 0:
-            server = rows.server[visit]
             if visit in self.position:
-                yield server, self.queues[server].jobs[self.position[visit]].work.mean
-            if server < len(self.network.owner):
-                return
+                server = rows.server[visit]
+                yield server, self.queues[server].jobs[self.position[visit]]
 
     def _is_spaced(self, queue: _Queue) -> bool:
         """Whether all comes from one resource, from which frames come no faster than they go."""
@@ -252,36 +238,67 @@ class _Analysis:
     def _wait_again(self, queue: _Queue) -> None:
         """Find the mean waiting time of each job behind a queue with the same times."""
         before = self.queues[queue.jobs[0].before]
-        queue.waits = waits_again(queue.jobs)
+        queue.waits = waits_again(queue.jobs, np.zeros(len(queue.jobs), np.int64))[0]
         # All of its frames come here, and the first queue was one of Poisson arrivals.
-        queue.is_exact = before.is_exact and len(before.jobs) == len(queue.jobs)
+        is_whole = len(before.jobs) == len(queue.jobs) and before.loss == 0
+        queue.is_exact = before.is_exact and is_whole
 
     def _wait(self, server: int, queue: _Queue) -> None:
         """Find the mean waiting time of each job."""
-        group = self._groups(server)
-        levels = np.array([group[job.level] for job in queue.jobs])
-        arrivals = Meeting.of(queue.jobs, levels)
+        arrivals = Meeting.of(queue.jobs, self._levels(server, queue.jobs))
         queue.waits = arrivals.waits()
+        if len(queue.jobs) > 1 and all(map(self._waits_at_source, queue.jobs)):
+            queue.waits *= arrivals.shares_of_turns()
+            queue.is_exact = False
         self._spare(queue, arrivals)
 
+    def _waits_at_source(self, job: Job) -> bool:
+        """Whether messages of a job wait at their source for the one before them of their flow."""
+        flow = self.scenario.flows[job.flow]
+        host = self.network.host(self.network.number[flow.from_])
+        return job.before < 0 and not leaves_at_once(flow, host)
+
     def _spare(self, queue: _Queue, arrivals: Meeting) -> None:
-        """Subtract what jobs from one resource would wait here alone, no slower than from there."""
-        through: dict[int, list[tuple[int, float]]] = {}
-        for at, job in enumerate(queue.jobs):
-            for resource, mean in self._came_through(job.visit):
-                through.setdefault(resource, []).append((at, mean))
-        spared = np.zeros(len(queue.jobs))
-        for of in through.values():
-            numbers, means = zip(*of, strict=True)
-            here, before = np.array(numbers), np.array(means)
-            alone = arrivals.part(here, before).waits()
-            jobs = [queue.jobs[at] for at in numbers]
-            if not arrivals.levels.any() and is_same(jobs, means):
-                alone = np.maximum(alone - waits_again(jobs), 0.0)
-            spared[here] = np.maximum(spared[here], alone)
+        """Have jobs from one resource wait for each other as behind it, not as if they met here."""
+        spared = self._spared(queue, arrivals)
         finite = np.isfinite(queue.waits)
-        queue.is_spared = bool(spared[finite].any())
-        queue.waits[finite] = np.maximum(queue.waits[finite] - spared[finite], 0.0)
+        queue.is_spared = bool(spared.messages[finite].any())
+        queue.waits[finite] = arrivals.spared(queue.waits, spared)[finite]
+
+    def _spared(self, queue: _Queue, arrivals: Meeting) -> Spared:
+        """Return what each job would be spared if only jobs of one resource came here.
+
+        The wait for its like as if they met here, less that of a second queue if each frame needs
+        the time that it needed before. Of all resources that a job came through, the one counts
+        behind which it would wait longest for its like.
+        """
+        through: dict[int, list[tuple[int, Job]]] = {}
+        for at, job in enumerate(queue.jobs):
+            for resource, before in self._came_through(job.visit):
+                through.setdefault(resource, []).append((at, before))
+        count = len(queue.jobs)
+        longest, resources = np.zeros(count), np.full(count, -1)
+        of_messages, of_work = np.zeros(count), np.zeros(count)
+        for resource, pairs in through.items():
+            here, there = np.array([at for at, _ in pairs]), [before for _, before in pairs]
+            jobs = [queue.jobs[at] for at in here]
+            works = np.array([before.work.mean for before in there])
+            meeting = arrivals.behind(here, works).waits()
+            again = again_of_work = np.zeros(len(here))
+            if is_repeated(jobs, there):
+                again, again_of_work = waits_again(jobs, self._levels(resource, there))
+            # Where its like alone are too many, a job waits without end, and is spared nothing.
+            is_longer = (meeting > longest[here]) & np.isfinite(meeting)
+            chosen = here[is_longer]
+            longest[chosen], resources[chosen] = meeting[is_longer], resource
+            of_messages[chosen] = (meeting - again)[is_longer]
+            of_work[chosen] = (meeting - again_of_work)[is_longer]
+        return Spared(of_messages, of_work, resources)
+
+    def _levels(self, server: int, jobs: Sequence[Job]) -> Integers:
+        """Return the level of priority of each job at a resource, 0 the highest."""
+        group = self._groups(server)
+        return np.array([group[job.level] for job in jobs], np.int64)
 
     def _groups(self, server: int) -> dict[int, int]:
         """Return the level of priority of each class; classes with quanta share one."""
@@ -307,6 +324,10 @@ class _Analysis:
         if of_stage is not None and queue.load > 0:
             self._thin(queue, of_stage)
             return
+        limited = [job for job in queue.jobs if job.before < 0 and job.source.room is not None]
+        if limited:
+            self._lose_at_source(queue, limited[0])
+            return
         levels = {job.level for job in queue.jobs}
         rooms = {self.rooms.of_port(server, level) for level in levels}
         if rooms == {(None, None)}:
@@ -321,12 +342,28 @@ class _Analysis:
             limit = "classes" if not is_one_queue else "octets" if octets else "messages"
             self._thin(queue, f"the room of its queue is limited, and {limit} in it have no model")
             return
+        self._fill(queue, frames)
+
+    def _lose_at_source(self, queue: _Queue, job: Job) -> None:
+        """Find the loss of a source with limited room, whose messages wait there for their wire."""
+        room = job.source.room
+        host = self.network.host(self.network.number[self.scenario.flows[job.flow].from_])
+        waits_there = self._waits_at_source(job) and not host.send
+        if len(queue.jobs) == 1 and job.source.is_poisson and waits_there and room is not None:
+            self._fill(queue, room)
+            return
+        which = "only Poisson arrivals alone at a host without classes and stages have a model"
+        self._thin(queue, f"its host has room for {room} messages, and {which}")
+
+    @staticmethod
+    def _fill(queue: _Queue, room: int) -> None:
+        """Find loss and waits of a queue with room for so many messages."""
         of_works: dict[int, float] = {}
         for job in queue.jobs:
             for work, share in zip(job.work.messages, job.source.shares, strict=True):
-                of_works[work] = of_works.get(work, 0.0) + share * job.source.rate / queue.rate
+                of_works[work] = of_works.get(work, 0.0) + share * job.rate / queue.rate
         loads = np.array(list(of_works), np.float64) * queue.rate
-        queue.loss, waits = m_g_1_k(loads, np.array(list(of_works.values())), frames)
+        queue.loss, waits = m_g_1_k(loads, np.array(list(of_works.values())), room)
         queue.waits = np.full(len(queue.jobs), waits * queue.load / queue.rate)
 
     def _lengths(self, server: int) -> set[int]:
@@ -363,7 +400,7 @@ class _Analysis:
             if queue.fault is not None:
                 return FlowMean(flow.name, None, None, None, (), f"{name}: {queue.fault}")
         delays_ps = [self._delay_ps(path, source) for path in self.paths[number].values()]
-        delay_s = sum(delays_ps) / len(delays_ps) / PS_PER_S
+        delay_s = (sum(delays_ps) / len(delays_ps) + source.gathering_ps) / PS_PER_S
         losses = [self._loss(path) for path in self.paths[number].values()]
         loss = None if None in losses else sum(one or 0.0 for one in losses) / len(losses)
         rate = None if loss is None else source.rate * PS_PER_S * (1 - loss)
@@ -375,6 +412,8 @@ class _Analysis:
                 if not math.isfinite(queue.waits[self.position[visit]])
             )
             reason, rate, loss = f"{full} has no room for its load: its queue grows", None, None
+            if isinstance(flow.arrivals, CoderArrivals) and full == names[0]:
+                reason = f"its packets grow while they wait for {full}, and have no model"
         is_exact = all(
             queue.is_exact or (not queue.is_spared and not queue.waits[self.position[visit]])
             for queue, visit in zip(queues, visits, strict=True)
@@ -435,8 +474,9 @@ class _Analysis:
         return 1 - kept
 
 
-def _known(node: Node) -> Node:
-    switch = node.kind.switch
-    if not isinstance(switch, Switch) or switch.learning == "known":
-        return node
-    return replace(node, kind=Kind(switch=replace(switch, learning="known")))
+def _saturation(loads: Loads) -> Saturation:
+    """Return at how many times the load of its flows a network is full."""
+    if not loads.is_open or not loads.resources:
+        return Saturation(math.inf, "")
+    fullest = loads.resources[0]
+    return Saturation(1 / fullest.load if fullest.load > 0 else math.inf, fullest.resource)

@@ -5,9 +5,10 @@ Room that holds the largest backlog by network calculus is no limit.
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 from ethermeter.nodes import room_of
-from ethermeter.scenario import Flow, Host, Link, Router, Stage, Switch
+from ethermeter.scenario import Flow, Host, Link, Switch
 from ethermeter.theory.bounds import Bounds, bounds_of
 from ethermeter.theory.bounds.network import Network
 from ethermeter.theory.queueing.sources import Source, source_of
@@ -19,10 +20,9 @@ class Rooms:
     def __init__(self, network: Network) -> None:
         self._network = network
         self._found: Bounds | None = None
-        self._stages = _stages(network)
 
     def source_of(self, flow: Flow, link: Link) -> Source | str:
-        """Return what a flow offers by its host's link, or why no model has it."""
+        """Return what a flow offers by its host's link, or why it has no open source."""
         source = source_of(flow, link)
         if isinstance(source, str) or flow.queue_frames is None:
             return source
@@ -37,11 +37,13 @@ class Rooms:
         has_stages = bool(self._network.host(self._network.number[flow.from_]).send)
         if is_alone and is_in_time and not has_stages:
             return source
-        return f"its host has room for {flow.queue_frames} messages, and their loss has no model"
+        return replace(source, room=flow.queue_frames)
 
     def of_stage(self, server: int) -> str | None:
         """Return why a stage may lose frames, if it has limited room."""
-        return self._stages.get(self._network.servers[server].name)
+        if server not in self._network.stage_rooms:
+            return None
+        return "its room is limited, and stages have no model"
 
     def of_port(self, server: int, level: int) -> tuple[int | None, int | None]:
         """Return the room of a class at a port that may be full, in frames and octets."""
@@ -80,26 +82,3 @@ class Rooms:
         if self._found is None:
             self._found = bounds_of(self._network.scenario, budget_s=0)
         return self._found
-
-
-def _stages(network: Network) -> dict[str, str]:
-    """Return why stages may lose frames, by the name of their resource."""
-    found = {}
-    for node, kind in zip(network.nodes, network.kinds, strict=True):
-        stages: list[Stage | None] = []
-        if isinstance(kind, Host):
-            stages = [*kind.send, *kind.receive]
-        elif isinstance(kind, Router):
-            stages = [kind.forward]
-        elif isinstance(kind, Switch):
-            stages = [kind.ingress]
-            if not isinstance(kind.fabric, str):
-                crossbar = kind.fabric.crossbar
-                stages += [kind.fabric.shared]
-                if crossbar is not None:
-                    stages += [crossbar.inward, crossbar.outward, crossbar.local]
-        for stage in stages:
-            if stage is not None and stage.queue_frames is not None:
-                resource = f"stage {(stage.resource or stage.name)!r} of {node.name}"
-                found[resource] = "its room is limited, and stages have no model"
-    return found

@@ -18,7 +18,7 @@ from ethermeter.scenario import (
     TokenBucketArrivals,
     TraceArrivals,
 )
-from ethermeter.theory.bounds.sources import Message, packets_of
+from ethermeter.theory.bounds.sources import Message, on_off, packets_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,10 @@ class Source:
     """What a flow offers: messages with their shares, and the process of their arrivals.
 
     `rate`: messages in a picosecond. `scv`: squared coefficient of variation of the times between
-    them; 1 of Poisson arrivals. `is_poisson`: whether they are a Poisson process.
+    them; 1 of Poisson arrivals. `is_poisson`: whether they are a Poisson process. `gathering_ps`:
+    mean time from the oldest sample of a coder's packet until the packet is ready; 0 of messages.
+    `room`: messages for which there is room at the source, the one being sent included, if it may
+    be full; None if it is no limit.
     """
 
     messages: tuple[Message, ...]
@@ -34,6 +37,8 @@ class Source:
     rate: float
     scv: float
     is_poisson: bool = False
+    gathering_ps: float = 0.0
+    room: int | None = None
 
 
 def source_of(flow: Flow, link: Link) -> Source | str:
@@ -76,21 +81,6 @@ def source_of(flow: Flow, link: Link) -> Source | str:
     return Source(messages, shares, min(rate, bucket_rate), scv, is_poisson)
 
 
-def on_off(period_ps: float, on_ps: float, off_ps: float) -> tuple[float, float]:
-    """Return the rate [1/ps] and the squared variation of the times between arrivals.
-
-    An exponential on time of mean A has n = 1 / (1 − e^{−P/A}) arrivals on average, one each period
-    P and the first at its begin: of its arrivals a share 1/n is followed by what is left of the on
-    time, and by an exponential off time.
-    """
-    per_on = -1 / math.expm1(-period_ps / on_ps)
-    rate = per_on / (on_ps + off_ps)
-    left_ps = on_ps - (per_on - 1) * period_ps  # mean from the last arrival to the end
-    square = (1 - 1 / per_on) * period_ps**2
-    square += (left_ps**2 + 2 * left_ps * off_ps + 2 * off_ps**2) / per_on
-    return rate, square * rate**2 - 1
-
-
 def _sizes(flow: Flow) -> tuple[tuple[int, ...], tuple[float, ...]]:
     match flow.frames:
         case MixLengths(bits=bits, weights=weights):
@@ -105,8 +95,28 @@ def _coder(flow: Flow, arrivals: CoderArrivals) -> Source:
     """Return the packets of a coder, as short as they may be."""
     packets = packets_of(flow, arrivals)
     period_ps = packets.least * arrivals.sample_ps
-    rate, scv = 1 / period_ps, 0.0
+    rate, scv, talk_mean_ps = 1 / period_ps, 0.0, math.inf
     if arrivals.spurts is not None:
         spurts = arrivals.spurts
         rate, scv = on_off(period_ps, spurts.talk_mean_ps, spurts.silence_mean_ps)
-    return Source(packets.messages[:1], (1.0,), rate, scv)
+        talk_mean_ps = spurts.talk_mean_ps
+    gathering_ps = _gathering_ps(packets.least, arrivals.sample_ps, talk_mean_ps)
+    return Source(packets.messages[:1], (1.0,), rate, scv, gathering_ps=gathering_ps)
+
+
+def _gathering_ps(least: int, sample_ps: int, talk_mean_ps: float) -> float:
+    """Return the mean time from the oldest sample of a packet until the packet is ready.
+
+    With `least` samples it is ready, or when the first one fails to come: it takes min(least − 1,
+    n) sample times, with n samples from the oldest to the end of the talk. A talk of mean A goes on
+    to the next sample with q = e^{−P/A}, so that n is at least k with q^{k−1}, and the mean time is
+    P (1 − q^{least − 1}) / (1 − q).
+    """
+    further = least - 1
+    if math.isinf(talk_mean_ps):
+        return float(further * sample_ps)
+    return (
+        sample_ps
+        * math.expm1(-further * sample_ps / talk_mean_ps)
+        / math.expm1(-sample_ps / talk_mean_ps)
+    )
