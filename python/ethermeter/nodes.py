@@ -1,7 +1,10 @@
 """Nodes: of which kind each node of a scenario is, and the links between them."""
 
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+import numpy as np
+import numpy.typing as npt
 from msgspec.structs import replace
 
 from ethermeter.scenario import (
@@ -78,6 +81,62 @@ def over_links(scenario: Scenario) -> Scenario:
         links=(*scenario.links, *links),
         media=(),
     )
+
+
+def media_of(scenario: Scenario) -> npt.NDArray[np.int64]:
+    """Return the medium of every port: its own, or one for all half-duplex links at hubs."""
+    network = over_links(scenario)
+    links = network.links
+    hubs = {node.name for node in network.nodes if node.kind.hub is not None}
+    domain = list(range(len(links)))
+    first_at: dict[str, int] = {}
+    for number, link in enumerate(links):
+        for end in link.ends:
+            if end.node in hubs:
+                old, new = domain[number], domain[first_at.setdefault(end.node, number)]
+                domain = [new if of == old else of for of in domain]
+    media = [
+        2 * domain[port // 2] + (0 if links[port // 2].half_duplex else port % 2)
+        for port in range(2 * len(links))
+    ]
+    return np.array(media, dtype=np.int64)
+
+
+def paths_of(scenario: Scenario) -> list[set[tuple[int, str]]]:
+    """Links on the paths of every flow to its receivers, each with the node that sends on it."""
+    neighbours = _neighbours(scenario)
+    return [
+        {step for to in flow.to for step in _path(neighbours, flow.from_, to)}
+        for flow in scenario.flows
+    ]
+
+
+def _neighbours(scenario: Scenario) -> dict[str, list[tuple[int, str]]]:
+    """Links of every node with the node at the other end."""
+    network = over_links(scenario)
+    neighbours: dict[str, list[tuple[int, str]]] = {node.name: [] for node in network.nodes}
+    for number, link in enumerate(network.links):
+        first, second = (end.node for end in link.ends)
+        neighbours[first].append((number, second))
+        neighbours[second].append((number, first))
+    return neighbours
+
+
+def _path(
+    neighbours: Mapping[str, list[tuple[int, str]]], start: str, to: str
+) -> Iterator[tuple[int, str]]:
+    """Links on the way, each with the node that sends on it."""
+    before: dict[str, tuple[int, str]] = {}
+    waiting = [start]
+    for node in waiting:
+        for link, other in neighbours[node]:
+            if other != start and other not in before:
+                before[other] = (link, node)
+                waiting.append(other)
+    at = to
+    while at != start:
+        yield before[at]
+        at = before[at][1]
 
 
 def mac_of(medium: Medium) -> CsmaCd:

@@ -90,6 +90,16 @@ def test_a_position_whose_trials_all_failed_is_undecided():
     assert bisection.tried({0: np.zeros((1, 0))}, {0: 5})[0].verdict == "undecided"
 
 
+def test_a_position_that_is_not_settled_may_fail_and_does_not_hold():
+    bisection = Bisection(3, ONE)
+    samples = {0: np.array([[1.0]]), 1: np.array([[1.0]]), 2: np.array([[-1.0]])}
+    runs = dict.fromkeys(samples, 1)
+    tried = bisection.tried(samples, runs, {1, 2})
+    assert [tried[at].verdict for at in range(3)] == ["holds", "undecided", "fails"]
+    assert bisection.ends(tried) == Ends(0, 0, 2)
+    assert bisection.steps(samples, runs, {1, 2}) == ()
+
+
 def test_a_value_that_cannot_be_satisfied_fails_at_once_whatever_the_other_samples():
     test = sequential_test(0.01, most=64)
     assert test.verdict(np.array([[1.0, 1.1, -np.inf]])) == "fails"

@@ -21,9 +21,7 @@ MS = 10**9
 
 
 def rows(response: Mapping[int, int], *, discarded: float = 0, dropped: float = 0) -> TrialRows:
-    """Return a trial whose packets took so many milliseconds, buckets of 1 ms; a bucket ends at its
-    time.
-    """
+    """Return a trial whose packets took so many milliseconds; a bucket ends at its time."""
     values = np.zeros(len(METRICS))
     values[METRICS.index(Metric.DISCARDED)], values[METRICS.index(Metric.DROPPED)] = (
         discarded,
@@ -40,7 +38,7 @@ def rows(response: Mapping[int, int], *, discarded: float = 0, dropped: float = 
         batch_delay_sum_s=np.zeros(0),
         batch_delay_square_sum_s2=np.zeros(0),
         histogram=np.full(len(response), HISTOGRAMS.index("response_time"), np.uint8),
-        low_ps=ends - MS,
+        low_ps=ends - 1,
         high_ps=ends,
         count=np.array(list(response.values())),
         events=0,

@@ -49,6 +49,19 @@ def test_every_block_of_a_page_runs(page, tmp_path):
     assert documents.run(page, tmp_path, with_needs=NOTHING) >= 1
 
 
+def test_a_number_of_a_page_that_is_not_printed_is_found():
+    printed = "largest x with loss <= 1%: 43 Mb/s at 95%;\n  44 Mb/s fails\n"
+    documents.expect_printed("largest x … at 95%; 44 Mb/s fails\n…\n", printed)
+    with pytest.raises(AssertionError, match="a page has '45 Mb/s fails', which is not printed"):
+        documents.expect_printed("… 45 Mb/s fails\n", printed)
+
+
+@pytest.mark.parametrize("page", [page for page in documents.pages() if _is_run(page)])
+def test_pages_show_what_commands_answer_in_blocks_that_are_compared(page):
+    # A number in the prose after a command would be compared with nothing.
+    assert not re.findall(r"(?:answers|prints) `[^`]*[0-9]", documents.prose(documents.page(page)))
+
+
 def test_the_examples_of_the_readme_run(tmp_path):
     text = documents.page("README.md")
     block = text.partition("## Three examples")[2].partition("```sh\n")[2].partition("```")[0]

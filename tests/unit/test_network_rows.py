@@ -7,7 +7,6 @@ from pathlib import Path
 import ethermeter as em
 import numpy as np
 import pytest
-from ethermeter.engines.offered import overloaded
 from ethermeter.framing import frame_octets
 from ethermeter.metrics import Group, Metric
 from ethermeter.run import RunOptions, execute
@@ -22,6 +21,7 @@ from ethermeter.scenario import (
     Udp,
 )
 from ethermeter.store.rows import FLOW_METRICS
+from ethermeter.theory.load import loads_of
 from msgspec.structs import replace
 from run_values import cautions, values
 from scenarios import scenario_of
@@ -252,25 +252,28 @@ def test_a_flow_is_overloaded_only_where_it_may_wait_without_limit():
         }
         return scenario_of(nodes=nodes, links=links, flows=[flow])
 
+    def overloaded(of: Scenario) -> list[bool]:
+        return [any(each.is_endless for each in each_of) for each_of in loads_of(of).overloads]
+
     def with_source(**changes: object) -> Scenario:
         (flow,) = full.flows
         return replace(full, flows=(replace(flow, **changes),))
 
     # A frame of 64 octets takes 84 octets of the slower link: 6.72 us.
-    assert overloaded(scenario(None, 6.71e6)).tolist() == [True]
-    assert overloaded(scenario(None, 6.73e6)).tolist() == [False]
-    assert overloaded(scenario(50, 6.71e6)).tolist() == [False]
+    assert overloaded(scenario(None, 6.71e6)) == [True]
+    assert overloaded(scenario(None, 6.73e6)) == [False]
+    assert overloaded(scenario(50, 6.71e6)) == [False]
     # A saturated source fills its own, faster link and so the slower one; a thinking or an answered
     # one need not.
     full = scenario(None, 1.0)
     full = with_source(arrivals=SaturatedArrivals())
-    assert overloaded(full).tolist() == [True]
+    assert overloaded(full) == [True]
     full = with_source(service=ExponentialTimes(offset_ps=0, mean_ps=6.1e6))
-    assert overloaded(full).tolist() == [False]
+    assert overloaded(full) == [False]
     full = with_source(service=ExponentialTimes(offset_ps=0, mean_ps=6.0e6))
-    assert overloaded(full).tolist() == [True]
+    assert overloaded(full) == [True]
     full = with_source(response=Response(frames=FixedLengths(bits=512), think=ConstantTimes(ps=0)))
-    assert overloaded(full).tolist() == [False]
+    assert overloaded(full) == [False]
 
 
 def test_cautions_say_why_a_value_should_be_looked_at(tmp_path):
@@ -296,6 +299,87 @@ def test_cautions_say_why_a_value_should_be_looked_at(tmp_path):
     full = ran(tmp_path / "full", SATURATED.changed(cut))
     assert cautions(full, "loss", flow=0) == {"under-way"}
     assert cautions(full, "loss") == {"under-way"}
+
+
+def test_a_queue_that_is_not_full_yet_is_cautioned_and_one_that_is_is_not(tmp_path):
+    # 1000 octets take 0.816 ms of the slow link, and come each 0.8 ms: 2% too many, 24.5 a second.
+    slow = em.network(
+        rate="100 Mb/s",
+        hosts=["a", "b"],
+        switches=[em.switch("s", queue=10)],
+        links=[("a", "s"), em.link("b", "s", rate="10 Mb/s")],
+        flows=em.flow("f", "a", "b", frames="1000 B", arrivals={"regular": "0.8 ms"}),
+        phases={"transmit": "3 s", "measure": "last 2 s", "drain": "1 s"},
+    )
+
+    def delay_cautions(queue: object) -> set[str]:
+        changed = slow.changed({"network.switches.0.queue": queue})
+        return cautions(ran(tmp_path / str(queue), changed), "one_way_delay")
+
+    # Ten frames are too many after 0.41 s, before the window; 100 after 4.1 s.
+    assert delay_cautions(10) == set()
+    assert delay_cautions(100) == {"growing-queue"}
+    assert delay_cautions("unlimited") == {"unbounded-queue"}
+
+
+def test_slow_stages_are_overloaded_and_rooms_of_classes_are_rooms(tmp_path):
+    backplane = {"name": "backplane", "per_byte": "110 ns"}
+    slow = em.network(
+        rate="100 Mb/s",
+        hosts=["a", "b"],
+        switches=[em.switch("device", queue=50, fabric={"shared": backplane})],
+        links=[("a", "device"), ("b", "device")],
+        flows=em.flow("f", "a", "b", frames="512 B", arrivals="saturated"),
+        phases={"transmit": "0.1 s", "measure": "all", "drain": "0.2 s"},
+    )
+    assert cautions(ran(tmp_path / "slow", slow), "one_way_delay") == {"unbounded-queue"}
+    # The medium network with credit-based shapers of INET: more is offered than a port carries,
+    # and every class has a room of 4 frames.
+    shapers = [
+        {"priorities": [6], "idle_slope": "21.952 Mb/s", "queue": 4},
+        {"priorities": [5], "idle_slope": "10.976 Mb/s", "queue": 4},
+        {"priorities": [0, 1, 2, 3, 4, 7], "queue": 4},
+    ]
+    talkers = {
+        "best": ("1514 B", 0, "125 us"),
+        "medium": ("318 B", 5, "250 us"),
+        "high": ("318 B", 6, "125 us"),
+        "critical": ("1518 B", 7, "300 us"),
+    }
+    inet = em.network(
+        rate="100 Mb/s",
+        hosts=[*talkers, "sink"],
+        switches=[em.switch("sw", model="bridge", classes=shapers)],
+        models={"bridge": {"ingress": {"name": "bridging", "delay": "8 us"}}},
+        links=[em.link(name, "sw", delay="50 ns") for name in (*talkers, "sink")],
+        flows=[
+            em.flow(f"f-{name}", name, "sink", frames=frames, priority=priority,
+                    arrivals={"regular": every})
+            for name, (frames, priority, every) in talkers.items()
+        ],
+        phases={"transmit": "0.1 s", "measure": "all", "drain": "10 ms"},
+    )  # fmt: skip
+    run = ran(tmp_path / "inet", inet)
+    assert cautions(run, "one_way_delay") == set()
+    assert values(run)["loss"] > 0.1
+
+
+def test_a_backlog_that_grows_where_no_capacity_is_known_is_cautioned(tmp_path):
+    # Contention on a medium with a round trip of 40 us takes more than a load of 0.98 leaves.
+    hub = em.network(
+        rate="10 Mb/s",
+        hosts=[em.host("a", count=10), "b"],
+        hubs=["hub"],
+        links=[
+            em.link("a", "hub", half_duplex=True, delay="10 us"),
+            em.link("b", "hub", half_duplex=True, delay="10 us"),
+        ],
+        flows=em.flow("f", "a", "b", frames="64 B", arrivals={"poisson_load": 0.098}),
+        phases={"transmit": "2 s", "measure": "last 1 s", "drain": "1 s"},
+    )
+    assert cautions(ran(tmp_path / "full", hub), "one_way_delay") == {"growing-queue"}
+    light = hub.changed({"flows.0.arrivals.poisson_load": 0.03})
+    assert cautions(ran(tmp_path / "light", light), "one_way_delay") == set()
 
 
 def test_a_measured_plan_is_not_simulated(tmp_path):

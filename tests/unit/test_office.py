@@ -34,6 +34,34 @@ def test_run_simulates_and_names_the_command_that_measures(tmp_path):
     assert engines == {"theory/network-calculus", "theory/queueing", SIMULATION}
 
 
+OVER = ("--set", "network.classes=1", "--set", "vary={}",
+        "--set", 'flows.backup.arrivals.token_bucket.rate="50 Mb/s"')  # fmt: skip
+
+
+@pytest.mark.usefixtures("wide")
+def test_theory_shows_the_port_that_is_overloaded_and_when_it_is_full():
+    # By hand in test_load: 2 x 50 + 12.416 Mb/s before a link of 100 Mb/s.
+    ended = invoke("theory", "choose", "office", *OVER)
+    assert ended.returncode == 0, ended.stderr
+    (row,) = [line for line in ended.stdout.splitlines() if line.startswith("floor to core")]
+    assert "1.124" in row
+    assert row.split()[-1] == "no"
+    assert "loses nothing: yes" not in ended.stdout
+    assert "full at 0.8896 times this load: wire floor → core" in ended.stdout
+    (why,) = [line for line in ended.stdout.splitlines() if "queues of ports" in line]
+    assert why.startswith("no bound for one of the queues of ports: wire floor → core has no room")
+
+
+@pytest.mark.usefixtures("wide")
+def test_a_run_names_what_is_offered_more_than_it_carries(tmp_path):
+    ended = invoke("run", "office", *SHORT, *OVER, "--out", tmp_path / "run", "--no-report")
+    assert ended.returncode == 0, ended.stderr
+    text = " ".join(ended.stdout.split())
+    assert "overload: office: wire floor → core is offered 1.124 times what it carries" in text
+    assert "next: wire floor → core is the bottleneck: it is offered 1.124 times" in text
+    assert "growing-queue" in text
+
+
 def test_an_experiment_that_is_only_measured_is_not_simulated_instead(tmp_path):
     ended = invoke("run", "office", "--set", 'run.engines=["live"]', "--out", tmp_path / "run")
     assert ended.returncode == 2

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import ethermeter as em
 import pytest
-from ethermeter.experiment import Experiment, load, shipped
+from ethermeter.experiment import Experiment, load, of_tables, shipped
 from ethermeter.faults import InputError
 from ethermeter.run import Progress, RunOptions, search
 from ethermeter.search import Values, question_of
@@ -144,6 +144,101 @@ def test_an_overloaded_unlimited_queue_does_not_hold_however_short_the_trial(lin
     over = next(point for point in answer.points if point.number > 1250)
     assert over.verdict == "fails"
     assert over.cautions == ("unbounded-queue",)
+
+
+def test_an_overloaded_limited_queue_does_not_hold_however_short_the_trial():
+    # By hand in tests/unit/test_load.py: 44 Mb/s offer 100.416 Mb/s to a link of 100, and the
+    # queue takes 7 s of that. With five cameras it is 100.435 Mb/s.
+    short = ["network.classes=8", "phases.transmit=0.5 s", "phases.measure=last 0.4 s"]
+    experiment = load(shipped()["office"], overrides=short)
+    backups = found(
+        experiment,
+        largest="flows.backup.arrivals.token_bucket.rate",
+        **{"from_": "40 Mb/s", "to": "48 Mb/s", "step": "1 Mb/s", "while_": ["loss <= 0.1%"]},
+    )
+    assert (backups.at_least, backups.at_most, backups.outcome) == ("43 Mb/s",) * 2 + ("answered",)
+    assert "44 Mb/s fails: wire floor → core is offered 1.004 times what it carries" in (
+        backups.sentence
+    )
+    over = next(point for point in backups.points if point.number == 44)
+    # The trials saw nothing of it.
+    assert over.conditions[0].estimate.value == 0
+    cameras = found(
+        experiment,
+        largest="network.hosts.camera.count",
+        **{"from_": 3, "to": 6, "while_": ["loss <= 0.1%", "call: one_way_delay.p99 <= 5 ms"]},
+    )
+    assert (cameras.at_least, cameras.at_most) == ("4", "4")
+
+
+SLOW = LINK.changed(
+    {
+        "flows.0.arrivals": {"regular": "1 ms"},
+        "search.largest": "flows.load.arrivals.regular",
+        "phases": {"transmit": "1 s", "measure": "last 0.5 s", "drain": "1 s"},
+    }
+)
+"""Regular frames, of which the slow link carries 1250 a second."""
+OVER = {"smallest": "flows.load.arrivals.regular", "from_": "780 us", "to": "820 us",
+        "step": "20 us"}  # fmt: skip
+
+
+def over(queue: int, *conditions: str) -> Answer:
+    """At 780 us a frame 1282.05 are offered: 2.5% are not carried, 32.05 frames a second."""
+    tables = SLOW.changed({"network.switches.0": em.switch("s", queue=queue)}, search=None)
+    return found(of_tables(tables), **OVER, while_=list(conditions))
+
+
+def test_a_loss_that_is_permitted_is_judged_by_trials_in_which_the_queue_is_full():
+    # Ten frames of room are full after 0.3 s, before the window begins.
+    assert over(10, "loss <= 3%").outcome == "all"
+    assert over(10, "loss <= 2%").at_least == "800 us"
+    # What no condition permits does not hold, whatever the delay.
+    delay = over(10, "one_way_delay <= 1 s")
+    assert delay.at_least == "800 us"
+    assert "780 us fails: wire s → receiver is offered 1.026 times what it carries" in (
+        delay.sentence
+    )
+    # Rates are what they are.
+    assert over(10, "together: message_rate >= 1200 /s").outcome == "all"
+    # A room of 100 frames is full after 3.12 s: trials of 8 s measure from then on.
+    longer = over(100, "loss <= 3%")
+    assert longer.outcome == "all"
+    assert [point.transmit_s for point in longer.points] == [8.0, 1.0, 1.0]
+    assert longer.points[0].conditions[0].estimate.value == pytest.approx(0.025, abs=0.001)
+
+
+def test_what_is_not_full_in_the_longest_trials_is_not_decided():
+    # A room of 1000 frames is full after 31.2 s; trials of 16 s are the longest.
+    answer = over(1000, "loss <= 3%")
+    assert (answer.outcome, answer.at_least, answer.at_most) == ("undecided", "780 us", "800 us")
+    assert answer.cautions == (
+        "780 us is not decided by trials of 16 s: a queue still grows in them",
+    )
+    point = answer.points[0]
+    assert (point.verdict, point.transmit_s, point.cautions) == (
+        *("undecided", 16.0, ("growing-queue",)),
+    )
+
+
+def test_near_a_capacity_trials_grow_until_the_queue_is_in_balance():
+    # By M/D/1 a mean of 10 ms is reached at 1197.96 frames a second, a load of 0.958, where the
+    # queue comes into balance in 2 x 0.958 x 0.8 ms / 0.042^2 = 0.87 s. In trials of 0.3 s from an
+    # empty queue, 1220 a second have 6 ms instead of 17.
+    assert largest_rate(0.01) == pytest.approx(1197.96, abs=0.01)
+    short = {"transmit": "0.3 s", "measure": "last 0.25 s", "drain": "0.1 s"}
+    answer = found(
+        of_tables(LINK.changed({"phases": short}, search=None)),
+        largest="flows.load.arrivals.poisson",
+        **{"from_": "1000 /s", "to": "1240 /s", "step": "20 /s"},
+        while_=["one_way_delay <= 10 ms"],
+    )
+    number = {point.value: point.number for point in answer.points}
+    assert number[answer.at_least] <= 1197.96
+    assert answer.at_most in {"1180 /s", "1200 /s"}
+    # 4 ms are enough at 1000 a second, a load of 0.8: 2 x 0.8 x 0.8 ms / 0.2^2 = 32 ms.
+    assert answer.points[0].transmit_s == 0.3
+    assert next(point for point in answer.points if point.number == 1200).transmit_s == 2.4
 
 
 def test_what_is_not_monotone_is_a_caution(link):

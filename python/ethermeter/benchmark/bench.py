@@ -157,6 +157,9 @@ class Stimulus:
         Its place in the test, such as frame and load, by name.
     flows
         Tables `[[flows]]` in place of those of `streams`, for connections.
+    drain_s
+        Time until counters are read in place of that of the settings; then frames that queues took
+        of an overload count as received.
     network
         Table `[network]` in place of that of the file; None for the device as it is.
     batches

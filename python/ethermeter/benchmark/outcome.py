@@ -10,8 +10,10 @@ import numpy.typing as npt
 from ethermeter.analysis.benchmark import LOCATIONS
 from ethermeter.analysis.losses import Loss, losses
 from ethermeter.benchmark.bench import Stream, hosts_of
+from ethermeter.counts import Buckets
 from ethermeter.framing import lengths_of
 from ethermeter.metrics import Metric
+from ethermeter.metrics.formulas import RANKS, pooled, quantiles
 from ethermeter.nodes import kind_of
 from ethermeter.scenario import Flow, Scenario
 from ethermeter.store.result import Connection, Result, Sender, read
@@ -22,6 +24,7 @@ from ethermeter.store.rows import (
     PORT_COLUMNS,
     TrialRows,
 )
+from ethermeter.theory.load import loads_of
 from ethermeter.trial import LIVE, Trial
 from ethermeter.units import PS_PER_S
 
@@ -71,6 +74,9 @@ class Delays:
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Frames of a trial, counted over all of its transmission when the drain had ended.
+
+    Of a simulated stream that offers more than is carried on its path, frames that came after the
+    transmission count as lost: a queue took them, which would lose them in a longer trial.
 
     Parameters
     ----------
@@ -135,10 +141,17 @@ class Outcome:
 
     def variation_s(self, flow: int) -> float:
         """Return the 99.9% quantile of a stream's one-way delay minus the least one."""
-        return _spread(self.rows, self.largest_delay_s(flow), flow)[1]
+        return _spread(self.rows, flow)[1]
 
 
-def outcome_of(trial: Trial, rows: TrialRows, result: bytes, streams: Sequence[Stream]) -> Outcome:
+def outcome_of(
+    trial: Trial,
+    rows: TrialRows,
+    result: bytes,
+    streams: Sequence[Stream],
+    *,
+    is_emptied: bool = False,
+) -> Outcome:
     """Return the outcome of a trial.
 
     Parameters
@@ -147,6 +160,8 @@ def outcome_of(trial: Trial, rows: TrialRows, result: bytes, streams: Sequence[S
         As of `ethermeter.strategies.Observed`.
     streams
         Its streams; none of connections.
+    is_emptied
+        Whether frames that queues took of an overload count as received.
 
     """
     scenario = trial.scenario
@@ -154,6 +169,7 @@ def outcome_of(trial: Trial, rows: TrialRows, result: bytes, streams: Sequence[S
     transmit_s = (phases.stop_ps - phases.begin_ps) / PS_PER_S
     copies = np.array([len(flow.to) for flow in scenario.flows])
     offered = _counts(flow_values(rows, Metric.OFFERED_RATE) * transmit_s) * copies
+    kept: dict[str, int] = {}
     if trial.engine == LIVE:
         measured = read(result)
         found = losses(measured)
@@ -162,6 +178,8 @@ def outcome_of(trial: Trial, rows: TrialRows, result: bytes, streams: Sequence[S
         measured, found = None, ()
         sent = offered
         received = sent - _counts(flow_values(rows, Metric.LOSS) * sent)
+        if not is_emptied:
+            received, kept = _in_time(rows, scenario, sent, received)
     wanted = [int(count) for count in sent]
     for at, stream in enumerate(streams):
         if stream.intended is not None:
@@ -172,7 +190,7 @@ def outcome_of(trial: Trial, rows: TrialRows, result: bytes, streams: Sequence[S
     lost = (
         _located_live(found, intended - int(sent.sum()), scenario, measured)
         if measured is not None
-        else _located(rows, scenario, max(intended, int(sent.sum())) - int(received.sum()))
+        else _located(rows, scenario, max(intended, int(sent.sum())) - int(received.sum()), kept)
     )
     return Outcome(
         intended=intended,
@@ -196,6 +214,31 @@ def outcome_of(trial: Trial, rows: TrialRows, result: bytes, streams: Sequence[S
         rows=rows,
         scenario=scenario,
     )
+
+
+def _in_time(
+    rows: TrialRows,
+    scenario: Scenario,
+    sent: npt.NDArray[np.int64],
+    received: npt.NDArray[np.int64],
+) -> tuple[npt.NDArray[np.int64], dict[str, int]]:
+    """Return the frames of each flow that count as received, and the others by location.
+
+    On a path that is offered more than it carries these are frames that came while frames were
+    sent, and never all of them: an overload loses a frame, if not in a trial as short as this.
+    """
+    hosts = hosts_of(scenario.nodes)
+    in_time, kept = received.copy(), dict.fromkeys(LOCATIONS, 0)
+    while_sent = _by_batch(rows).sum(axis=0)
+    for at, (flow, overloads) in enumerate(
+        zip(scenario.flows, loads_of(scenario).overloads, strict=True)
+    ):
+        if overloads:
+            in_time[at] = max(0, min(received[at], while_sent[at], sent[at] - 1))
+            node = overloads[0].node
+            location = "generator" if node == flow.from_ else "receiver"
+            kept[location if node in hosts else "device"] += int(received[at] - in_time[at])
+    return in_time, kept
 
 
 def flow_values(rows: TrialRows, metric: Metric) -> npt.NDArray[np.float64]:
@@ -286,8 +329,10 @@ def _is_one_datagram(flow: Flow, result: Result) -> bool:
     return is_udp and flow.address == "unicast" and max(lengths_of(flow.frames)) <= _LONGEST_BITS
 
 
-def _located(rows: TrialRows, scenario: Scenario, missing: int) -> dict[str, int]:
-    """Return the lost frames of a simulation by location."""
+def _located(
+    rows: TrialRows, scenario: Scenario, missing: int, kept: Mapping[str, int]
+) -> dict[str, int]:
+    """Return the lost frames of a simulation by location; `kept` are those that queues took."""
     hosts = hosts_of(scenario.nodes)
     columns = len(PORT_COLUMNS)
     ports = rows.ports.reshape(-1, columns)
@@ -312,6 +357,8 @@ def _located(rows: TrialRows, scenario: Scenario, missing: int) -> dict[str, int
     has_stages = any(stage.queue_frames for host in hosts.values() for stage in host.receive)
     lost["unexplained" if has_stages else "device"] += max(0, queued + stored - of_hosts)
     lost["wire"] = sum(int(_counts(flow_values(rows, metric)).sum()) for metric in _ON_MEDIUM)
+    for location, count in kept.items():
+        lost[location] += count
     # Copies that a device floods are lost, too, and are missing nowhere.
     lost = _within(lost, missing)
     lost["late"] = max(0, missing - sum(lost.values()))
@@ -344,18 +391,20 @@ def _tcp_round_trip_s(result: Result) -> float:
 
 
 def _least_s(rows: TrialRows, histogram: str) -> float:
-    """Return the lower end of the first bucket of a histogram, in s; NaN without samples."""
+    """Return the least time of a histogram, in s; NaN without samples."""
     kind = rows.histogram == HISTOGRAMS.index(histogram)
     return float(rows.low_ps[kind].min()) / PS_PER_S if kind.any() else math.nan
 
 
 def _delays(rows: TrialRows) -> Delays:
-    most_s = all_value(rows, Metric.ONE_WAY_DELAY_MAX)
-    least_s, variation_s = _spread(rows, most_s)
-    return Delays(all_value(rows, Metric.ONE_WAY_DELAY), least_s, most_s, variation_s)
+    mean_s, most_s = (
+        all_value(rows, metric) for metric in (Metric.ONE_WAY_DELAY, Metric.ONE_WAY_DELAY_MAX)
+    )
+    least_s, variation_s = _spread(rows)
+    return Delays(mean_s, least_s, most_s, variation_s)
 
 
-def _spread(rows: TrialRows, most_s: float, flow: int | None = None) -> tuple[float, float]:
+def _spread(rows: TrialRows, flow: int | None = None) -> tuple[float, float]:
     """Return the least one-way delay, and the 99.9% quantile minus it; of all flows if None."""
     kind = rows.histogram == HISTOGRAMS.index("one_way_delay")
     if flow is not None:
@@ -363,12 +412,9 @@ def _spread(rows: TrialRows, most_s: float, flow: int | None = None) -> tuple[fl
     if not kind.any():
         return math.nan, math.nan
     low, high, count = rows.low_ps[kind], rows.high_ps[kind], rows.count[kind]
-    order = np.argsort(high, kind="stable")
-    below = np.cumsum(count[order])
-    at = int(np.searchsorted(below, 0.999 * below[-1]))
+    times = pooled(Buckets(np.zeros_like(low), low, high, count))
     least_s = float(low.min()) / PS_PER_S
-    tail_s = min(float(high[order][at]) / PS_PER_S, most_s)
-    return least_s, max(0.0, tail_s - least_s)
+    return least_s, quantiles(times)[RANKS.index(0.999)] - least_s
 
 
 def _by_batch(rows: TrialRows) -> npt.NDArray[np.int64]:

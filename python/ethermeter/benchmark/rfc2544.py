@@ -27,7 +27,15 @@ from ethermeter.benchmark.rates import (
 )
 from ethermeter.benchmark.searches import longest
 from ethermeter.benchmark.steps import Ledger, Results, Step, Suite
-from ethermeter.benchmark.tables import FRAMES_PER_S, generator_table, seconds, throughput_table
+from ethermeter.benchmark.tables import (
+    FRAMES_PER_S,
+    LOST,
+    delay_cautions,
+    generator_table,
+    lost_of_delays,
+    seconds,
+    throughput_table,
+)
 from ethermeter.units import PS_PER_S
 
 LATENCY, LOSS, BURST, RECOVERY = "latency", "frame-loss", "back-to-back", "recovery"
@@ -269,6 +277,7 @@ def _latency_table(bench: Bench, one: str, other: str, results: Results) -> Test
                     "most": seconds(max(of.most_s for of in delays)),
                     "variation": seconds(max(of.variation_s for of in delays)),
                     "trials": len(outcomes),
+                    **lost_of_delays(outcomes),
                 },
             )
         )
@@ -282,7 +291,8 @@ def _latency_table(bench: Bench, one: str, other: str, results: Results) -> Test
     return Test(
         LATENCY,
         "Latency at the throughput",
-        "RFC 2544 section 26.2; of every frame, not of one tagged frame a trial",
+        "RFC 2544 section 26.2; of every frame that arrived while frames were sent, not of one "
+        "tagged frame a trial",
         (
             Column("latency", "latency", "µs", "lower"),
             Column("delay", "one-way", "µs", "lower"),
@@ -290,9 +300,11 @@ def _latency_table(bench: Bench, one: str, other: str, results: Results) -> Test
             Column("most", "most", "µs"),
             Column("variation", "variation", "µs"),
             Column("trials", "trials"),
+            LOST,
         ),
         tuple(rows),
         (remarks,),
+        delay_cautions({of: results[key_of(LATENCY, of)] for of in bench.settings.frames}),
     )
 
 

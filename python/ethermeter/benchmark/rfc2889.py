@@ -300,7 +300,7 @@ def _tables(
     broadcast = [results[key_of(BROADCAST, octets)] for octets in frames]
     tests.append(
         throughput_table(
-            broadcast, clause="RFC 2889 section 5.9", name=BROADCAST, title="Broadcast throughput"
+            broadcast, clause="RFC 2889 section 5.10", name=BROADCAST, title="Broadcast throughput"
         )
     )
     tests.append(
@@ -309,7 +309,7 @@ def _tables(
             results,
             name=BROADCAST_LATENCY,
             title="Broadcast latency at the throughput",
-            clause="RFC 2889 section 5.9; one-way delays of all receivers",
+            clause="RFC 2889 section 5.10; one-way delays of all receivers",
         )
     )
     return tuple(tests)

@@ -20,7 +20,14 @@ from ethermeter.benchmark.rates import (
     throughput_step,
 )
 from ethermeter.benchmark.steps import Ledger, Results, Step, Suite
-from ethermeter.benchmark.tables import generator_table, seconds, throughput_table
+from ethermeter.benchmark.tables import (
+    LOST,
+    delay_cautions,
+    generator_table,
+    lost_of_delays,
+    seconds,
+    throughput_table,
+)
 
 LATENCY = "latency"
 CAST = "multicast"
@@ -90,6 +97,7 @@ def latency_table(bench: Bench, results: Results, *, name: str, title: str, clau
                         "least": seconds(min(of.least_s for of in delays)),
                         "most": seconds(max(of.most_s for of in delays)),
                         "trials": len(outcomes),
+                        **lost_of_delays(outcomes),
                     },
                 )
             )
@@ -102,8 +110,10 @@ def latency_table(bench: Bench, results: Results, *, name: str, title: str, clau
             Column("least", "least", "µs"),
             Column("most", "most", "µs"),
             Column("trials", "trials"),
+            LOST,
         ),
         tuple(rows),
+        cautions=delay_cautions({of: results[key_of(name, of)] for of in bench.settings.frames}),
     )
 
 

@@ -201,6 +201,7 @@ def _connection_table(found: Sequence[Connected], base_s: float) -> Test:
         tuple(rows),
         (
             "Expected is the lower of window over round trip and the data of full segments at the "
-            "throughput; the time ratio is expected over TCP.",
+            "throughput, which is too low by the width of its search at most; the time ratio is "
+            "expected over TCP.",
         ),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from ethermeter.analysis.benchmark import LOCATIONS, Column, Row, Test
-from ethermeter.benchmark.outcome import Outcome
+from ethermeter.benchmark.outcome import OWN, Outcome
 from ethermeter.benchmark.rates import Ceiling, Throughput, frame_text
 
 FRAMES_PER_S = "frames/s"
@@ -133,6 +133,36 @@ def lost_together(outcomes: Sequence[Outcome]) -> dict[str, int]:
         for name in LOCATIONS
         if (total := sum(outcome.lost.get(name, 0) for outcome in outcomes))
     }
+
+
+LOST = Column("lost_frames", "lost", "frames")
+"""Column of a table of delays, shown where frames were lost."""
+
+
+def lost_of_delays(outcomes: Sequence[Outcome]) -> dict[str, float | str | None]:
+    """Return the value of the column `LOST` of trials of a delay."""
+    return {LOST.key: sum(lost_together(outcomes).values())}
+
+
+def delay_cautions(found: Mapping[int, Sequence[Outcome]]) -> tuple[str, ...]:
+    """Return the cautions of delays, by length of frames: trials that lost frames.
+
+    Delays at a throughput are of trials without loss. With some they are those of the frames that
+    arrived; where the testers lost them, the device did not get the throughput.
+    """
+    texts = []
+    for octets, outcomes in found.items():
+        lost = lost_together(outcomes)
+        if not lost:
+            continue
+        whole = sum(max(outcome.intended, outcome.sent) for outcome in outcomes)
+        where = ", ".join(f"{location} {count}" for location, count in lost.items())
+        own = "; the testers did not offer the throughput" if set(lost) & set(OWN) else ""
+        texts.append(
+            f"{frame_text(octets)}: {sum(lost.values())} of {whole} frames were lost ({where}), and"
+            f" the delays are of the others{own}"
+        )
+    return tuple(texts)
 
 
 def seconds(value_s: float) -> float | None:

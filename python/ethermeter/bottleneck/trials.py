@@ -27,6 +27,7 @@ CHANGED = "changed"
 """Key of a trial's point that holds the stage that is changed, or `unchanged`."""
 _UNSHAPED_BPS = 100_000_000_000
 """Rate in the plan of wires that are not shaped: it limits nothing."""
+_OCTET_AT_1_BPS_PS = 8 * 10**12
 _WINDOW_OCTETS = 6 << 20
 """Window in the plan where the system chooses: the largest of Linux, `net.ipv4.tcp_rmem`."""
 _HEADER_OCTETS = 20 + 20
@@ -230,4 +231,7 @@ def _octets(octets: int) -> str:
 
 
 def _rate(bps: int | None) -> str:
-    return f"{_UNSHAPED_BPS if bps is None else bps} b/s"
+    """Return a rate as a file has it; the nearest whole time of an octet where it has none."""
+    bps = _UNSHAPED_BPS if bps is None else bps
+    octet_ps, rest = divmod(_OCTET_AT_1_BPS_PS, bps)
+    return f"{octet_ps + (2 * rest >= bps)} ps/B" if rest else f"{bps} b/s"

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ethermeter.analysis.ports import media_of
 from ethermeter.analysis.roofline import links_between
+from ethermeter.counts import Buckets
 from ethermeter.metrics import Caution, Metric, caution_text
+from ethermeter.metrics.formulas import RANKS, pooled, quantiles
+from ethermeter.nodes import media_of
 from ethermeter.scenario import Scenario
 from ethermeter.store.rows import FLOW_METRICS, HISTOGRAMS, METRICS, PORT_COLUMNS, TrialRows
 from ethermeter.voice import CODECS, e_model, mouth_to_ear
@@ -66,21 +68,20 @@ class Quality:
 
     @property
     def is_carried(self) -> bool:
-        """Whether no unlimited queue is offered more than its link carries.
-
-        Delays in such a queue would grow with the length of the trial.
-        """
+        """Whether no unlimited queue is offered more than its link carries."""
         return Caution.UNBOUNDED_QUEUE not in self.cautions
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no queue grew in the trial, so that a longer one has the same quality."""
+        return Caution.GROWING_QUEUE not in self.cautions
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
     """Packets of a trial at one receiver, or at all together: their delays, and losses."""
 
-    # edges_s, counts: Upper edges of the buckets of the packets' time from being ready to their
-    # arrival [s], ascending, and packets in them
-    edges_s: Floats
-    counts: Floats
+    times: Buckets  # Packets' times from being ready to their arrival; at least one bucket
     sent: float  # Packets, those that never came too
     # utilisation, cautions: As of `Quality`
     utilisation: float
@@ -90,13 +91,13 @@ class Heard:
 def of_segment(rows: TrialRows) -> Heard:
     """Return what all stations of a segment heard together."""
     whole = dict(zip(METRICS, rows.values[: len(METRICS)].tolist(), strict=True))
-    edges_s, counts = _buckets(rows, rows.histogram == _RESPONSE)
-    sent = float(counts.sum()) + whole[Metric.DISCARDED] + whole[Metric.DROPPED]
+    times = _times(rows, rows.histogram == _RESPONSE)
+    sent = float(times.count.sum()) + whole[Metric.DISCARDED] + whole[Metric.DROPPED]
     words = _words(
         int(rows.cautions[METRICS.index(metric)])
         for metric in (Metric.RESPONSE_TIME, Metric.LOSS, Metric.UTILISATION)
     )
-    return Heard(edges_s, counts, sent, whole[Metric.UTILISATION], words)
+    return Heard(times, sent, whole[Metric.UTILISATION], words)
 
 
 def of_flows(rows: TrialRows, scenario: Scenario, flows: Sequence[int]) -> Heard:
@@ -109,13 +110,11 @@ def of_flows(rows: TrialRows, scenario: Scenario, flows: Sequence[int]) -> Heard
     chosen = np.array(flows)
     offered = rows.values[at(Metric.OFFERED_RATE)][chosen]
     arrived = offered * (1 - np.nan_to_num(rows.values[at(Metric.LOSS)][chosen]))
-    edges_s, counts = _buckets(
-        rows, (rows.histogram == _ONE_WAY) & np.isin(rows.histogram_flow, chosen)
-    )
+    times = _times(rows, (rows.histogram == _ONE_WAY) & np.isin(rows.histogram_flow, chosen))
     # Of those offered in the window the share that arrived; the packets of the histogram are these
     # but for those at its edges.
     sent = (
-        float(counts.sum() * offered.sum() / arrived.sum())
+        float(times.count.sum() * offered.sum() / arrived.sum())
         if arrived.sum() > 0
         else float(offered.sum())
     )
@@ -125,9 +124,7 @@ def of_flows(rows: TrialRows, scenario: Scenario, flows: Sequence[int]) -> Heard
         for mask in rows.cautions[at(metric)][chosen]
     )
     flow = scenario.flows[flows[0]]
-    return Heard(
-        edges_s, counts, sent, _busiest(rows, scenario, flow.from_, flow.to[0]), _words(masks)
-    )
+    return Heard(times, sent, _busiest(rows, scenario, flow.from_, flow.to[0]), _words(masks))
 
 
 def _busiest(rows: TrialRows, scenario: Scenario, source: str, sink: str) -> float:
@@ -169,7 +166,7 @@ def rated(
     more than the wanted loss is late, or the longest that the wanted delay leaves. `beyond_s` is
     the delay beyond the segment, such as of a network behind it [s].
     """
-    edges_s, counts = heard.edges_s, heard.counts
+    edges_s, counts = heard.times.high_ps / PS_PER_S, heard.times.count
     late = 1 - np.cumsum(counts) / heard.sent if heard.sent else np.ones(counts.shape)
     if buffer_s is None:
         index = _best(
@@ -182,28 +179,25 @@ def rated(
     loss = min(max(loss, 0.0), 1.0)
     delay_s = _delay_s(codec, packet_s, chosen + beyond_s)
     rating, mos = _rated(codec, delay_s, loss)
+    ranks = dict(zip(RANKS, quantiles(heard.times), strict=False))
     return Quality(
         buffer_s=chosen,
         delay_s=delay_s,
         loss=loss,
         rating=rating,
         mos=mos,
-        network_p50_s=_quantile(edges_s, counts, 0.5),
-        network_p99_s=_quantile(edges_s, counts, 0.99),
+        network_p50_s=ranks[0.5],
+        network_p99_s=ranks[0.99],
         utilisation=heard.utilisation,
         cautions=heard.cautions,
     )
 
 
-def _buckets(rows: TrialRows, of: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Return upper edges [s] of the chosen buckets, and packets in them.
-
-    Equal buckets are merged; there is at least one.
-    """
-    if not of.any():
-        return np.zeros(1), np.zeros(1)
-    edges_ps, place = np.unique(rows.high_ps[of], return_inverse=True)
-    return edges_ps / PS_PER_S, np.bincount(place, weights=rows.count[of]).astype(np.float64)
+def _times(rows: TrialRows, of: npt.NDArray[np.bool_]) -> Buckets:
+    """Return the chosen buckets together; there is at least one."""
+    columns = (rows.low_ps[of], rows.high_ps[of], rows.count[of])
+    low_ps, high_ps, count = columns if of.any() else np.zeros((3, 1), np.int64)
+    return pooled(Buckets(np.zeros_like(low_ps), low_ps, high_ps, count))
 
 
 def _best(
@@ -228,9 +222,3 @@ def _rated(codec: str, delay_s: float, loss: float) -> tuple[float, float]:
         return float("nan"), float("nan")
     found = e_model(min(delay_s, 10.0), loss, codec=codec)
     return float(found.r), float(found.mos)
-
-
-def _quantile(edges_s: Floats, counts: Floats, share: float) -> float:
-    total = counts.sum()
-    at = np.searchsorted(np.cumsum(counts), share * total)
-    return float(edges_s[at]) if total else float("nan")

@@ -97,6 +97,4 @@ def _quantiles(buckets: Buckets) -> tuple[float, ...]:
     ordered = Buckets(
         buckets.entity, buckets.low_ps[order], buckets.high_ps[order], buckets.count[order]
     )
-    *found, last = quantiles(ordered)
-    high_ps = buckets.high_ps
-    return (*found, float(high_ps.max()) / PS_PER_S if len(high_ps) else last)
+    return quantiles(ordered)

@@ -4,12 +4,12 @@ import numpy as np
 
 from ethermeter.counts import Buckets, Counts, Floats
 from ethermeter.engines.flows import of_flow_cautions, times_of_all, times_of_each
-from ethermeter.engines.offered import paths_of, talking_share
 from ethermeter.engines.table import Table
 from ethermeter.metrics import Metric
 from ethermeter.metrics.formulas import PS_PER_S, of_entity, pooled
-from ethermeter.nodes import over_links
+from ethermeter.nodes import over_links, paths_of
 from ethermeter.scenario import CoderArrivals, Flow, Scenario
+from ethermeter.station_groups import talking_share
 from ethermeter.store.rows import FLOW_VOICE_METRICS
 from ethermeter.voice import CODECS, e_model, mouth_to_ear
 
@@ -135,4 +135,4 @@ def _loads(scenario: Scenario) -> tuple[Floats, float]:
 
 def coder_rate(arrivals: CoderArrivals) -> float:
     """Bits of samples that a coder makes in a picosecond, silence included in the mean."""
-    return talking_share(arrivals.spurts) * arrivals.sample_bits / arrivals.sample_ps
+    return talking_share(arrivals) * arrivals.sample_bits / arrivals.sample_ps

@@ -3,9 +3,18 @@
 from collections.abc import Callable, Mapping
 
 import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
 
-from ethermeter.counts import LOSSES, Counts, Delays, Floats, FlowCounts, TransferCounts, zeros
-from ethermeter.engines.offered import overloaded
+from ethermeter.counts import (
+    LOSSES,
+    Counts,
+    Delays,
+    Floats,
+    FlowCounts,
+    TransferCounts,
+    zeros,
+)
 from ethermeter.engines.table import Table
 from ethermeter.framing import lengths_of, message_octets
 from ethermeter.metrics import Caution, Masks, Metric, caution_mask, percentiles
@@ -13,6 +22,7 @@ from ethermeter.metrics.flow_formulas import flow_loss, flow_rates
 from ethermeter.metrics.formulas import PS_PER_S, of_entity, pooled, quantiles, weighted_mean
 from ethermeter.scenario import Flow, Job, Scenario
 from ethermeter.store.rows import FLOW_METRICS
+from ethermeter.theory.load import loads_of
 
 TIMES: Mapping[Metric, Callable[[FlowCounts], Delays]] = {
     Metric.ONE_WAY_DELAY: lambda flows: flows.one_way,
@@ -51,6 +61,17 @@ UNDER_WAY_SHARE = 0.05
 """Messages still under way over those that did not come, beyond which the loss carries a caution:
 it may then be too high by so much.
 """
+FILLING_SHARE = 0.05
+"""Share of the measured window in which the queue of an overload may still fill."""
+SETTLING_SHARE = 0.2
+"""Share of the measured window in which a queue may come into balance: one without limit that is
+measured from its beginning is then, on average over the window, shorter than in the long run by a
+quarter of this.
+"""
+GROWTH_ERROR, LEAST_GROWTH, LEAST_BATCHES = 1e-4, 2.0, 5
+"""Probability with which a flow of a trial whose queues are in balance is taken for one whose
+backlog grows; the least growth, in messages; and the fewest batches of which it is known.
+"""
 NOT_ESTIMATED = {Metric.OFFERED_RATE, Metric.TRANSFER_RATE, *COUNTS}
 Measured = Callable[[Mapping[Metric, Floats]], Mapping[Metric, Floats]]
 """From the values of flows by their counts to those that replace them in a measurement."""
@@ -76,6 +97,13 @@ def flow_table(scenario: Scenario, counts: Counts, measured: Measured | None = N
     missing = wanted - flows.arrived
     under_way = (flows.balance.in_flight > UNDER_WAY_SHARE * missing) & (of_each[Metric.LOSS] > 0)
     masks = of_flow_cautions(scenario)
+    if measured is None:
+        unbounded, growing_queue = (
+            caution_mask([word]) for word in (Caution.UNBOUNDED_QUEUE, Caution.GROWING_QUEUE)
+        )
+        copies = np.array([float(len(flow.to)) for flow in scenario.flows])
+        grows = growing(flows, copies) & (masks & unbounded == 0)
+        masks = masks | np.where(grows, growing_queue, np.uint64(0))
     return Table(
         FLOW_METRICS,
         FLOW_METRICS,
@@ -201,11 +229,55 @@ def _floats(values: object) -> Floats:
 
 def of_flow_cautions(scenario: Scenario) -> Masks:
     """Cautions that hold for all values of a flow, by its parameters; shape (flows,)."""
-    over = overloaded(scenario)
-    legal = np.array([_is_legal(flow) for flow in scenario.flows])
-    none = np.uint64(0)
-    masks: Masks = np.where(over, caution_mask([Caution.UNBOUNDED_QUEUE]), none)
-    return masks | np.where(legal, none, caution_mask([Caution.ILLEGAL_FRAME_LENGTH]))
+    found = np.zeros(len(scenario.flows), np.uint64)
+    phases = scenario.phases
+    before_ps = phases.measure_from_ps - phases.begin_ps
+    window_ps = phases.measure_to_ps - phases.measure_from_ps
+    loads = loads_of(scenario)
+    for number, (flow, overloads, settling_ps) in enumerate(
+        zip(scenario.flows, loads.overloads, loads.settling_ps, strict=True)
+    ):
+        is_filling = any(each.fill_ps > before_ps + FILLING_SHARE * window_ps for each in overloads)
+        words = [] if _is_legal(flow) else [Caution.ILLEGAL_FRAME_LENGTH]
+        if any(overload.is_endless for overload in overloads):
+            words.append(Caution.UNBOUNDED_QUEUE)
+        elif is_filling or settling_ps > before_ps + SETTLING_SHARE * window_ps:
+            words.append(Caution.GROWING_QUEUE)
+        found[number] = caution_mask(words)
+    return found
+
+
+def growing(flows: FlowCounts, copies: Floats) -> npt.NDArray[np.bool_]:
+    """Return whether the backlog of each flow grew over the batches of the window.
+
+    In a batch the backlog grows by what was offered and neither lost nor received; losses are taken
+    as even. It grew over the window if the mean over batches is above 0, by Student's t with the
+    probability `GROWTH_ERROR` over all flows, and if it grew by `LEAST_GROWTH` messages or more: of
+    the flow alone, or of all flows together and the flow is one of those that grew. A backlog in
+    balance may be long and vary slowly, but its differences have no mean.
+
+    `copies`: receivers of each flow.
+    """
+    offered = _floats(flows.batches.offered) * copies
+    wanted = offered.sum(axis=0)
+    lost = _floats(flows.balance.lost)[:, [LOSSES.index(ENDED[metric]) for metric in LOST]]
+    lost = np.minimum(lost.sum(axis=1) + flows.dropped * copies, wanted - flows.arrived)
+    kept = 1 - lost / np.where(wanted > 0, wanted, 1.0)
+    steps = offered * kept - flows.batches.messages
+    error = GROWTH_ERROR / (len(copies) + 1)
+    is_one = steps.sum(axis=0) >= LEAST_GROWTH
+    together = steps.sum(axis=1, keepdims=True)
+    found: npt.NDArray[np.bool_] = is_one & (_has_mean(steps, error) | _has_mean(together, error))
+    return found
+
+
+def _has_mean(steps: Floats, error: float) -> npt.NDArray[np.bool_]:
+    """Return of which columns the mean is above 0, by Student's t with a one-sided error."""
+    count = len(steps)
+    if count < LEAST_BATCHES:
+        return np.zeros(steps.shape[1], np.bool_)
+    limit = stdtrit(count - 1, 1 - error) * steps.std(axis=0, ddof=1) / np.sqrt(count)
+    return np.asarray(steps.mean(axis=0) > limit)
 
 
 def _is_legal(flow: Flow) -> bool:

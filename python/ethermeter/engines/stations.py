@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from ethermeter.counts import Counts, Floats
+from ethermeter.counts import Counts, Floats, StationCounts
 from ethermeter.engines.table import Table
-from ethermeter.metrics import Group, Metric, caution_mask, definition_of, percentiles
+from ethermeter.metrics import Caution, Group, Metric, caution_mask, definition_of, percentiles
 from ethermeter.metrics.formulas import PS_PER_S, quantiles, weighted_mean
 from ethermeter.metrics.station_formulas import StationSums
 from ethermeter.scenario import Arrivals, CoderArrivals, SamplesLengths, SaturatedArrivals, Scenario
@@ -33,6 +33,9 @@ COUNTS = (
     Metric.SAMPLES_BUFFERED,
 )
 """Counts of samples: exact, however few frames there were."""
+GROWTH_SHARE, LEAST_GROWTH = 0.01, 2.0
+"""Growth of queues from which they are not in balance: over the frames that came, and by station.
+"""
 
 
 def station_table(scenario: Scenario, counts: Counts) -> Table:
@@ -50,6 +53,8 @@ def station_table(scenario: Scenario, counts: Counts) -> Table:
     of_all |= {metric: float(formula(sums)) for metric, formula in OF_ALL}
     frames = np.asarray(counts.stations.frames, np.float64)
     mask = np.uint64(caution_mask(counts.cautions))
+    if Caution.UNBOUNDED_QUEUE not in counts.cautions and is_growing(scenario, counts.stations):
+        mask |= caution_mask([Caution.GROWING_QUEUE])
     return Table(
         METRICS,
         STATION_METRICS,
@@ -59,6 +64,21 @@ def station_table(scenario: Scenario, counts: Counts) -> Table:
         mask,
         np.full(len(frames), mask),
     )
+
+
+def is_growing(scenario: Scenario, counts: StationCounts) -> bool:
+    """Return whether queues of stations grew in the window.
+
+    What a medium carries beside contention is not known before. So its queues grew if more frames
+    came than left by `GROWTH_SHARE` of those that came, and by `LEAST_GROWTH` a station.
+    """
+    has_queue = per_station(
+        scenario,
+        lambda group: not isinstance(group.flow.arrivals, SaturatedArrivals | CoderArrivals),
+    ).astype(bool)
+    left = counts.frames + counts.discarded + counts.dropped
+    came, grown = (float(of[has_queue].sum()) for of in (counts.offered, counts.offered - left))
+    return grown > GROWTH_SHARE * came and grown >= LEAST_GROWTH * int(has_queue.sum())
 
 
 def station_sums(scenario: Scenario, counts: Counts) -> StationSums:

@@ -54,7 +54,7 @@ class Caution(StrEnum):
     UNBOUNDED_QUEUE = (
         "unbounded-queue",
         "unstable queue: the queue is unlimited and the offered load exceeds the capacity "
-        "of its segment or link, so delays grow as long as the trial lasts",
+        "of its segment, link or stage, so delays grow as long as the trial lasts",
     )
     OUTSIDE_MODEL_RANGE = (
         "outside-model-range",
@@ -91,7 +91,8 @@ class Caution(StrEnum):
     )
     CONSENT_LIMITED = (
         "consent-limited",
-        "the receiver's consent, not the network, held the sender back",
+        "the receiver's consent, not the network, held the sender back: more than 1% of its frames "
+        "waited for it, and more than waited for room in its queue",
     )
     CPU_STEAL = (
         "cpu-steal",
@@ -125,6 +126,12 @@ class Caution(StrEnum):
         "the value is an approximate mean: arrivals are no Poisson process, frames come "
         "from another queue, messages have several frames, or nodes of a bus are treated "
         "as queues served in turn",
+    )
+
+    GROWING_QUEUE = (
+        "growing-queue",
+        "a queue grew during the measured window and was not full at its end, or is so near its "
+        "capacity that it was not in balance yet: delays and losses are larger in a longer trial",
     )
 
     @property

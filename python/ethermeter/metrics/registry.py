@@ -71,7 +71,7 @@ def _rank(name: str) -> Row:
     definitions = tuple(
         Definition(
             group,
-            meaning + _bucket(time, group, rank),
+            meaning + ("" if rank == "max" else _BUCKETS),
             is_of_each=group.entity == "flow" or is_of_nodes,
         )
         for group in groups
@@ -82,15 +82,8 @@ def _rank(name: str) -> Row:
 
 _OF_NODES = ("access_delay", "attempt_delay")
 """Times of segments whose largest value is that of each station too."""
-_EXACT_MAX = (*_OF_NODES, "cycle_time")
-"""Times of segments whose largest value is counted exactly."""
-
-
-def _bucket(time: str, group: Group, rank: str) -> str:
-    """Return how well the largest time is known, where it is not known exactly."""
-    if rank != "max" or group in (Group.FLOW, Group.FLOW_VOICE) or time in _EXACT_MAX:
-        return ""
-    return "; in a simulation, to the width of its histogram bucket, 0.8% of the value"
+_BUCKETS = "; to the width of a histogram bucket, 0.8%, and never outside the values"
+"""How well percentiles are known; the largest value is exact."""
 
 
 class Metric(StrEnum):
@@ -167,7 +160,8 @@ class Metric(StrEnum):
     )
     ACCESS_DELAY = Row("access_delay", "Access delay", _MS).station(
         "mean time from when the transmitter takes up a frame to the start of its "
-        "successful attempt",
+        "successful attempt; with PLCA it takes up the next one when a frame has left the line, up "
+        "to 396 bits after the MAC has sent it",
         mean_s("access_ps"),
     )
     RESPONSE_TIME = Row("response_time", "Response time", _MS).station(

@@ -8,6 +8,7 @@ from ethermeter.experiment.toml import assigned, at
 from ethermeter.faults import InputError
 from ethermeter.nodes import over_links
 from ethermeter.search.question import Question
+from ethermeter.store.integrity import first_line
 from ethermeter.theory.bounds import bounds_of
 
 _ROOMS = {"queue": "unlimited", "queue_size": None}
@@ -50,6 +51,8 @@ def bound_of(question: Question) -> Bound | None:
         found = bounds_of(scenario)
     except InputError as error:
         return Bound(what, None, unit, error.faults[0].allowed)
+    except Exception as error:  # costs the bound, not the search
+        return Bound(what, None, unit, f"network calculus failed: {first_line(error)}")
     owners = [end.node for link in over_links(scenario).links for end in link.ends]
     needs = []
     for port in found.ports:

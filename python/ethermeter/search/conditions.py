@@ -14,7 +14,8 @@ from ethermeter.faults import choices
 from ethermeter.metrics import ALL, Caution, Group, Metric, caution_mask, caution_text
 from ethermeter.scenario import CoderArrivals, Flow
 from ethermeter.store.rows import TrialRows, flows_of, layout_of
-from ethermeter.trial import LIVE, THEORY, Trial
+from ethermeter.theory.load import Overload, loads_of
+from ethermeter.trial import LIVE, SIMULATION, THEORY, Trial
 from ethermeter.units import Dimension, UnitError, parse, quantity
 
 TOGETHER = "together"
@@ -33,7 +34,11 @@ _DIMENSIONS = {
 }
 """Dimension of the limits of metrics by their unit, and how many base units are one of it."""
 EXAMPLES = '"loss <= 0.1%" or "call: one_way_delay.p99 <= 20 ms"'
-_UNBOUNDED = caution_mask([Caution.UNBOUNDED_QUEUE])
+_UNBOUNDED, _GROWING = (
+    caution_mask([word]) for word in (Caution.UNBOUNDED_QUEUE, Caution.GROWING_QUEUE)
+)
+_RATES = ("bit/s", "1/s")
+"""Units of metrics that an overload leaves as they are, in a short trial as in a long one."""
 _UNDEFINED = caution_mask([Caution.NO_SAMPLES, Caution.NO_BOUND])
 
 
@@ -48,13 +53,16 @@ class Judged:
     `name`: the flow or group; empty for all stations of a segment. `value`: of the metric, in its
     unit; NaN where it is undefined. `margin`: by how much the condition holds, negative where it
     does not; minus infinity where no other sample could change that. `cautions`: words of the
-    closed list.
+    closed list. `reason`: why it does not hold whatever the trial saw; empty otherwise.
+    `is_growing`: whether a queue grew in the trial, so that a longer one has another value.
     """
 
     name: str
     value: float
     margin: float
     cautions: tuple[str, ...]
+    reason: str = ""
+    is_growing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +87,39 @@ class Condition:
 
     def check(self, trial: Trial) -> None:
         """Raise ConditionError if a trial has no such metric, flow or group."""
-        self._members(trial)
+        self.members(trial)
 
-    def judged(self, trial: Trial, rows: TrialRows) -> list[Judged]:
-        """Return what the results of a trial say of the condition, flow by flow."""
+    def judged(
+        self, trial: Trial, rows: TrialRows, overloads: Mapping[int, Overload]
+    ) -> list[Judged]:
+        """Return what the results of a trial say of the condition, flow by flow.
+
+        `overloads`: of flows, those in which it does not hold whatever the trial saw.
+        """
         entity, metric = _layout(trial)
+        is_rate = self.metric.unit in _RATES
         of_metric = metric == _INDEX[self.metric]
         found = []
-        for name, members in self._members(trial).items():
+        for name, members in self.members(trial).items():
             at = np.flatnonzero(of_metric & np.isin(entity, members))
             values, masks = rows.values[at], rows.cautions[at]
             known = values[np.isfinite(values)]
             value = float(known.mean()) if known.size else math.nan
             mask = int(np.bitwise_or.reduce(masks)) if masks.size else 0
             words = caution_text(mask & ~int(_UNDEFINED) if known.size else mask)
-            margin = -math.inf if mask & int(_UNBOUNDED) else self.margin(value)
-            found.append(Judged(name, value, margin, tuple(words.split())))
+            numbers = overloads if ALL in members else members.tolist()
+            reason = next(
+                (
+                    str(overloads[at])
+                    for at in numbers
+                    if at in overloads and (overloads[at].is_endless or not is_rate)
+                ),
+                "",
+            )
+            is_over = bool(reason or mask & int(_UNBOUNDED))
+            margin = -math.inf if is_over else self.margin(value)
+            is_growing = bool(mask & int(_GROWING)) and not is_rate
+            found.append(Judged(name, value, margin, tuple(words.split()), reason, is_growing))
         return found
 
     def margin(self, value: float) -> float:
@@ -107,7 +132,7 @@ class Condition:
         # A value at the limit does not keep one that it must be beyond.
         return -sys.float_info.min if found == 0 and len(self.relation) == 1 else found
 
-    def _members(self, trial: Trial) -> Mapping[str, NDArray[np.int64]]:
+    def members(self, trial: Trial) -> Mapping[str, NDArray[np.int64]]:
         """Return the flows or stations of which it must hold, by the name of each that counts."""
         scenario = trial.scenario
         known = _metrics_of(trial)
@@ -236,7 +261,36 @@ def _has(flow: Flow, metric: Metric) -> bool:
 def margins_of(
     conditions: Sequence[Condition], trial: Trial, rows: TrialRows
 ) -> list[list[Judged]]:
-    """Return what a trial says of conditions; an empty list for a measurement that failed."""
+    """Return what a trial says of conditions; an empty list for a measurement that failed.
+
+    A value does not hold where a resource on the path of a flow is offered more than it carries,
+    unless a condition permits the loss that follows in the long run and its queue is limited.
+    """
     if trial.engine == LIVE and not rows.has_values:
         return []
-    return [each.judged(trial, rows) for each in conditions]
+    overloads = _overloads(conditions, trial) if trial.engine == SIMULATION else {}
+    return [each.judged(trial, rows, overloads) for each in conditions]
+
+
+def _overloads(conditions: Sequence[Condition], trial: Trial) -> dict[int, Overload]:
+    """Return an overload of each flow that has one that no condition permits."""
+    found = {
+        number: overloads
+        for number, overloads in enumerate(loads_of(trial.scenario).overloads)
+        if overloads
+    }
+    if not found:
+        return {}
+    permitted: dict[int, float] = {}
+    for each in conditions:
+        if each.metric == Metric.LOSS and each.relation[0] == "<":
+            for members in each.members(trial).values():
+                for at in found if ALL in members else members.tolist():
+                    permitted[at] = min(permitted.get(at, math.inf), each.limit)
+    refused = {
+        number: [
+            each for each in overloads if each.is_endless or each.loss > permitted.get(number, 0.0)
+        ]
+        for number, overloads in found.items()
+    }
+    return {number: overloads[0] for number, overloads in refused.items() if overloads}

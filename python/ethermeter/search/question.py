@@ -18,12 +18,15 @@ from ethermeter.nodes import is_segment
 from ethermeter.search.conditions import Condition, ConditionError, condition
 from ethermeter.search.values import RangeError, Value, Values, values_of
 from ethermeter.theory.assumptions import ANSWERING, MODELS
-from ethermeter.trial import IDEALISED, LIVE, SIMULATION, THEORY, Trial
+from ethermeter.trial import IDEALISED, LIVE, SIMULATION, THEORY, Trial, renumbered
+from ethermeter.units import PS_PER_S
 
 Direction = Literal["largest", "smallest"]
 OPTIONS = ("largest", "smallest", "from", "to", "step", "while", "engine", "confidence",
            "replications")  # fmt: skip
 """Keys of the table `search`, each an option of the command."""
+LENGTH = "phases.transmit"
+"""Key of the point of a trial that transmits longer than the file says."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +74,29 @@ class Question:
             self._made[position] = of_document(document, self.experiment.path)
         return self._made[position]
 
-    def trials(self, position: int, begin: int, end: int) -> tuple[Trial, ...]:
+    def trials(self, position: int, begin: int, end: int, *, times: int = 1) -> tuple[Trial, ...]:
         """Return replications of a value, from `begin` on and below `end`.
 
+        `times`: how many times longer than in the file they transmit; their last half is measured,
+        if that is longer than in the file. The length is in their point then.
         Raises InputError if the value, or the engine, does not go with the experiment.
         """
-        return plan.expand([self.at(position)], replications=end).trials[begin:end]
+        experiment = self.at(position)
+        if times == 1:
+            return plan.expand([experiment], replications=end).trials[begin:end]
+        (trial,) = plan.expand([experiment], replications=1).trials
+        phases = trial.scenario.phases
+        transmit_ps = times * (phases.stop_ps - phases.begin_ps)
+        window_ps = max(phases.measure_to_ps - phases.measure_from_ps, transmit_ps // 2)
+        longer = {"transmit": f"{transmit_ps} ps", "measure": f"last {window_ps} ps"}
+        document = self.document(self.values.at(position))
+        document["phases"] = {**document.get("phases", {}), **longer}
+        made = of_document(document, self.experiment.path)
+        point = {**trial.point, LENGTH: f"{transmit_ps / PS_PER_S:g} s"}
+        return tuple(
+            renumbered(each, begin + number, point=point)
+            for number, each in enumerate(plan.expand([made], replications=end).trials[begin:end])
+        )
 
 
 def question_of(experiment: Experiment, options: Mapping[str, object]) -> Question:

@@ -138,8 +138,14 @@ class Benchmark:
                     raise TrialError(f"trial {each.trial.id} and {MOST_FAILURES - 1} before: {why}")
                 continue
             self._failures = 0
-            streams = self._stimuli[key][at].streams
-            self._outcomes[key][at] = outcome_of(each.trial, each.rows, each.result, streams)
+            stimulus = self._stimuli[key][at]
+            self._outcomes[key][at] = outcome_of(
+                each.trial,
+                each.rows,
+                each.result,
+                stimulus.streams,
+                is_emptied=stimulus.drain_s is not None,
+            )
 
     def _answer(self) -> Answer:
         suite = self._suite

@@ -13,7 +13,7 @@ those of others before it.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 
 from ethermeter.analysis.interval import Floats
@@ -72,11 +72,17 @@ class Bisection:
     has_ends: bool = False
     most: int | None = None
 
-    def tried(self, samples: Mapping[int, Floats], runs: Mapping[int, int]) -> dict[int, Tried]:
+    def tried(
+        self,
+        samples: Mapping[int, Floats],
+        runs: Mapping[int, int],
+        unsettled: Set[int] = frozenset(),
+    ) -> dict[int, Tried]:
         """Judge the positions that need no more replications.
 
         `samples`: margins of each position, shape `(margins, samples)`. `runs`: its replications so
-        far, those without a result included.
+        far, those without a result included. `unsettled`: positions whose samples say no more than
+        that they fail; those that do not are undecided.
         """
         found = {}
         for position, margins in samples.items():
@@ -85,11 +91,18 @@ class Bisection:
                 is_enough = margins.size > 0 and bool((margins.mean(axis=1) >= 0).all())
                 decided = {"holds": True, "fails": False, "undecided": is_enough}[verdict]
                 found[position] = Tried(decided, verdict)
+                if position in unsettled and verdict != "fails":
+                    found[position] = Tried(is_enough=False, verdict="undecided")
         return found
 
-    def steps(self, samples: Mapping[int, Floats], runs: Mapping[int, int]) -> tuple[Step, ...]:
+    def steps(
+        self,
+        samples: Mapping[int, Floats],
+        runs: Mapping[int, int],
+        unsettled: Set[int] = frozenset(),
+    ) -> tuple[Step, ...]:
         """Return what to run next; nothing when the search is over. Arguments as of `tried`."""
-        tried = self.tried(samples, runs)
+        tried = self.tried(samples, runs, unsettled)
         if waiting := sorted(runs.keys() - tried.keys()):
             return tuple(
                 Step(position, runs[position], self.test.next_look(runs[position]))

@@ -74,7 +74,9 @@ class Answer(msgspec.Struct, frozen=True, rename={"is_limited_by_stations": "lim
     `subject`: the segment, or the hosts and the links between them, and the other traffic. `calls`:
     the largest number that is good enough on the mean and all of whose fewer that were tried are
     too; 0 if not even one is. `sure`, `possible`: the largest number whose interval is on the good
-    side, and the one before the smallest whose interval is on the other. `is_limited_by_stations`:
+    side, and the one before the smallest whose interval is on the other. Numbers beside which a
+    queue grows in most trials are not on the good side, and perhaps not on the other one, as longer
+    trials may be worse. `is_limited_by_stations`:
     whether the answer is the most that was tried: the room of the bits, or of the number of
     stations or flows. `codec`, `packet_s`, `talkers`, `activity`, `replications`, `seed`: as of
     `Question`. `load_of_a_call`, `segment`: of a segment: share of its line rate that a call needs
@@ -165,9 +167,15 @@ class CallSearch:
             qualities.setdefault(int(each.trial.point[CALLS]), []).append(self._quality(each))
         samples = {calls - 1: self._margins(of) for calls, of in qualities.items()}
         runs = {calls - 1: len(of) for calls, of in qualities.items()}
-        steps = self._bisection.steps(samples, runs)
+        # A queue in balance grows in few trials by chance.
+        growing = {
+            calls - 1
+            for calls, of in qualities.items()
+            if 2 * sum(not each.is_settled for each in of) > len(of)
+        }
+        steps = self._bisection.steps(samples, runs, growing)
         if not steps:
-            tried = self._bisection.tried(samples, runs)
+            tried = self._bisection.tried(samples, runs, growing)
             return Finished(self._answer(self._bisection.ends(tried), qualities))
         numbers = [step.position + 1 for step in steps]
         trials = [(calls, trial) for calls in numbers for trial in self._question.trials(calls)]
@@ -177,7 +185,11 @@ class CallSearch:
         )
 
     def _margins(self, qualities: Sequence[Quality]) -> Floats:
-        """Return the margins of the trials of a number of calls, shape `(1, trials)`."""
+        """Return the margins of the trials of a number of calls, shape `(1, trials)`.
+
+        Calls beside which an unlimited queue is overloaded are not good enough, whatever a trial
+        saw.
+        """
         if not all(each.is_carried for each in qualities):
             return np.full((1, len(qualities)), -np.inf)
         return np.array([[self._wanted.margin(each) for each in qualities]])

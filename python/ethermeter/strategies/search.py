@@ -20,6 +20,7 @@ from ethermeter.strategies.bisection import Bisection, Ends, Tried, most_positio
 from ethermeter.strategies.estimated import Interval
 from ethermeter.strategies.strategy import Finished, Observed, question_text
 from ethermeter.trial import Trial, renumbered
+from ethermeter.units import LONGEST_TRIAL_PS, PS_PER_S
 
 USUAL_REPLICATIONS = 12
 """Trials of a value, for the progress."""
@@ -29,6 +30,8 @@ REVERSAL_ERROR = 0.001
 """Probability with which equal means are taken for a reversal."""
 REVERSAL_SAMPLES = 5
 """Fewest trials of both values, those of the first look."""
+MOST_TIMES = 16
+"""How many times longer than in the file trials become at most, as long as queues grow in them."""
 
 Outcome = Literal["answered", "all", "none", "undecided"]
 
@@ -53,7 +56,8 @@ class Point(msgspec.Struct, frozen=True):
 
     `value`: as text. `number`: without its unit. `verdict`: of all conditions together.
     `replications`: trials with a result. `failed`: trials without one. `conditions`: each with its
-    estimate. `cautions`: words of the closed list.
+    estimate. `cautions`: words of the closed list. `reason`: why it fails whatever the trials saw;
+    empty otherwise. `transmit_s`: how long the trials transmit.
     """
 
     value: str
@@ -63,6 +67,8 @@ class Point(msgspec.Struct, frozen=True):
     failed: int
     conditions: tuple[Kept, ...]
     cautions: tuple[str, ...]
+    reason: str
+    transmit_s: float
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -98,9 +104,26 @@ class Answer(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class _Samples:
-    """What the trials of a value say: of each trial, of each condition, what was judged."""
+    """What the longest trials of a value say: of each, of each condition, what was judged.
+
+    `times`: how many times longer than the file says they transmit. `transmit_ps`: how long.
+    """
 
     trials: list[list[list[Judged]]]
+    times: int
+    transmit_ps: int
+
+    @property
+    def is_growing(self) -> bool:
+        """Whether a queue grew in most trials, so that longer ones have other values."""
+        growing = sum(any(each.is_growing for of in trial for each in of) for trial in self.trials)
+        return 2 * growing > len(self.trials)
+
+    @property
+    def reason(self) -> str:
+        """Why the value fails whatever the trials saw; empty otherwise."""
+        every = (each.reason for trial in self.trials for of in trial for each in of)
+        return next(filter(None, every), "")
 
     def margins(self) -> Floats:
         """Margins of all conditions and flows, shape `(margins, trials)`."""
@@ -165,43 +188,75 @@ class ValueSearch:
         """Return the next replications, or the answer."""
         samples, runs = self._sorted(observed)
         margins = {at: of.margins() for at, of in samples.items()}
-        tried = self._bisection.tried(margins, runs)
-        steps = self._bisection.steps(margins, runs)
+        growing = {at for at, of in samples.items() if of.is_growing}
+        tried = self._bisection.tried(margins, runs, growing)
+        fails = {at for at, each in tried.items() if each.verdict == "fails"}
+        longer = [at for at in sorted(growing - fails) if self._may_be_longer(samples[at])]
+        if longer:
+            first = self._bisection.test.looks[0]
+            return self._numbered(
+                [
+                    trial
+                    for at in longer
+                    for trial in self._question.trials(at, 0, first, times=2 * samples[at].times)
+                ],
+                len(observed),
+            )
+        steps = self._bisection.steps(margins, runs, growing)
         if not steps:
             return Finished(self._answer(self._bisection.ends(tried), tried, samples, runs))
         usual = len(observed) / len(runs) if runs else USUAL_REPLICATIONS
         left = self._bisection.positions_left(tried) * usual if self._question.has_chance else 0
         self._expected = round(len(observed) + sum(step.end - step.begin for step in steps) + left)
+        times = {at: of.times for at, of in samples.items()}
         trials = [
             trial
             for step in steps
-            for trial in self._question.trials(step.position, step.begin, step.end)
+            for trial in self._question.trials(
+                step.position, step.begin, step.end, times=times.get(step.position, 1)
+            )
         ]
+        return self._numbered(trials, len(observed))
+
+    @staticmethod
+    def _numbered(trials: Sequence[Trial], begin: int) -> tuple[Trial, ...]:
         return tuple(
             renumbered(trial, number, point=trial.point)
-            for number, trial in enumerate(trials, len(observed))
+            for number, trial in enumerate(trials, begin)
         )
 
+    def _may_be_longer(self, samples: _Samples) -> bool:
+        """Whether trials of a value may be twice as long."""
+        is_free = not self._question.key.startswith("phases.")
+        # Settling and drain are shorter than the transmission, or little is left to search.
+        is_short = 4 * samples.transmit_ps <= LONGEST_TRIAL_PS
+        return is_free and is_short and 2 * samples.times <= MOST_TIMES
+
     def _sorted(self, observed: Sequence[Observed]) -> tuple[dict[int, _Samples], Counter[int]]:
-        """Return the samples of each position, and its trials."""
+        """Return the samples of each position, of its longest trials, and the number of these."""
         samples: dict[int, _Samples] = {}
         runs: Counter[int] = Counter()
+        shortest: dict[int, int] = {}
         for each in observed:
             position = self._position(each.trial)
+            phases = each.trial.scenario.phases
+            transmit_ps = phases.stop_ps - phases.begin_ps
+            times = round(transmit_ps / shortest.setdefault(position, transmit_ps))
+            if position not in samples or times > samples[position].times:
+                samples[position], runs[position] = _Samples([], times, transmit_ps), 0
             if each.trial.id not in self._judged:
                 self._judged[each.trial.id] = margins_of(
                     self._question.conditions, each.trial, each.rows
                 )
             runs[position] += 1
-            found = samples.setdefault(position, _Samples([]))
             if judged := self._judged[each.trial.id]:
-                found.trials.append(judged)
+                samples[position].trials.append(judged)
         return samples, runs
 
     def _position(self, trial: Trial) -> int:
         """Return the position of the value of a trial."""
         values = self._question.values
-        (text,) = trial.point.values()
+        text = next(iter(trial.point.values()))
         number = text.partition(" ")[0]
         return round((float(number) - float(values.first)) / float(values.step))
 
@@ -230,7 +285,7 @@ class ValueSearch:
             for at in sorted(tried, key=values.number)
         )
         return Answer(
-            sentence=self._sentence(ends, outcome, sum(point.failed for point in points)),
+            sentence=self._sentence(ends, outcome, points),
             outcome=outcome,
             key=asked.key,
             direction=asked.direction,
@@ -249,19 +304,24 @@ class ValueSearch:
             points=points,
         )
 
-    def _sentence(self, ends: Ends, outcome: Outcome, failed: int) -> str:
-        """Say what was found, in one sentence; `failed` is the number of trials that did."""
+    def _sentence(self, ends: Ends, outcome: Outcome, points: Sequence[Point]) -> str:
+        """Say what was found, in one sentence."""
         asked = self._question
+        failed = sum(point.failed for point in points)
+        reasons = {point.value: f": {point.reason}" for point in points if point.reason}
         values, last = asked.values, asked.values.count - 1
         how = f" at {100 * asked.confidence:g}%" if asked.has_chance else f" by {asked.engine}"
         held = " and ".join(map(str, asked.conditions))
         begin = f"{asked.direction} {asked.key} with {held}"
         if outcome == "none":
-            return f"{begin}: no value holds, not even {values.text(0)}{how}"
+            why = reasons.get(values.text(0), "")
+            return f"{begin}: no value holds, not even {values.text(0)}{how}{why}"
         if outcome == "all":
             return f"{begin}: {values.text(last)}, the end of the range{how}; perhaps beyond"
         if outcome == "answered":
-            return f"{begin}: {values.text(ends.sure)}{how}; {values.text(ends.fails)} fails"
+            harder = values.text(ends.fails)
+            why = reasons.get(harder, "")
+            return f"{begin}: {values.text(ends.sure)}{how}; {harder} fails{why}"
         low, high = (
             values.text(at) if 0 <= at <= last else None for at in (ends.sure, ends.fails - 1)
         )
@@ -300,11 +360,19 @@ class ValueSearch:
             runs - len(trials),
             tuple(kept),
             tuple(words),
+            samples.reason,
+            samples.transmit_ps / PS_PER_S,
         )
 
     def _cautions(self, tried: Mapping[int, Tried], samples: Mapping[int, _Samples]) -> list[str]:
         """Say where results are not as it was taken for granted, and what keeps from deciding."""
         found, values = [], self._question.values
+        for at, each in sorted(tried.items()):
+            if samples[at].is_growing and each.verdict == "undecided":
+                found.append(
+                    f"{values.text(at)} is not decided by trials of "
+                    f"{samples[at].transmit_ps / PS_PER_S:g} s: a queue still grows in them"
+                )
         least, most = self._bisection.test.equal, self._question.replications
         if most < least and any(each.verdict == "undecided" for each in tried.values()):
             found.append(
