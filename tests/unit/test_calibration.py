@@ -4,6 +4,7 @@ users may get wrong.
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -53,21 +54,12 @@ PCS = em.network(
     flows=em.flow("ping", "a", "b", port="packet", frames="64 B", arrivals={"regular": "1 ms"}),
     phases={"settle": "0 s", "transmit": "5 ms", "measure": "last 4 ms", "drain": "1 ms"},
 )
-MODEL = PCS.changed(
-    calibrate={
-        "metrics": ["one_way_delay"],
-        "unknown": {
-            "software": {"keys": of_both("software.fixed"), "from": "0 us", "to": "50 us"},
-            "nic": {
-                "keys": of_both("nic.delay"),
-                "from": "0 us",
-                "to": "20 us",
-                "start": "4.25 us",
-            },
-            "pci": {"keys": of_both("pci.per_byte"), "from": "1 ns", "to": "20 ns"},
-        },
-    }
-)
+UNKNOWNS: dict[str, dict[str, Any]] = {
+    "software": {"keys": of_both("software.fixed"), "from": "0 us", "to": "50 us"},
+    "nic": {"keys": of_both("nic.delay"), "from": "0 us", "to": "20 us", "start": "4.25 us"},
+    "pci": {"keys": of_both("pci.per_byte"), "from": "1 ns", "to": "20 ns"},
+}
+MODEL = PCS.changed(calibrate={"metrics": ["one_way_delay"], "unknown": UNKNOWNS})
 SCENARIO = em.network(
     title="Two PCs to one through a switch",
     rate="1 Gb/s",
@@ -173,6 +165,91 @@ def test_a_prediction_holds_what_the_same_network_does_and_another_network_is_ou
         }
         assert verdicts["1518 B", "one_way_delay"] == ("outside" if outside else "inside")
         assert verdicts["1518 B", "loss"] == "inside"
+
+
+@pytest.fixture
+def network(tmp_path: Path, model: Path, latencies: Path) -> Path:
+    path = tmp_path / "network.toml"
+    found = calibrate(read_model(model), read_data([latencies], metrics=()))
+    path.write_text(network_text(found), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "expected"),
+    [
+        # Models of its own in the place of the calibrated one, of which nothing would be used.
+        ({"network.models": stages(pci="30 ns")}, "network.models.pc", "the calibrated model of"),
+        # No node is of the calibrated model.
+        (
+            {"network.hosts": ["sink", em.host("sender", count=2)]},
+            "network",
+            'expected nodes with model = "pc", or no network',
+        ),
+    ],
+)
+def test_a_scenario_that_uses_nothing_of_a_calibration_is_refused(
+    tmp_path, network, changes, key, expected
+):
+    scenario = SCENARIO.changed(changes).save(tmp_path / "scenario.toml")
+    with pytest.raises(InputError) as caught:
+        predict(scenario, read_network(network), draws=2)
+    (fault,) = caught.value.faults
+    assert (fault.file, fault.key) == (str(scenario), key)
+    assert expected in fault.allowed
+
+
+def test_the_models_that_a_prediction_has_written_are_those_of_the_calibration(tmp_path, network):
+    scenario = SCENARIO.save(tmp_path / "scenario.toml")
+    first = predict(scenario, read_network(network), draws=4)
+    # Of the same name, on which random numbers depend.
+    again = tmp_path / "again" / scenario.name
+    again.parent.mkdir()
+    again.write_text(first.text, encoding="utf-8")
+    assert predict(again, read_network(network), draws=4).rows == first.rows
+
+
+def test_a_parameter_that_a_scenario_does_not_use_is_named(tmp_path, latencies):
+    wire = {"keys": ["network.rate"], "from": "100 Mb/s", "to": "10 Gb/s"}
+    model = MODEL.changed({"calibrate.unknown": {"wire": wire, **UNKNOWNS}})
+    path = tmp_path / "network.toml"
+    found = calibrate(
+        read_model(model.save(tmp_path / "model.toml")), read_data([latencies], metrics=())
+    )
+    path.write_text(network_text(found), encoding="utf-8")
+    scenario = SCENARIO.save(tmp_path / "scenario.toml")
+    (doubt,) = predict(scenario, read_network(path), draws=2).doubts
+    assert doubt.startswith("not used: wire (network.rate)")
+    whole = SCENARIO.changed(network=None).changed({"flows.0.from": "a", "flows.0.to": "b"})
+    assert predict(whole.save(scenario), read_network(path), draws=2).doubts == ()
+
+
+def test_a_prediction_has_another_chance_than_a_run_with_the_seed_of_the_file(tmp_path, network):
+    scenario = SCENARIO.save(tmp_path / "scenario.toml")
+    found = predict(scenario, read_network(network), draws=4)
+    run = api.load(toml.parsed(found.text, file="x")).run(out=tmp_path / "run")
+    rates = {
+        each.predicted.point["flows.load.frames"]: each
+        for each in judge(found, run.path)
+        if each.predicted.metric == "message_rate"
+    }
+    # Poisson arrivals of 2 x 2000 a second for 50 ms: 200 of them, give or take 14.
+    assert all(each.relative_error for each in rates.values()), "the same arrivals"
+    assert all(abs(each.relative_error) < 0.5 for each in rates.values())
+
+
+def test_predictions_are_printed_with_their_intervals_and_units(tmp_path, network, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    SCENARIO.save(tmp_path / "scenario.toml")
+    done = invoke("predict", "scenario.toml", "--network", network, "--draws", "8")
+    assert done.returncode == 0, done.output
+    delays = [line for line in done.stdout.splitlines() if "one_way_delay" in line]
+    assert len(delays) == 2
+    for line in delays:
+        assert re.search(r"one_way_delay +[0-9.]+ µs (± [0-9.]+|\([0-9.]+ to [0-9.]+\))$", line), (
+            line
+        )
+    assert "other than the file's" in " ".join(done.stdout.split())
 
 
 def test_a_run_is_data_as_well(tmp_path, model):

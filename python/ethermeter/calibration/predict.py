@@ -3,6 +3,7 @@
 The uncertainty of its parameters is carried over to the prediction.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ethermeter.analysis.interval import LEVEL
+from ethermeter.analysis.interval import LEVEL, Estimate
 from ethermeter.calibration.document import NetworkFile
 from ethermeter.calibration.estimation import Floats
 from ethermeter.engines import simulation
 from ethermeter.experiment import Experiment, toml
 from ethermeter.experiment.reading import of_document
 from ethermeter.experiment.toml import assigned
-from ethermeter.faults import InputError
+from ethermeter.faults import Fault, InputError, shown
 from ethermeter.metrics import Metric
 from ethermeter.plan import expand
 from ethermeter.store.rows import FLOW_METRICS
@@ -47,6 +48,12 @@ class Predicted:
     low: float
     high: float
 
+    @property
+    def estimate(self) -> Estimate:
+        """The value with its interval."""
+        ends = (self.low, self.high) if np.isfinite(self.low + self.high) else None
+        return Estimate(self.value, math.nan, math.nan, ends=ends)
+
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
@@ -54,11 +61,13 @@ class Prediction:
 
     `experiment`: the scenario with the calibrated network and the engines that its file asks for.
     `rows`: point by point, metric by metric. `draws`: sets of parameters behind the intervals.
+    `doubts`: sentences on what of the calibrated network the scenario does not use.
     """
 
     experiment: Experiment
     rows: tuple[Predicted, ...]
     draws: int
+    doubts: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -80,10 +89,14 @@ def predict(
     own models are joined by those of the calibrated network that it has not itself. `calibrated`:
     the network. `draws`: sets of parameters to draw, at least 2: along what data determine from
     Student's t with their covariance, along what they do not from all of the range, cut off at the
-    bounds. `seed`: of these draws. `follow`: called with the progress.
-    Raises InputError with every fault of the scenario.
+    bounds. `seed`: of these draws, and of the simulations: chance is another one than that of a run
+    with the file's seed, which a prediction would repeat rather than predict. `follow`: called with
+    the progress.
+    Raises InputError with every fault of the scenario, among them a model of its own in the place
+    of a calibrated one, and a network that uses nothing of the calibrated one.
     """
     document = toml.parsed(toml.text_of(scenario, file=str(scenario)), file=str(scenario))
+    doubts = _unused(document, scenario, calibrated)
     random = np.random.default_rng(seed)
     sets = [calibrated.values, *(_drawn(calibrated, random) for _ in range(draws))]
     best = of_document(_joined(document, scenario, calibrated, calibrated.values), scenario)
@@ -91,7 +104,7 @@ def predict(
     found: list[Floats] = []
     for done, values in enumerate(sets):
         # Chance belongs to an interval, so that every set has its own.
-        drawn = None if done == 0 else int(random.integers(LARGEST_SEED))
+        drawn = int(random.integers(LARGEST_SEED))
         joined = _joined(document, scenario, calibrated, values)
         run = joined.get("run")
         run = run if isinstance(run, dict) else {}
@@ -107,7 +120,7 @@ def predict(
             )
         points = [trial.point for trial in trials]
         found.append(np.array(rows))
-    return Prediction(best, tuple(_rows(points, np.stack(found))), draws)
+    return Prediction(best, tuple(_rows(points, np.stack(found))), draws, doubts)
 
 
 def _rows(points: Sequence[Mapping[str, str]], found: Floats) -> list[Predicted]:
@@ -169,10 +182,73 @@ def _joined(
     if given is None:
         whole = {**document, "network": tree["network"]}
     elif isinstance(given, dict):
-        models = {**tree["network"].get("models", {}), **given.get("models", {})}
+        network = tree["network"]
+        own = given.get("models", {})
+        known = _calibrated_models(network, calibrated)
+        models = {**network.get("models", {}), **own, **known}
         whole = {**document, "network": {**given, "models": models}}
     else:
         whole = dict(document)
     if "flows" not in whole:
         raise InputError.of(str(path), "flows", "(missing)", "required: a scenario has flows")
     return whole
+
+
+def _calibrated_models(network: Mapping[str, object], calibrated: NetworkFile) -> dict[str, object]:
+    """Return the models of a network of which a parameter was calibrated, by name."""
+    names = {_model_of(path) for unknown in calibrated.unknowns for path in unknown.paths}
+    models = network.get("models")
+    of_network = models if isinstance(models, dict) else {}
+    return {name: model for name, model in of_network.items() if name in names}
+
+
+def _model_of(path: Sequence[object]) -> object:
+    """Return the name of the model that has a key; None of other keys."""
+    return path[2] if tuple(path[:2]) == ("network", "models") else None
+
+
+def _unused(
+    document: Mapping[str, object], scenario: Path, calibrated: NetworkFile
+) -> tuple[str, ...]:
+    """Say which calibrated parameters a scenario does not use.
+
+    Raises InputError if it uses none, or has models of its own in the place of calibrated ones.
+    """
+    given = document.get("network")
+    if not isinstance(given, dict):
+        return ()
+    models = _calibrated_models(calibrated.network, calibrated)
+    own = given.get("models", {})
+    allowed = (
+        f"expected none, or one of another name: {calibrated.path} has the calibrated model of "
+        "this name, of which nothing would be used"
+    )
+    faults = [
+        Fault(str(scenario), f"network.models.{name}", shown(own[name]), allowed)
+        for name in (own if isinstance(own, dict) else {})
+        if name in models and own[name] != models[name]
+    ]
+    if faults:
+        raise InputError(faults)
+    nodes = [given.get(kind) for kind in ("hosts", "switches", "routers")]
+    used = {
+        str(node.get("model"))
+        for group in nodes
+        for node in (group if isinstance(group, list) else ())
+        if isinstance(node, dict)
+    }
+    unused = [
+        unknown
+        for unknown in calibrated.unknowns
+        if not used & {_model_of(path) for path in unknown.paths} - {None}
+    ]
+    if len(unused) == len(calibrated.unknowns):
+        names = " or ".join(f'model = "{name}"' for name in models)
+        allowed = f"expected nodes with {names}, or no" if models else "expected no"
+        why = f"{allowed} network: this one uses nothing of {calibrated.path}"
+        raise InputError.of(str(scenario), "network", "(its own)", why)
+    return tuple(
+        f"not used: {unknown.name} ({', '.join(unknown.keys)}), because the scenario has a network "
+        "of its own without it"
+        for unknown in unused
+    )

@@ -11,6 +11,7 @@ from ethermeter.calibration.judge import MAIN, Judged
 from ethermeter.calibration.predict import Predicted, Prediction
 from ethermeter.json_values import finite
 from ethermeter.metrics import Metric
+from ethermeter.quantities import metric_text
 from ethermeter.report.model_page import Fitted, Listing
 
 MEASURED, FITTED, PREDICTED = "measured", "fitted", "predicted"
@@ -199,6 +200,7 @@ def prediction_json(found: Prediction, judged: Sequence[Judged] | None = None) -
     tree: dict[str, object] = {
         "title": found.experiment.title,
         "draws": found.draws,
+        "doubts": list(found.doubts),
         "predicted": [
             {
                 "point": dict(row.point),
@@ -232,7 +234,7 @@ def prediction_page(found: Prediction, judged: Sequence[Judged] = ()) -> Fitted:
     """Return what the page of a prediction shows."""
     main = _main(judged, found.rows)
     points = [
-        Point("", row.point, PREDICTED, 1, {row.metric: _within(row)})
+        Point("", row.point, PREDICTED, 1, {row.metric: row.estimate})
         for row in found.rows
         if row.metric in main
     ]
@@ -244,18 +246,8 @@ def prediction_page(found: Prediction, judged: Sequence[Judged] = ()) -> Fitted:
         "Predictions",
         f"Intervals hold 95% of what {found.draws} sets of parameters, drawn as the data allow, and"
         " chance make of each value.",
-        ("Point", "Metric", "Predicted", "from", "to", "Unit"),
-        tuple(
-            (
-                point_text(row.point),
-                row.metric.value,
-                f"{row.value:.6g}",
-                _digits(row.low),
-                _digits(row.high),
-                row.metric.unit,
-            )
-            for row in found.rows
-        ),
+        PREDICTED_HEAD,
+        tuple(predicted_rows(found.rows)),
     )
     compared = Listing(
         "Against what was measured",
@@ -269,7 +261,7 @@ def prediction_page(found: Prediction, judged: Sequence[Judged] = ()) -> Fitted:
         f"{found.experiment.title}: prediction",
         "ethermeter prediction",
         (("Sets of parameters", str(found.draws)), *((inside,) if judged else ())),
-        (),
+        found.doubts,
         tuple(points),
         (*((compared,) if judged else ()), listing),
         _prediction_findings(found, judged, is_inside),
@@ -301,22 +293,30 @@ def _prediction_findings(
     return tuple(texts)
 
 
-JUDGED_HEAD = ("Point", "Metric", "Predicted", "Measured", "Unit", "Error %", "Verdict")
+PREDICTED_HEAD = ("Point", "Metric", "Predicted")
+JUDGED_HEAD = (*PREDICTED_HEAD, "Measured", "Error %", "Verdict")
+
+
+def predicted_rows(rows: Sequence[Predicted]) -> list[tuple[str, ...]]:
+    """Return predictions with their intervals as texts, by `PREDICTED_HEAD`."""
+    return [
+        (point_text(row.point), row.metric.value, metric_text(row.metric, row.estimate))
+        for row in rows
+    ]
 
 
 def judged_rows(judged: Sequence[Judged]) -> list[tuple[str, ...]]:
-    """Return comparisons as texts, by `JUDGED_HEAD`."""
+    """Return comparisons, both values with their intervals, as texts, by `JUDGED_HEAD`."""
     return [
         (
-            point_text(each.predicted.point),
-            each.predicted.metric.value,
-            f"{each.predicted.value:.6g}",
-            f"{each.measured.value:.6g}",
-            each.predicted.metric.unit,
+            *predicted,
+            metric_text(each.predicted.metric, each.measured),
             f"{100 * each.relative_error:+.2f}" if math.isfinite(each.relative_error) else "–",
             each.verdict,
         )
-        for each in judged
+        for each, predicted in zip(
+            judged, predicted_rows([each.predicted for each in judged]), strict=True
+        )
     ]
 
 
@@ -335,11 +335,6 @@ def _main(judged: Sequence[Judged], rows: Sequence[Predicted]) -> set[Metric]:
         if judged
         else {row.metric for row in rows} & set(MAIN)
     )
-
-
-def _within(row: Predicted) -> Estimate:
-    # A figure's band is symmetric; the table has both ends.
-    return Estimate(row.value, (row.high - row.low) / 2 / 1.96, math.inf)
 
 
 def _digits(value: float) -> str:

@@ -158,13 +158,13 @@ def predict(
     from ethermeter.calibration.judge import MAIN
     from ethermeter.calibration.show import (
         JUDGED_HEAD,
+        PREDICTED_HEAD,
         judged_rows,
-        point_text,
+        predicted_rows,
         prediction_json,
         prediction_page,
     )
     from ethermeter.cli.progress import ProgressDisplay
-    from ethermeter.quantities import number
     from ethermeter.report.model_page import fitted_page
 
     _check_out(out, ("scenario.toml", "prediction.json", "report.html"), force=force)
@@ -186,21 +186,14 @@ def predict(
     if judged:
         print_table([name.lower() for name in JUDGED_HEAD], judged_rows(judged))
     else:
-        print_table(
-            ["point", "metric", "predicted", "from", "to", "unit"],
-            [
-                (
-                    point_text(row.point),
-                    row.metric.value,
-                    number(row.value, digits=5),
-                    number(row.low, digits=5),
-                    number(row.high, digits=5),
-                    row.metric.unit,
-                )
-                for row in found.rows
-                if row.metric in MAIN
-            ],
-        )
+        main = [row for row in found.rows if row.metric in MAIN]
+        print_table([name.lower() for name in PREDICTED_HEAD], predicted_rows(main))
+    print_text(
+        f"intervals: 95% of {found.draws} simulations with parameters drawn as the data allow; "
+        "each has a seed of its own, other than the file's"
+    )
+    for doubt in found.doubts:
+        print_text(doubt)
     print_text(f"scenario with this network: {out / 'scenario.toml'}")
     print_text(f"report: {out / 'report.html'}")
 
