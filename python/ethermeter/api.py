@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ethermeter import frames
 from ethermeter.engines.work import TrialError
@@ -18,6 +18,10 @@ from ethermeter.run import RunOptions, default_directory, evaluate, execute, fin
 from ethermeter.store import RunDirectory, RunError
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
     from ethermeter.analysis.claims import Claim
     from ethermeter.analysis.estimates import Point
     from ethermeter.experiment import Experiment
@@ -168,13 +172,37 @@ class Run:
         """Trials of the run, in the order of its plan."""
         return self.directory.trials()
 
+    @overload
+    def observations(
+        self,
+        *,
+        metric: Metric | str | None = ...,
+        whole: bool = ...,
+        library: Literal["pandas"] = ...,
+    ) -> "pd.DataFrame": ...
+    @overload
+    def observations(
+        self,
+        *,
+        metric: Metric | str | None = ...,
+        whole: bool = ...,
+        library: Literal["polars"],
+    ) -> "pl.DataFrame": ...
+    @overload
+    def observations(
+        self,
+        *,
+        metric: Metric | str | None = ...,
+        whole: bool = ...,
+        library: Literal["arrow"],
+    ) -> "pa.Table": ...
     def observations(
         self,
         *,
         metric: Metric | str | None = None,
         whole: bool = False,
         library: Library = "pandas",
-    ) -> Any:
+    ) -> "frames.Frame":
         """Return the observations of every trial as a data frame.
 
         Parameters
@@ -213,9 +241,30 @@ class Run:
             table = table.filter(pc.equal(table["metric"], str(wanted)))
         return frames.converted(frames.of_trials(self.directory, table), library)
 
+    @overload
+    def estimates(
+        self,
+        *metrics: Metric | str,
+        series: str | None = ...,
+        library: Literal["pandas"] = ...,
+    ) -> "pd.DataFrame": ...
+    @overload
+    def estimates(
+        self,
+        *metrics: Metric | str,
+        series: str | None = ...,
+        library: Literal["polars"],
+    ) -> "pl.DataFrame": ...
+    @overload
+    def estimates(
+        self,
+        *metrics: Metric | str,
+        series: str | None = ...,
+        library: Literal["arrow"],
+    ) -> "pa.Table": ...
     def estimates(
         self, *metrics: Metric | str, series: str | None = None, library: Library = "pandas"
-    ) -> Any:
+    ) -> "frames.Frame":
         """Return the estimate of every metric at every point, with its 95% interval.
 
         Parameters
@@ -259,7 +308,13 @@ class Run:
         evaluate(self.path, report=False, anew=False)
         return estimates.read(self.path)
 
-    def histograms(self, *, library: Library = "pandas") -> Any:
+    @overload
+    def histograms(self, *, library: Literal["pandas"] = ...) -> "pd.DataFrame": ...
+    @overload
+    def histograms(self, *, library: Literal["polars"]) -> "pl.DataFrame": ...
+    @overload
+    def histograms(self, *, library: Literal["arrow"]) -> "pa.Table": ...
+    def histograms(self, *, library: Library = "pandas") -> "frames.Frame":
         """Return the histograms of delay: a row a bucket, from `low_s` to below `high_s`.
 
         Columns and `library` as of `observations`; `count` in place of the value.
@@ -267,7 +322,13 @@ class Run:
         table = frames.of_trials(self.directory, self.directory.histograms())
         return frames.converted(table, library)
 
-    def ports(self, *, library: Library = "pandas") -> Any:
+    @overload
+    def ports(self, *, library: Literal["pandas"] = ...) -> "pd.DataFrame": ...
+    @overload
+    def ports(self, *, library: Literal["polars"]) -> "pl.DataFrame": ...
+    @overload
+    def ports(self, *, library: Literal["arrow"]) -> "pa.Table": ...
+    def ports(self, *, library: Library = "pandas") -> "frames.Frame":
         """Return what was counted at the ports of networks; a row a port. `library` as above.
 
         Raises

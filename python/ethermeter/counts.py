@@ -49,7 +49,9 @@ _BATCHES: Mapping[str, int] = {"batches": 0}
 class Buckets:
     """Filled buckets `[low_ps, high_ps)` of histograms as columns, in rising order of each entity.
 
-    `entity` is the place of the station, flow or end (two a flow) in the scenario; 0 for a medium.
+    The first bucket of an entity begins at its least time, and the last one ends a picosecond after
+    its largest. `entity` is the index of the station, flow or end (two a flow) in the scenario; 0
+    for a medium.
     """
 
     entity: Integers

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ethermeter.analysis.flows import OF_MESSAGES
+from ethermeter.analysis.groups import by_table
 from ethermeter.api import Loaded, load
 from ethermeter.faults import InputError
 from ethermeter.metrics import ALL, Metric
@@ -83,7 +85,8 @@ class Exploration:
         overrides = [f"{key}={slider.value}" for key, slider in self.sliders.items()]
         try:
             loaded = load(self._source, overrides=[*overrides, "vary={}"])
-            self.values = values_of(loaded.plan(replications=1).trials[0])
+            trial = loaded.plan(replications=1).trials[0]
+            self.values = values_of(trial)
         except ValueError as error:
             self._shown.value = html_table(
                 "", ("fault",), [(line,) for line in str(error).split("\n")]
@@ -93,7 +96,9 @@ class Exploration:
         for metric in self._metrics:
             value, _ = self.values[metric]
             label = metric.label
-            rows.append((label.title, f"{value * label.factor:.4g} {label.unit}".strip()))
+            is_mixed = metric in OF_MESSAGES and len(by_table(trial.scenario)) > 1
+            title = f"{label.title} over all flows" if is_mixed else label.title
+            rows.append((title, f"{value * label.factor:.4g} {label.unit}".strip()))
         self._shown.value = html_table("", ("metric", "value"), rows)
 
     def _repr_mimebundle_(self, **options: Any) -> Any:

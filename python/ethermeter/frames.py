@@ -1,7 +1,7 @@
 """Tables of a run for analysis in Python: Arrow tables with the varied keys as typed columns."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 
 from ethermeter.analysis.estimates import Point
 from ethermeter.faults import InputError, choices
@@ -9,9 +9,13 @@ from ethermeter.metrics import Metric
 from ethermeter.report.axes import quantity
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
     from ethermeter.store import RunDirectory
+
+    Frame: TypeAlias = pd.DataFrame | pl.DataFrame | pa.Table
 
 Library = Literal["pandas", "polars", "arrow"]
 UNIT = b"unit"
@@ -95,7 +99,15 @@ def of_estimates(points: Sequence[Point], metrics: Sequence[Metric] | None) -> "
     return pa.table([values for values, _ in columns.values()], schema=pa.schema(fields))
 
 
-def converted(table: "pa.Table", library: Library) -> Any:
+@overload
+def converted(table: "pa.Table", library: Literal["pandas"]) -> "pd.DataFrame": ...
+@overload
+def converted(table: "pa.Table", library: Literal["polars"]) -> "pl.DataFrame": ...
+@overload
+def converted(table: "pa.Table", library: Literal["arrow"]) -> "pa.Table": ...
+@overload
+def converted(table: "pa.Table", library: Library) -> "Frame": ...
+def converted(table: "pa.Table", library: Library) -> "Frame":
     """Return a table in the form of a library.
 
     A pandas frame has the units of columns in `attrs["units"]`, an Arrow table in the metadata of

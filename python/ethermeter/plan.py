@@ -3,9 +3,10 @@
 import hashlib
 import itertools
 import json
+import logging
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +20,7 @@ from ethermeter.scenario import Scenario
 from ethermeter.theory.assumptions import ANSWERING, MODELS, NETWORK_MODELS, Assumptions
 from ethermeter.traces import StoredTraces, Trace, digests
 from ethermeter.trial import (
+    ABLATION,
     IDEALISED,
     LARGEST_SEED,
     LIVE,
@@ -38,6 +40,7 @@ LARGEST_PLAN_CHARACTERS = 500_000_000
 """The longest a plan's text may be."""
 
 _POINTS_CHECKED_AT_ONCE = 50
+_NO_SIMULATION = "applies, but there is no simulation of what it assumes"
 _ALLOWED_TRIALS = (
     f"expected at most {MOST_TRIALS} trials in a plan: points x engines x replications"
 )
@@ -117,8 +120,9 @@ def expand(
     Raises
     ------
     InputError
-        If a combination of varied values contradicts itself, or two experiments have the same
-        series.
+        If a combination of varied values contradicts itself, two experiments have the same
+        series, or none of an experiment's engines answers at any point. An engine or a model that
+        answers nowhere beside others that do is a warning, with the reason.
     ValueError
         If there is no experiment.
     """
@@ -189,9 +193,10 @@ def _trials(experiment: Experiment, *, seed: int, replications: int) -> Iterator
     short = slug(experiment.series)
     keys = [sweep.key for sweep in experiment.sweeps]
     number = 0
+    silent_engines = []
     silent_models = set(experiment.models or ())
     for engine in experiment.engines:
-        silent = True
+        before = number
         for choice in itertools.product(*(range(len(sweep.values)) for sweep in experiment.sweeps)):
             try:
                 at = experiment.scenarios.point(choice)
@@ -200,13 +205,11 @@ def _trials(experiment: Experiment, *, seed: int, replications: int) -> Iterator
                 _report(experiment, choice)
                 raise
             scenario = at.scenario()
-            answers = _answers(experiment, engine, scenario, at.theory)
-            silent &= not answers
             point = {
                 key: sweep.texts[index]
                 for key, sweep, index in zip(keys, experiment.sweeps, choice, strict=True)
             }
-            for answer in answers:
+            for answer in _answers(experiment, engine, scenario, at.theory):
                 silent_models.discard("".join(answer.split("/")[1:2]))
                 # A formula says the same every time.
                 for replication in range(1 if engine == THEORY else replications):
@@ -224,35 +227,53 @@ def _trials(experiment: Experiment, *, seed: int, replications: int) -> Iterator
                         traces=experiment.scenarios.traces,
                     )
                     number += 1
-        if silent:
-            why = _why_silent(experiment)
-            raise InputError.of(str(experiment.path), "run.engines", engine, why)
-    if silent_models and set(experiment.engines) != {SIMULATION}:
+        if number == before:
+            silent_engines.append(engine)
+    _check_silent(experiment, silent_engines, silent_models, is_answered=number > 0)
+
+
+def _check_silent(
+    experiment: Experiment, engines: Sequence[str], models: Set[str], *, is_answered: bool
+) -> None:
+    """Refuse engines and named models that apply nowhere, or warn if others have answers."""
+    file, has_theory = str(experiment.path), {*experiment.engines} & {THEORY, IDEALISED, ABLATION}
+    silent: list[tuple[str, str, str | None]] = [("run.engines", name, None) for name in engines]
+    if not engines and {*experiment.engines} != {SIMULATION}:
+        named = [model for model in experiment.models or () if model in models]
+        silent = [("theory.models", model, model) for model in named]
+    if silent and not has_theory:
+        allowed = f'expected "{THEORY}" among run.engines, {", ".join(experiment.engines)}'
+        raise InputError([Fault(file, key, value, allowed) for key, value, _ in silent])
+    if silent and not is_answered:
+        allowed = "expected a model that applies somewhere; at the first point "
         raise InputError(
             [
-                Fault(str(experiment.path), "theory.models", model, _why_silent(experiment, model))
-                for model in experiment.models or ()
-                if model in silent_models
+                Fault(file, key, value, allowed + _obstacles(experiment, model))
+                for key, value, model in silent
             ]
+        )
+    for key, value, model in silent:
+        logging.getLogger(__name__).warning(
+            "%s: %s = %s gives no values: no model applies; at the first point %s",
+            *(file, key, value, _obstacles(experiment, model)),
         )
 
 
-def _why_silent(experiment: Experiment, model: str | None = None) -> str:
+def _obstacles(experiment: Experiment, model: str | None) -> str:
     """Say why a model, or every model, does not apply at the first point."""
     from ethermeter.theory.inputs import model_inputs
     from ethermeter.theory.predictions import judge
 
     first = experiment.scenarios.point([0] * len(experiment.sweeps))
-    if first.theory is None:
-        return f'expected "{THEORY}" among run.engines, {", ".join(experiment.engines)}'
+    assert first.theory is not None, "theories of networks apply everywhere"
     inputs = model_inputs(first.scenario(), first.theory)
     names = (experiment.models or MODELS) if model is None else (model,)
-    reasons = Counter(judge(name, inputs).obstacles[0] for name in names)
-    listed = "; ".join(
+    obstacles = (judge(name, inputs).obstacles or (_NO_SIMULATION,) for name in names)
+    reasons = Counter(reason for reason, *_ in obstacles)
+    return "; ".join(
         f"{reason} ({count} {'model' if count == 1 else 'models'})"
         for reason, count in reasons.items()
     )
-    return f"expected a model that applies somewhere; at the first point {listed}"
 
 
 def _answers(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ethermeter.analysis.interval import Estimate
+    from ethermeter.metrics import Metric
 
 UNDEFINED = "–"
 """What stands for a value that does not exist."""
@@ -194,6 +195,23 @@ def with_ends(
 def estimate_text(estimate: "Estimate", scale: Scale, *, has_unit: bool = True) -> str:
     """Write an estimate in a scale with its interval."""
     return with_ends(estimate.value, estimate.low, estimate.high, scale, has_unit=has_unit)
+
+
+def shown_unit(metric: "Metric") -> tuple[str, float]:
+    """Return the unit in which a metric is shown, and the factor from its SI unit.
+
+    Times and rates get the prefix that suits them later.
+    """
+    if has_prefixes(metric.unit):
+        return metric.unit, 1.0
+    return metric.label.unit, metric.label.factor
+
+
+def metric_text(metric: "Metric", estimate: "Estimate") -> str:
+    """Write an estimate of a metric with its unit and interval."""
+    unit, factor = shown_unit(metric)
+    shown = estimate.scaled(factor)
+    return estimate_text(shown, scale_of(shown.value, unit))
 
 
 def column(estimates: "Iterable[Estimate | None]", unit: str) -> tuple[str, list[str]]:

@@ -26,7 +26,7 @@ from ethermeter.store import Recorder, RunDirectory, RunError
 from ethermeter.store.files import remove_abandoned
 from ethermeter.store.integrity import failed_in, read_provenance
 from ethermeter.store.recorder import can_repeat, plan_hash_of, tidy
-from ethermeter.store.rows import flows_of, has_plca
+from ethermeter.store.rows import failure_in, flows_of, has_plca
 from ethermeter.studies import registry
 from ethermeter.trial import LIVE, SIMULATION, THEORY
 
@@ -150,8 +150,8 @@ def execute(
     Returns
     -------
     :
-        The finished run. Trials that failed, because an agent was lost, are in its provenance,
-        under `failed`.
+        The finished run. Trials that failed, because an agent was lost or a theory has a defect,
+        are in its provenance, under `failed`.
 
     Raises
     ------
@@ -345,7 +345,7 @@ class _Session:
         ) as results:
             for result in results:
                 if not isinstance(result, UnderWay):
-                    self._record(result, effort)
+                    self._record(result, effort, failure_in(result.rows))
                     continue
                 self._recorder.flush_if_due()
                 now_s = time.monotonic()
@@ -371,17 +371,18 @@ class _Session:
                         f"trial {self._trials[seen.place].id}, {seen.phase}",
                     )
                     continue
-                trial = self._trials[seen.place].id
-                if (why := getattr(seen, "why", None)) is not None:
-                    self._failed[trial] = why
-                    # What is no longer listed as failed must have its result on disk.
-                    self._recorder.flush()
-                    self._recorder.write_provenance(self._provenance | self._failures)
-                else:
-                    self._failed.pop(trial, None)
-                self._record(seen, effort)
+                self._record(seen, effort, getattr(seen, "why", None))
 
-    def _record(self, result: Finished, effort: Mapping[int, float]) -> None:
+    def _record(self, result: Finished, effort: Mapping[int, float], why: str | None) -> None:
+        """Record a trial; `why` it failed, if it did."""
+        trial = self._trials[result.place].id
+        if why is not None:
+            self._failed[trial] = why
+            # What is no longer listed as failed must have its result on disk.
+            self._recorder.flush()
+            self._recorder.write_provenance(self._provenance | self._failures)
+        else:
+            self._failed.pop(trial, None)
         self._recorder.record(result.place, result.rows)
         self._done += 1
         self._done_effort += effort[result.place]

@@ -119,7 +119,7 @@ class Class(Table, frozen=True, kw_only=True):
     """
     idle_slope_bps: int | None = None
     """Rate of the credit-based shaper (802.1Q § 8.6.8.2) in bits per second, below that of the
-    link; no shaper if absent. Only of classes before all others.
+    link; no shaper if absent. Classes above it may have none, such as one of network control.
     """
     queue_frames: int | None = None
     """Queue limit in frames, one being sent included; that of the node if absent."""

@@ -115,6 +115,12 @@ def talking_share(coder: CoderArrivals) -> float:
     return spurts.talk_mean_ps / (spurts.talk_mean_ps + spurts.silence_mean_ps)
 
 
+def packet_ps(coder: CoderArrivals, frames: SamplesLengths) -> int:
+    """Return the time in which a coder makes the samples of its shortest packet."""
+    samples = -(-(frames.min_bits - frames.overhead_bits) // coder.sample_bits)
+    return max(1, samples) * coder.sample_ps
+
+
 def tag_of(variant: Arrivals | Backoff) -> str:
     """Return the word by which a scenario names a kind of arrivals or a rule of backoff."""
     tag = variant.__struct_config__.tag

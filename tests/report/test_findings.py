@@ -4,15 +4,19 @@ import math
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import ethermeter as em
 import pytest
 from ethermeter.analysis import estimates
+from ethermeter.analysis.bounds import Answers, FlowTime, Observed
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
+from ethermeter.analysis.verdicts import verdict_of
 from ethermeter.metrics import Metric
 from ethermeter.report.extremes import extremes, losses
+from ethermeter.report.sections import bounds as of_bounds
 from ethermeter.report.sections.run import claim_sentences
 from markup import parse, sentences
 from markup import text_of as text_in
@@ -115,6 +119,55 @@ def test_claims_are_counted_and_those_that_are_missed_are_named_with_both_number
         "Not met: what c says (4 ms published, 6.00 ± 0.50 ms here).",
     ]
     assert claim_sentences([claim("d", "not-run")]) == []
+
+
+def test_a_statement_that_fails_says_what_was_compared_and_not_two_equal_numbers():
+    fails = replace(
+        claim("a", "fails", ours=4.0),
+        measure="holds when its lead is above zero by its interval",
+        note="next highest at 3, lower by 12 (95% interval -30 to 54)",
+    )
+    assert [text_of(each) for each in claim_sentences([fails])][1:] == [
+        "Not met: what a says (compared: holds when its lead is above zero by its interval; found: "
+        "next highest at 3, lower by 12 (95% interval -30 to 54))."
+    ]
+
+
+def time_of(flow: str, bound_s: float, largest_s: float, method: str) -> FlowTime:
+    unknown = Estimate(math.nan, math.nan, math.nan)
+    verdict = verdict_of(largest_s, bound_s)
+    seen = Observed("simulation", unknown, {}, largest_s, 0.0, verdict)
+    metric = Metric.ONE_WAY_DELAY
+    return FlowTime("s", {}, flow, metric, bound_s, method, math.nan, (), "", (seen,))
+
+
+def delays(bounded: int, unbounded: int) -> SimpleNamespace:
+    times = [time_of(f"f{at}", 1e-3, 1e-4, "TFA") for at in range(bounded)]
+    times += [time_of(f"g{at}", math.nan, 2e-3, "no room for its load") for at in range(unbounded)]
+    return SimpleNamespace(answers=Answers(tuple(times), ()))
+
+
+@pytest.mark.parametrize(
+    ("bounded", "unbounded", "expected"),
+    [
+        (3, 0, "The worst-case bound holds for all 3 delays; nearest"),
+        (1, 0, "The worst-case bound holds for the delay; nearest"),
+        (1, 40, "The worst-case bound holds for the delay that has one, and 40 have none; nearest"),
+        (
+            2,
+            1,
+            "The worst-case bound holds for all 2 delays that have one, and 1 has none; nearest",
+        ),
+        (0, 40, "None of the 40 delays has a worst-case bound."),
+        (0, 1, "The delay has no worst-case bound."),
+    ],
+)
+def test_delays_without_a_bound_are_counted_beside_those_that_keep_theirs(
+    bounded, unbounded, expected
+):
+    (found,) = of_bounds.findings(delays(bounded, unbounded))
+    assert text_of(found).startswith(expected)
+    assert of_bounds.findings(delays(0, 0)) == []
 
 
 NETWORK = em.network(

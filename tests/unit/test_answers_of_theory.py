@@ -9,6 +9,7 @@ import ethermeter as em
 import pytest
 from ethermeter import plan
 from ethermeter.analysis import agreement, bounds, estimates, pacing
+from ethermeter.cli.bounds import print_bounds
 from ethermeter.faults import InputError
 from ethermeter.metrics import Caution, Metric
 from ethermeter.scenario import Class, Kind, RegularArrivals
@@ -126,6 +127,20 @@ def test_a_largest_delay_may_reach_its_bound_and_not_a_picosecond_more(tmp_path)
     found = json.loads(bounds.to_json(bounds.read(passed)))
     # The delay of one flow and the queue of one port have a bound.
     assert (found["compared"], found["exceeded"], found["warnings"]) == (2, 1, [text])
+
+
+def test_what_was_compared_with_a_bound_and_what_has_none_is_said(tmp_path, capsys):
+    answers = bounds.read(beside(tmp_path, bound_s=1.0))
+    delays, queues = answers.coverage
+    # Of two flows one has a bound; of the ports one, that of the switch towards the sink.
+    assert (delays.kind, delays.compared, delays.exceeded) == ("delays of flows", 1, 0)
+    assert (delays.unbounded, delays.reasons) == (1, (REASON,))
+    assert (queues.kind, queues.compared) == ("queues of ports", 1)
+    print_bounds(answers)
+    lines = " ".join(capsys.readouterr().out.split())
+    assert "one of the delays of flows and one of the queues of ports compared, none above" in lines
+    assert f"no bound for one of the delays of flows: {REASON}" in lines
+    assert json.loads(bounds.to_json(answers))["unbounded"] == 1 + queues.unbounded
 
 
 def test_a_queue_is_compared_with_its_bound_and_the_bound_with_the_room(tmp_path):

@@ -12,6 +12,7 @@ from ethermeter.bottleneck import judge, load, transfers
 from ethermeter.bottleneck.interventions import STAGES, interventions
 from ethermeter.bottleneck.quota import period_s
 from ethermeter.bottleneck.setup import LONGEST_SEGMENT_OCTETS
+from ethermeter.bottleneck.trials import base_trial
 from ethermeter.bottleneck.verdict import ERROR, Tried
 from ethermeter.faults import InputError
 from numpy.typing import NDArray
@@ -286,6 +287,23 @@ def test_every_fault_of_a_file_is_told_at_once(tmp_path):
         "transfer.connections",
         "transfer.source.slow",
     }
+
+
+@pytest.mark.parametrize(
+    "rate", ["3 Mb/s", "30 Mb/s", "1.544 Mb/s", "155.52 Mb/s", "2.56 Gb/s", "10 Gb/s", "64 kb/s"]
+)
+def test_a_plan_states_any_rate_of_a_wire_and_of_its_changes_to_a_picosecond_an_octet(
+    tmp_path, rate
+):
+    """The bench shapes 30 Mb/s; in a plan an octet has whole picoseconds: 266 666.67 there."""
+    file = tmp_path / "t.toml"
+    file.write_text(f'title = "t"\n[transfer]\nduration = "1 s"\n[wire]\nrate = "{rate}"\n')
+    setup = load(str(file)).setup()
+    changes, _ = interventions(setup)
+    for changed in (setup, *(change.setup for change in changes)):
+        trial = base_trial(changed, title="t", seed=1)
+        (wire,) = {link.ps_per_octet for link in trial.scenario.links}
+        assert wire * changed.wire_bps == pytest.approx(8e12, abs=changed.wire_bps / 2)
 
 
 def test_shipped_transfers_are_listed_with_their_bottlenecks():

@@ -67,6 +67,18 @@ def test_other_traffic_of_the_file_takes_its_room():
     assert found.possible == 10
 
 
+def test_a_number_beside_which_a_limited_queue_still_grows_is_not_decided():
+    # Eleven calls and 1 Mb/s are 2.047 Mb/s; the surplus of about 20 frames a second fills a room
+    # of 1000 in 50 s. Nothing is lost in trials of a second, and nothing says what is after them.
+    room = {**BUSY, "network.switches.0": em.switch("s", queue=1000)}
+    found = answered(CallSearch(asked(room), Wanted(loss=0.0, delay_s=0.2)))
+    over = next(each for each in found.tried if each.calls == 11)
+    assert over.cautions == ("growing-queue",)
+    assert over.loss.value == 0
+    assert (found.calls, found.sure) == (10, 10)
+    assert found.possible >= 11
+
+
 def test_the_worse_direction_counts():
     # Back from right to left nothing is in the way, and still no more than ten calls fit.
     one_way = asked(BUSY, callers="right1", called="left1", talkers=1)

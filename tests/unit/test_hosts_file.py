@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import ethermeter as em
 import pytest
 from ethermeter import hosts_file
 from ethermeter.engines.live import Station
 from ethermeter.faults import InputError
+from program import invoke
+from shared_experiments import star
 
 
 def written(folder: Path, text: str) -> Path:
@@ -98,3 +101,29 @@ def test_all_faults_are_told_at_once(tmp_path):
         "hosts.a.control",
         "hosts.b.address",
     ]
+
+
+@pytest.mark.parametrize(
+    ("addresses", "engines", "is_said"),
+    [
+        (["fd00::1", "fd00::2"], ["simulation", "live"], True),
+        (["fd00::1", "fd00::2"], ["live"], False),
+        (["127.0.0.1", "127.0.0.2"], ["simulation", "live"], False),
+    ],
+)
+def test_frames_of_hosts_with_ipv6_are_said_to_be_longer_than_simulated(
+    tmp_path, addresses, engines, is_said
+):
+    # UDP over IPv6 has a header of 40 octets (RFC 8200, section 3), simulations the 20 of IPv4.
+    hosts = "".join(
+        f'[hosts.{name}]\ncontrol = "127.0.0.1:{port}"\naddress = "{address}"\n'
+        for name, port, address in zip("ab", (9, 10), addresses, strict=True)
+    )
+    path = written(tmp_path, 'certificates = "lab"\n' + hosts)
+    assert invoke("hosts", "init", path).returncode == 0
+    load = em.flow("load", "a", "b", data="1000 B", arrivals={"regular": "1 ms"})
+    short = {"transmit": "10 ms", "measure": "all"}
+    file = star(["a", "b"], load, phases=short, run={"engines": engines}).save(tmp_path / "x.toml")
+    done = invoke("measure", file, "--hosts", path, "--out", tmp_path / "run")
+    assert done.returncode == 1  # no agent is there
+    assert ("frames are 20 octets shorter than those measured" in done.stderr) == is_said

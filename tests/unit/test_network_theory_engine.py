@@ -4,6 +4,8 @@ import json
 
 import ethermeter as em
 import pytest
+from ethermeter.engines import network_theory
+from ethermeter.theory.assumptions import BOUNDS
 from program import invoke
 
 # Three senders, one sink: every 10 ms each sends one frame of 1000 octets, all at the same time.
@@ -32,6 +34,29 @@ def found(tmp_path_factory):
     ended = invoke("run", BURST.save(folder / "x.toml"), "--out", folder / "run", "--json")
     assert ended.returncode == 0, ended.stderr
     return folder, json.loads(ended.stdout)
+
+
+def test_a_theory_that_fails_costs_its_own_values_only(tmp_path, monkeypatch):
+    def fail(_scenario):
+        raise KeyError("a knot")
+
+    monkeypatch.setitem(network_theory._MODELS, BOUNDS, fail)
+    file = BURST.changed({"vary": {}}).save(tmp_path / "x.toml")
+    ended = invoke("run", file, "--out", tmp_path / "run", "--json")
+    printed = json.loads(ended.stdout)
+    why = "theory/network-calculus: KeyError: 'a knot'"
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("ethermeter: trial x/")
+    assert ended.stderr.count(why) == 1
+    assert "Traceback" not in ended.stderr
+    assert list(printed["failed"].values()) == [why]
+    simulated = [each for each in printed["estimates"]["points"] if each["engine"] == "simulation"]
+    assert simulated
+    times = [each["observed"]["simulation"]["largest"] for each in printed["bounds"]["flows"]]
+    assert max(times) == pytest.approx(LAST_S, abs=1e-13)
+    chosen = invoke("theory", "choose", file)
+    assert chosen.returncode == 1
+    assert chosen.stderr == f"ethermeter: an engine failed: {why}; it has no values\n"
 
 
 def test_the_bound_of_one_hop_is_reached_to_the_picosecond(found):

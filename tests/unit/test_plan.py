@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import ethermeter as em
 import pytest
 from ethermeter import plan
 from ethermeter.experiment import load, shipped
@@ -15,7 +16,7 @@ from ethermeter.station_groups import station_count
 from ethermeter.studies import registry
 from faults_at import faults_of
 from segments import segment, table_of
-from shared_experiments import SEGMENT
+from shared_experiments import BUS, SEGMENT
 
 
 @pytest.fixture
@@ -287,3 +288,39 @@ def test_several_threads_may_read_their_first_trials_at_once(small):
             check=False,
         )
         assert (done.returncode, done.stdout.split()) == (0, 8 * ["Trial"]), done.stderr
+
+
+TWICE = [
+    em.stations(name, count=1, frames="64 B", arrivals="saturated", plca={"node-id": 0})
+    for name in ("a", "b")
+]
+"""Two coordinators: node-id 0 belongs to both, so that no model of a bus applies."""
+
+
+@pytest.mark.parametrize("theory", [None, {"models": ["plca-2019"]}])
+def test_an_engine_that_applies_nowhere_says_why_and_the_others_run(tmp_path, caplog, theory):
+    engines = {"engines": ["theory", "simulation"], "replications": 2}
+    path = BUS.changed(stations=TWICE, run=engines, theory=theory).save(tmp_path / "bus.toml")
+    made = plan.expand([load(path)])
+    assert [trial.engine for trial in made.trials] == ["simulation"] * 2
+    (record,) = caplog.records
+    said = record.getMessage()
+    assert said.startswith(f"{path}: run.engines = theory gives no values: no model applies;")
+    assert "node-id 0 belongs to several nodes" in said
+
+
+def test_a_named_model_that_applies_nowhere_says_why_beside_one_that_does(tmp_path, caplog):
+    models = ["plca-2019", "metcalfe-boggs-1976"]
+    turns = BUS.changed(theory={"models": models}, run={"engines": ["theory"]})
+    made = plan.expand([load(turns.save(tmp_path / "bus.toml"))])
+    assert [trial.engine for trial in made.trials] == ["theory/plca-2019"]
+    (said,) = caplog.messages
+    assert "theory.models = metcalfe-boggs-1976 gives no values" in said
+    assert "needs a segment of another standard than 10BASE-T1S" in said
+
+
+def test_an_engine_that_cannot_simulate_a_model_that_applies_is_refused(tmp_path):
+    turns = BUS.changed(theory={"models": ["plca-2019"]}, run={"engines": ["idealised"]})
+    (fault,) = faults_of(lambda: plan.expand([load(turns.save(tmp_path / "bus.toml"))]))
+    assert (fault.key, fault.value) == ("run.engines", "idealised")
+    assert "applies, but there is no simulation of what it assumes (1 model)" in fault.allowed

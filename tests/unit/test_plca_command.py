@@ -6,7 +6,7 @@ import ethermeter as em
 import pytest
 from ethermeter.theory.bus_advice import ranges
 from program import invoke
-from shared_experiments import BUS
+from shared_experiments import BUS, GATEWAY
 
 
 @pytest.fixture
@@ -86,10 +86,40 @@ def test_a_wrong_setting_is_a_warning(bus, change):
     assert any(WRONG[change] in text for text in found["warnings"]), found["warnings"]
 
 
-def test_another_standard_is_refused_in_one_line():
-    done = invoke("plca", "poisson-load")
-    assert 'segment.standard = ieee-10: expected "10base-t1s"' in done.stderr
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("poisson-load", "segment.standard = ieee-10"),
+        ("office", "network.segments.standard = (missing)"),
+    ],
+)
+def test_an_experiment_without_a_bus_is_refused_in_one_line(name, fault):
+    done = invoke("plca", name)
+    assert f'{fault}: expected "10base-t1s"' in done.stderr
+    assert len(done.stderr.splitlines()) == 1
     assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_nodes_of_a_bus_in_a_network_send_what_flows_bring_to_them(tmp_path):
+    """A bus of four IDs of 40 bits: the gateway, and three nodes of which only node1 sends.
+
+    Empty cycle: 20 + 4 x 40 = 180 bits, and 20 m at 0.667 of the speed of light. Used opportunity
+    of node1: a gap of 96, and 64 octets with 8 of preamble and one of end delimiter, 584 bits.
+    """
+    file = GATEWAY.save(tmp_path / "gateway.toml")
+    found = json.loads(invoke("plca", str(file), "--json").stdout)["segments"]["bus"]
+    assert found["node_count"] == 4
+    end_s = 20 / (0.667 * 299_792_458)
+    assert found["empty_cycle_s"] == pytest.approx(180e-7 + end_s, rel=1e-6)
+    assert found["longest_cycle_s"] == pytest.approx(
+        (20 + 3 * 40 + 680) * 1e-7 + 2 * end_s, rel=1e-6
+    )
+    (node,) = found["nodes"]
+    assert (node["group"], len(node["node_ids"])) == ("node1", 1)
+    # It is alone: a gap after its own frame, an opportunity that it misses, and all others empty.
+    text = invoke("plca", str(file)).stdout
+    assert "segment bus:" in text
+    assert "4 opportunities in a cycle: empty 18.1 µs, longest 82.2 µs" in text
 
 
 def test_ranges_are_short():

@@ -1,6 +1,8 @@
 """Experiments, results and figures from Python."""
 
 import json
+import typing
+from importlib.resources import files
 
 import ethermeter as em
 import numpy as np
@@ -100,6 +102,20 @@ def test_tables_come_as_polars(run):
     table = run.estimates("utilisation", library="polars")
     assert table["stations.count"].dtype == polars.Int64
     assert table.height == 4
+
+
+def test_the_package_has_types_and_frames_those_of_their_library():
+    assert (files("ethermeter") / "py.typed").is_file()
+    for method in (em.Run.observations, em.Run.estimates, em.Run.histograms, em.Run.ports):
+        found = {
+            str(each.__annotations__["library"]): each.__annotations__["return"]
+            for each in typing.get_overloads(method)
+        }
+        assert found == {
+            "typing.Literal['pandas']": "pd.DataFrame",
+            "typing.Literal['polars']": "pl.DataFrame",
+            "typing.Literal['arrow']": "pa.Table",
+        }
 
 
 def test_a_segment_has_no_ports(run):

@@ -85,8 +85,19 @@ def test_a_terminal_shows_what_it_has_room_for_in_place(monkeypatch):
     screen.show(["head"])
     shown = terminal.getvalue()
     assert shown == (
-        "head\na line th\nlast\n\x1b[3F\x1b[Jline 0\n… 6 more \nline 7\nlast\n\x1b[4F\x1b[Jhead\n"
+        "head\na line tha\nlast\n\x1b[3F\x1b[Jline 0\n… 6 more l\nline 7\nlast\n\x1b[4F\x1b[Jhead\n"
     )
+
+
+def test_a_terminal_shows_every_digit_of_a_table_as_wide_as_it(monkeypatch):
+    now, before = counted(3.0, 1500), counted(1.0, 500)
+    wide = max(map(len, segment_view.lines([now], [before], NAMES)[:2]))
+    size = os.terminal_size((wide, 24))
+    monkeypatch.setattr(segment_view.shutil, "get_terminal_size", lambda *_: size)
+    lines = segment_view.lines([now], [before], NAMES)
+    monkeypatch.setattr(sys, "stdout", terminal := _Terminal())
+    segment_view._Screen().show(lines)
+    assert terminal.getvalue().splitlines()[:2] == lines[:2]
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -41,6 +41,7 @@ class Test(msgspec.Struct, frozen=True):
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     remarks: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()  # What to know before values are trusted
     may_stop: bool = False  # Whether a run may have fewer rows, because results end the test
 
 

@@ -50,6 +50,12 @@ class Claim:
         """(ours - published) / published; NaN where either is missing or 0 was published."""
         return self.ours / self.published - 1 if self.published else math.nan
 
+    @property
+    def rule_and_finding(self) -> str:
+        """What decides a statement: what was compared, and what was found."""
+        parts = (("compared: ", self.measure), ("found: ", self.note))
+        return "; ".join(f"{head}{text}" for head, text in parts if text)
+
 
 _KEYS = (
     *("id", "what", "where", "published", "rounding", "unit", "ours", "low", "high", "prediction"),

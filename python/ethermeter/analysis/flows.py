@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from ethermeter.analysis import groups
 from ethermeter.analysis.batches import Within, within
+from ethermeter.analysis.bounds import FLOW
 from ethermeter.analysis.curves import Line
 from ethermeter.analysis.estimates import (
     ENOUGH_REPLICATIONS,
@@ -23,9 +24,9 @@ from ethermeter.analysis.interval import LEVEL, Estimate, Floats
 from ethermeter.analysis.lengths import METRICS as TIMES
 from ethermeter.analysis.lengths import Extra, OfLengths, extras, of_lengths
 from ethermeter.analysis.sums import flow_sums, of_each
-from ethermeter.analysis.tables import per_station
+from ethermeter.analysis.tables import per_station, point_of
 from ethermeter.json_values import finite
-from ethermeter.metrics import Metric
+from ethermeter.metrics import Metric, percentiles
 from ethermeter.metrics.formulas import jain_index
 from ethermeter.scenario import Scenario
 from ethermeter.store.rows import flows_of
@@ -42,6 +43,10 @@ together.
 """
 SHARED = (Metric.DATA_RATE, Metric.MESSAGE_RATE)
 """What flows share: data; messages where lengths of data are unknown."""
+OF_MESSAGES = frozenset(of for time in TIMES for of in (time, *percentiles(time)))
+"""Times of messages. Over flows of several tables their mean is the time of none of them, and moves
+with the number of messages of each: such flows have values of their own.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,38 @@ def of_flows(
     return of_parts(
         run, trials, groups.by_flow if most <= MOST_FLOWS else groups.by_table, metrics=metrics
     )
+
+
+def of_tables(run: "RunDirectory", trials: "Sequence[Trial]") -> Iterator[Point]:
+    """Yield estimates of every table of flows of the experiment file, of trials with several."""
+    several = [trial for trial in trials if len(groups.by_table(trial.scenario)) > 1]
+    yield from of_parts(run, several, groups.by_table)
+
+
+def with_tables(run: "RunDirectory", points: Sequence[Point]) -> list[Point]:
+    """Return points of a run, and of those with several tables of flows the points of each table.
+
+    Only these have the times of messages then.
+    """
+    trials = [
+        trial
+        for trial in run.replications()
+        if flows_of(trial.scenario) and not trial.engine.startswith(THEORY)
+    ]
+    by_table: dict[tuple[object, ...], list[Point]] = {}
+    for point in of_tables(run, trials):
+        others = {key: text for key, text in point.point.items() if key != groups.PART}
+        key = point_of(replace(point, point=others)), point.engine
+        of_table = replace(point, point={**others, FLOW: point.point[groups.PART]})
+        by_table.setdefault(key, []).append(of_table)
+    found = []
+    for point in points:
+        tables = by_table.get((point_of(point), point.engine), [])
+        if tables:
+            kept = {of: each for of, each in point.estimates.items() if of not in OF_MESSAGES}
+            point = replace(point, estimates=kept)
+        found += [point, *tables]
+    return found
 
 
 def of_parts(

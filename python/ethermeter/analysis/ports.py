@@ -9,8 +9,8 @@ import numpy as np
 
 from ethermeter.analysis.estimates import grouped, summarised
 from ethermeter.analysis.interval import Estimate, Floats
-from ethermeter.analysis.tables import PS_PER_S, Integers, Trial, codes
-from ethermeter.nodes import over_links
+from ethermeter.analysis.tables import PS_PER_S, Trial, codes
+from ethermeter.nodes import media_of, over_links
 from ethermeter.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -163,22 +163,3 @@ def _estimates(values: Floats) -> list[Estimate]:
     trials, ports = values.shape
     groups = np.tile(np.arange(ports, dtype=np.int64), trials)
     return summarised(np.minimum(values, 1.0).ravel(), groups, [trials] * ports, within=None)
-
-
-def media_of(scenario: Scenario) -> Integers:
-    """Return the medium of every port: its own, or one for all half-duplex links at hubs."""
-    network = over_links(scenario)
-    links = network.links
-    hubs = {node.name for node in network.nodes if node.kind.hub is not None}
-    domain = list(range(len(links)))
-    first_at: dict[str, int] = {}
-    for number, link in enumerate(links):
-        for end in link.ends:
-            if end.node in hubs:
-                old, new = domain[number], domain[first_at.setdefault(end.node, number)]
-                domain = [new if of == old else of for of in domain]
-    media = [
-        2 * domain[port // 2] + (0 if links[port // 2].half_duplex else port % 2)
-        for port in range(2 * len(links))
-    ]
-    return np.array(media, dtype=np.int64)

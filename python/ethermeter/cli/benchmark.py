@@ -411,6 +411,8 @@ def print_test(test: "Test") -> None:
         print_table(head, rows, keys=len(keys))
     for remark in test.remarks:
         print_text(remark)
+    for caution in test.cautions:
+        print_text(f"caution: {caution}")
 
 
 def _is_shown(column: "Column", test: "Test") -> bool:

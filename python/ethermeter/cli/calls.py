@@ -423,9 +423,17 @@ def _print(question: "Question", wanted: "Wanted", found: "Answer") -> None:
         print_text(f"this is all that {question.venue.room} leave room for")
     elif found.sure < found.calls or found.possible > found.calls:
         print_text(
-            f"by the 95% intervals: {found.sure} for sure, {found.possible} perhaps; more "
-            "--replications tell more"
+            f"by the 95% intervals: {found.sure} for sure, {found.possible} perhaps; "
+            f"{_undecided(found)}"
         )
+
+
+def _undecided(found: "Answer") -> str:
+    """Return what tells more of the numbers that are not decided about."""
+    between = [each for each in found.tried if found.sure < each.calls <= found.possible]
+    if any("growing-queue" in each.cautions for each in between):
+        return "a queue still grows in the trials: a longer --duration tells more"
+    return "more --replications tell more"
 
 
 def _row(each: "Rated", mark: str) -> list[str]:

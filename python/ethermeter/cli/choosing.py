@@ -9,6 +9,7 @@ import typer
 
 from ethermeter.cli import completion, options
 from ethermeter.cli.bounds import print_bounds
+from ethermeter.cli.guard import FAILED, say
 from ethermeter.cli.output import first_point, point_text, print_json, print_text
 from ethermeter.cli.results import print_legend, value_text
 from ethermeter.cli.tables import print_table
@@ -97,12 +98,16 @@ def _choose_of_network(experiment: "Experiment", *, as_json: bool) -> None:
             directory=folder / "run",
             options=RunOptions(jobs=1),
         )
-        answers = bounds.read(run)
+        answers, failed = bounds.read(run), run.failed()
     if as_json:
         print_json({"point": dict(point), **json.loads(bounds.to_json(answers))})
-        return
-    print_text(f"{point_text(point)}:")
-    print_bounds(answers)
+    else:
+        print_text(f"{point_text(point)}:")
+        print_bounds(answers)
+    for why in failed.values():
+        say(f"ethermeter: an engine failed: {why}; it has no values")
+    if failed:
+        raise typer.Exit(FAILED)
 
 
 def _plain(verdict: Any) -> dict[str, object]:

@@ -274,11 +274,8 @@ def measure(
         full=full,
         testbed_hosts=testbed_hosts,
     )
-    if ip != venues.IPS[0] and any("simulation" in one.engines for one in loaded.experiments):
-        say(
-            "ethermeter: what is simulated has headers of IPv4: of one length of data, frames are "
-            "20 octets shorter than those measured"
-        )
+    if place.has_ipv6 and any("simulation" in one.engines for one in loaded.experiments):
+        say(f"ethermeter: {venues.SHORTER}")
     run_options = RunOptions(
         jobs=jobs,
         resume=resume,
@@ -300,7 +297,7 @@ def measure(
         print_json(summed.as_json() | taken)
     else:
         if study is None:
-            results.print_points(summed.points)
+            results.print_run(summed)
             if (file := summed.written.get("live_agreement")) is not None:
                 results.print_side_by_side(live.read_pairs(summed.run.path), file)
                 results.print_live_agreement(live.read(summed.run.path), file)

@@ -15,6 +15,7 @@ from ethermeter.quantities import number
 if TYPE_CHECKING:
     from ethermeter.analysis.claims import Claim
     from ethermeter.analysis.estimates import Point
+    from ethermeter.analysis.overloads import OverloadedPoint
     from ethermeter.analysis.ports import Port
     from ethermeter.captures import Connection
     from ethermeter.cli.summary import Summary
@@ -84,7 +85,10 @@ def of_run(summary: "Summary", experiment: "Experiment", words: Sequence[str]) -
     """
     name = words[1]
     settings = list(words[2:])
-    yield from _of_ports(summary, experiment, name, settings)
+    if overloads := summary.overloads:
+        yield _of_overload(overloads, name, settings)
+    else:
+        yield from _of_ports(summary, experiment, name, settings)
     yield from _of_samples(summary.points, experiment, words)
     if _has_caution(summary.points, "one-replication"):
         yield Step(
@@ -140,10 +144,15 @@ def of_search(
         if wider is not None:
             yield Step("every value of the range holds; a wider one", _again(words, "--to", wider))
     if found.outcome == "answered" and found.engine != "live" and found.estimate is not None:
-        value = f"{found.key}={found.estimate}"
+        others = [each for each in settings if each.partition("=")[0] != found.key]
         yield Step(
             f"all metrics at {found.key} = {found.estimate}",
-            ["ethermeter", "run", experiment, *set_words([*settings, value])],
+            [
+                "ethermeter",
+                "run",
+                experiment,
+                *set_words([*others, f"{found.key}={found.estimate}"]),
+            ],
         )
 
 
@@ -228,11 +237,32 @@ def _times(text: object, factor: int) -> str | None:
     return None if read is None else f"{decimal_text(read.number * factor)} {read.unit}"
 
 
+def _of_overload(
+    overloads: "Sequence[OverloadedPoint]", name: str, settings: Sequence[str]
+) -> Step:
+    """Return what follows for the resource that is offered most over what it carries."""
+    worst = max(overloads, key=lambda each: each.overload.load)
+    return Step(
+        f"{worst.overload.resource} is the bottleneck{_at(worst.point)}: it is offered "
+        f"{number(worst.overload.load)} times what it carries; {_full(is_open=worst.is_open)}",
+        ["ethermeter", "theory", "choose", name, *settings, *_settings(worst.point)],
+    )
+
+
+def _full(*, is_open: bool) -> str:
+    """Return what `theory choose` says of a bottleneck; `is_open`: if all flows have rates."""
+    return "at how many times this load it is full" if is_open else "what theory says of it"
+
+
 def _of_ports(
     summary: "Summary", experiment: "Experiment", name: str, settings: list[str]
 ) -> Iterator[Step]:
-    """Yield what follows for the port that drops most, or else for the busiest one."""
+    """Yield what follows for the port that drops most, or else for the busiest one.
+
+    Without an overload, a busy port carries what it is offered, in the long run.
+    """
     from ethermeter.analysis import ports
+    from ethermeter.theory.load import loads_of
 
     table = summary.run.ports()
     trials = [trial for trial in summary.run.trials() if trial.engine == "simulation"]
@@ -246,13 +276,13 @@ def _of_ports(
     if dropped == 0:
         point = max(points, key=lambda each: each.busiest.medium.value)
         port = point.busiest
-    share = port.medium.value
+    share, is_open = port.medium.value, loads_of(trials[0].scenario).is_open
     busy = f"busy {100 * share:.4g}% of the time"
     theory = ["ethermeter", "theory", "choose", name, *settings, *_settings(point.point)]
     if share >= BUSY:
         yield Step(
             f"the link from {port.node} to {port.peer} is the bottleneck{_at(point.point)}: "
-            f"{busy}; at how many times this load it is full",
+            f"{busy}; {_full(is_open=is_open)}",
             theory,
         )
     elif dropped > 0:

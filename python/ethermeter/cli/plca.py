@@ -9,12 +9,15 @@ from ethermeter.cli.output import first_point, point_text, print_json, print_tex
 from ethermeter.cli.tables import print_table
 
 if TYPE_CHECKING:
+    from ethermeter.experiment import Experiment
+    from ethermeter.faults import InputError
     from ethermeter.theory.bus_advice import Advice
 
 EXAMPLES = """\
   ethermeter plca 10base-t1s/sensor-bus
   ethermeter plca my-bus.toml --set segment.plca.burst-cnt=2
   ethermeter plca my-bus.toml --figure my-bus.html
+  ethermeter plca 10base-t1s/zone-gateway
   ethermeter plca --interface eth1
   ethermeter plca my-bus.toml --json"""
 PS_PER_US = 1e6
@@ -43,11 +46,11 @@ def plca(
     figure: options.Figure = None,
     as_json: options.Json = False,
 ) -> None:
-    """Compute the longest cycles and access delays of a 10BASE-T1S bus; simulate nothing.
+    """Compute the longest cycles and access delays of 10BASE-T1S buses; simulate nothing.
 
-    For the first point of an experiment: the delays of each node, the smallest safe to-tmr, the
-    effect of burst-cnt and of a second node ID, and every wrong setting. Exit code 0; 2 for
-    invalid input.
+    For each bus at the first point of an experiment: the delays of each node, the smallest safe
+    to-tmr, the effect of burst-cnt and of a second node ID, and every wrong setting. Exit code 0;
+    2 for invalid input.
 
     For an interface: its settings as keys of a file, whether beacons arrive, and the same results
     for a bus whose nodes all have these settings.
@@ -70,12 +73,8 @@ def plca(
     require_drawing("--figure", figure)
     (loaded,) = api.load(experiment, overrides=overrides or ()).experiments
     found = advice(loaded.scenarios.at([0] * len(loaded.sweeps)))
-    if found is None:
-        segment = loaded.document.get("segment")
-        standard = segment.get("standard") if isinstance(segment, dict) else None
-        raise InputError.of(
-            str(loaded.path), "segment.standard", str(standard), 'expected "10base-t1s"'
-        )
+    if not found:
+        raise _no_bus(loaded)
     point = first_point(loaded)
     where = point_text(point) if point else ""
     if figure is not None:
@@ -83,12 +82,33 @@ def plca(
         from ethermeter.report.export import export
 
         export(bus_page(str(loaded.document["title"]), where, found), figure)
+    is_network = "network" in loaded.document
     if as_json:
-        print_json(_plain(found, point))
+        plain = {name: _plain(bus) for name, bus in found.items()}
+        print_json({"point": point, **({"segments": plain} if is_network else plain["segment"])})
         return
-    _print(found, where)
+    if where:
+        print_text(f"{where}:")
+    for name, bus in found.items():
+        if is_network:
+            print_text(f"\nsegment {name}:")
+        _print(bus)
     if figure is not None:
         typer.echo(str(figure))
+
+
+def _no_bus(experiment: "Experiment") -> "InputError":
+    """Return the error of an experiment without a bus: the standards that its segments have."""
+    from ethermeter.faults import Fault, InputError
+
+    document, file = experiment.document, str(experiment.path)
+    if "network" not in document:
+        key, of_file = "segment.standard", [document.get("segment", {})]
+    else:
+        key, of_file = "network.segments.standard", document["network"].get("segments", [])
+    standards = dict.fromkeys(str(each.get("standard", "(missing)")) for each in of_file)
+    value = ", ".join(standards) or "(missing)"
+    return InputError([Fault(file, key, value, 'expected "10base-t1s"')])
 
 
 def _print_interface(name: str, *, as_json: bool) -> None:
@@ -110,21 +130,20 @@ def _print_interface(name: str, *, as_json: bool) -> None:
             "status": port.plca.status,
             "warnings": warnings,
         }
-        print_json({**found, "bus": None if bus is None else _plain(bus, {})})
+        print_json({**found, "bus": None if bus is None else _plain(bus)})
         return
     typer.echo(port.text)  # on one line, as a table of TOML must be
     print_text(f"status: {port.plca.status}")
     for text in warnings:
         print_text(f"warning: {text}")
     if bus is not None:
-        typer.echo()
-        _print(bus, ASSUMED)
+        print_text(f"\n{ASSUMED}:")
+        _print(bus)
 
 
-def _plain(found: "Advice", point: dict[str, str]) -> dict[str, object]:
+def _plain(found: "Advice") -> dict[str, object]:
     bus = found.bus
     return {
-        "point": point,
         "node_count": bus.node_count,
         "empty_cycle_s": bus.empty_ps / 1e12,
         "longest_cycle_s": bus.longest_ps / 1e12 if bus.is_bounded else None,
@@ -158,12 +177,10 @@ def _seconds(time_ps: int | None) -> float | None:
     return None if time_ps is None else time_ps / 1e12
 
 
-def _print(found: "Advice", where: str) -> None:
+def _print(found: "Advice") -> None:
     from ethermeter.report.bus_page import bursts_table, nodes_table
 
     bus = found.bus
-    if where:
-        print_text(f"{where}:")
     longest = f"{bus.longest_ps / PS_PER_US:g} µs" if bus.is_bounded else "not bounded"
     print_text(
         f"{bus.node_count} opportunities in a cycle: empty {bus.empty_ps / PS_PER_US:g} µs,"

@@ -74,7 +74,8 @@ class InterfacePlca:
             "stations": [{**station, "arrivals": {"regular": "1 ms"}}],
             "phases": {"settle": "1 ms", "transmit": "10 ms", "measure": "last 5 ms"},
         }
-        return advice(of_document(document, Path(self.name)).scenarios.at([]))
+        (found,) = advice(of_document(document, Path(self.name)).scenarios.at([])).values()
+        return found
 
 
 def plca_of(name: str) -> InterfacePlca:

@@ -9,8 +9,9 @@ import typer
 
 from ethermeter.cli.guard import FAILED, say
 from ethermeter.cli.output import print_json, print_text
-from ethermeter.cli.results import metric_text, print_legend
+from ethermeter.cli.results import print_legend
 from ethermeter.cli.tables import print_table
+from ethermeter.quantities import metric_text
 
 if TYPE_CHECKING:
     from ethermeter.quick import Measurement, Request

@@ -1,7 +1,7 @@
 """Tables of results in the terminal: points, both engines side by side, claims."""
 
 import math
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Container, Iterable, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ import typer
 from ethermeter import quantities
 from ethermeter.cli.output import print_text
 from ethermeter.cli.tables import print_table
-from ethermeter.quantities import number
+from ethermeter.quantities import metric_text, number, shown_unit
 
 if TYPE_CHECKING:
     from ethermeter.analysis.claims import Claim
@@ -18,35 +18,23 @@ if TYPE_CHECKING:
     from ethermeter.analysis.interval import Estimate
     from ethermeter.analysis.live import Comparison, Pair
     from ethermeter.analysis.losses import Drops
+    from ethermeter.analysis.overloads import OverloadedPoint
+    from ethermeter.cli.summary import Summary
     from ethermeter.metrics import Metric
 
 TABLE_METRICS = ("utilisation", "goodput", "transmission_delay", "loss", "jain_index")
 VOICE_TABLE_METRICS = ("voice_load", "voice_utilisation", "voice_delay", "sample_loss")
 FLOW_TABLE_METRICS = ("message_rate", "goodput", "one_way_delay", "round_trip", "loss")
 FLOW_VOICE_TABLE_METRICS = ("voice_load", "sample_delay", "sample_loss", "rating", "mos")
+TABLE_OF_FLOWS_METRICS = (
+    *("message_rate", "data_rate", "one_way_delay", "one_way_delay_p99", "round_trip", "loss"),
+)
 TRANSFER_TABLE_METRICS = ("transfer_rate", "acknowledgement_delay")
 PLCA_TABLE_METRICS = ("cycle_time", "attempt_delay", "attempt_delay_max")
 CLOCK_TABLE_METRICS = ("clock_delay", "synchronised_delay", "delay_error", "delay_uncertainty")
 TABLE_ROWS = 30
 MOST_DROPS = 5
 """Places between hosts at which frames were dropped that are printed."""
-
-
-def shown_unit(metric: "Metric") -> tuple[str, float]:
-    """Return the unit in which a metric is shown, and the factor from its SI unit.
-
-    Times and rates get the prefix that suits them later.
-    """
-    if quantities.has_prefixes(metric.unit):
-        return metric.unit, 1.0
-    return metric.label.unit, metric.label.factor
-
-
-def metric_text(metric: "Metric", estimate: "Estimate") -> str:
-    """Write an estimate of a metric with its unit and interval."""
-    unit, factor = shown_unit(metric)
-    shown = estimate.scaled(factor)
-    return quantities.estimate_text(shown, quantities.scale_of(shown.value, unit))
 
 
 def metric_column(
@@ -123,20 +111,42 @@ def print_legend(lines: "Iterable[str]") -> None:
         print_text(line, indent="    ")
 
 
-def print_points(points: "Sequence[Point]") -> None:
-    """Print the main metrics of the first points."""
+def print_run(found: "Summary") -> None:
+    """Print the main metrics of the first points of a run.
+
+    Where flows come from several tables of the file, their delays are printed by table: a mean over
+    flows that differ is the delay of none.
+    """
+    from ethermeter.analysis.flows import OF_MESSAGES
     from ethermeter.metrics import Metric
-    from ethermeter.report.cautions import Marks
+
+    tables = found.flow_tables(found.points[:TABLE_ROWS])
+    print_points(found.points, without=OF_MESSAGES if tables else ())
+    if tables:
+        print_text("by table of flows of the file, means over its flows:")
+        _print_points(tables, list(map(Metric, TABLE_OF_FLOWS_METRICS)))
+
+
+def print_points(points: "Sequence[Point]", *, without: "Container[Metric]" = ()) -> None:
+    """Print the main metrics of the first points, except for some."""
+    from ethermeter.metrics import Metric
 
     known = {metric for point in points for metric in point.estimates}
-    keys = list(dict.fromkeys(key for point in points for key in point.point))
     # What lies between a theory and the segment is for the agreement in the report.
     points = [point for point in points if not point.engine.startswith("ablation/")]
+    metrics = map(Metric, _table_metrics(points, known))
+    _print_points(points, [metric for metric in metrics if metric not in without])
+
+
+def _print_points(points: "Sequence[Point]", metrics: "Sequence[Metric]") -> None:
+    """Print those of some metrics of the first points that any point has a value of."""
+    from ethermeter.analysis.groups import PART
+    from ethermeter.report.cautions import Marks
+
+    keys = list(dict.fromkeys(key for point in points for key in point.point))
     several = len({point.engine for point in points}) > 1
     metrics = [
-        metric
-        for metric in map(Metric, _table_metrics(points, known))
-        if any(_known(point, metric) is not None for point in points)
+        metric for metric in metrics if any(_known(point, metric) is not None for point in points)
     ]
     if not metrics:
         print_text("No point has a value.")
@@ -162,7 +172,8 @@ def print_points(points: "Sequence[Point]") -> None:
         ]
         for at, point in enumerate(shown)
     ]
-    lead = [*(["engine"] if several else []), *keys]
+    titles = ["flows" if key == PART else key for key in keys]
+    lead = [*(["engine"] if several else []), *titles]
     print_table([*lead, *heads], rows, keys=len(lead))
     if len(points) > TABLE_ROWS:
         print_text(f"… {len(points) - TABLE_ROWS} more points in the report")
@@ -200,6 +211,16 @@ def _table_metrics(points: "Sequence[Point]", known: "Set[Metric]") -> list[str]
     return list(dict.fromkeys(metrics))
 
 
+def print_overloads(points: "Sequence[OverloadedPoint]") -> None:
+    """Print of points which resource is offered more than it carries."""
+    from ethermeter.analysis.bounds import where
+
+    for each in points[:TABLE_ROWS]:
+        print_text(f"overload: {where(each.series, each.point)}{each.overload}")
+    if len(points) > TABLE_ROWS:
+        print_text(f"… {len(points) - TABLE_ROWS} more points are overloaded")
+
+
 def print_run_cautions(points: "Sequence[Point]") -> None:
     """Print the cautions of the run as a whole."""
     from ethermeter.analysis.estimates import run_cautions
@@ -221,6 +242,10 @@ def print_claims(claims: "Sequence[Claim]") -> None:
         for claim in claims
     ]
     print_table(["claim", "published", "ours", "basis", "verdict"], rows)
+    for claim in claims:
+        if claim.verdict == "fails":
+            # The numbers beside a statement do not decide it.
+            print_text(f"{claim.id} fails: {claim.what}; {claim.rule_and_finding}")
 
 
 def print_series(points: "Sequence[Point]") -> None:

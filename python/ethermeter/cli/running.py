@@ -4,9 +4,11 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import typer
+
 from ethermeter.cli import options
 from ethermeter.cli.bounds import print_bounds
-from ethermeter.cli.guard import say
+from ethermeter.cli.guard import FAILED, say
 from ethermeter.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -49,13 +51,17 @@ def run(
     )
     if as_json:
         print_json(found.as_json())
-        return
-    results.print_points(found.points)
-    print_bounds(found.answers)
-    results.print_run_cautions(found.points)
-    summary.print_files(found)
-    words = ["run", experiment, *next_steps.set_words(overrides or ())]
-    next_steps.print_steps(next_steps.of_run(found, loaded.experiments[0], words))
+    else:
+        results.print_run(found)
+        print_bounds(found.answers)
+        results.print_overloads(found.overloads)
+        results.print_run_cautions(found.points)
+        summary.print_files(found)
+        words = ["run", experiment, *next_steps.set_words(overrides or ())]
+        next_steps.print_steps(next_steps.of_run(found, loaded.experiments[0], words))
+    summary.say_failed(found)
+    if found.failed:
+        raise typer.Exit(FAILED)
 
 
 def _simulated(loaded: "Loaded", name: str) -> "Loaded":

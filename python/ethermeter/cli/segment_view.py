@@ -154,8 +154,9 @@ class _Screen:
                 f"… {len(lines) - room + 1} more lines",
                 *lines[-2:],
             ]
-        # To the first line of before, and from there on nothing.
+        # To the first line of before, and from there on nothing. Terminals wrap after the last
+        # column only when another character follows, so a full line takes one row.
         back = f"\x1b[{self._shown}F\x1b[J" if self._shown else ""
-        sys.stdout.write(back + "".join(f"{line[: columns - 1]}\n" for line in lines))
+        sys.stdout.write(back + "".join(f"{line[:columns]}\n" for line in lines))
         sys.stdout.flush()
         self._shown = len(lines)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ethermeter.analysis.bounds import Answers
     from ethermeter.analysis.claims import Claim
     from ethermeter.analysis.estimates import Point
+    from ethermeter.analysis.overloads import OverloadedPoint
     from ethermeter.api import Loaded
     from ethermeter.engines.live import Place
     from ethermeter.run import RunOptions
@@ -194,6 +195,30 @@ class Summary:
         from ethermeter.analysis import estimates
 
         return estimates.read(self.run.path)
+
+    def flow_tables(self, points: "Sequence[Point]") -> "tuple[Point, ...]":
+        """Estimates by table of flows, simulated or measured, at those points with several."""
+        from ethermeter.analysis import flows
+        from ethermeter.analysis.tables import point_of
+        from ethermeter.store.rows import flows_of
+        from ethermeter.trial import LIVE, SIMULATION
+
+        wanted = {(point_of(point), point.engine) for point in points}
+        trials = [
+            trial
+            for trial in self.run.replications()
+            if trial.engine in (SIMULATION, LIVE)
+            and (point_of(trial), trial.engine) in wanted
+            and flows_of(trial.scenario)
+        ]
+        return tuple(flows.of_tables(self.run, trials))
+
+    @property
+    def overloads(self) -> "tuple[OverloadedPoint, ...]":
+        """Points of the run at which more is offered than is carried."""
+        from ethermeter.analysis.overloads import overloaded_points
+
+        return tuple(overloaded_points(self.run.trials()))
 
     @property
     def answers(self) -> "Answers":

@@ -4,9 +4,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from ethermeter.engines.live import Captures, Place
+    from ethermeter.engines.live import Captures, Hosts, Local
 
 IPS = (4, 6)
+SHORTER = (
+    "what is simulated has headers of IPv4: of one length of data, frames are 20 octets shorter"
+    " than those measured"
+)
+"""What to know of a simulation beside a measurement over IPv6."""
 
 
 def testbed_of(
@@ -48,7 +53,7 @@ def place_of(
     captures: "Captures | None",
     ip: int,
     least: int,
-) -> "Place":
+) -> "Hosts | Local":
     """Return where is measured: hosts, a testbed or the loopback interface.
 
     Raises InputError unless exactly one of them is wanted, with options that go with it.

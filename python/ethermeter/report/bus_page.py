@@ -1,7 +1,7 @@
 """Bus page: what the settings of a bus of 10BASE-T1S do, before anything is simulated."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
@@ -37,30 +37,24 @@ EMPTY = "empty cycle"
 DEFINITIONS = (
     "No access delay and no cycle is longer, whatever the nodes send. An access delay ends when "
     "the frame begins on the line; it runs from the first attempt of the MAC, or from the moment "
-    "in which the frame is the first of its queue. The longest cycle is no bound of access delays: "
-    "a node may let an opportunity pass while its MAC backs off."
+    "in which the frame is the first of its queue and the one before has left the line. The "
+    "longest cycle is no bound of access delays: a node may let an opportunity pass while its MAC "
+    "backs off."
 )
 
 
-def bus_page(title: str, where: str, found: Advice) -> Page:
-    """Return the page of a bus; `where` says at which point of an experiment."""
-    bus = found.bus
-    is_bounded = bus.is_bounded
-    blocks: list[Block] = [Text(f"{where}: {DEFINITIONS}" if where else DEFINITIONS, "lead")]
-    if is_bounded:
-        blocks.append(_nodes_figure(found))
-    if found.nodes:
-        blocks.append(nodes_table(found.nodes))
-    sections = [Section("nodes", "Nodes", "Longest times of nodes", blocks)]
-    if found.bursts:
-        figures: list[Block] = [Grid(_burst_figures(found)), bursts_table(found)]
-        sections.append(Section("bursts", "Bursts", "The effect of burst-cnt", figures))
-    facts = [
-        ("Opportunities in a cycle", str(bus.node_count)),
-        ("Empty cycle", f"{_us(bus.empty_ps)} µs"),
-        ("Longest cycle", f"{_us(bus.longest_ps)} µs" if is_bounded else "no bound"),
-        ("Smallest safe to-tmr", f"{bus.least_opportunity_bits} bit times"),
-    ]
+def bus_page(title: str, where: str, found: Mapping[str, Advice]) -> Page:
+    """Return the page of buses, by segment; `where` says at which point of an experiment."""
+    sections: list[Section] = []
+    facts: list[tuple[str, str]] = []
+    findings: list[str] = []
+    warnings: list[str] = []
+    for at, (name, advice) in enumerate(found.items()):
+        of, by = (f" of {name}", f"{name}: ") if len(found) > 1 else ("", "")
+        sections += _sections(advice, where, of, f"-{at}" if at else "")
+        facts += [(f"{title}{of}", text) for title, text in _facts(advice)]
+        findings += [Markup("{}{}").format(by, text) for text in _findings(advice)]
+        warnings += [f"{by}{text}" for text in advice.warnings]
     footer = "Bounds by the model plca-2019; nothing was simulated. This file works offline."
     return Page(
         title,
@@ -68,9 +62,34 @@ def bus_page(title: str, where: str, found: Advice) -> Page:
         sections,
         footer,
         facts,
-        findings=_findings(found),
-        warnings=found.warnings,
+        findings=findings,
+        warnings=warnings,
     )
+
+
+def _sections(found: Advice, where: str, of: str, suffix: str) -> list[Section]:
+    """Return the sections of a bus; `of` and `suffix` end their titles and anchors."""
+    blocks: list[Block] = [Text(f"{where}: {DEFINITIONS}" if where else DEFINITIONS, "lead")]
+    if found.bus.is_bounded and found.nodes:
+        blocks.append(_nodes_figure(found))
+    if found.nodes:
+        blocks.append(nodes_table(found.nodes))
+    nodes = Section(f"nodes{suffix}", f"Nodes{of}", f"Longest times of nodes{of}", blocks)
+    if not found.bursts:
+        return [nodes]
+    figures: list[Block] = [Grid(_burst_figures(found)), bursts_table(found)]
+    title = f"The effect of burst-cnt{of}"
+    return [nodes, Section(f"bursts{suffix}", f"Bursts{of}", title, figures)]
+
+
+def _facts(found: Advice) -> list[tuple[str, str]]:
+    bus = found.bus
+    return [
+        ("Opportunities in a cycle", str(bus.node_count)),
+        ("Empty cycle", f"{_us(bus.empty_ps)} µs"),
+        ("Longest cycle", f"{_us(bus.longest_ps)} µs" if bus.is_bounded else "no bound"),
+        ("Smallest safe to-tmr", f"{bus.least_opportunity_bits} bit times"),
+    ]
 
 
 def _findings(found: Advice) -> list[str]:

@@ -219,8 +219,7 @@ def _flows(
     run: "RunDirectory", trials: "Sequence[Trial]"
 ) -> tuple[Sequence[Point], Sequence[Point]]:
     """Estimates of every flow and of every table of flows, where they differ."""
-    several = [trial for trial in trials if len(groups.by_table(trial.scenario)) > 1]
-    return tuple(flows.of_flows(run, trials)), tuple(flows.of_parts(run, several, groups.by_table))
+    return tuple(flows.of_flows(run, trials)), tuple(flows.of_tables(run, trials))
 
 
 def _rooflines(by_flow: Sequence[Point], trials: "Sequence[Trial]") -> dict[str, Roofline]:

@@ -72,7 +72,9 @@ class _Charts:
 
     def add(self, figure: Figure) -> int:
         """Keep the specification of a figure; its number."""
-        self.specs.append(charts.vega_lite(figure.chart))
+        spec = charts.vega_lite(figure.chart)
+        assert "colours" in spec["usermeta"], "the page draws nothing without colours"
+        self.specs.append(spec)
         return len(self.specs)
 
 

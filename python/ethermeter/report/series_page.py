@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from ethermeter.document import Block, Figure, Section, Table, Text, VegaLite, number
 from ethermeter.metrics import Metric
+from ethermeter.report.charts.frame import frame
 from ethermeter.report.render import Page, render
 from ethermeter.report.thinning import spread
 
@@ -95,26 +96,22 @@ def _lines(metric: Metric, moments: Sequence[Moment]) -> VegaLite:
     x = {"field": "at", "type": "temporal", "title": "time (UTC)", "scale": {"type": "utc"}}
     colour = {"field": "flow", "type": "nominal", "title": "flow"}
     y = {"field": "value", "type": "quantitative", "title": metric.label.axis}
-    return {
-        "data": {"values": rows},
-        "width": "container",
-        "height": 240,
-        "layer": [
-            {
-                "mark": {"type": "rule", "opacity": 0.4},
-                "encoding": {
-                    "x": x,
-                    "y": {"field": "low", "type": "quantitative", "title": metric.label.axis},
-                    "y2": {"field": "high"},
-                    "color": colour,
-                },
+    layers = [
+        {
+            "mark": {"type": "rule", "opacity": 0.4},
+            "encoding": {
+                "x": x,
+                "y": {"field": "low", "type": "quantitative", "title": metric.label.axis},
+                "y2": {"field": "high"},
+                "color": colour,
             },
-            {
-                "mark": {"type": "line", "point": True, "tooltip": True},
-                "encoding": {"x": x, "y": y, "color": colour},
-            },
-        ],
-    }
+        },
+        {
+            "mark": {"type": "line", "point": True, "tooltip": True},
+            "encoding": {"x": x, "y": y, "color": colour},
+        },
+    ]
+    return frame(rows, {"layer": layers}, len({row["flow"] for row in rows}), height=240)
 
 
 def _values(moments: Sequence[Moment]) -> dict[tuple[str, Metric], list[float]]:

@@ -10,6 +10,7 @@ import numpy as np
 from ethermeter.analysis.interval import Estimate, Floats, student
 from ethermeter.analysis.tables import Trial, codes
 from ethermeter.metrics import Metric
+from ethermeter.metrics.formulas import merged
 from ethermeter.scenario import Scenario
 from ethermeter.studies.judging import MissingError
 from ethermeter.studies.trials import Trials, Where
@@ -115,11 +116,9 @@ class Paths:
         )
         if not wanted.any():
             raise MissingError(f"no histogram of {metric} of {flow} in {series}, {dict(where)}")
-        lows, bucket = np.unique(table["low_s"].to_numpy()[wanted], return_inverse=True)
-        highs, count = np.zeros(len(lows)), np.zeros(len(lows))
-        highs[bucket] = table["high_s"].to_numpy()[wanted]
-        np.add.at(count, bucket, table["count"].to_numpy()[wanted])
-        return Histogram(lows, highs, count)
+        columns = (table[name].to_numpy()[wanted] for name in ("low_s", "high_s", "count"))
+        low_s, high_s, count = (column.astype(np.float64) for column in columns)
+        return Histogram(*merged(low_s, high_s, count))
 
     def _number(self, series: str, where: Where, flow: str) -> int:
         if not flow:

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ethermeter.scenario import Scenario
-from ethermeter.station_groups import groups_of
+from ethermeter.nodes import is_segment
+from ethermeter.scenario import PlcaNodes, Scenario
+from ethermeter.station_groups import medium_of
+from ethermeter.theory.bounds import buses_of
 from ethermeter.theory.bus import EARLY, Bus, Node, bus_of
 
 BURSTS = (0, 1, 3, 7, 15)
@@ -53,14 +55,33 @@ class Advice:
     warnings: tuple[str, ...]
 
 
-def advice(scenario: Scenario) -> Advice | None:
-    """Return what is known of the bus of a scenario; None if it has none."""
-    bus = bus_of(scenario)
-    if bus is None:
-        return None
-    nodes = tuple(_alike(bus)) if bus.nodes else ()
-    bursts = tuple([_with_bursts(bus, count) for count in BURSTS]) if bus.is_bounded else ()
-    return Advice(bus, nodes, bursts, (*bus.obstacles, *_warnings(bus, scenario)))
+def advice(scenario: Scenario) -> dict[str, Advice]:
+    """Return what is known of the buses of a scenario, by the names of their segments.
+
+    Of a network, nodes send the frames that its flows bring to them.
+    """
+    if is_segment(scenario):
+        bus = bus_of(scenario)
+        buses = {} if bus is None else {medium_of(scenario).name: bus}
+    else:
+        buses = buses_of(scenario)
+    plcas = {
+        medium.name: [each.plca for each in medium.stations if each.plca is not None]
+        for medium in scenario.media
+    }
+    return {
+        name: _of_bus(bus, plcas[name], scenario.phases.begin_ps) for name, bus in buses.items()
+    }
+
+
+def _of_bus(bus: Bus, plcas: Sequence[PlcaNodes], begin_ps: int) -> Advice:
+    # A node that sends nothing has an opportunity that it does not use.
+    senders = replace(bus, nodes=tuple([node for node in bus.nodes if node.longest_bits]))
+    nodes = tuple(_alike(senders))
+    counts = BURSTS if bus.is_bounded and nodes else ()
+    bursts = tuple([_with_bursts(senders, count) for count in counts])
+    warnings = (*bus.obstacles, *_warnings(bus, plcas, begin_ps))
+    return Advice(senders, nodes, bursts, warnings)
 
 
 def _alike(bus: Bus) -> list[NodeDelays]:
@@ -115,9 +136,8 @@ def _with_bursts(bus: Bus, count: int) -> Bursts:
     )
 
 
-def _warnings(bus: Bus, scenario: Scenario) -> list[str]:
+def _warnings(bus: Bus, plcas: Sequence[PlcaNodes], begin_ps: int) -> list[str]:
     """Return what works, and is not as good as it could be."""
-    plcas = [group.stations.plca for group in groups_of(scenario) if group.stations.plca]
     if not plcas:
         return []
     found = []
@@ -140,7 +160,7 @@ def _warnings(bus: Bus, scenario: Scenario) -> list[str]:
         found.append(f"burst-tmr must be at least {gap} bit times, a gap, or no burst goes on")
     if any(not plca.falls_back for plca in plcas):
         found.append("with fall-back off nodes are silent while the coordinator is")
-    if scenario.phases.begin_ps < bus.settled_ps:
+    if begin_ps < bus.settled_ps:
         found.append(EARLY)
     return found
 

@@ -97,6 +97,7 @@ def warnings(data: ReportData) -> list[str]:
     found = []
     if answer.culprit:
         found.append(f"The testers lose frames without the device: {answer.culprit}.")
+    found += [f"{test.title}: {text}." for test in answer.tests for text in test.cautions]
     return found + [f"Refused: {each.test}: {each.why}." for each in answer.refused]
 
 
@@ -115,7 +116,8 @@ def _blocks(test: Test) -> list[Block]:
         table = Table(head, rows, test.title, headers=len(keys), open_rows=OPEN_ROWS)
         figure = _figure(test)
         blocks += [table] if figure is None else [figure, table]
-    return [*blocks, *([Bullets(test.remarks)] if test.remarks else [])]
+    notes = [*test.remarks, *(f"Caution: {text}." for text in test.cautions)]
+    return [*blocks, *([Bullets(notes)] if notes else [])]
 
 
 def _head(column: Column) -> str:

@@ -27,7 +27,8 @@ WHAT = {
 LEAD = (
     "A bound is a time that no cycle and no access delay of a node is longer than, whatever the "
     "nodes send. An access delay ends when the frame begins on the line; it runs from the first "
-    "attempt of the MAC, or from the moment in which the frame is the first of its queue."
+    "attempt of the MAC, or from the moment in which the frame is the first of its queue and the "
+    "one before has left the line."
 )
 BOUND, SIMULATED = "bound", "largest simulated"
 OF_CYCLES = ("longest cycle", "bound of cycles")

@@ -45,7 +45,9 @@ def claim_sentences(claims: Sequence[Claim]) -> list[str]:
 
 
 def _missed(claim: Claim) -> str:
-    """Say what was published and what was found."""
+    """Say what was published and what was found; of a statement what was compared."""
+    if claim.verdict == "fails" and claim.rule_and_finding:
+        return micro(f"{claim.what} ({claim.rule_and_finding})")
     unit = f" {claim.unit}" if claim.unit else ""
     half = (claim.high - claim.low) / 2
     ours = number(claim.ours, half)

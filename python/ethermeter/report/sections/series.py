@@ -10,6 +10,7 @@ import numpy as np
 from ethermeter.analysis.bounds import BOUNDED
 from ethermeter.analysis.curves import CLEAR, Knee, rise
 from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.flows import OF_MESSAGES
 from ethermeter.analysis.frame_mixes import COUNT
 from ethermeter.document import Block, Figure, Grid, Heading, Section, Text
 from ethermeter.metrics import Metric
@@ -103,11 +104,14 @@ def _of_flows(name: str, points: Sequence[Point], data: ReportData) -> list[Bloc
     if not drawn:
         return [*bounds, *_estimates(points, [Metric.ONE_WAY_DELAY_MAX])]
     axes = choose(drawn)
-    together = _main(name, drawn, axes, FLOW_MAIN_METRICS, of_flows=True)
+    # Flows of several kinds come first, and have times of their own: a mean over all of them is the
+    # time of none.
+    are_unlike = any(point.series == name for point in data.tables)
+    main = [metric for metric in FLOW_MAIN_METRICS if not (are_unlike and metric in OF_MESSAGES)]
+    together = _main(name, drawn, axes, main, of_flows=True)
     together += _against_load(name, drawn, axes, of_flows=True)
     apart = flow_blocks(name, data)
-    # Flows of several kinds come first: their mean is of nothing in particular.
-    if apart and any(point.series == name for point in data.tables):
+    if apart and are_unlike:
         body = [*apart, *([Heading("All flows together"), *together] if together else [])]
     else:
         body = [*together, *apart]
@@ -117,7 +121,7 @@ def _of_flows(name: str, points: Sequence[Point], data: ReportData) -> list[Bloc
     body += network_blocks(name, data)
     body += _roofline(name, data)
     body += distribution_blocks(name, data)
-    shown = (*FLOW_MAIN_METRICS, *([Metric.ONE_WAY_DELAY_MAX] if bounds else []))
+    shown = (*main, *([Metric.ONE_WAY_DELAY_MAX] if bounds else []))
     metrics = [metric for metric in (*shown, *CLOCK_MAIN_METRICS) if _has_some(points, metric)]
     return [*bounds, *body, *_estimates(points, metrics)]
 
