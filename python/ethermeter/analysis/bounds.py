@@ -152,7 +152,7 @@ class Saturation:
 class Coverage:
     """How many values of a kind were compared with their bounds, and how many have none."""
 
-    kind: str  # What the values are
+    kinds: tuple[str, str]  # What one value is, and several
     compared: int
     exceeded: int  # Of these, above their bounds
     unbounded: int
@@ -181,17 +181,17 @@ class Answers:
         """
         every = (
             _covered(
-                "delays of flows",
+                ("delay of a flow", "delays of flows"),
                 [each.verdict for time in self.times for each in time.observed],
                 [time.method for time in self.times if time.has_no_bound],
             ),
             _covered(
-                "queues of ports",
+                ("queue of a port", "queues of ports"),
                 [queue.verdict for queue in self.queues],
                 [queue.reason for queue in self.queues if math.isnan(queue.bound.frames)],
             ),
             _covered(
-                "times of buses",
+                ("time of a bus", "times of buses"),
                 [time.verdict for time in self.buses],
                 ["; ".join(time.obstacles) for time in self.buses if time.obstacles],
             ),
@@ -205,12 +205,14 @@ class Answers:
         return sum(each.compared for each in kinds), sum(each.exceeded for each in kinds)
 
 
-def _covered(kind: str, verdicts: Sequence[Verdict], reasons: Sequence[str]) -> Coverage:
+def _covered(
+    kinds: tuple[str, str], verdicts: Sequence[Verdict], reasons: Sequence[str]
+) -> Coverage:
     """Return the coverage of values with these verdicts; `reasons`: of each without a bound."""
     exceeded = verdicts.count("exceeded")
     compared = verdicts.count("holds") + exceeded
     different = tuple(filter(None, dict.fromkeys(reasons)))
-    return Coverage(kind, compared, exceeded, len(reasons), different)
+    return Coverage(kinds, compared, exceeded, len(reasons), different)
 
 
 def _late(times: Sequence[FlowTime]) -> Iterator[str]:

@@ -36,7 +36,7 @@ def print_bounds(found: "Answers") -> None:
 
 def _print_coverage(found: "Sequence[Coverage]") -> None:
     """Print which values were compared with their bounds, and which have none, with the reasons."""
-    compared = [_counted(each.compared, each.kind) for each in found if each.compared]
+    compared = [_counted(each.compared, each.kinds) for each in found if each.compared]
     if compared:
         exceeded = sum(each.exceeded for each in found)
         print_text(f"bounds: {' and '.join(compared)} compared, {exceeded or 'none'} above")
@@ -46,11 +46,12 @@ def _print_coverage(found: "Sequence[Coverage]") -> None:
             reasons = "; ".join(each.reasons[:MOST_REASONS])
             rest = f"; and {more} more reasons in bounds.json" if more > 0 else ""
             why = f": {reasons}{rest}" if reasons else ""
-            print_text(f"no bound for {_counted(each.unbounded, each.kind)}{why}")
+            print_text(f"no bound for {_counted(each.unbounded, each.kinds)}{why}")
 
 
-def _counted(count: int, kind: str) -> str:
-    return f"one of the {kind}" if count == 1 else f"{count} {kind}"
+def _counted(count: int, kinds: tuple[str, str]) -> str:
+    one, several = kinds
+    return f"1 {one}" if count == 1 else f"{count} {several}"
 
 
 def _print_times(times: "Sequence[FlowTime]") -> None:
