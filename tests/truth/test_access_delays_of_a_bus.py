@@ -109,6 +109,38 @@ def test_a_bound_by_hand():
     assert found.least_opportunity_bits == 1
 
 
+@pytest.mark.parametrize(
+    ("opportunities", "passed_bits"),
+    [
+        # Of a cycle of 20 + 32 n bits: 436, of which the frame may let two pass in the 872 bits
+        # after its attempt, as the delay line is full before the first one ends.
+        (13, 2 * 436),
+        # 532: the frame is pending 396 + 32 + 512 bits after its attempt, in the second cycle.
+        (16, 940),
+        # 660 and 980: longer than the 544 bits after the delay line is full, so that one passes.
+        (20, 660),
+        (30, 940),
+    ],
+)
+def test_a_lone_node_may_let_two_opportunities_pass(opportunities, passed_bits):
+    one = em.stations("one", count=1, frames="64 B", arrivals={"regular": "3013700 ns"})
+    experiment = em.segment(
+        "10base-t1s",
+        length="25 m",
+        plca={"node-cnt": opportunities},
+        stations=[one],
+        phases={"settle": "1 ms", "transmit": "4 s", "measure": "last 3.9 s"},
+    )
+    bus, counts = observed(experiment, seed=1)
+    cycle_bits = 20 + 32 * opportunities
+    by_hand_ps = (passed_bits + cycle_bits + 96) * 100_000
+    assert bus.attempt_delay_ps(bus.nodes[0]) == by_hand_ps
+    assert passed(bus, counts) == []
+    plca = counts.medium.plca
+    assert plca is not None
+    assert plca.nodes.attempt_max_ps[0] > 0.96 * by_hand_ps
+
+
 OBSTACLES = {
     "nodes contend": ({}, {"plca": {"enable": False}}, "last contend by CSMA/CD"),
     "lost beacons": ({"beacon-loss": 0.1}, {}, "beacons are lost"),
