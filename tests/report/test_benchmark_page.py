@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from ethermeter.document import StudyPage
+from ethermeter.report.data import gather
 from ethermeter.run import evaluate
 from markup import by_id, headings, parse, sections, text_of
 from program import invoke
@@ -29,6 +31,15 @@ def test_each_test_is_a_table_and_the_trials_are_no_curves(benchmark: Path) -> N
     assert {"benchmark", "search"} <= {*found}
     assert not [name for name in found if name.startswith("series")]
     assert "Result" not in text_of(by_id(page, "search"))
+
+
+def test_nothing_is_estimated_of_flows_and_ports_that_no_section_shows(benchmark: Path) -> None:
+    # RFC 2889 sends thousands of flows at a time; estimates of each took 95% of its report's time.
+    data = gather(benchmark.parent, StudyPage().presentation)
+    assert data.search is not None
+    assert data.search.is_suite
+    found = (data.flows, data.tables, data.sharing, data.ports, data.rooflines, data.distributions)
+    assert not any(found)
 
 
 @pytest.mark.browser

@@ -41,6 +41,8 @@ MOST_FLOWS = 16
 """Flows that have estimates of their own; with more, those of one table of the experiment file go
 together.
 """
+MOST_TABLES = 200
+"""Tables of flows that have estimates of their own; trials with more have none by flow."""
 SHARED = (Metric.DATA_RATE, Metric.MESSAGE_RATE)
 """What flows share: data; messages where lengths of data are unknown."""
 OF_MESSAGES = frozenset(of for time in TIMES for of in (time, *percentiles(time)))
@@ -73,16 +75,23 @@ def of_flows(
     *,
     metrics: Sequence[Metric] = groups.FLOW_METRICS,
 ) -> Iterator[Point]:
-    """Yield estimates of every flow of trials, or of every table of flows if there are many."""
+    """Yield estimates of every flow of trials, or of every table of flows if there are many.
+
+    Trials with more than `MOST_TABLES` are left out then.
+    """
     most = max((len(trial.scenario.flows) for trial in trials), default=0)
-    return of_parts(
-        run, trials, groups.by_flow if most <= MOST_FLOWS else groups.by_table, metrics=metrics
-    )
+    if most <= MOST_FLOWS:
+        return of_parts(run, trials, groups.by_flow, metrics=metrics)
+    few = [trial for trial in trials if len(groups.by_table(trial.scenario)) <= MOST_TABLES]
+    return of_parts(run, few, groups.by_table, metrics=metrics)
 
 
 def of_tables(run: "RunDirectory", trials: "Sequence[Trial]") -> Iterator[Point]:
-    """Yield estimates of every table of flows of the experiment file, of trials with several."""
-    several = [trial for trial in trials if len(groups.by_table(trial.scenario)) > 1]
+    """Yield estimates of every table of flows of the experiment file, of trials with several.
+
+    Trials with more than `MOST_TABLES` are left out.
+    """
+    several = [trial for trial in trials if 1 < len(groups.by_table(trial.scenario)) <= MOST_TABLES]
     yield from of_parts(run, several, groups.by_table)
 
 

@@ -67,6 +67,11 @@ class Search:
     answer: object
     trials: "Sequence[Trial]"
 
+    @property
+    def is_suite(self) -> bool:
+        """Whether the answer is that of a suite of benchmarks."""
+        return isinstance(self.answer, Mapping) and "suite" in self.answer
+
 
 @dataclass(frozen=True, slots=True)
 class ReportData:
@@ -159,6 +164,12 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
     simulated = [point for point in points if point.engine == "simulation"]
     measured = [trial for trial in trials if trial.engine == "live" and is_segment(trial.scenario)]
     shown = [*real, *measured, *networks]
+    counted = [point for point in points if point.engine in ("simulation", "live")]
+    search = _search(run)
+    if search is not None and search.is_suite:
+        # The tests of a suite have tables of their own, and its trials are points of no curve.
+        shown = networks = real = []
+        simulated = counted = []
     table = run.ports()
     some = _of_some_points(networks)
     by_flow, by_table = _flows(run, some)
@@ -191,12 +202,12 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
         measured=live.read(run_dir) if is_live else (),
         pairs=live.read_pairs(run_dir) if is_live else (),
         captures=captures.read(run_dir),
-        search=_search(run),
+        search=search,
         lines=_lines(run, real, simulated, is_study=bool(study)),
         distributions=_distributions(
             run,
             shown,
-            [point for point in points if point.engine in ("simulation", "live")],
+            counted,
             study=presentation if study else None,
         ),
     )
