@@ -68,8 +68,8 @@ class Search:
     trials: "Sequence[Trial]"
 
     @property
-    def is_suite(self) -> bool:
-        """Whether the answer is that of a suite of benchmarks."""
+    def is_benchmark(self) -> bool:
+        """Whether the answer is that of a benchmark, whose tests have figures of their own."""
         return isinstance(self.answer, Mapping) and "suite" in self.answer
 
 
@@ -151,25 +151,20 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
             )
     study = found[0] if found else ""
     is_live = any(trial.engine == "live" for trial in trials)
+    search = _search(run)
+    # Trials of a benchmark are points of no curve: its page shows none of their flows and ports.
+    drawn = () if search is not None and search.is_benchmark else trials
     # The study's hosts are alike; its graphs are what the paper shows.
     # Theories have no stations of their own, and those of idealised worlds are in no place.
     networks = [
-        trial
-        for trial in trials
-        if flows_of(trial.scenario) and not trial.engine.startswith(THEORY)
+        trial for trial in drawn if flows_of(trial.scenario) and not trial.engine.startswith(THEORY)
     ]
     real = [
-        trial for trial in trials if trial.engine == "simulation" and station_count(trial.scenario)
+        trial for trial in drawn if trial.engine == "simulation" and station_count(trial.scenario)
     ]
     simulated = [point for point in points if point.engine == "simulation"]
-    measured = [trial for trial in trials if trial.engine == "live" and is_segment(trial.scenario)]
+    measured = [trial for trial in drawn if trial.engine == "live" and is_segment(trial.scenario)]
     shown = [*real, *measured, *networks]
-    counted = [point for point in points if point.engine in ("simulation", "live")]
-    search = _search(run)
-    if search is not None and search.is_suite:
-        # The tests of a suite have tables of their own, and its trials are points of no curve.
-        shown = networks = real = []
-        simulated = counted = []
     table = run.ports()
     some = _of_some_points(networks)
     by_flow, by_table = _flows(run, some)
@@ -207,7 +202,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
         distributions=_distributions(
             run,
             shown,
-            counted,
+            [point for point in points if drawn and point.engine in ("simulation", "live")],
             study=presentation if study else None,
         ),
     )

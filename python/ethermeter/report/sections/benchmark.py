@@ -37,7 +37,7 @@ _FIGURES: Mapping[str, tuple[tuple[str, ...], str]] = {
 def answer_of(data: ReportData) -> Answer | None:
     """Return the answer of a run of a benchmark; None of other runs."""
     found = data.search
-    if found is None or not found.is_suite:
+    if found is None or not found.is_benchmark:
         return None
     return msgspec.convert(found.answer, type=Answer)
 
