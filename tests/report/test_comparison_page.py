@@ -61,6 +61,7 @@ def test_the_page_begins_with_what_differs(browser, runs, page, width, scheme):
     assert most["verdict"] == "lower", "slower hosts deliver less"
     with Visit(browser, page.resolve().as_uri(), width, scheme) as visit:
         visit.expect_quiet_and_no_wider()
+        visit.expect_drawn("explorer", 1)
         assert visit.page.locator("main > section").first.get_attribute("id") == "findings"
         answer = visit.page.locator("#findings").inner_text()
         count = len({row["metric"] for row in rows if row["verdict"] in ("higher", "lower")})

@@ -68,6 +68,6 @@ def test_a_series_of_measurements_has_a_figure_of_each_metric(browser, series, w
             # A line and two points of each direction, and an interval at each point.
             assert plot.locator(".mark-line path").count() == 2
             assert plot.locator(".mark-symbol.role-mark path").count() == 4
-            assert plot.locator(".mark-rule line").count() == 4
+            assert plot.locator(".mark-rule.role-mark line").count() == 4
         visit.expect_tip(visit.page.locator("#time .plot").first, "95", "down")
         assert "nothing answers" in visit.page.locator("#failed").inner_text()
