@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import captures
+import ethermeter as em
 import pytest
 from ethermeter.cli import next_steps
 from ethermeter.cli.next_steps import command_lines
@@ -12,6 +13,7 @@ from ethermeter.cli.tables import table_lines
 from hypothesis import given
 from hypothesis import strategies as st
 from program import invoke, settings
+from shared_experiments import BUS
 
 SHORT = settings("phases.transmit=60 ms", "phases.measure=all")
 RUNS = {
@@ -137,6 +139,20 @@ def test_one_replication_suggests_more_and_no_theory_those_that_apply(folder):
     words = next_command(shown)
     assert words == ["run", "poisson-load", "--set", "stations.frames=64 B", "--replications", "5"]
     assert "next: no theory was asked for" in " ".join(shown.split())
+
+
+def test_a_theory_that_was_asked_for_and_applies_nowhere_is_not_said_to_be_unasked(folder):
+    # Two coordinators: no model of a bus applies.
+    both = [
+        em.stations(name, count=1, frames="64 B", arrivals="saturated", plca={"node-id": 0})
+        for name in ("a", "b")
+    ]
+    engines = {"engines": ["theory", "simulation"]}
+    file = BUS.changed(stations=both, run=engines).save(folder / "twice.toml")
+    shown = invoke("run", file, "--no-report", "--out", "twice", cwd=folder).stdout
+    told = " ".join(shown.split())
+    assert f"next: theory gives no values; why: ethermeter theory choose {file}" in told
+    assert "no theory was asked for" not in told
 
 
 def test_a_result_without_doubts_suggests_nothing(folder):

@@ -96,8 +96,11 @@ def of_run(summary: "Summary", experiment: "Experiment", words: Sequence[str]) -
             ["ethermeter", *words, "--replications", str(REPLICATIONS)],
         )
     if not any(point.engine.startswith("theory") for point in summary.points):
+        is_asked = any(engine.startswith("theory") for engine in experiment.engines)
         yield Step(
-            "no theory was asked for; those that apply",
+            "theory gives no values; why"
+            if is_asked
+            else "no theory was asked for; those that apply",
             ["ethermeter", "theory", "choose", name, *settings],
         )
 
