@@ -95,11 +95,16 @@ def of_tables(run: "RunDirectory", trials: "Sequence[Trial]") -> Iterator[Point]
     yield from of_parts(run, several, groups.by_table)
 
 
-def with_tables(run: "RunDirectory", points: Sequence[Point]) -> list[Point]:
+def with_tables(run_dir: Path, points: Sequence[Point]) -> list[Point]:
     """Return points of a run, and of those with several tables of flows the points of each table.
 
-    Only these have the times of messages then.
+    Only these have the times of messages then. Trials are read only if some point has such times.
     """
+    from ethermeter.store import RunDirectory
+
+    if not any(OF_MESSAGES & point.estimates.keys() for point in points):
+        return [*points]
+    run = RunDirectory(run_dir)
     trials = [
         trial
         for trial in run.replications()

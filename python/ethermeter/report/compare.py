@@ -18,7 +18,6 @@ from ethermeter.json_values import finite
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report.cautions import Marks
 from ethermeter.report.labels import FLOW_MAIN_METRICS, MAIN_METRICS, MORE_COMPARED
-from ethermeter.store import RunDirectory
 from ethermeter.store.integrity import read_provenance
 
 METRICS: tuple[Metric, ...] = tuple(
@@ -134,8 +133,8 @@ def matched(run_a: Path, run_b: Path, columns: Sequence[Column] = ()) -> tuple[P
         found[at] = [replace(run[0], estimates=found[at][0].estimates)]
         found[1 - at] = run
     elif not any(are_files):
-        runs = (RunDirectory(path) for path in (run_a, run_b))
-        found = [with_tables(run, points) for run, points in zip(runs, found, strict=True)]
+        runs = zip((run_a, run_b), found, strict=True)
+        found = [with_tables(run, points) for run, points in runs]
         series = [{point.series for point in points} for points in found]
         if len(series[0]) == len(series[1]) == 1:
             # A series goes by its file unless the file names it, and a changed copy has another
