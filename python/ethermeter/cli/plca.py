@@ -89,9 +89,10 @@ def plca(
         return
     if where:
         print_text(f"{where}:")
-    for name, bus in found.items():
+    for number, (name, bus) in enumerate(found.items()):
         if is_network:
-            print_text(f"\nsegment {name}:")
+            blank = "\n" if where or number else ""
+            print_text(f"{blank}segment {name}:")
         _print(bus)
     if figure is not None:
         typer.echo(str(figure))
