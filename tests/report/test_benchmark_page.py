@@ -44,6 +44,8 @@ def test_what_the_page_does_not_show_is_not_computed(benchmark, monkeypatch):
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [390, 1280])
-def test_it_needs_no_sideways_scrolling(browser, benchmark, width):
+def test_figures_are_drawn_and_it_needs_no_sideways_scrolling(browser, benchmark, width):
     with Visit(browser, benchmark.resolve().as_uri(), width) as visit:
         visit.expect_quiet_and_no_wider()
+        # Throughput, latency, frame loss and back-to-back frames; recovery and reset have tables.
+        visit.expect_drawn("benchmark", 4)

@@ -68,6 +68,9 @@ def test_bounds_are_drawn_without_a_complaint(browser, page, width, scheme):
     with Visit(browser, page.resolve().as_uri(), width, scheme) as visit:
         visit.expect_quiet_and_no_wider()
         visit.expect_within_boxes("series")
+        # A figure for each of the two points.
+        whole = visit.page.locator(".group:has(h3:text-is('Bounds, means and what was seen'))")
+        assert whole.locator(f".plot[data-rendered={scheme}]").count() == 2
         plot = visit.page.locator("[id^=series] .plot").first
         plot.scroll_into_view_if_needed()
         words = plot.inner_text()

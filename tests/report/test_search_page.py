@@ -115,7 +115,11 @@ def test_an_altered_answer_is_refused(calls, tmp_path):
 
 
 @pytest.mark.browser
-def test_it_needs_no_sideways_scrolling(browser, calls, bottleneck, room):
-    for report, width in ((room, 1280), (room, 390), (calls, 390), (bottleneck, 390)):
+def test_figures_are_drawn_and_it_needs_no_sideways_scrolling(browser, calls, bottleneck, room):
+    # A figure for each condition of a value; calls and verdicts have tables.
+    shown = ((room, 1280, 2), (room, 390, 2), (calls, 390, 0), (bottleneck, 390, 0))
+    for report, width, conditions in shown:
         with Visit(browser, report.resolve().as_uri(), width) as visit:
             visit.expect_quiet_and_no_wider()
+            visit.expect_drawn("search", conditions)
+            visit.expect_drawn("explore", 1)
