@@ -1,125 +1,41 @@
-"""Offered load of a network, known from its scenario before any trial.
-
-Every wire, shared medium and stage is a resource that works for a share of the time in the long
-run: its load. A resource that is offered more than it carries is overloaded: its queue grows until
-its room is full, and then it loses what is beyond. A queue before a resource that carries its load
-barely comes into balance after a long time. A trial that is over before shows less delay and loss
-than there is in the long run.
-
-Work is picoseconds of a resource, gaps between frames included. What a resource does not carry is
-not offered to those behind it. Flows that wait for responses or acknowledgements, or whose source
-is filled by a process, offer no more than is carried: they are not counted, nor are responses.
-Voice counts with its shortest packets. A medium carries its line rate: what contention, beacons and
-opportunities of PLCA take of it is not counted.
-"""
+"""Analysis: the rates of flows along their paths, and what each resource is offered."""
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from itertools import takewhile
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ethermeter.framing import message_octets
 from ethermeter.nodes import media_of, room_of
 from ethermeter.scenario import (
     CoderArrivals,
-    ConstantTimes,
-    ExponentialTimes,
-    Flow,
     Host,
     Hub,
     Kind,
     Node,
-    OnOffArrivals,
-    PoissonArrivals,
-    PythonArrivals,
-    RegularArrivals,
-    SaturatedArrivals,
     Scenario,
-    Shaper,
     Switch,
-    Times,
-    TokenBucketArrivals,
-    TraceArrivals,
-    UniformTimes,
 )
-from ethermeter.station_groups import lengths_of, talking_share
 from ethermeter.theory.bounds.network import Emission, Network
 from ethermeter.theory.bounds.schedulers import ClassOfServer
-from ethermeter.theory.bounds.sources import Arrivals, Message, on_off, packets_of
-from ethermeter.theory.bounds.stages import PS_PER_S
+from ethermeter.theory.bounds.sources import Arrivals, Message
+from ethermeter.theory.load.growth import Growth, settling_time
+from ethermeter.theory.load.results import Loads, Overload, ResourceLoad
+from ethermeter.theory.load.shares import ROUNDING, goes_before, shares
+from ethermeter.theory.load.sources import (
+    bucket_of,
+    has_rate,
+    is_open,
+    mean_ps_of,
+    one_message,
+    source_of,
+)
 
-_ROUNDING = 1e-9
-"""A source that fills its own wire is at a load of 1 there, give or take a rounding."""
 _MOST_ROUNDS, _SETTLED = 100, 1e-12
 """Rounds in which sources settle that take what others leave, and the change that ends them."""
 _LEVELS = (ClassOfServer(), ClassOfServer())
-_SMALL = 1e-3
-
-
-@dataclass(frozen=True, slots=True)
-class Overload:
-    """A resource on the path of a flow that is offered more than it carries.
-
-    `resource`, `node`: its name, and that of its node, or of the node that sends on it. `load`:
-    what it is offered over what it carries, of the flow's traffic class with those before it.
-    `loss`: share of the flow's work there that is not carried in the long run. `fill_ps`: mean time
-    in which its room is full, as of `fill_time`; infinite without a limit.
-    """
-
-    resource: str
-    node: str
-    load: float
-    loss: float
-    fill_ps: float
-
-    def __str__(self) -> str:
-        """Return the overload in words."""
-        queue = (
-            "its queue is unlimited"
-            if self.is_endless
-            else f"its queue is full after {self.fill_ps / PS_PER_S:.3g} s"
-        )
-        return f"{self.resource} is offered {self.load:.4g} times what it carries; {queue}"
-
-    @property
-    def is_endless(self) -> bool:
-        """Whether its queue has no limit."""
-        return math.isinf(self.fill_ps)
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceLoad:
-    """The load of a resource, as if those before it carried everything; full at 1."""
-
-    resource: str
-    load: float
-
-
-@dataclass(frozen=True, slots=True)
-class Loads:
-    """Loads of a scenario.
-
-    `overloads`: of each flow, along its path. `settling_ps`: of each flow the longest time in which
-    a queue of its path without overload comes into balance, as of `settling_time`. `resources`:
-    those that flows pass, the fullest first. `is_open`: whether each flow has a rate of its own,
-    whatever the network carries.
-    """
-
-    overloads: tuple[tuple[Overload, ...], ...]
-    settling_ps: tuple[float, ...]
-    resources: tuple[ResourceLoad, ...]
-    is_open: bool
-
-    @property
-    def worst(self) -> Overload | None:
-        """The overload of any flow with the highest load; None without any."""
-        every = [overload for of_flow in self.overloads for overload in of_flow]
-        return max(every, key=lambda overload: overload.load, default=None)
 
 
 @lru_cache(maxsize=64)
@@ -163,220 +79,6 @@ def in_order(after: Mapping[int, set[int]]) -> Iterator[int]:
                 ready.append(behind)
 
 
-# Queues that grow
-
-
-class _Growth(NamedTuple):
-    """How a queue grows: its mean and its variance in a picosecond, in frames or octets."""
-
-    mean: float
-    variance: float
-
-    def __add__(self, other: object) -> "_Growth":
-        """Return the growth by two flows together."""
-        assert isinstance(other, _Growth)
-        return _Growth(self.mean + other.mean, self.variance + other.variance)
-
-    def fill_ps(self, room: int | None) -> float:
-        """Return the mean time in which a room is full; infinite without a limit."""
-        return math.inf if room is None else fill_time(room, self.mean, self.variance)
-
-
-def fill_time(room: float, mean: float, variance: float) -> float:
-    """Return the mean time until a queue that grows has filled a room, from empty.
-
-    Parameters
-    ----------
-    room
-        Size of the room.
-    mean, variance
-        Growth in a unit of time, above 0, and its variance.
-
-    Returns
-    -------
-    :
-        The mean time that a Brownian motion takes from 0, where it is reflected, to the room: the
-        solution of v T″ / 2 + g T′ = −1 with T′ = 0 at 0 and T = 0 at the room.
-
-    Examples
-    --------
-    Without variance, and with so little growth that chance fills the room:
-
-    >>> fill_time(100, 2.0, 0.0)
-    50.0
-    >>> round(fill_time(10, 1e-9, 4.0), 6)
-    25.0
-
-    """
-    x = 2 * mean * room / variance if variance > 0 else math.inf
-    if math.isinf(x):
-        return room / mean
-    # x - 1 + exp(-x), of which little is left where x is small.
-    rest = x**2 / 2 * (1 - x / 3) if x < _SMALL else x + math.expm1(-x)
-    return variance / (2 * mean**2) * rest
-
-
-def settling_time(room: float, slack: float, variance: float) -> float:
-    """Return the time in which a queue that does not grow comes into balance.
-
-    Parameters
-    ----------
-    room
-        Size of the room.
-    slack
-        By how much the queue shrinks in a unit of time, 0 or more, while it is not empty.
-    variance
-        Of what comes in a unit of time.
-
-    Returns
-    -------
-    :
-        The relaxation time of a Brownian motion with this drift and variance that is reflected at 0
-        and at the room: 1/t = g² / 2v + π² v / 2b². After it, a queue that began empty has 94% of
-        its mean length, if its room is large (J. Abate and W. Whitt, "Transient behavior of
-        regulated Brownian motion", 1987).
-
-    Examples
-    --------
-    Of a queue M/M/1 with a service time of 1 it is 1 / (1 - √ρ)², and near a load of 1 almost 4 /
-    (1 - ρ)²; a small room is in balance soon.
-
-    >>> round(settling_time(math.inf, 0.01, 2.0))
-    40000
-    >>> round(1 / (1 - math.sqrt(0.99)) ** 2)
-    39800
-    >>> round(settling_time(10, 0.0, 2.0), 2)
-    10.13
-
-    """
-    if not variance > 0:
-        return 0.0
-    rate = slack**2 / (2 * variance) + math.pi**2 * variance / (2 * room**2)
-    return 1 / rate if rate > 0 else math.inf
-
-
-def _one(message: Message) -> int:
-    """Return the size of a message in a queue of messages."""
-    del message
-    return 1
-
-
-# Sources
-
-
-@dataclass(slots=True)
-class _Source:
-    """What a flow offers: the octets of the frames of its messages, and how often each comes.
-
-    `rate`: messages in a picosecond. `scv`: squared coefficient of variation of the times between
-    them. `waits`: whether messages arrive whatever became of those
-    before, and wait at their source. `is_greedy`: whether there is always a next message, so that
-    it takes what others leave. `overloads`: within the source. `most`: the most that its shaper and
-    its host's time between messages let pass.
-    """
-
-    messages: Sequence[tuple[Message, float]]
-    rate: float
-    scv: float
-    waits: bool
-    is_greedy: bool
-    overloads: list[Overload] = field(default_factory=list)
-    most: float = math.inf
-
-    def growth(self, measure: Callable[[Message], int], rate: float, share: float) -> _Growth:
-        """Return how a queue grows to which messages come at a rate, of which a share is carried.
-
-        `measure`: of a message, in the unit of the queue.
-        """
-        mean = self.mean(measure)
-        spread = sum(weight * (measure(message) - mean) ** 2 for message, weight in self.messages)
-        return _Growth(rate * (1 - share) * mean, rate * (self.scv * mean**2 + spread))
-
-    def mean(self, measure: Callable[[Message], int]) -> float:
-        """Return the mean size of a message."""
-        return sum(weight * measure(message) for message, weight in self.messages)
-
-    def thin(self, step: str, limit: float, flow: Flow) -> None:
-        """Let no more than a rate pass a step of the source of a flow."""
-        if min(self.rate, self.most) <= limit * (1 + _ROUNDING):
-            return
-        if self.waits:
-            load = self.rate / limit
-            fill_ps = self.growth(_one, self.rate, 1 / load).fill_ps(flow.queue_frames)
-            name = f"{step} of flow {flow.name!r}"
-            self.overloads.append(Overload(name, flow.from_, load, 1 - 1 / load, fill_ps))
-        self.most = limit
-        if not self.is_greedy:
-            self.rate = limit
-
-    def take(self, rate: float) -> float:
-        """Approach a rate by half, or take the first one; return the relative change."""
-        before = rate if math.isinf(self.rate) else self.rate
-        self.rate = (before + rate) / 2
-        return abs(self.rate - before) / max(self.rate, before) if before > 0 else 0.0
-
-
-def _messages(flow: Flow) -> list[tuple[Message, float]]:
-    """Return the octets of the frames of each message that a flow may send, and its share."""
-    if isinstance(flow.arrivals, CoderArrivals):
-        return [(packets_of(flow, flow.arrivals).messages[0], 1.0)]
-    sizes, weights = lengths_of(flow.frames)
-    return [
-        (tuple(message_octets(flow, bits)), weight / sum(weights))
-        for bits, weight in zip(sizes, weights, strict=True)
-    ]
-
-
-def _source(flow: Flow) -> _Source:
-    """Return what a flow offers to its shaper or its host."""
-    messages = _messages(flow)
-    match flow.arrivals:
-        case PoissonArrivals(mean_ps=mean_ps) | TraceArrivals(mean_ps=mean_ps):
-            rate, scv = 1 / mean_ps, getattr(flow.arrivals, "scv", 1.0)
-        case OnOffArrivals() as arrivals:
-            rate, scv = on_off(arrivals.period_ps, arrivals.on_mean_ps, arrivals.off_mean_ps)
-        case RegularArrivals(period_ps=period_ps, jitter_ps=jitter_ps):
-            # Uniform within twice the jitter.
-            rate, scv = 1 / period_ps, ((jitter_ps or 0) / period_ps) ** 2 / 3
-        case CoderArrivals() as coder:
-            # It has one packet at a time, which grows until the host takes it.
-            rate = talking_share(coder) / (packets_of(flow, coder).least * coder.sample_ps)
-            return _Source(messages, rate, 0.0, waits=False, is_greedy=False)
-        case _:
-            return _Source(messages, math.inf, 0.0, waits=False, is_greedy=True)
-    return _Source(messages, rate, scv, waits=True, is_greedy=False)
-
-
-def _is_open(flow: Flow) -> bool:
-    """Whether messages come whatever became of those before."""
-    return flow.transfer is None and flow.response is None and flow.generator is None
-
-
-def _has_rate(flow: Flow) -> bool:
-    """Whether messages come at a rate of their own."""
-    is_endless = flow.shaper is None and isinstance(
-        flow.arrivals, SaturatedArrivals | PythonArrivals
-    )
-    return _is_open(flow) and not is_endless
-
-
-def _mean_ps(times: Times) -> float:
-    """Return the mean of a distribution of times."""
-    match times:
-        case ConstantTimes(ps=ps):
-            return float(ps)
-        case UniformTimes(low_ps=low_ps, high_ps=high_ps):
-            return (low_ps + high_ps) / 2
-        case ExponentialTimes(offset_ps=offset_ps, mean_ps=mean_ps):
-            return offset_ps + mean_ps
-        case _:
-            pairs = zip(times.values_ps, times.weights, strict=True)
-            return sum(value * weight for value, weight in pairs) / sum(times.weights)
-
-
-# Resources
-
-
 @dataclass(slots=True)
 class _Visit:
     """Messages of a flow at a resource: `work` picoseconds each.
@@ -406,7 +108,7 @@ class _Analysis:
         self._network = network_of(scenario)
         self._media = media_of(scenario).tolist()
         self._sources = {
-            number: _source(flow) for number, flow in enumerate(scenario.flows) if _is_open(flow)
+            number: source_of(flow) for number, flow in enumerate(scenario.flows) if is_open(flow)
         }
         self._visits: list[_Visit] = []
         self._paths: dict[int, list[int]] = {}
@@ -506,11 +208,11 @@ class _Analysis:
         """Let sources offer no more than their shapers and hosts let pass."""
         for number, source in self._sources.items():
             flow, own = self._scenario.flows[number], self._own[number]
-            if (bucket := _bucket(flow)) is not None:
+            if (bucket := bucket_of(flow)) is not None:
                 wire = self._network.links[own[-1].server // 2]
                 volume = own[-1].work / wire.ps_per_octet
                 source.thin("shaper", bucket.rate_bps / (8e12 * volume), flow)
-            if (service_ps := _mean_ps(flow.service)) > 0:
+            if (service_ps := mean_ps_of(flow.service)) > 0:
                 # The host takes the next message when the first stage has let this one pass.
                 source.thin("source", 1 / (own[0].work + service_ps), flow)
             if isinstance(flow.arrivals, CoderArrivals):
@@ -600,7 +302,7 @@ class _Analysis:
             tuple(overloads),
             tuple(settling_ps),
             tuple(resources),
-            is_open=all(_has_rate(flow) for flow in self._scenario.flows),
+            is_open=all(has_rate(flow) for flow in self._scenario.flows),
         )
 
     def _classes(self, resource: int) -> tuple[ClassOfServer, ...]:
@@ -677,8 +379,8 @@ class _Analysis:
 
     def _overloads(self, visits: Sequence[int], share: float, load: float) -> dict[int, Overload]:
         """Return the overload of each visit of a class of which a share is carried."""
-        none = _Growth(0.0, 0.0)
-        growth: dict[int, tuple[_Growth, _Growth]] = {}
+        none = Growth(0.0, 0.0)
+        growth: dict[int, tuple[Growth, Growth]] = {}
         for number in visits:
             visit = self._visits[number]
             source = self._sources[visit.flow]
@@ -696,7 +398,7 @@ class _Analysis:
                 if not source.waits:
                     continue
                 room = self._scenario.flows[visit.flow].queue_frames
-                fill_ps = source.growth(_one, visit.rate, share).fill_ps(room)
+                fill_ps = source.growth(one_message, visit.rate, share).fill_ps(room)
             else:
                 fill_ps = self._fill_ps(visit, *growth[visit.server])
             name, node = self._name(visit.resource), self._network.nodes[self._node(visit)].name
@@ -715,7 +417,7 @@ class _Analysis:
                 before = [
                     visit
                     for visit in map(self._visits.__getitem__, numbers)
-                    if visit.level == level or _goes_before(classes, visit.level, level)
+                    if visit.level == level or goes_before(classes, visit.level, level)
                 ]
                 if carried[level] < 1 or self._is_fed_evenly(before):
                     continue
@@ -738,7 +440,7 @@ class _Analysis:
             len(parents) == len(visits)
             and len({parent.resource for parent in parents}) == 1
             and all(
-                visit.work <= parent.work * (1 + _ROUNDING)
+                visit.work <= parent.work * (1 + ROUNDING)
                 for visit, parent in zip(visits, parents, strict=True)
             )
         )
@@ -776,7 +478,7 @@ class _Analysis:
             octets = buffer.octets if octets is None else min(octets, buffer.octets)
         return frames, octets
 
-    def _fill_ps(self, visit: _Visit, frames: _Growth, octets: _Growth) -> float:
+    def _fill_ps(self, visit: _Visit, frames: Growth, octets: Growth) -> float:
         """Return the time in which the room before a server is full, by what it grows."""
         rooms = zip((frames, octets), self._room(visit), strict=True)
         return min(grows.fill_ps(room) for grows, room in rooms)
@@ -809,78 +511,3 @@ class _Analysis:
                 return f"medium of {network.nodes[node].name}"
         first, second = (network.nodes[node].name for node in ends)
         return f"half-duplex link {first} – {second}"
-
-
-def _bucket(flow: Flow) -> TokenBucketArrivals | Shaper | None:
-    """Return the token bucket that a flow passes."""
-    return flow.arrivals if isinstance(flow.arrivals, TokenBucketArrivals) else flow.shaper
-
-
-def shares(
-    offered: Sequence[float], classes: Sequence[ClassOfServer]
-) -> tuple[list[float], list[float]]:
-    """Return the share of each class that a port carries in the long run, and the load of each.
-
-    `offered`: work of each class in a unit of time, the highest first. The load of a class is its
-    work with that of the classes before it; of one with an idle slope its work over the slope.
-
-    Examples
-    --------
-    Strict priority, and two classes of which the first has an idle slope:
-
-    >>> plain = ClassOfServer()
-    >>> list(shares([0.5, 0.75], [plain, plain]))
-    [[1.0, 0.6666666666666666], [0.5, 1.25]]
-    >>> list(shares([0.5, 0.5], [ClassOfServer(idle_slope=0.25), plain]))
-    [[0.5, 1.0], [2.0, 0.75]]
-
-    Deficit round robin: the second class needs less than its turn, so that the first has the rest.
-
-    >>> twice = [ClassOfServer(quantum=2.0), ClassOfServer(quantum=2.0)]
-    >>> list(shares([1.25, 0.375], twice))
-    [[0.5, 1.0], [1.625, 1.625]]
-    """
-    carried, loads, used, level = [1.0] * len(offered), [0.0] * len(offered), 0.0, 0
-    while level < len(offered):
-        slope = classes[level].idle_slope
-        group = [level]
-        if classes[level].quantum is not None:
-            turns = takewhile(lambda one: one.quantum is not None, classes[level:])
-            group = list(range(level, level + len(list(turns))))
-        left = max(1 - used, 0.0)
-        if slope is not None:
-            left = min(left, slope)
-        works = [offered[at] for at in group]
-        room = _in_turns(works, [classes[at].quantum or 1.0 for at in group], left)
-        for at, work, most in zip(group, works, room, strict=True):
-            if work > most * (1 + _ROUNDING):
-                carried[at] = most / work
-            loads[at] = used + sum(works) if slope is None else work / left if left else math.inf
-        used += sum(map(min, works, room))
-        level = group[-1] + 1
-    return carried, loads
-
-
-def _goes_before(classes: Sequence[ClassOfServer], other: int, level: int) -> bool:
-    """Whether a class waits for another one: for those above it, or those it takes turns with.
-
-    One with an idle slope has that for itself.
-    """
-    if classes[level].idle_slope is not None:
-        return False
-    takes_turns = classes[level].quantum is not None and classes[other].quantum is not None
-    return other < level or takes_turns
-
-
-def _in_turns(offered: Sequence[float], quanta: Sequence[float], room: float) -> list[float]:
-    """Return what each class may have of some room by deficit round robin: max-min fair."""
-    found = [0.0] * len(offered)
-    waiting = list(range(len(offered)))
-    while waiting:
-        turn = max(room, 0.0) / sum(quanta[at] for at in waiting)
-        content = [at for at in waiting if offered[at] <= turn * quanta[at]]
-        for at in content or waiting:
-            found[at] = offered[at] if content else turn * quanta[at]
-            room -= found[at]
-        waiting = [at for at in waiting if content and at not in content]
-    return found
