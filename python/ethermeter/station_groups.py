@@ -11,15 +11,20 @@ from ethermeter.scenario import (
     Arrivals,
     Backoff,
     CoderArrivals,
+    ConstantTimes,
     CsmaCd,
+    ExponentialTimes,
     FixedLengths,
     Flow,
     Lengths,
+    MeasuredTimes,
     Medium,
     MixLengths,
     SamplesLengths,
     Scenario,
     Stations,
+    Times,
+    UniformTimes,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -113,6 +118,19 @@ def talking_share(coder: CoderArrivals) -> float:
     if spurts is None:
         return 1.0
     return spurts.talk_mean_ps / (spurts.talk_mean_ps + spurts.silence_mean_ps)
+
+
+def mean_ps(times: Times) -> float:
+    """Return the mean of a distribution of times."""
+    match times:
+        case ConstantTimes(ps=ps):
+            return float(ps)
+        case UniformTimes(low_ps=low_ps, high_ps=high_ps):
+            return (low_ps + high_ps) / 2
+        case ExponentialTimes(offset_ps=offset_ps, mean_ps=beyond_ps):
+            return float(offset_ps + beyond_ps)
+        case MeasuredTimes(values_ps=values_ps, weights=weights):
+            return float(np.average(values_ps, weights=weights))
 
 
 def packet_ps(coder: CoderArrivals, frames: SamplesLengths) -> int:

@@ -340,17 +340,20 @@ def test_a_source_with_room_has_a_model_only_where_its_messages_wait_for_their_w
     assert "its host has room for 3 messages" in (found.reason or "")
 
 
+CALL = em.flow(
+    "call",
+    "a",
+    "b",
+    data={"samples": {"least": "172 B", "most": "972 B", "overhead": "12 B"}},
+    arrivals={"coder": {"codec": "g711"}},
+)
+"""Speech by G.711 in packets of 20 ms or more."""
+
+
 def test_a_coders_delay_begins_with_the_oldest_sample():
     # G.711: 160 samples of 125 us, the oldest of which waits for 159 others; a packet of 172 octets
     # has 226 with its headers, preamble and tag of none, of 800 ns each.
-    voice = em.flow(
-        "call",
-        "a",
-        "b",
-        data={"samples": {"least": "172 B", "most": "972 B", "overhead": "12 B"}},
-        arrivals={"coder": {"codec": "g711"}},
-    )
-    network, means = answers(link(voice))
+    network, means = answers(link(CALL))
     assert means.flows[0].cautions == ()
     assert means.flows[0].delay_s == pytest.approx(159 * 125e-6 + 226 * 0.8e-6, rel=1e-12)
     seen, _ = simulated_delays(network)
@@ -358,7 +361,7 @@ def test_a_coders_delay_begins_with_the_oldest_sample():
     # Talks of 20 ms on average end before most packets have 160 samples: with the first silent one.
     # P (1 - q^159) / (1 - q), q = e^(-P / 20 ms).
     spurts = {"codec": "g711", "talk": "20 ms", "silence": "100 ms"}
-    network, means = answers(link({**voice, "arrivals": {"coder": spurts}}))
+    network, means = answers(link({**CALL, "arrivals": {"coder": spurts}}))
     more = math.exp(-0.125 / 20)
     gathered_s = 125e-6 * (1 - more**159) / (1 - more)
     assert means.flows[0].delay_s == pytest.approx(gathered_s + 226 * 0.8e-6, rel=1e-3)
@@ -367,14 +370,7 @@ def test_a_coders_delay_begins_with_the_oldest_sample():
 
 
 def test_a_coder_beyond_its_wire_has_no_mean_as_its_packets_grow():
-    voice = em.flow(
-        "call",
-        "a",
-        "b",
-        data={"samples": {"least": "172 B", "most": "972 B", "overhead": "12 B"}},
-        arrivals={"coder": {"codec": "g711"}},
-    )
-    (found,) = answers(link(voice).changed({"network.rate": "64 kb/s"}))[1].flows
+    (found,) = answers(link(CALL).changed({"network.rate": "64 kb/s"}))[1].flows
     assert found.delay_s is None
     assert found.reason == "its packets grow while they wait for wire a → b, and have no model"
 

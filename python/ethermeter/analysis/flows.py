@@ -69,6 +69,15 @@ class Sharing:
     shares: Mapping[str, Estimate]
 
 
+def of_networks(trials: "Iterable[Trial]") -> "list[Trial]":
+    """Return the trials of networks whose flows were simulated or measured."""
+    return [
+        trial
+        for trial in trials
+        if flows_of(trial.scenario) and not trial.engine.startswith(THEORY)
+    ]
+
+
 def of_flows(
     run: "RunDirectory",
     trials: "Sequence[Trial]",
@@ -105,11 +114,7 @@ def with_tables(run_dir: Path, points: Sequence[Point]) -> list[Point]:
     if not any(OF_MESSAGES & point.estimates.keys() for point in points):
         return [*points]
     run = RunDirectory(run_dir)
-    trials = [
-        trial
-        for trial in run.replications()
-        if flows_of(trial.scenario) and not trial.engine.startswith(THEORY)
-    ]
+    trials = of_networks(run.replications())
     by_table: dict[tuple[object, ...], list[Point]] = {}
     for point in of_tables(run, trials):
         others = {key: text for key, text in point.point.items() if key != groups.PART}
@@ -262,11 +267,7 @@ def write(run_dir: Path) -> Path:
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
-    trials = [
-        trial
-        for trial in run.replications()
-        if flows_of(trial.scenario) and not trial.engine.startswith(THEORY)
-    ]
+    trials = of_networks(run.replications())
     lines = of_lengths(of_flows(run, trials, metrics=TIMES))
     return run.keep(FILE, _texts(lines, extras(lines), of_sharing(run, trials)))
 

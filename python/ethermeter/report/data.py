@@ -44,8 +44,6 @@ from ethermeter.station_groups import groups_of, station_count
 from ethermeter.store import captures
 from ethermeter.store.measured import read_result
 from ethermeter.store.result import Result
-from ethermeter.store.rows import flows_of
-from ethermeter.trial import THEORY
 
 if TYPE_CHECKING:
     from ethermeter.store import RunDirectory
@@ -156,9 +154,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
     drawn = () if search is not None and search.is_benchmark else trials
     # The study's hosts are alike; its graphs are what the paper shows.
     # Theories have no stations of their own, and those of idealised worlds are in no place.
-    networks = [
-        trial for trial in drawn if flows_of(trial.scenario) and not trial.engine.startswith(THEORY)
-    ]
+    networks = flows.of_networks(drawn)
     real = [
         trial for trial in drawn if trial.engine == "simulation" and station_count(trial.scenario)
     ]

@@ -10,10 +10,8 @@ from msgspec.structs import replace
 from ethermeter import functions
 from ethermeter.scenario import (
     CoderArrivals,
-    ConstantTimes,
     ExponentialTimes,
     Flow,
-    MeasuredTimes,
     OnOffArrivals,
     PoissonArrivals,
     PythonArrivals,
@@ -22,17 +20,17 @@ from ethermeter.scenario import (
     SaturatedArrivals,
     Scenario,
     Stations,
-    Times,
     TokenBucketArrivals,
     TraceArrivals,
-    UniformTimes,
 )
 from ethermeter.station_groups import (
     Group,
     constants_of,
     groups_of,
     lengths_of,
+    mean_ps,
     medium_of,
+    packet_ps,
     points_of,
     tag_of,
     talking_share,
@@ -158,7 +156,7 @@ def model_inputs(scenario: Scenario, assumptions: Assumptions) -> ModelInputs:
         arrival_rate=sum(group.count * _rate(group.flow) for group in groups),
         buffers=first.flow.queue_frames,
         thinking_s=_thinking_s(groups),
-        service_s=_mean_s(first.flow.service),
+        service_s=mean_ps(first.flow.service) / PS_PER_S,
         generator=any(group.flow.generator is not None for group in groups),
         priority_waits=any(group.stations.priority_wait_ps for group in groups),
         functions=bool(functions.named_in([scenario])),
@@ -221,24 +219,9 @@ def _rate(flow: Flow) -> float:
             return float(PS_PER_S / period_ps)
         case CoderArrivals() as coder:
             assert isinstance(flow.frames, SamplesLengths), "a coder's frames are of samples"
-            payload_bits = flow.frames.min_bits - flow.frames.overhead_bits
-            samples = max(1, -(-payload_bits // coder.sample_bits))
-            return float(talking_share(coder) * PS_PER_S / (samples * coder.sample_ps))
+            return float(talking_share(coder) * PS_PER_S / packet_ps(coder, flow.frames))
         case OnOffArrivals(period_ps=period_ps, on_mean_ps=on, off_mean_ps=off):
             return float(PS_PER_S / period_ps * on / (on + off))
-
-
-def _mean_s(times: Times) -> float:
-    match times:
-        case ConstantTimes(ps=ps):
-            mean_ps: float = ps
-        case UniformTimes(low_ps=low_ps, high_ps=high_ps):
-            mean_ps = (low_ps + high_ps) / 2
-        case ExponentialTimes(offset_ps=offset_ps, mean_ps=beyond_ps):
-            mean_ps = offset_ps + beyond_ps
-        case MeasuredTimes(values_ps=values_ps, weights=weights):
-            mean_ps = float(np.average(values_ps, weights=weights))
-    return float(mean_ps / PS_PER_S)
 
 
 def _thinking_s(groups: Sequence[Group]) -> float | None:

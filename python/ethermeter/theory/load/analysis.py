@@ -18,6 +18,7 @@ from ethermeter.scenario import (
     Scenario,
     Switch,
 )
+from ethermeter.station_groups import mean_ps
 from ethermeter.theory.bounds.network import Emission, Network
 from ethermeter.theory.bounds.schedulers import ClassOfServer
 from ethermeter.theory.bounds.sources import Arrivals, Message
@@ -28,7 +29,6 @@ from ethermeter.theory.load.sources import (
     bucket_of,
     has_rate,
     is_open,
-    mean_ps_of,
     one_message,
     source_of,
 )
@@ -212,7 +212,7 @@ class _Analysis:
                 wire = self._network.links[own[-1].server // 2]
                 volume = own[-1].work / wire.ps_per_octet
                 source.thin("shaper", bucket.rate_bps / (8e12 * volume), flow)
-            if (service_ps := mean_ps_of(flow.service)) > 0:
+            if (service_ps := mean_ps(flow.service)) > 0:
                 # The host takes the next message when the first stage has let this one pass.
                 source.thin("source", 1 / (own[0].work + service_ps), flow)
             if isinstance(flow.arrivals, CoderArrivals):

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from ethermeter.framing import message_octets
 from ethermeter.scenario import (
     CoderArrivals,
-    ConstantTimes,
-    ExponentialTimes,
     Flow,
     OnOffArrivals,
     PoissonArrivals,
@@ -16,10 +14,8 @@ from ethermeter.scenario import (
     RegularArrivals,
     SaturatedArrivals,
     Shaper,
-    Times,
     TokenBucketArrivals,
     TraceArrivals,
-    UniformTimes,
 )
 from ethermeter.station_groups import lengths_of, talking_share
 from ethermeter.theory.bounds.sources import Message, on_off, packets_of
@@ -39,8 +35,8 @@ class Source:
     """What a flow offers: the octets of the frames of its messages, and how often each comes.
 
     `rate`: messages in a picosecond. `scv`: squared coefficient of variation of the times between
-    them. `waits`: whether messages arrive whatever became of those
-    before, and wait at their source. `is_greedy`: whether there is always a next message, so that
+    them. `waits`: whether messages arrive whatever became of those before, and
+    wait at their source. `is_greedy`: whether there is always a next message, so that
     it takes what others leave. `overloads`: within the source. `most`: the most that its shaper and
     its host's time between messages let pass.
     """
@@ -128,20 +124,6 @@ def has_rate(flow: Flow) -> bool:
         flow.arrivals, SaturatedArrivals | PythonArrivals
     )
     return is_open(flow) and not is_endless
-
-
-def mean_ps_of(times: Times) -> float:
-    """Return the mean of a distribution of times."""
-    match times:
-        case ConstantTimes(ps=ps):
-            return float(ps)
-        case UniformTimes(low_ps=low_ps, high_ps=high_ps):
-            return (low_ps + high_ps) / 2
-        case ExponentialTimes(offset_ps=offset_ps, mean_ps=mean_ps):
-            return offset_ps + mean_ps
-        case _:
-            pairs = zip(times.values_ps, times.weights, strict=True)
-            return sum(value * weight for value, weight in pairs) / sum(times.weights)
 
 
 def bucket_of(flow: Flow) -> TokenBucketArrivals | Shaper | None:
