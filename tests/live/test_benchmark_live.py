@@ -132,9 +132,7 @@ def test_the_rate_of_a_relayed_wire_is_found_within_the_width(
 
 
 @pytest.mark.long
-def test_forty_trials_at_half_rate_lose_nothing(
-    tmp_path: Path, unless_held_up: Contention
-) -> None:
+def test_forty_trials_at_half_rate_lose_nothing(tmp_path: Path, unless_held_up: Contention) -> None:
     short = {**LIVE, "settle_s": 0.05, "drain_s": 0.1}
     bench = device(WIRE, frames=(64,), trial_s=0.1, **short)
     half = WIRE_BPS / (84 * 8) / 2
