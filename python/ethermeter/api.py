@@ -1,7 +1,7 @@
 """The Python interface: load an experiment, run it, read its results."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -14,6 +14,8 @@ from ethermeter.frames import Library
 from ethermeter.metrics import Metric
 from ethermeter.notebook import counted, html_table
 from ethermeter.report.style import style_of
+from ethermeter.results.frame import observations
+from ethermeter.results.values import metrics_in
 from ethermeter.run import RunOptions, default_directory, evaluate, execute, finished_run
 from ethermeter.store import RunDirectory, RunError
 
@@ -225,7 +227,7 @@ class Run:
         Raises
         ------
         InputError
-            If there is no such metric or library.
+            If the run has no such metric, or there is no such library.
 
         Examples
         --------
@@ -233,13 +235,19 @@ class Run:
         >>> run.observations(metric="utilisation", whole=True)  # doctest: +SKIP
 
         """
-        import pyarrow.compute as pc
-
-        wanted = None if metric is None else _metric(metric)
-        table = self.directory.observations(whole=whole)
-        if wanted is not None:
-            table = table.filter(pc.equal(table["metric"], str(wanted)))
+        self.directory.refuse_unfinished()
+        trials = self.trials()
+        wanted = None if metric is None else [_metric(metric)]
+        self._refuse_others(wanted or (), (of for trial in trials for of in metrics_in(trial)))
+        table = observations(self.directory, trials, wanted, whole=whole)
         return frames.converted(frames.of_trials(self.directory, table), library)
+
+    def _refuse_others(self, wanted: Iterable[Metric], there: Iterable[Metric]) -> None:
+        """Raise InputError for a metric that no trial of the run has."""
+        known = dict.fromkeys(there)
+        for metric in wanted:
+            if metric not in known:
+                raise InputError.of(str(self.path), "metric", metric, choices(metric, known))
 
     @overload
     def estimates(
@@ -285,7 +293,7 @@ class Run:
         Raises
         ------
         InputError
-            If there is no such metric, series or library.
+            If the run has no such metric or series, or there is no such library.
 
         Examples
         --------
@@ -299,6 +307,7 @@ class Run:
                 raise InputError.of(str(self.path), "series", series, choices(series, known))
             points = tuple(point for point in points if point.series == series)
         wanted = [_metric(metric) for metric in metrics] or None
+        self._refuse_others(wanted or (), (of for point in points for of in point.estimates))
         return frames.converted(frames.of_estimates(points, wanted), library)
 
     def points(self) -> "tuple[Point, ...]":
@@ -315,12 +324,20 @@ class Run:
     @overload
     def histograms(self, *, library: Literal["arrow"]) -> "pa.Table": ...
     def histograms(self, *, library: Library = "pandas") -> "frames.Frame":
-        """Return the histograms of delay: a row a bucket, from `low_s` to below `high_s`.
+        """Return the histograms of delay: a row a bucket, from `low_ps` to below `high_ps`.
 
         Columns and `library` as of `observations`; `count` in place of the value.
+
+        Raises
+        ------
+        InputError
+            If the run has none, as one of theories has.
+
         """
-        table = frames.of_trials(self.directory, self.directory.histograms())
-        return frames.converted(table, library)
+        table = self.directory.histograms()
+        if table is None:
+            raise InputError.of(str(self.path), "histograms", "none", "a run of an engine")
+        return frames.converted(frames.of_trials(self.directory, table), library)
 
     @overload
     def ports(self, *, library: Literal["pandas"] = ...) -> "pd.DataFrame": ...

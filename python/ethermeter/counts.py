@@ -20,8 +20,9 @@ structures of a given number of entities, from which `dataclasses.replace` makes
 
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeVar, Union, get_args, get_origin
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from enum import Enum
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -39,9 +40,24 @@ Exact = npt.NDArray[np.object_]
 """Python integers, of any size."""
 
 T = TypeVar("T")
-_BY_CAUSE = {"columns": len(LOSSES)}
-_ENDS = {"columns": 2}
-_OPTIONAL = {"zero": np.nan}
+Column = npt.NDArray[Any]
+"""Whole numbers, floats, or flags."""
+
+
+class Adds(Enum):
+    """How the counts of several entities, or of several times, make that of all together."""
+
+    SUM = "sum"
+    MOST = "maximum"
+    NONE = "none"
+    """Each entity has its own, as a parameter or an estimate."""
+
+
+_BY_CAUSE = {"columns": LOSSES}
+_ENDS = {"columns": ("sender", "receiver")}
+_MOST = {"adds": Adds.MOST}
+_OPTIONAL = {"zero": np.nan, "adds": Adds.NONE}
+_TIME = {"adds": Adds.NONE}
 _BATCHES: Mapping[str, int] = {"batches": 0}
 
 
@@ -125,7 +141,7 @@ class Delays:
 
     count: Numbers
     sum_ps: Floats
-    max_ps: Numbers
+    max_ps: Numbers = field(metadata=_MOST)
     buckets: Buckets
 
 
@@ -141,15 +157,17 @@ class PlcaNodeCounts:
     beacons_lost: Integers
     status_changes: Integers
     ok_ps: Integers
-    access_max_ps: Integers
-    attempt_max_ps: Integers
+    access_max_ps: Integers = field(metadata=_MOST)
+    attempt_max_ps: Integers = field(metadata=_MOST)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlcaCounts:
     """Counts of a medium with PLCA; times have one entity, the medium."""
 
-    time_ps: Integers = field(metadata={"entities": 3})
+    time_ps: Integers = field(
+        metadata={"entities": 3, "parts": ("beacon", "commit", "opportunity")}
+    )
     cycle: Delays
     access_from_attempt: Delays
     opportunities: Integers = field(metadata={"entities": 1})
@@ -160,7 +178,9 @@ class PlcaCounts:
 class MediumCounts:
     """Counts of the shared medium."""
 
-    time_ps: Integers = field(metadata={"entities": 5})
+    time_ps: Integers = field(
+        metadata={"entities": 5, "parts": ("frame", "preamble", "gap", "collision", "idle")}
+    )
     attempts_per_frame: Integers = field(metadata={"entities": 0})
     colliders: Integers = field(metadata={"entities": 0})
     transmission_delay: Buckets
@@ -248,9 +268,9 @@ class EndCounts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TransferCounts:
-    """Counts of transfers."""
+    """Counts of transfers; octets are a float, for hosts report rates."""
 
-    octets: Numbers
+    octets: Floats
     whole_ps: Floats = field(metadata=_OPTIONAL)
     ends: EndCounts = field(metadata=_ENDS)
 
@@ -277,7 +297,7 @@ class SynchronisedDelays:
     delays: SignedDelays
     unrelated: Numbers
     before_sent: Numbers
-    error_most_ps: Numbers
+    error_most_ps: Numbers = field(metadata=_MOST)
     estimate: ClockEstimate
     delay_uncertainty_ns: Floats = field(metadata=_OPTIONAL)
     contradictions: Numbers
@@ -293,9 +313,18 @@ class ClockDelays:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlowCounts:
-    """Counts of the flows of a network."""
+    """Counts of the flows of a network.
+
+    Messages were offered for `offered_ps`, and received for `received_ps`: the measured window,
+    except where hosts count over the whole transmission. `queued` were not sent before its end.
+    """
 
     balance: Balance
+    offered_ps: Numbers = field(metadata=_TIME)
+    received_ps: Numbers = field(metadata=_TIME)
+    queued: Numbers
+    reordered: Numbers
+    duplicates: Numbers
     offered: Numbers
     dropped: Numbers
     messages: Numbers
@@ -429,7 +458,7 @@ def _filled(kind: Any, shape: tuple[int, ...], number: float, zero: float = 0) -
         if "entities" in of.metadata:
             inner = (of.metadata["entities"],)
         if "columns" in of.metadata:
-            inner = (*shape, of.metadata["columns"])
+            inner = (*shape, len(of.metadata["columns"]))
         if "batches" in of.metadata:
             inner = (of.metadata["batches"], *shape)
         found[of.name] = _filled(of.type, inner, number, of.metadata.get("zero", 0))
@@ -462,6 +491,77 @@ def _joined(each: Sequence[Any], *, axis: int) -> Any:
     if isinstance(some, Buckets):
         values["entity"] = np.repeat(np.arange(len(each)), [len(one.entity) for one in each])
     return replace(some, **values)
+
+
+Metadata = Mapping[Any, Any]
+_COUNTERS: dict[type, tuple[tuple[str, Metadata], ...]] = {}
+
+
+def _counters(kind: type) -> tuple[tuple[str, Metadata], ...]:
+    """Return name and metadata of the fields of a structure that are counters or hold some."""
+    if kind not in _COUNTERS:
+        hints = get_type_hints(kind)
+        others = (Buckets, Windows, ClassCounts)
+        _COUNTERS[kind] = tuple(
+            (of.name, of.metadata)
+            for of in fields(kind)
+            if not any(part in others for part in (hints[of.name], *get_args(hints[of.name])))
+            and "batches" not in of.metadata
+            and ("entities" not in of.metadata or of.metadata["entities"])
+        )
+    return _COUNTERS[kind]
+
+
+def flat(structure: Any, prefix: str = "", columns: Sequence[str] = ()) -> dict[str, Column]:
+    """Return the counters of a structure by name, such as `one_way.sum_ps`, each an array.
+
+    Its last axis is that of entities; what has several columns of each entity has a counter a
+    column, such as `balance.lost.queue`. Histograms, counts by batch and what is missing are left
+    out.
+    """
+    found: dict[str, Column] = {}
+    for name, metadata in _counters(type(structure)):
+        value = getattr(structure, name)
+        within = metadata.get("columns", columns)
+        if value is None:
+            continue
+        if not isinstance(value, np.ndarray):
+            found |= flat(value, f"{prefix}{name}.", within)
+        elif "parts" in metadata:
+            for at, part in enumerate(metadata["parts"]):
+                found[f"{prefix}{name}.{part}"] = value[at : at + 1]
+        elif within:
+            for at, column in enumerate(within):
+                found[f"{prefix}{name}.{column}"] = value[..., at]
+        else:
+            found[prefix + name] = value
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """How a counter adds, and whether it is a float or a whole number; exact ones are sums."""
+
+    adds: Adds
+    is_float: bool
+
+
+def counters_of(kind: type, prefix: str = "", columns: Sequence[str] = ()) -> dict[str, Counter]:
+    """Return the counters that a structure may have, by their names in `flat`, in that order."""
+    hints = get_type_hints(kind)
+    found: dict[str, Counter] = {}
+    for name, metadata in _counters(kind):
+        parts = (hints[name], *get_args(hints[name]))
+        inner = [of for of in parts if isinstance(of, type) and is_dataclass(of)]
+        within = metadata.get("parts", metadata.get("columns", columns))
+        if inner:
+            found |= counters_of(inner[0], f"{prefix}{name}.", within)
+            continue
+        is_float = hints[name] in (Floats, Exact)
+        counter = Counter(metadata.get("adds", Adds.SUM), is_float)
+        names = [f"{prefix}{name}.{part}" for part in within] or [prefix + name]
+        found |= dict.fromkeys(names, counter)
+    return found
 
 
 NO_MEDIUM = zeros(MediumCounts)

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ethermeter.analysis.flows import OF_MESSAGES
 from ethermeter.analysis.groups import by_table
 from ethermeter.api import Loaded, load
 from ethermeter.faults import InputError
-from ethermeter.metrics import ALL, Metric
+from ethermeter.metrics import Metric
 from ethermeter.nodes import is_segment
 from ethermeter.notebook import html_table
+from ethermeter.results.query import Results
+from ethermeter.results.values import metrics_in
 from ethermeter.trial import Trial
 
 SEGMENT_METRICS = ("utilisation", "goodput", "access_delay", "collisions_per_frame", "loss")
@@ -30,14 +30,9 @@ def values_of(trial: Trial) -> dict[Metric, tuple[float, str]]:
 
     """
     from ethermeter.engines.answer import answer
-    from ethermeter.store.rows import layout_of
 
-    rows = answer(trial.line, traces=trial.traces)
-    entities, metrics = layout_of(trial.scenario)
-    names = list(Metric)
-    whole = np.flatnonzero(entities == ALL)
-    found = {names[metrics[row]]: float(rows.values[row]) for row in whole}
-    return {metric: (value, metric.unit) for metric, value in found.items()}
+    results = Results.of_trial(trial, answer(trial.line, traces=trial.traces))
+    return {metric: (results.all(metric), metric.unit) for metric in metrics_in(trial)}
 
 
 class Exploration:

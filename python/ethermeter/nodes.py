@@ -63,6 +63,24 @@ def is_segment(scenario: Scenario) -> bool:
     return len(scenario.media) == 1 and not scenario.links and not any(f.to for f in scenario.flows)
 
 
+def has_classes(scenario: Scenario) -> bool:
+    """Whether some node of a scenario has traffic classes at its ports."""
+    kinds = (node.kind for node in scenario.nodes)
+    owners = (kind.host or kind.switch or kind.router for kind in kinds)
+    return any(owner is not None and bool(owner.classes) for owner in owners)
+
+
+def clocks_of(scenario: Scenario) -> int:
+    """Return what is read of clocks in a simulation.
+
+    0 nothing, 1 delays by the clocks as they are, 2 also by comparing them.
+    """
+    hosts = (node.kind.host for node in scenario.nodes)
+    if not any(host is not None and host.clock is not None for host in hosts):
+        return 0
+    return 2 if scenario.clocks == "compared" else 1
+
+
 @lru_cache(maxsize=256)
 def over_links(scenario: Scenario) -> Scenario:
     """Return a network whose shared media are hubs, each with a half-duplex link to its stations.

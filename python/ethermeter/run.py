@@ -12,6 +12,7 @@ from ethermeter import functions, provenance
 from ethermeter.engines.work import Finished, TrialError, UnderWay, Work
 from ethermeter.faults import InputError
 from ethermeter.nodes import over_links
+from ethermeter.results.query import Results
 from ethermeter.scenario import (
     CoderArrivals,
     OnOffArrivals,
@@ -21,12 +22,18 @@ from ethermeter.scenario import (
     Scenario,
     TraceArrivals,
 )
-from ethermeter.station_groups import charged_ps, groups_of, lengths_of, station_count
+from ethermeter.station_groups import (
+    charged_ps,
+    flows_in,
+    groups_of,
+    has_plca,
+    lengths_of,
+    station_count,
+)
 from ethermeter.store import Recorder, RunDirectory, RunError
 from ethermeter.store.files import remove_abandoned
 from ethermeter.store.integrity import failed_in, read_provenance
 from ethermeter.store.recorder import can_repeat, plan_hash_of, tidy
-from ethermeter.store.rows import failure_in, flows_of, has_plca
 from ethermeter.studies import registry
 from ethermeter.trial import LIVE, SIMULATION, THEORY
 
@@ -203,7 +210,7 @@ def search(
             observed += [
                 Observed(
                     trial,
-                    recorder.rows(number),
+                    Results.of_trial(trial, recorder.result(number)),
                     read_text(directory, trial.id) if trial.engine == LIVE else b"",
                 )
                 for number, trial in enumerate(proposed, len(observed))
@@ -345,7 +352,7 @@ class _Session:
         ) as results:
             for result in results:
                 if not isinstance(result, UnderWay):
-                    self._record(result, effort, failure_in(result.rows))
+                    self._record(result, effort, result.result.failure)
                     continue
                 self._recorder.flush_if_due()
                 now_s = time.monotonic()
@@ -383,7 +390,7 @@ class _Session:
             self._recorder.write_provenance(self._provenance | self._failures)
         else:
             self._failed.pop(trial, None)
-        self._recorder.record(result.place, result.rows)
+        self._recorder.record(result.place, result.result)
         self._done += 1
         self._done_effort += effort[result.place]
         self._tell()
@@ -472,7 +479,7 @@ def evaluate(
     remove_abandoned(directory)
     study, live_study = (_study(run.provenance().get(key)) for key in ("study", "live_study"))
     engines = {trial.engine.partition("/")[0] for trial in run.trials()}
-    has_flows = any(flows_of(trial.scenario) for trial in run.trials())
+    has_flows = any(flows_in(trial.scenario) for trial in run.trials())
     has_buses = any(has_plca(trial.scenario) for trial in run.trials())
     steps: dict[str, Callable[[Path], Path] | None] = {
         "estimates.json": _written_by("analysis.estimates.write"),

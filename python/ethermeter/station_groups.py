@@ -133,6 +133,11 @@ def mean_ps(times: Times) -> float:
             return float(np.average(values_ps, weights=weights))
 
 
+def is_voice(flow: Flow) -> bool:
+    """Whether a flow has a coder."""
+    return isinstance(flow.arrivals, CoderArrivals)
+
+
 def packet_ps(coder: CoderArrivals, frames: SamplesLengths) -> int:
     """Return the time in which a coder makes the samples of its shortest packet."""
     samples = -(-(frames.min_bits - frames.overhead_bits) // coder.sample_bits)
@@ -144,3 +149,23 @@ def tag_of(variant: Arrivals | Backoff) -> str:
     tag = variant.__struct_config__.tag
     assert isinstance(tag, str), "each variant has a tag"
     return tag
+
+
+def flows_in(scenario: Scenario) -> int:
+    """Return how many flows of a scenario have receivers; those on a medium have none."""
+    return sum(bool(flow.to) for flow in scenario.flows)
+
+
+def entities_in(scenario: Scenario) -> int:
+    """Return how many stations a segment has, or how many flows a network."""
+    return station_count(scenario) + flows_in(scenario)
+
+
+def has_voice(scenario: Scenario) -> bool:
+    """Whether some station of a scenario sends voice, or some flow is voice."""
+    return any(isinstance(flow.arrivals, CoderArrivals) for flow in scenario.flows)
+
+
+def has_plca(scenario: Scenario) -> bool:
+    """Whether a scenario is a segment of 10BASE-T1S."""
+    return is_segment(scenario) and scenario.media[0].mac.plca is not None

@@ -182,7 +182,7 @@ def test_control_c_on_a_cluster_stops_before_the_end_and_says_how_to_go_on(tmp_p
     # A second for the run and up to one more for the client to take its leave, on a machine that
     # has them; trials were left in any case.
     assert process.returncode == 130
-    assert not (out / "observations.parquet").exists()
+    assert not (out / "stations.parquet").exists()
     to_continue = " ".join(["ethermeter", *command[3:], "--resume"])
     # A machine that was busy for more than five seconds has seen progress before.
     said = [line for line in said.splitlines() if not line.startswith("small: ")]
@@ -237,13 +237,13 @@ def test_a_worker_that_answers_something_else_is_named_in_a_line(tmp_path, clust
     address, _ = cluster
     experiment = write_experiment(tmp_path)
     said = {
-        "nothing": "answered NoneType in place of rows",
-        "text": "answered str in place of rows",
-        "no rows": "answered NoneType in place of the rows of small/",
+        "nothing": "answered NoneType in place of results",
+        "text": "answered str in place of results",
+        "no rows": "answered NoneType in place of the result of small/",
         "too few": "answered 8 of 9 trials",
-        "reversed": "answered the rows of another trial for small/",
-        "of another": "answered the rows of another trial for small/",
-        "cut": r"answered \d+ of \d+ rows for small/",
+        "reversed": "answered the result of another trial for small/",
+        "of another": "answered the result of another trial for small/",
+        "cut": r"answered \d+ of \d+ stations for small/",
     }
     assert set(said) == set(bad_worker.ANSWERS)
     for number, (answer, what) in enumerate(said.items()):

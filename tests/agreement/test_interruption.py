@@ -150,7 +150,7 @@ def test_all_files_but_the_provenance_and_the_page_are_the_same_bytes(tmp_path):
     assert {
         "plan.jsonl",
         "experiment.toml",
-        "observations.parquet",
+        "stations.parquet",
         "estimates.json",
         "agreement.json",
     } <= set(found[0])

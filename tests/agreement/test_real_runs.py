@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ethermeter import _core, api
-from ethermeter.engines.simulation import observe
+from ethermeter.engines.simulation import result_of
 from ethermeter.metrics import Metric
-from ethermeter.store.rows import METRICS
+from ethermeter.results.query import Results
+from ethermeter.store.columns import STATION_BATCHES
 from ethermeter.trial import core_trial_of
 from program import invoke, real
 from small_runs import TABLES, contents, write_experiment
@@ -70,28 +71,31 @@ def test_the_reference_gives_the_same_observations(tmp_path):
     for trial in trials:
         read = json.loads(core_trial_of(trial.line))
         fast, slow = (
-            observe(trial.scenario, _core.simulate_trial(json.dumps(text)), core_s=0)
+            result_of(trial.scenario, _core.simulate_trial(json.dumps(text)), core_s=0)
             for text in (
                 {**read, "settings": {"implementation": "fast"}},
                 {**read, "settings": {"implementation": "reference"}},
             )
         )
-        assert fast.values.tobytes() == slow.values.tobytes()
-        assert fast.cautions.tobytes() == slow.cautions.tobytes()
-        assert fast.count.tobytes() == slow.count.tobytes()
+        assert fast.tables.keys() == slow.tables.keys()
+        for name, table in fast.tables.items():
+            for column, values in table.items():
+                assert values.tobytes() == slow.tables[name][column].tobytes(), (name, column)
 
 
 def test_batches_and_histograms_add_up_to_the_observations(tmp_path):
     for trial in api.load(write_experiment(tmp_path)).plan(replications=1).trials:
-        rows = observe(trial.scenario, _core.simulate_trial(core_trial_of(trial.line)), core_s=0)
-        value = dict(zip(METRICS, rows.values, strict=False))
+        counts = _core.simulate_trial(core_trial_of(trial.line))
+        results = Results.of_trial(trial, result_of(trial.scenario, counts, core_s=0))
+        value = {metric: results.all(metric) for metric in results.whole.metrics}
+        batches = results.columns(STATION_BATCHES)
         window_ps = trial.scenario.phases.measure_to_ps - trial.scenario.phases.measure_from_ps
-        assert rows.batch_frames.sum() == value[Metric.FRAMES]
-        assert rows.count[rows.histogram == 0].sum() == value[Metric.FRAMES]
-        assert rows.batch_charged_ps.sum() / window_ps == pytest.approx(
+        assert batches["frames"].sum() == value[Metric.FRAMES]
+        assert results.buckets("transmission_delay").count.sum() == value[Metric.FRAMES]
+        assert batches["charged_ps"].sum() / window_ps == pytest.approx(
             value[Metric.UTILISATION], rel=1e-12
         )
-        assert rows.batch_delay_sum_s.sum() / value[Metric.FRAMES] == pytest.approx(
+        assert batches["delay_ps"].sum() / 1e12 / value[Metric.FRAMES] == pytest.approx(
             value[Metric.TRANSMISSION_DELAY], rel=1e-9
         )
         shares = [

@@ -19,6 +19,7 @@ from ethermeter.benchmark.outcome import Outcome, outcome_of
 from ethermeter.benchmark.rates import Throughput, key_of, rate_stimulus
 from ethermeter.engines.live import Kept, Local, agents
 from ethermeter.engines.work import Finished, Work
+from ethermeter.results.query import Results
 from ethermeter.run import RunOptions, search
 from ethermeter.strategies.benchmark import Benchmark
 from program import LIMIT_S, eventually
@@ -95,7 +96,7 @@ def measured(bench: Bench, loads: Sequence[float], octets: int, directory: Path)
     outcomes: list[Outcome] = [
         outcome_of(
             trial,
-            done.rows,
+            Results.of_trial(trial, done.result),
             (directory / "live" / f"{trial.id}.json").read_bytes(),
             stimulus.streams,
         )

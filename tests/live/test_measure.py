@@ -324,14 +324,8 @@ def test_a_trial_in_which_an_agent_is_killed_is_kept_as_such_and_said(tmp_path, 
         for path in sorted((tmp_path / "run" / "live").glob("*/*.json"))
     ]
     assert outcomes == ["complete", "agent-lost", "complete"]
-    import pyarrow.parquet as pq
-
-    rows = pq.read_table(tmp_path / "run" / "observations.parquet").to_pylist()
-    rate = {
-        row["trial"]: row["value"]
-        for row in rows
-        if row["metric"] == "message_rate" and row["station"] == -1
-    }
+    rows = em.open(tmp_path / "run").observations(metric="message_rate", whole=True)
+    rate = dict(zip(rows["trial"], rows["value"], strict=True))
     assert [rate[f"experiment/0000{number}"] > 0 for number in range(3)] == [True, False, True]
 
 

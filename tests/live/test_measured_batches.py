@@ -10,10 +10,11 @@ import pytest
 from ethermeter.analysis.flows import of_flows
 from ethermeter.analysis.groups import FLOW_METRICS
 from ethermeter.analysis.interval import Estimate
-from ethermeter.analysis.sums import flow_sums, of_each
-from ethermeter.analysis.tables import per_station
 from ethermeter.analysis.unseen import is_unseen
-from ethermeter.metrics import Metric
+from ethermeter.metrics import Group, Metric, metrics_of
+from ethermeter.metrics.evaluation import of_each_part
+from ethermeter.results.slices import batch_slices
+from ethermeter.results.values import values_of_each
 from ethermeter.store import RunDirectory
 from flow_totals import together
 from live_runs import measure
@@ -126,9 +127,10 @@ def check_intervals(run: RunDirectory) -> Estimate:
     """Which metrics have intervals of one replication, and that sums of parts are what was
     observed; return the rate of messages.
     """
-    trials, observations = run.trials(), run.observations()
-    ((_, sums),) = flow_sums(run.flow_batches(), observations, trials)
-    each, (seen,) = of_each(together(sums)), per_station(observations, trials, list(of_each(sums)))
+    trials = run.trials()
+    ((_, _, by_batch),) = batch_slices(run, trials)
+    each = of_each_part(metrics_of(Group.FLOW), Group.FLOW, together(by_batch))
+    (seen,) = values_of_each(run, trials, list(each))
     points = {point.point["stations"]: point.estimates for point in of_flows(run, trials)}
     for flow, (name, metrics) in enumerate(FOLLOWS.items()):
         # What was not seen has a limit, whether it is counted by batch or not.

@@ -12,10 +12,10 @@ import ethermeter as em
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from ethermeter.analysis.sums import graphs
-from ethermeter.analysis.tables import Sums
 from ethermeter.metrics import Metric
+from made_results import Value, histograms_of, values_of
 from segments import segment, table_of
+from station_sums import Sums, graphs
 
 FIXED = ("64 B", "128 B", "256 B", "512 B", "1024 B", "1536 B", "2048 B", "3072 B", "4000 B")
 BIMODAL = ("64 B", *(f"64 B x {8 - longs} + 1536 B x {longs}" for longs in range(1, 8)), "1536 B")
@@ -35,7 +35,7 @@ class Recorder:
     """Collects trials and tables, then writes them."""
 
     plan: list[dict[str, Any]] = field(default_factory=list)
-    observations: list[tuple[str, Any, Any, Any, Any]] = field(default_factory=list)
+    values: list[tuple[str, list[Value], str]] = field(default_factory=list)
     batches: list[tuple[str, Sums]] = field(default_factory=list)
     histograms: list[tuple[str, str, float, float, int]] = field(default_factory=list)
 
@@ -162,14 +162,11 @@ def add(
         "time_collision": (1 - busy) * 0.7,
         "time_idle": (1 - busy) * 0.3,
     }
-    order = [metric.value for metric in Metric if metric.value in values]
-    stations = np.full(len(order), -1, dtype=np.int32)
-    numbers = np.array([values[name] for name in order])
+    made: list[Value] = [(identity, -1, Metric(name), value) for name, value in values.items()]
     if per_station:
-        order += ["utilisation"] * count
-        stations = np.concatenate([stations, np.arange(count, dtype=np.int32)])
-        numbers = np.concatenate([numbers, total.charged_s / WINDOW_S])
-    recorder.observations.append((identity, stations, order, numbers, caution))
+        shares = (total.charged_s / WINDOW_S).tolist()
+        made += [(identity, at, Metric.UTILISATION, share) for at, share in enumerate(shares)]
+    recorder.values.append((identity, made, caution))
     recorder.batches.append((identity, sums))
     frames = int(total.frames.sum())
     recorder.histograms += [
@@ -199,29 +196,11 @@ def write(
         "finished": "2026-01-01T00:00:00+00:00",
     }
     (path / "provenance.json").write_text(json.dumps(provenance), encoding="utf-8")
-    rows = [(identity, len(order)) for identity, _, order, _, _ in recorder.observations]
-    observations = pa.table(
-        {
-            "trial": pa.array(
-                np.repeat([identity for identity, _ in rows], [length for _, length in rows])
-            ),
-            "station": np.concatenate([part[1] for part in recorder.observations]),
-            "metric": pa.array([name for part in recorder.observations for name in part[2]]),
-            "value": np.concatenate([part[3] for part in recorder.observations]),
-            "caution": pa.array(
-                np.repeat(
-                    [part[4] for part in recorder.observations], [length for _, length in rows]
-                )
-            ),
-        }
-    )
-    pq.write_table(observations, path / "observations.parquet")
-    pq.write_table(_batch_table(recorder.batches), path / "batches.parquet")
-    names = ("trial", "metric", "low_s", "high_s", "count")
-    pq.write_table(
-        pa.table(dict(zip(names, map(list, zip(*recorder.histograms, strict=True)), strict=True))),
-        path / "histograms.parquet",
-    )
+    cautions = {identity: caution for identity, _, caution in recorder.values}
+    rows = [row for _, of_trial, _ in recorder.values for row in of_trial]
+    pq.write_table(values_of(rows, cautions), path / "values.parquet")
+    pq.write_table(_batch_table(recorder.batches), path / "station-batches.parquet")
+    pq.write_table(histograms_of(recorder.histograms), path / "histograms.parquet")
     return path
 
 
@@ -250,8 +229,8 @@ def _batch_table(batches: Sequence[tuple[str, Sums]]) -> pa.Table:
             ),
             "frames": flat(lambda sums: sums.frames.astype(np.uint32)),
             "charged_ps": flat(lambda sums: np.round(sums.charged_s * 1e12).astype(np.uint64)),
-            "delay_sum_s": flat(lambda sums: sums.delay_sum_s),
-            "delay_square_sum_s2": flat(lambda sums: sums.delay_square_sum_s2),
+            "delay_ps": flat(lambda sums: sums.delay_sum_s * 1e12),
+            "delay_ps2": flat(lambda sums: sums.delay_square_sum_s2 * 1e24),
         }
     )
 
@@ -343,14 +322,10 @@ def parted(
             )
             trial = recorder.plan[-1]
             scenario_of_parts(trial["scenario"], groups)
-            identity, stations, order, numbers, caution = recorder.observations[-1]
-            for metric, scale in (("bit_rate", 1e6), ("transmission_delay", 1e-3)):
-                stations = np.concatenate([stations, np.arange(count, dtype=np.int32)])
-                numbers = np.concatenate(
-                    [numbers, scale * (1 + np.arange(count) + 0.1 * rng.random(count))]
-                )
-                order = [*order, *[metric] * count]
-            recorder.observations[-1] = (identity, stations, order, numbers, caution)
+            identity, made, _ = recorder.values[-1]
+            for metric, scale in ((Metric.BIT_RATE, 1e6), (Metric.TRANSMISSION_DELAY, 1e-3)):
+                of_each = scale * (1 + np.arange(count) + 0.1 * rng.random(count))
+                made += [(identity, at, metric, value) for at, value in enumerate(of_each.tolist())]
     return write(recorder, path, 'title = "Parts"\n')
 
 
@@ -392,18 +367,16 @@ def located(
                     for here in coordinates_us
                 ]
                 medium["stations"][0]["points"] = places
-                identity, stations, order, numbers, caution = recorder.observations[-1]
+                identity, made, _ = recorder.values[-1]
                 at_us = np.array([coordinates_us[place] for place in places])
                 for metric, base, slope in (
-                    ("bit_rate", 1e5, 1e4),
-                    ("transmission_delay", 1e-3, 1e-4),
+                    (Metric.BIT_RATE, 1e5, 1e4),
+                    (Metric.TRANSMISSION_DELAY, 1e-3, 1e-4),
                 ):
-                    stations = np.concatenate([stations, np.arange(count, dtype=np.int32)])
-                    numbers = np.concatenate(
-                        [numbers, (base + slope * at_us) * (0.9 + 0.1 * replication)]
-                    )
-                    order = [*order, *[metric] * count]
-                recorder.observations[-1] = (identity, stations, order, numbers, caution)
+                    of_each = (base + slope * at_us) * (0.9 + 0.1 * replication)
+                    made += [
+                        (identity, at, metric, value) for at, value in enumerate(of_each.tolist())
+                    ]
     write(recorder, path, 'title = "Located"\n')
     if study:
         provenance = json.loads((path / "provenance.json").read_text(encoding="utf-8"))

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from ethermeter import plan
 from ethermeter.metrics import Caution, Metric
-from ethermeter.store.rows import Remark
+from ethermeter.store.trial_result import Fact
 from ethermeter.studies import pages
 from markup import parse, rows, table, text_of
-from theory_runs import BOUNDED, MEAN, experiment, recorded, rows_of_theory
+from theory_runs import BOUNDED, MEAN, experiment, recorded, result_of_theory
 from visiting import Visit
 
 REASON = "its arrivals are Poisson, without a largest burst"
@@ -22,16 +22,16 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bounds")
     source = experiment(folder, "theory", "simulation", more=VARIED)
     bounded, mean = plan.expand([source]).trials[0], plan.expand([source]).trials[1]
-    remarks = [Remark("flow", 0, "method", "TFA"), Remark("flow", 1, "reason", REASON)]
+    facts = [Fact("flow", 0, method="TFA"), Fact("flow", 1, reason=REASON)]
     values = {
-        BOUNDED: rows_of_theory(
+        BOUNDED: result_of_theory(
             bounded,
             {Metric.ONE_WAY_DELAY_MAX: (50e-6, math.nan)},
             cautions=[Caution.UPPER_BOUND],
             queues={(5, "queue_most"): 17, (5, "queue_octets_most"): 20_000},
-            remarks=remarks,
+            facts=facts,
         ),
-        MEAN: rows_of_theory(mean, {Metric.ONE_WAY_DELAY: (41e-6, 123e-6)}),
+        MEAN: result_of_theory(mean, {Metric.ONE_WAY_DELAY: (41e-6, 123e-6)}),
     }
     return pages.write_report(recorded(source, folder / "run", values).path)
 

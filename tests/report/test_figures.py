@@ -96,7 +96,7 @@ def test_exported_figure_names_units_and_curves(study_run, tmp_path):
 @pytest.mark.parametrize(
     ("metric", "series", "name", "message"),
     [
-        ("speed", None, "a.png", "metric = speed: expected one of .*utilisation"),
+        ("speed", None, "a.png", "metric = speed: expected one of .*time_preamble"),
         ("utilisation", "I-9", "a.png", "series = I-9: expected one of I-1, I-2"),
         ("utilisation", None, "a.gif", r"suffix = \.gif: expected one of \.png, \.pdf, \.svg"),
     ],

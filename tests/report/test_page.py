@@ -222,12 +222,12 @@ def test_parts_are_shown_where_they_say_something(tmp_path, groups, shown):
 def test_the_knee_of_a_load_curve_is_marked_with_its_rule(tmp_path):
     loads = tuple(f"{at / 10:g}" for at in range(1, 16))
     run = synthetic_run.other(tmp_path / "run", {"stations.arrivals.poisson_load": loads})
-    observed = pq.read_table(run / "observations.parquet").to_pylist()
+    observed = pq.read_table(run / "values.parquet").to_pylist()
     for row in observed:
-        if row["metric"] == "transmission_delay" and row["station"] == -1:
+        if row["metric"] == "transmission_delay" and row["entity"] == -1:
             load = int(row["trial"][-2:]) / 10 + 0.1
             row["value"] = 1e-3 if load < 0.75 else 1e-3 + 0.1 * (load - 0.7)
-    pq.write_table(pa.Table.from_pylist(observed), run / "observations.parquet")
+    pq.write_table(pa.Table.from_pylist(observed), run / "values.parquet")
     page = page_of(run)
     assert "Diamonds mark the knee (0.7): up to the curve’s highest point" in text_of(page)
     assert "'shape': 'diamond'" in str(specs(page))

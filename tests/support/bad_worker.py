@@ -20,6 +20,14 @@ def _of_another(rows: list[Any]) -> list[Any]:
     return [_first[0]] * len(rows)
 
 
+def _cut(tables: Any) -> dict[str, dict[str, Any]]:
+    """Return tables of which the last row is missing."""
+    return {
+        name: {column: values[:-1] for column, values in table.items()}
+        for name, table in tables.items()
+    }
+
+
 ANSWERS: dict[str, Callable[[list[Any]], object]] = {
     "nothing": lambda rows: None,
     "text": lambda rows: "done",
@@ -27,7 +35,7 @@ ANSWERS: dict[str, Callable[[list[Any]], object]] = {
     "too few": lambda rows: rows[:-1],
     "reversed": lambda rows: rows[::-1],
     "of another": _of_another,
-    "cut": lambda rows: [replace(of, values=of.values[:-1]) for of in rows],
+    "cut": lambda rows: [replace(of, tables=_cut(of.tables)) for of in rows],
 }
 """What a worker makes of the right answer."""
 

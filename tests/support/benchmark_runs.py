@@ -11,7 +11,8 @@ from ethermeter.benchmark.bench import Stimulus, bench_of
 from ethermeter.benchmark.outcome import Delays, FlowOutcome, Outcome
 from ethermeter.benchmark.steps import Ledger, UnansweredError
 from ethermeter.experiment import shipped
-from ethermeter.store.rows import formula_rows
+from ethermeter.results.query import Results
+from ethermeter.store.trial_result import failed
 from ethermeter.strategies import answered
 from ethermeter.strategies.benchmark import Benchmark
 
@@ -48,6 +49,7 @@ def formula_outcome(bench: Bench, stimulus: Stimulus, lost: dict[str, int]) -> O
     wanted = [stream.intended or 0 for stream in stimulus.streams]
     gone = sum(lost.values())
     unsent = lost.get("generator", 0)
+    trial = bench.trial(stimulus, 0, {})
     return Outcome(
         intended=sum(wanted),
         sent=sum(wanted) - unsent,
@@ -60,8 +62,8 @@ def formula_outcome(bench: Bench, stimulus: Stimulus, lost: dict[str, int]) -> O
         round_trip_s=float("nan"),
         loaded_round_trip_s=float("nan"),
         late_s=0.0,
-        rows=formula_rows(np.empty(0), np.empty(0, np.uint64)),
-        scenario=bench.trial(stimulus, 0, {}).scenario,
+        results=Results.of_trial(trial, failed()),
+        scenario=trial.scenario,
     )
 
 

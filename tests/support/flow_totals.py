@@ -2,19 +2,11 @@
 
 from dataclasses import replace
 
-import numpy as np
-from ethermeter.analysis.sums import FlowSums
+from ethermeter.metrics.slices import Slice
 
 
-def together(sums: FlowSums) -> FlowSums:
-    """Sum all batches, from sums by batch; there is one of them then."""
-    total = {
-        name: np.asarray(values.sum(axis=1, keepdims=True), np.float64)
-        for name, values in sums.sums.items()
-    }
-    return replace(
-        sums,
-        sums=total,
-        counted_s=sums.counted_s[:, :1] * sums.counted_s.shape[1],
-        window_s=sums.window_s[:, :1],
-    )
+def together(by_batch: Slice) -> Slice:
+    """Sum all batches; there is one of them then."""
+    counters = {name: of.sum(axis=1, keepdims=True) for name, of in by_batch.counters.items()}
+    kept = {name: of for name, of in by_batch.counters.items() if of.shape[1] == 1}
+    return replace(by_batch, counters={**counters, **kept}, counted_ps=by_batch.window_ps)

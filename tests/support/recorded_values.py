@@ -7,6 +7,7 @@ trials, by their numbers in the plan, the files of its run, or claims. A part ha
 - of a metric: the value of all entities, of the first, of the last, and of each
 - of a counter of ports: the sum, that of the first port, of the last, and of each
 - of a counter of classes or by batch, and of a histogram: the sum, and each
+- of facts: their number, and each
 - of a claim: what `JUDGED` names
 
 "Each" sees a change of any entity, batch or bucket. Of whole numbers it is a digest; of others a
@@ -37,11 +38,14 @@ from ethermeter.engines.live.observed import observe
 from ethermeter.engines.live.trials import trial_of
 from ethermeter.engines.work import Finished, Work
 from ethermeter.plan import Plan
+from ethermeter.results.frame import observations
 from ethermeter.run import RunOptions, execute
 from ethermeter.store import RunDirectory
+from ethermeter.store.columns import FLOW_BATCHES, STATION_BATCHES
 from ethermeter.store.result import read as read_result
 from ethermeter.studies import registry
 from ethermeter.trial import LIVE, SIMULATION, Trial
+from msgspec.structs import astuple
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 RECORDED = GOLDEN / "values.txt"
@@ -60,7 +64,7 @@ GROWTH = 1.1
 SIZED = ("boggs1988/i-1", "industrial-ring", "10base-t1s/plca-or-csma")
 """Experiments whose run directories are recorded by their sizes."""
 ENTITIES, SUMMED = ("all", "first", "last", "each"), ("all", "each")
-WITHOUT_ENDS = ("class", "batch", "flow-batch", "histogram", "remarks")
+WITHOUT_ENDS = ("class", "batch", "flow-batch", "histogram", "facts")
 """Kinds of rows that have what `SUMMED` names; others have what `ENTITIES` name."""
 JUDGED = ("verdict", "ours", "low", "high")
 """What is recorded of a claim."""
@@ -158,16 +162,19 @@ class _Recorded:
 
 def _trials(run: RunDirectory) -> Iterator[Rows]:
     """Rows of each trial of a run, of all its tables."""
+    trials = run.trials()
     counters = {
         "port": run.ports(),
         "class": run.port_classes(),
-        "batch": run.batches(),
-        "flow-batch": run.flow_batches(),
+        "batch": run.table(STATION_BATCHES),
+        "flow-batch": run.table(FLOW_BATCHES),
     }
-    observations, histograms, remarks = run.observations(), run.histograms(), run.remarks()
-    for trial in run.trials():
+    values, histograms = observations(run, trials), run.histograms()
+    facts = list(run.facts())
+    has_networks = any(trial.scenario.links for trial in trials)
+    for trial in trials:
         rows: Rows = {"engine": (trial.engine,)}
-        for metric, table in _by_metric(_of(trial, observations)):
+        for metric, table in _by_metric(_of(trial, values)):
             rows[metric] = _observed(table)
         for kind, table in counters.items():
             of_trial = _of(trial, table)
@@ -177,11 +184,19 @@ def _trials(run: RunDirectory) -> Iterator[Rows]:
                     rows[f"{kind}.{name}"] = (
                         (texts[0], texts[-1]) if kind in WITHOUT_ENDS else texts
                     )
-        for metric, table in _by_metric(_of(trial, histograms)):
-            buckets = [_whole(column).tobytes() for column in table.drop_columns("metric").columns]
-            rows[f"histogram.{metric}"] = (_counted(table["count"])[0], _digest(*buckets))
-        if len(said := _of(trial, remarks)):
-            rows["remarks"] = (str(len(said)), _digest(repr(said.to_pylist()).encode()))
+        of_trial = _of(trial, histograms)
+        for time in pc.unique(of_trial["time"]).to_pylist() if len(of_trial) else ():
+            table = of_trial.filter(pc.equal(of_trial["time"], time))
+            names = ["low_ps", "high_ps", "count"]
+            buckets = [_whole(table[name]).tobytes() for name in names]
+            if has_networks or trial.scenario.flows[0].to:
+                buckets.append(_whole(table["entity"]).tobytes())
+            rows[f"histogram.{time}"] = (_counted(table["count"])[0], _digest(*buckets))
+        of_trial = [fact for trial_id, fact in facts if trial_id == trial.id]
+        if of_trial:
+            said = [value for fact in of_trial for value in astuple(fact)]
+            texts = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in said]
+            rows["facts"] = (str(len(of_trial)), _digest(" ".join(texts).encode()))
         yield rows
 
 
@@ -232,9 +247,6 @@ def _of_each(values: Floats, cautions: Sequence[str]) -> tuple[str, ...]:
 
 
 def _whole(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    """Counted numbers; times, which are whole picoseconds, in these."""
-    if pa.types.is_floating(column.type):
-        return np.rint(column.to_numpy() * 1e12).astype(np.int64)
     return column.fill_null(-1).to_numpy().astype(np.int64)
 
 

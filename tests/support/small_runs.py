@@ -2,7 +2,7 @@
 
 import ethermeter as em
 
-TABLES = ("observations.parquet", "batches.parquet", "histograms.parquet")
+TABLES = tuple(f"{name}.parquet" for name in ("stations", "media", "station-batches", "histograms"))
 
 SMALL_RUN = em.segment(
     "dix-10",
@@ -31,4 +31,5 @@ def write_experiment(directory, changes=None):
 
 
 def contents(directory):
-    return {name: (directory / name).read_bytes() for name in TABLES}
+    """What all tables of a run hold."""
+    return {path.name: path.read_bytes() for path in sorted(directory.glob("*.parquet"))}

@@ -9,18 +9,11 @@ import ethermeter as em
 import numpy as np
 from ethermeter.engines.answer import answer
 from ethermeter.experiment import Experiment, load
-from ethermeter.metrics import Caution, Metric, caution_mask, without_samples
+from ethermeter.metrics import Caution, Metric, caution_mask
 from ethermeter.plan import Plan, expand
 from ethermeter.store import Recorder, RunDirectory
-from ethermeter.store.rows import (
-    FLOW_METRICS,
-    NOT_COUNTED,
-    PORT_COLUMNS,
-    Remark,
-    TrialRows,
-    formula_rows,
-    remarks_text,
-)
+from ethermeter.store.columns import NOT_COUNTED, PORTS, VALUES
+from ethermeter.store.trial_result import Fact, TrialResult, values_table
 from ethermeter.trial import Trial
 
 BOUNDED, MEAN = "theory/network-calculus", "theory/queueing"
@@ -52,44 +45,45 @@ def experiment(
     return replace(load(path), engines=engines, models=models)
 
 
-def rows_of_theory(
+def result_of_theory(
     trial: Trial,
     of_flows: Mapping[Metric, Sequence[float]],
     *,
     cautions: Sequence[Caution] = (),
     queues: Mapping[tuple[int, str], int] | None = None,
-    remarks: Sequence[Remark] = (),
-) -> TrialRows:
-    """Rows of a theory with some values of the flows, whose largest is that of all flows.
+    facts: Sequence[Fact] = (),
+) -> TrialResult:
+    """Result of a theory with some values of the flows, whose largest is that of all flows.
 
     `queues` are by port and column.
     """
-    flows, ports = len(trial.scenario.flows), 2 * len(trial.scenario.links)
-    of_each = np.full((len(FLOW_METRICS), flows), math.nan)
-    for metric, values in of_flows.items():
-        of_each[FLOW_METRICS.index(metric)] = values
-    values = np.concatenate([of_each.max(axis=1), of_each.ravel()])
-    masks = np.where(np.isnan(values), np.uint64(0), caution_mask(cautions))
-    counts = np.full((ports, len(PORT_COLUMNS)), NOT_COUNTED)
+    mask = caution_mask(cautions)
+    arrays = {metric: np.array(values, np.float64) for metric, values in of_flows.items()}
+    values = {metric: (float(of.max()), of) for metric, of in arrays.items()}
+    masks = {
+        metric: (
+            np.uint64(0) if math.isnan(of_all) else mask,
+            np.where(np.isnan(of), np.uint64(0), mask),
+        )
+        for metric, (of_all, of) in values.items()
+    }
+    ports = {
+        name: np.full(2 * len(trial.scenario.links), NOT_COUNTED)
+        for name in ("queue_most", "queue_octets_most")
+    }
     for (port, column), count in (queues or {}).items():
-        counts[port, PORT_COLUMNS.index(column)] = count
-    return formula_rows(
-        values,
-        without_samples(masks, values),
-        flows=flows,
-        ports=counts.ravel(),
-        remarks=remarks_text(remarks),
-    )
+        ports[column][port] = count
+    return TrialResult({VALUES: values_table(values, masks), PORTS: ports}, tuple(facts))
 
 
 def recorded(
     experiment: Experiment,
     directory: Path,
-    theories: Mapping[str, TrialRows],
+    theories: Mapping[str, TrialResult],
     *,
     trials: tuple[Trial, ...] = (),
 ) -> RunDirectory:
-    """Record a run: rows of theories by their engine, and what engines answer to other trials."""
+    """Record a run: results of theories by engine, and what engines answer to other trials."""
     trials = trials or expand([experiment]).trials
     source = {"x": experiment.source_text}
     with Recorder(directory, Plan("x", trials), experiments=source, version="1") as recorder:

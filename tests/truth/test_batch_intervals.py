@@ -21,9 +21,9 @@ import numpy as np
 import pytest
 from ethermeter.analysis.estimates import estimate
 from ethermeter.analysis.interval import quantile
-from ethermeter.analysis.sums import flow_sums, graphs, of_all
-from ethermeter.analysis.tables import batch_sums
 from ethermeter.metrics import Metric
+from ethermeter.metrics.evaluation import of_all_parts
+from ethermeter.results.slices import batch_slices
 from shared_experiments import pair
 
 CASES = 400
@@ -98,18 +98,10 @@ def coverage(
     trials = run.trials()
     # Each trial a series of its own, so that none is a replication of another.
     alone = [replace(trial, series=f"{at}") for at, trial in enumerate(trials)]
-    batches, observations, flow_batches = (
-        run.directory.batches(),
-        run.directory.observations(),
-        run.directory.flow_batches(),
-    )
-    points = estimate(alone, observations, batches, flow_batches)
+    points = estimate(alone, run.directory)
     assert len(points) == len(trials)
-    by_batch = [(at, graphs(sums.left_out())) for at, sums in batch_sums(batches, trials)]
-    by_batch += [
-        (at, of_all(sums.left_out())) for at, sums in flow_sums(flow_batches, observations, trials)
-    ]
-    ((_, left),) = by_batch
+    ((group, _, of_batches),) = batch_slices(run.directory, trials)
+    left = of_all_parts(group, of_batches.left_out())
     found = {}
     places = [" ".join(trial.point.values()) for trial in trials]
     for place in dict.fromkeys(places):
@@ -206,9 +198,7 @@ def test_without_a_loss_the_interval_holds_a_small_one(tmp_path):
     measure_us = round(2000 / rate * 1e6)
     run = wire(tmp_path, "64 B", rate, transmit_us=2 * measure_us, measure_us=measure_us, queue=4)
     alone = [replace(trial, series=f"{at}") for at, trial in enumerate(run.trials())]
-    points = estimate(
-        alone, run.directory.observations(), run.directory.batches(), run.directory.flow_batches()
-    )
+    points = estimate(alone, run.directory)
     found = [point.estimates[Metric.LOSS] for point in points]
     truth = float(np.mean([each.value for each in found]))
     none = [each for each in found if each.value == 0]
@@ -220,10 +210,5 @@ def test_without_a_loss_the_interval_holds_a_small_one(tmp_path):
         for each in none
     )
     # All replications together lost some, so that Student's t interval applies again.
-    (together,) = estimate(
-        run.trials(),
-        run.directory.observations(),
-        run.directory.batches(),
-        run.directory.flow_batches(),
-    )
+    (together,) = estimate(run.trials(), run.directory)
     assert together.estimates[Metric.LOSS].ends is None

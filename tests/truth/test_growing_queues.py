@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from ethermeter.counts import Floats, FlowCounts, zeros
-from ethermeter.engines.flows import GROWTH_ERROR, SETTLING_SHARE, growing
+from ethermeter.engines.cautions import GROWTH_ERROR, SETTLING_SHARE, growing
 from ethermeter.theory.load import settling_time
 from scipy.stats import binom
 

@@ -22,10 +22,9 @@ from ethermeter.analysis.interval import (
     ratio,
     student,
 )
-from ethermeter.analysis.sums import graphs
-from ethermeter.analysis.tables import Sums
 from ethermeter.metrics import Metric
 from scipy import stats
+from station_sums import Sums, graphs, graphs_left_out
 
 CASES = 2000
 TOLERANCE = 4 * math.sqrt(0.95 * 0.05 / CASES)  # 0.0195: within the 93 to 97% asked for
@@ -204,7 +203,7 @@ def test_batch_intervals_cover(metric):
         Metric.EXCESS_DELAY: 996e-6,
     }
     value = graphs(total)[metric]
-    found = within(graphs(by_batch.left_out())[metric])
+    found = within(graphs_left_out(by_batch)[metric])
     low, high = ends(value, found.error, found.degrees, found.skewness)
     covered = float(np.mean((low <= truth[metric]) & (truth[metric] <= high)))
     # The widest of three intervals holds more than 95% of what is as independent as this.

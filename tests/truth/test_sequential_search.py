@@ -7,6 +7,7 @@ import pytest
 from ethermeter.analysis.sequential import sequential_test
 from ethermeter.engines import local, work
 from ethermeter.experiment import load, shipped
+from ethermeter.results.query import Results
 from ethermeter.search import Question, question_of
 from ethermeter.search.conditions import margins_of
 from ethermeter.strategies import answered
@@ -78,9 +79,10 @@ def mean_delay(question: Question, position: int, *, trials: int) -> tuple[float
     jobs = [work.Work(at, trial.id, trial.line) for at, trial in enumerate(planned)]
     judge = partial(margins_of, question.conditions)
     means = [
-        np.mean([each.value for each in judge(planned[result.place], result.rows)[0]])
-        for result in local.run(jobs, jobs=2)
-        if isinstance(result, work.Finished)
+        np.mean([each.value for each in judge(trial, Results.of_trial(trial, done.result))[0]])
+        for done in local.run(jobs, jobs=2)
+        if isinstance(done, work.Finished)
+        for trial in [planned[done.place]]
     ]
     return float(np.mean(means)), float(np.std(means) / np.sqrt(trials))
 

@@ -99,7 +99,7 @@ def test_what_was_simulated_is_taken_and_the_rest_lies_between(plain):
 
 def test_the_load_is_that_of_batches_in_which_all_stations_send(plain):
     found = read(plain)
-    rows = em.open(plain).directory.batches().to_pandas()
+    rows = em.open(plain).directory.table("station-batches").to_pandas()
     trials = {trial.id: trial for trial in em.open(plain).trials()}
     at_24 = rows[
         rows["trial"].map(lambda name: trials[name].point["stations.count"] == "24").to_numpy()

@@ -80,11 +80,11 @@ def test_the_failure_of_one_study_does_not_hide_the_others_and_shows_in_the_exit
 def test_what_is_finished_is_not_run_again(run, tmp_path):
     words = ("all", "--out", "all", "--jobs", "1", "--no-report", "--json")
     first = json.loads(run(*words, studies={"fritz1999": COPIES}).stdout)
-    before = (tmp_path / "all" / "fritz1999" / "observations.parquet").stat().st_mtime_ns
+    before = (tmp_path / "all" / "fritz1999" / "flows.parquet").stat().st_mtime_ns
     second = run(*words, "--resume", studies={"fritz1999": COPIES})
     assert second.returncode == 0
     assert json.loads(second.stdout) == first
-    assert (tmp_path / "all" / "fritz1999" / "observations.parquet").stat().st_mtime_ns == before
+    assert (tmp_path / "all" / "fritz1999" / "flows.parquet").stat().st_mtime_ns == before
     assert [of["study"] for of in first["studies"]] == ["fritz1999"]
     assert "estimates" not in first["studies"][0]["summary"]
 

@@ -12,13 +12,15 @@ from ethermeter.analysis import agreement, bounds, estimates, pacing
 from ethermeter.cli.bounds import print_bounds
 from ethermeter.faults import InputError
 from ethermeter.metrics import Caution, Metric
+from ethermeter.results.values import values_of_each
 from ethermeter.scenario import Class, Kind, RegularArrivals
 from ethermeter.store import RunDirectory
-from ethermeter.store.rows import Remark
+from ethermeter.store.columns import FACTS
+from ethermeter.store.trial_result import Fact
 from ethermeter.trial import Trial, planned, read_trial
 from measured_trials import result_of
 from msgspec.structs import replace
-from theory_runs import BOUNDED, MEAN, TWO_FLOWS, experiment, recorded, rows_of_theory
+from theory_runs import BOUNDED, MEAN, TWO_FLOWS, experiment, recorded, result_of_theory
 
 
 def test_each_theory_makes_one_trial_a_point_that_is_read_back(tmp_path):
@@ -47,36 +49,25 @@ def test_models_without_the_engine_are_refused_with_the_cure(tmp_path):
 def test_what_a_theory_does_not_know_of_a_port_is_null_and_its_words_have_a_table(tmp_path):
     source = experiment(tmp_path, "theory")
     bounded, mean = plan.expand([source]).trials
-    remarks = (
-        Remark("flow", 1, "reason", "arrivals are Poisson: no burst is the largest"),
-        Remark("flow", 0, "method", "TFA"),
+    facts = (
+        Fact("flow", 1, reason="arrivals are Poisson: no burst is the largest"),
+        Fact("flow", 0, method="TFA"),
     )
     rows = {
-        BOUNDED: rows_of_theory(bounded, {}, queues={(1, "queue_most"): 3}, remarks=remarks),
-        MEAN: rows_of_theory(mean, {}),
+        BOUNDED: result_of_theory(bounded, {}, queues={(1, "queue_most"): 3}, facts=facts),
+        MEAN: result_of_theory(mean, {}),
     }
     run = recorded(source, tmp_path / "run", rows)
     table = run.ports()
     assert table is not None
     assert table["queue_most"].to_pylist() == [None, 3, None, None, None, None] + [None] * 6
     assert table["frames"].null_count == len(table)
-    words = run.remarks()
-    assert words is not None
-    assert words.to_pylist() == [
-        {
-            "trial": "x/00000",
-            "about": "flow",
-            "number": 1,
-            "kind": "reason",
-            "text": remarks[0].text,
-        },
-        {"trial": "x/00000", "about": "flow", "number": 0, "kind": "method", "text": "TFA"},
-    ]
+    assert list(run.facts()) == [("x/00000", fact) for fact in facts]
     assert run.port_classes() is None
 
 
 def test_a_run_without_theories_has_no_table_of_their_words(tmp_path):
-    assert em.load(TWO_FLOWS).run(out=tmp_path / "run", jobs=1).directory.remarks() is None
+    assert em.load(TWO_FLOWS).run(out=tmp_path / "run", jobs=1).directory.table(FACTS) is None
 
 
 US = 1e-6
@@ -91,25 +82,25 @@ def beside(
     bounded, mean, *_ = plan.expand([source]).trials
     # Link 2 joins the sink to the switch, so that port 5 is the switch's towards the sink.
     queues = {(5, "queue_most"): queue}
-    remarks = [Remark("flow", 0, "method", "TFA"), Remark("flow", 1, "reason", REASON)]
+    facts = [Fact("flow", 0, method="TFA"), Fact("flow", 1, reason=REASON)]
     rows = {
-        BOUNDED: rows_of_theory(
+        BOUNDED: result_of_theory(
             bounded,
             {Metric.ONE_WAY_DELAY_MAX: (bound_s, math.nan)},
             cautions=[Caution.UPPER_BOUND],
             queues=queues,
-            remarks=remarks,
+            facts=facts,
         ),
-        MEAN: rows_of_theory(mean, {Metric.ONE_WAY_DELAY: mean_s}),
+        MEAN: result_of_theory(mean, {Metric.ONE_WAY_DELAY: mean_s}),
     }
     return recorded(source, folder / f"run-{bound_s}-{queue}-{mean_s[0]}", rows)
 
 
 def largest_s(run: RunDirectory, flow: int) -> float:
     """Largest simulated delay of a flow over all replications, from the table of observations."""
-    table = run.observations().to_pandas()
-    of = table[(table["station"] == flow) & (table["metric"] == "one_way_delay_max")]
-    return float(of[~of["trial"].isin(["x/00000", "x/00001"])]["value"].max())
+    trials = [trial for trial in run.trials() if trial.engine == "simulation"]
+    found = values_of_each(run, trials, [Metric.ONE_WAY_DELAY_MAX])
+    return max(float(of[Metric.ONE_WAY_DELAY_MAX][flow]) for of in found)
 
 
 def test_a_largest_delay_may_reach_its_bound_and_not_a_picosecond_more(tmp_path):
@@ -211,8 +202,8 @@ def test_a_bound_has_no_interval_and_a_mean_by_theory_no_width(tmp_path):
     bounded, mean = plan.expand([source]).trials
     values = {Metric.ONE_WAY_DELAY_MAX: (3e-4, 5e-4)}
     rows = {
-        BOUNDED: rows_of_theory(bounded, values, cautions=[Caution.UPPER_BOUND]),
-        MEAN: rows_of_theory(mean, {}),
+        BOUNDED: result_of_theory(bounded, values, cautions=[Caution.UPPER_BOUND]),
+        MEAN: result_of_theory(mean, {}),
     }
     run = recorded(source, tmp_path / "both", rows)
     points = {point.engine: point.estimates for point in estimates.compute(run.path)}

@@ -28,6 +28,8 @@ from ethermeter.engines.answer import answer as run_trial
 from ethermeter.engines.work import TrialError
 from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.faults import InputError
+from ethermeter.results.query import Results
+from ethermeter.store.trial_result import failed
 from ethermeter.strategies.benchmark import Benchmark
 from ethermeter.strategies.strategy import Finished, Observed
 from ethermeter.trial import LIVE
@@ -440,13 +442,12 @@ def with_failures(fails: Callable[[int], bool]) -> Answer:
     observed: list[Observed] = []
     while not isinstance(proposed := strategy.propose(observed), Finished):
         for trial in proposed:
-            rows = run_trial(trial.line)
             lost = b'{"outcome": "agent-lost", "agents": {}, "flows": {}}'
             if fails(len(observed)):
-                rows = replace(rows, values=np.full_like(rows.values, np.nan))
-                observed.append(Observed(replace(trial, engine=LIVE), rows, lost))
+                measured = replace(trial, engine=LIVE)
+                observed.append(Observed(measured, Results.of_trial(measured, failed()), lost))
             else:
-                observed.append(Observed(trial, rows))
+                observed.append(Observed(trial, Results.of_trial(trial, run_trial(trial.line))))
     return proposed.answer
 
 

@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import ethermeter as em
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from ethermeter.analysis.claims import Claim
 from ethermeter.metrics import Metric
 from ethermeter.studies import registry
+from made_results import values_of
 from program import call, real
 
 STUDY = registry.find("boggs1988")
@@ -26,32 +26,19 @@ def run_of(folder: Path, values: dict[tuple[str, str, Metric], float]) -> Path:
     plan = em.load(LONG, overrides=POINTS, name="live-boggs1988").plan(replications=3)
     metrics = sorted({metric for _, _, metric in values} | {Metric.COLLISIONS_PER_FRAME})
     rows = [
-        (trial.id, -1, metric.value, value if trial.engine == "live" else 2 * value, "")
+        (trial.id, -1, metric, value if trial.engine == "live" else 2 * value)
         for trial in plan.trials
         for metric in metrics
         for value in [
             values.get((trial.point["stations.frames"], trial.point["stations.count"], metric), 0.0)
         ]
     ]
-    names = ("trial", "station", "metric", "value", "caution")
-    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
     folder.mkdir(exist_ok=True)
     (folder / "plan.jsonl").write_text(plan.to_jsonl())
     (folder / "provenance.json").write_text(
         json.dumps({"live_study": "boggs1988", "measured": "testbed", "finished": "now"})
     )
-    stations = pa.array(columns["station"], pa.int32())
-    pq.write_table(pa.table({**columns, "station": stations}), folder / "observations.parquet")
-    types = {
-        "trial": pa.string(),
-        "metric": pa.string(),
-        "low_s": pa.float64(),
-        "high_s": pa.float64(),
-        "count": pa.int64(),
-    }
-    for name in ("histograms", "batches"):
-        empty = {key: pa.array([], of) for key, of in types.items()}
-        pq.write_table(pa.table(empty), folder / f"{name}.parquet")
+    pq.write_table(values_of(rows), folder / "values.parquet")
     return folder
 
 

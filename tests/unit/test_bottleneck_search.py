@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from bottleneck_runs import Formula, search_bottleneck
+from ethermeter import api
 from ethermeter.analysis.roofline import read
 from ethermeter.bottleneck import load, transfers
 from ethermeter.bottleneck.bench import Outcome
@@ -150,7 +151,7 @@ def test_a_search_is_a_run_like_all_others(tmp_path):
     out = tmp_path / "run"
     answer_of("small-frames", out, 0.02, 3)
     assert {"estimates", "flows", "report"} <= set(evaluate(out))
-    rates = RunDirectory(out).observations(whole=True).to_pylist()
+    rates = api.open(out).observations(whole=True, library="arrow").to_pylist()
     kept = [json.loads(file.read_bytes()) for file in sorted(out.glob("live/*/*.json"))]
     assert [each["value"] for each in rates if each["metric"] == "data_rate"] == [
         each["transfer"]["outcome"]["throughput_bps"] for each in kept

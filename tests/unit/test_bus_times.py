@@ -4,10 +4,12 @@ import json
 import math
 
 import ethermeter as em
+import numpy as np
 import pytest
 from ethermeter.analysis import bus_times
 from ethermeter.analysis.bounds import Answers
 from ethermeter.metrics import ALL, Metric
+from ethermeter.results.values import of_all, of_each, values_of_each
 from ethermeter.store import RunDirectory
 from ethermeter.studies import pages
 from ethermeter.theory.bus import EARLY, bus_of, early
@@ -38,10 +40,11 @@ def run(tmp_path_factory) -> RunDirectory:
 
 def largest_s(run: RunDirectory, metric: Metric, stations: list[int]) -> float:
     """Largest simulated value of some stations with PLCA over all replications."""
-    with_plca = [trial.id for trial in run.trials() if trial.point["segment.plca.enable"] == "true"]
-    table = run.observations().to_pandas()
-    of = table[(table["metric"] == metric.value) & table["station"].isin(stations)]
-    return float(of[of["trial"].isin(with_plca)]["value"].max())
+    with_plca = [trial for trial in run.trials() if trial.point["segment.plca.enable"] == "true"]
+    if stations == [-1]:
+        return float(np.nanmax(of_all(run, with_plca, [metric]).values))
+    found = values_of_each(run, with_plca, [metric])
+    return max(float(of[metric][stations].max()) for of in found)
 
 
 def test_each_group_stands_beside_its_bound_without_the_engine_theory(run):
@@ -140,22 +143,21 @@ def test_theories_of_a_bus_have_rows_of_its_stations(tmp_path):
         run={"engines": ["theory"]},
     )
     run = em.load(pair).run(out=tmp_path / "run", jobs=1).directory
-    models = {trial.id: trial.engine for trial in run.trials()}
-    table = run.observations().to_pandas()
-    found = {(models[row.trial], row.metric, row.station): row.value for row in table.itertuples()}
+    trials = run.trials()
+    by_node = of_each(run, trials, [Metric.ACCESS_DELAY, Metric.ACCESS_DELAY_MAX])
+    found = {trial.engine: of for trial, of in zip(trials, by_node, strict=True)}
     bus = bus_of(scenario(pair))
     assert bus is not None
     bounds_s = [bus.access_delay_ps(node) / 1e12 for node in bus.nodes]
-    of_nodes = [found["theory/plca-2019", "access_delay_max", at] for at in range(2)]
-    assert of_nodes == bounds_s
+    assert found["theory/plca-2019"][Metric.ACCESS_DELAY_MAX].values.tolist() == bounds_s
     assert bounds_s[0] > bounds_s[1]
-    exact = "theory/boxma-groenendijk-1988"
+    exact = found["theory/boxma-groenendijk-1988"][Metric.ACCESS_DELAY]
     head, late = PolledBus(bus).pair
     waits = waits_of_two(head, late)
     assert waits is not None
     held_s = PolledBus(bus).held_s
     for station, wait in enumerate(reversed(waits)):
-        assert found[exact, "access_delay", station] == wait.head_s + held_s
+        assert exact.values[station] == wait.head_s + held_s
     # A wait of the head is that of one frame of 64 octets at most; the other's is longer.
-    assert found[exact, "access_delay", 0] > found[exact, "access_delay", 1]
-    assert (table[table["trial"].map(models) == exact]["caution"] != "").all()
+    assert exact.values[0] > exact.values[1]
+    assert exact.cautions.all()

@@ -374,5 +374,5 @@ def test_an_interrupted_calibration_is_resumed_to_the_same_bytes(tmp_path, model
     with pytest.raises(KeyboardInterrupt):
         search(strategy(), directory=broken, options=RunOptions(jobs=1), follow=stop)
     search(strategy(), directory=broken, options=RunOptions(jobs=1, resume=True))
-    for name in ("plan.jsonl", "answer.json", "observations.parquet", "question.json"):
+    for name in ("plan.jsonl", "answer.json", "flows.parquet", "question.json"):
         assert (broken / name).read_bytes() == (whole / name).read_bytes()

@@ -4,49 +4,38 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 from ethermeter.calls import OnSegment, Quality, Question, Wanted, quality
 from ethermeter.metrics import Metric
-from ethermeter.store.rows import HISTOGRAMS, METRICS, TrialRows
+from ethermeter.results.query import Results
 from ethermeter.strategies import answered
 from ethermeter.strategies.calls import Answer, CallSearch
 from ethermeter.voice import e_model
+from made_results import made
 from program import invoke
+from segments import segment
 
 SEGMENT = OnSegment({"standard": "ieee-10", "round_trip": "25 us", "clusters": 2})
-MS = 10**9
 
 
-def rows(response: Mapping[int, int], *, discarded: float = 0, dropped: float = 0) -> TrialRows:
+def rows(response: Mapping[int, int], *, discarded: float = 0, dropped: float = 0) -> Results:
     """Return a trial whose packets took so many milliseconds; a bucket ends at its time."""
-    values = np.zeros(len(METRICS))
-    values[METRICS.index(Metric.DISCARDED)], values[METRICS.index(Metric.DROPPED)] = (
-        discarded,
-        dropped,
+    values = {Metric.DISCARDED: discarded, Metric.DROPPED: dropped, Metric.UTILISATION: 0.5}
+    trial = SimpleNamespace(id="x", engine="simulation", scenario=segment({"points": [0, 1]}))
+    source = made(
+        (("x", -1, metric, value) for metric, value in values.items()),
+        histograms=(
+            ("x", "response_time", end * 1e-3 - 1e-12, end * 1e-3, count)
+            for end, count in response.items()
+        ),
     )
-    values[METRICS.index(Metric.UTILISATION)] = 0.5
-    none, ends = np.zeros(0, np.int64), np.array(list(response)) * MS
-    return TrialRows(
-        stations=2,
-        values=values,
-        cautions=np.zeros(len(METRICS), np.uint64),
-        batch_frames=none,
-        batch_charged_ps=none,
-        batch_delay_sum_s=np.zeros(0),
-        batch_delay_square_sum_s2=np.zeros(0),
-        histogram=np.full(len(response), HISTOGRAMS.index("response_time"), np.uint8),
-        low_ps=ends - 1,
-        high_ps=ends,
-        count=np.array(list(response.values())),
-        events=0,
-        core_s=0.0,
-    )
+    return Results((trial,), source)
 
 
-def rated(trial: TrialRows, **change: Any) -> Quality:
+def rated(trial: Results, **change: Any) -> Quality:
     asked: dict[str, Any] = {
         "codec": "g711",
         "packet_s": 0.02,

@@ -110,7 +110,7 @@ def test_the_default_directory_is_named_after_the_plan(tmp_path):
     )
     summary = json.loads(ended.stdout)
     assert summary["run"] == f"runs/small-{summary['plan_hash']}"
-    assert (tmp_path / summary["run"] / "observations.parquet").is_file()
+    assert (tmp_path / summary["run"] / "stations.parquet").is_file()
 
 
 def test_options_change_the_plan(tmp_path):

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 from ethermeter import _core, plan
-from ethermeter.engines.simulation import observe
+from ethermeter.engines.simulation import result_of
 from ethermeter.experiment import Experiment, load, toml
 from ethermeter.faults import InputError
-from ethermeter.store.rows import FLOW_METRICS
+from ethermeter.metrics import Metric
+from ethermeter.results.query import Results
+from ethermeter.store.columns import PORTS
 from ethermeter.trial import core_trial_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -190,13 +192,10 @@ def test_what_a_file_is_allowed_to_say_the_core_simulates_and_every_row_follows(
     copies = result.flows.balance
     ended = copies.delivered + copies.lost.sum(axis=1) + copies.in_flight
     assert np.array_equal(copies.sent + copies.copied, ended)
-    rows = observe(trial.scenario, result, core_s=0.0)
-    flows = len(trial.scenario.flows)
-    loss = rows.values[
-        [metric.value for metric in FLOW_METRICS].index("loss") * flows + len(FLOW_METRICS) :
-    ][:flows]
+    found = result_of(trial.scenario, result, core_s=0.0)
+    loss = Results.of_trial(trial, found).each(Metric.LOSS)
     assert ((loss >= 0) & (loss <= 1) | np.isnan(loss)).all()
-    assert (rows.ports >= 0).all()
+    assert all((column >= 0).all() for column in found.tables[PORTS].values())
     came = result.flows.arrived <= result.flows.offered * [
         len(flow.to) for flow in trial.scenario.flows
     ]

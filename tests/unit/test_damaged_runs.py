@@ -79,12 +79,14 @@ def undamaged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def _files(kind: str) -> tuple[str, ...]:
-    tables = ("observations.parquet", "batches.parquet", "histograms.parquet")
+    stations = ("stations.parquet", "station-batches.parquet", "media.parquet")
+    tables = stations if kind == "segment" else ("flows.parquet",)
     made = (
         "experiment.toml",
         "plan.jsonl",
         "provenance.json",
         *tables,
+        "histograms.parquet",
         "estimates.json",
         "report.html",
     )

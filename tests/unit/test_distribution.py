@@ -1,7 +1,7 @@
 """Distributions: histograms of several trials put together, counted by hand."""
 
-import pyarrow as pa
 from ethermeter.analysis.distribution import distribution
+from made_results import made
 
 ROWS = [
     ("a", "transmission_delay", 1.0, 2.0, 6),
@@ -12,19 +12,11 @@ ROWS = [
     ("c", "transmission_delay", 1.0, 2.0, 5),
     ("other", "transmission_delay", 0.5, 1.0, 7),
 ]
-TABLE = pa.table(
-    dict(
-        zip(
-            ("trial", "metric", "low_s", "high_s", "count"),
-            map(list, zip(*ROWS, strict=True)),
-            strict=True,
-        )
-    )
-)
+SOURCE = made(histograms=ROWS)
 
 
 def test_frames_of_all_trials_of_a_group_count_alike():
-    first, second = distribution(TABLE, "transmission_delay", [["b", "a"], ["c"]])
+    first, second = distribution(SOURCE, "transmission_delay", [["b", "a"], ["c"]])
     assert first.frames == 10
     assert first.value_s.tolist() == [1.0, 2.0, 4.0, 8.0]
     assert first.exceeding.tolist() == [1.0, 0.4, 0.3, 0.0]
@@ -36,5 +28,5 @@ def test_frames_of_all_trials_of_a_group_count_alike():
 
 
 def test_a_group_without_frames_is_empty():
-    (found,) = distribution(TABLE, "response_time", [["a"]])
+    (found,) = distribution(SOURCE, "response_time", [["a"]])
     assert (found.frames, found.value_s.size) == (0, 0)

@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 
 import ethermeter as em
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from ethermeter.analysis.claims import Claim
 from ethermeter.metrics import Metric
 from ethermeter.studies import registry
 from ethermeter.studies.erg import claims as erg
+from made_results import values_of
 
 STUDY = registry.find("erg")
 
@@ -36,38 +36,16 @@ def run_of(
         name="live-erg",
     ).plan()
     rows = [
-        (trial.id, flow, Metric.DATA_RATE.value, rate_bps, "")
+        (trial.id, flow, Metric.DATA_RATE, rate_bps)
         for trial in plan.trials
         for flow in range(len(trial.scenario.flows))
     ]
-    columns = dict(
-        zip(
-            ("trial", "station", "metric", "value", "caution"),
-            map(list, zip(*rows, strict=True)),
-            strict=True,
-        )
-    )
     folder.mkdir(exist_ok=True)
     (folder / "plan.jsonl").write_text(plan.to_jsonl())
     (folder / "provenance.json").write_text(
         json.dumps({"measured": place, "live_study": "erg", "finished": "now"})
     )
-    pq.write_table(
-        pa.table({**columns, "station": pa.array(columns["station"], pa.int32())}),
-        folder / "observations.parquet",
-    )
-    types = {
-        "trial": pa.string(),
-        "metric": pa.string(),
-        "low_s": pa.float64(),
-        "high_s": pa.float64(),
-        "count": pa.int64(),
-    }
-    for name in ("histograms", "batches"):
-        pq.write_table(
-            pa.table({key: pa.array([], of) for key, of in types.items()}),
-            folder / f"{name}.parquet",
-        )
+    pq.write_table(values_of(rows), folder / "values.parquet")
     return folder
 
 

@@ -13,14 +13,17 @@ from ethermeter import api, trial
 from ethermeter import run as runs
 from ethermeter.analysis import estimates, failures
 from ethermeter.cli import results
-from ethermeter.engines.live.observed import failed
+from ethermeter.counts import FlowCounts, flat, zeros
 from ethermeter.engines.live.trials import FailedTrial
 from ethermeter.engines.work import Finished, Work
 from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.metrics import Metric
+from ethermeter.metrics.parameters import PS_PER_S
 from ethermeter.report import compare
 from ethermeter.run import RunOptions
 from ethermeter.store import RunDirectory
+from ethermeter.store.columns import FLOWS
+from ethermeter.store.trial_result import TrialResult, failed
 from ethermeter.trial import Trial
 from program import invoke
 from shared_experiments import CALLS, COPY, NETWORK, SEGMENT, VOICE, pair
@@ -31,7 +34,7 @@ LOAD = em.flow("load", "a", "b", data="100 B", arrivals={"poisson": "1000 /s"})
 
 @dataclass
 class Place:
-    """A place where trials of some indices fail, and all values of the others are theirs."""
+    """A place where trials of some indices fail, and messages a second of the others are theirs."""
 
     trials: Sequence[Trial]
     failing: Sequence[int]
@@ -44,14 +47,16 @@ class Place:
     def run(self, works: Sequence[Work], directory: Path) -> Iterator[Finished]:
         del directory
         for work in works:
-            rows = failed(self.trials[work.place], took_s=1.0)
             if work.place in self.failing:
-                yield FailedTrial(work.place, rows, WHY)
+                yield FailedTrial(work.place, failed(), WHY)
                 continue
-            values = np.full_like(rows.values, self.values[work.place])
-            yield Finished(
-                work.place, replace(rows, values=values, cautions=np.zeros_like(rows.cautions))
+            messages = np.array([round(1000 * self.values[work.place])])
+            flows = replace(
+                zeros(FlowCounts, 1),
+                messages=messages,
+                received_ps=np.array([round(1000 * PS_PER_S)]),
             )
+            yield Finished(work.place, TrialResult({FLOWS: flat(flows)}))
 
 
 def measured(

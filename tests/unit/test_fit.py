@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from ethermeter.analysis.curves import knee, line, rank_correlation, rise
-from ethermeter.metrics.formulas import jain_index
+from ethermeter.metrics.statistics import jain_index
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats

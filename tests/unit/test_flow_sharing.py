@@ -8,12 +8,12 @@ from typing import Any
 
 import ethermeter as em
 import numpy as np
-import pyarrow as pa
 import pytest
 from ethermeter.analysis.flows import sharing
 from ethermeter.metrics import Metric
-from ethermeter.metrics.formulas import jain_index
+from ethermeter.metrics.statistics import jain_index
 from ethermeter.trial import Trial
+from made_results import Made, Value, made
 from scenarios import scenario_of
 
 NETWORK = em.network(
@@ -42,15 +42,16 @@ def trial(number: int, *names: str, transfer: bool = False, response: bool = Fal
     return Trial(f"t/{number}", "t", number, 1, "live", {}, scenario, "")
 
 
-def table(rates: list[list[float]], metric: Metric = Metric.DATA_RATE) -> pa.Table:
-    rows = [
-        (f"t/{at}", flow, metric.value, rate, "")
+def table(rates: list[list[float]], metric: Metric = Metric.DATA_RATE) -> Made:
+    return made(rows(rates, metric))
+
+
+def rows(rates: list[list[float]], metric: Metric) -> list[Value]:
+    return [
+        (f"t/{at}", flow, metric, rate)
         for at, of in enumerate(rates)
         for flow, rate in enumerate(of)
     ]
-    names = ("trial", "station", "metric", "value", "caution")
-    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    return pa.table({**columns, "station": pa.array(columns["station"], pa.int32())})
 
 
 def test_shares_are_of_the_rates_of_one_table_and_the_index_is_jains():
@@ -81,7 +82,7 @@ def test_flows_with_a_table_each_share_if_they_are_of_one_kind():
 
 def test_messages_stand_for_data_whose_lengths_are_not_told_and_nothing_for_nothing():
     nan = float("nan")
-    both = pa.concat_tables([table([[nan, 1.0]]), table([[1.0, 1.0]], Metric.MESSAGE_RATE)])
+    both = made([*rows([[nan, 1.0]], Metric.DATA_RATE), *rows([[1.0, 1.0]], Metric.MESSAGE_RATE)])
     (found,) = sharing([trial(0, "load a", "load b")], both)
     assert found.metric is Metric.MESSAGE_RATE
     assert found.jain_index.value == 1

@@ -4,6 +4,8 @@ what runs without batches say.
 
 import json
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import ethermeter as em
 import numpy as np
@@ -11,10 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 from ethermeter.analysis import estimates, flows
 from ethermeter.analysis.interval import Estimate
-from ethermeter.analysis.sums import FlowSums, flow_sums, of_all, of_each
-from ethermeter.analysis.tables import per_station, whole_segment
-from ethermeter.metrics import Metric
-from ethermeter.store import tables
+from ethermeter.metrics import Group, Metric, metrics_of
+from ethermeter.metrics.evaluation import of_all_parts, of_each_part
+from ethermeter.metrics.slices import Slice
+from ethermeter.results.slices import batch_slices
+from ethermeter.results.values import of_all, values_of_each
+from ethermeter.store import RunDirectory, parquet
+from ethermeter.store.columns import FLOW_BATCHES
+from ethermeter.store.gathered import Gathered, gathered
 from flow_totals import together
 
 # Streams of which a queue loses some and a source refuses some, requests of which some are not
@@ -69,26 +75,37 @@ FROM_SUMS = {
 }
 
 
+@dataclass(frozen=True)
+class WithoutBatches:
+    """A run of which nothing was counted by batch."""
+
+    run: RunDirectory
+
+    def gathered(self, name: str, trials: Sequence[str]) -> Gathered:
+        return gathered([], trials) if name == FLOW_BATCHES else self.run.gathered(name, trials)
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> em.Run:
     return em.load(NETWORK).run(out=tmp_path_factory.mktemp("flow-sums") / "run", jobs=1)
 
 
 def test_all_batches_together_say_what_is_observed(run):
-    trials, observations = run.trials(), run.directory.observations()
-    ((positions, sums),) = flow_sums(run.directory.flow_batches(), observations, trials)
+    trials = run.trials()
+    ((_, positions, by_batch),) = batch_slices(run.directory, trials)
     assert positions.tolist() == [0, 1]
-    assert sums.sums["messages"].shape == (2, 7, 6)
-    each, whole = of_each(together(sums)), of_all(together(sums))
+    assert by_batch["messages"].shape == (2, 7, 6)
+    whole = of_all_parts(Group.FLOW, together(by_batch))
+    each = of_each_part(metrics_of(Group.FLOW), Group.FLOW, together(by_batch))
     assert set(whole) == FROM_SUMS
     assert set(each) == {*FROM_SUMS, Metric.ACKNOWLEDGEMENT_DELAY}
-    observed = whole_segment(observations, trials)
+    observed = of_all(run.directory, trials)
     for metric, values in whole.items():
         assert values[:, 0] == pytest.approx(
             observed.values[:, observed.metrics.index(metric)], rel=1e-12, abs=1e-15
         ), metric
     for metric, values in each.items():
-        expected = [of[metric] for of in per_station(observations, trials, [metric])]
+        expected = [of[metric] for of in values_of_each(run.directory, trials, [metric])]
         assert values[:, 0] == pytest.approx(
             np.array(expected), rel=1e-12, abs=1e-15, nan_ok=True
         ), metric
@@ -106,36 +123,33 @@ def test_a_jackknife_of_a_rate_a_mean_and_a_loss_by_hand():
             "frames",
             "octets",
             "data_octets",
-            "moved_octets",
+            "transfer.octets",
             "completed",
+            "round_trip.count",
             "timed_out",
-            "arrivals_between",
+            "between_arrivals.count",
             "acknowledged",
         ),
         (0.0, 0.0),
     )
     columns |= dict.fromkeys(
-        ("round_trip_s", "between_arrivals_s", "acknowledgement_s"), (0.0, 0.0)
+        ("round_trip.sum_ps", "between_arrivals.sum_ps", "acknowledgement_ps"), (0.0, 0.0)
     )
     columns |= {
         "offered": (20.0, 40.0),
         "arrived": (10.0, 30.0),
         "messages": (10.0, 30.0),
-        "one_way_s": (10.0, 90.0),
+        "one_way.count": (10.0, 30.0),
+        "one_way.sum_ps": (10e12, 90e12),
     }
     cube = {name: np.array(values).reshape(1, 2, 1) for name, values in columns.items()}
 
     def errors(*, is_lossless: bool) -> dict[Metric, float]:
-        one = np.ones((1, 2))
-        sums = FlowSums(
-            cube,
-            one,
-            2 * one,
-            np.ones((1, 1)),
-            np.zeros((1, 1), np.bool_),
-            np.full((1, 1), is_lossless),
-        )
-        found = estimates.errors_within([(np.array([1]), of_all(sums.left_out()))], 2)
+        one, false = np.ones((1, 1, 1)), np.zeros((1, 1, 1), np.bool_)
+        flags = {"is_transfer": false, "is_lossless": np.full((1, 1, 1), is_lossless)}
+        of = Slice(1, 2e12 * one, {**cube, "receivers": one, **flags}, counted_ps=1e12 * one)
+        values = of_all_parts(Group.FLOW, of.left_out())
+        found = estimates.errors_within([(np.array([1]), values)], 2)
         assert all(math.isnan(of.error[0]) and math.isnan(of.degrees[0]) for of in found.values())
         assert all(math.isnan(of.error[1]) or of.degrees[1] == 1 for of in found.values())
         return {metric: float(of.error[1]) for metric, of in found.items()}
@@ -162,10 +176,8 @@ def test_two_replications_have_intervals_of_what_follows_from_sums_and_of_nothin
     assert all(
         point.estimates[metric].high == pytest.approx(-math.log(0.05) / 2) for metric in limits
     )
-    ((_, sums),) = flow_sums(
-        run.directory.flow_batches(), run.directory.observations(), run.trials()
-    )
-    delays = of_all(sums.left_out())[Metric.ONE_WAY_DELAY]
+    ((_, _, by_batch),) = batch_slices(run.directory, run.trials())
+    delays = of_all_parts(Group.FLOW, by_batch.left_out())[Metric.ONE_WAY_DELAY]
     variances = [6 / 7 * np.square(of - of.mean()).sum() for of in delays]
     found = point.estimates[Metric.ONE_WAY_DELAY]
     assert (found.error, found.degrees) == (
@@ -193,20 +205,20 @@ def test_three_replications_are_students_whatever_the_batches(tmp_path):
 
 
 def test_how_fairly_flows_share_has_intervals_from_batches(run):
-    tables = run.directory.observations(), run.directory.flow_batches()
-    (found,) = flows.sharing(run.trials(), *tables)
+    (found,) = flows.sharing(run.trials(), run.directory)
     assert found.flows == "load"
     assert (found.jain_index.degrees, set(found.shares)) == (
         12,
         {"load sender1", "load sender2", "load sender3"},
     )
-    ((_, sums),) = flow_sums(tables[1], tables[0], run.trials())
-    rates = of_each(sums.left_out())[Metric.DATA_RATE][:, :, :3]
+    ((_, _, by_batch),) = batch_slices(run.directory, run.trials())
+    left = of_each_part([Metric.DATA_RATE], Group.FLOW, by_batch.left_out())
+    rates = left[Metric.DATA_RATE][:, :, :3]
     shares = rates[..., 0] / rates.sum(axis=-1)
     error = math.sqrt(6 / 7 * np.square(shares - shares.mean(axis=1, keepdims=True)).sum()) / 2
     assert found.shares["load sender1"].error == pytest.approx(error, rel=1e-12)
     assert 0 < found.jain_index.error < 0.1
-    (without,) = flows.sharing(run.trials(), tables[0])
+    (without,) = flows.sharing(run.trials(), WithoutBatches(run.directory))
     assert without.jain_index.value == found.jain_index.value
     assert not without.jain_index.has_interval
 
@@ -239,10 +251,10 @@ def test_the_size_of_blocks_changes_no_octet(tmp_path, monkeypatch):
 
 
 def test_trials_are_read_from_the_row_groups_that_have_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "GROUP_ROWS", 1)
+    monkeypatch.setattr(parquet, "GROUP_ROWS", 1)
     run = em.load(NETWORK).run(out=tmp_path / "run", jobs=1).directory
     _, last = (trial.id for trial in run.trials())
-    whole = run.flow_batches()
+    whole = run.table(FLOW_BATCHES)
     read = []
     get = pq.ParquetFile.read_row_group
 
@@ -251,7 +263,7 @@ def test_trials_are_read_from_the_row_groups_that_have_them(tmp_path, monkeypatc
         return get(file, number, **how)
 
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", counted)
-    found, none = run.flow_batches(trials=[last]), run.flow_batches(trials=[])
+    found, none = run.table(FLOW_BATCHES, trials=[last]), run.table(FLOW_BATCHES, trials=[])
     assert read == [1]
     assert found.to_pylist() == [row for row in whole.to_pylist() if row["trial"] == last] != []
     assert none.num_rows == 0
@@ -275,7 +287,7 @@ def test_estimates_are_the_same_as_numbers():
 
 
 def test_a_run_without_batches_of_flows_has_values_without_intervals(run, tmp_path):
-    tables = ("observations", "batches", "histograms", "ports")
+    tables = ("flows", "histograms", "ports")
     for name in ("plan.jsonl", *(f"{table}.parquet" for table in tables)):
         (tmp_path / name).write_bytes((run.path / name).read_bytes())
     (tmp_path / "provenance.json").write_text('{"finished": "long ago"}', encoding="utf-8")

@@ -18,8 +18,9 @@ import pytest
 from ethermeter import functions
 from ethermeter.engines.answer import answer
 from ethermeter.faults import InputError
-from ethermeter.metrics import ALL, Metric
-from ethermeter.store.rows import layout_of
+from ethermeter.metrics import Metric
+from ethermeter.results.query import Results
+from ethermeter.store.columns import STATIONS
 from shared_experiments import BUS
 
 MEAN_S = 0.002
@@ -71,19 +72,16 @@ def rows_of(loaded, *, number=0):
 
 def values_of(loaded):
     trial = loaded.plan(replications=1).trials[0]
-    rows = answer(trial.line)
-    entities, metrics = layout_of(trial.scenario)
-    names = list(Metric)
-    return {names[metrics[at]]: rows.values[at] for at in np.flatnonzero(entities == ALL)}
+    results = Results.of_trial(trial, answer(trial.line))
+    return {metric: results.all(metric) for metric in results.whole.metrics}
 
 
 def assert_equal_counts(found, expected, *, but=()):
-    for name in ("values", "batch_frames", "batch_delay_sum_s", "low_ps", "count", "histogram"):
-        one, other = getattr(found, name), getattr(expected, name)
-        if name == "values" and len(but):
-            one, other = one.copy(), other.copy()
-            one[but] = other[but] = 0
-        np.testing.assert_array_equal(one, other, err_msg=name)
+    assert found.tables.keys() == expected.tables.keys()
+    for name, table in found.tables.items():
+        for column in table.keys() - set(but):
+            one, other = table[column], expected.tables[name][column]
+            np.testing.assert_array_equal(one, other, err_msg=f"{name}.{column}")
     assert found.events == expected.events
 
 
@@ -106,7 +104,8 @@ def test_the_standards_backoff_in_python_gives_the_counts_of_the_built_in_one(le
 def test_another_backoff_gives_other_counts():
     em.register_backoff("eager", lambda collisions, draws: draws.below(2))
     built_in, own = (rows_of(experiment(backoff=b)) for b in ("exponential", {"python": "eager"}))
-    assert not np.array_equal(own.values, built_in.values, equal_nan=True)
+    one, other = (of.tables[STATIONS]["frames"] for of in (own, built_in))
+    assert not np.array_equal(one, other)
 
 
 @pytest.mark.parametrize("queue", ["unlimited", 3])
@@ -120,11 +119,7 @@ def test_a_poisson_source_in_python_gives_the_counts_of_the_built_in_one(source,
         for arrivals in ({"poisson": f"{1 / MEAN_S:g} /s"}, {"python": "own"})
     )
     # What is offered is known of the one and counted of the other.
-    scenario = own.plan(replications=1).trials[0].scenario
-    _entities, metrics = layout_of(scenario)
-    load = np.flatnonzero(metrics == list(Metric).index(Metric.OFFERED_LOAD_G))
-    assert_equal_counts(rows_of(own), rows_of(built_in), but=load)
-    assert load.size
+    assert_equal_counts(rows_of(own), rows_of(built_in), but=["offered_load"])
 
 
 def test_the_offered_load_of_a_source_in_python_is_what_it_offered():

@@ -12,7 +12,7 @@ from documents import page
 from ethermeter import plan
 from ethermeter.analysis import claims
 from ethermeter.analysis.interval import Floats
-from ethermeter.analysis.tables import Trial, WholeSegment
+from ethermeter.analysis.tables import Trial
 from ethermeter.experiment import load, shipped
 from ethermeter.metrics import Metric
 from ethermeter.station_groups import station_count
@@ -20,6 +20,7 @@ from ethermeter.studies import registry
 from ethermeter.studies.gonsalves1982 import claims as paper
 from ethermeter.studies.judging import Entry
 from ethermeter.studies.replications import Curves
+from made_results import whole_of
 
 STUDY = registry.find("gonsalves1982")
 
@@ -214,7 +215,7 @@ def judged(
             }
         )
     values = np.array(rows).reshape(len(kept), len(WHOLE))
-    whole = WholeSegment(WHOLE, values, np.isfinite(values), ())
+    whole = whole_of(WHOLE, values)
     return {claim.id: claim for claim in paper.claims(kept, whole, single)}
 
 
@@ -244,7 +245,7 @@ def test_the_shipped_plan_holds_every_point_in_three_replications_or_more(trials
 
 def test_fewer_than_three_replications_and_no_run_decide_nothing(trials):
     assert {claim.verdict for claim in judged(trials, replications=2).values()} == {"not-run"}
-    nothing = WholeSegment((), np.zeros((0, 0)), np.zeros((0, 0), dtype=np.bool_), ())
+    nothing = whole_of((), np.zeros((0, 0)))
     assert {claim.verdict for claim in paper.claims((), nothing, ())} == {"not-run"}
 
 
@@ -552,7 +553,7 @@ def test_readings_of_a_point_by_hand(trials):
         Metric.VOICE_LOAD: 0.857,
     }
     values = np.array([list(row.values())] * 3)
-    curves = Curves(kept, WholeSegment(tuple(row), values, np.isfinite(values), ()))
+    curves = Curves(kept, whole_of(tuple(row), values))
 
     def read(quantity: str) -> float:
         return float(paper.reading(curves, "minimum", kept[0].point, quantity)[0])

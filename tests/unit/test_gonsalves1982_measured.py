@@ -6,12 +6,12 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 from ethermeter import plan
-from ethermeter.analysis.tables import WholeSegment
 from ethermeter.experiment import load, shipped
 from ethermeter.metrics import Metric
 from ethermeter.studies import registry
 from ethermeter.studies.gonsalves1982 import claims as paper
 from ethermeter.trial import LIVE
+from made_results import whole_of
 
 STUDY = registry.find("gonsalves1982")
 PUBLISHED = {entry.id: entry.published for entry in STUDY.published()}
@@ -63,7 +63,7 @@ def test_live_tests_decide_the_numbers_that_they_measure_by_measured_points_alon
         ]
         for trial in trials
     ]
-    whole = WholeSegment(WHOLE, np.array(rows), np.isfinite(rows), ())
+    whole = whole_of(WHOLE, np.array(rows))
     found = {claim.id: claim for claim in paper.measured_claims(trials, whole)}
     assert set(found) == {name for name in PUBLISHED if re.match(r"4\.(1[ab]|2)-.*\d$", name)}
     of_subset = re.compile(r"4\.1.-.*-64(-l.)?|4\.2-.-(64|512)-l.")
@@ -74,5 +74,5 @@ def test_live_tests_decide_the_numbers_that_they_measure_by_measured_points_alon
 
 
 def test_no_measured_point_decides_nothing():
-    nothing = WholeSegment((), np.zeros((0, 0)), np.zeros((0, 0), dtype=np.bool_), ())
+    nothing = whole_of((), np.zeros((0, 0)))
     assert {claim.verdict for claim in paper.measured_claims((), nothing)} == {"not-run"}

@@ -5,12 +5,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from ethermeter.analysis import groups
 from ethermeter.analysis.estimates import Point
+from ethermeter.counts import Floats
 from ethermeter.metrics import Metric
 from ethermeter.scenario import Scenario
+from made_results import Value, made
 from segments import segment
 
 SCENARIO = segment({"name": "odd", "points": [1]}, {"name": "others", "points": [0, 1, 0]})
@@ -30,45 +31,20 @@ def trials(count: int, scenario: Scenario = SCENARIO) -> list[Any]:
     ]
 
 
-def observed(values: list[list[float]], metric: Metric = Metric.BIT_RATE) -> pa.Table:
-    rows = [
-        (f"t{at}", station, value)
+def observed(values: list[list[float]], metric: Metric = Metric.BIT_RATE) -> list[Value]:
+    return [
+        (f"t{at}", station, metric, value)
         for at, of in enumerate(values)
         for station, value in [(-1, 99.0), *enumerate(of)]
     ]
-    return pa.table(
-        {
-            "trial": [row[0] for row in rows],
-            "station": pa.array([row[1] for row in rows], pa.int32()),
-            "metric": [metric.value] * len(rows),
-            "value": [row[2] for row in rows],
-            "caution": [""] * len(rows),
-        }
-    )
 
 
-def batched(charged_ps: list[list[list[int]]]) -> pa.Table:
+def batched(charged_ps: list[list[list[int]]]) -> dict[str, tuple[Floats, Floats]]:
     """Sums of trials by batch and station; one frame a batch."""
-    rows = [
-        (f"t{at}", batch, station, value)
+    return {
+        f"t{at}": (np.ones_like(of, np.float64), np.array(of, np.float64))
         for at, of in enumerate(charged_ps)
-        for batch, row in enumerate(of)
-        for station, value in enumerate(row)
-    ]
-    return pa.table(
-        {
-            "trial": [row[0] for row in rows],
-            "batch": [row[1] for row in rows],
-            "station": [row[2] for row in rows],
-            "frames": [1] * len(rows),
-            "charged_ps": [row[3] for row in rows],
-            "delay_sum_s": [1e-3] * len(rows),
-            "delay_square_sum_s2": [1e-6] * len(rows),
-        }
-    )
-
-
-NO_BATCHES = batched([])
+    }
 
 
 def of(points: tuple[Point, ...], part: str) -> Point:
@@ -93,8 +69,8 @@ def test_one_group_needs_no_name_for_its_places():
 
 
 def test_a_group_is_the_mean_of_its_stations_with_student_s_interval():
-    table = observed([[8.0, 1.0, 2.0, 3.0], [9.0, 2.0, 3.0, 4.0], [10.0, 3.0, 4.0, 5.0]])
-    found = groups.estimate(trials(3), table, NO_BATCHES, groups.by_group)
+    rows = observed([[8.0, 1.0, 2.0, 3.0], [9.0, 2.0, 3.0, 4.0], [10.0, 3.0, 4.0, 5.0]])
+    found = groups.estimate(trials(3), made(rows), groups.by_group)
     assert [point.point for point in found] == [
         {"x": "1", "stations": "odd"},
         {"x": "1", "stations": "others"},
@@ -109,8 +85,8 @@ def test_a_group_is_the_mean_of_its_stations_with_student_s_interval():
 
 def test_a_station_that_delivered_nothing_is_left_out_and_a_silent_group_has_no_value():
     nan = float("nan")
-    table = observed([[nan, 1.0, nan, 3.0]] * 3, Metric.TRANSMISSION_DELAY)
-    found = groups.estimate(trials(3), table, NO_BATCHES, groups.by_group)
+    rows = observed([[nan, 1.0, nan, 3.0]] * 3, Metric.TRANSMISSION_DELAY)
+    found = groups.estimate(trials(3), made(rows), groups.by_group)
     assert of(found, "others").estimates[Metric.TRANSMISSION_DELAY].value == 2.0
     assert math.isnan(of(found, "odd").estimates[Metric.TRANSMISSION_DELAY].value)
     assert math.isnan(of(found, "others").estimates[Metric.LOSS].value)  # not observed at all
@@ -118,8 +94,9 @@ def test_a_station_that_delivered_nothing_is_left_out_and_a_silent_group_has_no_
 
 def test_one_replication_has_an_interval_from_batches_where_they_say_something():
     charged = [[[10**10 * value] * 4 for value in (1, 2, 3, 6)]]
-    table = pa.concat_tables([observed([[1.2e6] * 4]), observed([[0.1] * 4], Metric.LOSS)])
-    found = of(groups.estimate(trials(1), table, batched(charged), groups.by_group), "others")
+    rows = [*observed([[1.2e6] * 4]), *observed([[0.1] * 4], Metric.LOSS)]
+    source = made(rows, batches=batched(charged))
+    found = of(groups.estimate(trials(1), source, groups.by_group), "others")
     rate = found.estimates[Metric.BIT_RATE]
     # The jackknife of a mean is its standard error: batch rates are 0.4, 0.8, 1.2 and 2.4 Mb/s in a
     # batch of 0.25 s.
@@ -128,19 +105,11 @@ def test_one_replication_has_an_interval_from_batches_where_they_say_something()
     assert not found.estimates[Metric.LOSS].has_interval
 
 
-def test_observations_in_any_order_give_the_same():
-    table = observed([[8.0, 1.0, 2.0, 3.0], [9.0, 2.0, 3.0, 4.0], [10.0, 3.0, 4.0, 5.0]])
-    turned = table.take(list(range(table.num_rows))[::-1])
-    assert str(groups.estimate(trials(3), turned, NO_BATCHES, groups.by_place)) == str(
-        groups.estimate(trials(3), table, NO_BATCHES, groups.by_place)
-    )
-
-
 def test_capture_that_changes_sides_is_fair_over_the_window_only():
     pair = segment({"name": "host", "points": [0, 1]})
     swings = [[9, 1], [1, 9], [9, 1], [1, 9]]
     found = groups.larger_shares(
-        trials(3, pair), batched([swings, swings, [[3, 1], [3, 1], [3, 1], [3, 1]]])
+        trials(3, pair), made(batches=batched([swings, swings, [[3, 1]] * 4]))
     )
     assert of(found, "the window").estimates[Metric.UTILISATION].value == pytest.approx(
         (0.5 + 0.5 + 0.75) / 3
@@ -148,7 +117,7 @@ def test_capture_that_changes_sides_is_fair_over_the_window_only():
     assert of(found, "one batch").estimates[Metric.UTILISATION].value == pytest.approx(
         (0.9 + 0.9 + 0.75) / 3
     )
-    alone = groups.larger_shares(trials(1, pair), batched([[[9, 1], [7, 3], [5, 5]]]))
+    alone = groups.larger_shares(trials(1, pair), made(batches=batched([[[9, 1], [7, 3], [5, 5]]])))
     batch = of(alone, "one batch").estimates[Metric.UTILISATION]
     assert batch.value == pytest.approx(0.7)
     assert batch.error == pytest.approx(0.2 / math.sqrt(3))

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from ethermeter.analysis.live import comparisons, to_json
-from ethermeter.analysis.tables import WholeSegment
 from ethermeter.metrics import Metric
 from ethermeter.trial import Trial
+from made_results import whole_of
 from scenarios import scenario_of
 
 METRICS = (Metric.MESSAGE_RATE, Metric.ONE_WAY_DELAY, Metric.MESSAGES)
@@ -31,10 +31,7 @@ def compared(
     trials += [trial("simulation", seed, kind) for seed in reversed(range(len(simulated)))]
     rates = [*live, *reversed(simulated)]
     values = np.array([[rate, rate / 1e6, messages] for rate in rates])
-    return {
-        each.metric.value: each
-        for each in comparisons(trials, WholeSegment(METRICS, values, np.isfinite(values), ()))
-    }
+    return {each.metric.value: each for each in comparisons(trials, whole_of(METRICS, values))}
 
 
 def test_trials_of_one_seed_are_compared_whatever_their_order():

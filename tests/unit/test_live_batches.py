@@ -14,16 +14,21 @@ from ethermeter import _core
 from ethermeter.analysis.batches import within
 from ethermeter.analysis.estimates import errors_within
 from ethermeter.analysis.groups import _means_of_known
-from ethermeter.analysis.sums import FlowSums, of_all, of_each
+from ethermeter.counts import Floats
 from ethermeter.engines.live.counts import stream_batches
 from ethermeter.engines.live.description import describe
-from ethermeter.engines.live.observed import failed, observe
-from ethermeter.metrics import Metric
+from ethermeter.engines.live.observed import observe
+from ethermeter.metrics import Group, Metric, metrics_of
+from ethermeter.metrics.counted import flow_batches
+from ethermeter.metrics.evaluation import of_all_parts, of_each_part
+from ethermeter.metrics.slices import Slice
+from ethermeter.store.columns import FLOW_BATCHES, NOT_COUNTED
 from ethermeter.store.result import Sink, StreamWindow
-from ethermeter.store.rows import BATCH_COUNTS, BATCH_SUMS, FLOW_METRICS, NOT_COUNTED, TrialRows
+from ethermeter.store.trial_result import TrialResult, failed
 from flow_totals import together
 from measured_trials import counted, loopback, only_trial, result_of
 from msgspec.structs import replace
+from result_values import measured
 from shared_experiments import pair
 
 # A stream of lengths that differ, requests, a stream of octets and a file; measured for 1 s in four
@@ -157,30 +162,31 @@ def measured_load() -> StreamWindow:
     return receiving.counted.streams[0].measured
 
 
-def sums_of(rows: TrialRows, flows: slice = slice(None)) -> FlowSums:
-    """Read rows as the analysis does, but for the files between."""
-    counts = rows.flow_batch_counts.reshape(-1, 4, len(BATCH_COUNTS))[:, flows].astype(np.float64)
-    counts[counts == NOT_COUNTED] = np.nan
-    sums_s = rows.flow_batch_sums_s.reshape(-1, 4, len(BATCH_SUMS))[:, flows]
-    cube = {name: counts[None, :, :, at] for at, name in enumerate(BATCH_COUNTS)}
-    cube |= {name: sums_s[None, :, :, at] for at, name in enumerate(BATCH_SUMS)}
-    one = np.ones((1, len(counts)))
-    kinds = np.array([[False, False, True, True]])[:, flows]
-    return FlowSums(
-        cube, one / len(counts), one, np.ones(kinds.shape), kinds, np.zeros(kinds.shape, np.bool_)
-    )
+def slice_of(result: TrialResult, flows: slice = slice(None)) -> Slice:
+    """Read a result as the analysis does, of some flows."""
+    counters = {
+        name: np.where(of == NOT_COUNTED, np.nan, of)
+        .astype(np.float64)
+        .reshape(1, -1, 4)[..., flows]
+        for name, of in result.tables[FLOW_BATCHES].items()
+    }
+    scenario = only_trial(ALL_KINDS).scenario
+    chosen = replace(scenario, flows=scenario.flows[flows])
+    return flow_batches([chosen], counters, np.zeros((1, len(chosen.flows)), np.bool_))
 
 
-def observed(rows: TrialRows, metric: Metric, flow: int | None = None) -> float:
-    at = FLOW_METRICS.index(metric)
-    return float(rows.values[at if flow is None else len(FLOW_METRICS) + 4 * at + flow])
+def observed(result: TrialResult, metric: Metric, flow: int | None = None) -> float:
+    return measured(only_trial(ALL_KINDS).scenario, result, metric, flow)[0]
 
 
-def told(rows: TrialRows, flow: int) -> set[Metric]:
+def each_left_out(rows: TrialResult) -> dict[Metric, Floats]:
+    return of_each_part(metrics_of(Group.FLOW), Group.FLOW, slice_of(rows).left_out())
+
+
+def told(rows: TrialResult, flow: int) -> set[Metric]:
     """Metrics of a flow that have an error from batches."""
     errors = {
-        metric: within(values[:, :, flow]).error
-        for metric, values in of_each(sums_of(rows).left_out()).items()
+        metric: within(values[:, :, flow]).error for metric, values in each_left_out(rows).items()
     }
     return {metric for metric, error in errors.items() if np.isfinite(error).all()}
 
@@ -205,7 +211,7 @@ def test_a_number_of_parts_that_nobody_counts_is_refused_with_what_is_allowed(ba
 
 def test_sums_of_all_batches_are_what_is_observed_and_nothing_else_has_an_error():
     rows = observe(only_trial(ALL_KINDS), result_of(result()), took_s=1.0)
-    each = of_each(together(sums_of(rows)))
+    each = of_each_part(metrics_of(Group.FLOW), Group.FLOW, together(slice_of(rows)))
     for flow, metrics in enumerate((OF_STREAM, OF_EXCHANGE, {Metric.EXCHANGES}, OF_FILE)):
         assert told(rows, flow) == metrics, flow
         for metric in metrics:
@@ -222,15 +228,16 @@ def test_sums_of_all_batches_are_what_is_observed_and_nothing_else_has_an_error(
 
 def test_of_all_flows_together_there_is_what_all_of_them_count_by_part():
     rows = observe(only_trial(ALL_KINDS), result_of(result()), took_s=1.0)
-    found = errors_within([(np.array([0]), of_all(sums_of(rows).left_out()))], 1)
+    found = errors_within([(np.array([0]), of_all_parts(Group.FLOW, slice_of(rows).left_out()))], 1)
     # Octets in bulk have no rate by part, exchanges no messages, a file no timeouts.
     follows = {Metric.EXCHANGES, Metric.ROUND_TRIP, Metric.INTER_ARRIVAL}
     assert {metric for metric, of in found.items() if math.isfinite(of.error[0])} == follows
-    whole = of_all(together(sums_of(rows)))
+    whole = of_all_parts(Group.FLOW, together(slice_of(rows)))
     for metric in follows:
         assert whole[metric][0, 0] == pytest.approx(observed(rows, metric), rel=1e-12), metric
     assert whole[Metric.EXCHANGES][0, 0] == 37 + 5
-    alone = errors_within([(np.array([0]), of_all(sums_of(rows, slice(0, 1)).left_out()))], 1)
+    first = of_all_parts(Group.FLOW, slice_of(rows, slice(0, 1)).left_out())
+    alone = errors_within([(np.array([0]), first)], 1)
     assert {metric for metric, of in alone.items() if math.isfinite(of.error[0])} == OF_STREAM
     # With one part of a quarter of a second left out: 9, 6, 8 and 7 messages in 0.75 s.
     rates = np.array([9, 6, 8, 7]) / 0.75
@@ -271,7 +278,7 @@ def test_an_agent_that_counts_in_no_parts_or_in_others_leaves_its_flow_without_t
     # Of one part the mean is exact all the same; without any it is that of the buckets.
     assert observed(rows, Metric.ROUND_TRIP, 1) == pytest.approx(371_700e-9 / 37, rel=1e-12)
     assert observed(rows, Metric.ONE_WAY_DELAY, 0) == pytest.approx(10.04e-6, rel=1e-12)
-    assert failed(trial, took_s=1.0).flow_batch_counts.size == 0
+    assert not failed().tables
 
 
 def test_several_receivers_are_counted_together():

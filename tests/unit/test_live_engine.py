@@ -18,18 +18,18 @@ from ethermeter.engines.live.description import (
     selective_acknowledgements,
 )
 from ethermeter.engines.live.laboratory import Ceilings, HostAnswer
-from ethermeter.engines.live.observed import failed, observe
+from ethermeter.engines.live.observed import observe
 from ethermeter.engines.live.places import Local, mtu_octets
 from ethermeter.engines.work import Work
 from ethermeter.experiment import load, shipped
 from ethermeter.faults import InputError
-from ethermeter.metrics import caution_text
 from ethermeter.scenario import FixedLengths
-from ethermeter.store.rows import FLOW_METRICS, TrialRows
+from ethermeter.store.trial_result import failed
 from ethermeter.studies import registry
-from ethermeter.trial import Live, Trial
+from ethermeter.trial import LIVE, Live, Trial
 from measured_trials import counted, histogram, loopback, only_trial, result_of
 from msgspec.structs import replace
+from result_values import cautions_in, measured, results_of, values_in
 from shared_experiments import pair
 
 TWO = pair(
@@ -231,46 +231,40 @@ def result() -> dict[str, Any]:
     }
 
 
-def value(rows: TrialRows, metric: str, flow: int | None = None) -> tuple[float, str]:
-    at = [str(name) for name in FLOW_METRICS].index(metric)
-    place = at if flow is None else len(FLOW_METRICS) + at * 2 + flow
-    return float(rows.values[place]), caution_text(int(rows.cautions[place]))
-
-
 def test_rows_are_what_the_agents_counted_over_the_time_in_which_they_did():
-    rows = observe(trial_of(), result_of(result()), took_s=3.0)
-    assert value(rows, "offered_rate", 0)[0] == 1000
-    assert value(rows, "message_rate", 0)[0] == 1000
-    assert value(rows, "goodput", 0)[0] == 8 * 146 * 1000
-    assert value(rows, "data_rate", 0)[0] == 8 * 100 * 1000
-    assert value(rows, "loss", 0)[0] == pytest.approx(10 / 2000, rel=1e-12)
-    assert value(rows, "reordered", 0)[0] == 3
-    assert value(rows, "duplicates", 0)[0] == 4
+    rows = trial_of().scenario, observe(trial_of(), result_of(result()), took_s=3.0)
+    assert measured(*rows, "offered_rate", 0)[0] == 1000
+    assert measured(*rows, "message_rate", 0)[0] == 1000
+    assert measured(*rows, "goodput", 0)[0] == 8 * 146 * 1000
+    assert measured(*rows, "data_rate", 0)[0] == 8 * 100 * 1000
+    assert measured(*rows, "loss", 0)[0] == pytest.approx(10 / 2000, rel=1e-12)
+    assert measured(*rows, "reordered", 0)[0] == 3
+    assert measured(*rows, "duplicates", 0)[0] == 4
     # The middle of its only bucket, 10 µs.
-    assert value(rows, "one_way_delay", 0)[0] == pytest.approx(10.000001e-6, rel=1e-12)
+    assert measured(*rows, "one_way_delay", 0)[0] == pytest.approx(10.000001e-6, rel=1e-12)
     # 999 gaps from the first to the last.
-    assert value(rows, "inter_arrival", 0)[0] == pytest.approx(1e-3, rel=1e-12)
+    assert measured(*rows, "inter_arrival", 0)[0] == pytest.approx(1e-3, rel=1e-12)
     # Exchanges are counted over the whole transmission of 2 s.
-    assert value(rows, "message_rate", 1)[0] == 499 / 2
-    assert value(rows, "timed_out", 1)[0] == 2
-    assert value(rows, "exchanges", 1) == (498, "")
+    assert measured(*rows, "message_rate", 1)[0] == 499 / 2
+    assert measured(*rows, "timed_out", 1)[0] == 2
+    assert measured(*rows, "exchanges", 1) == (498, "")
     # Of those that came, 20 had not been asked by the end.
-    assert value(rows, "offered_rate", 1)[0] == 520 / 2
-    assert value(rows, "round_trip", 1)[0] == pytest.approx(20.000001e-6, rel=1e-12)
-    assert value(rows, "loss", 1)[0] == pytest.approx(1 / 500, rel=1e-12)
-    assert value(rows, "message_rate")[0] == 1000 + 499 / 2
-    assert value(rows, "loss")[0] == pytest.approx(11 / 2500, rel=1e-12)
+    assert measured(*rows, "offered_rate", 1)[0] == 520 / 2
+    assert measured(*rows, "round_trip", 1)[0] == pytest.approx(20.000001e-6, rel=1e-12)
+    assert measured(*rows, "loss", 1)[0] == pytest.approx(1 / 500, rel=1e-12)
+    assert measured(*rows, "message_rate")[0] == 1000 + 499 / 2
+    assert measured(*rows, "loss")[0] == pytest.approx(11 / 2500, rel=1e-12)
 
 
 def test_what_nobody_counted_has_no_value_and_says_so():
-    rows = observe(trial_of(), result_of(result()), took_s=3.0)
+    rows = trial_of().scenario, observe(trial_of(), result_of(result()), took_s=3.0)
     for metric, flow in (
         ("round_trip", 0),
         ("one_way_delay", 1),
         ("lost_queue", 0),
         ("ignored", None),
     ):
-        found, cautions = value(rows, metric, flow)
+        found, cautions = measured(*rows, metric, flow)
         assert math.isnan(found)
         assert cautions == "no-samples"
 
@@ -279,17 +273,17 @@ def test_what_nobody_counted_has_no_value_and_says_so():
 def test_fewer_exchanges_than_were_wanted_are_a_caution_of_what_they_tell(wanted, caution):
     trial = trial_of({"flows.1.response.exchanges": wanted})
     assert trial.live == Live(("udp", "udp"), (None, wanted))
-    rows = observe(trial, result_of(result()), took_s=3.0)
+    rows = trial.scenario, observe(trial, result_of(result()), took_s=3.0)
     for metric in ("exchanges", "round_trip", "round_trip_p99"):
-        assert value(rows, metric, 1)[1] == caution
-    assert value(rows, "message_rate", 1)[1] == ""
-    assert value(rows, "message_rate", 0)[1] == ""
+        assert measured(*rows, metric, 1)[1] == caution
+    assert measured(*rows, "message_rate", 1)[1] == ""
+    assert measured(*rows, "message_rate", 0)[1] == ""
 
 
 def test_a_doubtful_clock_is_a_caution_of_delays_only():
-    rows = observe(trial_of(), result_of(result()), took_s=3.0)
-    assert value(rows, "one_way_delay", 0)[1] == "clock-uncertain"
-    assert value(rows, "message_rate", 0)[1] == ""
+    rows = trial_of().scenario, observe(trial_of(), result_of(result()), took_s=3.0)
+    assert measured(*rows, "one_way_delay", 0)[1] == "clock-uncertain"
+    assert measured(*rows, "message_rate", 0)[1] == ""
 
 
 @pytest.mark.parametrize(
@@ -303,10 +297,10 @@ def test_a_doubtful_clock_is_a_caution_of_delays_only():
 def test_what_was_wrong_at_a_host_is_a_caution_of_its_flow(change, caution):
     changed = copy.deepcopy(result())
     change(changed["flows"]["load"])
-    rows = observe(trial_of(), result_of(changed), took_s=3.0)
-    assert value(rows, "message_rate", 0)[1] == caution
-    assert value(rows, "message_rate", 1)[1] == ""
-    assert value(rows, "message_rate")[1] == caution
+    rows = trial_of().scenario, observe(trial_of(), result_of(changed), took_s=3.0)
+    assert measured(*rows, "message_rate", 0)[1] == caution
+    assert measured(*rows, "message_rate", 1)[1] == ""
+    assert measured(*rows, "message_rate")[1] == caution
 
 
 @pytest.mark.parametrize(
@@ -339,9 +333,9 @@ def test_what_was_taken_of_a_processor_is_a_caution_of_all_there_is(steal, other
         "b": {"result": {"host": edges}},
         "c": {"result": None},
     }
-    rows = observe(trial_of(), result_of(changed), took_s=3.0)
+    rows = trial_of().scenario, observe(trial_of(), result_of(changed), took_s=3.0)
     for flow in (0, 1, None):
-        assert value(rows, "message_rate", flow)[1] == caution
+        assert measured(*rows, "message_rate", flow)[1] == caution
 
 
 MS_PS = 10**9
@@ -366,16 +360,16 @@ def test_messages_that_left_late_are_a_caution_of_what_their_lateness_changes(
     pacing = changed["flows"]["load"]["sending"]["counted"]["pacing"]
     # However few were within the 5 µs that the report shows.
     pacing |= {"share_on_time": 0.0, "worst_ns": worst_ns, "lateness": histogram(*lateness)}
-    rows = observe(trial_of(), result_of(changed), took_s=3.0)
+    rows = trial_of().scenario, observe(trial_of(), result_of(changed), took_s=3.0)
     for flow in (0, None):
         for metric in ("inter_arrival", "inter_arrival_p99", "loss"):
-            assert value(rows, metric, flow)[1] == of_times, metric
+            assert measured(*rows, metric, flow)[1] == of_times, metric
         for metric in ("message_rate", "goodput", "data_rate", "messages", "offered_rate"):
-            assert value(rows, metric, flow)[1] == of_counts, metric
-    assert value(rows, "one_way_delay", 0)[1] == " ".join(
+            assert measured(*rows, metric, flow)[1] == of_counts, metric
+    assert measured(*rows, "one_way_delay", 0)[1] == " ".join(
         word for word in (of_times, "clock-uncertain") if word
     )
-    assert value(rows, "round_trip", 1)[1] == ""
+    assert measured(*rows, "round_trip", 1)[1] == ""
 
 
 @pytest.mark.parametrize(("period", "caution"), [("20 us", "late-send"), ("60 us", "")])
@@ -387,8 +381,8 @@ def test_what_pacing_cannot_do_better_on_an_idle_host_is_not_late(period, cautio
     pacing = changed["flows"]["load"]["sending"]["counted"]["pacing"]
     for low_ps, expected in ((4_900_000, ""), (5_500_000, caution)):
         pacing["lateness"] = histogram((low_ps, low_ps + 7000, 2000))
-        rows = observe(trial, result_of(changed), took_s=3.0)
-        assert value(rows, "inter_arrival", 0)[1] == expected
+        rows = trial.scenario, observe(trial, result_of(changed), took_s=3.0)
+        assert measured(*rows, "inter_arrival", 0)[1] == expected
 
 
 def test_a_saturated_source_has_no_times_that_it_could_miss():
@@ -396,8 +390,8 @@ def test_a_saturated_source_has_no_times_that_it_could_miss():
     pacing = changed["flows"]["load"]["sending"]["counted"]["pacing"]
     pacing |= {"frames": 0, "share_on_time": None, "worst_ns": 0, "lateness": histogram()}
     saturated = trial_of({"flows.0.arrivals": "saturated"})
-    rows = observe(saturated, result_of(changed), took_s=3.0)
-    assert value(rows, "inter_arrival", 0)[1] == value(rows, "message_rate", 0)[1] == ""
+    rows = saturated.scenario, observe(saturated, result_of(changed), took_s=3.0)
+    assert measured(*rows, "inter_arrival", 0)[1] == measured(*rows, "message_rate", 0)[1] == ""
 
 
 def test_drops_that_were_tried_again_limit_nobody():
@@ -408,15 +402,16 @@ def test_drops_that_were_tried_again_limit_nobody():
         "unexplained": 0,
         "excess": 10,
     }
-    assert value(observe(trial_of(), result_of(changed), took_s=3.0), "message_rate", 0)[1] == ""
+    rows = trial_of().scenario, observe(trial_of(), result_of(changed), took_s=3.0)
+    assert measured(*rows, "message_rate", 0)[1] == ""
 
 
 def test_a_trial_in_vain_has_no_values_at_all():
     for trial in (trial_of(), transfer_of(STREAM)):
-        rows = failed(trial, took_s=1.0)
-        assert all(math.isnan(found) for found in rows.values)
-        assert {caution_text(int(mask)) for mask in rows.cautions} == {"no-samples"}
-        assert rows.count.sum() == 0
+        assert all(math.isnan(of) for of in values_in(trial.scenario, failed()).values())
+        words = cautions_in(trial.scenario, failed(), engine=LIVE)
+        assert set(words.values()) == {"no-samples"}
+        assert not results_of(trial.scenario, failed()).is_known()
 
 
 def test_an_answer_of_which_nothing_is_said_is_as_long_as_its_request():
@@ -504,7 +499,7 @@ def test_what_a_file_brought_is_blocks_and_the_time_of_all():
     def end(again: int) -> dict[str, Any]:
         return {"tcp": {"columns": {"sent_again": [0, again]}}}
 
-    measured = {
+    blocks = {
         "octets": 2_000_000,
         "blocks": 500,
         "round_trip": histogram((2_000_000_000, 2_000_000_002, 500)),
@@ -516,19 +511,17 @@ def test_what_a_file_brought_is_blocks_and_the_time_of_all():
             "copy": {
                 "cautions": [],
                 "sending": counted(
-                    "client", **end(1), completion_ns=1_800_000_000, measured=measured
+                    "client", **end(1), completion_ns=1_800_000_000, measured=blocks
                 ),
                 "receiving": counted("server", **end(2)),
             }
         },
     }
     trial = transfer_of({"file": {**COPY, "direction": "read"}})
-    rows = observe(trial, result_of(outcome), took_s=2.0)
+    rows = trial.scenario, observe(trial, result_of(outcome), took_s=2.0)
 
     def at(metric: str) -> float:
-        return float(
-            rows.values[len(FLOW_METRICS) + [str(name) for name in FLOW_METRICS].index(metric)]
-        )
+        return measured(*rows, metric, 0)[0]
 
     assert at("data_rate") == pytest.approx(8 * 2_000_000, rel=1e-12)  # in a window of a second
     assert at("transfer_rate") == pytest.approx(8 * 36_000_000 / 1.8, rel=1e-12)
@@ -556,11 +549,10 @@ def test_rates_of_a_transfer_are_those_from_the_first_read_to_the_last():
         "flows": {"copy": copied},
     }
     trial = transfer_of({"stream": {"size": "2 MB"}})
-    rows = observe(trial, result_of(outcome), took_s=2.0)
+    rows = trial.scenario, observe(trial, result_of(outcome), took_s=2.0)
 
     def at(metric: str) -> tuple[float, str]:
-        place = len(FLOW_METRICS) + [str(name) for name in FLOW_METRICS].index(metric)
-        return float(rows.values[place]), caution_text(int(rows.cautions[place]))
+        return measured(*rows, metric, 0)
 
     assert at("data_rate") == (pytest.approx(9_400_000, rel=1e-12), "")
     # All of it was there after 1.9 s.

@@ -11,13 +11,13 @@ import ethermeter as em
 import pytest
 from ethermeter import _core
 from ethermeter.engines.live.description import describe
-from ethermeter.engines.live.observed import failed, observe
+from ethermeter.engines.live.observed import observe
 from ethermeter.engines.live.places import mtu_octets
 from ethermeter.faults import InputError
-from ethermeter.metrics import caution_text
-from ethermeter.store.rows import FLOW_METRICS, FLOW_VOICE_METRICS, TrialRows
+from ethermeter.store.trial_result import failed
 from ethermeter.trial import Trial
 from measured_trials import counted, histogram, loopback, only_trial, result_of
+from result_values import measured
 from shared_experiments import pair
 
 TALKER = pair(
@@ -154,20 +154,8 @@ def result() -> dict[str, Any]:
     }
 
 
-def value(rows: TrialRows, metric: str, flow: int | None = None) -> tuple[float, str]:
-    """Value and cautions of a metric of a flow, or of both; those of voice follow all others."""
-    tables = [[str(name) for name in metrics] for metrics in (FLOW_METRICS, FLOW_VOICE_METRICS)]
-    begin, names = next(
-        (3 * len(tables[0]) * at, names) for at, names in enumerate(tables) if metric in names
-    )
-    place = begin + (
-        names.index(metric) if flow is None else len(names) + names.index(metric) * 2 + flow
-    )
-    return float(rows.values[place]), caution_text(int(rows.cautions[place]))
-
-
 def test_every_sample_that_was_made_is_in_one_row():
-    rows = observe(trial_of(), result_of(result()), took_s=1.0)
+    rows = trial_of().scenario, observe(trial_of(), result_of(result()), took_s=1.0)
     expected = {
         "samples_offered": 8000,
         "samples_delivered": 6500,
@@ -187,35 +175,35 @@ def test_every_sample_that_was_made_is_in_one_row():
         "data_rate": 8 * 200 * 40,
     }
     for metric, wanted in expected.items():
-        assert value(rows, metric, 0)[0] == pytest.approx(wanted, rel=1e-9), metric
+        assert measured(*rows, metric, 0)[0] == pytest.approx(wanted, rel=1e-9), metric
     for metric in ("samples_offered", "sample_loss", "sample_delay"):
-        assert value(rows, metric)[0] == pytest.approx(expected[metric], rel=1e-9), metric
+        assert measured(*rows, metric)[0] == pytest.approx(expected[metric], rel=1e-9), metric
     # The stream has no samples, and no rating.
-    assert value(rows, "samples_offered", 1)[0] == 0
-    assert math.isnan(value(rows, "sample_delay", 1)[0])
-    assert math.isnan(value(rows, "mos", 1)[0])
+    assert measured(*rows, "samples_offered", 1)[0] == 0
+    assert math.isnan(measured(*rows, "sample_delay", 1)[0])
+    assert math.isnan(measured(*rows, "mos", 1)[0])
     # A fifth of the samples is lost: with G.711 that conceals nothing hardly anybody is content.
-    assert 1 <= value(rows, "mos", 0)[0] < 2.5
+    assert 1 <= measured(*rows, "mos", 0)[0] < 2.5
 
 
 def test_a_doubtful_clock_is_a_caution_of_what_it_measures():
-    rows = observe(trial_of(), result_of(result()), took_s=1.0)
+    rows = trial_of().scenario, observe(trial_of(), result_of(result()), took_s=1.0)
     for metric in ("voice_delay", "sample_delay_p99", "rating", "one_way_delay"):
-        assert value(rows, metric, 0)[1] == "clock-uncertain"
-    assert value(rows, "sample_loss", 0)[1] == ""
+        assert measured(*rows, metric, 0)[1] == "clock-uncertain"
+    assert measured(*rows, "sample_loss", 0)[1] == ""
 
 
 def test_a_listener_to_whom_nothing_came_has_lost_all_that_was_sent():
     said = result()
     said["flows"]["talk"]["receiving"]["counted"]["streams"][0] |= {"voice": None, "received": 0}
-    rows = observe(trial_of(), result_of(said), took_s=1.0)
-    assert value(rows, "samples_lost", 0)[0] == 900 + 7000
-    assert value(rows, "sample_loss", 0)[0] == 1
+    rows = trial_of().scenario, observe(trial_of(), result_of(said), took_s=1.0)
+    assert measured(*rows, "samples_lost", 0)[0] == 900 + 7000
+    assert measured(*rows, "sample_loss", 0)[0] == 1
 
 
 def test_of_a_trial_in_vain_nothing_is_known_of_samples():
-    rows = failed(trial_of(), took_s=1.0)
+    rows = trial_of().scenario, failed()
     for metric in ("samples_offered", "samples_lost", "sample_loss", "voice_delay", "mos"):
-        found, cautions = value(rows, metric, 0)
+        found, cautions = measured(*rows, metric, 0)
         assert math.isnan(found)
         assert cautions == "no-samples"

@@ -8,7 +8,7 @@ import ethermeter as em
 import numpy as np
 import pytest
 from ethermeter.framing import frame_octets
-from ethermeter.metrics import Group, Metric
+from ethermeter.metrics import Group, Metric, metrics_of
 from ethermeter.run import RunOptions, execute
 from ethermeter.scenario import (
     ConstantTimes,
@@ -20,13 +20,13 @@ from ethermeter.scenario import (
     Scenario,
     Udp,
 )
-from ethermeter.store.rows import FLOW_METRICS
 from ethermeter.theory.load import loads_of
 from msgspec.structs import replace
 from run_values import cautions, values
 from scenarios import scenario_of
 from shared_experiments import SEGMENT
 
+FLOW_METRICS = metrics_of(Group.FLOW)
 PING = em.network(
     title="Two PCs",
     rate="1 Gb/s",
@@ -131,13 +131,9 @@ def test_every_flow_and_all_flows_have_every_metric_in_the_order_of_the_list(sat
     table = saturated.observations()
     for trial in saturated.trials():
         rows = table[table["trial"] == trial.id]
-        flows = len(trial.scenario.flows)
-        assert list(rows["metric"].astype(str)) == [m.value for m in FLOW_METRICS] + [
-            m.value for m in FLOW_METRICS for _ in range(flows)
-        ]
-        assert list(rows["station"]) == [-1] * len(FLOW_METRICS) + list(range(flows)) * len(
-            FLOW_METRICS
-        )
+        numbers = [-1, *range(len(trial.scenario.flows))]
+        assert list(rows["metric"].astype(str)) == [m.value for m in FLOW_METRICS for _ in numbers]
+        assert list(rows["station"]) == numbers * len(FLOW_METRICS)
     assert set(FLOW_METRICS) == {m for m in Metric if m.group is Group.FLOW} | {
         Metric.GOODPUT,
         Metric.LOSS,
@@ -168,8 +164,8 @@ def test_histograms_are_of_each_flow(saturated):
     for flow in range(3):
         of = table[
             (table["trial"] == trial)
-            & (table["station"] == flow)
-            & (table["metric"] == "one_way_delay")
+            & (table["entity"] == flow)
+            & (table["time"] == "one_way_delay")
         ]
         assert of["count"].sum() == values(saturated, trial=3, flow=flow)["messages"]
 
@@ -183,8 +179,7 @@ def test_threads_and_resumption_change_no_byte(tmp_path):
 
     def digest(folder: Path) -> dict[str, str]:
         names = (
-            "observations.parquet",
-            "batches.parquet",
+            "flows.parquet",
             "histograms.parquet",
             "ports.parquet",
             "flow-batches.parquet",
@@ -210,7 +205,7 @@ def test_threads_and_resumption_change_no_byte(tmp_path):
             options=RunOptions(jobs=1),
             follow=follow,
         )
-    assert not (tmp_path / "three" / "observations.parquet").exists()
+    assert not (tmp_path / "three" / "flows.parquet").exists()
     assert digest(loaded.run(out=tmp_path / "three", jobs=2).path) == whole
 
 
@@ -220,8 +215,11 @@ def test_segments_and_networks_can_be_run_as_one_plan(tmp_path):
     PING.save(tmp_path / "n.toml")
     run = em.load(tmp_path / "s.toml", tmp_path / "n.toml").run(out=tmp_path / "run", jobs=1)
     table = run.directory.histograms().to_pandas()
-    assert set(table[table["trial"] == "s/00000"]["station"]) == {-1}
-    assert set(table[table["trial"] == "n/00000"]["station"]) == {0}
+    assert set(table[table["trial"] == "s/00000"]["time"]) == {
+        "transmission_delay",
+        "access_delay",
+    }
+    assert set(table[table["trial"] == "n/00000"]["entity"]) == {0}
     points = {point.series: set(point.estimates) for point in run.points()}
     assert "utilisation" in points["s"]
     assert points["n"] == {m.value for m in FLOW_METRICS}

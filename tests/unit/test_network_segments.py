@@ -57,7 +57,7 @@ def test_a_lone_sender_sends_in_every_other_cycle_and_is_below_its_bound():
 def test_a_run_has_the_ports_of_the_segment(tmp_path):
     regular = GATEWAY.changed({"flows.0.arrivals": {"regular": "1 ms"}})
     run = em.load(regular).run(out=tmp_path / "run", jobs=1)
-    (point,) = ports.estimate(run.trials(), run.directory.ports())
+    (point,) = ports.estimate(run.trials(), run.directory)
     names = [(port.node, port.peer) for port in point.ports]
     assert ("node1", "bus") in names
     assert ("gateway", "bus") in names

@@ -65,12 +65,12 @@ def test_a_file_in_the_place_of_a_folder_is_named(finished, tmp_path):
 
 @pytest.mark.parametrize("command", ["report", "figures", "compare", "theory agreement"])
 def test_a_run_with_a_link_in_it_is_refused(run, tmp_path, command):
-    (run / "observations.parquet").rename(tmp_path / "moved")
-    (run / "observations.parquet").symlink_to(tmp_path / "moved")
+    (run / "stations.parquet").rename(tmp_path / "moved")
+    (run / "stations.parquet").symlink_to(tmp_path / "moved")
     ended = invoke_fake(*command.split(), run, *([run] if command == "compare" else []))
     assert ended.returncode == 2
     assert (
-        f"{run}/observations.parquet: file = a link: expected files and folders of "
+        f"{run}/stations.parquet: file = a link: expected files and folders of "
         "the run itself; remove it"
     ) in ended.stderr
 

@@ -1,13 +1,12 @@
 """Ports of a network: how busy they and their media were, against what their counts say."""
 
-import json
-
 import ethermeter as em
 import numpy as np
 import pyarrow as pa
 import pytest
 from ethermeter.analysis import ports
-from ethermeter.store.rows import PORT_COLUMNS
+from ethermeter.store.columns import PORTS
+from made_results import Made
 
 HUB = em.network(
     title="Two pairs on a hub, and one on a wire",
@@ -37,10 +36,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> em.Run:
 
 
 def test_a_medium_is_as_busy_as_all_that_share_it_and_a_saturated_wire_wholly(run):
-    table = run.directory.ports()
-    (point,) = ports.estimate(run.trials(), table)
+    (point,) = ports.estimate(run.trials(), run.directory)
     assert [(port.node, port.peer) for port in point.ports[:2]] == [("a1", "h"), ("h", "a1")]
-    frame = table.to_pandas()
+    frame = run.directory.ports().to_pandas()
     # Preamble, frame and gap of 532 octets at 800 ns.
     for port in point.ports:
         of = frame[frame["port"] == port.number]
@@ -60,7 +58,7 @@ def test_a_medium_is_as_busy_as_all_that_share_it_and_a_saturated_wire_wholly(ru
 
 
 def test_intervals_are_over_replications_and_mosts_over_all(run):
-    (point,) = ports.estimate(run.trials(), run.directory.ports())
+    (point,) = ports.estimate(run.trials(), run.directory)
     busy = (
         run.directory.ports()
         .to_pandas()
@@ -72,20 +70,8 @@ def test_intervals_are_over_replications_and_mosts_over_all(run):
     assert point.ports[0].share.degrees == 2
 
 
-def test_rows_may_come_in_any_order_and_trials_without_ports_are_left_out(run):
-    table = run.directory.ports()
-    shuffled = table.take(np.random.default_rng(1).permutation(len(table)))
-    assert json.dumps(ports.estimate(run.trials(), shuffled), default=str) == json.dumps(
-        ports.estimate(run.trials(), table), default=str
-    )
-    empty = pa.table(
-        {
-            "trial": pa.array([], pa.string()),
-            "port": pa.array([], pa.int32()),
-            **{n: pa.array([], pa.int64()) for n in PORT_COLUMNS},
-        }
-    )
-    assert ports.estimate(run.trials(), empty) == ()
+def test_trials_without_ports_are_left_out(run):
+    assert ports.estimate(run.trials(), Made({})) == ()
 
 
 def test_ports_that_a_measurement_did_not_count_are_left_out(run):
@@ -98,7 +84,7 @@ def test_ports_that_a_measurement_did_not_count_are_left_out(run):
     }
     some = pa.table({"trial": table["trial"], "port": table["port"], **hidden})
     trials = run.trials()
-    ((every,), (fewer,)) = (ports.estimate(trials, each) for each in (table, some))
+    ((every,), (fewer,)) = (ports.estimate(trials, Made({PORTS: each})) for each in (table, some))
     assert [port.number for port in fewer.ports] == [0, 1, *range(3, 10)]
     # The medium of the hub is then that of the others together.
     hidden_share = next(port.share.value for port in every.ports if port.number == 2)
@@ -111,4 +97,4 @@ def test_ports_that_a_measurement_did_not_count_are_left_out(run):
             for name, column in zip(table.column_names, table.columns, strict=True)
         }
     )
-    assert ports.estimate(trials, none) == ()
+    assert ports.estimate(trials, Made({PORTS: none})) == ()

@@ -6,7 +6,6 @@ import math
 from types import SimpleNamespace
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from ethermeter import topology
 from ethermeter.analysis import positions
@@ -14,6 +13,7 @@ from ethermeter.faults import InputError
 from ethermeter.metrics import Metric
 from hypothesis import given
 from hypothesis import strategies as st
+from made_results import Made, made
 from segments import segment
 
 METRICS = {Metric.BIT_RATE: 1e6, Metric.TRANSMISSION_DELAY: 1e-3}
@@ -73,33 +73,19 @@ def trial(
     )
 
 
-def tables(trials: list[Any], values: list[list[float]]) -> tuple[pa.Table, pa.Table]:
-    rows = [
-        (of.id, station, metric.value, scale * value)
+def tables(trials: list[Any], values: list[list[float]]) -> Made:
+    return made(
+        (of.id, station, metric, scale * value)
         for of, row in zip(trials, values, strict=True)
         for metric, scale in METRICS.items()
         for station, value in enumerate(row)
-    ]
-    names = ("trial", "station", "metric", "value")
-    observations = pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
-    batches = pa.table(
-        {
-            "trial": pa.array([], pa.string()),
-            "batch": [],
-            "station": [],
-            "frames": [],
-            "charged_ps": [],
-            "delay_sum_s": [],
-            "delay_square_sum_s2": [],
-        }
     )
-    return observations, batches
 
 
 def test_a_place_has_the_mean_of_its_stations_with_student_s_interval():
     trials = [trial(number, [0, 1, 1]) for number in range(3)]
     (line,) = positions.estimate(
-        trials, *tables(trials, [[1.0, 2.0, 4.0], [1.0, 3.0, 5.0], [1.0, 4.0, 6.0]])
+        trials, tables(trials, [[1.0, 2.0, 4.0], [1.0, 3.0, 5.0], [1.0, 4.0, 6.0]])
     )
     first, second = line.places
     assert (first.position_s, first.stations, second.position_s, second.stations) == (
@@ -119,7 +105,7 @@ def test_a_place_has_the_mean_of_its_stations_with_student_s_interval():
 def test_places_are_in_order_along_the_line_and_those_without_stations_are_left_out():
     delays = topology.cable([0, 9_000_000, 3_000_000, 6_000_000], tap_ps=0)
     trials = [trial(number, [0, 1, 2], delays=delays) for number in range(3)]
-    (line,) = positions.estimate(trials, *tables(trials, [[1.0, 2.0, 3.0]] * 3))
+    (line,) = positions.estimate(trials, tables(trials, [[1.0, 2.0, 3.0]] * 3))
     assert [place.place for place in line.places] == [0, 2, 1]
     assert [place.position_s for place in line.places] == pytest.approx([0.0, 3e-6, 9e-6])
 
@@ -128,13 +114,13 @@ def test_places_are_in_order_along_the_line_and_those_without_stations_are_left_
 def test_stations_that_are_not_along_a_line_have_no_positions(places):
     delays = [[4, 5, 5, 5], [5, 4, 5, 5], [5, 5, 4, 5], [5, 5, 5, 4]]
     trials = [trial(number, places, delays=delays) for number in range(3)]
-    assert positions.estimate(trials, *tables(trials, [[1.0, 2.0, 3.0]] * 3)) == ()
+    assert positions.estimate(trials, tables(trials, [[1.0, 2.0, 3.0]] * 3)) == ()
 
 
 def test_positions_survive_their_file(tmp_path):
     trials = [trial(number, [0, 1, 1]) for number in range(3)]
     found = positions.estimate(
-        trials, *tables(trials, [[1.0, 2.0, 4.0], [1.5, math.nan, math.nan], [1.0, 4.0, 6.0]])
+        trials, tables(trials, [[1.0, 2.0, 4.0], [1.5, math.nan, math.nan], [1.0, 4.0, 6.0]])
     )
     text = positions.to_json(found)
     (tmp_path / positions.FILE).write_text(text, encoding="utf-8")

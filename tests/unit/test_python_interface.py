@@ -83,8 +83,8 @@ def test_observations_hold_what_was_varied(run):
     assert len(frame) == 12
     assert frame["replication"].tolist() == [0, 1, 2] * 4
     assert set(run.observations(metric="frames")["station"]) == {-1, 0, 1, 2, 3, 4}
-    counts = run.histograms().groupby(["trial", "metric"], observed=True)["count"].sum()
-    delays = counts.xs("transmission_delay", level="metric")
+    counts = run.histograms().groupby(["trial", "time"], observed=True)["count"].sum()
+    delays = counts.xs("transmission_delay", level="time")
     assert np.array_equal(delays.to_numpy(), frame["value"].to_numpy())
 
 

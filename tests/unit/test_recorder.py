@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from ethermeter import api
-from ethermeter.engines.simulation import observe
+from ethermeter.engines.simulation import result_of
 from ethermeter.faults import InputError
 from ethermeter.run import finished_run
 from ethermeter.store import Recorder, RunDirectory, RunError
+from ethermeter.store.columns import STATION_BATCHES, STATIONS, TABLES
+from ethermeter.store.parquet import GROUP_ROWS, row_groups
 from ethermeter.store.recorder import DERIVED
-from ethermeter.store.rows import METRICS, layout
-from ethermeter.store.tables import GROUP_ROWS, row_groups
 from small_runs import contents, write_experiment
 
 DONE = {"finished": "now"}
@@ -33,13 +33,13 @@ def out(tmp_path):
     return tmp_path / "run"
 
 
-def rows_of(trial):
-    return observe(trial.scenario, fake_core.simulate(trial.line), core_s=0.5)
+def result_for(trial):
+    return result_of(trial.scenario, fake_core.simulate(trial.line), core_s=0.5)
 
 
 def record(recorder, plan, places):
     for place in places:
-        recorder.record(place, rows_of(plan.trials[place]))
+        recorder.record(place, result_for(plan.trials[place]))
 
 
 def opened(out, plan, **options):
@@ -56,22 +56,22 @@ def finished(out, plan):
 def test_the_tables_hold_every_row_in_the_order_of_the_plan(out, plan):
     finished(out, plan)
     run = RunDirectory(out)
-    observations = run.observations().to_pylist()
-    assert [
-        row["trial"] for row in observations if row["metric"] == "frames" and row["station"] == -1
-    ] == [trial.id for trial in plan.trials]
+    stations = run.table(STATIONS)
+    assert list(dict.fromkeys(stations["trial"].to_pylist())) == [trial.id for trial in plan.trials]
     for trial in plan.trials:
-        rows = rows_of(trial)
-        mine = [row for row in observations if row["trial"] == trial.id]
-        assert np.array([row["value"] for row in mine]).tobytes() == rows.values.tobytes()
-        assert [row["metric"] for row in mine[: len(METRICS)]] == list(METRICS)
-    batches = run.batches().filter(
-        np.array(run.batches()["trial"].to_pylist()) == plan.trials[-1].id
+        result = result_for(trial)
+        mine = stations.filter(np.array(stations["trial"].to_pylist()) == trial.id)
+        assert mine["station"].to_pylist() == [*range(len(mine))]
+        for name, column in result.tables[STATIONS].items():
+            if not name.startswith("caution"):
+                assert mine[name].to_numpy().tolist() == column.tolist(), name
+    batches = run.table(STATION_BATCHES).filter(
+        np.array(run.table(STATION_BATCHES)["trial"].to_pylist()) == plan.trials[-1].id
     )
-    assert batches["frames"].to_pylist() == rows.batch_frames.tolist()
+    assert batches["frames"].to_pylist() == result.tables[STATION_BATCHES]["frames"].tolist()
     assert batches["batch"].to_pylist() == np.repeat(np.arange(20), 5).tolist()
     assert batches["station"].to_pylist() == np.tile(np.arange(5), 20).tolist()
-    assert run.histograms()["low_s"].to_pylist()[:3] == [1e-6, 1e-5, 1e-4]
+    assert run.histograms()["low_ps"].to_pylist()[:3] == [10**6, 10**7, 10**8]
     assert {key: value for key, value in run.provenance().items() if key != "sha256"} == DONE
     assert run.trials() == plan.trials
     assert (out / "experiment.toml").read_text() == "title = 'small'\n"
@@ -284,22 +284,20 @@ def test_a_disk_that_is_full_at_the_end_keeps_every_trial(out, plan, tmp_path):
 
 def test_row_groups_hold_whole_trials_and_depend_on_the_plan_alone():
     stations = [1, 1024, 3, 24] * 100
-    observations = [len(layout(count)[0]) for count in stations]
-    groups = list(row_groups(observations))
+    given = [20 * (1 + count) for count in stations]
+    groups = list(row_groups(given))
     assert [place for group in groups for place in group] == list(range(400))
-    sizes = [sum(observations[place] for place in group) for group in groups]
+    sizes = [sum(given[place] for place in group) for group in groups]
     assert all(size >= GROUP_ROWS for size in sizes[:-1])
     assert len(groups) > 1
 
 
 def test_several_row_groups_read_as_one_table(out, plan, monkeypatch):
-    monkeypatch.setattr("ethermeter.store.tables.GROUP_ROWS", 500)
+    monkeypatch.setattr("ethermeter.store.parquet.GROUP_ROWS", 500)
     finished(out, plan)
-    assert pq.ParquetFile(out / "observations.parquet").num_row_groups > 3
-    observations = RunDirectory(out).observations()
-    assert list(dict.fromkeys(observations["trial"].to_pylist())) == [
-        trial.id for trial in plan.trials
-    ]
+    assert pq.ParquetFile(out / "stations.parquet").num_row_groups > 3
+    stations = RunDirectory(out).table(STATIONS)
+    assert list(dict.fromkeys(stations["trial"].to_pylist())) == [trial.id for trial in plan.trials]
 
 
 def test_what_is_no_run_is_refused(tmp_path):
@@ -310,13 +308,9 @@ def test_what_is_no_run_is_refused(tmp_path):
 
 def test_an_unfinished_run_has_no_tables(out, plan):
     interrupted(out, plan)
-    for read in (
-        RunDirectory(out).observations,
-        RunDirectory(out).batches,
-        RunDirectory(out).histograms,
-    ):
+    for name in TABLES:
         with pytest.raises(InputError, match="unfinished"):
-            read()
+            RunDirectory(out).table(name)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "\udcff"])
@@ -329,9 +323,9 @@ def test_a_damaged_provenance_is_a_fault(out, plan, text):
 
 def test_a_damaged_table_is_a_fault(out, plan):
     finished(out, plan)
-    (out / "batches.parquet").write_bytes(b"PAR1 no")
-    with pytest.raises(InputError, match=r"batches\.parquet"):
-        RunDirectory(out).batches()
+    (out / "station-batches.parquet").write_bytes(b"PAR1 no")
+    with pytest.raises(InputError, match=r"station-batches\.parquet"):
+        RunDirectory(out).table(STATION_BATCHES)
 
 
 def test_provenance_of_a_continued_run_keeps_its_first_start():

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ethermeter.analysis.tables import WholeSegment
 from ethermeter.metrics import Metric
 from ethermeter.scenario import Scenario
 from ethermeter.studies.judging import MissingError
 from ethermeter.studies.replications import Curves, crossing, takeoff
 from hypothesis import given
 from hypothesis import strategies as st
+from made_results import whole_of
 from segments import segment
 
 COUNT = "stations.count"
@@ -35,7 +35,7 @@ def curves(
     column = np.array(
         values if values is not None else range(len(trials)), dtype=np.float64
     ).reshape(-1, 1)
-    return Curves(trials, WholeSegment((metric,), column, np.isfinite(column), ()))
+    return Curves(trials, whole_of((metric,), column))
 
 
 def replicated(

@@ -183,16 +183,12 @@ def network_run(folder: Path) -> Path:
     (folder / "provenance.json").write_text('{"finished": "2026-01-01"}')
     columns = {
         "trial": ["net/00000", "net/00000", "net/00001", "net/00001"],
-        "station": [0, -1, 0, 0],
+        "entity": [0, -1, 0, 0],
         "metric": ["goodput", "goodput", "goodput", "loss"],
         "value": [7.8e8, 1.0, 8.0e8, 0.5],
         "caution": ["", "", "", ""],
     }
-    for name in ("observations", "batches", "histograms"):
-        pq.write_table(
-            pa.table(columns if name == "observations" else {"trial": []}),
-            folder / f"{name}.parquet",
-        )
+    pq.write_table(pa.table(columns), folder / "values.parquet")
     return folder
 
 

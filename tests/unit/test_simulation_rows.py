@@ -7,15 +7,26 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 from counted import buckets, changed, exact, integers, of_segment, squares
-from ethermeter.counts import Buckets, MediumCounts, StationBatches, StationCounts, zeros
-from ethermeter.engines.simulation import observe
-from ethermeter.metrics import Caution, Group, Metric, caution_text
-from ethermeter.metrics.formulas import RANKS, pooled, quantiles, sd_of_sums
-from ethermeter.store.rows import METRICS, STATION_METRICS, layout
+from ethermeter.counts import (
+    Buckets,
+    Counts,
+    Floats,
+    MediumCounts,
+    StationBatches,
+    StationCounts,
+    zeros,
+)
+from ethermeter.engines.simulation import result_of
+from ethermeter.metrics import Caution, Group, Metric, metrics_of
+from ethermeter.metrics.statistics import RANKS, pooled, quantiles, sd_of_sums
+from ethermeter.scenario import Scenario
+from ethermeter.store.trial_result import TrialResult
 from hypothesis import given
 from hypothesis import strategies as st
+from result_values import cautions_in, values_in
 from segments import segment
 
+METRICS = metrics_of(Group.SEGMENT)
 WINDOW_PS = 10**12
 MS = 10**9
 CHARGED_PS = (544 + 64 + 96) * 100_000
@@ -68,25 +79,31 @@ def result():
     return of_segment(stations, medium, window_ps=WINDOW_PS)
 
 
-def whole(rows):
-    return dict(zip(METRICS, rows.values, strict=False))
+Of = tuple[Scenario, TrialResult]
 
 
-def whole_cautions(rows):
-    return {
-        metric: caution_text(int(mask))
-        for metric, mask in zip(METRICS, rows.cautions, strict=False)
-    }
+def observe(of: Scenario, counts: Counts) -> Of:
+    return of, result_of(of, counts, core_s=0)
 
 
-def per_station(rows):
-    return dict(
-        zip(STATION_METRICS, rows.values[len(METRICS) :].reshape(-1, rows.stations), strict=True)
-    )
+def whole(of: Of) -> dict[Metric, float]:
+    return {metric: value for (at, metric), value in values_in(*of).items() if at < 0}
+
+
+def whole_cautions(of: Of) -> dict[Metric, str]:
+    return {metric: words for (at, metric), words in cautions_in(*of).items() if at < 0}
+
+
+def per_station(of: Of) -> dict[Metric, Floats]:
+    found: dict[Metric, list[float]] = {}
+    for (at, metric), value in values_in(*of).items():
+        if at >= 0:
+            found.setdefault(metric, []).append(value)
+    return {metric: np.array(values) for metric, values in found.items()}
 
 
 def test_the_values_of_the_whole_segment_are_those_of_a_hand_calculation():
-    found = whole(observe(scenario(), result(), core_s=0))
+    found = whole(observe(scenario(), result()))
     utilisation = (300 * CHARGED_PS / WINDOW_PS, 100 * CHARGED_PS / WINDOW_PS)
     mean_delay_s = (300 * 1e-3 + 100 * 3e-3) / 400
     squares = (
@@ -139,7 +156,7 @@ def test_the_values_of_the_whole_segment_are_those_of_a_hand_calculation():
 
 
 def test_the_values_of_each_station_are_its_own():
-    found = per_station(observe(scenario(), result(), core_s=0))
+    found = per_station(observe(scenario(), result()))
     assert found[Metric.UTILISATION] == pytest.approx(
         [300 * CHARGED_PS / WINDOW_PS, 100 * CHARGED_PS / WINDOW_PS]
     )
@@ -150,7 +167,7 @@ def test_the_values_of_each_station_are_its_own():
 
 
 def test_loss_of_a_source_counts_against_what_it_offered():
-    found = observe(scenario(arrivals="poisson"), result(), core_s=0)
+    found = observe(scenario(arrivals="poisson"), result())
     assert whole(found)[Metric.LOSS] == pytest.approx(110 / 510)
     assert per_station(found)[Metric.LOSS] == pytest.approx([10 / 310, 100 / 200])
 
@@ -164,7 +181,7 @@ def test_excess_delay_charges_each_station_the_frames_it_sends():
         delay_ps=integers(300 * MS, 0),
         delay_ps2=exact(300 * MS**2, 0),
     )
-    found = whole(observe(scenario(frames=lengths), counts, core_s=0))
+    found = whole(observe(scenario(frames=lengths), counts))
     # The first by what it delivered; the second, which delivered nothing, by the mean of its mix,
     # 680 bits.
     assert found[Metric.EXCESS_DELAY] == pytest.approx(1e-3 - (1160 + 840) * 1e-7)
@@ -178,9 +195,7 @@ def test_one_station_has_no_spread():
         if of.name not in ("batches", "voice")
     }
     batches = zeros(StationBatches, 2, 1)
-    found = whole(
-        observe(scenario(stations=1), changed(counts, **alone, batches=batches), core_s=0)
-    )
+    found = whole(observe(scenario(stations=1), changed(counts, **alone, batches=batches)))
     assert found[Metric.BIT_RATE_SD] == 0
     assert found[Metric.UTILISATION_SD_OVER_MEAN] == 0
     assert found[Metric.JAIN_INDEX] == pytest.approx(1)
@@ -197,7 +212,7 @@ def test_without_a_frame_means_are_undefined_and_say_so():
         response_ps=nothing,
         delay_ps2=exact(0, 0),
     )
-    rows = observe(scenario(), counts, core_s=0)
+    rows = observe(scenario(), counts)
     found, cautions = whole(rows), whole_cautions(rows)
     for metric in (
         Metric.TRANSMISSION_DELAY,
@@ -216,7 +231,7 @@ def test_without_a_frame_means_are_undefined_and_say_so():
 
 def test_ratios_to_frames_of_a_station_that_delivered_none_are_unknown():
     counts = changed(result(), frames=integers(300, 0), collisions=integers(4, 5))
-    rows = observe(scenario(), counts, core_s=0)
+    rows = observe(scenario(), counts)
     for metric, of_first, of_all in (
         (Metric.ATTEMPTS_PER_FRAME, 304 / 300, 309 / 300),
         (Metric.COLLISIONS_PER_FRAME, 4 / 300, 9 / 300),
@@ -229,13 +244,8 @@ def test_ratios_to_frames_of_a_station_that_delivered_none_are_unknown():
 
 @pytest.mark.parametrize(("frames", "cautious"), [(29, True), (30, False)])
 def test_below_thirty_frames_a_station_is_cautioned_and_not_the_segment(frames, cautious):
-    rows = observe(scenario(), changed(result(), frames=integers(300, frames)), core_s=0)
-    station, metric = layout(2, voice=False)
-    few = {
-        (int(s), METRICS[m])
-        for s, m, mask in zip(station, metric, rows.cautions, strict=True)
-        if mask & Caution.FEW_SAMPLES.bit
-    }
+    rows = observe(scenario(), changed(result(), frames=integers(300, frames)))
+    few = {key for key, words in cautions_in(*rows).items() if Caution.FEW_SAMPLES in words}
     assert ((1, Metric.TRANSMISSION_DELAY) in few) == cautious
     assert (1, Metric.FRAMES) not in few
     assert (0, Metric.TRANSMISSION_DELAY) not in few
@@ -243,28 +253,20 @@ def test_below_thirty_frames_a_station_is_cautioned_and_not_the_segment(frames, 
 
 
 def test_cautions_of_the_trial_stand_in_every_row():
-    rows = observe(
-        scenario(), replace(result(), cautions=("late-collision", "beyond-round-trip")), core_s=0
-    )
-    assert {caution_text(int(mask)) for mask in rows.cautions} == {
-        "beyond-round-trip late-collision"
-    }
+    rows = observe(scenario(), replace(result(), cautions=("late-collision", "beyond-round-trip")))
+    assert set(cautions_in(*rows).values()) == {"beyond-round-trip late-collision"}
 
 
-@pytest.mark.parametrize("voice", [False, True])
-def test_the_layout_has_every_metric_once_and_stations_only_where_the_metric_is_theirs(voice):
-    station, metric = layout(3, voice=voice)
-    pairs = list(zip(station.tolist(), metric.tolist(), strict=True))
-    assert len(set(pairs)) == len(pairs)
-    groups = [Group.SEGMENT, Group.SEGMENT_VOICE] if voice else [Group.SEGMENT]
+def test_a_trial_has_every_metric_once_and_of_stations_only_those_that_are_theirs():
+    found = [*values_in(*observe(scenario(), result()))]
     asked = {
         (metric, of.is_of_each)
         for metric in Metric
         for of in metric.definitions
-        if of.group in groups
+        if of.group is Group.SEGMENT
     }
-    assert {list(Metric)[m] for s, m in pairs if s == -1} == {metric for metric, _ in asked}
-    assert {list(Metric)[m] for s, m in pairs if s == 2} == {
+    assert {metric for at, metric in found if at < 0} == {metric for metric, _ in asked}
+    assert {metric for at, metric in found if at == 1} == {
         metric for metric, is_of_each in asked if is_of_each
     }
 
@@ -283,14 +285,9 @@ def test_stations_whose_queues_grow_are_cautioned(offered, left, word):
     counts = changed(
         result(), offered=integers(*offered), frames=integers(*left), discarded=none, dropped=none
     )
-    found = whole_cautions(observe(scenario(arrivals="poisson"), counts, core_s=0.0))
+    found = whole_cautions(observe(scenario(arrivals="poisson"), counts))
     assert found[Metric.UTILISATION] == word
-    assert whole_cautions(observe(scenario(), counts, core_s=0.0))[Metric.UTILISATION] == ""
-
-
-def test_what_voice_adds_comes_after_all_else():
-    without, with_voice = layout(3, voice=False), layout(3, voice=True)
-    assert all(np.array_equal(a, b[: len(a)]) for a, b in zip(without, with_voice, strict=True))
+    assert whole_cautions(observe(scenario(), counts))[Metric.UTILISATION] == ""
 
 
 def test_a_quantile_at_the_edge_of_a_bucket_is_not_in_the_next():

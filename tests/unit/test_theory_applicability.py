@@ -220,7 +220,7 @@ def test_no_theory_knows_of_a_turnaround_time_and_each_says_so():
     found = trials(TURNAROUND)
     assert {trial.engine.split("/")[0] for trial in found} == set(TURNAROUND["run"]["engines"])
     for trial in found:
-        assert answer(trial.line).stations == 4
+        assert answer(trial.line).is_known
     trial = next(trial for trial in found if trial.engine.startswith("theory/"))
     scenario, inputs = trial.scenario, model_inputs(trial.scenario, trial.assumptions())
     assert (

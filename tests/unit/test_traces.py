@@ -21,16 +21,16 @@ from ethermeter.experiment import load
 from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.experiment.trace_files import read_trace
 from ethermeter.faults import InputError
-from ethermeter.metrics import Metric
 from ethermeter.run import RunOptions, execute
 from ethermeter.store import RunDirectory
-from ethermeter.store.rows import layout_of
+from ethermeter.store.columns import FLOWS
 from ethermeter.theory.bounds.sources import arrivals_of
 from ethermeter.theory.queueing.sources import source_of
 from ethermeter.traces import Trace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from program import invoke
+from result_values import values_in
 
 
 def segment(*, count: int = 1, **traffic: object) -> ExperimentTables:
@@ -70,10 +70,9 @@ def planned(folder: Path, experiment: ExperimentTables, **files: str) -> plan.Pl
 
 
 def values(trial) -> dict[tuple[int, str], float]:
-    rows = answer(trial.line, traces=trial.traces)
-    entity, metric = layout_of(trial.scenario, is_theory=trial.engine.startswith("theory"))
-    names = [str(list(Metric)[at]) for at in metric]
-    return dict(zip(zip(entity.tolist(), names, strict=True), rows.values.tolist(), strict=True))
+    result = answer(trial.line, traces=trial.traces)
+    found = values_in(trial.scenario, result, engine=trial.engine)
+    return {(at, metric.value): value for (at, metric), value in found.items()}
 
 
 def trace_of(text: str, folder: Path) -> Trace:
@@ -344,8 +343,9 @@ def test_a_run_has_its_traces_and_is_verified_and_continued_with_them(tmp_path):
 def test_a_worker_of_a_cluster_gets_the_trace_that_a_line_names(tmp_path):
     made = planned(tmp_path, flow(arrivals={"trace": "t.csv"}), t=FOUR)
     traces = pickle.loads(pickle.dumps(dict(made.traces)))
-    (rows,) = _run_task(answer, [made.trials[0].line], traces)
-    np.testing.assert_equal(rows.values, answer(made.trials[0].line, traces=made.traces).values)
+    (result,) = _run_task(answer, [made.trials[0].line], traces)
+    here = answer(made.trials[0].line, traces=made.traces)
+    np.testing.assert_equal(result.tables[FLOWS], here.tables[FLOWS])
     with pytest.raises(ValueError, match=r"must replay a trace that is given"):
         answer(made.trials[0].line)
 

@@ -53,14 +53,8 @@ def lossless(tmp_path_factory: pytest.TempPathFactory) -> em.Run:
 
 
 def total(run: em.Run, metric: Metric, station: int = -1) -> float:
-    rows = run.directory.observations().to_pylist()
-    return float(
-        sum(
-            row["value"]
-            for row in rows
-            if row["metric"] == metric.value and row["station"] == station
-        )
-    )
+    rows = run.observations(metric=metric, library="arrow").to_pylist()
+    return float(sum(row["value"] for row in rows if row["station"] == station))
 
 
 @pytest.mark.parametrize("replications", [1, 2, 4])
@@ -130,9 +124,8 @@ def test_flows_have_limits_of_their_own_messages(tmp_path):
 
 
 def test_a_part_is_not_known_better_than_its_station_that_was_seen_least(lossless):
-    tables = lossless.directory.observations(), lossless.directory.batches()
-    (part,) = groups.estimate(lossless.trials(), *tables, groups.by_group)
-    rows = lossless.directory.observations().to_pylist()
+    (part,) = groups.estimate(lossless.trials(), lossless.directory, groups.by_group)
+    rows = lossless.observations(library="arrow").to_pylist()
     by_trial: dict[str, list[float]] = {}
     for row in rows:
         if row["metric"] == "frames" and row["station"] >= 0:

@@ -10,24 +10,21 @@ import msgspec
 import numpy as np
 import pytest
 from ethermeter.counts import Buckets
-from ethermeter.engines import flow_voice, simulation
-from ethermeter.metrics import Caution, Group, Metric, caution_text
+from ethermeter.engines import simulation
+from ethermeter.metrics import Caution, Group, Metric, caution_text, metrics_of
+from ethermeter.metrics.formulas import rated
+from ethermeter.results.query import Results
 from ethermeter.run import effort_of
 from ethermeter.scenario import Scenario
-from ethermeter.store.rows import (
-    FLOW_METRICS,
-    FLOW_VOICE_METRICS,
-    HISTOGRAMS,
-    TrialRows,
-    layout,
-    observations_of_scenario,
-)
 from ethermeter.trial import Trial, planned
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from result_values import results_of
 from scenarios import phases
 
+FLOW_METRICS, FLOW_VOICE_METRICS = (metrics_of(group) for group in (Group.FLOW, Group.FLOW_VOICE))
+OF_FLOWS = (*FLOW_METRICS, *FLOW_VOICE_METRICS)
 S = 10**12
 CODER = {"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": None}
 SAMPLES = {
@@ -37,6 +34,10 @@ SAMPLES = {
     "max_bits": 96 + 8 * 960,
 }
 UDP = {"udp": {"mtu_octets": 1500}}
+OF_SAMPLES = (
+    *(Metric.SAMPLES_OFFERED, Metric.SAMPLES_DELIVERED, Metric.SAMPLES_LOST),
+    *(Metric.SAMPLES_LOST_HOST, Metric.SAMPLES_BUFFERED),
+)
 
 
 def call(source: str, **more: Any) -> dict[str, Any]:
@@ -88,7 +89,7 @@ def scenario(
     return msgspec.convert(tables, Scenario)
 
 
-def run(of: Scenario, seed: int = 1) -> TrialRows:
+def run(of: Scenario, seed: int = 1) -> Results:
     trial = planned(
         id="x/00000",
         series="",
@@ -98,44 +99,27 @@ def run(of: Scenario, seed: int = 1) -> TrialRows:
         point={},
         scenario=of,
     )
-    return simulation.run_trial(trial.line, of)
+    return results_of(of, simulation.run_trial(trial.line, of))
 
 
-def values(rows: TrialRows) -> dict[tuple[int, Metric], float]:
-    places = zip(
-        *(column.tolist() for column in layout(rows.flows, of_flows=True, voice=True)), strict=True
-    )
-    return {
-        (at, list(Metric)[which]): value
-        for (at, which), value in zip(places, rows.values.tolist(), strict=True)
-    }
+def values(results: Results) -> dict[tuple[int, Metric], float]:
+    found = {(-1, metric): results.all(metric) for metric in OF_FLOWS}
+    for metric in OF_FLOWS:
+        found |= {(at, metric): of for at, of in enumerate(results.each(metric).tolist())}
+    return found
 
 
-def cautions(rows: TrialRows) -> dict[tuple[int, Metric], str]:
-    places = zip(
-        *(column.tolist() for column in layout(rows.flows, of_flows=True, voice=True)), strict=True
-    )
-    return {
-        (at, list(Metric)[which]): caution_text(int(mask))
-        for (at, which), mask in zip(places, rows.cautions.tolist(), strict=True)
-    }
+def cautions(results: Results) -> dict[tuple[int, Metric], str]:
+    masks = {(-1, metric): results.all_cautions(metric) for metric in OF_FLOWS}
+    for metric in OF_FLOWS:
+        masks |= {(at, metric): of for at, of in enumerate(results.each_cautions(metric))}
+    return {key: caution_text(int(mask)) for key, mask in masks.items()}
 
 
-def test_rows_of_voice_come_after_those_of_flows_and_only_with_voice():
+def test_values_of_voice_are_there_only_with_voice():
     without, with_voice = scenario(data("a")), scenario(data("a"), call("b", codec="g711"))
-    assert len(run(without).values) == observations_of_scenario(without) == 2 * len(FLOW_METRICS)
-    assert (
-        len(run(with_voice).values)
-        == observations_of_scenario(with_voice)
-        == 3 * (len(FLOW_METRICS) + len(FLOW_VOICE_METRICS))
-    )
-    flow, metric = layout(2, of_flows=True, voice=True)
-    at = 3 * len(FLOW_METRICS)
-    np.testing.assert_array_equal(flow[:at], layout(2, of_flows=True)[0])
-    np.testing.assert_array_equal(metric[:at], layout(2, of_flows=True)[1])
-    assert [list(Metric)[code] for code in metric[at:][: len(FLOW_VOICE_METRICS)]] == list(
-        FLOW_VOICE_METRICS
-    )
+    assert run(without).whole.metrics == FLOW_METRICS
+    assert set(run(with_voice).whole.metrics) == set(OF_FLOWS)
 
 
 def test_one_call_alone_is_what_the_hand_says():
@@ -214,14 +198,13 @@ def test_the_best_playout_gives_up_what_comes_late():
         np.array([20_000, 2_000_000]) * 10**6,
         np.array([990, 10]),
     )
-    (flow,) = scenario(call("a", codec="g711-plc")).flows
-    delay_s, loss, rating, mos = flow_voice._rated(flow, delays, 0.0)
+    delay_s, loss, rating, mos = rated("g711-plc", 125e-6, delays, 0.0)
     assert loss == pytest.approx(0.01)
     assert delay_s == pytest.approx(20e-3 + 125e-6 + 3.75e-3)
     found = em.voice.e_model(delay_s, loss, codec="g711-plc")
     assert (rating, mos) == (pytest.approx(float(found.r)), pytest.approx(float(found.mos)))
     # Lost samples are lost whatever the playout.
-    assert flow_voice._rated(flow, delays, 1000.0)[1] == pytest.approx(0.505)
+    assert rated("g711-plc", 125e-6, delays, 1000.0)[1] == pytest.approx(0.505)
 
 
 @settings(max_examples=40, deadline=None)
@@ -245,9 +228,7 @@ def test_every_sample_is_delivered_lost_or_buffered_and_histograms_have_those_th
     rows = run(scenario(*flows, data("f"), own_ps=own, last_ps=last, queue=queue), seed)
     found = values(rows)
     for at in range(-1, talkers + 1):
-        offered, delivered, lost, lost_host, buffered = (
-            found[at, metric] for metric in flow_voice.COUNTS
-        )
+        offered, delivered, lost, lost_host, buffered = (found[at, metric] for metric in OF_SAMPLES)
         assert offered == delivered + lost + buffered
         assert lost_host <= lost
         if delivered:
@@ -257,8 +238,7 @@ def test_every_sample_is_delivered_lost_or_buffered_and_histograms_have_those_th
         median, longest = found[at, Metric.VOICE_DELAY_P50], found[at, Metric.VOICE_DELAY_MAX]
         assert median <= longest or (math.isnan(median) and math.isnan(longest))
         assert delivered or math.isnan(longest)
-    is_sample = rows.histogram == HISTOGRAMS.index("sample_delay")
-    assert rows.count[is_sample].sum() == found[-1, Metric.SAMPLES_DELIVERED]
+    assert rows.buckets("sample_delay").count.sum() == found[-1, Metric.SAMPLES_DELIVERED]
     assert found[talkers, Metric.SAMPLES_OFFERED] == 0  # data
 
 

@@ -14,19 +14,21 @@ import pytest
 from counted import buckets, changed, integers, of_segment
 from ethermeter.analysis import estimates
 from ethermeter.counts import Counts, MediumCounts, StationCounts, StationVoice, zeros
-from ethermeter.engines.simulation import observe
+from ethermeter.engines.simulation import result_of
 from ethermeter.experiment.builder import ExperimentTables
-from ethermeter.metrics import Caution, Group, Metric, caution_text, metrics_of
+from ethermeter.metrics import Caution, Group, Metric, metrics_of
 from ethermeter.run import effort_of
-from ethermeter.store.rows import METRICS, STATION_METRICS, TrialRows, layout
+from ethermeter.store.columns import STATIONS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from result_values import cautions_in, values_in
 from segments import segment
 
 WINDOW_PS = 10**12
 FRAMES = {"kind": "samples", "overhead_bits": 48, "min_bits": 512, "max_bits": 8192}
 CODER = {"kind": "coder", "sample_bits": 16, "sample_ps": 152_320_000, "spurts": None}
 CODED = {"sample": "16 bit", "every": "152.32 us"}
+METRICS = metrics_of(Group.SEGMENT)
 VOICE = list(metrics_of(Group.SEGMENT_VOICE))
 
 
@@ -77,20 +79,8 @@ def result() -> Counts:
     return of_segment(stations, medium, window_ps=WINDOW_PS)
 
 
-def values(rows: TrialRows) -> dict[tuple[int, Metric], float]:
-    station, metric = layout(rows.stations, voice=True)
-    places = zip(station.tolist(), metric.tolist(), strict=True)
-    return dict(
-        zip([(at, list(Metric)[which]) for at, which in places], rows.values.tolist(), strict=True)
-    )
-
-
-def cautions(rows: TrialRows) -> dict[tuple[int, Metric], str]:
-    return dict(zip(values(rows), [caution_text(int(mask)) for mask in rows.cautions], strict=True))
-
-
 def test_the_values_of_all_voice_are_those_of_a_hand_calculation():
-    found = values(observe(SCENARIO, result(), core_s=0))
+    found = values_in(SCENARIO, result_of(SCENARIO, result(), core_s=0))
     payload = (100 * 480, 50 * 960, 10 * 400)
     samples = (3000, 3000, 500)
     load = (16 / 152.32e-6 * 0.34e-6, 8 / 152.32e-6 * 0.34e-6 / 4)
@@ -125,8 +115,8 @@ def test_the_values_of_all_voice_are_those_of_a_hand_calculation():
 
 
 def test_a_station_without_a_coder_has_no_samples_and_no_delay_of_any():
-    rows = observe(SCENARIO, result(), core_s=0)
-    found, words = values(rows), cautions(rows)
+    rows = result_of(SCENARIO, result(), core_s=0)
+    found, words = values_in(SCENARIO, rows), cautions_in(SCENARIO, rows)
     assert (
         found[0, Metric.SAMPLES_OFFERED]
         == found[0, Metric.VOICE_LOAD]
@@ -144,7 +134,7 @@ def test_few_frames_of_voice_are_cautioned_however_many_of_data_there_are():
     few = changed(
         result(), frames=integers(200, 19, 0, 10), bits=integers(200 * 4096, 19 * 528, 0, 10 * 512)
     )
-    words = cautions(observe(SCENARIO, few, core_s=0))
+    words = cautions_in(SCENARIO, result_of(SCENARIO, few, core_s=0))
     assert words[-1, Metric.VOICE_DELAY] == words[1, Metric.SAMPLE_DELAY] == Caution.FEW_SAMPLES
     assert (
         words[-1, Metric.UTILISATION]
@@ -152,7 +142,7 @@ def test_few_frames_of_voice_are_cautioned_however_many_of_data_there_are():
         == words[1, Metric.VOICE_LOAD]
         == ""
     )
-    words = cautions(observe(SCENARIO, result(), core_s=0))
+    words = cautions_in(SCENARIO, result_of(SCENARIO, result(), core_s=0))
     assert words[-1, Metric.VOICE_DELAY] == words[1, Metric.VOICE_DELAY] == ""
     assert words[3, Metric.VOICE_DELAY] == Caution.FEW_SAMPLES
 
@@ -165,7 +155,7 @@ def test_where_nothing_was_delivered_nothing_is_known():
         bits=integers(200 * 4096, 0, 0, 0),
         voice=replace(zeros(StationVoice, 4), samples=integers(0, 6565, 6565, 500)),
     )
-    found = values(observe(SCENARIO, silent, core_s=0))
+    found = values_in(SCENARIO, result_of(SCENARIO, silent, core_s=0))
     undefined = {metric for metric in VOICE if math.isnan(found[-1, metric])}
     counted = {metric for metric in VOICE if metric.value.startswith("samples_")}
     assert undefined == set(VOICE) - counted - {Metric.VOICE_LOAD, Metric.VOICE_UTILISATION}
@@ -244,16 +234,15 @@ def test_a_point_without_voice_has_no_row_and_no_estimate_of_it(tmp_path):
     run = em.load(saturated, net(voice(), series="b")).run(out=tmp_path / "both", jobs=1)
     alone = em.load(saturated).run(out=tmp_path / "alone", jobs=1)
     assert set(alone.observations()["metric"]) == set(METRICS)
-    assert set(
-        alone.directory.observations()["metric"].combine_chunks().dictionary.to_pylist()
-    ) == set(METRICS)
+    columns = alone.directory.table(STATIONS).column_names
+    assert not any(name.startswith("voice.") for name in columns)
     kept = run.observations()
     assert set(kept[kept["series"] == "a"]["metric"]) == set(METRICS)
     assert set(kept[kept["series"] == "b"]["metric"]) == {*METRICS, *VOICE}
     of = {point.series: set(point.estimates) for point in estimates.read(run.path)}
     assert of == {"a": set(METRICS), "b": {*METRICS, *VOICE}}
     kinds = {
-        trial: set(part["metric"])
+        trial: set(part["time"])
         for trial, part in run.directory.histograms().to_pandas().groupby("trial", observed=True)
     }
     assert {"voice_delay", "sample_delay"} <= kinds["b/00000"]
@@ -269,4 +258,4 @@ def test_what_remains_to_be_done_can_be_told_of_voice_too():
 
 def test_every_metric_of_voice_says_what_it_counts():
     assert all(metric.meaning() for metric in VOICE)
-    assert not set(VOICE) & {*METRICS, *STATION_METRICS}
+    assert not set(VOICE) & {*METRICS}

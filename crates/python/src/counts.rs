@@ -45,7 +45,7 @@ pub fn convert<'py>(py: Python<'py>, counts: &Counts, ran: Implementation) -> Ma
         events: counts.events,
         medium: medium(to, &counts.medium)?,
         stations: stations(to, &counts.stations)?,
-        flows: flows(to, &counts.flows)?,
+        flows: flows(to, &counts.flows, counts.window_ps)?,
         ports: ports(to, &counts.ports)?,
         nodes: structure!(to, "NodeCounts", flooded: integers(to, &counts.nodes.flooded))?,
         clock_pairs: clock_pairs(to, &counts.clock_pairs)?,
@@ -147,7 +147,7 @@ fn station_voice<'py>(to: &To<'py>, it: &StationVoice) -> Made<'py> {
     )
 }
 
-fn flows<'py>(to: &To<'py>, all: &[FlowCounts]) -> Made<'py> {
+fn flows<'py>(to: &To<'py>, all: &[FlowCounts], window_ps: u64) -> Made<'py> {
     if all.is_empty() {
         return to.getattr("NO_FLOWS");
     }
@@ -156,6 +156,13 @@ fn flows<'py>(to: &To<'py>, all: &[FlowCounts]) -> Made<'py> {
         [offered, dropped, messages, frames, octets, data_octets, arrived, answers,
          answer_octets, completed, timed_out],
         balance: balance(to, all.iter().map(|flow| &flow.balance))?,
+        offered_ps: column(to, all.iter().map(|_| integer(window_ps))),
+        received_ps: column(to, all.iter().map(|_| integer(window_ps))),
+        // All that waits is sent in time, and between two hosts there is one path, which keeps the
+        // order of frames.
+        queued: column(to, all.iter().map(|_| 0_i64)),
+        reordered: column(to, all.iter().map(|_| 0_i64)),
+        duplicates: column(to, all.iter().map(|_| 0_i64)),
         one_way: delays(to, all.iter().map(|flow| &flow.one_way), all.len())?,
         answer_one_way: delays(to, all.iter().map(|flow| &flow.answer_one_way), all.len())?,
         round_trip: delays(to, all.iter().map(|flow| &flow.round_trip), all.len())?,

@@ -24,20 +24,23 @@ from ethermeter.analysis import bus_times, groups
 from ethermeter.analysis.bus_times import BusTime
 from ethermeter.analysis.estimates import FORMULA_DEGREES, Point, estimate_json
 from ethermeter.analysis.interval import LEVEL, Estimate, Floats
-from ethermeter.analysis.tables import alike, codes, per_station, point_of
+from ethermeter.analysis.tables import alike, point_of
 from ethermeter.analysis.verdicts import Verdict, together, verdict_of
 from ethermeter.json_values import finite
-from ethermeter.metrics import ALL, Caution, Metric, percentiles
+from ethermeter.json_values import number as known
+from ethermeter.metrics import Caution, Metric, caution_text, percentiles
+from ethermeter.metrics.formulas import floats
 from ethermeter.nodes import kind_of, over_links, room_of
+from ethermeter.results.values import OfEach, of_each
 from ethermeter.scenario import Hub
-from ethermeter.store.rows import flows_of
-from ethermeter.store.tables import OBSERVATIONS
+from ethermeter.station_groups import flows_in
+from ethermeter.store.columns import PORT_CLASSES, PORTS
+from ethermeter.store.parquet import FILES
+from ethermeter.store.trial_result import Fact
 from ethermeter.theory.assumptions import BOUNDS, MEANS
 from ethermeter.trial import LIVE, SIMULATION, THEORY
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from ethermeter.store import RunDirectory
     from ethermeter.store.result import Result
     from ethermeter.trial import Trial
@@ -262,78 +265,70 @@ def _us(time_s: float) -> str:
 def read(run: "RunDirectory") -> Answers:
     """Return what theory says at every point of a run, beside the other engines."""
     # Read once for the files of a run, its report and the terminal, which follow each other.
-    file = run.path / OBSERVATIONS
-    if not file.is_file():
-        return _read(run, None)
-    found = file.stat()
-    return _read(run, (found.st_ino, found.st_mtime_ns, found.st_size))
+    found = [file.stat() for name in FILES if (file := run.path / name).is_file()]
+    return _read(run, tuple((of.st_ino, of.st_mtime_ns, of.st_size) for of in found))
 
 
 @functools.lru_cache(maxsize=1)
-def _read(run: "RunDirectory", stamp: tuple[int, int, int] | None) -> Answers:
+def _read(run: "RunDirectory", stamp: tuple[tuple[int, int, int], ...]) -> Answers:
     """Read a run; `stamp` distinguishes what was run there before."""
     del stamp
-    words, trials = _words(run), run.replications()
+    facts, trials = _facts(run), run.replications()
     times: list[FlowTime] = []
     queues: list[Queue] = []
     saturations: list[Saturation] = []
-    for members in alike([trial for trial in trials if flows_of(trial.scenario)], point_of):
+    for members in alike([trial for trial in trials if flows_in(trial.scenario)], point_of):
         by_engine: dict[str, list[Trial]] = {}
         for trial in members:
             by_engine.setdefault(trial.engine, []).append(trial)
         if not {BOUNDED, MEAN} & by_engine.keys():
             continue
-        times += _times(run, by_engine, words)
+        times += _times(run, by_engine, facts)
         if BOUNDED in by_engine:
-            queues += _queues(run, by_engine, words)
+            queues += _queues(run, by_engine, facts)
         for mean in by_engine.get(MEAN, ()):
-            scale, _, resource = _word([mean], words, "saturation", 0).partition(" ")
-            if scale:
-                at = Saturation(mean.series, dict(mean.point), float(scale), resource)
+            of = facts.get((mean.id, "saturation", 0))
+            if of is not None and of.scale is not None and of.resource is not None:
+                at = Saturation(mean.series, dict(mean.point), of.scale, of.resource)
                 saturations.append(at)
     return Answers(tuple(times), tuple(queues), tuple(saturations), bus_times.read(run))
 
 
-_Words = Mapping[tuple[str, str, int], tuple[str, str]]
-"""Kind and text of a remark, by trial, what it is about, and number."""
+_Facts = Mapping[tuple[str, str, int], Fact]
+"""What theories say, by trial, what it is about, and number."""
 
 
-def _words(run: "RunDirectory") -> _Words:
-    table = run.remarks()
-    if table is None:
-        return {}
-    columns = [table[name].to_pylist() for name in ("trial", "about", "number", "kind", "text")]
-    found: dict[tuple[str, str, int], tuple[str, str]] = {}
-    for trial, about, number, kind, text in zip(*columns, strict=True):
-        found[trial, about, number] = (kind, text)
-    return found
+def _facts(run: "RunDirectory") -> _Facts:
+    return {(trial, fact.about, fact.number): fact for trial, fact in run.facts()}
 
 
 def _times(
-    run: "RunDirectory", by_engine: "Mapping[str, Sequence[Trial]]", words: _Words
+    run: "RunDirectory", by_engine: "Mapping[str, Sequence[Trial]]", facts: _Facts
 ) -> Iterator[FlowTime]:
     """Yield the times of the flows of a point that any engine has a word or a value of."""
     trials = [trial for members in by_engine.values() for trial in members]
     ids = [trial.id for trial in trials]
-    observations = run.observations(trials=ids)
     largest = [Metric(f"{time}_max") for time in TIMES]
-    values = dict(zip(ids, per_station(observations, trials, [*TIMES, *largest]), strict=True))
+    of_trials = of_each(run, trials, [*TIMES, *largest])
+    values = dict(zip(ids, of_trials, strict=True))
     seen = [trial for trial in trials if trial.engine in (SIMULATION, LIVE)]
-    estimated = _estimated(run, seen, observations)
+    estimated = _estimated(run, seen)
     allowances = _allowances(run, by_engine.get(LIVE, ()))
-    cautions = _cautions(observations, [trial.id for trial in by_engine.get(MEAN, ())])
+    means = [values[trial.id] for trial in by_engine.get(MEAN, ())]
     example = trials[0]
     for number, flow in enumerate(example.scenario.flows):
         for time, most in zip(TIMES, largest, strict=True):
             bound_s, mean_s = (
-                float(values[by_engine[engine][0].id][metric][number])
+                float(values[by_engine[engine][0].id][metric].values[number])
                 if engine in by_engine
                 else math.nan
                 for engine, metric in ((BOUNDED, most), (MEAN, time))
             )
             observed = []
             for engine in (SIMULATION, LIVE):
-                found = [values[trial.id][most][number] for trial in by_engine.get(engine, ())]
+                found = [
+                    values[trial.id][most].values[number] for trial in by_engine.get(engine, ())
+                ]
                 if found and not np.isnan(found).all():
                     of_flow = estimated[engine, flow.name]
                     largest_s = float(np.nanmax(found))
@@ -357,55 +352,38 @@ def _times(
                 flow.name,
                 time,
                 bound_s,
-                _reason(by_engine.get(BOUNDED, ()), words, about, number),
+                _reason(by_engine.get(BOUNDED, ()), facts, about, number),
                 mean_s,
-                cautions.get((number, time.value), ()),
-                _reason(by_engine.get(MEAN, ()), words, about, number),
+                _cautions([of[time] for of in means], number),
+                _reason(by_engine.get(MEAN, ()), facts, about, number),
                 tuple(observed),
             )
 
 
-def _reason(trials: "Sequence[Trial]", words: _Words, about: str, number: int) -> str:
+def _reason(trials: "Sequence[Trial]", facts: _Facts, about: str, number: int) -> str:
     """Return what a theory says of a flow or port, or why it failed altogether."""
-    return _word(trials, words, about, number) or _word(trials, words, "engine", 0)
-
-
-def _word(trials: "Sequence[Trial]", words: _Words, about: str, number: int) -> str:
-    return words.get((trials[0].id, about, number), ("", ""))[1] if trials else ""
+    for of in ((about, number), ("engine", 0)):
+        fact = facts.get((trials[0].id, *of)) if trials else None
+        if fact is not None:
+            return fact.method or fact.reason or ""
+    return ""
 
 
 def _estimated(
-    run: "RunDirectory", trials: "Sequence[Trial]", observations: "pa.Table"
+    run: "RunDirectory", trials: "Sequence[Trial]"
 ) -> dict[tuple[str, str], Mapping[Metric, Estimate]]:
     """Estimates of every flow by engine and name of the flow."""
-    if not trials:
-        return {}
-    ids = [trial.id for trial in trials]
-    points = groups.estimate(
-        trials,
-        observations,
-        run.batches(trials=ids),
-        groups.by_flow,
-        metrics=ESTIMATED,
-        flow_batches=run.flow_batches(trials=ids),
-    )
+    points = groups.estimate(trials, run, groups.by_flow, metrics=ESTIMATED) if trials else ()
     return {(point.engine, point.point[groups.PART]): point.estimates for point in points}
 
 
-def _cautions(
-    observations: "pa.Table", ids: Sequence[str]
-) -> dict[tuple[int, str], tuple[str, ...]]:
-    """Cautions of the values of single flows, by number of the flow and metric."""
-    if not ids:
-        return {}
-    trial, _ = codes(observations["trial"], list(ids))
-    rows = observations.filter(trial >= 0)
-    columns = [rows[name].to_pylist() for name in ("station", "metric", "caution")]
-    return {
-        (station, metric): tuple(text.split())
-        for station, metric, text in zip(*columns, strict=True)
-        if station != ALL and text and text != Caution.NO_SAMPLES
-    }
+def _cautions(means: Sequence[OfEach], number: int) -> tuple[str, ...]:
+    """Return the cautions of the value of a flow; those of the last trial that has some."""
+    for of in reversed(means):
+        words = caution_text(int(of.cautions[number])).split()
+        if words and words != [Caution.NO_SAMPLES]:
+            return tuple(words)
+    return ()
 
 
 def _allowances(run: "RunDirectory", trials: "Sequence[Trial]") -> dict[tuple[str, Metric], float]:
@@ -443,7 +421,7 @@ def _larger(one: float, other: float) -> float:
 
 
 def _queues(
-    run: "RunDirectory", by_engine: "Mapping[str, Sequence[Trial]]", words: _Words
+    run: "RunDirectory", by_engine: "Mapping[str, Sequence[Trial]]", facts: _Facts
 ) -> Iterator[Queue]:
     """Yield the queue of every port of a point that has frames to send, and of its classes."""
     (bounded,), simulated = by_engine[BOUNDED], by_engine.get(SIMULATION, ())
@@ -457,8 +435,8 @@ def _queues(
         node, peer = ends[port % 2], ends[1 - port % 2]
         if isinstance(kinds[node], Hub):  # it repeats what it hears and has no queue
             continue
-        reason = _reason([bounded], words, "port", port)
-        load, frames = (_word(means, words, "queue", port) or "nan nan").split()
+        reason = _reason([bounded], facts, "port", port)
+        queue = facts.get((means[0].id, "queue", port)) if means else None
         keys = sorted({key for key in (*limits, *found) if key[0] == port})
         several = [key for key in keys if key[1] >= 0]
         for key in several or keys:
@@ -478,8 +456,8 @@ def _queues(
                 simulated=largest,
                 dropped=float(np.mean(seen["dropped"])) if seen else math.nan,
                 room=Size(*(math.nan if one is None else float(one) for one in room)),
-                load=float(load),
-                mean_frames=float(frames),
+                load=known(None if queue is None else queue.load),
+                mean_frames=known(None if queue is None else queue.queue_frames),
                 verdict=_within_bound(largest, bound),
             )
 
@@ -497,24 +475,18 @@ def _port_columns(run: "RunDirectory", trials: "Sequence[Trial]") -> _Columns:
     names = ("queue_most", "queue_octets_most", "dropped")
     found: dict[tuple[int, int], dict[str, Floats]] = {}
     ids = [trial.id for trial in trials]
-    for rows in (run.ports(trials=ids), run.port_classes(trials=ids)) if ids else ():
-        if rows is None:
+    for table in (PORTS, PORT_CLASSES):
+        rows = run.gathered(table, ids)
+        if not rows.rows.any():
             continue
-        port = rows["port"].to_numpy().astype(np.int64)
-        of_class = (
-            rows["class"].to_numpy().astype(np.int64)
-            if "class" in rows.column_names
-            else np.full(len(port), -1)
-        )
-        # Runs of older versions did not count octets.
-        columns = {
-            name: rows[name].to_numpy().astype(np.float64)
-            for name in names
-            if name in rows.column_names
-        }
+        _, columns = rows.each(np.arange(len(ids)))
+        port = columns.get("port")
+        if port is None:
+            port = np.concatenate([np.arange(count) for count in rows.rows.tolist()])
+        of_class = columns.get("class", np.full(len(port), -1))
         for key in sorted(set(zip(port.tolist(), of_class.tolist(), strict=True))):
             mine = (port == key[0]) & (of_class == key[1])
-            found[key] = {name: values[mine] for name, values in columns.items()}
+            found[key] = {name: floats(columns[name][mine]) for name in names if name in columns}
     return found
 
 

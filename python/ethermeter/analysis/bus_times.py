@@ -13,11 +13,11 @@ import numpy as np
 
 from ethermeter.analysis.groups import by_group
 from ethermeter.analysis.interval import Floats
-from ethermeter.analysis.tables import alike, per_station, point_of, whole_segment
+from ethermeter.analysis.tables import alike, point_of
 from ethermeter.analysis.verdicts import PS_PER_S, Verdict, together, verdict_of
 from ethermeter.metrics import Metric
-from ethermeter.station_groups import station_count
-from ethermeter.store.rows import has_plca
+from ethermeter.results.values import of_all, values_of_each
+from ethermeter.station_groups import has_plca, station_count
 from ethermeter.theory.bus import Bus, bus_of, early
 from ethermeter.trial import SIMULATION
 
@@ -62,13 +62,11 @@ _Longest = Mapping[Metric, Floats]
 
 def _simulated(run: "RunDirectory", trials: "list[Trial]") -> dict[str, _Longest]:
     """Return the longest times of each trial, by its id; NaN what did not occur."""
-    observations = run.observations(trials=[trial.id for trial in trials])
-    of_stations = per_station(observations, trials, OF_NODES)
-    of_all = whole_segment(observations, trials)
-    at = of_all.metrics.index(CYCLES)
+    of_stations = values_of_each(run, trials, OF_NODES)
+    cycles = of_all(run, trials, (CYCLES,)).values
     return {
-        trial.id: {**nodes, CYCLES: values[[at]]}
-        for trial, nodes, values in zip(trials, of_stations, of_all.values, strict=True)
+        trial.id: {**nodes, CYCLES: of_trial}
+        for trial, nodes, of_trial in zip(trials, of_stations, cycles, strict=True)
     }
 
 

@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ethermeter.analysis.interval import Floats
-from ethermeter.analysis.tables import codes
-from ethermeter.metrics.formulas import merged
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from ethermeter.analysis.tables import PS_PER_S
+from ethermeter.metrics.statistics import merged
+from ethermeter.results.slices import Source
+from ethermeter.store.columns import HISTOGRAMS, TIMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,25 +24,20 @@ class Distribution:
     frames: int
 
 
-def distribution(
-    histograms: "pa.Table", metric: str, trials: Sequence[Sequence[str]]
-) -> list[Distribution]:
+def distribution(source: Source, time: str, trials: Sequence[Sequence[str]]) -> list[Distribution]:
     """Add the histograms of trials, for each group of trials; every frame counts alike.
 
-    `metric` is the name of a histogram, such as "transmission_delay". `trials` has the ids of the
+    `time` is the name of a histogram, such as "transmission_delay". `trials` has the ids of the
     trials of every group; no trial is in two. Shares are those at the edges of the buckets, where
     they are exact; a group without a frame has none.
     """
     ids = [trial for group in trials for trial in group]
     owner = np.repeat(np.arange(len(trials)), [len(group) for group in trials])
-    trial, _ = codes(histograms["trial"], ids)
-    # Few of a study's trials are asked for: the other columns are looked at only where they are.
-    few = histograms.take(np.nonzero(trial >= 0)[0])
-    kind, _ = codes(few["metric"], [metric])
-    rows = kind == 0
-    group = owner[trial[trial >= 0][rows]]
-    low_s, high_s = (few[name].to_numpy()[rows] for name in ("low_s", "high_s"))
-    count = few["count"].to_numpy()[rows].astype(np.float64)
+    trial, columns = source.gathered(HISTOGRAMS, ids).each(np.arange(len(ids)))
+    rows = columns["time"] == list(TIMES).index(time) if columns else np.empty(0, np.bool_)
+    group = owner[trial[rows]]
+    low_s, high_s = (columns[name][rows] / PS_PER_S for name in ("low_ps", "high_ps"))
+    count = columns["count"][rows].astype(np.float64)
     found = []
     for at in range(len(trials)):
         mine = group == at

@@ -10,9 +10,9 @@ Trials with the same series, point and engine are replications. A value is the m
 - With one or two, the standard error within each replication comes from batches of the measured
   window, by the rule of `ethermeter.analysis.batches`; degrees of freedom: batches - 1 for each. A
   run with such estimates carries the caution `one-replication`, once. The interval exists for the
-  metrics that follow from sums over batches: of segments the eight graphs, utilisation and Jain's
-  index; of networks rates, loss, means of times and counts within the measured window
-  (`ethermeter.analysis.sums`). The others (percentiles, extremes, counts of attempts, counts
+  metrics whose formula needs only what is counted by batch: of segments the eight graphs,
+  utilisation, frames and Jain's index; of networks rates, loss, means of times and counts within
+  the measured window. The others (percentiles, extremes, counts of attempts, counts
   over the whole trial, voice, clocks) have no interval then: null, rather than one that was not
   measured. Neither has what hosts that measure do not count by batch
   (`ethermeter.engines.live.counts`).
@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -42,18 +42,14 @@ from ethermeter.analysis import unseen
 from ethermeter.analysis.batches import FEWEST, Within, ends, unknown
 from ethermeter.analysis.batches import within as within_batches
 from ethermeter.analysis.interval import LEVEL, Estimate, Floats
-from ethermeter.analysis.sums import flow_sums, graphs, of_all
-from ethermeter.analysis.tables import (
-    Integers,
-    Trial,
-    WholeSegment,
-    batch_sums,
-    stations_of,
-    whole_segment,
-)
+from ethermeter.analysis.tables import Integers, Trial
 from ethermeter.json_values import damaged, finite, number
-from ethermeter.metrics import Caution, Metric
+from ethermeter.metrics import Caution, Metric, caution_text
+from ethermeter.metrics.evaluation import of_all_parts
+from ethermeter.results.slices import Source, batch_slices
+from ethermeter.results.values import Whole, of_all
 from ethermeter.scenario import Scenario
+from ethermeter.station_groups import entities_in
 
 FILE = "estimates.json"
 ENOUGH_REPLICATIONS = 3
@@ -123,33 +119,30 @@ def _positions(metrics: tuple[Metric, ...]) -> dict[Metric, int]:
     return {metric: at for at, metric in enumerate(metrics)}
 
 
-def estimate(
-    trials: Sequence[Trial], observations: Any, batches: Any, flow_batches: Any = None
-) -> tuple[Point, ...]:
-    """Estimate every whole-segment metric at every point that has it, in the order of the plan.
+def estimate(trials: Sequence[Trial], source: Source) -> tuple[Point, ...]:
+    """Estimate every metric of all stations or flows at every point that has it.
 
-    `trials` are the plan, and the tables as `docs/reference/run-directory.md` has them;
-    `flow_batches` is None where there is none.
+    In the order of the plan, of which `trials` are a part; `source` has their results.
     """
     groups, firsts, replications = grouped(trials)
-    whole = whole_segment(observations, trials)
+    whole = of_all(source, trials)
     several = np.array(replications) >= ENOUGH_REPLICATIONS
     within: dict[Metric, Within] = {}
     if not several.all():
-        of_segments = ((at, graphs(sums.left_out())) for at, sums in batch_sums(batches, trials))
-        of_networks = (
-            (at, of_all(sums.left_out()))
-            for at, sums in flow_sums(flow_batches, observations, trials)
+        within = errors_within(
+            (
+                (at, of_all_parts(group, of.left_out()))
+                for group, at, of in batch_slices(source, trials)
+                if of.parts > 1
+            ),
+            len(trials),
         )
-        within = errors_within(itertools.chain(of_segments, of_networks), len(trials))
     columns = [
         summarised(whole.values[:, position], groups, replications, within=within.get(metric))
         for position, metric in enumerate(whole.metrics)
     ]
-
-    words: dict[tuple[int, int], set[str]] = {}
-    for trial, position, word in whole.cautions:
-        words.setdefault((int(groups[trial]), position), set()).add(word)
+    masks = np.zeros((len(firsts), len(whole.metrics)), np.uint64)
+    np.bitwise_or.at(masks, groups, whole.cautions)
     points = []
     for group, first in enumerate(firsts):
         example = trials[first]
@@ -159,17 +152,18 @@ def estimate(
             if not whole.is_there[first, position]:
                 continue
             found = columns[position][group]
+            words = caution_text(int(masks[group, position])).split()
             if formula:
                 # A mean by a formula has no sampling error; a bound estimates nothing.
-                is_bound = Caution.UPPER_BOUND in words.get((group, position), ())
+                is_bound = Caution.UPPER_BOUND in words
                 error = math.nan if is_bound else 0.0
                 found = Estimate(found.value, error, math.nan if is_bound else FORMULA_DEGREES)
             if unseen.is_unseen(metric, found.value, example.engine):
                 members = np.flatnonzero(groups == group)
                 exposed = _exposure(metric, whole, members, example.scenario)
                 found = unseen.limited(metric, found, exposed)
-            if more := words.get((group, position)):
-                found = replace(found, cautions=tuple(sorted({*found.cautions, *more})))
+            if words:
+                found = replace(found, cautions=tuple(sorted({*found.cautions, *words})))
             estimates[metric] = found
         points.append(point_like(example, replications[group], Estimates(estimates)))
     return tuple(points)
@@ -185,7 +179,7 @@ def point_like(
     return Point(trial.series, {**trial.point, **more}, trial.engine, replications, estimates)
 
 
-def _exposure(metric: Metric, whole: WholeSegment, members: Integers, scenario: Scenario) -> float:
+def _exposure(metric: Metric, whole: Whole, members: Integers, scenario: Scenario) -> float:
     """Sum over trials of a point of what `ethermeter.analysis.unseen` needs."""
     counted = {
         name: whole.values[members, whole.metrics.index(name)]
@@ -269,7 +263,7 @@ def in_blocks(trials: Sequence[T]) -> Iterator[list[T]]:
     stations = 0
     for _, members in itertools.groupby(order.tolist(), key=points.__getitem__):
         point = [trials[member] for member in members]
-        more = sum(stations_of(trial.scenario) for trial in point)
+        more = sum(entities_in(trial.scenario) for trial in point)
         if block and stations + more > MOST_AT_ONCE:
             yield block
             block, stations = [], 0
@@ -437,15 +431,7 @@ def compute(run_dir: Path) -> tuple[Point, ...]:
     run = RunDirectory(run_dir)
     found: list[Point] = []
     for block in in_blocks(run.replications()):
-        ids = [trial.id for trial in block]
-        flow_batches = run.flow_batches(trials=ids)
-        # Of stations nothing is read that nothing is estimated from; of flows, their losses are.
-        found += estimate(
-            block,
-            run.observations(whole=flow_batches is None, trials=ids),
-            run.batches(trials=ids),
-            flow_batches,
-        )
+        found += estimate(block, run)
     failed = run.failed()
     return tuple(_less_failed(found, run.trials(), failed) if failed else found)
 

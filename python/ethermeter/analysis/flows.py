@@ -23,13 +23,15 @@ from ethermeter.analysis.estimates import (
 from ethermeter.analysis.interval import LEVEL, Estimate, Floats
 from ethermeter.analysis.lengths import METRICS as TIMES
 from ethermeter.analysis.lengths import Extra, OfLengths, extras, of_lengths
-from ethermeter.analysis.sums import flow_sums, of_each
-from ethermeter.analysis.tables import per_station, point_of
+from ethermeter.analysis.tables import point_of
 from ethermeter.json_values import finite
 from ethermeter.metrics import Metric, percentiles
-from ethermeter.metrics.formulas import jain_index
+from ethermeter.metrics.evaluation import of_each_part
+from ethermeter.metrics.statistics import jain_index
+from ethermeter.results.slices import Source, batch_slices
+from ethermeter.results.values import values_of_each
 from ethermeter.scenario import Scenario
-from ethermeter.store.rows import flows_of
+from ethermeter.station_groups import flows_in
 from ethermeter.trial import THEORY
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ def of_networks(trials: "Iterable[Trial]") -> "list[Trial]":
     return [
         trial
         for trial in trials
-        if flows_of(trial.scenario) and not trial.engine.startswith(THEORY)
+        if flows_in(trial.scenario) and not trial.engine.startswith(THEORY)
     ]
 
 
@@ -140,36 +142,28 @@ def of_parts(
 ) -> Iterator[Point]:
     """Yield estimates of groups of flows of trials, such as `groups.by_table` makes."""
     for block in in_blocks(trials):
-        ids = [trial.id for trial in block]
-        tables = run.observations(trials=ids), run.batches(trials=ids)
-        yield from groups.estimate(
-            block, *tables, divide, metrics=metrics, flow_batches=run.flow_batches(trials=ids)
-        )
+        yield from groups.estimate(block, run, divide, metrics=metrics)
 
 
 def of_sharing(run: "RunDirectory", trials: "Sequence[Trial]") -> Iterator[Sharing]:
     """Yield how fairly flows of trials of networks share, as `sharing` finds it."""
     for block in in_blocks(trials):
-        ids = [trial.id for trial in block]
-        yield from sharing(block, run.observations(trials=ids), run.flow_batches(trials=ids))
+        yield from sharing(block, run)
 
 
-def sharing(
-    trials: "Sequence[Trial]", observations: Any, flow_batches: Any = None
-) -> tuple[Sharing, ...]:
+def sharing(trials: "Sequence[Trial]", source: Source) -> tuple[Sharing, ...]:
     """Find how fairly flows share at every point of networks, in the order of the plan.
 
     Flows of one table of the experiment file share, where it has several; in a network without such
     a table all flows do, if all send messages without answers, or all are transfers. Points at
-    which no two flows share are left out. From `flow_batches` follow the intervals of one or two
-    replications; None where there is no such table.
+    which no two flows share are left out.
     """
     if not trials:
         return ()
     points, firsts, replications = grouped(trials)
-    values = per_station(observations, trials, SHARED)
+    values = values_of_each(source, trials, SHARED)
     few = min(replications) < ENOUGH_REPLICATIONS
-    left = _rates_left_out(flow_batches, observations, trials) if few else {}
+    left = _rates_left_out(source, trials) if few else {}
     found = []
     for at, first in enumerate(firsts):
         members = np.flatnonzero(points == at).tolist()
@@ -229,13 +223,13 @@ def _rates(
     return None
 
 
-def _rates_left_out(
-    flow_batches: Any, observations: Any, trials: "Sequence[Trial]"
-) -> dict[int, dict[Metric, Floats]]:
+def _rates_left_out(source: Source, trials: "Sequence[Trial]") -> dict[int, dict[Metric, Floats]]:
     """Rates of every flow, shape `(batches, flows)`, with one batch left out, by trial."""
     found = {}
-    for positions, sums in flow_sums(flow_batches, observations, trials):
-        values = of_each(sums.left_out())
+    for group, positions, of in batch_slices(source, trials):
+        if of.parts < 2:
+            continue
+        values = of_each_part(SHARED, group, of.left_out())
         for at, position in enumerate(positions.tolist()):
             found[position] = {metric: values[metric][at] for metric in SHARED}
     return found

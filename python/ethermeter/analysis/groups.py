@@ -2,12 +2,11 @@
 
 A value is the mean over the part's stations of a trial; a station without one (it delivered
 nothing) is left out. The interval follows the rule of `ethermeter.analysis.estimates`. From
-batches, with fewer than three replications, follow bit rate and transmission delay, and of flows
-what follows from `ethermeter.analysis.sums`.
+batches, with fewer than three replications, follows what is counted by batch.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +22,13 @@ from ethermeter.analysis.estimates import (
     summarised,
 )
 from ethermeter.analysis.interval import Estimate, Floats
-from ethermeter.analysis.sums import flow_sums, of_each
-from ethermeter.analysis.tables import Sums, Trial, batch_sums, per_station
-from ethermeter.metrics import Metric
+from ethermeter.analysis.tables import Trial
+from ethermeter.metrics import Group, Metric, metrics_of
+from ethermeter.metrics.evaluation import of_each_part
+from ethermeter.results.slices import Source, batch_slices
+from ethermeter.results.values import values_of_each
 from ethermeter.scenario import Scenario
 from ethermeter.station_groups import groups_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 PART = "stations"
 """Key that a point of a part has besides those that the experiment varies; its value is the part's
@@ -100,28 +98,27 @@ def by_place(scenario: Scenario) -> Parts:
 
 def estimate(
     trials: Sequence[Trial],
-    observations: "pa.Table",
-    batches: "pa.Table",
+    source: Source,
     divide: Callable[[Any], Parts],
     *,
     metrics: Sequence[Metric] = METRICS,
-    flow_batches: "pa.Table | None" = None,
 ) -> tuple[Point, ...]:
     """Estimate the metrics of every part at every point, in the order of the plan.
 
     One point for every part of every point; `point` has the part's name under `PART`. `divide` is
-    `by_group`, `by_place`, or another division of a scenario's stations. `flow_batches` is the
-    table of the flows by batch, where trials are of networks and the run has one.
+    `by_group`, `by_place`, or another division of a scenario's stations or flows.
     """
     parts = [divide(trial.scenario) for trial in trials]
     names = list(dict.fromkeys(name for found in parts for name in found))
     points, firsts, replications = grouped(trials)
-    stations = per_station(observations, trials, list(dict.fromkeys([*metrics, *unseen.BEHIND])))
+    stations = values_of_each(source, trials, list(dict.fromkeys([*metrics, *unseen.BEHIND])))
     within: dict[tuple[str, Metric], Within] = {}
     if min(replications, default=ENOUGH_REPLICATIONS) < ENOUGH_REPLICATIONS:
-        by_batch = [(at, _of_stations(sums.left_out())) for at, sums in batch_sums(batches, trials)]
-        of_flows = flow_sums(flow_batches, observations, trials)
-        by_batch += [(at, of_each(sums.left_out())) for at, sums in of_flows]
+        by_batch = [
+            (at, of_each_part(_defined(metrics, group), group, of.left_out()))
+            for group, at, of in batch_slices(source, trials)
+            if of.parts > 1
+        ]
         within = _errors_within(stations, parts, by_batch, set(metrics))
     found: dict[str, dict[Metric, list[Estimate]]] = {name: {} for name in names}
     for name in names:
@@ -221,17 +218,11 @@ def _means_of_known(values: Floats, has_value: NDArray[np.bool_]) -> Floats:
         )
 
 
-def _of_stations(sums: Sums) -> dict[Metric, Floats]:
-    """Return what follows from the sums for each station, NaN where it delivered nothing."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = sums.charged_s / sums.window_s[..., None]
-        return {
-            Metric.BIT_RATE: share * sums.line_rate_bps[..., None],
-            Metric.TRANSMISSION_DELAY: sums.delay_sum_s / sums.frames,
-        }
+def _defined(metrics: Iterable[Metric], group: Group) -> list[Metric]:
+    return [metric for metric in metrics if metric in metrics_of(group)]
 
 
-def larger_shares(trials: Sequence[Trial], batches: "pa.Table") -> tuple[Point, ...]:
+def larger_shares(trials: Sequence[Trial], source: Source) -> tuple[Point, ...]:
     """Estimate the larger of two stations' shares of the channel time they used.
 
     Over the measured window, and over each of its batches: two points for every point, "the window"
@@ -244,11 +235,12 @@ def larger_shares(trials: Sequence[Trial], batches: "pa.Table") -> tuple[Point, 
     """
     window, batch = np.full(len(trials), np.nan), np.full(len(trials), np.nan)
     errors = unknown(len(trials))
-    for positions, sums in batch_sums(batches, trials):
+    for _, positions, of in batch_slices(source, trials):
+        charged_ps = of["charged_ps"]
         with np.errstate(divide="ignore", invalid="ignore"):
-            total = sums.charged_s.sum(axis=1)
+            total = charged_ps.sum(axis=1)
             window[positions] = total.max(axis=-1) / total.sum(axis=-1)
-            shares = sums.charged_s.max(axis=-1) / sums.charged_s.sum(axis=-1)
+            shares = charged_ps.max(axis=-1) / charged_ps.sum(axis=-1)
         count = shares.shape[1]
         batch[positions] = shares.mean(axis=-1)
         if count > 1:

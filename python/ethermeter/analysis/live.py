@@ -33,10 +33,11 @@ from scipy import special
 from ethermeter.analysis import flows, groups
 from ethermeter.analysis.estimates import Point, meanings
 from ethermeter.analysis.interval import LEVEL, Estimate, Floats, no_failure
-from ethermeter.analysis.tables import WholeSegment, point_of, whole_segment
+from ethermeter.analysis.tables import point_of
 from ethermeter.json_values import plain
-from ethermeter.metrics import Metric
+from ethermeter.metrics import Metric, caution_text
 from ethermeter.nodes import is_segment
+from ethermeter.results.values import Whole, of_all
 from ethermeter.scenario import CoderArrivals, SaturatedArrivals
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def read(run_dir: Path) -> tuple[Comparison, ...]:
     trials = _of_both(run)
     if not trials:
         return ()
-    return comparisons(trials, whole_segment(run.observations(), trials))
+    return comparisons(trials, of_all(run, trials))
 
 
 def _of_both(run: "RunDirectory") -> "tuple[Trial, ...]":
@@ -117,21 +118,18 @@ def _of_both(run: "RunDirectory") -> "tuple[Trial, ...]":
     return trials if {"simulation", "live"} <= {trial.engine for trial in trials} else ()
 
 
-def comparisons(trials: "Sequence[Trial]", whole: WholeSegment) -> tuple[Comparison, ...]:
+def comparisons(trials: "Sequence[Trial]", whole: Whole) -> tuple[Comparison, ...]:
     """Compare every point that was both measured and simulated, in the order of the plan.
 
     `whole` has the values of all flows together.
     """
-    words: dict[tuple[int, int], set[str]] = {}
-    for trial, position, word in whole.cautions:
-        words.setdefault((trial, position), set()).add(word)
-    cases = list(_cases(trials, whole, words))
+    cases = list(_cases(trials, whole))
     judged = sum(len(live) >= ENOUGH_PAIRS for _, _, live, *_ in cases)
     return tuple(_compared(*case, judged=judged) for case in cases)
 
 
 def _cases(
-    trials: "Sequence[Trial]", whole: WholeSegment, words: Mapping[tuple[int, int], set[str]]
+    trials: "Sequence[Trial]", whole: Whole
 ) -> "Iterator[tuple[Trial, Metric, Floats, Floats, float, tuple[str, ...]]]":
     """Every metric of every point of which pairs have values.
 
@@ -169,10 +167,9 @@ def _cases(
             least = by_message if metric in RATES else 0.0
             if metric == Metric.LOSS and not live.any():
                 least = no_failure(float(messages.sum())).half_width
-            cautions = {
-                word for pair in pairs for at in pair for word in words.get((at, column), ())
-            }
-            yield example, metric, live, simulated, least, tuple(sorted(cautions))
+            mask = np.bitwise_or.reduce(whole.cautions[np.array(pairs), column], axis=None)
+            words = tuple(sorted(caution_text(int(mask)).split()))
+            yield example, metric, live, simulated, least, words
 
 
 def _compared(

@@ -3,18 +3,17 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ethermeter.analysis.estimates import grouped, summarised
 from ethermeter.analysis.interval import Estimate, Floats
-from ethermeter.analysis.tables import PS_PER_S, Trial, codes
+from ethermeter.analysis.tables import PS_PER_S, Trial
+from ethermeter.metrics.formulas import floats
 from ethermeter.nodes import media_of, over_links
+from ethermeter.results.slices import Source
 from ethermeter.scenario import Scenario
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from ethermeter.store.columns import PORTS
 
 COUNTS = (
     "dropped",
@@ -81,7 +80,7 @@ class PortPoint:
         return max(self.ports, key=lambda port: (port.medium.value, port.share.value))
 
 
-def estimate(trials: Sequence[Trial], ports: "pa.Table") -> tuple[PortPoint, ...]:
+def estimate(trials: Sequence[Trial], source: Source) -> tuple[PortPoint, ...]:
     """Estimate what the ports did at every point of networks, in the order of the plan.
 
     Of a measurement these are the ports at emulated media, and none without them.
@@ -89,26 +88,16 @@ def estimate(trials: Sequence[Trial], ports: "pa.Table") -> tuple[PortPoint, ...
     Shares have intervals over three replications or more, by the rule of
     `ethermeter.analysis.estimates`.
     """
-    groups, firsts, replications = grouped(trials)
-    trial, _ = codes(ports["trial"], [trial.id for trial in trials])
-    number = ports["port"].to_numpy().astype(np.int64)
-    columns = {
-        name: ports[name].to_numpy().astype(np.float64)
-        for name in ports.column_names
-        if name not in ("trial", "port")
-    }
-    order = np.lexsort((number, trial))
-    of = np.where(trial >= 0, groups[trial], -1)[order]
+    groups, firsts, _ = grouped(trials)
+    table = source.gathered(PORTS, [trial.id for trial in trials])
     found = []
     for group, first in enumerate(firsts):
-        rows = order[of == group]
-        if rows.size:
-            shape = (replications[group], -1)
-            mine = {name: values[rows].reshape(shape) for name, values in columns.items()}
-            of_trial = trials[first]
-            made = tuple(_ports(of_trial.scenario, mine))
-            if not made:
-                continue
+        members = np.flatnonzero(groups == group)
+        of_trial, rows = trials[first], int(table.rows[first])
+        if not rows:
+            continue
+        columns = {name: floats(of) for name, of in table.alike(members, rows).items()}
+        if made := tuple(_ports(of_trial.scenario, columns)):
             point = dict(of_trial.point)
             found.append(PortPoint(of_trial.series, point, of_trial.engine, first, made))
     return tuple(found)

@@ -8,7 +8,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -19,11 +18,9 @@ from ethermeter.analysis.interval import LEVEL, Estimate
 from ethermeter.analysis.tables import PS_PER_S, Trial
 from ethermeter.json_values import damaged
 from ethermeter.metrics import Metric
+from ethermeter.results.slices import Source
 from ethermeter.scenario import Scenario
 from ethermeter.station_groups import medium_of, points_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 FILE = "positions.json"
 METRICS = (
@@ -103,9 +100,7 @@ def occupied(scenario: Scenario) -> dict[int, int] | None:
     return {place: along[place] for place in used} if along is not None else None
 
 
-def estimate(
-    trials: Sequence[Trial], observations: "pa.Table", batches: "pa.Table"
-) -> tuple[Line, ...]:
+def estimate(trials: Sequence[Trial], source: Source) -> tuple[Line, ...]:
     """Estimate the metrics at every place of every point whose stations are along a line."""
     found: dict[object, dict[int, int] | None] = {}
 
@@ -122,7 +117,7 @@ def estimate(
     for trial in lined:
         scenarios.setdefault(_key(trial.series, trial.engine, trial.point), trial.scenario)
     lines: dict[tuple[object, ...], tuple[Point, list[Place]]] = {}
-    for point in groups.estimate(lined, observations, batches, _by_place, metrics=METRICS):
+    for point in groups.estimate(lined, source, _by_place, metrics=METRICS):
         varied = {key: value for key, value in point.point.items() if key != groups.PART}
         key = _key(point.series, point.engine, varied)
         place = int(point.point[groups.PART])
@@ -222,7 +217,7 @@ def compute(run_dir: Path) -> tuple[Line, ...]:
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
-    return estimate(run.replications(), run.observations(), run.batches())
+    return estimate(run.replications(), run)
 
 
 def write(run_dir: Path) -> Path:

@@ -10,20 +10,14 @@ import numpy.typing as npt
 from ethermeter.analysis.benchmark import LOCATIONS
 from ethermeter.analysis.losses import Loss, losses
 from ethermeter.benchmark.bench import Stream, hosts_of
-from ethermeter.counts import Buckets
 from ethermeter.framing import lengths_of
 from ethermeter.metrics import Metric
-from ethermeter.metrics.formulas import RANKS, pooled, quantiles
+from ethermeter.metrics.statistics import RANKS, quantiles
 from ethermeter.nodes import kind_of
+from ethermeter.results.query import Results
 from ethermeter.scenario import Flow, Scenario
+from ethermeter.store.columns import FLOW_BATCHES, PORTS
 from ethermeter.store.result import Connection, Result, Sender, read
-from ethermeter.store.rows import (
-    BATCH_COUNTS,
-    FLOW_METRICS,
-    HISTOGRAMS,
-    PORT_COLUMNS,
-    TrialRows,
-)
 from ethermeter.theory.load import loads_of
 from ethermeter.trial import LIVE, Trial
 from ethermeter.units import PS_PER_S
@@ -86,7 +80,7 @@ class Outcome:
         Lost frames by location, those not sent included; only locations with some.
     messages
         Frames that arrived by batch and stream, shape (batches, streams); -1 where not counted.
-    rows, scenario
+    results, scenario
         Of the trial, for what only some tests read.
 
     """
@@ -102,7 +96,7 @@ class Outcome:
     round_trip_s: float  # Shortest round trip of requests; NaN without
     loaded_round_trip_s: float  # Mean round trip of segments of a connection; NaN without
     late_s: float  # How late a frame was handed over at most, in a measurement
-    rows: TrialRows
+    results: Results
     scenario: Scenario
 
     @property
@@ -133,7 +127,7 @@ class Outcome:
 
     def value(self, metric: Metric, flow: int = 0) -> float:
         """Return the value of a metric of one stream."""
-        return float(flow_values(self.rows, metric)[flow])
+        return float(self.results.each(metric)[flow])
 
     def largest_delay_s(self, flow: int) -> float:
         """Return the largest one-way delay of a stream; NaN without a frame."""
@@ -141,12 +135,12 @@ class Outcome:
 
     def variation_s(self, flow: int) -> float:
         """Return the 99.9% quantile of a stream's one-way delay minus the least one."""
-        return _spread(self.rows, flow)[1]
+        return _spread(self.results, flow)[1]
 
 
 def outcome_of(
     trial: Trial,
-    rows: TrialRows,
+    results: Results,
     result: bytes,
     streams: Sequence[Stream],
     *,
@@ -156,7 +150,7 @@ def outcome_of(
 
     Parameters
     ----------
-    trial, rows, result
+    trial, results, result
         As of `ethermeter.strategies.Observed`.
     streams
         Its streams; none of connections.
@@ -168,7 +162,7 @@ def outcome_of(
     phases = scenario.phases
     transmit_s = (phases.stop_ps - phases.begin_ps) / PS_PER_S
     copies = np.array([len(flow.to) for flow in scenario.flows])
-    offered = _counts(flow_values(rows, Metric.OFFERED_RATE) * transmit_s) * copies
+    offered = _counts(results.each(Metric.OFFERED_RATE) * transmit_s) * copies
     kept: dict[str, int] = {}
     if trial.engine == LIVE:
         measured = read(result)
@@ -177,20 +171,20 @@ def outcome_of(
     else:
         measured, found = None, ()
         sent = offered
-        received = sent - _counts(flow_values(rows, Metric.LOSS) * sent)
+        received = sent - _counts(results.each(Metric.LOSS) * sent)
         if not is_emptied:
-            received, kept = _in_time(rows, scenario, sent, received)
+            received, kept = _in_time(results, scenario, sent, received)
     wanted = [int(count) for count in sent]
     for at, stream in enumerate(streams):
         if stream.intended is not None:
             wanted[at] = stream.intended * int(copies[at])
-    ignored = _counts(flow_values(rows, Metric.IGNORED))
-    delay_s = flow_values(rows, Metric.ONE_WAY_DELAY)
+    ignored = _counts(results.each(Metric.IGNORED))
+    delay_s = results.each(Metric.ONE_WAY_DELAY)
     intended = sum(wanted)
     lost = (
         _located_live(found, intended - int(sent.sum()), scenario, measured)
         if measured is not None
-        else _located(rows, scenario, max(intended, int(sent.sum())) - int(received.sum()), kept)
+        else _located(results, scenario, max(intended, int(sent.sum())) - int(received.sum()), kept)
     )
     return Outcome(
         intended=intended,
@@ -201,23 +195,23 @@ def outcome_of(
             FlowOutcome(int(sent[at]), int(received[at]), int(ignored[at]), float(delay_s[at]))
             for at in range(len(copies))
         ),
-        delays=_delays(rows),
+        delays=_delays(results),
         transmit_s=transmit_s,
-        messages=_by_batch(rows),
-        round_trip_s=_least_s(rows, "round_trip"),
+        messages=_by_batch(results),
+        round_trip_s=_least_s(results, "round_trip"),
         loaded_round_trip_s=(
-            all_value(rows, Metric.ACKNOWLEDGEMENT_DELAY)
+            results.all(Metric.ACKNOWLEDGEMENT_DELAY)
             if measured is None
             else _tcp_round_trip_s(measured)
         ),
         late_s=0.0 if measured is None else _late_s(measured),
-        rows=rows,
+        results=results,
         scenario=scenario,
     )
 
 
 def _in_time(
-    rows: TrialRows,
+    results: Results,
     scenario: Scenario,
     sent: npt.NDArray[np.int64],
     received: npt.NDArray[np.int64],
@@ -229,7 +223,7 @@ def _in_time(
     """
     hosts = hosts_of(scenario.nodes)
     in_time, kept = received.copy(), dict.fromkeys(LOCATIONS, 0)
-    while_sent = _by_batch(rows).sum(axis=0)
+    while_sent = _by_batch(results).sum(axis=0)
     for at, (flow, overloads) in enumerate(
         zip(scenario.flows, loads_of(scenario).overloads, strict=True)
     ):
@@ -239,17 +233,6 @@ def _in_time(
             location = "generator" if node == flow.from_ else "receiver"
             kept[location if node in hosts else "device"] += int(received[at] - in_time[at])
     return in_time, kept
-
-
-def flow_values(rows: TrialRows, metric: Metric) -> npt.NDArray[np.float64]:
-    """Return the values of a metric of every flow, shape (flows,)."""
-    begin = len(FLOW_METRICS) + FLOW_METRICS.index(metric) * rows.flows
-    return rows.values[begin : begin + rows.flows]
-
-
-def all_value(rows: TrialRows, metric: Metric) -> float:
-    """Return the value of a metric of all flows together."""
-    return float(rows.values[FLOW_METRICS.index(metric)])
 
 
 def _counts(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
@@ -330,24 +313,21 @@ def _is_one_datagram(flow: Flow, result: Result) -> bool:
 
 
 def _located(
-    rows: TrialRows, scenario: Scenario, missing: int, kept: Mapping[str, int]
+    results: Results, scenario: Scenario, missing: int, kept: Mapping[str, int]
 ) -> dict[str, int]:
     """Return the lost frames of a simulation by location; `kept` are those that queues took."""
     hosts = hosts_of(scenario.nodes)
-    columns = len(PORT_COLUMNS)
-    ports = rows.ports.reshape(-1, columns)
-    dropped, buffered = (
-        ports[:, PORT_COLUMNS.index(name)].clip(min=0) for name in ("dropped", "buffer_dropped")
-    )
+    ports = results.columns(PORTS)
+    dropped, buffered = (np.nan_to_num(ports[name]) for name in ("dropped", "buffer_dropped"))
     lost = dict.fromkeys(LOCATIONS, 0)
-    lost["generator"] = int(_counts(flow_values(rows, Metric.DROPPED)).sum())
+    lost["generator"] = int(_counts(results.each(Metric.DROPPED)).sum())
     owners = [end.node for link in scenario.links for end in link.ends]
     for owner, of_queue, of_buffer in zip(owners, dropped, buffered, strict=False):
         if owner in hosts:
             lost["generator"] += int(of_queue)
             lost["receiver"] += int(of_buffer)
     queued, stored = (
-        int(_counts(flow_values(rows, metric)).sum())
+        int(_counts(results.each(metric)).sum())
         for metric in (Metric.LOST_QUEUE, Metric.LOST_BUFFER)
     )
     of_hosts = lost["receiver"] + int(
@@ -356,7 +336,7 @@ def _located(
     # A stage of a host may have a queue as one of a device has: its losses cannot be told apart.
     has_stages = any(stage.queue_frames for host in hosts.values() for stage in host.receive)
     lost["unexplained" if has_stages else "device"] += max(0, queued + stored - of_hosts)
-    lost["wire"] = sum(int(_counts(flow_values(rows, metric)).sum()) for metric in _ON_MEDIUM)
+    lost["wire"] = sum(int(_counts(results.each(metric)).sum()) for metric in _ON_MEDIUM)
     for location, count in kept.items():
         lost[location] += count
     # Copies that a device floods are lost, too, and are missing nowhere.
@@ -390,36 +370,31 @@ def _tcp_round_trip_s(result: Result) -> float:
     return float(np.mean(found)) / 1e6 if found else math.nan
 
 
-def _least_s(rows: TrialRows, histogram: str) -> float:
+def _least_s(results: Results, time: str) -> float:
     """Return the least time of a histogram, in s; NaN without samples."""
-    kind = rows.histogram == HISTOGRAMS.index(histogram)
-    return float(rows.low_ps[kind].min()) / PS_PER_S if kind.any() else math.nan
+    times = results.buckets(time)
+    return float(times.low_ps.min()) / PS_PER_S if len(times.count) else math.nan
 
 
-def _delays(rows: TrialRows) -> Delays:
+def _delays(results: Results) -> Delays:
     mean_s, most_s = (
-        all_value(rows, metric) for metric in (Metric.ONE_WAY_DELAY, Metric.ONE_WAY_DELAY_MAX)
+        results.all(metric) for metric in (Metric.ONE_WAY_DELAY, Metric.ONE_WAY_DELAY_MAX)
     )
-    least_s, variation_s = _spread(rows)
+    least_s, variation_s = _spread(results)
     return Delays(mean_s, least_s, most_s, variation_s)
 
 
-def _spread(rows: TrialRows, flow: int | None = None) -> tuple[float, float]:
+def _spread(results: Results, flow: int | None = None) -> tuple[float, float]:
     """Return the least one-way delay, and the 99.9% quantile minus it; of all flows if None."""
-    kind = rows.histogram == HISTOGRAMS.index("one_way_delay")
-    if flow is not None:
-        kind &= rows.histogram_flow == flow
-    if not kind.any():
+    times = results.buckets("one_way_delay", None if flow is None else [flow])
+    if not len(times.count):
         return math.nan, math.nan
-    low, high, count = rows.low_ps[kind], rows.high_ps[kind], rows.count[kind]
-    times = pooled(Buckets(np.zeros_like(low), low, high, count))
-    least_s = float(low.min()) / PS_PER_S
+    least_s = float(times.low_ps.min()) / PS_PER_S
     return least_s, quantiles(times)[RANKS.index(0.999)] - least_s
 
 
-def _by_batch(rows: TrialRows) -> npt.NDArray[np.int64]:
-    columns = len(BATCH_COUNTS)
-    if not rows.flows or not rows.flow_batch_counts.size:
-        return np.empty((0, rows.flows), np.int64)
-    counts = rows.flow_batch_counts.reshape(-1, rows.flows, columns)
-    return counts[:, :, BATCH_COUNTS.index("messages")]
+def _by_batch(results: Results) -> npt.NDArray[np.int64]:
+    flows = len(results.trials[0].scenario.flows)
+    columns = results.columns(FLOW_BATCHES)
+    messages = columns.get("messages", np.empty(0))
+    return np.nan_to_num(messages, nan=-1).astype(np.int64).reshape(-1, flows)

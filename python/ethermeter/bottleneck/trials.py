@@ -8,19 +8,32 @@ from types import TracebackType
 from typing import Protocol, Self
 
 import msgspec
+import numpy as np
 
 from ethermeter import plan
 from ethermeter.bottleneck.bench import Outcome, make_bench
 from ethermeter.bottleneck.setup import LONGEST_NS, Setup
-from ethermeter.engines.live.observed import failed
+from ethermeter.counts import (
+    NO_CLOCK_PAIRS,
+    NO_MEDIUM,
+    NO_NODES,
+    NO_PORTS,
+    NO_STATIONS,
+    Counts,
+    FlowBatch,
+    FlowCounts,
+    TransferCounts,
+    unknown,
+    zeros,
+)
 from ethermeter.engines.live.trials import Underway, trial_of
 from ethermeter.engines.work import Finished, Work
 from ethermeter.experiment import Experiment, toml
 from ethermeter.experiment.reading import of_document
-from ethermeter.metrics import Metric, caution_mask
+from ethermeter.store.columns import CAUTION
 from ethermeter.store.files import write_whole
 from ethermeter.store.measured import COMPLETE, result_file
-from ethermeter.store.rows import FLOW_METRICS, TrialRows
+from ethermeter.store.trial_result import TrialResult, counted
 from ethermeter.trial import LIVE, Trial, planned
 
 CHANGED = "changed"
@@ -30,6 +43,7 @@ _UNSHAPED_BPS = 100_000_000_000
 _OCTET_AT_1_BPS_PS = 8 * 10**12
 _WINDOW_OCTETS = 6 << 20
 """Window in the plan where the system chooses: the largest of Linux, `net.ipv4.tcp_rmem`."""
+PS_PER_S = 1e12
 _HEADER_OCTETS = 20 + 20
 """Headers of IPv4 and TCP without options."""
 
@@ -209,21 +223,39 @@ class Transfers:
             file = msgspec.json.encode(_File(Result(outcome, bench.means)))
             path = result_file(directory, work.id)
             write_whole(path, file.decode() + "\n", within=directory)
-            yield Finished(work.place, _rows(trial, outcome))
+            yield Finished(work.place, _result(trial, outcome))
 
 
-def _rows(trial: Trial, outcome: Outcome) -> TrialRows:
-    """Return the observations of a transfer; what was not counted has no samples."""
-    rows = failed(trial, took_s=0.0)
-    values, cautions = rows.values.copy(), rows.cautions.copy()
-    for metric, value in (
-        (Metric.DATA_RATE, outcome.throughput_bps),
-        (Metric.RETRANSMITTED, float(outcome.sent_again)),
-    ):
-        # Of all flows, then of each: there is one.
-        for row in (FLOW_METRICS.index(metric), len(FLOW_METRICS) + FLOW_METRICS.index(metric)):
-            values[row], cautions[row] = value, caution_mask([])
-    return replace(rows, values=values, cautions=cautions)
+def _result(trial: Trial, outcome: Outcome) -> TrialResult:
+    """Return what was counted of a transfer: its data and the segments that were sent again."""
+    phases = trial.scenario.phases
+    window_s = (phases.measure_to_ps - phases.measure_from_ps) / PS_PER_S
+    of_transfer = unknown(TransferCounts, 1)
+    again = np.array([[float(outcome.sent_again), 0.0]])
+    transfer = replace(
+        of_transfer,
+        octets=np.array([outcome.throughput_bps / 8 * window_s]),
+        ends=replace(of_transfer.ends, retransmitted=again),
+    )
+    flows = replace(
+        unknown(FlowCounts, 1),
+        received_ps=np.array([window_s * PS_PER_S]),
+        batches=zeros(FlowBatch, 0, 1),
+        transfer=transfer,
+    )
+    counts = Counts(
+        window_ps=round(window_s * PS_PER_S),
+        events=0,
+        medium=NO_MEDIUM,
+        stations=NO_STATIONS,
+        flows=flows,
+        ports=NO_PORTS,
+        nodes=NO_NODES,
+        clock_pairs=NO_CLOCK_PAIRS,
+        cautions=(),
+    )
+    cautions = {CAUTION: np.zeros(1, np.uint64)}
+    return counted(trial.scenario, counts, cautions=cautions, core_s=0.0)
 
 
 def _octets(octets: int) -> str:

@@ -19,11 +19,12 @@ from ethermeter.experiment import Experiment, toml
 from ethermeter.experiment.reading import of_document
 from ethermeter.experiment.toml import assigned
 from ethermeter.faults import Fault, InputError, shown
-from ethermeter.metrics import Metric
+from ethermeter.metrics import Group, Metric, metrics_of
 from ethermeter.plan import expand
-from ethermeter.store.rows import FLOW_METRICS
+from ethermeter.results.query import Results
 from ethermeter.trial import LARGEST_SEED, SIMULATION
 
+FLOW_METRICS = metrics_of(Group.FLOW)
 DRAWS = 40
 """Sets of parameters of which a prediction's interval is made: with 40 the outermost are 1.25% from
 either end.
@@ -113,11 +114,9 @@ def predict(
         rows = []
         for at, trial in enumerate(trials):
             follow(done * len(trials) + at, len(sets) * len(trials))
-            rows.append(
-                simulation.run_trial(trial.line, trial.scenario, None, trial.traces).values[
-                    : len(FLOW_METRICS)
-                ]
-            )
+            result = simulation.run_trial(trial.line, trial.scenario, None, trial.traces)
+            results = Results.of_trial(trial, result)
+            rows.append([results.all(metric) for metric in FLOW_METRICS])
         points = [trial.point for trial in trials]
         found.append(np.array(rows))
     return Prediction(best, tuple(_rows(points, np.stack(found))), draws, doubts)

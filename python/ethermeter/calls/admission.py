@@ -9,16 +9,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Floats
-from ethermeter.analysis.tables import PS_PER_S, Trial, batch_sums
+from ethermeter.analysis.tables import PS_PER_S, Trial
 from ethermeter.faults import Fault, InputError, choices
 from ethermeter.metrics import Metric
+from ethermeter.results.slices import Source, batch_slices
 from ethermeter.scenario import Scenario
 from ethermeter.station_groups import groups_of
 from ethermeter.store import RunDirectory
@@ -123,7 +123,7 @@ def read(run: Path, *, series: str | None = None, at: Mapping[str, str] | None =
         the number of stations.
     """
     directory = RunDirectory(run)
-    batches = directory.batches()  # refuses a run that is unfinished
+    directory.refuse_unfinished()
     points = [point for point in estimates.read(directory.path) if point.engine == "simulation"]
     chosen = _series(run, points, series)
     of = [point for point in points if point.series == chosen]
@@ -146,7 +146,7 @@ def read(run: Path, *, series: str | None = None, at: Mapping[str, str] | None =
         allowed = "a series that varies this number, each station a call"
         raise _fault(run, key, "not the number of voice stations", allowed)
     loss = [point.estimates[Metric.SAMPLE_LOSS] for point in kept]
-    loads, window_s = _loads(trials, batches, key)
+    loads, window_s = _loads(trials, directory, key)
     of_batches = [loads.get(calls, []) for calls in simulated]
     columns = {
         "loss": [each.value for each in loss],
@@ -284,16 +284,18 @@ def _is_at(point: Mapping[str, str], fixed: Mapping[str, str]) -> bool:
     return all(point.get(key) == value for key, value in fixed.items())
 
 
-def _loads(trials: Sequence[Trial], batches: Any, key: str) -> tuple[dict[int, list[float]], float]:
+def _loads(
+    trials: Sequence[Trial], source: Source, key: str
+) -> tuple[dict[int, list[float]], float]:
     """Return the loads of batches by number of calls, and the length of a batch [s].
 
     Only batches that begin after all stations have begun.
     """
     found: dict[int, list[float]] = {}
     window_s = float("nan")
-    for positions, sums in batch_sums(batches, trials):
-        window_s = float(sums.window_s[0])
-        loads = sums.charged_s.sum(axis=-1) / sums.window_s[:, None]
+    for _, positions, of in batch_slices(source, trials):
+        window_s = float(of.time_ps.flat[0] / PS_PER_S)
+        loads = of["charged_ps"].sum(axis=-1) / of.time_ps[..., 0]
         for position, load in zip(positions.tolist(), loads, strict=True):
             trial = trials[position]
             from_s = trial.scenario.phases.measure_from_ps / PS_PER_S + window_s * np.arange(

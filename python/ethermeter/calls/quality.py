@@ -9,15 +9,15 @@ import numpy.typing as npt
 from ethermeter.analysis.roofline import links_between
 from ethermeter.counts import Buckets
 from ethermeter.metrics import Caution, Metric, caution_text
-from ethermeter.metrics.formulas import RANKS, pooled, quantiles
+from ethermeter.metrics.statistics import RANKS, quantiles
 from ethermeter.nodes import media_of
+from ethermeter.results.query import Results
 from ethermeter.scenario import Scenario
-from ethermeter.store.rows import FLOW_METRICS, HISTOGRAMS, METRICS, PORT_COLUMNS, TrialRows
+from ethermeter.store.columns import PORTS
 from ethermeter.voice import CODECS, e_model, mouth_to_ear
 
 Floats = npt.NDArray[np.float64]
 PS_PER_S = 1e12
-_RESPONSE, _ONE_WAY = HISTOGRAMS.index("response_time"), HISTOGRAMS.index("one_way_delay")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,29 +88,23 @@ class Heard:
     cautions: tuple[str, ...]
 
 
-def of_segment(rows: TrialRows) -> Heard:
+def of_segment(results: Results) -> Heard:
     """Return what all stations of a segment heard together."""
-    whole = dict(zip(METRICS, rows.values[: len(METRICS)].tolist(), strict=True))
-    times = _times(rows, rows.histogram == _RESPONSE)
-    sent = float(times.count.sum()) + whole[Metric.DISCARDED] + whole[Metric.DROPPED]
+    times = _some(results.buckets("response_time"))
+    lost = results.all(Metric.DISCARDED) + results.all(Metric.DROPPED)
     words = _words(
-        int(rows.cautions[METRICS.index(metric)])
+        int(results.all_cautions(metric))
         for metric in (Metric.RESPONSE_TIME, Metric.LOSS, Metric.UTILISATION)
     )
-    return Heard(times, sent, whole[Metric.UTILISATION], words)
+    return Heard(times, float(times.count.sum()) + lost, results.all(Metric.UTILISATION), words)
 
 
-def of_flows(rows: TrialRows, scenario: Scenario, flows: Sequence[int]) -> Heard:
+def of_flows(results: Results, scenario: Scenario, flows: Sequence[int]) -> Heard:
     """Return what the receiver of some flows, from one host to another, heard of them together."""
-
-    def at(metric: Metric) -> slice:
-        begin = len(FLOW_METRICS) + FLOW_METRICS.index(metric) * rows.flows
-        return slice(begin, begin + rows.flows)
-
     chosen = np.array(flows)
-    offered = rows.values[at(Metric.OFFERED_RATE)][chosen]
-    arrived = offered * (1 - np.nan_to_num(rows.values[at(Metric.LOSS)][chosen]))
-    times = _times(rows, (rows.histogram == _ONE_WAY) & np.isin(rows.histogram_flow, chosen))
+    offered = results.each(Metric.OFFERED_RATE)[chosen]
+    arrived = offered * (1 - np.nan_to_num(results.each(Metric.LOSS)[chosen]))
+    times = _some(results.buckets("one_way_delay", flows))
     # Of those offered in the window the share that arrived; the packets of the histogram are these
     # but for those at its edges.
     sent = (
@@ -121,20 +115,23 @@ def of_flows(rows: TrialRows, scenario: Scenario, flows: Sequence[int]) -> Heard
     masks = (
         int(mask)
         for metric in (Metric.ONE_WAY_DELAY, Metric.LOSS)
-        for mask in rows.cautions[at(metric)][chosen]
+        for mask in results.each_cautions(metric)[chosen]
     )
     flow = scenario.flows[flows[0]]
-    return Heard(times, sent, _busiest(rows, scenario, flow.from_, flow.to[0]), _words(masks))
+    return Heard(times, sent, _busiest(results, scenario, flow.from_, flow.to[0]), _words(masks))
 
 
-def _busiest(rows: TrialRows, scenario: Scenario, source: str, sink: str) -> float:
+def _some(times: Buckets) -> Buckets:
+    """Return buckets, of which there is at least one."""
+    return times if len(times.count) else Buckets(*np.zeros((4, 1), np.int64))
+
+
+def _busiest(results: Results, scenario: Scenario, source: str, sink: str) -> float:
     """Share of the window that the busiest medium between two hosts was busy, with gaps."""
     links, phases = scenario.links, scenario.phases
-    ports = rows.ports.reshape(-1, len(PORT_COLUMNS))
+    ports = results.columns(PORTS)
     gap_ps = np.repeat([link.gap_octets * link.ps_per_octet for link in links], 2)
-    busy_ps = (
-        ports[:, PORT_COLUMNS.index("busy_ps")] + ports[:, PORT_COLUMNS.index("frames")] * gap_ps
-    )
+    busy_ps = ports["busy_ps"] + ports["frames"] * gap_ps
     media = media_of(scenario)
     together = np.bincount(media, weights=busy_ps)[media]
     passed = [
@@ -191,13 +188,6 @@ def rated(
         utilisation=heard.utilisation,
         cautions=heard.cautions,
     )
-
-
-def _times(rows: TrialRows, of: npt.NDArray[np.bool_]) -> Buckets:
-    """Return the chosen buckets together; there is at least one."""
-    columns = (rows.low_ps[of], rows.high_ps[of], rows.count[of])
-    low_ps, high_ps, count = columns if of.any() else np.zeros((3, 1), np.int64)
-    return pooled(Buckets(np.zeros_like(low_ps), low_ps, high_ps, count))
 
 
 def _best(

@@ -11,7 +11,7 @@ from ethermeter import plan
 from ethermeter.calls.quality import Heard
 from ethermeter.experiment import Experiment, toml
 from ethermeter.experiment.reading import of_document
-from ethermeter.store.rows import TrialRows
+from ethermeter.results.query import Results
 from ethermeter.trial import Trial
 from ethermeter.voice import Medium, TalkPattern, packets
 from ethermeter.voice.packets import Packets
@@ -59,7 +59,7 @@ class Venue(Protocol):
         """Return the phases of the experiment file that depend on the venue."""
 
     def heard(
-        self, rows: TrialRows, trial: Trial, *, calls: int, talkers: int
+        self, results: Results, trial: Trial, *, calls: int, talkers: int
     ) -> tuple[Heard, ...]:
         """Return the packets of a trial by receivers that are rated separately."""
 
@@ -160,9 +160,9 @@ class Question:
         """Return the trials that answer for so many calls; raises as `experiment`."""
         return plan.expand([self.experiment(calls)]).trials
 
-    def heard(self, rows: TrialRows, trial: Trial, calls: int) -> tuple[Heard, ...]:
+    def heard(self, results: Results, trial: Trial, calls: int) -> tuple[Heard, ...]:
         """Return the packets of a trial by receivers that are rated separately."""
-        return self.venue.heard(rows, trial, calls=calls, talkers=self.talkers)
+        return self.venue.heard(results, trial, calls=calls, talkers=self.talkers)
 
 
 def time_text(seconds: float) -> str:

@@ -12,8 +12,8 @@ from ethermeter.experiment.flows import MOST_FLOWS
 from ethermeter.experiment.network import Network, expanded_network
 from ethermeter.experiment.segment import standards
 from ethermeter.faults import InputError, shown
+from ethermeter.results.query import Results
 from ethermeter.scenario import Link
-from ethermeter.store.rows import TrialRows
 from ethermeter.trial import Trial
 from ethermeter.voice import Medium
 
@@ -67,11 +67,11 @@ class OnSegment:
         return {"spread": time_text(question.packet_s)}
 
     def heard(
-        self, rows: TrialRows, trial: Trial, *, calls: int, talkers: int
+        self, results: Results, trial: Trial, *, calls: int, talkers: int
     ) -> tuple[Heard, ...]:
         """Return what all stations heard together: they share one medium, so all are alike."""
         del trial, calls, talkers
-        return (of_segment(rows),)
+        return (of_segment(results),)
 
     def subject(self, question: Question) -> str:
         """Return medium, rate, duplex and size of the segment."""
@@ -173,14 +173,14 @@ class BetweenHosts:
         return {"drain": time_text(DRAIN_S)}
 
     def heard(
-        self, rows: TrialRows, trial: Trial, *, calls: int, talkers: int
+        self, results: Results, trial: Trial, *, calls: int, talkers: int
     ) -> tuple[Heard, ...]:
         """Return what arrived in each direction between each pair of hosts."""
         flows = trial.scenario.flows
         members: dict[tuple[str, str], list[int]] = {}
         for number in range(len(flows) - calls * talkers, len(flows)):
             members.setdefault((flows[number].from_, flows[number].to[0]), []).append(number)
-        return tuple(of_flows(rows, trial.scenario, numbers) for numbers in members.values())
+        return tuple(of_flows(results, trial.scenario, numbers) for numbers in members.values())
 
     def subject(self, question: Question) -> str:
         """Return the hosts, the links between them, and the other traffic."""

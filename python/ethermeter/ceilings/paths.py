@@ -1,10 +1,10 @@
 """Where rooflines come from: a run of a network, or a file that holds one."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -12,10 +12,15 @@ import numpy as np
 from ethermeter.analysis.interval import Estimate, student
 from ethermeter.analysis.roofline import Roofline, of_scenario, read
 from ethermeter.faults import InputError, shown
+from ethermeter.metrics import Metric
+from ethermeter.results.values import values_of_each
 from ethermeter.scenario import Scenario
 from ethermeter.trial import Shared
 
-GOODPUT = "goodput"
+if TYPE_CHECKING:
+    from ethermeter.store import RunDirectory
+
+GOODPUT = Metric.GOODPUT
 """The metric that is laid against ceilings: bit/s of frames, destination address to FCS."""
 _EXPECTED = "expected a run directory or a file with a roofline"
 _LARGEST_FILE_OCTETS = 16_000_000
@@ -101,7 +106,7 @@ def _of_run(path: Path) -> list[Roofline]:
         raise InputError.of(
             str(path), "run", "no network", "expected a run of an experiment with hosts and links"
         )
-    goodput = _goodput(run.observations())
+    goodput = _goodput(run, trials)
     points: dict[tuple[str, str, str], list[_Trial]] = {}
     for trial in trials:
         points.setdefault(
@@ -125,14 +130,14 @@ def _of_run(path: Path) -> list[Roofline]:
     return found
 
 
-def _goodput(observations: Any) -> dict[tuple[str, int], float]:
+def _goodput(run: "RunDirectory", trials: Sequence[_Trial]) -> dict[tuple[str, int], float]:
     """Return goodput in bit/s by trial and flow; what is undefined is left out."""
-    names = ("trial", "station", "metric", "value")
-    rows = zip(*(observations.column(name).to_pylist() for name in names), strict=True)
+    of_trials = values_of_each(run, trials, (GOODPUT,))
     return {
-        (trial, station): value
-        for trial, station, metric, value in rows
-        if metric == GOODPUT and station >= 0 and value == value
+        (trial.id, flow): value
+        for trial, values in zip(trials, of_trials, strict=True)
+        for flow, value in enumerate(values[GOODPUT].tolist())
+        if value == value
     }
 
 

@@ -267,9 +267,8 @@ def _of_ports(
     from ethermeter.analysis import ports
     from ethermeter.theory.load import loads_of
 
-    table = summary.run.ports()
     trials = [trial for trial in summary.run.trials() if trial.engine == "simulation"]
-    points = ports.estimate(trials, table) if trials and table is not None else ()
+    points = ports.estimate(trials, summary.run) if trials else ()
     if not points:
         return
     dropped, point, port = max(

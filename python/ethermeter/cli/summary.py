@@ -200,7 +200,7 @@ class Summary:
         """Estimates by table of flows, simulated or measured, at those points with several."""
         from ethermeter.analysis import flows
         from ethermeter.analysis.tables import point_of
-        from ethermeter.store.rows import flows_of
+        from ethermeter.station_groups import flows_in
         from ethermeter.trial import LIVE, SIMULATION
 
         wanted = {(point_of(point), point.engine) for point in points}
@@ -209,7 +209,7 @@ class Summary:
             for trial in self.run.replications()
             if trial.engine in (SIMULATION, LIVE)
             and (point_of(trial), trial.engine) in wanted
-            and flows_of(trial.scenario)
+            and flows_in(trial.scenario)
         ]
         return tuple(flows.of_tables(self.run, trials))
 

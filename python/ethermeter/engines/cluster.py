@@ -21,9 +21,11 @@ from ethermeter.engines.work import (
     failure,
 )
 from ethermeter.faults import InputError
-from ethermeter.store.rows import TrialRows, observations_of_scenario
+from ethermeter.station_groups import entities_in
+from ethermeter.store.columns import FLOWS, STATIONS
+from ethermeter.store.trial_result import TrialResult
 from ethermeter.traces import Trace
-from ethermeter.trial import THEORY, digest_of, read_trial
+from ethermeter.trial import digest_of, read_trial
 
 HEARTBEAT_S = 0.1
 CONNECT_S = 10
@@ -49,12 +51,12 @@ def run(
     *,
     address: str,
     version: str,
-    simulate: Callable[..., TrialRows] = run_trial,
+    simulate: Callable[..., TrialResult] = run_trial,
 ) -> Generator[Finished | UnderWay, None, None]:
     """Run trials on a Dask cluster, as `ethermeter.engines.local.run`.
 
-    A trial's rows depend on its line alone, so that they are the same as on any other machine; they
-    bear the digest of this line, and no others are taken.
+    A trial's result depends on its line alone, so that it is the same as on any other machine; it
+    bears the digest of this line, and no other is taken.
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ def run(
         `ANSWER_S`.
     TrialError
         If the scheduler cannot be reached, has no worker or one of another version, a trial breaks
-        off, or a worker answers something else than the rows of the trials that it was given.
+        off, or a worker answers something else than the results of the trials that it was given.
     """
     try:
         distributed: Any = import_module("distributed")
@@ -122,7 +124,7 @@ def run(
                 continue
             task, submission = under_way.pop(future)
             try:
-                rows = _bounded(future.result, address)
+                results = _bounded(future.result, address)
             except (distributed.KilledWorker, CancelledError, _UnansweredError) as error:
                 pulse.feel()  # without its scheduler a client cancels what it waits for
                 if submission == SUBMISSIONS:
@@ -132,19 +134,19 @@ def run(
                 continue
             except Exception as error:
                 raise failure(task, error) from error
-            if wrong := _wrong_with(task, rows):
+            if wrong := _wrong_with(task, results):
                 (holders,) = _bounded(partial(client.who_has, [future]), address).values()
                 raise failure(task, ValueError(f"worker {', '.join(holders)} {wrong}"))
-            for work, its_rows in zip(task, rows, strict=True):
-                yield Finished(work.place, its_rows)
+            for work, result in zip(task, results, strict=True):
+                yield Finished(work.place, result)
     finally:
         with suppress(Exception):
             client.close(timeout=1)
 
 
 def _run_task(
-    simulate: Callable[..., TrialRows], lines: Sequence[str], traces: Mapping[str, Trace]
-) -> list[TrialRows]:
+    simulate: Callable[..., TrialResult], lines: Sequence[str], traces: Mapping[str, Trace]
+) -> list[TrialResult]:
     """Run a few trials; this is what a worker does."""
     return [
         simulate(line, traces={sha256: traces[sha256] for sha256 in traces if sha256 in line})
@@ -152,24 +154,26 @@ def _run_task(
     ]
 
 
-def _wrong_with(task: Sequence[Work], rows: object) -> str:
+def _wrong_with(task: Sequence[Work], results: object) -> str:
     """Say what is wrong with the answer of a worker to a task; empty if nothing."""
-    if not isinstance(rows, list):
-        return f"answered {type(rows).__name__} in place of rows"
-    if len(rows) != len(task):
-        return f"answered {len(rows)} of {len(task)} trials"
-    for work, of_trial in zip(task, rows, strict=True):
-        if not isinstance(of_trial, TrialRows):
-            return f"answered {type(of_trial).__name__} in place of the rows of {work.id}"
-        # Rows of an older version have none.
-        if getattr(of_trial, "digest", None) != digest_of(work.line):
-            return f"answered the rows of another trial for {work.id}"
+    if not isinstance(results, list):
+        return f"answered {type(results).__name__} in place of results"
+    if len(results) != len(task):
+        return f"answered {len(results)} of {len(task)} trials"
+    for work, result in zip(task, results, strict=True):
+        if not isinstance(result, TrialResult):
+            return f"answered {type(result).__name__} in place of the result of {work.id}"
+        # That of an older version has none.
+        if getattr(result, "digest", None) != digest_of(work.line):
+            return f"answered the result of another trial for {work.id}"
         trial = read_trial(work.line)
         assert not isinstance(trial, str), "a line of the plan is a trial"
-        is_theory = trial.engine.startswith(THEORY)
-        expected = observations_of_scenario(trial.scenario, is_theory=is_theory)
-        if not len(of_trial.values) == len(of_trial.cautions) == expected:
-            return f"answered {len(of_trial.values)} of {expected} rows for {work.id}"
+        expected = entities_in(trial.scenario)
+        for name in (STATIONS, FLOWS):
+            if (rows := result.rows(name)) not in (0, expected):
+                return f"answered {rows} of {expected} {name} for {work.id}"
+        if not result.is_sound:
+            return f"answered tables with columns of unequal lengths for {work.id}"
     return ""
 
 

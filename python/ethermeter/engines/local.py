@@ -11,7 +11,7 @@ from ethermeter import functions
 from ethermeter._core import Watch
 from ethermeter.engines.answer import answer
 from ethermeter.engines.work import Finished, UnderWay, Work, failure
-from ethermeter.store.rows import TrialRows
+from ethermeter.store.trial_result import TrialResult
 
 HEARTBEAT_S = 0.1
 STOP_S = 0.5
@@ -26,12 +26,12 @@ def processors() -> int:
 
 
 def run(
-    trials: Sequence[Work], *, jobs: int, simulate: Callable[..., TrialRows] = answer
+    trials: Sequence[Work], *, jobs: int, simulate: Callable[..., TrialResult] = answer
 ) -> Generator[Finished | UnderWay, None, None]:
     """Run trials on threads, in parallel: the compiled core releases the interpreter.
 
     Yields every trial as it finishes, in any order; and `UnderWay` at least every 0.1 s in between,
-    so that the caller can keep house. `simulate` goes from a trial's line to its rows, with the
+    so that the caller can keep house. `simulate` goes from a trial's line to its result, with the
     arguments of `answer`, and may be stopped through the watch.
 
     Raises TrialError if a trial breaks off. Those under way are then stopped, as they are when the

@@ -13,23 +13,14 @@ from ethermeter.counts import Floats, Integers
 from ethermeter.metrics import Caution, Masks, Metric, caution_mask
 from ethermeter.nodes import over_links
 from ethermeter.scenario import Scenario
-from ethermeter.store.rows import (
-    CLASS_COLUMNS,
-    FLOW_METRICS,
-    NOT_COUNTED,
-    PORT_COLUMNS,
-    Remark,
-    TrialRows,
-    formula_rows,
-    remarks_text,
-)
+from ethermeter.store.columns import NOT_COUNTED, PORT_CLASSES, PORTS, VALUES, Columns
+from ethermeter.store.trial_result import Fact, TrialResult, values_table
 from ethermeter.theory.assumptions import BOUNDS, MEANS
 from ethermeter.theory.bounds import Backlog, Bounds, DelayBound, PortBound, bounds_of
-from ethermeter.theory.queueing import FlowMean, Means, PortMean, means_of
+from ethermeter.theory.queueing import FlowMean, Means, means_of
 from ethermeter.trial import Trial
 
-_NONE = np.empty(0, np.int64)
-_NO_SAMPLES, _NO_BOUND = (caution_mask([of]) for of in (Caution.NO_SAMPLES, Caution.NO_BOUND))
+_NO_BOUND = caution_mask([Caution.NO_BOUND])
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,63 +36,46 @@ class _Answer:
     lacking
         Of a metric, the flows that have no bound of it although it is one of theirs.
     ports, port_classes
-        As in `TrialRows`.
+        As in `TrialResult`.
 
     """
 
     of_each: Mapping[Metric, Floats]
     of_all: Mapping[Metric, float]
     cautions: Masks
-    remarks: Sequence[Remark]
+    facts: Sequence[Fact]
     lacking: Mapping[Metric, npt.NDArray[np.bool_]] = field(default_factory=dict)
-    ports: Integers = field(default_factory=lambda: _NONE)
-    port_classes: Integers = field(default_factory=lambda: _NONE)
+    ports: Columns = field(default_factory=dict)
+    port_classes: Columns = field(default_factory=dict)
 
 
-def run_trial(trial: Trial, model: str) -> TrialRows:
-    """Return the rows of a theory of networks.
-
-    Only of the metrics of flows; what it does not speak of is NaN with the caution `no-samples`.
-    """
+def run_trial(trial: Trial, model: str) -> TrialResult:
+    """Return what a theory of networks says: values of flows, bounds of ports, and facts."""
     begin_s = time.perf_counter()
     answer = _MODELS[model](trial.scenario)
-    values, cautions = _values(answer, len(trial.scenario.flows))
-    return formula_rows(
-        values,
-        cautions,
-        flows=len(trial.scenario.flows),
-        ports=answer.ports,
-        port_classes=answer.port_classes,
-        remarks=remarks_text(answer.remarks),
+    together = np.bitwise_or.reduce(answer.cautions)
+    cautions = {}
+    for metric, of_each in answer.of_each.items():
+        lacking = answer.lacking.get(metric, np.zeros(len(of_each), np.bool_))
+        of_all = np.array([answer.of_all[metric]])
+        cautions[metric] = (
+            np.uint64(_masks(of_all, together, lacking.any())[0]),
+            _masks(of_each, answer.cautions, lacking),
+        )
+    values = {metric: (answer.of_all[metric], of) for metric, of in answer.of_each.items()}
+    tables = {VALUES: values_table(values, cautions), PORTS: answer.ports}
+    return TrialResult(
+        {**tables, PORT_CLASSES: answer.port_classes},
+        tuple(answer.facts),
         core_s=time.perf_counter() - begin_s,
     )
 
 
-def _values(answer: _Answer, flows: int) -> tuple[Floats, Masks]:
-    """Return values and cautions in the order of the rows: of all flows, then of each."""
-    of_all = np.full((len(FLOW_METRICS), 1), math.nan)
-    of_each = np.full((len(FLOW_METRICS), flows), math.nan)
-    lacking = np.zeros((len(FLOW_METRICS), flows), np.bool_)
-    for metric, values in answer.of_each.items():
-        at = FLOW_METRICS.index(metric)
-        of_all[at], of_each[at] = answer.of_all[metric], values
-        if metric in answer.lacking:
-            lacking[at] = answer.lacking[metric]
-    together = np.array([np.bitwise_or.reduce(answer.cautions)])
-    pairs = (
-        (of_all, together, np.asarray(lacking.any(axis=1, keepdims=True))),
-        (of_each, answer.cautions, lacking),
-    )
-    masks = [_masks(values, cautions, is_lacking) for values, cautions, is_lacking in pairs]
-    return (
-        np.concatenate([of_all.ravel(), of_each.ravel()]),
-        np.concatenate([mask.ravel() for mask in masks]),
-    )
-
-
-def _masks(values: Floats, cautions: Masks, is_lacking: npt.NDArray[np.bool_]) -> Masks:
-    """Return the cautions of values: of those that are NaN only why."""
-    missing = np.where(is_lacking, _NO_BOUND, _NO_SAMPLES)
+def _masks(
+    values: Floats, cautions: Masks | np.uint64, is_lacking: npt.NDArray[np.bool_] | np.bool_
+) -> Masks:
+    """Return the cautions of values: of those that are NaN only that there is no bound."""
+    missing = np.where(is_lacking, _NO_BOUND, np.uint64(0))
     return np.where(np.isnan(values), missing, cautions)
 
 
@@ -110,18 +84,18 @@ def _masks(values: Floats, cautions: Masks, is_lacking: npt.NDArray[np.bool_]) -
 
 def _bounds(scenario: Scenario) -> _Answer:
     found: Bounds = bounds_of(scenario)
-    remarks: list[Remark] = []
+    facts: list[Fact] = []
     delays = np.array([_largest(flow.delay) for flow in found.flows])
     trips = np.array([_largest(flow.round_trip) for flow in found.flows])
     has_trip = np.array([flow.round_trip is not None for flow in found.flows])
     for number, flow in enumerate(found.flows):
-        remarks.append(_remark("flow", number, flow.delay, flow.method))
+        facts.append(_fact("flow", number, flow.delay, flow.method))
         if flow.round_trip is not None:
-            remarks.append(_remark("round-trip", number, flow.round_trip, flow.method))
+            facts.append(_fact("round-trip", number, flow.round_trip, flow.method))
     for port in found.ports:
         reasons = dict.fromkeys(reason for reason in port.reasons if reason)
         if reasons:
-            remarks.append(Remark("port", port.port, "reason", "; ".join(reasons)))
+            facts.append(Fact("port", port.port, reason="; ".join(reasons)))
     return _Answer(
         of_each={Metric.ONE_WAY_DELAY_MAX: delays, Metric.ROUND_TRIP_MAX: trips},
         of_all={
@@ -130,7 +104,7 @@ def _bounds(scenario: Scenario) -> _Answer:
             Metric.ROUND_TRIP_MAX: float(trips[has_trip].max()) if has_trip.any() else math.nan,
         },
         cautions=np.full(len(found.flows), caution_mask([Caution.UPPER_BOUND])),
-        remarks=remarks,
+        facts=facts,
         lacking={
             Metric.ONE_WAY_DELAY_MAX: np.isnan(delays),
             Metric.ROUND_TRIP_MAX: np.isnan(trips) & has_trip,
@@ -140,27 +114,33 @@ def _bounds(scenario: Scenario) -> _Answer:
     )
 
 
-def _remark(
+def _fact(
     about: Literal["flow", "round-trip"], number: int, delay: DelayBound, method: str
-) -> Remark:
+) -> Fact:
     if delay.largest_s is None:
-        reason = delay.reason or "network calculus has no bound"
-        return Remark(about, number, "reason", reason)
-    return Remark(about, number, "method", method)
+        return Fact(about, number, reason=delay.reason or "network calculus has no bound")
+    return Fact(about, number, method=method)
 
 
 def _largest(delay: DelayBound | None) -> float:
     return math.nan if delay is None or delay.largest_s is None else delay.largest_s
 
 
-def _port_rows(ports: Sequence[PortBound]) -> Integers:
-    rows = np.full((len(ports), len(PORT_COLUMNS)), NOT_COUNTED)
-    for row, port in zip(rows, ports, strict=True):
-        _fill(row, PORT_COLUMNS, port.total)
-    return rows.ravel()
+def _port_rows(ports: Sequence[PortBound]) -> Columns:
+    """Return bounds of all ports; what is not bounded was not counted."""
+    return _backlogs([port.total for port in ports])
 
 
-def _class_rows(scenario: Scenario, ports: Sequence[PortBound]) -> Integers:
+def _backlogs(backlogs: Sequence[Backlog | None]) -> dict[str, Integers]:
+    return {
+        "queue_most": np.array([NOT_COUNTED if of is None else of.held_frames for of in backlogs]),
+        "queue_octets_most": np.array(
+            [NOT_COUNTED if of is None else of.held_octets for of in backlogs]
+        ),
+    }
+
+
+def _class_rows(scenario: Scenario, ports: Sequence[PortBound]) -> Columns:
     """Return bounds by class of the ports that have classes."""
     owners = [end.node for link in over_links(scenario).links for end in link.ends]
     with_classes = {
@@ -168,22 +148,17 @@ def _class_rows(scenario: Scenario, ports: Sequence[PortBound]) -> Integers:
         for node in scenario.nodes
         if (kind := node.kind.host or node.kind.switch or node.kind.router) and kind.classes
     }
-    rows = []
-    for port in ports:
-        if owners[port.port] not in with_classes:
-            continue
-        for number, backlog in enumerate(port.classes):
-            row = np.full(len(CLASS_COLUMNS), NOT_COUNTED)
-            row[CLASS_COLUMNS.index("port")], row[CLASS_COLUMNS.index("class")] = port.port, number
-            _fill(row, CLASS_COLUMNS, backlog)
-            rows.append(row)
-    return np.concatenate(rows) if rows else _NONE
-
-
-def _fill(row: Integers, columns: Sequence[str], backlog: Backlog | None) -> None:
-    if backlog is not None:
-        row[columns.index("queue_most")] = backlog.held_frames
-        row[columns.index("queue_octets_most")] = backlog.held_octets
+    some = [
+        (port.port, number, backlog)
+        for port in ports
+        if owners[port.port] in with_classes
+        for number, backlog in enumerate(port.classes)
+    ]
+    numbers = {
+        name: np.array([row[at] for row in some], np.int64)
+        for at, name in enumerate(("port", "class"))
+    }
+    return numbers | _backlogs([backlog for _, _, backlog in some])
 
 
 # Means by queueing theory
@@ -220,14 +195,14 @@ def _means(scenario: Scenario) -> _Answer:
             Metric.DATA_RATE: float(data.sum()) if moves.all() else math.nan,
         },
         cautions=np.array([caution_mask(flow.cautions) for flow in found.flows]),
-        remarks=[
+        facts=[
             *(
-                Remark("flow", number, "reason", flow.reason)
+                Fact("flow", number, reason=flow.reason)
                 for number, flow in enumerate(found.flows)
                 if flow.reason is not None
             ),
             *(
-                Remark("queue", port.port, "load", _load(port))
+                Fact("queue", port.port, load=port.utilisation, queue_frames=port.queue_frames)
                 for port in found.ports
                 if port.utilisation > 0
             ),
@@ -245,18 +220,12 @@ def _all_have(scenario: Scenario, has: npt.NDArray[np.bool_], what: str) -> bool
     return bool((has | ~wanted).all())
 
 
-def _saturation(found: Means) -> list[Remark]:
+def _saturation(found: Means) -> list[Fact]:
     """Say at how many times this load a resource is full; nothing if not all flows are open."""
-    scale = found.saturation.scale
-    if not math.isfinite(scale):
+    of = found.saturation
+    if not math.isfinite(of.scale):
         return []
-    return [Remark("saturation", 0, "scale", f"{scale:.6g} {found.saturation.resource}")]
-
-
-def _load(port: PortMean) -> str:
-    """Return the load of a port and the mean number of frames in its queue, as words."""
-    frames = math.nan if port.queue_frames is None else port.queue_frames
-    return f"{port.utilisation:.6g} {frames:.6g}"
+    return [Fact("saturation", scale=of.scale, resource=of.resource)]
 
 
 METRICS: Mapping[str, tuple[Metric, ...]] = {

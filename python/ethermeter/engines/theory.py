@@ -3,21 +3,17 @@
 import math
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ethermeter.counts import Floats, StationCounts
-from ethermeter.engines.simulation import observe, simulated
-from ethermeter.metrics import ALL, Metric, caution_mask, without_samples
+from ethermeter.engines.simulation import result_of, simulated
+from ethermeter.metrics import caution_mask
 from ethermeter.scenario import Scenario
 from ethermeter.station_groups import station_count
-from ethermeter.store.rows import (
-    TrialRows,
-    formula_rows,
-    has_plca,
-    layout,
-)
+from ethermeter.store.columns import VALUES
+from ethermeter.store.trial_result import TrialResult, values_table
 from ethermeter.theory.ablation import ablated
 from ethermeter.theory.idealised import IdealisedScenario, ideal
 from ethermeter.theory.inputs import model_inputs
@@ -28,46 +24,40 @@ if TYPE_CHECKING:
     from ethermeter._core import Watch
 
 
-def run_trial(trial: Trial, model: str) -> TrialRows:
-    """Return the rows that a model predicts; ValueError if there is none, or it does not apply.
+def run_trial(trial: Trial, model: str) -> TrialResult:
+    """Return what a model predicts; ValueError if there is none, or it does not apply.
 
-    What the model says nothing about is NaN with the caution `no-samples`; so is every value of a
-    single station, but for those of models that distinguish stations.
+    Of single stations only models that distinguish them say something.
     """
     begin_s = time.perf_counter()
     scenario: Scenario = trial.scenario
     verdict = judge(model, model_inputs(scenario, trial.assumptions()))
     if not verdict.applies:
         raise ValueError(f"{model} does not apply: {verdict.obstacles[0]}")
-    stations = station_count(scenario)
-    entity, metric = layout(stations, plca=has_plca(scenario))
-    nothing = np.full(stations, math.nan)
-    # The last of a row is that of all stations: their number is -1.
-    table = np.array(
-        [
-            [*verdict.of_stations.get(each, nothing), verdict.values.get(each, math.nan)]
-            for each in Metric
-        ]
-    )
-    assert ALL == -1, "the last column"
-    values = table[metric, entity]
-    mask = without_samples(np.full(len(values), caution_mask(verdict.cautions)), values)
-    return formula_rows(
-        values,
-        mask,
-        stations=stations,
-        cells=stations * scenario.batches,
-        plca=int(has_plca(scenario)),
-        core_s=time.perf_counter() - begin_s,
-    )
+    nothing = np.full(station_count(scenario), math.nan)
+    values = {
+        metric: (verdict.values.get(metric, math.nan), verdict.of_stations.get(metric, nothing))
+        for metric in {**verdict.values, **verdict.of_stations}
+    }
+    mask = caution_mask(verdict.cautions)
+    cautions = {
+        metric: (_where_known(mask, of_all), _where_known(mask, of_each))
+        for metric, (of_all, of_each) in values.items()
+    }
+    tables = {VALUES: values_table(values, cautions)}
+    return TrialResult(tables, core_s=time.perf_counter() - begin_s)
+
+
+def _where_known(mask: np.uint64, values: Floats | float) -> Any:
+    return np.where(np.isnan(values), np.uint64(0), mask)
 
 
 def run_idealised(
     trial: Trial, model: str, step: str = "", *, watch: "Watch | None" = None
-) -> TrialRows:
+) -> TrialResult:
     """Simulate a trial in the idealised scenario of a model, or at a step towards the segment.
 
-    Frames of the rows have the lengths that they have on the segment itself. ValueError if there is
+    Frames of the result have the lengths that they have on the segment itself. ValueError if there
     no such model or step, or the core refuses the scenario; or if it was stopped. RuntimeError if
     the core breaks off because of a fault of its own.
     """
@@ -88,7 +78,7 @@ def run_idealised(
         # An idealised scenario of attempts has no arrivals; the experiment has.
         load = np.full(inputs.stations, min(1.0, inputs.load / inputs.stations))
         stations = replace(stations, offered_load=load)
-    return observe(scenario, replace(counts, stations=stations), core_s=core_s)
+    return result_of(scenario, replace(counts, stations=stations), core_s=core_s)
 
 
 def _frame_bits(stations: StationCounts, idealised: IdealisedScenario) -> Floats:

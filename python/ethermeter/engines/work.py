@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ethermeter.store.integrity import first_line
-from ethermeter.store.rows import TrialRows
+from ethermeter.store.trial_result import TrialResult
 from ethermeter.traces import Trace
 
 
@@ -26,7 +26,7 @@ class Finished:
     """A trial that was run."""
 
     place: int
-    rows: TrialRows
+    result: TrialResult
 
 
 @dataclass(frozen=True, slots=True)

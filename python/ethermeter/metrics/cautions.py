@@ -154,6 +154,5 @@ def caution_text(mask: int) -> str:
 
 
 def without_samples(masks: Masks, values: npt.NDArray[np.float64]) -> Masks:
-    """Return masks in which values that are NaN have `no-samples` in place of `few-samples`."""
-    few, none = np.uint64(Caution.FEW_SAMPLES.bit), np.uint64(Caution.NO_SAMPLES.bit)
-    return np.where(np.isnan(values), (masks & ~few) | none, masks)
+    """Return masks in which values that are NaN have `no-samples` in place of all others."""
+    return np.where(np.isnan(values), np.uint64(Caution.NO_SAMPLES.bit), masks)

@@ -1,12 +1,18 @@
-"""Definitions: what a metric means in the trials of a group, and how it is shown."""
+"""Definitions: what a metric means in the trials of a group, its formula, and how it is shown."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partialmethod
 
+import numpy as np
+import numpy.typing as npt
+
 from ethermeter.counts import Floats
-from ethermeter.metrics.station_formulas import Formula, StationSums
+from ethermeter.metrics.cautions import Caution
+from ethermeter.metrics.formulas import READ_DELAY, SYNCHRONISED_DELAY, Formula
+from ethermeter.metrics.slices import Slice
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +37,55 @@ class Label:
 
 
 class Group(Enum):
-    """Metrics that a trial has together: in which trials, of which entity, by which engines."""
+    """Metrics that a trial has together: in which trials, of which entity, by which engines.
 
-    SEGMENT = ("every trial of a segment", "station", "simulation, theory")
-    SEGMENT_VOICE = ("a segment on which some station has a coder", "station", "simulation")
-    PLCA = ("a segment of 10BASE-T1S", "station", "simulation, theory")
-    FLOW = ("every trial of a network", "flow", "simulation, live, theory")
-    FLOW_VOICE = ("a network in which some flow has a coder", "flow", "simulation, live")
-    CLOCK = ("a simulated network whose hosts have clocks", "flow", "simulation")
-    SYNCHRONISED = ("a simulated network whose hosts synchronise clocks", "flow", "simulation")
-    PEER = ("a measurement of a host without an experiment", "flow", "none")
+    `samples` is the counter of what their values are estimated from, `members` the parameter of the
+    entities that have them; empty if all have.
+    """
 
-    def __init__(self, trials: str, entity: str, engines: str) -> None:
+    SEGMENT = ("every trial of a segment", "station", "simulation, theory", "frames")
+    SEGMENT_VOICE = (
+        "a segment on which some station has a coder",
+        "station",
+        "simulation",
+        "talk_frames",
+    )
+    PLCA = ("a segment of 10BASE-T1S", "station", "simulation, theory", "frames")
+    FLOW = ("every trial of a network", "flow", "simulation, live, theory", "messages")
+    FLOW_VOICE = (
+        "a network in which some flow has a coder",
+        "flow",
+        "simulation, live",
+        "voice.voice_delay.count",
+        "talks",
+    )
+    CLOCK = (
+        "a simulated network whose hosts have clocks",
+        "flow",
+        "simulation",
+        f"{READ_DELAY}.count",
+    )
+    SYNCHRONISED = (
+        "a simulated network whose hosts synchronise clocks",
+        "flow",
+        "simulation",
+        f"{SYNCHRONISED_DELAY}.count",
+    )
+    PEER = ("a measurement of a host without an experiment", "flow", "none", "")
+
+    def __init__(
+        self, trials: str, entity: str, engines: str, samples: str, members: str = ""
+    ) -> None:
         """Make a member from its row."""
         self.trials = trials
         self.entity = entity
         self.engines = engines
+        self.samples = samples
+        self.members = members
+
+
+Doubt = tuple[Caution, Callable[[Slice, Floats], npt.NDArray[np.bool_]]]
+"""A caution, and of which entities it holds, by the slice and their values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,26 +98,31 @@ class Definition:
         The trials that have it.
     meaning
         What it counts or measures.
-    is_of_each
-        Whether it has a row of every station or flow, besides that of all together.
     formula
-        Of stations on a medium; None of what is read from histograms, and of other entities.
-    is_estimate
-        Whether it is estimated from frames, so that few of them make it doubtful. Counts, shares of
-        channel time and parameters are not.
+        Of what engines count; None of what only other programs say.
+    samples
+        Counter of what it is estimated from: few of them make it doubtful. None of counts, shares
+        of channel time and parameters.
+    doubt
+        A further caution.
 
     """
 
     group: Group
     meaning: str
-    is_of_each: bool = True
-    formula: Formula | None = None
-    is_estimate: bool = True
+    formula: Formula | None
+    samples: str | None
+    doubt: Doubt | None = None
 
-    def of_all(self, sums: StationSums, with_total: StationSums) -> Floats:
-        """Return the value of all stations together, from their sums without and with the total."""
-        assert self.formula is not None, "a metric by formula"
-        return self.formula(with_total)[..., -1] if self.is_of_each else self.formula(sums)
+    @property
+    def is_of_each(self) -> bool:
+        """Whether each station or flow has it, besides all together."""
+        return self.formula is None or self.formula.each is not None
+
+    @property
+    def is_estimate(self) -> bool:
+        """Whether it is estimated from samples."""
+        return self.samples is not None
 
 
 Scale = tuple[str, str, float]
@@ -107,18 +151,17 @@ class Row:
         formula: Formula | None = None,
         *,
         group: Group,
-        is_of_each: bool = True,
+        samples: str | None = None,
         is_exact: bool = False,
+        doubt: Doubt | None = None,
     ) -> "Row":
-        """Add a definition; see `Definition`."""
-        added = Definition(group, meaning, is_of_each, formula, not is_exact)
+        """Add a definition; see `Definition`. Its samples are those of the group unless given."""
+        counter = None if is_exact else samples or group.samples
+        added = Definition(group, meaning, formula, counter, doubt)
         return replace(self, definitions=(*self.definitions, added))
 
-    segment = partialmethod(_defined, group=Group.SEGMENT, is_of_each=False)
     station = partialmethod(_defined, group=Group.SEGMENT)
-    segment_voice = partialmethod(_defined, group=Group.SEGMENT_VOICE, is_of_each=False)
     voice = partialmethod(_defined, group=Group.SEGMENT_VOICE)
-    bus = partialmethod(_defined, group=Group.PLCA, is_of_each=False)
     node = partialmethod(_defined, group=Group.PLCA)
     flow = partialmethod(_defined, group=Group.FLOW)
     flow_voice = partialmethod(_defined, group=Group.FLOW_VOICE)

@@ -161,10 +161,9 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
     simulated = [point for point in points if point.engine == "simulation"]
     measured = [trial for trial in drawn if trial.engine == "live" and is_segment(trial.scenario)]
     shown = [*real, *measured, *networks]
-    table = run.ports()
     some = _of_some_points(networks)
     by_flow, by_table = _flows(run, some)
-    of_ports = ports.estimate(some, table) if some and table is not None else ()
+    of_ports = ports.estimate(some, run) if some else ()
     by_group, by_attachment, shares = ((), (), ()) if study else _parts(run, real)
     return ReportData(
         directory=run_dir,
@@ -269,20 +268,10 @@ def _parts(
         ]
     )
     pairs = _of_some_points([trial for trial in trials if _stations(trial.scenario) == 2])
-    observations = (
-        run.observations(trials=[trial.id for trial in (*several, *clustered)])
-        if several or clustered
-        else None
-    )
-    batches = (
-        run.batches(trials=[trial.id for trial in (*several, *clustered, *pairs)])
-        if several or clustered or pairs
-        else None
-    )
     return (
-        groups.estimate(several, observations, batches, groups.by_group) if several else (),
-        groups.estimate(clustered, observations, batches, groups.by_place) if clustered else (),
-        groups.larger_shares(pairs, batches) if pairs else (),
+        groups.estimate(several, run, groups.by_group) if several else (),
+        groups.estimate(clustered, run, groups.by_place) if clustered else (),
+        groups.larger_shares(pairs, run) if pairs else (),
     )
 
 
@@ -319,7 +308,7 @@ def _lines(
     kept = positions.read(run.path)
     if kept or is_study or len(points) > MOST_POINTS:
         return kept
-    return positions.estimate(trials, run.observations(), run.batches()) if trials else ()
+    return positions.estimate(trials, run) if trials else ()
 
 
 def _is_clustered(places: Sequence[int]) -> bool:
@@ -372,7 +361,7 @@ def _of_kind(
     merged = dict(
         zip(
             wanted,
-            distribution(run.histograms(), kind.histogram, [ids[key] for key in wanted]),
+            distribution(run, kind.histogram, [ids[key] for key in wanted]),
             strict=True,
         )
     )

@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 from ethermeter.analysis.groups import by_flow, by_group, by_table
 from ethermeter.faults import choices
 from ethermeter.metrics import ALL, Caution, Group, Metric, caution_mask, caution_text
+from ethermeter.results.query import Results
+from ethermeter.results.values import metrics_in
 from ethermeter.scenario import CoderArrivals, Flow
-from ethermeter.store.rows import TrialRows, flows_of, layout_of
+from ethermeter.station_groups import flows_in
+from ethermeter.store.columns import groups_of
 from ethermeter.theory.load import Overload, loads_of
-from ethermeter.trial import LIVE, SIMULATION, THEORY, Trial
+from ethermeter.trial import LIVE, SIMULATION, Trial
 from ethermeter.units import Dimension, UnitError, parse, quantity
 
 TOGETHER = "together"
@@ -90,19 +93,21 @@ class Condition:
         self.members(trial)
 
     def judged(
-        self, trial: Trial, rows: TrialRows, overloads: Mapping[int, Overload]
+        self, trial: Trial, results: Results, overloads: Mapping[int, Overload]
     ) -> list[Judged]:
         """Return what the results of a trial say of the condition, flow by flow.
 
         `overloads`: of flows, those in which it does not hold whatever the trial saw.
         """
-        entity, metric = _layout(trial)
         is_rate = self.metric.unit in _RATES
-        of_metric = metric == _INDEX[self.metric]
         found = []
         for name, members in self.members(trial).items():
-            at = np.flatnonzero(of_metric & np.isin(entity, members))
-            values, masks = rows.values[at], rows.cautions[at]
+            if ALL in members:
+                values = np.array([results.all(self.metric)])
+                masks = np.array([results.all_cautions(self.metric)])
+            else:
+                values = results.each(self.metric)[members]
+                masks = results.each_cautions(self.metric)[members]
             known = values[np.isfinite(values)]
             value = float(known.mean()) if known.size else math.nan
             mask = int(np.bitwise_or.reduce(masks)) if masks.size else 0
@@ -135,7 +140,7 @@ class Condition:
     def members(self, trial: Trial) -> Mapping[str, NDArray[np.int64]]:
         """Return the flows or stations of which it must hold, by the name of each that counts."""
         scenario = trial.scenario
-        known = _metrics_of(trial)
+        known = metrics_in(trial)
         if self.metric not in known:
             of = f"the engine {trial.engine}" if trial.engine != "simulation" else "this experiment"
             raise ConditionError(
@@ -143,7 +148,7 @@ class Condition:
             )
         if self.of == TOGETHER:
             return {TOGETHER: np.array([ALL])}
-        if not flows_of(scenario):
+        if not flows_in(scenario):
             return self._stations(trial)
         if not self.of:
             every = {
@@ -176,8 +181,9 @@ class Condition:
             raise ConditionError(
                 f"expected a group of stations: {choices(self.of, [TOGETHER, *groups])}"
             )
-        entity, metric = _layout(trial)
-        if not (entity[metric == _INDEX[self.metric]] >= 0).any():
+        groups_with = groups_of(trial.scenario, trial.engine)
+        definitions = [of for of in self.metric.definitions if of.group in groups_with]
+        if not any(definition.is_of_each for definition in definitions):
             raise ConditionError(f"expected no group: {self.metric} is of all stations only")
         return {self.of: groups[self.of]}
 
@@ -224,20 +230,6 @@ def _limit(text: str, metric: Metric) -> float:
     raise ConditionError(f'expected a number without a unit, or with %, such as "{metric} <= 1%"')
 
 
-_INDEX = {metric: at for at, metric in enumerate(Metric)}
-
-
-def _layout(trial: Trial) -> tuple[NDArray[np.int32], NDArray[np.int16]]:
-    return layout_of(
-        trial.scenario, is_live=trial.engine == LIVE, is_theory=trial.engine.startswith(THEORY)
-    )
-
-
-def _metrics_of(trial: Trial) -> list[Metric]:
-    every = list(Metric)
-    return [every[at] for at in np.unique(_layout(trial)[1]).tolist()]
-
-
 _OF_RESPONSES = ("round_trip", "timed_out", "exchanges")
 _OF_TRANSFERS = (
     *(Metric.TRANSFER_RATE, Metric.ACKNOWLEDGEMENT_DELAY, Metric.RETRANSMITTED, Metric.TIMEOUTS),
@@ -259,17 +251,17 @@ def _has(flow: Flow, metric: Metric) -> bool:
 
 
 def margins_of(
-    conditions: Sequence[Condition], trial: Trial, rows: TrialRows
+    conditions: Sequence[Condition], trial: Trial, results: Results
 ) -> list[list[Judged]]:
     """Return what a trial says of conditions; an empty list for a measurement that failed.
 
     A value does not hold where a resource on the path of a flow is offered more than it carries,
     unless a condition permits the loss that follows in the long run and its queue is limited.
     """
-    if trial.engine == LIVE and not rows.has_values:
+    if trial.engine == LIVE and not results.is_known():
         return []
     overloads = _overloads(conditions, trial) if trial.engine == SIMULATION else {}
-    return [each.judged(trial, rows, overloads) for each in conditions]
+    return [each.judged(trial, results, overloads) for each in conditions]
 
 
 def _overloads(conditions: Sequence[Condition], trial: Trial) -> dict[int, Overload]:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ethermeter.faults import Fault, InputError, nearest
-from ethermeter.metrics import ALL
+from ethermeter.store.columns import FACTS, HISTOGRAMS, PORT_CLASSES, PORTS
 from ethermeter.store.files import checksum, written_whole
+from ethermeter.store.gathered import Gathered, gathered, of_arrow
 from ethermeter.store.integrity import (
     AGAIN,
     checksums_in,
@@ -23,15 +24,8 @@ from ethermeter.store.integrity import (
     refuse_foreign,
     write_provenance,
 )
-from ethermeter.store.tables import (
-    BATCHES,
-    FLOW_BATCHES,
-    HISTOGRAM_TABLE,
-    OBSERVATIONS,
-    PORT_CLASSES,
-    PORTS,
-    REMARKS,
-)
+from ethermeter.store.parquet import file_of
+from ethermeter.store.trial_result import Fact
 from ethermeter.traces import FOLDER as TRACES
 
 if TYPE_CHECKING:
@@ -189,65 +183,45 @@ class RunDirectory:
             write_provenance(self.path, {**found, "sha256": known})
         return path
 
-    def observations(
-        self, *, whole: bool = False, trials: Sequence[str] | None = None
-    ) -> "pa.Table":
-        """Read the observations, of trials with some ids only if `trials` is given.
+    def table(self, name: str, *, trials: Sequence[str] | None = None) -> "pa.Table | None":
+        """Read a table of `ethermeter.store.trial_result`, of some trials only if these are given.
 
-        `whole` leaves out those of single stations and flows. Columns: trial · station (-1 for the
-        whole segment) · metric · value (in the metric's unit) · caution (words of the closed list,
-        separated by a space; empty for none).
-
-        As of every table, InputError if the run is unfinished, or the file is damaged.
+        None if the run has none of that name. Trials are in the order of the plan; what was not
+        counted is null. InputError if the run is unfinished, or the file is damaged.
         """
-        return self._table(OBSERVATIONS, whole=whole, trials=trials)
+        file = file_of(name)
+        self.refuse_unfinished()
+        return self._table(file, trials=trials) if (self.path / file).is_file() else None
 
-    def batches(self, *, trials: Sequence[str] | None = None) -> "pa.Table":
-        """Read the sums by batch, of trials with some ids only if `trials` is given.
+    def gathered(self, name: str, trials: Sequence[str]) -> Gathered:
+        """Read a table of some trials as arrays; without a row if the run has no such table."""
+        table = self.table(name, trials=trials)
+        return gathered([], trials) if table is None else of_arrow(name, table, trials)
 
-        Columns: trial · batch · station · frames · charged_ps · delay_sum_s · delay_square_sum_s2.
+    def histograms(self) -> "pa.Table | None":
+        """Read the histograms of times.
+
+        Columns: trial · time · entity (the flow; 0 of a medium) · low_ps · high_ps · count; a
+        bucket is [low, high).
         """
-        return self._table(BATCHES, trials=trials)
-
-    def flow_batches(self, *, trials: Sequence[str] | None = None) -> "pa.Table | None":
-        """Read the counts and sums of flows of networks by batch, as `batches`.
-
-        Columns: trial · batch · flow · what `ethermeter.store.rows.BATCH_COUNTS` and `BATCH_SUMS`
-        name, null what agents do not count by batch; None if the run has no network, or is older
-        than these batches.
-        """
-        has_some = (self.path / FLOW_BATCHES).is_file()
-        return self._table(FLOW_BATCHES, trials=trials) if has_some else None
-
-    def histograms(self) -> "pa.Table":
-        """Read the histograms of delay.
-
-        Columns: trial · metric · low_s · high_s · count; a bucket is [low, high). In a run with
-        networks also station: the flow, or -1.
-        """
-        return self._table(HISTOGRAM_TABLE)
+        return self.table(HISTOGRAMS)
 
     def ports(self, *, trials: Sequence[str] | None = None) -> "pa.Table | None":
-        """Read what was counted at the ports of networks; None if the run has no network.
-
-        Columns: trial · port · what `ethermeter.store.rows.PORT_COLUMNS` name.
-        """
-        return self._table(PORTS, trials=trials) if (self.path / PORTS).is_file() else None
+        """Read what was counted at the ports of networks; None if the run has no network."""
+        return self.table(PORTS, trials=trials)
 
     def port_classes(self, *, trials: Sequence[str] | None = None) -> "pa.Table | None":
-        """Read what was counted of the traffic classes of ports; None of a run without classes.
+        """Read what was counted of the traffic classes of ports; None of a run without classes."""
+        return self.table(PORT_CLASSES, trials=trials)
 
-        Columns: trial · what `ethermeter.store.rows.CLASS_COLUMNS` name.
-        """
-        has_some = (self.path / PORT_CLASSES).is_file()
-        return self._table(PORT_CLASSES, trials=trials) if has_some else None
-
-    def remarks(self) -> "pa.Table | None":
-        """Read what theories of networks say in words; None of a run without them.
-
-        Columns: trial · the fields of `ethermeter.store.rows.Remark`.
-        """
-        return self._table(REMARKS) if (self.path / REMARKS).is_file() else None
+    def facts(self) -> Iterator[tuple[str, Fact]]:
+        """Yield what theories say besides values, with the id of the trial."""
+        table = self.table(FACTS)
+        if table is not None:
+            names = Fact.__struct_fields__
+            columns = [table[name].to_pylist() for name in names]
+            for trial, *of in zip(table["trial"].to_pylist(), *columns, strict=True):
+                yield trial, Fact(**dict(zip(names, of, strict=True)))
 
     def provenance(self) -> dict[str, object]:
         """Read the provenance of the run: versions, host, command line, times.
@@ -256,16 +230,17 @@ class RunDirectory:
         """
         return read_provenance(self.path)
 
-    def _table(
-        self, name: str, *, whole: bool = False, trials: Sequence[str] | None = None
-    ) -> "pa.Table":
+    def refuse_unfinished(self) -> None:
+        """Raise InputError if the run is unfinished."""
+        if not self.is_finished():
+            allowed = "a finished run; continue it with: ethermeter run … --resume"
+            raise _fault(self.path, "unfinished, by its provenance.json", allowed)
+
+    def _table(self, name: str, *, trials: Sequence[str] | None = None) -> "pa.Table":
         import pyarrow as pa
         import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
-        if not self.is_finished():
-            allowed = "a finished run; continue it with: ethermeter run … --resume"
-            raise _fault(self.path, "unfinished, by its provenance.json", allowed)
         self.verify(name)
         try:
             # One file on one thread: a dataset of many takes twice the memory.
@@ -273,8 +248,6 @@ class RunDirectory:
                 groups = [parquet.schema_arrow.empty_table()]
                 for number in _row_groups(parquet.metadata, trials):
                     group = parquet.read_row_group(number, use_threads=False)
-                    if whole:
-                        group = group.filter(pc.equal(group["station"], ALL))
                     if trials is not None:
                         wanted = pa.array(trials, pa.string())
                         group = group.filter(pc.is_in(group["trial"], wanted))

@@ -3,18 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
+from ethermeter.store.columns import DTYPES, TABLES
 from ethermeter.store.files import opened, write_whole
 from ethermeter.store.integrity import raise_lack
-from ethermeter.store.rows import ARRAYS, NUMBERS, TrialRows
+from ethermeter.store.trial_result import TrialResult, facts_in, facts_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = "7"
+FORMAT = "8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,34 +43,40 @@ class BadPartError(Exception):
     """A part file that is torn or belongs to something else."""
 
 
-def write(
-    path: Path, finished: Sequence[tuple[int, TrialRows]], *, stamp: Stamp, within: Path
-) -> None:
-    """Write the rows of finished trials as one part file, wholly or not at all.
+NUMBERS = ("events", "core_s", "implementation", "digest")
+"""Fields of a result that are a value a trial."""
+FACTS = "facts"
 
-    `finished` has the index of each trial in the plan, and its rows; `within` is the run directory.
-    Raises OSError if it cannot be written.
+
+def write(
+    path: Path, finished: Sequence[tuple[int, TrialResult]], *, stamp: Stamp, within: Path
+) -> None:
+    """Write the results of finished trials as one part file, wholly or not at all.
+
+    `finished` has the index of each trial in the plan, and its result; `within` is the run
+    directory. A column of a table is a list of each trial, null where it has none. Raises OSError
+    if it cannot be written.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    results = [result for _, result in finished]
     columns: dict[str, object] = {"trial": pa.array([place for place, _ in finished], pa.int32())}
     for name in NUMBERS:
-        columns[name] = pa.array([getattr(rows, name) for _, rows in finished])
-    for name in ARRAYS:
-        arrays = [getattr(rows, name) for _, rows in finished]
-        offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(
-            np.int32
-        )
-        columns[name] = pa.ListArray.from_arrays(
-            pa.array(offsets), pa.array(np.concatenate(arrays))
-        )
-    table = pa.table(columns).replace_schema_metadata(stamp.metadata)
+        columns[name] = pa.array([getattr(result, name) for result in results])
+    columns[FACTS] = pa.array([facts_text(result.facts) for result in results])
+    for table, of in TABLES.items():
+        tables = [result.tables.get(table, {}) for result in results]
+        for name, kind in of.columns.items():
+            lists = [columns_of.get(name) for columns_of in tables]
+            if any(values is not None for values in lists):
+                columns[f"{table}/{name}"] = _lists(lists, DTYPES[kind])
+    encoded = pa.table(columns).replace_schema_metadata(stamp.metadata)
     # Encoded in memory first, so that the disk sees one plain write and a failure is an ordinary
     # OSError.
     sink = pa.BufferOutputStream()
     pq.write_table(
-        table,
+        encoded,
         sink,
         compression="lz4",
         use_dictionary=False,
@@ -78,13 +86,28 @@ def write(
     write_whole(path, sink.getvalue().to_pybytes(), within=within)
 
 
-def rows_at(table: "pa.Table", at: int) -> TrialRows:
-    """Return the rows of the trial at a row of a part that was read."""
+def _lists(lists: Sequence[npt.NDArray[Any] | None], kind: Any) -> "pa.ListArray":
+    import pyarrow as pa
+
+    arrays = [values for values in lists if values is not None]
+    lengths = [0 if values is None else len(values) for values in lists]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    missing = pa.array([values is None for values in lists])
+    values = pa.array(np.concatenate(arrays).astype(kind, copy=False))
+    return pa.ListArray.from_arrays(pa.array(offsets), values, mask=missing)
+
+
+def result_at(table: "pa.Table", at: int) -> TrialResult:
+    """Return the result of the trial at a row of a part that was read."""
     row = table.slice(at, 1)
-    arrays = {
-        name: row[name].combine_chunks().flatten().to_numpy(zero_copy_only=False) for name in ARRAYS
-    }
-    return TrialRows(**{name: row[name][0].as_py() for name in NUMBERS}, **arrays)
+    tables: dict[str, dict[str, npt.NDArray[Any]]] = {}
+    for name in row.column_names:
+        of, slash, column = name.partition("/")
+        if slash and not row[name].null_count:
+            values = row[name].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+            tables.setdefault(of, {})[column] = values
+    numbers = {name: row[name][0].as_py() for name in NUMBERS}
+    return TrialResult(tables, facts_in(row[FACTS][0].as_py()), **numbers)
 
 
 def read(path: Path, *, stamp: Stamp) -> "pa.Table":

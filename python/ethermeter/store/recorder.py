@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from ethermeter.faults import InputError, is_text
+from ethermeter.station_groups import entities_in
 from ethermeter.store import parts
+from ethermeter.store.columns import tables_of
 from ethermeter.store.directory import ANSWER, PARTS, PLAN, QUESTION, is_finished
 from ethermeter.store.files import (
     CAPTURES,
@@ -33,19 +35,12 @@ from ethermeter.store.integrity import (
     refuse_foreign,
     write_provenance,
 )
-from ethermeter.store.rows import TrialRows, flows_of, has_classes, observations_of_scenario
-from ethermeter.store.tables import (
-    FLOW_BATCHES,
-    NETWORK_TABLES,
-    PORT_CLASSES,
-    PORTS,
-    REMARKS,
-    TABLES,
-    write_all,
-)
+from ethermeter.store.parquet import FILES as TABLE_FILES
+from ethermeter.store.parquet import write_all
+from ethermeter.store.trial_result import TrialResult
 from ethermeter.traces import FOLDER as TRACES
 from ethermeter.traces import Trace
-from ethermeter.trial import THEORY, traces_of
+from ethermeter.trial import traces_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,6 +53,8 @@ FLUSH_AFTER_S = 1.0
 FLUSH_OCTETS = 1 << 24
 """Results are not held back beyond this, to keep memory flat."""
 PARTS_OPEN = 3
+VALUES_OF_EACH = 20
+"""Size of an entity of a trial: about as many numbers are kept of it."""
 
 DERIVED = (
     *("estimates.json", "positions.json", "claims.json", "agreement.json", "live-claims.json"),
@@ -73,7 +70,7 @@ DERIVED = (
 EXPERIMENT, EXPERIMENTS = "experiment.toml", "experiments"
 FILES = (
     *(PROVENANCE, PLAN, QUESTION, ANSWER, EXPERIMENT),
-    *(*TABLES, *NETWORK_TABLES, *DERIVED),
+    *(*TABLE_FILES, *DERIVED),
 )
 """Files that a run leaves in its directory, besides folders.
 
@@ -134,8 +131,8 @@ class Recorder:
     ) -> None:
         self.directory = directory
         self._ids: list[str] = []
-        self._observations: list[int] = []
-        self._of_networks: set[str] = set()
+        self._sizes: list[int] = []
+        self._tables: set[str] = set()
         self._text, self._question = "", question
         self.plan_hash = plan.hash if question is None else _hash(question.encode())
         self._stamp = parts.Stamp(self.plan_hash, version)
@@ -143,7 +140,7 @@ class Recorder:
         self._row_of = np.empty(0, np.int32)
         self._add(plan.trials)
         self._files: list[Path] = []
-        self._waiting: list[tuple[int, TrialRows]] = []
+        self._waiting: list[tuple[int, TrialResult]] = []
         self._waiting_octets, self._waiting_since_s = 0, 0.0
         self._open: dict[int, pa.Table] = {}
         self.events, self.core_s = 0, 0.0
@@ -219,17 +216,17 @@ class Recorder:
             self._keep_traces(traces_of(trials))
             write_whole(self.directory / PLAN, self._text)
 
-    def rows(self, place: int) -> TrialRows:
+    def result(self, place: int) -> TrialResult:
         """Read the result of a finished trial by its index in the plan."""
         self.flush()
-        return parts.rows_at(self._part(int(self._part_of[place])), int(self._row_of[place]))
+        return parts.result_at(self._part(int(self._part_of[place])), int(self._row_of[place]))
 
-    def record(self, place: int, rows: TrialRows) -> None:
+    def record(self, place: int, result: TrialResult) -> None:
         """Take the result of a trial by its index in the plan; RunError if it cannot be written."""
         if not self._waiting:
             self._waiting_since_s = time.monotonic()
-        self._waiting.append((place, rows))
-        self._waiting_octets += rows.octets
+        self._waiting.append((place, result))
+        self._waiting_octets += result.octets
         self.flush_if_due()
 
     def flush_if_due(self) -> None:
@@ -250,9 +247,9 @@ class Recorder:
         with self._writing():
             parts.write(file, self._waiting, stamp=self._stamp, within=self.directory)
         self._adopt(file, [place for place, _ in self._waiting])
-        self.events += sum(rows.events for _, rows in self._waiting)
-        self.core_s += sum(rows.core_s for _, rows in self._waiting)
-        self._implementations |= {rows.implementation for _, rows in self._waiting}
+        self.events += sum(result.events for _, result in self._waiting)
+        self.core_s += sum(result.core_s for _, result in self._waiting)
+        self._implementations |= {result.implementation for _, result in self._waiting}
         self._waiting, self._waiting_octets = [], 0
 
     def provenance(self) -> dict[str, object]:
@@ -275,8 +272,8 @@ class Recorder:
         if self.pending:
             raise ValueError(f"{len(self.pending)} of {len(self._ids)} trials have no result yet")
         with self._writing():
-            plan = self._ids, self._observations
-            write_all(self.directory, *plan, self._rows_of, of_networks=self._of_networks)
+            plan = self._ids, self._sizes
+            write_all(self.directory, *plan, self._parts_of, tables=self._tables)
             if answer is not None:
                 write_whole(self.directory / ANSWER, answer)
             sums = checksums_of(self.directory, _results(self.directory))
@@ -367,16 +364,9 @@ class Recorder:
 
     def _add(self, trials: "Sequence[Trial]") -> None:
         self._ids += [trial.id for trial in trials]
-        self._observations += [
-            observations_of_scenario(
-                trial.scenario,
-                is_live=trial.live is not None,
-                is_theory=trial.engine.startswith(THEORY),
-            )
-            for trial in trials
-        ]
         for trial in trials:
-            self._of_networks |= _network_tables(trial)
+            self._sizes.append(VALUES_OF_EACH * (1 + entities_in(trial.scenario)))
+            self._tables |= tables_of(trial)
         self._make_room(len(self._ids))
 
     def _make_room(self, places: int) -> None:
@@ -394,7 +384,7 @@ class Recorder:
         self._row_of[list(places)] = np.arange(len(places))
         self._files.append(file)
 
-    def _rows_of(self, trials: range) -> "pa.Table":
+    def _parts_of(self, trials: range) -> "pa.Table":
         import pyarrow as pa
 
         part_of, row_of = (of[trials.start : trials.stop] for of in (self._part_of, self._row_of))
@@ -402,7 +392,8 @@ class Recorder:
         tables = [self._part(int(number)) for number in needed]
         begins = np.concatenate([[0], np.cumsum([len(table) for table in tables])])
         order = begins[np.searchsorted(needed, part_of)] + row_of
-        return pa.concat_tables(tables).take(pa.array(order))
+        # A part has the columns that some trial in it has.
+        return pa.concat_tables(tables, promote_options="default").take(pa.array(order))
 
     def _part(self, number: int) -> "pa.Table":
         """Read a part by its number, the last few kept open.
@@ -462,15 +453,6 @@ def _results(directory: Path) -> list[str]:
         for pattern in RESULTS
         for path in directory.glob(pattern)
     )
-
-
-def _network_tables(trial: "Trial") -> set[str]:
-    """Return the tables that a trial of a network has rows in."""
-    if not flows_of(trial.scenario):
-        return set()
-    found = {PORTS, FLOW_BATCHES}
-    found |= {PORT_CLASSES} if has_classes(trial.scenario) else set()
-    return found | ({REMARKS} if trial.engine.startswith(THEORY) else set())
 
 
 def _strangers(directory: Path) -> list[str]:

@@ -131,7 +131,7 @@ class Benchmark:
         for each in observed[self._read :]:
             key, at = self._proposed[self._read]
             self._read += 1
-            if each.trial.engine == LIVE and not each.rows.has_values:
+            if each.trial.engine == LIVE and not each.results.is_known():
                 self._failures += 1
                 if self._failures == MOST_FAILURES:
                     why = read(each.result).failure
@@ -141,7 +141,7 @@ class Benchmark:
             stimulus = self._stimuli[key][at]
             self._outcomes[key][at] = outcome_of(
                 each.trial,
-                each.rows,
+                each.results,
                 each.result,
                 stimulus.streams,
                 is_emptied=stimulus.drain_s is not None,

@@ -11,7 +11,7 @@ from ethermeter.calibration.model import Model
 from ethermeter.calibration.show import calibration_json
 from ethermeter.experiment import Experiment
 from ethermeter.experiment.reading import of_document
-from ethermeter.store.rows import FLOW_METRICS
+from ethermeter.metrics import Metric
 from ethermeter.strategies.strategy import Finished, Observed, question_text
 from ethermeter.trial import Trial
 
@@ -35,7 +35,7 @@ class CalibrationSearch:
         model.check(data)
         self._model, self._data = model, tuple(data)
         self._points = list({tuple(each.point.items()): each.point for each in data}.values())
-        self._known: dict[tuple[tuple[str, str], ...], Floats] = {}
+        self._known: dict[tuple[tuple[str, str], ...], dict[Metric, float]] = {}
         self._answers: dict[bytes, Floats] = {}
         self._found: Calibration | None = None
 
@@ -82,7 +82,8 @@ class CalibrationSearch:
         """Return the trials of the next sets of parameters, or the calibration as JSON."""
         for each in observed[len(self._known) :]:
             key = tuple(each.trial.point.items())
-            self._known[key] = each.rows.values[: len(FLOW_METRICS)]
+            metrics = {datum.metric for datum in self._data}
+            self._known[key] = {metric: each.results.all(metric) for metric in metrics}
         try:
             self._found = calibrate(self._model, self._data, self._answer)
         except UnansweredError as error:
@@ -97,7 +98,7 @@ class CalibrationSearch:
                 raise UnansweredError([values.copy()])
             self._answers[values.tobytes()] = np.array(
                 [
-                    self._known[key][FLOW_METRICS.index(datum.metric)]
+                    self._known[key][datum.metric]
                     for key, datum in zip(keys, self._data, strict=True)
                 ]
             )

@@ -206,7 +206,7 @@ class CallSearch:
                     beyond_s=self._beyond_s,
                     wanted=self._wanted,
                 )
-                for heard in self._question.heard(observed.rows, trial, int(trial.point[CALLS]))
+                for heard in self._question.heard(observed.results, trial, int(trial.point[CALLS]))
             ]
             # Of a network, the worst pair of hosts and direction, with the cautions of all.
             worst = min(every, key=lambda each: (self._wanted.margin(each), -each.delay_s))

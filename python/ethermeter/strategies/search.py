@@ -246,7 +246,7 @@ class ValueSearch:
                 samples[position], runs[position] = _Samples([], times, transmit_ps), 0
             if each.trial.id not in self._judged:
                 self._judged[each.trial.id] = margins_of(
-                    self._question.conditions, each.trial, each.rows
+                    self._question.conditions, each.trial, each.results
                 )
             runs[position] += 1
             if judged := self._judged[each.trial.id]:

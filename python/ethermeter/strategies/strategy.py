@@ -11,7 +11,8 @@ import msgspec
 from ethermeter.engines import local
 from ethermeter.engines import work as engine_work
 from ethermeter.experiment import Experiment
-from ethermeter.store.rows import TrialRows
+from ethermeter.results.query import Results
+from ethermeter.store.trial_result import TrialResult
 from ethermeter.trial import Trial
 
 A = TypeVar("A")
@@ -22,12 +23,12 @@ A_co = TypeVar("A_co", covariant=True)
 class Observed:
     """A finished trial and its result.
 
-    `trial`: the trial. `rows`: its observations. `result`: the text of its file in `live/`, which
+    `trial`: the trial. `results`: its values. `result`: the text of its file in `live/`, which
     is JSON; empty if it was not measured.
     """
 
     trial: Trial
-    rows: TrialRows
+    results: Results
     result: bytes = b""
 
 
@@ -91,10 +92,13 @@ def answered(strategy: Strategy[A], *, jobs: int = 1) -> A:
         work = [
             engine_work.Work(place, trial.id, trial.line) for place, trial in enumerate(proposed)
         ]
-        rows: dict[int, TrialRows] = {}
+        found: dict[int, TrialResult] = {}
         with closing(local.run(work, jobs=jobs)) as results:
             for result in results:
                 if isinstance(result, engine_work.Finished):
-                    rows[result.place] = result.rows
-        observed += [Observed(trial, rows[place]) for place, trial in enumerate(proposed)]
+                    found[result.place] = result.result
+        observed += [
+            Observed(trial, Results.of_trial(trial, found[place]))
+            for place, trial in enumerate(proposed)
+        ]
     return proposed.answer

@@ -3,20 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ethermeter.analysis.interval import Estimate, Floats, student
-from ethermeter.analysis.tables import Trial, codes
+from ethermeter.analysis.tables import PS_PER_S, Trial
 from ethermeter.metrics import Metric
-from ethermeter.metrics.formulas import merged
+from ethermeter.metrics.statistics import merged
+from ethermeter.results.slices import Source
+from ethermeter.results.values import of_all, values_of_each
 from ethermeter.scenario import Scenario
+from ethermeter.store.columns import HISTOGRAMS, TIMES
 from ethermeter.studies.judging import MissingError
 from ethermeter.studies.trials import Trials, Where
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +38,18 @@ class Paths:
     def __init__(
         self,
         trials: Sequence[Trial],
-        observations: "pa.Table",
-        histograms: "pa.Table",
+        source: Source,
         *,
         engine: str = "simulation",
     ) -> None:
-        """Index the results of one engine in a run; the tables are those of `RunDirectory`."""
+        """Index the results of one engine in a run."""
         self._trials = Trials(trials, engine=engine)
-        ids = [trial.id for trial in trials]
-        trial_at, _ = codes(observations["trial"], ids)
-        every = list(Metric)
-        metric, _ = codes(observations["metric"], [of.value for of in every])
-        flow, value = observations["station"].to_numpy(), observations["value"].to_numpy()
-        self._values: dict[tuple[int, int, Metric], float] = {
-            (int(t), int(f), every[m]): float(v)
-            for t, f, m, v in zip(trial_at, flow, metric, value, strict=True)
-            if t >= 0 and m >= 0
-        }
-        self._histograms = histograms
-        self._ids = ids
+        self._source, self._ids = source, [trial.id for trial in trials]
+        mine = [at for at, trial in enumerate(trials) if trial.engine == engine]
+        chosen = [trials[at] for at in mine]
+        self._whole = of_all(source, chosen)
+        self._each = values_of_each(source, chosen, self._whole.metrics)
+        self._row = {at: row for row, at in enumerate(mine)}
 
     def flows(self, series: str, where: Where) -> list[str]:
         """Names of the flows of a point, in their order."""
@@ -75,14 +67,15 @@ class Paths:
         Raises MissingError if the run does not hold them.
         """
         number = self._number(series, where, flow)
-        try:
-            return np.array(
-                [self._values[at, number, metric] for at in self._trials.at(series, where)]
-            )
-        except KeyError:
+        rows = [self._row[at] for at in self._trials.at(series, where)]
+        metrics = self._whole.metrics
+        if metric not in metrics or not self._whole.is_there[rows, metrics.index(metric)].all():
             raise MissingError(
                 f"no {metric.value} of {flow or 'all flows'} in {series}, {dict(where)}"
-            ) from None
+            )
+        if number < 0:
+            return self._whole.column(metric)[rows]
+        return np.array([self._each[row][metric][number] for row in rows])
 
     def value(self, series: str, where: Where, flow: str, metric: Metric) -> float:
         """Mean of `values` over the replications."""
@@ -104,21 +97,15 @@ class Paths:
     def histogram(self, series: str, where: Where, flow: str, metric: str) -> Histogram:
         """Return a flow's histogram of a time, all replications together."""
         number = self._number(series, where, flow)
-        table = self._histograms
-        if "station" not in table.column_names:
+        ids = [self._ids[at] for at in self._trials.at(series, where)]
+        _, columns = self._source.gathered(HISTOGRAMS, ids).each(np.arange(len(ids)))
+        if not columns:
             raise MissingError(f"no histograms of flows in {series}")
-        trial, _ = codes(table["trial"], self._ids)
-        kind, _ = codes(table["metric"], [metric])
-        wanted = (
-            np.isin(trial, self._trials.at(series, where))
-            & (kind == 0)
-            & (table["station"].to_numpy() == number)
-        )
+        wanted = (columns["time"] == list(TIMES).index(metric)) & (columns["entity"] == number)
         if not wanted.any():
             raise MissingError(f"no histogram of {metric} of {flow} in {series}, {dict(where)}")
-        columns = (table[name].to_numpy()[wanted] for name in ("low_s", "high_s", "count"))
-        low_s, high_s, count = (column.astype(np.float64) for column in columns)
-        return Histogram(*merged(low_s, high_s, count))
+        low_s, high_s = (columns[name][wanted] / PS_PER_S for name in ("low_ps", "high_ps"))
+        return Histogram(*merged(low_s, high_s, columns["count"][wanted].astype(np.float64)))
 
     def _number(self, series: str, where: Where, flow: str) -> int:
         if not flow:
@@ -134,4 +121,4 @@ def paths_of(run_dir: Path, *, engine: str = "simulation") -> Paths:
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
-    return Paths(run.replications(), run.observations(), run.histograms(), engine=engine)
+    return Paths(run.replications(), run, engine=engine)

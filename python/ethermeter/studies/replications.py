@@ -9,9 +9,10 @@ import numpy as np
 
 from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS
 from ethermeter.analysis.interval import Floats
-from ethermeter.analysis.tables import Trial, WholeSegment
+from ethermeter.analysis.tables import Trial
 from ethermeter.analysis.unseen import BEHIND, exposure
 from ethermeter.metrics import Metric
+from ethermeter.results.values import Whole
 from ethermeter.scenario import Scenario
 from ethermeter.station_groups import medium_of
 from ethermeter.studies.judging import MissingError
@@ -24,7 +25,7 @@ class Curves:
     def __init__(
         self,
         trials: Sequence[Trial],
-        whole: WholeSegment,
+        whole: Whole,
         *,
         engine: str = SIMULATION,
         least: int = ENOUGH_REPLICATIONS,

@@ -15,7 +15,7 @@ import numpy as np
 
 from ethermeter import theory
 from ethermeter.metrics import Caution, Metric
-from ethermeter.metrics.formulas import PS_PER_S
+from ethermeter.metrics.statistics import PS_PER_S
 from ethermeter.theory.bus_polling import PolledBus
 from ethermeter.theory.inputs import Floats, ModelInputs
 from ethermeter.theory.polling import limited_heads, limited_waits

@@ -7,7 +7,7 @@ measured window: a rate or a count changes only by messages that leave the windo
 The delay itself is measured from when a message was handed over, so its own lateness is not in it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ethermeter.counts import FlowCounts
 from ethermeter.engines.live.counts import receivers_of, roles_of
 from ethermeter.engines.live.description import flow_names, is_saturated
 from ethermeter.engines.live.segments import of_hosts
-from ethermeter.metrics import Caution, Masks, Metric, caution_mask, percentiles
+from ethermeter.metrics import Caution, Masks, caution_mask
 from ethermeter.scenario import (
     CoderArrivals,
     Flow,
@@ -29,6 +29,7 @@ from ethermeter.scenario import (
     TraceArrivals,
 )
 from ethermeter.station_groups import packet_ps
+from ethermeter.store.columns import CAUTION, OF_LIVE
 from ethermeter.store.result import (
     FlowResult,
     HostEdge,
@@ -80,37 +81,12 @@ The sender's queue is not one of them: it waits for the wire.
 """
 
 
-def _with_percentiles(*times: Metric) -> set[Metric]:
-    return {metric for time in times for metric in (time, *percentiles(time))}
-
-
-EXCHANGED = {Metric.EXCHANGES, *_with_percentiles(Metric.ROUND_TRIP)}
-"""Metrics that few exchanges make doubtful."""
-BY_CLOCKS = {
-    *_with_percentiles(Metric.ONE_WAY_DELAY, Metric.VOICE_DELAY, Metric.SAMPLE_DELAY),
-    *(Metric.MOUTH_TO_EAR, Metric.SPEECH_LOSS, Metric.RATING, Metric.MOS),
-}
-"""Metrics that uncertain clocks make doubtful."""
-BY_SPACING = {
-    *BY_CLOCKS,
-    *_with_percentiles(Metric.ROUND_TRIP, Metric.INTER_ARRIVAL),
-    *(Metric.LOSS, Metric.SAMPLE_LOSS),
-}
-"""Metrics that messages out of their spacing make doubtful; others change by the counted window."""
-
-
 def live_cautions(
-    trial: Trial,
-    result: Result,
-    counts: FlowCounts,
-    tables: Iterable[Sequence[Metric]],
-    *,
-    has_wires: bool,
-) -> Masks:
-    """Return the cautions of measured values, table by table, of all flows and of each.
+    trial: Trial, result: Result, counts: FlowCounts, *, has_wires: bool
+) -> dict[str, Masks]:
+    """Return the cautions of measured flows, by the columns of `ethermeter.store.trial_result`.
 
-    `tables` has the metrics of each table of rows; `has_wires` is whether something between hosts
-    carries no more than a wire.
+    `has_wires` is whether something between hosts carries no more than a wire.
     """
     scenario = trial.scenario
     phases = scenario.phases
@@ -146,16 +122,8 @@ def live_cautions(
     if has_steal(result):
         always |= caution_mask([Caution.CPU_STEAL])
     always |= caution_mask(_medium_cautions(result))
-    masks = []
-    for metrics in tables:
-        by_clocks, exchanged, by_spacing = (
-            np.array([[metric in those] for metric in metrics])
-            for those in (BY_CLOCKS, EXCHANGED, BY_SPACING)
-        )
-        each = always | np.where(by_spacing, spacing, counted)
-        each |= np.where(by_clocks, uncertain, 0) | np.where(exchanged, few, 0)
-        masks += [np.bitwise_or.reduce(each, axis=1), each.ravel()]
-    return np.concatenate(masks)
+    columns = (always, spacing, counted, uncertain, few)
+    return dict(zip((CAUTION, *OF_LIVE), columns, strict=True))
 
 
 def segment_cautions(trial: Trial, result: Result) -> np.uint64:

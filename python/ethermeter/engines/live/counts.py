@@ -33,13 +33,13 @@ from ethermeter.counts import (
     unknown,
     zeros,
 )
-from ethermeter.engines.flow_voice import is_voice
 from ethermeter.engines.live.description import around_octets, flow_names, tag_octets
 from ethermeter.engines.live.offsets import without_offsets
 from ethermeter.engines.live.ports import port_counts
 from ethermeter.framing import AROUND_DATA_OCTETS, frame_octets, lengths_of
-from ethermeter.metrics.formulas import merged
+from ethermeter.metrics.statistics import merged
 from ethermeter.scenario import Flow
+from ethermeter.station_groups import is_voice
 from ethermeter.store.result import (
     AnyCounts,
     BulkReceiver,
@@ -137,9 +137,15 @@ def _flow(trial: Trial, number: int, flow_result: FlowResult, result: Result) ->
     """Return the counts of a flow."""
     scenario, port = trial.scenario, trial.settings().ports[number]
     flow, phases = scenario.flows[number], scenario.phases
-    window_s = (phases.measure_to_ps - phases.measure_from_ps) / PS_PER_S
+    window_ps = phases.measure_to_ps - phases.measure_from_ps
+    transmit_ps = phases.stop_ps - phases.begin_ps
     base = replace(
         unknown(FlowCounts, 1),
+        # Messages are offered over the whole transmission, except voice, and all of an exchange is
+        # counted over it.
+        offered_ps=_one(window_ps if is_voice(flow) else transmit_ps),
+        received_ps=_one(window_ps if flow.response is None else transmit_ps),
+        queued=_one(0),
         batches=unknown(FlowBatch, scenario.batches, 1),
         # TCP counts retransmissions of a connection, not of its messages.
         transfer=unknown(TransferCounts, 1),
@@ -154,7 +160,7 @@ def _flow(trial: Trial, number: int, flow_result: FlowResult, result: Result) ->
     address = "0.0.0.0" if agent is None else agent.address
     match roles_of(flow, flow_result):
         case BulkSender() as sending, [BulkReceiver() as receiving]:
-            return _bulk(base, flow, sending, receiving, window_s)
+            return _bulk(base, flow, sending, receiving, window_ps / PS_PER_S)
         case Client() as sending, [Server() as receiving]:
             return _file(base, sending, receiving)
         case Requester() as sending, receiving:
@@ -200,6 +206,8 @@ def _stream(base: FlowCounts, flow: Flow, sending: Sender, streams: Sequence[Str
     found = replace(
         base,
         offered=_one(sending.frames),
+        reordered=_one(sum(stream.reordered for stream in streams)),
+        duplicates=_one(sum(stream.duplicate for stream in streams)),
         arrived=_one(sum(stream.received for stream in streams)),
         messages=messages,
         data_octets=_one(sum(one.payload_octets for one in measured)),
@@ -281,6 +289,7 @@ def _exchange(
     return replace(
         base,
         offered=_one(sending.requests),
+        queued=_one(sending.queued),
         arrived=requests,
         messages=requests,
         data_octets=_one(sum(one.request_octets for one in responders)),

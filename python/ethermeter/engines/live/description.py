@@ -10,7 +10,6 @@ from msgspec import Struct, field
 from msgspec.json import encode
 from msgspec.structs import astuple, replace
 
-from ethermeter.engines.flow_voice import is_voice
 from ethermeter.engines.live.laboratory import Ceilings, HostAnswer, Laboratory, Station
 from ethermeter.engines.live.media import windows_of
 from ethermeter.engines.live.segments import Lead, credit_frames, lead_of, of_hosts
@@ -41,6 +40,7 @@ from ethermeter.scenario import (
     TokenBucketArrivals,
     TraceArrivals,
 )
+from ethermeter.station_groups import is_voice
 from ethermeter.trial import Trial
 
 PS_PER_NS = 1000

@@ -9,7 +9,7 @@ from ethermeter.counts import NO_PORTS, Numbers, PortCounts, StationCounts, zero
 from ethermeter.engines.live.media import Shared, shared_media
 from ethermeter.nodes import mac_of, over_links
 from ethermeter.scenario import Scenario
-from ethermeter.store.rows import NOT_COUNTED
+from ethermeter.store.columns import NOT_COUNTED
 from ethermeter.testbed.relay import SegmentCounts
 
 

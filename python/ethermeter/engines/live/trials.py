@@ -13,7 +13,7 @@ from msgspec.json import decode
 from ethermeter.engines.live import segments
 from ethermeter.engines.live.description import LINGER_NS, describe, hosts_of
 from ethermeter.engines.live.laboratory import HostAnswer, Laboratory
-from ethermeter.engines.live.observed import failed, observe
+from ethermeter.engines.live.observed import observe
 from ethermeter.engines.live.segments import Emulated, of_hosts
 from ethermeter.engines.live.switches import Around
 from ethermeter.engines.work import Finished, TrialError, Work, failure
@@ -23,6 +23,7 @@ from ethermeter.scenario import Scenario
 from ethermeter.store.files import LIVE, write_whole
 from ethermeter.store.measured import COMPLETE
 from ethermeter.store.result import Result, read
+from ethermeter.store.trial_result import failed
 from ethermeter.trial import Trial, read_trial
 
 if TYPE_CHECKING:
@@ -156,10 +157,10 @@ def _measured(
     write_whole(directory / FOLDER / f"{work.id}.json", text.decode() + "\n", within=directory)
     took_s = time.monotonic() - begun_s
     if result.outcome == COMPLETE:
-        rows = observe(trial, result, took_s=took_s, has_wires=laboratory.has_wires)
-        yield Finished(work.place, rows)
+        found = observe(trial, result, took_s=took_s, has_wires=laboratory.has_wires)
+        yield Finished(work.place, found)
     elif result.outcome == AGENT_LOST:
-        yield FailedTrial(work.place, failed(trial, took_s=took_s), result.failure)
+        yield FailedTrial(work.place, replace(failed(), core_s=took_s), result.failure)
     else:
         raise TrialError(f"trial {work.id}: {result.outcome}")
 

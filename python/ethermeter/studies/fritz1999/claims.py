@@ -14,8 +14,9 @@ import numpy as np
 
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.interval import Estimate, Floats, exact
-from ethermeter.analysis.tables import Trial, per_station
+from ethermeter.analysis.tables import Trial
 from ethermeter.metrics import Metric
+from ethermeter.results.values import values_of_each
 from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published, rules_of
 
 FAST, GIGABIT = "100 Mb/s", "1 Gb/s"
@@ -123,7 +124,7 @@ def read(run_dir: Path) -> Copies:
 
     run = RunDirectory(run_dir)
     trials = run.replications()
-    return copies_of(trials, per_station(run.observations(), trials, METRICS))
+    return copies_of(trials, values_of_each(run, trials, METRICS))
 
 
 def claims(copies: Copies) -> tuple[Claim, ...]:

@@ -22,9 +22,10 @@ import numpy as np
 
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.interval import Estimate, Floats, exact, student
-from ethermeter.analysis.tables import PS_PER_S, Trial, WholeSegment, per_station, whole_segment
+from ethermeter.analysis.tables import PS_PER_S, Trial
 from ethermeter.analysis.unseen import is_unseen, limited
 from ethermeter.metrics import Metric
+from ethermeter.results.values import Whole, of_all, values_of_each
 from ethermeter.scenario import CoderArrivals, SamplesLengths
 from ethermeter.station_groups import groups_of, medium_of
 from ethermeter.studies.judging import (
@@ -49,7 +50,7 @@ Stations = Sequence[Mapping[Metric, Floats]]
 Rule = Callable[[Entry, Curves, Stations], Finding]
 
 
-def claims(trials: Sequence[Trial], whole: WholeSegment, stations: Stations) -> tuple[Claim, ...]:
+def claims(trials: Sequence[Trial], whole: Whole, stations: Stations) -> tuple[Claim, ...]:
     """Every claim against a run, in the order of the file.
 
     `not-run` where its points are missing.
@@ -64,7 +65,7 @@ def curves_of(run_dir: Path) -> Curves:
 
     run = RunDirectory(run_dir)
     trials = run.replications()
-    return Curves(trials, whole_segment(run.observations(), trials))
+    return Curves(trials, of_all(run, trials))
 
 
 def of_run(run_dir: Path) -> tuple[Claim, ...]:
@@ -72,11 +73,9 @@ def of_run(run_dir: Path) -> tuple[Claim, ...]:
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
-    trials, observations = run.replications(), run.observations()
-    stations = per_station(
-        observations, trials, (Metric.SAMPLE_DELAY, Metric.VOICE_DELAY, Metric.BIT_RATE)
-    )
-    return claims(trials, whole_segment(observations, trials), stations)
+    trials = run.replications()
+    metrics = (Metric.SAMPLE_DELAY, Metric.VOICE_DELAY, Metric.BIT_RATE)
+    return claims(trials, of_all(run, trials), values_of_each(run, trials, metrics))
 
 
 def measured(run_dir: Path) -> tuple[Claim, ...]:
@@ -85,10 +84,10 @@ def measured(run_dir: Path) -> tuple[Claim, ...]:
 
     run = RunDirectory(run_dir)
     trials = run.replications()
-    return measured_claims(trials, whole_segment(run.observations(), trials))
+    return measured_claims(trials, of_all(run, trials))
 
 
-def measured_claims(trials: Sequence[Trial], whole: WholeSegment) -> tuple[Claim, ...]:
+def measured_claims(trials: Sequence[Trial], whole: Whole) -> tuple[Claim, ...]:
     """Every published number that the live tests measure against what was measured.
 
     By the rules of the simulated study, each point measured once or more often; in the order of

@@ -17,8 +17,9 @@ from ethermeter.analysis import estimates
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, Floats, average, difference, ratio
-from ethermeter.analysis.tables import Trial, per_station
+from ethermeter.analysis.tables import Trial
 from ethermeter.metrics import Metric
+from ethermeter.results.values import values_of_each
 from ethermeter.studies.gonsalves_tobagi1986.shares import Shares, combinations
 from ethermeter.studies.judging import Entry, Finding, judged, published, rules_of
 
@@ -53,7 +54,7 @@ def of_run(run_dir: Path) -> tuple[Claim, ...]:
 
     run = RunDirectory(run_dir)
     trials = run.replications()
-    stations = per_station(run.observations(), trials, STATION_METRICS)
+    stations = values_of_each(run, trials, STATION_METRICS)
     return claims(estimates.read(run_dir), trials, stations)
 
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.interval import Estimate, Floats, exact, student
-from ethermeter.analysis.tables import per_station, whole_segment
 from ethermeter.metrics import Metric
+from ethermeter.results.values import of_all, values_of_each
 from ethermeter.studies.judging import Entry, Finding, judged, published, rules_of
 from ethermeter.studies.replications import Curves
 
@@ -43,11 +43,9 @@ def of_run(run_dir: Path) -> tuple[Claim, ...]:
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
-    trials, observations = run.replications(), run.observations()
-    found = Run(
-        Curves(trials, whole_segment(observations, trials)),
-        per_station(observations, trials, (Metric.FRAMES,)),
-    )
+    trials = run.replications()
+    frames = values_of_each(run, trials, (Metric.FRAMES,))
+    found = Run(Curves(trials, of_all(run, trials)), frames)
     return judged(published(__package__), lambda entry: RULES[entry.rule](entry, found))
 
 

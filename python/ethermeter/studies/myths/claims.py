@@ -14,7 +14,8 @@ from ethermeter.analysis import estimates
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, exact
-from ethermeter.analysis.tables import Trial, whole_segment
+from ethermeter.analysis.tables import Trial
+from ethermeter.results.values import of_all
 from ethermeter.studies.judging import Entry, Finding, MissingError, judge, published
 from ethermeter.studies.myths.runs import SIMULATED, Runs
 from ethermeter.studies.myths.theory import FORMULAS
@@ -55,10 +56,8 @@ def runs_of(run_dir: Path, points: Sequence[Point], trials: Sequence[Trial]) -> 
     """Gather what the claims need of a run."""
     from ethermeter.store import RunDirectory
 
-    whole = whole_segment(RunDirectory(run_dir).observations(), trials)
-    return Runs(
-        points, trials, {metric: whole.values[:, at] for at, metric in enumerate(whole.metrics)}
-    )
+    whole = of_all(RunDirectory(run_dir), trials)
+    return Runs(points, trials, {metric: whole.column(metric) for metric in whole.metrics})
 
 
 def of_run(run_dir: Path) -> tuple[Claim, ...]:

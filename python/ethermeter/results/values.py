@@ -1,0 +1,132 @@
+"""Values of metrics in trials, from what was counted or from what a theory says."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ethermeter.counts import Floats
+from ethermeter.metrics import Caution, Masks, Metric, caution_mask, metrics_of
+from ethermeter.metrics.evaluation import Values, evaluated
+from ethermeter.results.slices import Alike, Source, Trial, whole_slices
+from ethermeter.station_groups import entities_in
+from ethermeter.store.columns import CAUTION, METRIC_CODES, VALUES, groups_of
+
+_NO_SAMPLES = caution_mask([Caution.NO_SAMPLES])
+_METRICS = list(METRIC_CODES)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Whole:
+    """Values of all stations or flows together, shape `(trials, metrics)`, and their cautions.
+
+    NaN where undefined; `is_there` says which trials have a metric at all.
+    """
+
+    metrics: tuple[Metric, ...]
+    values: Floats
+    cautions: Masks
+    is_there: npt.NDArray[np.bool_]
+
+    def column(self, metric: Metric) -> Floats:
+        """Return the values of a metric, shape `(trials,)`."""
+        return self.values[:, self.metrics.index(metric)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OfEach:
+    """Values of a metric of each station or flow of a trial, and their cautions."""
+
+    values: Floats
+    cautions: Masks
+
+
+def metrics_in(trial: Trial) -> tuple[Metric, ...]:
+    """Return the metrics that a trial has, in the order of their list."""
+    groups = groups_of(trial.scenario, trial.engine)
+    there = {metric for group in groups for metric in metrics_of(group)}
+    return tuple(metric for metric in _METRICS if metric in there)
+
+
+def of_all(
+    source: Source, trials: Sequence[Trial], metrics: Iterable[Metric] | None = None
+) -> Whole:
+    """Return the values of all stations or flows together, of some metrics or all there are."""
+    there = [set(metrics_in(trial)) for trial in trials]
+    of_any = set().union(*there)
+    asked = of_any if metrics is None else of_any & set(metrics)
+    wanted = tuple(metric for metric in _METRICS if metric in asked)
+    place = {metric: at for at, metric in enumerate(wanted)}
+    shape = (len(trials), len(wanted))
+    values, cautions = np.full(shape, np.nan), np.full(shape, _NO_SAMPLES)
+    is_there = np.array([[metric in entry for metric in wanted] for entry in there], np.bool_)
+    for alike in whole_slices(source, trials):
+        for metric, found in _evaluated(alike, wanted).items():
+            values[alike.trials, place[metric]] = found.all
+            cautions[alike.trials, place[metric]] = found.all_cautions
+    for at, metric, entity, value, mask in _said(source, trials):
+        if metric in place:
+            rows = entity == -1
+            values[at, place[metric]] = value[rows][0] if rows.any() else np.nan
+            cautions[at, place[metric]] = mask[rows][0] if rows.any() else _NO_SAMPLES
+    return Whole(wanted, values, cautions, is_there.reshape(shape))
+
+
+def of_each(
+    source: Source, trials: Sequence[Trial], metrics: Sequence[Metric]
+) -> list[dict[Metric, OfEach]]:
+    """Return the values of single stations or flows, by trial and metric, in order of the scenario.
+
+    NaN where there is none.
+    """
+    found: list[dict[Metric, OfEach]] = []
+    for trial in trials:
+        count = entities_in(trial.scenario)
+        nothing = OfEach(np.full(count, np.nan), np.full(count, _NO_SAMPLES))
+        found.append(dict.fromkeys(metrics, nothing))
+    for alike in whole_slices(source, trials):
+        for metric, entry in _evaluated(alike, metrics).items():
+            if entry.each is not None and entry.each_cautions is not None:
+                for row, at in enumerate(alike.trials.tolist()):
+                    found[at][metric] = OfEach(entry.each[row], entry.each_cautions[row])
+    for at, metric, entity, value, mask in _said(source, trials):
+        if metric in found[at]:
+            of_metric, rows = found[at][metric], entity >= 0
+            values, cautions = of_metric.values.copy(), of_metric.cautions.copy()
+            values[entity[rows]], cautions[entity[rows]] = value[rows], mask[rows]
+            found[at][metric] = OfEach(values, cautions)
+    return found
+
+
+def values_of_each(
+    source: Source, trials: Sequence[Trial], metrics: Sequence[Metric]
+) -> list[dict[Metric, Floats]]:
+    """Return the values of `of_each` without their cautions."""
+    return [
+        {metric: entry.values for metric, entry in found.items()}
+        for found in of_each(source, trials, metrics)
+    ]
+
+
+def _evaluated(alike: Alike, metrics: Sequence[Metric]) -> Mapping[Metric, Values]:
+    found: dict[Metric, Values] = {}
+    for group in alike.groups:
+        found |= evaluated(group, alike.slice, alike.cautions, metrics)
+    return found
+
+
+def _said(
+    source: Source, trials: Sequence[Trial]
+) -> Iterable[tuple[int, Metric, npt.NDArray[np.int64], Floats, Masks]]:
+    """Yield what theories say: position of the trial, metric, entities (-1: all), values, masks."""
+    table = source.gathered(VALUES, [trial.id for trial in trials])
+    for at in np.flatnonzero(table.rows).tolist():
+        _, columns = table.each(np.array([at]))
+        masks = np.where(
+            np.isnan(columns["value"]) & (columns[CAUTION] == 0), _NO_SAMPLES, columns[CAUTION]
+        )
+        for code in np.unique(columns["metric"]).tolist():
+            rows = columns["metric"] == code
+            entity = columns["entity"][rows].astype(np.int64)
+            yield at, _METRICS[code], entity, columns["value"][rows], masks[rows]
