@@ -78,7 +78,7 @@ test-live: $(VENV)/.dev peers ## run the tests on network namespaces, and those 
 	$(BIN)/python -m pytest -m 'alone $(UNLESS_LONG)' tests/live tests/agreement || status=$$?; exit $$status
 
 # In Python, tests that name the room; of rooms that nearly all name, only those in tests/unit.
-NAMED_BY_ALL := analysis experiment metrics studies
+NAMED_BY_ALL := analysis experiment metrics results studies
 ANSWERING = tests/unit $(if $(filter $(ROOM),$(NAMED_BY_ALL)),,tests/truth tests/agreement tests/report)
 test-room: ## run the tests next to a crate or a Python package: make test-room ROOM=theory, of those TESTS=kleinrock
 	@if [ -n "$(ROOM)" ] && [ -d "crates/$(ROOM)" ]; then \

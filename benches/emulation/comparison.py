@@ -23,9 +23,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from ethermeter import _core
-from ethermeter.analysis.interval import Floats, quantile
 from ethermeter.counts import Buckets, Counts
 from ethermeter.engines.live.cautions import MOST_VIOLATIONS
+from ethermeter.results.interval import Floats, quantile
 from ethermeter.trial import core_trial
 
 from benches.emulation.points import Measured, Point, repeat, simulate

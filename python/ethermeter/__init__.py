@@ -7,7 +7,7 @@ Examples
 --------
 >>> import ethermeter as em
 >>> run = em.load("poisson-load").run()  # doctest: +SKIP
->>> run.estimates()  # doctest: +SKIP
+>>> run.frame()  # doctest: +SKIP
 >>> run.plot("utilisation")  # doctest: +SKIP
 
 """
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ethermeter import theory, voice
     from ethermeter._core import Draws, version
-    from ethermeter.api import Figure, Loaded, Run, load, open
+    from ethermeter.api import Figure, Loaded, Run, load, open, simulate
     from ethermeter.experiment.builder import (
         flow,
         host,
@@ -55,6 +55,7 @@ __all__ = [
     "register_source",
     "router",
     "segment",
+    "simulate",
     "stations",
     "switch",
     "theory",

@@ -1,33 +1,30 @@
 """The Python interface: load an experiment, run it, read its results."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
-from ethermeter import frames
 from ethermeter.engines.work import TrialError
 from ethermeter.faults import Fault, InputError, choices
 from ethermeter.figure import Figure
-from ethermeter.frames import Library
 from ethermeter.metrics import Metric
 from ethermeter.notebook import counted, html_table
 from ethermeter.report.style import style_of
-from ethermeter.results.frame import observations
-from ethermeter.results.values import metrics_in
+from ethermeter.results.query import Results
 from ethermeter.run import RunOptions, default_directory, evaluate, execute, finished_run
 from ethermeter.store import RunDirectory, RunError
+from ethermeter.trial import LIVE
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
-    import pyarrow as pa
-
+    from ethermeter.analysis.agreement import Agreement
+    from ethermeter.analysis.bounds import Answers
     from ethermeter.analysis.claims import Claim
-    from ethermeter.analysis.estimates import Point
     from ethermeter.experiment import Experiment
     from ethermeter.plan import Plan
+    from ethermeter.store.trial_result import TrialResult
     from ethermeter.trial import Trial
 
 
@@ -41,6 +38,7 @@ __all__ = [
     "load",
     "locate",
     "open",
+    "simulate",
 ]
 
 
@@ -139,225 +137,49 @@ class Loaded:
             )
             found = execute(planned, self.experiments, directory=directory, options=options)
         evaluate(found.path, report=report, anew=False)
-        return Run(found)
+        return Run.of_run(found.path)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Run:
-    """A finished run, in its directory."""
-
-    directory: RunDirectory
+class Run(Results):
+    """A finished run: its results, in its directory or, of `simulate`, in memory."""
 
     def __repr__(self) -> str:
-        return f"Run({str(self.path)!r}: {counted(len(self.trials()), 'trial')})"
+        where = repr(str(self.path)) if self.is_kept else "in memory"
+        return f"Run({where}: {counted(len(self.trials()), 'trial')})"
 
     def _repr_html_(self) -> str:
         """Return what the run holds as a table, for notebooks."""
-        points = self.points()
+        points = self.estimated
         known = dict.fromkeys(metric for point in points for metric in point.estimates)
-        report = self.path / "report.html"
+        report = self.path / "report.html" if self.is_kept else None
+        has_report = report is not None and report.exists()
         rows = [
             ("series", ", ".join(dict.fromkeys(point.series for point in points))),
             ("engines", ", ".join(dict.fromkeys(point.engine for point in points))),
             ("points", len(points)),
             ("metrics", ", ".join(known)),
-            ("report", report if report.exists() else "none; ethermeter report writes it"),
+            ("report", report if has_report else "none; ethermeter report writes it"),
         ]
         return html_table(repr(self), ("property", "value"), rows)
 
     @property
     def path(self) -> Path:
-        """The run directory."""
+        """The run directory; RunError of a run in memory."""
+        if not self.is_kept:
+            raise RunError("a run in memory has no directory; run the experiment for that")
         return self.directory.path
 
-    def trials(self) -> "tuple[Trial, ...]":
-        """Trials of the run, in the order of its plan."""
-        return self.directory.trials()
+    def bounds(self) -> "Answers":
+        """Return what theory says of networks, beside what was simulated and measured."""
+        from ethermeter.analysis import bounds
 
-    @overload
-    def observations(
-        self,
-        *,
-        metric: Metric | str | None = ...,
-        whole: bool = ...,
-        library: Literal["pandas"] = ...,
-    ) -> "pd.DataFrame": ...
-    @overload
-    def observations(
-        self,
-        *,
-        metric: Metric | str | None = ...,
-        whole: bool = ...,
-        library: Literal["polars"],
-    ) -> "pl.DataFrame": ...
-    @overload
-    def observations(
-        self,
-        *,
-        metric: Metric | str | None = ...,
-        whole: bool = ...,
-        library: Literal["arrow"],
-    ) -> "pa.Table": ...
-    def observations(
-        self,
-        *,
-        metric: Metric | str | None = None,
-        whole: bool = False,
-        library: Library = "pandas",
-    ) -> "frames.Frame":
-        """Return the observations of every trial as a data frame.
+        return bounds.read(self)
 
-        Parameters
-        ----------
-        metric
-            Only this one; None for all.
-        whole
-            Leave out the rows of single stations and flows.
-        library
-            "pandas" (`pip install 'ethermeter[pandas]'`), "polars" or "arrow".
+    def agreement(self) -> "tuple[Agreement, ...]":
+        """Return every theory compared with the simulations, point by point."""
+        from ethermeter.analysis import agreement
 
-        Returns
-        -------
-        :
-            One row an observation: series, engine, what the experiment varies (a column each, as
-            numbers in SI units and octets where all values are quantities), replication, trial,
-            station (-1 for the whole segment or network), metric, value (in the metric's unit),
-            caution. `attrs["units"]` of a pandas frame has the units of the varied keys.
-
-        Raises
-        ------
-        InputError
-            If the run has no such metric, or there is no such library.
-
-        Examples
-        --------
-        >>> run = em.open("runs/poisson-load-0123456789ab")  # doctest: +SKIP
-        >>> run.observations(metric="utilisation", whole=True)  # doctest: +SKIP
-
-        """
-        self.directory.refuse_unfinished()
-        trials = self.trials()
-        wanted = None if metric is None else [_metric(metric)]
-        self._refuse_others(wanted or (), (of for trial in trials for of in metrics_in(trial)))
-        table = observations(self.directory, trials, wanted, whole=whole)
-        return frames.converted(frames.of_trials(self.directory, table), library)
-
-    def _refuse_others(self, wanted: Iterable[Metric], there: Iterable[Metric]) -> None:
-        """Raise InputError for a metric that no trial of the run has."""
-        known = dict.fromkeys(there)
-        for metric in wanted:
-            if metric not in known:
-                raise InputError.of(str(self.path), "metric", metric, choices(metric, known))
-
-    @overload
-    def estimates(
-        self,
-        *metrics: Metric | str,
-        series: str | None = ...,
-        library: Literal["pandas"] = ...,
-    ) -> "pd.DataFrame": ...
-    @overload
-    def estimates(
-        self,
-        *metrics: Metric | str,
-        series: str | None = ...,
-        library: Literal["polars"],
-    ) -> "pl.DataFrame": ...
-    @overload
-    def estimates(
-        self,
-        *metrics: Metric | str,
-        series: str | None = ...,
-        library: Literal["arrow"],
-    ) -> "pa.Table": ...
-    def estimates(
-        self, *metrics: Metric | str, series: str | None = None, library: Library = "pandas"
-    ) -> "frames.Frame":
-        """Return the estimate of every metric at every point, with its 95% interval.
-
-        Parameters
-        ----------
-        *metrics
-            Only these; all if none is given.
-        series
-            Only this one; None for all.
-        library
-            As of `observations`.
-
-        Returns
-        -------
-        :
-            One row an estimate: series, engine, what the experiment varies, replications, metric,
-            value, low and high (missing where there is no interval), unit, cautions.
-
-        Raises
-        ------
-        InputError
-            If the run has no such metric or series, or there is no such library.
-
-        Examples
-        --------
-        >>> run.estimates("utilisation", "collisions_per_frame")  # doctest: +SKIP
-
-        """
-        points = self.points()
-        if series is not None:
-            known = list(dict.fromkeys(point.series for point in points))
-            if series not in known:
-                raise InputError.of(str(self.path), "series", series, choices(series, known))
-            points = tuple(point for point in points if point.series == series)
-        wanted = [_metric(metric) for metric in metrics] or None
-        self._refuse_others(wanted or (), (of for point in points for of in point.estimates))
-        return frames.converted(frames.of_estimates(points, wanted), library)
-
-    def points(self) -> "tuple[Point, ...]":
-        """Return the points of the run, each with its estimates by metric."""
-        from ethermeter.analysis import estimates
-
-        evaluate(self.path, report=False, anew=False)
-        return estimates.read(self.path)
-
-    @overload
-    def histograms(self, *, library: Literal["pandas"] = ...) -> "pd.DataFrame": ...
-    @overload
-    def histograms(self, *, library: Literal["polars"]) -> "pl.DataFrame": ...
-    @overload
-    def histograms(self, *, library: Literal["arrow"]) -> "pa.Table": ...
-    def histograms(self, *, library: Library = "pandas") -> "frames.Frame":
-        """Return the histograms of delay: a row a bucket, from `low_ps` to below `high_ps`.
-
-        Columns and `library` as of `observations`; `count` in place of the value.
-
-        Raises
-        ------
-        InputError
-            If the run has none, as one of theories has.
-
-        """
-        table = self.directory.histograms()
-        if table is None:
-            raise InputError.of(str(self.path), "histograms", "none", "a run of an engine")
-        return frames.converted(frames.of_trials(self.directory, table), library)
-
-    @overload
-    def ports(self, *, library: Literal["pandas"] = ...) -> "pd.DataFrame": ...
-    @overload
-    def ports(self, *, library: Literal["polars"]) -> "pl.DataFrame": ...
-    @overload
-    def ports(self, *, library: Literal["arrow"]) -> "pa.Table": ...
-    def ports(self, *, library: Library = "pandas") -> "frames.Frame":
-        """Return what was counted at the ports of networks; a row a port. `library` as above.
-
-        Raises
-        ------
-        InputError
-            If the run has no network.
-
-        """
-        table = self.directory.ports()
-        if table is None:
-            raise InputError.of(str(self.path), "ports", "none", "a run of a network")
-        return frames.converted(frames.of_trials(self.directory, table), library)
+        return agreement.read(self)
 
     def claims(self) -> "tuple[Claim, ...]":
         """Return the published claims that the run was compared with; empty if there are none."""
@@ -403,7 +225,7 @@ class Run:
         """
         evaluate(self.path, report=False, anew=False)
         drawn = style_of(style).changed(**values)
-        return Figure(self.path, str(_metric(metric)), series, drawn)
+        return Figure(self.path, str(self.known(metric)), series, drawn)
 
     def chart(self, metric: Metric | str, *, series: str | None = None) -> Any:
         """Return the figure of `plot` as an Altair chart, to be changed.
@@ -507,6 +329,78 @@ def _read(source: Path | str | Mapping[str, object], overrides: Sequence[str]) -
     return experiment.load(locate(source), overrides=overrides)
 
 
+def simulate(
+    source: "Loaded | Path | str | Mapping[str, object]",
+    *,
+    overrides: Sequence[str] = (),
+    seed: int | None = None,
+    replications: int | None = None,
+    jobs: int | None = None,
+) -> Run:
+    """Simulate an experiment in memory, by all of its engines but live measurement.
+
+    Parameters
+    ----------
+    source
+        An experiment, as `load` takes it, or what `load` returned.
+    overrides
+        As of `load`.
+    seed, replications
+        As of `Loaded.plan`.
+    jobs
+        Threads; None for one a processor.
+
+    Raises
+    ------
+    InputError
+        With every fault of the experiment, or if it has nothing to compute.
+    TrialError
+        If a trial broke off.
+
+    Examples
+    --------
+    >>> import ethermeter as em
+    >>> hub = em.segment(
+    ...     "ieee-10",
+    ...     title="Ten hosts on a hub",
+    ...     length="100 m",
+    ...     stations=em.stations(count=10, frames="1518 B", arrivals="saturated"),
+    ...     phases={"transmit": "1 s", "measure": "last 0.9 s"},
+    ... )
+    >>> em.simulate(hub).value("utilisation") > 0.9
+    True
+
+    """
+    loaded = source if isinstance(source, Loaded) else load(source, overrides=overrides)
+    planned = loaded.plan(seed=seed, replications=replications).trials
+    trials = [trial for trial in planned if trial.engine != LIVE]
+    if not trials:
+        allowed = "an engine besides live; measure measures"
+        raise InputError.of(str(loaded.experiments[0].path), "run.engines", LIVE, allowed)
+    return simulated(trials, jobs=jobs)
+
+
+def simulated(trials: "Sequence[Trial]", *, jobs: int | None = None) -> Run:
+    """Run trials in memory, on as many threads as there are processors unless `jobs` says how many.
+
+    Raises
+    ------
+    TrialError
+        If a trial broke off.
+
+    """
+    from ethermeter.engines import local, work
+    from ethermeter.results.slices import InMemory
+
+    todo = [work.Work(at, trial.id, trial.line, trial.traces) for at, trial in enumerate(trials)]
+    found: dict[str, TrialResult] = {}
+    with closing(local.run(todo, jobs=jobs or local.processors())) as done:
+        for each in done:
+            if isinstance(each, work.Finished):
+                found[trials[each.place].id] = each.result
+    return Run.of(trials, InMemory(found))
+
+
 def open(path: Path | str) -> Run:
     """Open a finished run by its directory.
 
@@ -524,11 +418,4 @@ def open(path: Path | str) -> Run:
             "unfinished, by its provenance.json",
             "a finished run; continue it with --resume",
         )
-    return Run(directory)
-
-
-def _metric(name: Metric | str) -> Metric:
-    try:
-        return Metric(name)
-    except ValueError:
-        raise InputError.of("command line", "metric", str(name), choices(name, Metric)) from None
+    return Run.of_run(directory.path)

@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 from markupsafe import Markup
 
-from ethermeter.analysis.estimates import Point
-from ethermeter.analysis.interval import Estimate
 from ethermeter.metrics import Label as Label
 from ethermeter.metrics import Metric
 from ethermeter.presentation import Presentation
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate
 
 VegaLite = dict[str, Any]
 """A Vega-Lite specification."""

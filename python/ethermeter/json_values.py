@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
+import msgspec
+
 from ethermeter.faults import InputError
 
 
@@ -27,6 +29,11 @@ def plain(value: object) -> object:
             return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
         case _:
             return value
+
+
+def described(text: str) -> msgspec.Meta:
+    """Return a description of a field, for the JSON Schema of its file."""
+    return msgspec.Meta(description=text)
 
 
 def finite(value: float) -> float | None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ethermeter.analysis.interval import Estimate
     from ethermeter.metrics import Metric
+    from ethermeter.results.interval import Estimate
 
 UNDEFINED = "–"
 """What stands for a value that does not exist."""
@@ -221,7 +221,7 @@ def column(estimates: "Iterable[Estimate | None]", unit: str) -> tuple[str, list
 
     Examples
     --------
-    >>> from ethermeter.analysis.interval import Estimate
+    >>> from ethermeter.results.interval import Estimate
     >>> nan = float("nan")
     >>> column([Estimate(82.43e6, nan, nan), None], "bit/s")
     ('Mb/s', ['82.43', '–'])

@@ -24,9 +24,7 @@ from ethermeter.scenario import (
 )
 from ethermeter.station_groups import (
     charged_ps,
-    flows_in,
     groups_of,
-    has_plca,
     lengths_of,
     station_count,
 )
@@ -35,7 +33,7 @@ from ethermeter.store.files import remove_abandoned
 from ethermeter.store.integrity import failed_in, read_provenance
 from ethermeter.store.recorder import can_repeat, plan_hash_of, tidy
 from ethermeter.studies import registry
-from ethermeter.trial import LIVE, SIMULATION, THEORY
+from ethermeter.trial import LIVE, THEORY
 
 if TYPE_CHECKING:
     from ethermeter.engines.live import Place
@@ -459,8 +457,8 @@ def evaluate(
     Returns
     -------
     :
-        Path of `estimates`, `positions`, `claims`, `agreement`, `bounds`, `live_claims`, `flows`,
-        `live_accounts`, `live_agreement` and `report`, of those that there are.
+        Path of `estimates`, `positions`, `claims`, `live_claims` and `report`, of those that there
+        are.
 
     Raises
     ------
@@ -478,26 +476,14 @@ def evaluate(
     run.verify_results()
     remove_abandoned(directory)
     study, live_study = (_study(run.provenance().get(key)) for key in ("study", "live_study"))
-    engines = {trial.engine.partition("/")[0] for trial in run.trials()}
-    has_flows = any(flows_in(trial.scenario) for trial in run.trials())
-    has_buses = any(has_plca(trial.scenario) for trial in run.trials())
     steps: dict[str, Callable[[Path], Path] | None] = {
-        "estimates.json": _written_by("analysis.estimates.write"),
+        "estimates.json": _written_by("results.estimates.write"),
         "positions.json": _written_by(
             "analysis.positions.write", is_wanted=study and study.has_positions
         ),
         "claims.json": study.write_claims if study else None,
-        "agreement.json": _written_by("analysis.agreement.write", is_wanted=THEORY in engines),
-        "bounds.json": _written_by(
-            "analysis.bounds.write", is_wanted=(has_flows and THEORY in engines) or has_buses
-        ),
         "live-claims.json": (
             live_study.write_measured if live_study and live_study.measured is not None else None
-        ),
-        "flows.json": _written_by("analysis.flows.write", is_wanted=has_flows),
-        "live-accounts.json": _written_by("analysis.accounts.write", is_wanted=LIVE in engines),
-        "live-agreement.json": _written_by(
-            "analysis.live.write", is_wanted={SIMULATION, LIVE} <= engines
         ),
         "report.html": _written_by("studies.pages.write_report", is_wanted=report),
     }

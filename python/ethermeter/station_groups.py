@@ -161,6 +161,19 @@ def entities_in(scenario: Scenario) -> int:
     return station_count(scenario) + flows_in(scenario)
 
 
+def names_of(scenario: Scenario) -> list[str]:
+    """Return the names of the stations of a segment, or of the flows of a network, in order.
+
+    Stations of a group of several are numbered from 1: "host1", "host2".
+    """
+    stations = [
+        f"{group.name}{number}" if group.count > 1 else group.name
+        for group in groups_of(scenario)
+        for number in range(1, group.count + 1)
+    ]
+    return stations + [flow.name for flow in scenario.flows if flow.to]
+
+
 def has_voice(scenario: Scenario) -> bool:
     """Whether some station of a scenario sends voice, or some flow is voice."""
     return any(isinstance(flow.arrivals, CoderArrivals) for flow in scenario.flows)

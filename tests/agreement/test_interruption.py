@@ -152,7 +152,6 @@ def test_all_files_but_the_provenance_and_the_page_are_the_same_bytes(tmp_path):
         "experiment.toml",
         "stations.parquet",
         "estimates.json",
-        "agreement.json",
     } <= set(found[0])
 
 

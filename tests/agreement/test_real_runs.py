@@ -87,7 +87,7 @@ def test_batches_and_histograms_add_up_to_the_observations(tmp_path):
     for trial in api.load(write_experiment(tmp_path)).plan(replications=1).trials:
         counts = _core.simulate_trial(core_trial_of(trial.line))
         results = Results.of_trial(trial, result_of(trial.scenario, counts, core_s=0))
-        value = {metric: results.all(metric) for metric in results.whole.metrics}
+        value = {metric: results.all(metric) for metric in results.metrics}
         batches = results.columns(STATION_BATCHES)
         window_ps = trial.scenario.phases.measure_to_ps - trial.scenario.phases.measure_from_ps
         assert batches["frames"].sum() == value[Metric.FRAMES]
@@ -127,20 +127,24 @@ def test_the_python_interface_runs_once_and_opens_again(tmp_path, monkeypatch):
     assert {(tmp_path / "run" / name).is_file() for name in TABLES} == {True}
     monkeypatch.setattr(_core, "simulate_trial", None)  # from here on nothing may be simulated
     again = em.load(experiment, overrides=["run.replications=2"]).run(out=tmp_path / "run")
-    assert again == run == em.open(tmp_path / "run")
+    assert again.path == run.path == em.open(tmp_path / "run").path
     assert len(run.trials()) == 12
-    points = run.points()
+    points = run.estimated
     assert [point.replications for point in points] == [2] * 6
 
-    frame = run.observations(metric="utilisation", whole=True)
+    frame = run.frame("utilisation", by="trial")
     assert list(frame["stations.count"]) == [1] * 4 + [2] * 4 + [5] * 4
     assert frame["stations.count"].dtype.kind == "i"
     assert list(frame["replication"]) == [0, 1] * 6
     means = frame.groupby(["stations.count", "stations.frames"], sort=False)["value"].mean()
     assert np.allclose(means, [point.estimates["utilisation"].value for point in points])
-    assert set(run.observations()["station"]) == {-1, 0, 1, 2, 3, 4}
+    of_each = run.frame("bit_rate", by="entity")
+    assert len(of_each) == 4 * (1 + 2 + 5)
+    assert (
+        set(of_each["entity"]) == set(run.entities) == {"host", *(f"host{n}" for n in range(1, 6))}
+    )
     with pytest.raises(em.InputError, match="one of utilisation"):
-        run.observations(metric="speed")
+        run.frame("speed")
 
 
 def test_an_unfinished_run_cannot_be_opened(tmp_path):

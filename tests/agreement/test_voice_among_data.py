@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from ethermeter import api
-from ethermeter.analysis.estimates import read
-from ethermeter.analysis.interval import Estimate
 from ethermeter.metrics import Metric
+from ethermeter.results.estimates import read
+from ethermeter.results.interval import Estimate
 
 WAIT, BACKOFF = "stations.data.priority_wait", "stations.voice.backoff"
 SHORT = "{ exponential = { limit = 5 } }"

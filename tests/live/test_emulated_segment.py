@@ -12,8 +12,10 @@ import msgspec
 import numpy as np
 import pytest
 from ethermeter import _core, api
+from ethermeter.analysis.answers import answers
 from ethermeter.counts import Counts
 from ethermeter.experiment.builder import ExperimentTables
+from ethermeter.store import RunDirectory
 from ethermeter.testbed import (
     Segment,
     SegmentTrial,
@@ -223,7 +225,7 @@ class _Segment(msgspec.Struct):
 
 def compared(run: Path) -> dict[str, tuple[float, float]]:
     """Return measured and simulated values of a run."""
-    found = json.loads((run / "live-agreement.json").read_text())["comparisons"]
+    found = answers(RunDirectory(run))["live_agreement"]["comparisons"]
     return {each["metric"]: (each["live"], each["simulation"]) for each in found}
 
 

@@ -16,8 +16,10 @@ from typing import Any
 
 import ethermeter as em
 import pytest
+from ethermeter.analysis.answers import answers
 from ethermeter.engines.live.agents import Agent
 from ethermeter.experiment.builder import ExperimentTables
+from ethermeter.store import RunDirectory
 from live_runs import ended, measure, refusal
 from program import LIMIT_S, call, eventually, invoke, real, settings
 from shared_experiments import pair, star
@@ -141,7 +143,7 @@ def test_a_wire_of_10_megabits_is_as_fast_measured_as_simulated(new_path, in_qui
         done = invoke("measure", "wire-live", "--testbed", "--out", run, *shorter, *varied)
         assert done.returncode == 0, done.stderr
         assert not namespaces_of(os.getpid())
-        compared = json.loads((run / "live-agreement.json").read_text())["comparisons"]
+        compared = answers(RunDirectory(run))["live_agreement"]["comparisons"]
         rates = [
             each
             for each in compared
@@ -324,9 +326,12 @@ def test_a_trial_in_which_an_agent_is_killed_is_kept_as_such_and_said(tmp_path, 
         for path in sorted((tmp_path / "run" / "live").glob("*/*.json"))
     ]
     assert outcomes == ["complete", "agent-lost", "complete"]
-    rows = em.open(tmp_path / "run").observations(metric="message_rate", whole=True)
+    rows = em.open(tmp_path / "run").frame("message_rate", by="trial")
     rate = dict(zip(rows["trial"], rows["value"], strict=True))
-    assert [rate[f"experiment/0000{number}"] > 0 for number in range(3)] == [True, False, True]
+    assert {trial for trial, value in rate.items() if value > 0} == {
+        "experiment/00000",
+        "experiment/00002",
+    }
 
 
 def test_a_wrong_certificate_is_refused_in_a_line(tmp_path):

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from ethermeter.analysis.flows import of_flows
 from ethermeter.analysis.groups import FLOW_METRICS
-from ethermeter.analysis.interval import Estimate
-from ethermeter.analysis.unseen import is_unseen
 from ethermeter.metrics import Group, Metric, metrics_of
 from ethermeter.metrics.evaluation import of_each_part
+from ethermeter.results.interval import Estimate
 from ethermeter.results.slices import batch_slices
+from ethermeter.results.unseen import is_unseen
 from ethermeter.results.values import values_of_each
 from ethermeter.store import RunDirectory
 from flow_totals import together

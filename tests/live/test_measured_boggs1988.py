@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from ethermeter.analysis.answers import answers
+from ethermeter.store import RunDirectory
 from program import call, real, settings
 from stalls import inconclusive
 
@@ -37,7 +39,7 @@ def test_hosts_on_the_nets_of_the_study_repeat_its_simulation(tmp_path):
     other = {
         (trial["series"], *trial["point"].values()) for trial in plan if trial["id"] in held_up
     }
-    found = json.loads((run / "live-agreement.json").read_text())["comparisons"]
+    found = answers(RunDirectory(run))["live_agreement"]["comparisons"]
     assert set(GRAPHS) <= {each["metric"] for each in found}
     assert {each["series"] for each in found} == {"I-1", "I-2"}
     # The draws are those of the simulation; without replications only equal values agree.
@@ -50,7 +52,7 @@ def test_hosts_on_the_nets_of_the_study_repeat_its_simulation(tmp_path):
     claims = json.loads((run / "live-claims.json").read_text())
     assert claims["study"] == "boggs1988"
     assert {claim["basis"] for claim in claims["claims"]} == {"measured"}
-    accounts = json.loads((run / "live-accounts.json").read_text())["trials"]
+    accounts = answers(RunDirectory(run))["live_accounts"]["trials"]
     assert all(each["medium"]["arrived"] > 0 for each in accounts)
     page = (run / "report.html").read_text()
     titles = (

@@ -1,9 +1,9 @@
 """Theory, simulation and measurement of one file: what is measured stays below its bound."""
 
-import json
-
 import ethermeter as em
 import pytest
+from ethermeter.analysis.answers import answers
+from ethermeter.store import RunDirectory
 from live_runs import measure
 from shared_experiments import star
 
@@ -30,7 +30,7 @@ def test_no_measured_delay_is_above_its_bound_and_what_is_not_known_of_it(
         lambda: measure(CAMERA, new_path(), "--testbed", "--wires", "relay"),
         tolerated_stall_s=0.01,
     )
-    found = json.loads((measured.run / "bounds.json").read_text())
+    found = answers(RunDirectory(measured.run))["bounds"]
     assert {each["flow"] for each in found["flows"]} == {"control", "camera", "cameras", "more"}
     for each in found["flows"]:
         live = each["observed"]["live"]

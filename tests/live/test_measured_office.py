@@ -1,8 +1,8 @@
 """The shipped office: bounds, means, simulation and measurement in one run and one report."""
 
-import json
-
 import pytest
+from ethermeter.analysis.answers import answers
+from ethermeter.store import RunDirectory
 from program import call, real
 
 SHORTER = (
@@ -19,8 +19,8 @@ def test_the_office_is_answered_by_three_engines_side_by_side(tmp_path, unless_h
     done = call(real("measure", *words), env={"COLUMNS": "300"})
     assert done.returncode == 0, done.stderr
     assert "live / simulation" in done.stdout
-    written = json.loads((run / "live-agreement.json").read_text())
-    pairs = written["side_by_side"]
+    found = answers(RunDirectory(run))
+    pairs = found["live_agreement"]["side_by_side"]
     assert {pair["flows"] for pair in pairs} == {"call", "picture", "backup"}
     # What each flow offers arrives on both: 50 packets of 172 octets, 30 pictures of 16 kB, what a
     # token bucket of 40 Mb/s lets pass of 1472 octets in 1542 with tag, preamble and gap.
@@ -29,9 +29,9 @@ def test_the_office_is_answered_by_three_engines_side_by_side(tmp_path, unless_h
         ("picture", 30 * 16_000 * 8),
         ("backup", 40e6 * 1472 / 1542),
     ):
-        found = [p for p in pairs if (p["flows"], p["metric"]) == (flows, "data_rate")]
-        assert len(found) == 2  # with one class and with eight
-        for pair in found:
+        rates = [p for p in pairs if (p["flows"], p["metric"]) == (flows, "data_rate")]
+        assert len(rates) == 2  # with one class and with eight
+        for pair in rates:
             assert pair["simulation"] == pytest.approx(offered_bps, rel=0.05)
             assert pair["live"] > 0
             # What a stall before the window holds up comes within it.
@@ -39,10 +39,9 @@ def test_the_office_is_answered_by_three_engines_side_by_side(tmp_path, unless_h
     page = (run / "report.html").read_text()
     assert "Simulated and measured, side by side" in page
     assert "Measured / simulated" in page
-    bounds = json.loads((run / "bounds.json").read_text())
     call_of = {
         row["point"]["network.classes"]: row
-        for row in bounds["flows"]
+        for row in found["bounds"]["flows"]
         if row["flow"] == "call phone1" and row["metric"] == "one_way_delay"
     }
     # A packet of a call waits for three other calls and for one frame of the rest on the uplink at

@@ -8,7 +8,7 @@ import altair
 import jsonschema
 import pytest
 import synthetic_run
-from ethermeter.analysis import estimates
+from ethermeter.results import estimates
 from ethermeter.studies import pages, registry
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from ethermeter.analysis import groups
 from ethermeter.presentation import Presentation
-from ethermeter.report.data import gather
+from ethermeter.report.data import ReportData
 from ethermeter.run import evaluate
 from markup import by_id, headings, parse, sections, text_of
 from program import invoke
@@ -37,7 +37,7 @@ def test_each_test_is_a_table_and_the_trials_are_no_curves(benchmark: Path) -> N
 def test_what_the_page_does_not_show_is_not_computed(benchmark, monkeypatch):
     # Address tests of RFC 2889 have thousands of flows, each a table of its own.
     monkeypatch.setattr(groups, "estimate", None)
-    data = gather(benchmark.parent, Presentation())
+    data = ReportData.of_run(benchmark.parent, Presentation())
     assert not [*data.flows, *data.tables, *data.sharing, *data.ports, *data.rooflines]
     assert not data.distributions
 

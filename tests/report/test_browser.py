@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import ethermeter as em
 import pytest
 import synthetic_run
-from ethermeter.analysis import estimates, positions
+from ethermeter.analysis import positions
+from ethermeter.results import estimates
 from ethermeter.studies import pages, registry
 from visiting import Visit
 

@@ -7,12 +7,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from ethermeter.analysis import estimates
-from ethermeter.analysis.estimates import Point
-from ethermeter.analysis.interval import Estimate
 from ethermeter.cli.tables import table_lines
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report.compare import compare, render
+from ethermeter.results import estimates
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate
 
 LAY_OUT = partial(table_lines, width=200)
 

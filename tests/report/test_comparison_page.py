@@ -101,7 +101,7 @@ def test_both_runs_are_drawn_over_each_other(browser, runs, page):
         for run, path in zip(("first", "second"), runs, strict=True):
             points = {
                 point.point["stations.count"]: point.estimates[Metric.GOODPUT]
-                for point in api.open(path).points()
+                for point in api.open(path).estimated
                 if point.point["stations.frames"] == "64 B"
             }
             for count, of, text in drawn:

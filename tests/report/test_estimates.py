@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import synthetic_run
-from ethermeter.analysis import estimates
-from ethermeter.analysis.interval import quantile
 from ethermeter.metrics import Metric
+from ethermeter.results import estimates
+from ethermeter.results.interval import quantile
 
 
 @pytest.fixture(scope="module")

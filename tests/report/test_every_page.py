@@ -7,10 +7,10 @@ from pathlib import Path
 
 import ethermeter.report
 import pytest
-from ethermeter.analysis.interval import Estimate
 from ethermeter.metrics import Metric
 from ethermeter.quick.result import Measurement, Value
 from ethermeter.quick.series import opened
+from ethermeter.results.interval import Estimate
 from visiting import Visit
 
 HERE = Path(__file__).parent

@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 from ethermeter import api
-from ethermeter.analysis import estimates, flows, groups
-from ethermeter.analysis.estimates import Point
-from ethermeter.analysis.interval import Estimate
+from ethermeter.analysis import flows, groups
 from ethermeter.document import Explorer
 from ethermeter.metrics import Metric
 from ethermeter.report.charts.explorer import explorer, thinned
 from ethermeter.report.sections.explorer import explorer_of
 from ethermeter.report.thinning import MOST_VALUES
+from ethermeter.results import estimates
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate
 from ethermeter.store import RunDirectory
 from small_runs import write_experiment
 from test_large_page import NETWORK

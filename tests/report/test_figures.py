@@ -7,12 +7,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import synthetic_run
-from ethermeter.analysis import estimates
 from ethermeter.analysis.distribution import Distribution
 from ethermeter.metrics import Metric
 from ethermeter.report import axes, figures, theme
 from ethermeter.report.charts import distribution, frame
 from ethermeter.report.charts import lines as chart
+from ethermeter.results import estimates
 from ethermeter.studies import pages, registry
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -157,7 +157,7 @@ def test_quantity(text, found):
 @example([0.0, 0.0], 0.0)
 @example([0.6], 1.0)
 def test_labels_keep_their_order_and_distance_within_the_figure(values, zero):
-    from ethermeter.analysis.interval import exact
+    from ethermeter.results.interval import exact
 
     curves = tuple(
         axes.Curve(f"c{at}", ((0.0, exact(zero)), (1.0, exact(value))))

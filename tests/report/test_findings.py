@@ -8,16 +8,16 @@ from types import SimpleNamespace
 
 import ethermeter as em
 import pytest
-from ethermeter.analysis import estimates
 from ethermeter.analysis.bounds import Answers, FlowTime, Observed
 from ethermeter.analysis.claims import Claim
-from ethermeter.analysis.estimates import Point
-from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.verdicts import verdict_of
 from ethermeter.metrics import Metric
 from ethermeter.report.extremes import extremes, losses
 from ethermeter.report.sections import bounds as of_bounds
 from ethermeter.report.sections.run import claim_sentences
+from ethermeter.results import estimates
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate
 from markup import parse, sentences
 from markup import text_of as text_in
 

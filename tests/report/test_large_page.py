@@ -1,7 +1,6 @@
 """Pages of runs with more points than a page can show."""
 
 import itertools
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,13 +8,15 @@ from xml.etree.ElementTree import Element
 
 import ethermeter as em
 import pytest
-from ethermeter.analysis.estimates import Point
-from ethermeter.analysis.interval import Estimate
+from ethermeter.analysis.answers import answers
 from ethermeter.document import Table
 from ethermeter.metrics import Metric
 from ethermeter.report.axes import Axes, choose, panels
 from ethermeter.report.render import render_table
 from ethermeter.report.thinning import FEWEST_PLACES, MOST_PANELS, MOST_ROWS, MOST_VALUES, notice
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate
+from ethermeter.store import RunDirectory
 from markup import parse, text_of
 from program import call, fake, real
 from small_runs import write_experiment
@@ -171,7 +172,7 @@ def test_ten_thousand_points_make_a_page_of_less_than_ten_megabytes_in_less_than
 @pytest.mark.long
 def test_almost_three_thousand_points_of_a_network_do_so_too(large_network):
     page_within_half_a_gigabyte(large_network, "2,858")
-    found = json.loads((large_network / "flows.json").read_text(encoding="utf-8"))
+    found = answers(RunDirectory(large_network))["flows"]
     assert len(found["fairness"]) == 2858, "the two flows of load, at every point"
     assert {len(line["octets"]) for line in found["lines"] if line["metric"] == "round_trip"} == {
         1429

@@ -1,10 +1,10 @@
 """The page of a calibration in a real browser."""
 
 import pytest
-from ethermeter.analysis.estimates import Point
-from ethermeter.analysis.interval import Estimate
 from ethermeter.metrics import Metric
 from ethermeter.report.model_page import Fitted, Listing, fitted_page
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate
 from visiting import Visit
 
 

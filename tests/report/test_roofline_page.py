@@ -1,10 +1,10 @@
 """The page of a roofline in a real browser."""
 
 import pytest
-from ethermeter.analysis.interval import Estimate, exact
 from ethermeter.analysis.roofline import Roofline, Stage
 from ethermeter.report.export import export
 from ethermeter.report.roofline import page
+from ethermeter.results.interval import Estimate, exact
 from visiting import Visit
 
 LONG = "Calls and receive interrupts, frames of 1518 octets"

@@ -7,10 +7,10 @@ from xml.etree.ElementTree import Element
 
 import pytest
 from ethermeter import api
-from ethermeter.analysis import estimates
-from ethermeter.analysis.estimates import Point
 from ethermeter.metrics import Metric
 from ethermeter.report import figures
+from ethermeter.results import estimates
+from ethermeter.results.estimates import Point
 from markup import parse, text_of, titles
 
 AROUND = 8 + 18 + 28 + 12 + 12

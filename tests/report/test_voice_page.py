@@ -7,10 +7,10 @@ from xml.etree.ElementTree import Element
 
 import pytest
 from ethermeter import api
-from ethermeter.analysis import estimates
-from ethermeter.analysis.estimates import Point
 from ethermeter.metrics import Metric
 from ethermeter.report import figures
+from ethermeter.results import estimates
+from ethermeter.results.estimates import Point
 from markup import headings, parse, rows, text_of, titles
 
 US = 1e-6

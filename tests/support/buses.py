@@ -9,4 +9,4 @@ from ethermeter.trial import Trial
 def of_bus(trial: Trial) -> dict[Metric, float]:
     """Simulate a trial; the values of the bus as a whole."""
     results = Results.of_trial(trial, run_trial(trial.line, trial.scenario))
-    return {metric: results.all(metric) for metric in results.whole.metrics}
+    return {metric: results.all(metric) for metric in results.metrics}

@@ -1,15 +1,19 @@
 """Results made by hand: a source of values that nobody counted, and of sums by batch."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from ethermeter.counts import Floats
 from ethermeter.metrics import Metric
+from ethermeter.results.estimates import Point
+from ethermeter.results.query import Results
+from ethermeter.results.trials import Trial
 from ethermeter.results.values import Whole
 from ethermeter.store.columns import HISTOGRAMS, STATION_BATCHES, VALUES
 from ethermeter.store.gathered import Gathered, gathered, of_arrow
+from ethermeter.store.trial_result import Fact
 
 Value = tuple[str, int, Metric, float]
 """Trial, number of the station or flow (-1 of all), metric, value."""
@@ -25,6 +29,10 @@ class Made:
         """A table of some trials."""
         table = self.tables.get(name)
         return gathered([], trials) if table is None else of_arrow(name, table, trials)
+
+    def facts(self) -> Iterator[tuple[str, Fact]]:
+        """Nothing besides values."""
+        return iter(())
 
 
 def made(
@@ -81,3 +89,24 @@ def whole_of(metrics: Sequence[Metric], values: Floats) -> Whole:
     """Values of all together, shape (trials, metrics); there are those that are finite."""
     nothing = np.zeros(values.shape, np.uint64)
     return Whole(tuple(metrics), values, nothing, np.isfinite(values))
+
+
+def results_of(
+    trials: Sequence[Trial],
+    *,
+    whole: Whole | None = None,
+    each: Sequence[Mapping[Metric, Floats]] = (),
+    points: Sequence[Point] | None = None,
+) -> Results:
+    """Results of trials: values of all together and of each, trial by trial, and estimates."""
+    values: list[Value] = []
+    if whole is not None:
+        for trial, row in zip(trials, whole.values, strict=True):
+            values += [
+                (trial.id, -1, metric, value)
+                for metric, value in zip(whole.metrics, row.tolist(), strict=True)
+            ]
+    for trial, of_trial in zip(trials, each, strict=bool(each)):
+        for metric, column in of_trial.items():
+            values += [(trial.id, at, metric, value) for at, value in enumerate(column.tolist())]
+    return Results.of(trials, made(values), points=points)

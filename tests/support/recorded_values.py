@@ -214,7 +214,7 @@ def _by_metric(table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
 def _observed(table: pa.Table) -> tuple[str, ...]:
     """Texts of a metric: of all entities together, which come first, and of each."""
     cautions = [text.replace(" ", ",") for text in table["caution"].to_pylist()]
-    values, has_all = table["value"].to_numpy(), table["station"][0].as_py() < 0
+    values, has_all = table["value"].to_numpy(), table["entity"][0].as_py() < 0
     of_all = _text(values[0], cautions[0]) if has_all else NOTHING
     return of_all, *_of_each(values[has_all:], cautions[has_all:])
 

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 from ethermeter.metrics import Metric, caution_text
 from ethermeter.results.frame import observations
 from ethermeter.results.query import Results
-from ethermeter.results.slices import InMemory
 from ethermeter.scenario import Scenario
 from ethermeter.store.trial_result import TrialResult
 from ethermeter.trial import LIVE, SIMULATION
@@ -16,7 +15,7 @@ Key = tuple[int, Metric]
 def results_of(scenario: Scenario, result: TrialResult, *, engine: str = SIMULATION) -> Results:
     """The results of one trial."""
     trial = SimpleNamespace(id="x/0", engine=engine, scenario=scenario)
-    return Results((trial,), InMemory({"x/0": result}))
+    return Results.of_trial(trial, result)
 
 
 def values_in(
@@ -46,8 +45,8 @@ def measured(
 
 def _rows(scenario: Scenario, result: TrialResult, engine: str) -> dict[Key, tuple[float, str]]:
     results = results_of(scenario, result, engine=engine)
-    table = observations(results.source, results.trials)
-    names = ("station", "metric", "value", "caution")
+    table = observations(results, results.trials())
+    names = ("entity", "metric", "value", "caution")
     columns = (table[name].to_pylist() for name in names)
     return {
         (station, Metric(metric)): (value, words)

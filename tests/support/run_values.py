@@ -1,17 +1,25 @@
 """What a run observed, by the name of the metric."""
 
 import ethermeter as em
+from ethermeter.station_groups import names_of
 
 
 def values(run: em.Run, *, trial: int = 0, flow: int = -1) -> dict[str, float]:
     """Every metric of a flow in a trial; -1: of all flows together."""
-    table = run.observations()
-    found = table[(table["trial"] == run.trials()[trial].id) & (table["station"] == flow)]
-    return dict(zip(found["metric"].astype(str), found["value"], strict=True))
+    return {metric: value for metric, (value, _) in _found(run, trial, flow).items()}
 
 
 def cautions(run: em.Run, metric: str, *, flow: int = -1) -> set[str]:
     """Cautions of a metric of a flow in the first trial."""
-    table = run.observations(metric=metric)
-    found = table[(table["trial"] == run.trials()[0].id) & (table["station"] == flow)]
-    return set(found["caution"].astype(str).iloc[0].split())
+    return set(_found(run, 0, flow)[metric][1].split())
+
+
+def _found(run: em.Run, trial: int, flow: int) -> dict[str, tuple[float, str]]:
+    table = run.frame(by="trial" if flow < 0 else "entity", library="arrow").to_pylist()
+    name = run.trials()[trial].id
+    entity = None if flow < 0 else names_of(run.trials()[trial].scenario)[flow]
+    return {
+        row["metric"]: (row["value"], row["cautions"])
+        for row in table
+        if row["trial"] == name and row.get("entity") == entity
+    }

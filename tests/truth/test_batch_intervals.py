@@ -19,10 +19,10 @@ from pathlib import Path
 import ethermeter as em
 import numpy as np
 import pytest
-from ethermeter.analysis.estimates import estimate
-from ethermeter.analysis.interval import quantile
 from ethermeter.metrics import Metric
 from ethermeter.metrics.evaluation import of_all_parts
+from ethermeter.results.estimates import estimate
+from ethermeter.results.interval import quantile
 from ethermeter.results.slices import batch_slices
 from shared_experiments import pair
 

@@ -8,8 +8,9 @@ import math
 
 import numpy as np
 import pytest
-from ethermeter.analysis.batches import ends, within
-from ethermeter.analysis.interval import (
+from ethermeter.metrics import Metric
+from ethermeter.results.batches import ends, within
+from ethermeter.results.interval import (
     Estimate,
     average,
     difference,
@@ -22,7 +23,6 @@ from ethermeter.analysis.interval import (
     ratio,
     student,
 )
-from ethermeter.metrics import Metric
 from scipy import stats
 from station_sums import Sums, graphs, graphs_left_out
 

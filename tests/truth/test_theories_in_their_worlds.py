@@ -10,10 +10,10 @@ from collections.abc import Mapping
 
 import ethermeter as em
 import pytest
-from ethermeter.analysis import estimates
 from ethermeter.analysis.agreement import agreements
 from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.metrics import Metric
+from ethermeter.results import estimates
 
 ERROR = 1e-3
 PROPAGATION_S = 20e-6

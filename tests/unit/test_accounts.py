@@ -366,6 +366,8 @@ def test_undefined_numbers_are_null(tmp_path):
         "flows": {"load": {"from": "a", "to": "b", "clock": clock}},
     }
     run_directory(tmp_path, json.dumps(result))
-    (told,) = json.loads(accounts.to_json(accounts.read(tmp_path)))["trials"]
+    (told,) = json.loads(json.dumps(accounts.as_json(accounts.read(tmp_path)), allow_nan=False))[
+        "trials"
+    ]
     assert told["clocks"][0]["ahead_s"] is None
     assert told["machines"][0]["processors"][0]["user"] == 0.25

@@ -9,10 +9,10 @@ from typing import Any
 import ethermeter as em
 import numpy as np
 import pytest
-from ethermeter.analysis import estimates
 from ethermeter.calls.admission import RULES, ByCalls, Outcome, Thresholds, outcomes, read
 from ethermeter.experiment import load, shipped
 from ethermeter.metrics import Metric
+from ethermeter.results import estimates
 from ethermeter.voice import erlang_b
 from program import invoke
 

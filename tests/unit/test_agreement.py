@@ -4,10 +4,10 @@ import json
 import math
 
 import pytest
-from ethermeter.analysis.agreement import agreements, to_json
-from ethermeter.analysis.estimates import Point
-from ethermeter.analysis.interval import Estimate
+from ethermeter.analysis.agreement import agreements, as_json
 from ethermeter.metrics import Metric
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate
 
 MODEL = "metcalfe-boggs-1976"
 
@@ -108,6 +108,6 @@ def test_steps_that_cancel_leave_no_cause_where_the_ends_agree():
 
 def test_undefined_numbers_are_null_in_the_file():
     found = agreements([theory(0.5), point("simulation", 0.5, math.nan)])
-    read = json.loads(to_json(found))
+    read = json.loads(json.dumps(as_json(found)))
     assert read["comparisons"][0]["simulation"] == {"value": 0.5, "half_width": None}
     assert read["metrics"]["utilisation"]["unit"] == ""

@@ -1,6 +1,5 @@
 """Theories of networks: their trials, their rows, and how they stand beside simulations."""
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,10 +7,12 @@ from pathlib import Path
 import ethermeter as em
 import pytest
 from ethermeter import plan
-from ethermeter.analysis import agreement, bounds, estimates, pacing
+from ethermeter.analysis import agreement, bounds, pacing
 from ethermeter.cli.bounds import print_bounds
 from ethermeter.faults import InputError
 from ethermeter.metrics import Caution, Metric
+from ethermeter.results import estimates
+from ethermeter.results.query import Results
 from ethermeter.results.values import values_of_each
 from ethermeter.scenario import Class, Kind, RegularArrivals
 from ethermeter.store import RunDirectory
@@ -74,6 +75,10 @@ US = 1e-6
 REASON = "arrivals are Poisson: no burst is the largest"
 
 
+def results(run: RunDirectory) -> Results:
+    return Results.of_run(run.path)
+
+
 def beside(
     folder: Path, *, bound_s: float, mean_s: Sequence[float] = (20 * US, 130 * US), queue: int = 4
 ) -> RunDirectory:
@@ -106,22 +111,22 @@ def largest_s(run: RunDirectory, flow: int) -> float:
 def test_a_largest_delay_may_reach_its_bound_and_not_a_picosecond_more(tmp_path):
     most_s = largest_s(beside(tmp_path, bound_s=1.0), 0)
     reached, passed = (beside(tmp_path, bound_s=most_s - less) for less in (0.0, 1e-12))
-    control, copy = bounds.read(reached).times
+    control, copy = bounds.read(results(reached)).times
     assert (control.flow, control.bound_s, control.method) == ("control", most_s, "TFA")
     assert control.observed[0].verdict == "holds"
     assert control.observed[0].largest_s == most_s
     assert (copy.flow, copy.method, copy.observed[0].verdict) == ("copy", REASON, "unknown")
     assert math.isnan(copy.bound_s)
-    assert bounds.read(reached).warnings == []
-    (text,) = bounds.read(passed).warnings
+    assert bounds.read(results(reached)).warnings == []
+    (text,) = bounds.read(results(passed)).warnings
     assert text.startswith("x: flow control: the largest simulated one way delay, ")
-    found = json.loads(bounds.to_json(bounds.read(passed)))
+    found = bounds.as_json(bounds.read(results(passed)))
     # The delay of one flow and the queue of one port have a bound.
     assert (found["compared"], found["exceeded"], found["warnings"]) == (2, 1, [text])
 
 
 def test_what_was_compared_with_a_bound_and_what_has_none_is_said(tmp_path, capsys):
-    answers = bounds.read(beside(tmp_path, bound_s=1.0))
+    answers = bounds.read(results(beside(tmp_path, bound_s=1.0)))
     delays, queues = answers.coverage
     # Of two flows one has a bound; of the ports one, that of the switch towards the sink.
     assert (delays.compared, delays.exceeded) == (1, 0)
@@ -131,7 +136,7 @@ def test_what_was_compared_with_a_bound_and_what_has_none_is_said(tmp_path, caps
     lines = " ".join(capsys.readouterr().out.split())
     assert "bounds: 1 delay of a flow and 1 queue of a port compared, none above" in lines
     assert f"no bound for 1 delay of a flow: {REASON}" in lines
-    assert json.loads(bounds.to_json(answers))["unbounded"] == 1 + queues.unbounded
+    assert bounds.as_json(answers)["unbounded"] == 1 + queues.unbounded
 
 
 def test_a_queue_is_compared_with_its_bound_and_the_bound_with_the_room(tmp_path):
@@ -148,7 +153,7 @@ def test_a_queue_is_compared_with_its_bound_and_the_bound_with_the_room(tmp_path
         (21, "holds", False),
     ):
         of = beside(tmp_path, bound_s=2.0, queue=queue)
-        queues = bounds.read(of).queues
+        queues = bounds.read(results(of)).queues
         port = next(each for each in queues if each.port == 5)
         assert (port.node, port.peer, port.room.frames) == ("s", "sink", 20)
         assert (port.bound.frames, port.simulated.frames) == (queue, most)
@@ -158,13 +163,13 @@ def test_a_queue_is_compared_with_its_bound_and_the_bound_with_the_room(tmp_path
 
 def test_means_of_flows_are_compared_with_their_simulation(tmp_path):
     run = beside(tmp_path, bound_s=1.0)
-    times = bounds.read(run).times
+    times = bounds.read(results(run)).times
     simulated = [time.observed[0].mean for time in times]
     assert all(mean.half_width > 0 for mean in simulated)
     near = simulated[0].value + simulated[0].half_width / 2
     far = simulated[1].value + 50 * simulated[1].half_width
     other = beside(tmp_path, bound_s=1.0, mean_s=(near, far))
-    of_flows = [each for each in agreement.read(other.path) if "flow" in each.point]
+    of_flows = [each for each in agreement.read(results(other)) if "flow" in each.point]
     assert [(each.point["flow"], each.model, each.verdict) for each in of_flows] == [
         ("control", "queueing", "agrees"),
         ("copy", "queueing", "differs"),
@@ -249,13 +254,13 @@ def test_each_traffic_class_of_a_port_has_its_queue_its_bound_and_its_room(tmp_p
     assert simulated["class"].tolist() == [0, 1] * 3
     assert simulated["arrived"].tolist() == simulated["frames"].tolist()
     assert set(simulated["octets"] / simulated["frames"]) == {68.0, 1518.0}
-    urgent, others = (queue for queue in bounds.read(run).queues if queue.port == 5)
+    urgent, others = (queue for queue in bounds.read(results(run)).queues if queue.port == 5)
     assert (urgent.traffic_class, urgent.room.frames) == (0, 5)
     assert (others.traffic_class, others.room.frames) == (1, 20)
     # By hand: one frame of the class each, as the next comes a period later.
     assert (urgent.bound, urgent.verdict) == ((1, 68), "holds")
     assert (others.bound, others.verdict) == ((1, 1518), "holds")
-    control = bounds.read(run).times[0]
+    control = bounds.read(results(run)).times[0]
     # The tagged frame over its link; then behind one of the other class that has just begun, and
     # its gap: 76, 1526 + 12 and 76 octets of 80 ns.
     assert control.bound_s == pytest.approx((76 + 1526 + 12 + 76) * 80e-9, abs=1e-12)

@@ -4,21 +4,24 @@ not.
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from ethermeter.analysis import claims
-from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.frame_mixes import lengths
-from ethermeter.analysis.interval import Estimate
 from ethermeter.metrics import Metric
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate
 from ethermeter.scenario import Scenario
-from ethermeter.studies.boggs1988 import claims as boggs1988
+from ethermeter.studies import registry
+from made_results import results_of
 from segments import segment
 
 FIXED = (64, 512, 1536, 4000)
 MIXED = ("64 B", "64 B x 7 + 1536 B x 1", "1536 B")
+STUDY = registry.find("boggs1988")
 World = Callable[[str, int, str, Metric], float]
 
 
@@ -59,6 +62,16 @@ def scenario(frames: str, window_s: float) -> Scenario:
     )
 
 
+def stands(
+    series: str, point: Mapping[str, str], scenario: Scenario, replications: int
+) -> list[Any]:
+    """Trials as far as results look at them."""
+    of_all = {"series": series, "engine": "simulation", "point": point, "scenario": scenario}
+    return [
+        SimpleNamespace(id=f"{series}/{point}/{number}", **of_all) for number in range(replications)
+    ]
+
+
 def judged(
     world: World,
     *,
@@ -90,9 +103,7 @@ def judged(
                     m: Estimate(v, abs(v) * error, replications - 1) for m, v in values.items()
                 }
                 points.append(Point(series, point, "simulation", replications, found))
-            trials.append(
-                SimpleNamespace(series=series, point=point, scenario=scenario(frames, window_s))
-            )
+                trials += stands(series, point, scenario(frames, window_s), replications)
     for series, number in (("I-4", "2"), ("I-5", "4")) if clusters else ():
         for frames in ("64 B", "1536 B"):
             point = {
@@ -109,10 +120,9 @@ def judged(
                     {m: Estimate(v, abs(v) * error, 19) for m, v in values.items()},
                 )
             )
-            trials.append(
-                SimpleNamespace(series="clusters", point=point, scenario=scenario(frames, window_s))
-            )
-    return {claim.id: claim for claim in boggs1988.claims(points, trials)}
+            trials += stands("clusters", point, scenario(frames, window_s), 20)
+    results = results_of(trials, points=points)
+    return {claim.id: claim for claim in STUDY.claims(results)}
 
 
 def changed(metric: Metric, change: Callable[[str, int, str, float], float]) -> World:
@@ -213,7 +223,7 @@ def test_a_line_may_scatter_within_its_intervals():
 
 
 def test_a_partial_run_leaves_claims_not_run():
-    assert {claim.verdict for claim in boggs1988.claims([], [])} == {"not-run"}
+    assert {claim.verdict for claim in STUDY.claims(results_of(()))} == {"not-run"}
 
 
 def test_theory_comes_from_the_scenario_by_hand():

@@ -8,7 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 from ethermeter.analysis.claims import Claim
 from ethermeter.metrics import Metric
+from ethermeter.results.query import Results
 from ethermeter.studies import registry
+from ethermeter.trial import LIVE
 from made_results import values_of
 from program import call, real
 
@@ -44,7 +46,7 @@ def run_of(folder: Path, values: dict[tuple[str, str, Metric], float]) -> Path:
 
 def judged(run: Path) -> dict[str, Claim]:
     assert STUDY.measured is not None
-    return {claim.id: claim for claim in STUDY.measured(run)}
+    return {claim.id: claim for claim in STUDY.measured(Results.of_run(run).by(LIVE))}
 
 
 @pytest.mark.parametrize(

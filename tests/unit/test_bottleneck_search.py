@@ -150,9 +150,9 @@ def test_an_interrupted_search_is_resumed_to_the_same_answer_with_no_trial_run_t
 def test_a_search_is_a_run_like_all_others(tmp_path):
     out = tmp_path / "run"
     answer_of("small-frames", out, 0.02, 3)
-    assert {"estimates", "flows", "report"} <= set(evaluate(out))
-    rates = api.open(out).observations(whole=True, library="arrow").to_pylist()
+    assert {"estimates", "report"} <= set(evaluate(out))
+    rates = api.open(out).frame("data_rate", by="trial", library="arrow").to_pylist()
     kept = [json.loads(file.read_bytes()) for file in sorted(out.glob("live/*/*.json"))]
-    assert [each["value"] for each in rates if each["metric"] == "data_rate"] == [
+    assert [each["value"] for each in rates] == [
         each["transfer"]["outcome"]["throughput_bps"] for each in kept
     ]

@@ -1,14 +1,15 @@
 """Longest times of a bus of 10BASE-T1S: each node's beside its bound, and why there is none."""
 
-import json
 import math
 
 import ethermeter as em
 import numpy as np
 import pytest
 from ethermeter.analysis import bus_times
+from ethermeter.analysis.answers import answers
 from ethermeter.analysis.bounds import Answers
 from ethermeter.metrics import ALL, Metric
+from ethermeter.results.query import Results
 from ethermeter.results.values import of_all, of_each, values_of_each
 from ethermeter.store import RunDirectory
 from ethermeter.studies import pages
@@ -48,7 +49,7 @@ def largest_s(run: RunDirectory, metric: Metric, stations: list[int]) -> float:
 
 
 def test_each_group_stands_beside_its_bound_without_the_engine_theory(run):
-    found = json.loads((run.path / "bounds.json").read_text(encoding="utf-8"))
+    found = answers(run)["bounds"]
     # Cycles and two access delays of two groups have a bound where nodes take turns.
     assert (found["compared"], found["exceeded"], found["warnings"]) == (5, 0, [])
     turns, contention = (
@@ -92,7 +93,7 @@ def test_a_longest_time_may_reach_its_bound_and_not_a_picosecond_more(run, monke
             return bounds
 
         monkeypatch.setattr(bus_times, "_bounds_s", bounds_s)
-        return Answers((), (), buses=bus_times.read(run))
+        return Answers((), (), buses=bus_times.read(Results.of_run(run.path)))
 
     assert verdicts(0.0).warnings == []
     passed = verdicts(1e-12)
@@ -117,7 +118,9 @@ def test_a_window_in_which_stations_may_still_contend_is_not_compared(tmp_path):
     # Without `settle` the first frames collide before the first beacon, and back off for long.
     without = BUS.changed({"phases.settle": None, "phases.measure": "last 40 ms"})
     run = em.load(without).run(out=tmp_path / "run", jobs=1).directory
-    with_plca = [each for each in bus_times.read(run) if "true" in each.point.values()]
+    with_plca = [
+        each for each in bus_times.read(Results.of_run(run.path)) if "true" in each.point.values()
+    ]
     assert {each.verdict for each in with_plca} == {"unknown"}
     assert {each.obstacles for each in with_plca} == {(EARLY,)}
     # Attempts of a frame last 16 access delays and 7151 slots of 51.2 us at most: 0.37 s.

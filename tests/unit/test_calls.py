@@ -32,7 +32,7 @@ def rows(response: Mapping[int, int], *, discarded: float = 0, dropped: float = 
             for end, count in response.items()
         ),
     )
-    return Results((trial,), source)
+    return Results.of((trial,), source)
 
 
 def rated(trial: Results, **change: Any) -> Quality:

@@ -5,14 +5,14 @@ is nothing to doubt.
 import math
 from dataclasses import replace
 
-from ethermeter.analysis.estimates import Point
-from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.live import Comparison
 from ethermeter.cli import results
 from ethermeter.cli.tables import print_table
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report import tables
 from ethermeter.report.cautions import Marks
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate
 from program import invoke
 
 
@@ -101,7 +101,7 @@ def test_the_table_of_a_run_marks_values_to_doubt_and_says_what_the_marks_mean(c
 
 def test_the_table_of_measured_against_simulated_marks_its_verdicts(capsys, tmp_path):
     one = Comparison("x", {}, Metric.LOSS, 0.1, 0.01, 0.1, 0.01, 0.0, 0.01, "agrees", ())
-    results.print_live_agreement([replace(one, cautions=("late-send",)), one], tmp_path)
+    results.print_live_agreement([replace(one, cautions=("late-send",)), one])
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[-1] for line in lines[1:3]] == ["[a]", "agrees"]
     assert lines[3].startswith("[a] late-send: messages left late enough")

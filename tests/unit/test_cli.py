@@ -393,7 +393,9 @@ def test_a_folder_where_nothing_may_be_written_is_named(tmp_path):
 def test_completion_that_cannot_be_installed_is_a_line(tmp_path):
     home = tmp_path / "home"
     home.write_text("no folder")
-    ended = call(real("--install-completion", "bash"), env={"HOME": str(home / "inner")})
+    # The shell is the process that calls.
+    command = ["bash", "-c", '"$@"; exit', "-", *real("--install-completion", "bash")]
+    ended = call(command, env={"HOME": str(home / "inner")})
     assert ended.returncode == 1
     (line,) = ended.stderr.splitlines()
     assert line.startswith(f"ethermeter: {home}")

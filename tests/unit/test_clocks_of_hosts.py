@@ -74,10 +74,10 @@ def test_clocks_that_differ_shift_delays_and_change_no_other_row(tmp_path):
     assert math.isnan(values(run, flow=1)["clock_delay"])
     assert cautions(run, "clock_delay", flow=1) == {"no-samples"}
     assert cautions(run, "clock_delay") == set()
-    ours, theirs = run.observations(), bare.observations()
+    ours, theirs = run.frame(by="entity"), bare.frame(by="entity")
     kept = ours[~ours["metric"].astype(str).str.startswith("clock")].reset_index(drop=True)
-    assert kept.astype({"metric": str, "caution": str}).equals(
-        theirs.astype({"metric": str, "caution": str})
+    assert kept.astype({"metric": str, "cautions": str, "unit": str, "entity": str}).equals(
+        theirs.astype({"metric": str, "cautions": str, "unit": str, "entity": str})
     )
     histograms, others = (
         run.directory.histograms().to_pandas(),
@@ -94,10 +94,9 @@ def test_what_is_read_of_clocks_follows_from_the_file(tmp_path):
         (COMPARED, (*CLOCK_METRICS, *SYNCHRONISED_METRICS)),
     ):
         run = ran(experiment, tmp_path / str(len(more)))
-        found = run.observations()
-        of_trial = found[found["trial"] == run.trials()[0].id]
-        for number in (-1, 0, 1):
-            names = of_trial[of_trial["station"] == number]["metric"].astype(str)
+        found, together = run.frame(by="entity"), run.frame(by="trial")
+        for of in (together, *(found[found["entity"] == name] for name in run.entities)):
+            names = of[of["trial"] == run.trials()[0].id]["metric"].astype(str)
             assert set(names) == {*FLOW_METRICS, *more}
             assert len(names) == len(set(names))
 
@@ -175,8 +174,8 @@ def test_a_trial_that_is_measured_has_no_simulated_clocks():
 
 def test_the_shipped_comparison_errs_by_no_more_than_it_states_in_any_trial(tmp_path):
     run = em.load("clock-comparison").run(out=tmp_path / "run", jobs=1)
-    table = run.observations()
-    table = table[table["station"] == 0]
+    table = run.frame(by="entity")
+    table = table[table["entity"] == run.entities[0]]
     found = {
         name: table[table["metric"] == name]["value"].to_numpy()
         for name in ("delay_error", "delay_uncertainty", "one_way_delay")
@@ -185,7 +184,7 @@ def test_the_shipped_comparison_errs_by_no_more_than_it_states_in_any_trial(tmp_
     # No delay is wrong by the receiver's clock, which is true; the sender's goes 50 ppm faster, and
     # as does a bound by it; and rounding.
     assert (found["delay_error"] <= 1.00005 * found["delay_uncertainty"] + 2e-9).all()
-    of = {tuple(point.point.values()): point.estimates for point in run.points()}
+    of = {tuple(point.point.values()): point.estimates for point in run.estimated}
     for settle in ("100 ms", "1 s"):
         idle, full = (of[load, settle]["delay_error"].value for load in ("0.001", "0.8"))
         # Answers wait where the load waits: a path of unequal ways is told wrong.

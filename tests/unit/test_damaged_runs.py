@@ -90,11 +90,7 @@ def _files(kind: str) -> tuple[str, ...]:
         "estimates.json",
         "report.html",
     )
-    return (
-        (*made, "agreement.json")
-        if kind == "segment"
-        else (*made, "ports.parquet", "flow-batches.parquet", "flows.json")
-    )
+    return made if kind == "segment" else (*made, "ports.parquet", "flow-batches.parquet")
 
 
 CASES = [

@@ -8,8 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 from ethermeter.analysis.claims import Claim
 from ethermeter.metrics import Metric
+from ethermeter.results.query import Results
 from ethermeter.studies import registry
 from ethermeter.studies.erg import claims as erg
+from ethermeter.trial import LIVE
 from made_results import values_of
 
 STUDY = registry.find("erg")
@@ -50,7 +52,7 @@ def run_of(
 
 
 def by_id(run: Path) -> dict[str, Claim]:
-    return {claim.id: claim for claim in erg.measured(run)}
+    return {claim.id: claim for claim in erg.measured(Results.of_run(run).by(LIVE))}
 
 
 def test_numbers_that_a_wire_of_the_studys_rate_limits_are_judged_and_no_others(tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from ethermeter import api, trial
 from ethermeter import run as runs
-from ethermeter.analysis import estimates, failures
+from ethermeter.analysis import failures
 from ethermeter.cli import results
 from ethermeter.counts import FlowCounts, flat, zeros
 from ethermeter.engines.live.trials import FailedTrial
@@ -20,6 +20,7 @@ from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.metrics import Metric
 from ethermeter.metrics.parameters import PS_PER_S
 from ethermeter.report import compare
+from ethermeter.results import estimates
 from ethermeter.run import RunOptions
 from ethermeter.store import RunDirectory
 from ethermeter.store.columns import FLOWS

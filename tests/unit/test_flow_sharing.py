@@ -2,13 +2,13 @@
 network.
 """
 
-import json
 from dataclasses import replace
 from typing import Any
 
 import ethermeter as em
 import numpy as np
 import pytest
+from ethermeter.analysis.answers import answers
 from ethermeter.analysis.flows import sharing
 from ethermeter.metrics import Metric
 from ethermeter.metrics.statistics import jain_index
@@ -91,9 +91,9 @@ def test_messages_stand_for_data_whose_lengths_are_not_told_and_nothing_for_noth
     assert sharing([trial(0, "load a", "load b")], table([[0.0, 0.0]])) == ()
 
 
-def test_a_run_of_a_network_leaves_lines_and_fairness_in_a_file(tmp_path):
+def test_a_run_of_a_network_has_lines_and_fairness_for_programs(tmp_path):
     run = em.load(NETWORK).run(out=tmp_path / "run", jobs=1)
-    told = json.loads((run.path / "flows.json").read_text(encoding="utf-8"))
+    told = answers(run.directory)["flows"]
     one_way = [line for line in told["lines"] if line["metric"] == "one_way_delay"]
     assert {line["flow"] for line in one_way} == {"load sender1", "load sender2", "load sender3"}
     for line in one_way:
@@ -108,17 +108,12 @@ def test_a_run_of_a_network_leaves_lines_and_fairness_in_a_file(tmp_path):
         # Two wires of 0.8 µs an octet, and queues besides.
         assert line["slope_s_per_octet"]["value"] > 1.6e-6
     assert len(told["fairness"]) == 4
-    rows = run.observations(metric="data_rate")
+    rows = run.frame("data_rate", by="entity")
     for each in told["fairness"]:
-        at = rows[
-            (
-                rows["flows.load.frames"]
-                == int(each["point"]["flows.load.frames"].removesuffix(" B"))
-            )
-            & (rows["station"] >= 0)
-        ]
+        length = int(each["point"]["flows.load.frames"].removesuffix(" B"))
+        at = rows[rows["flows.load.frames"] == length]
         by_replication = [
-            of.sort_values("station")["value"].to_numpy() for _, of in at.groupby("replication")
+            of.sort_values("entity")["value"].to_numpy() for _, of in at.groupby("replication")
         ]
         assert each["jain_index"]["value"] == pytest.approx(
             float(np.mean([jain_index(of) for of in by_replication]))

@@ -7,18 +7,21 @@ import math
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 import ethermeter as em
+import numpy as np
 import pytest
 from ethermeter import plan
 from ethermeter.analysis.claims import Claim
 from ethermeter.experiment import load, shipped
 from ethermeter.metrics import Metric
+from ethermeter.results.query import MissingError, Results
 from ethermeter.scenario import Flow
 from ethermeter.studies import registry
 from ethermeter.studies.fritz1999 import claims as paper
-from ethermeter.studies.fritz1999.claims import FAST, GIGABIT, PAIRS, Copies
-from ethermeter.studies.judging import MissingError
+from ethermeter.studies.fritz1999.claims import FAST, GIGABIT, PAIRS
+from made_results import results_of
 
 STUDY = registry.find("fritz1999")
 
@@ -78,25 +81,32 @@ def test_a_constant_time_an_octet_gives_the_numbers_of_the_formula():
     assert found == [21.5, 27.4, 18.7, 32.3, 18.7]
 
 
-def copies(rates: Mapping[tuple[str, str], float]) -> Copies:
+def copies(rates: Mapping[tuple[str, str], float]) -> Results:
     """Every pair as fast as the point says, in Mb/s, and 100 µs to acknowledgements at 100 Mb/s, 40
     at 1 Gb/s.
     """
-    names = [f"{pair}-{way}" for pair in PAIRS for way in ("read", "write")]
     delays = {FAST: 100e-6, GIGABIT: 40e-6}
-    return Copies(
-        {
-            (series, case): {
-                Metric.TRANSFER_RATE: {name: rate * 1e6 for name in names},
-                Metric.ACKNOWLEDGEMENT_DELAY: {name: delays.get(case, math.nan) for name in names},
+    trials, values = [], []
+    for (series, case), rate in rates.items():
+        scenario = plan.expand([load(shipped()["fritz1999/copies"])]).trials[0].scenario
+        name, point = f"{series}/{case}", {"case": case} if case else {}
+        trials.append(
+            SimpleNamespace(
+                id=name, series=series, engine="simulation", point=point, scenario=scenario
+            )
+        )
+        count = len(scenario.flows)
+        values.append(
+            {
+                Metric.TRANSFER_RATE: np.full(count, rate * 1e6),
+                Metric.ACKNOWLEDGEMENT_DELAY: np.full(count, delays.get(case, math.nan)),
             }
-            for (series, case), rate in rates.items()
-        }
-    )
+        )
+    return results_of(trials, each=values)
 
 
-def verdicts(of: Copies) -> dict[str, Claim]:
-    return {claim.id: claim for claim in paper.claims(of)}
+def verdicts(of: Results) -> dict[str, Claim]:
+    return {claim.id: claim for claim in STUDY.claims(of)}
 
 
 def test_numbers_are_met_within_what_their_entries_allow():
@@ -152,7 +162,7 @@ def test_a_remedy_that_brings_nothing_fails():
 
 def test_a_point_that_is_not_there_is_missed_by_name():
     with pytest.raises(MissingError, match="nt-nt-read for copies, 1 Gb/s"):
-        copies({}).rate_mbps("copies", GIGABIT, "nt-nt")
+        paper.rate_mbps(copies({}), "copies", GIGABIT, "nt-nt")
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +170,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Claim]:
     """Claims of a run of the first file alone, which takes half a second."""
     folder = tmp_path_factory.mktemp("fritz1999")
     run = em.load(shipped()["fritz1999/copies"]).run(out=folder / "run", jobs=1)
-    return {claim.id: claim for claim in paper.claims(paper.read(run.path))}
+    return {claim.id: claim for claim in STUDY.claims(Results.of_run(run.path))}
 
 
 def test_host_times_give_fast_ethernet_to_the_tenth(ran):

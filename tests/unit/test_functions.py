@@ -73,7 +73,7 @@ def rows_of(loaded, *, number=0):
 def values_of(loaded):
     trial = loaded.plan(replications=1).trials[0]
     results = Results.of_trial(trial, answer(trial.line))
-    return {metric: results.all(metric) for metric in results.whole.metrics}
+    return {metric: results.all(metric) for metric in results.metrics}
 
 
 def assert_equal_counts(found, expected, *, but=()):
@@ -182,7 +182,7 @@ def test_the_example_of_the_how_to_runs(capsys):
     script = Path("example.py")
     script.write_text(block, encoding="utf-8")
     runpy.run_path(str(script))
-    frame = em.open("runs/backoff").estimates("utilisation", "collisions_per_frame")
+    frame = em.open("runs/backoff").frame("utilisation", "collisions_per_frame")
     values = frame.pivot_table(index="stations.backoff", columns="metric", values="value")
     built_in, own, patient = (
         values[values.index.str.contains(name)].iloc[0]
@@ -192,7 +192,7 @@ def test_the_example_of_the_how_to_runs(capsys):
     # Two points have two seeds, so that their counts agree within chance only.
     assert own["utilisation"] == pytest.approx(built_in["utilisation"], rel=0.1)
     load, utilisation = (
-        em.open("runs/pairs").estimates(metric)["value"].item()
+        em.open("runs/pairs").frame(metric)["value"].item()
         for metric in ("offered_load_g", "utilisation")
     )
     assert 0.5 < utilisation < load < 1
@@ -396,7 +396,7 @@ def test_a_run_records_the_source_and_is_continued_with_no_other():
     (backoff,) = recorded
     assert (backoff["kind"], backoff["name"], len(backoff["sha256"])) == ("backoff", "own", 64)
     assert backoff["sha256"] in run.trials()[0].line
-    assert em.open("run").estimates("utilisation").shape[0] == 1
+    assert em.open("run").frame("utilisation").shape[0] == 1
 
     em.register_backoff("own", lambda collisions, draws: collisions)
     with pytest.raises(InputError, match='backoff "own" has another source, SHA-256') as caught:
@@ -406,7 +406,7 @@ def test_a_run_records_the_source_and_is_continued_with_no_other():
     with pytest.raises(InputError, match='backoff "own" is not registered in this process'):
         experiment().run(out="run")
     # What was found stays readable.
-    assert em.open("run").estimates("utilisation").shape[0] == 1
+    assert em.open("run").frame("utilisation").shape[0] == 1
 
 
 def test_a_plan_of_another_source_is_another_plan():

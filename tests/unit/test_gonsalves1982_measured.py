@@ -11,7 +11,7 @@ from ethermeter.metrics import Metric
 from ethermeter.studies import registry
 from ethermeter.studies.gonsalves1982 import claims as paper
 from ethermeter.trial import LIVE
-from made_results import whole_of
+from made_results import results_of, whole_of
 
 STUDY = registry.find("gonsalves1982")
 PUBLISHED = {entry.id: entry.published for entry in STUDY.published()}
@@ -64,7 +64,7 @@ def test_live_tests_decide_the_numbers_that_they_measure_by_measured_points_alon
         for trial in trials
     ]
     whole = whole_of(WHOLE, np.array(rows))
-    found = {claim.id: claim for claim in paper.measured_claims(trials, whole)}
+    found = {claim.id: claim for claim in paper.measured(results_of(trials, whole=whole).by(LIVE))}
     assert set(found) == {name for name in PUBLISHED if re.match(r"4\.(1[ab]|2)-.*\d$", name)}
     of_subset = re.compile(r"4\.1.-.*-64(-l.)?|4\.2-.-(64|512)-l.")
     decided = {name for name in found if is_full or of_subset.fullmatch(name)}
@@ -74,5 +74,4 @@ def test_live_tests_decide_the_numbers_that_they_measure_by_measured_points_alon
 
 
 def test_no_measured_point_decides_nothing():
-    nothing = whole_of((), np.zeros((0, 0)))
-    assert {claim.verdict for claim in paper.measured_claims((), nothing)} == {"not-run"}
+    assert {claim.verdict for claim in paper.measured(results_of(()).by(LIVE))} == {"not-run"}

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from ethermeter import plan
 from ethermeter.analysis import claims
-from ethermeter.analysis.estimates import Point
-from ethermeter.analysis.interval import Estimate
-from ethermeter.analysis.tables import Trial
 from ethermeter.experiment import load, shipped
 from ethermeter.metrics import Metric
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate
+from ethermeter.results.query import MissingError
+from ethermeter.results.trials import Trial
 from ethermeter.studies import registry
-from ethermeter.studies.gonsalves_tobagi1986 import claims as paper
 from ethermeter.studies.gonsalves_tobagi1986 import shares
-from ethermeter.studies.judging import MissingError
+from made_results import results_of
 from segments import segment
 
 STUDY = registry.find("gonsalves-tobagi1986")
@@ -111,10 +111,11 @@ def judged(
                 metric: np.where(
                     first, factor(trial.series, trial.point, metric, division) * shake, 1.0
                 )
-                for metric in paper.STATION_METRICS
+                for metric in (Metric.BIT_RATE, Metric.TRANSMISSION_DELAY)
             }
         )
-    return {claim.id: claim for claim in paper.claims(tuple(points.values()), kept, stations)}
+    results = results_of(kept, each=stations, points=tuple(points.values()))
+    return {claim.id: claim for claim in STUDY.claims(results)}
 
 
 def test_every_claim_is_borne_out_by_a_world_that_agrees(trials):
@@ -252,27 +253,26 @@ def test_a_wide_interval_decides_nothing(trials):
 
 def test_fewer_than_three_replications_and_no_run_decide_nothing(trials):
     assert {claim.verdict for claim in judged(trials, replications=2).values()} == {"not-run"}
-    assert {claim.verdict for claim in paper.claims((), (), ())} == {"not-run"}
+    assert {claim.verdict for claim in STUDY.claims(results_of(()))} == {"not-run"}
 
 
 def test_a_ratio_is_that_of_means_of_pairs_by_hand():
-    of = shares.Shares(
-        (),
+    of = results_of(
         [stand_in(number) for number in range(3)],
-        [
+        each=[
             {Metric.BIT_RATE: np.array([1.0, 2.0, 4.0])},
             {Metric.BIT_RATE: np.array([2.0, 3.0, 5.0])},
             {Metric.BIT_RATE: np.array([3.0, np.nan, 8.0])},
         ],
     )
-    found = of.contrast("s", {}, Metric.BIT_RATE, "larger")
+    found = shares.contrast_of(of, Metric.BIT_RATE, "larger")
     # Means of the larger 3, 4, 8, of the smaller 1, 2, 3: 15 / 6; residuals 0.5, -1, 0.5 give
     # sqrt(1.5 / 2 / 3) / 2.
     assert found.value == pytest.approx(2.5)
     assert found.error == pytest.approx(0.25)
     assert found.degrees == 2
-    with pytest.raises(MissingError, match="no loss"):
-        of.contrast("s", {}, Metric.LOSS, "larger")
+    with pytest.raises(MissingError, match="no one_way_delay"):
+        shares.contrast_of(of, Metric.ONE_WAY_DELAY, "larger")
 
 
 def stand_in(number: int) -> Any:
@@ -290,11 +290,11 @@ def test_a_part_that_delivered_nothing_has_no_ratio():
             Metric.TRANSMISSION_DELAY: np.array([np.nan, 1.0, 1.0]),
         }
     ] * 3
-    of = shares.Shares((), [stand_in(number) for number in range(3)], nothing)
+    of = results_of([stand_in(number) for number in range(3)], each=nothing)
     with pytest.raises(MissingError, match="is zero"):
-        of.contrast("s", {}, Metric.BIT_RATE, "larger")
+        shares.contrast_of(of, Metric.BIT_RATE, "larger")
     with pytest.raises(MissingError, match="delivered nothing"):
-        of.contrast("s", {}, Metric.TRANSMISSION_DELAY, "larger")
+        shares.contrast_of(of, Metric.TRANSMISSION_DELAY, "larger")
 
 
 def test_the_middle_is_the_half_of_the_line_between_the_quarters():

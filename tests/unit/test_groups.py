@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from ethermeter.analysis import groups
-from ethermeter.analysis.estimates import Point
 from ethermeter.counts import Floats
 from ethermeter.metrics import Metric
+from ethermeter.results.estimates import Point
 from ethermeter.scenario import Scenario
 from made_results import Value, made
 from segments import segment

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.groups import PART
-from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.lengths import BREAK_PROBABILITY, broken, extras, of_lengths
 from ethermeter.metrics import Metric
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate
 
 OCTETS = np.array([64.0, 128.0, 256.0, 512.0, 768.0, 1024.0, 1280.0, 1518.0])
 

@@ -11,8 +11,6 @@ import ethermeter as em
 import numpy as np
 import pytest
 from ethermeter import _core
-from ethermeter.analysis.batches import within
-from ethermeter.analysis.estimates import errors_within
 from ethermeter.analysis.groups import _means_of_known
 from ethermeter.counts import Floats
 from ethermeter.engines.live.counts import stream_batches
@@ -22,6 +20,8 @@ from ethermeter.metrics import Group, Metric, metrics_of
 from ethermeter.metrics.counted import flow_batches
 from ethermeter.metrics.evaluation import of_all_parts, of_each_part
 from ethermeter.metrics.slices import Slice
+from ethermeter.results.batches import within
+from ethermeter.results.estimates import errors_within
 from ethermeter.store.columns import FLOW_BATCHES, NOT_COUNTED
 from ethermeter.store.result import Sink, StreamWindow
 from ethermeter.store.trial_result import TrialResult, failed

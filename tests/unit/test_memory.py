@@ -92,6 +92,6 @@ def test_a_file_is_not_called_torn_for_the_lack_of_memory_or_threads(tmp_path, m
         raise (pa.lib.ArrowMemoryError if "malloc" in text else pa.lib.ArrowException)(text)
 
     (tmp_path / "x.parquet").write_bytes(b"")
-    monkeypatch.setattr("pyarrow.parquet.read_table", fail)
+    monkeypatch.setattr("pyarrow.parquet.ParquetFile", fail)
     with pytest.raises(MemoryError, match=text):
         parts.read(tmp_path / "x.parquet", stamp=parts.Stamp("", ""))

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from entries import entry_with
 from ethermeter.analysis.claims import Claim
-from ethermeter.analysis.estimates import Point
-from ethermeter.analysis.interval import Estimate, exact
 from ethermeter.experiment import load, shipped
 from ethermeter.metrics import Metric
 from ethermeter.plan import Plan, expand
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate, exact
+from ethermeter.results.query import Results
 from ethermeter.studies import registry
 from ethermeter.studies.judging import Entry
 from ethermeter.studies.myths import claims as myths
@@ -29,11 +30,12 @@ from ethermeter.studies.myths.runs import (
     RING,
     SATURATED,
     SIMULATED,
-    Runs,
     knees,
     regime,
 )
+from ethermeter.studies.myths.runs import members as points_in
 from ethermeter.studies.myths.theory import FORMULAS
+from made_results import results_of, whole_of
 
 STUDY = registry.find("myths")
 
@@ -87,7 +89,7 @@ def ideal(series: str, engine: str, point: Mapping[str, str], metric: Metric) ->
     return 0.1
 
 
-def made_up(world: World, *, error: float = 1e-4) -> Runs:
+def made_up(world: World, *, error: float = 1e-4) -> Results:
     """Fill every trial of the plan with a world's numbers; the points have intervals, the
     replications are alike.
     """
@@ -104,20 +106,21 @@ def made_up(world: World, *, error: float = 1e-4) -> Runs:
         of = {metric: float(column[at]) for metric, column in values.items()}
         found = {metric: Estimate(value, abs(value) * error, 2.0) for metric, value in of.items()}
         points.setdefault(key, Point(trial.series, trial.point, trial.engine, 3, found))
-    return Runs(list(points.values()), trials, values)
+    whole = whole_of(USED, np.array([values[metric] for metric in USED]).T)
+    return results_of(trials, whole=whole, points=list(points.values()))
 
 
 def judged(world: World, *, error: float = 1e-4) -> dict[str, Claim]:
     about_runs = {entry.id for entry in STUDY.published() if simulated(entry)}
     return {
         claim.id: claim
-        for claim in myths.claims(made_up(world, error=error))
+        for claim in STUDY.claims(made_up(world, error=error))
         if claim.id in about_runs
     }
 
 
 def simulated(entry: Entry) -> bool:
-    return entry.text("quantity") in SIMULATED
+    return entry.rule in SIMULATED
 
 
 def changed(metric: Metric, change: Callable[[str, str, Mapping[str, str], float], float]) -> World:
@@ -130,9 +133,7 @@ def changed(metric: Metric, change: Callable[[str, str, Mapping[str, str], float
 
 def test_every_claim_names_a_quantity_and_every_quantity_has_a_claim():
     entries = STUDY.published()
-    assert sorted({entry.text("quantity") for entry in entries}) == sorted(
-        {**FORMULAS, **SIMULATED}
-    )
+    assert sorted({entry.rule for entry in entries}) == sorted({**FORMULAS, **SIMULATED})
     assert len({entry.id for entry in entries}) == len(entries) == 32
     # Without a limit there must be a print to compare with.
     assert all("above" in entry or "below" in entry or entry.rounding for entry in entries)
@@ -224,7 +225,7 @@ def test_a_limit_is_kept_by_the_whole_interval(entry, ours, holds):
 def test_a_partial_run_leaves_its_claims_not_run_and_formulas_judged():
     about_runs = {entry.id for entry in STUDY.published() if simulated(entry)}
     assert {
-        claim.id for claim in myths.claims(Runs([], [], {})) if claim.verdict == "not-run"
+        claim.id for claim in STUDY.claims(results_of(())) if claim.verdict == "not-run"
     } == about_runs
 
 
@@ -291,10 +292,10 @@ def test_the_three_figures_draw_the_same_trials():
     runs = made_up(ideal)
     by_load, by_throughput, by_queue = myths_curves.same_trials(runs)
     for offered, throughput, queue in zip(by_load, by_throughput, by_queue, strict=True):
-        members = list(runs.members(KNEES, frames=offered.name))
+        members = list(points_in(runs, KNEES, frames=offered.name))
         assert [y for _, y in offered.points] == [y for _, y in throughput.points]
         assert [x for x, _ in throughput.points] == [
-            point.estimates[Metric.UTILISATION].value for point in members
+            point.estimate(Metric.UTILISATION).value for point in members
         ]
         assert [y.value for _, y in queue.points] == sorted(x for x, _ in throughput.points)
         assert len(offered.points) == len(members) == 25

@@ -128,12 +128,13 @@ def test_what_a_full_port_loses_is_what_did_not_come(saturated):
 
 
 def test_every_flow_and_all_flows_have_every_metric_in_the_order_of_the_list(saturated):
-    table = saturated.observations()
+    together, each = saturated.frame(by="trial"), saturated.frame(by="entity")
     for trial in saturated.trials():
-        rows = table[table["trial"] == trial.id]
-        numbers = [-1, *range(len(trial.scenario.flows))]
-        assert list(rows["metric"].astype(str)) == [m.value for m in FLOW_METRICS for _ in numbers]
-        assert list(rows["station"]) == numbers * len(FLOW_METRICS)
+        rows = together[together["trial"] == trial.id]
+        assert list(rows["metric"].astype(str)) == list(FLOW_METRICS)
+        rows, names = each[each["trial"] == trial.id], [flow.name for flow in trial.scenario.flows]
+        assert list(rows["metric"].astype(str)) == [m.value for m in FLOW_METRICS for _ in names]
+        assert list(rows["entity"]) == names * len(FLOW_METRICS)
     assert set(FLOW_METRICS) == {m for m in Metric if m.group is Group.FLOW} | {
         Metric.GOODPUT,
         Metric.LOSS,
@@ -220,7 +221,7 @@ def test_segments_and_networks_can_be_run_as_one_plan(tmp_path):
         "access_delay",
     }
     assert set(table[table["trial"] == "n/00000"]["entity"]) == {0}
-    points = {point.series: set(point.estimates) for point in run.points()}
+    points = {point.series: set(point.estimates) for point in run.estimated}
     assert "utilisation" in points["s"]
     assert points["n"] == {m.value for m in FLOW_METRICS}
     assert run.directory.provenance()["implementations"] == ["fast"]

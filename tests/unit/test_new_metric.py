@@ -18,9 +18,23 @@ EXPERIMENT = em.segment(
 )
 
 
+NETWORK = em.network(
+    title="A copy",
+    rate="100 Mb/s",
+    hosts=["sender", "sink"],
+    links=[("sender", "sink")],
+    flows=[
+        em.flow(name, "sender", "sink", data=data, arrivals={"regular": "1 ms"})
+        for name, data in (("short", "100 B"), ("long", "1000 B"))
+    ],
+    phases={"settle": "0 s", "transmit": "30 ms", "measure": "last 25 ms", "drain": "5 ms"},
+)
 VALUES = """
 import ethermeter as em
-print(*em.open("run").observations(metric="mean_frame")["value"])
+run = em.open("run")
+print(*run.frame("mean_frame", by="trial")["value"], *run.frame("mean_frame", by="entity")["value"])
+alone = em.simulate("network.toml")
+print(*(alone.value("data_per_frame", name) for name in ("", *alone.entities)))
 """
 
 
@@ -33,6 +47,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / folder, path / folder, ignore=ignored)
     changes.apply(changes.change_of("add-a-metric.md"), path)
     EXPERIMENT.save(path / "frames.toml")
+    NETWORK.save(path / "network.toml")
     return path
 
 
@@ -44,9 +59,11 @@ def call(tree: Path, *words: str) -> str:
 def test_a_row_of_the_registry_is_a_metric_that_is_run_shown_and_documented(tree):
     ethermeter = (sys.executable, "-m", "ethermeter")
     call(tree, *ethermeter, "run", "frames.toml", "--jobs", "1", "--no-report", "--out", "run")
-    values = call(tree, sys.executable, "-c", VALUES)
+    values, of_flows = call(tree, sys.executable, "-c", VALUES).splitlines()
     # A value of the segment and one of its station, of both trials.
     assert sorted(map(float, values.split())) == [512.0, 512.0, 8 * 1518.0, 8 * 1518.0]
+    # One frame a message: of both flows together as many of each.
+    assert [*map(float, of_flows.split())] == [550.0, 100.0, 1000.0]
     call(tree, *ethermeter, "figures", "run", "--metric", "mean_frame", "--format", "svg")
     assert "Mean frame (octet)" in next(tree.rglob("*mean_frame.svg")).read_text(encoding="utf-8")
     page = call(tree, sys.executable, "-m", "scripts.reference", "metrics")

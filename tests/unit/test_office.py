@@ -5,11 +5,11 @@ import math
 
 import pytest
 from ethermeter.analysis import groups
-from ethermeter.analysis.estimates import Point
-from ethermeter.analysis.interval import Estimate
-from ethermeter.analysis.live import Pair, pairs, to_json
+from ethermeter.analysis.live import Pair, as_json, pairs
 from ethermeter.experiment import load, shipped
 from ethermeter.metrics import Metric
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate
 from ethermeter.trial import LIVE, SIMULATION
 from faults_at import expect_fault
 from program import invoke
@@ -108,7 +108,7 @@ def test_engines_are_paired_by_flows_and_metric():
 
 def test_a_file_of_both_engines_has_the_pairs_and_what_theory_says():
     loss = Pair("x", {}, "call", Metric.LOSS, Estimate(0, 0, 2), Estimate(0.5, 0, 2))
-    read = json.loads(to_json((), [loss]))
+    read = json.loads(json.dumps(as_json((), [loss]), allow_nan=False))
     assert read["side_by_side"] == [
         {
             "series": "x",

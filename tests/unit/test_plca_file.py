@@ -287,8 +287,8 @@ def test_examples_of_the_documentation_are_sound():
 
 
 def test_plca_and_csma_cd_are_curves_of_one_figure():
-    from ethermeter.analysis.estimates import Point
     from ethermeter.report.axes import choose, keys
+    from ethermeter.results.estimates import Point
 
     points = [
         Point("s", {"segment.plca.enable": enable, "stations.count": count}, engine, 1, {})

@@ -104,7 +104,7 @@ def run_with(folder: Path, experiment: Mapping[str, object] = NETWORK, **changed
 def test_accounts_and_page_have_the_settings_and_name_what_differs(tmp_path):
     (account,) = accounts.read(run_with(tmp_path, to_tmr=24))
     assert account.interfaces[1].differs == {"to-tmr": "32"}
-    (found,) = json.loads(accounts.to_json([account]))["trials"]
+    (found,) = accounts.as_json([account])["trials"]
     assert found["interfaces"][1]["plca"]["to-tmr"] == "24"
     agreed = replace(
         account, interfaces=tuple(replace(of, differs={}) for of in account.interfaces)

@@ -58,7 +58,7 @@ def test_a_text_without_lines_is_a_name():
 
 
 def test_estimates_are_typed_columns_with_units(run):
-    frame = run.estimates("utilisation", "access_delay")
+    frame = run.frame("utilisation", "access_delay")
     assert list(frame.columns) == [
         *("series", "engine", "stations.count", "stations.frames", "replications"),
         *("metric", "value", "low", "high", "unit", "cautions"),
@@ -78,35 +78,40 @@ def test_estimates_are_typed_columns_with_units(run):
     assert frame[frame["metric"] == "utilisation"]["value"].tolist() == values
 
 
-def test_observations_hold_what_was_varied(run):
-    frame = run.observations(metric="frames", whole=True)
+def test_values_of_trials_and_stations_hold_what_was_varied(run):
+    frame = run.frame("frames", by="trial")
     assert len(frame) == 12
     assert frame["replication"].tolist() == [0, 1, 2] * 4
-    assert set(run.observations(metric="frames")["station"]) == {-1, 0, 1, 2, 3, 4}
+    each = run.frame("frames", by="entity")
+    assert len(each) == 3 * 2 * (2 + 5)
+    assert set(each[each["stations.count"] == 2]["entity"]) < set(run.entities)
+    both = each.groupby("trial", observed=True)["value"].sum()
+    assert np.array_equal(both.to_numpy(), frame["value"].to_numpy())
     counts = run.histograms().groupby(["trial", "time"], observed=True)["count"].sum()
     delays = counts.xs("transmission_delay", level="time")
     assert np.array_equal(delays.to_numpy(), frame["value"].to_numpy())
 
 
 def test_tables_come_as_arrow_and_units_stay(run):
-    table = run.estimates(library="arrow")
+    table = run.frame(library="arrow")
     assert isinstance(table, pa.Table)
     assert table.schema.field("stations.frames").metadata == {b"unit": b"B"}
-    assert table.num_rows == len(run.estimates())
+    assert table.num_rows == len(run.frame())
     with pytest.raises(em.InputError, match="did you mean pandas"):
-        run.estimates(library="panda")
+        run.frame(library="panda")
 
 
 def test_tables_come_as_polars(run):
     polars = pytest.importorskip("polars", reason="polars is not installed")
-    table = run.estimates("utilisation", library="polars")
+    table = run.frame("utilisation", library="polars")
+    assert table.attrs["units"] == {"stations.frames": "B"}
     assert table["stations.count"].dtype == polars.Int64
     assert table.height == 4
 
 
 def test_the_package_has_types_and_frames_those_of_their_library():
     assert (files("ethermeter") / "py.typed").is_file()
-    for method in (em.Run.observations, em.Run.estimates, em.Run.histograms, em.Run.ports):
+    for method in (em.Run.frame, em.Run.histograms, em.Run.ports):
         found = {
             str(each.__annotations__["library"]): each.__annotations__["return"]
             for each in typing.get_overloads(method)
@@ -125,12 +130,13 @@ def test_a_segment_has_no_ports(run):
 
 def test_names_that_are_unknown_are_answered_with_near_ones(run):
     for call in (
-        lambda: run.estimates("utilization"),
-        lambda: run.observations(metric="utilization"),
+        lambda: run.frame("utilization"),
+        lambda: run.frame("utilization", by="entity"),
+        lambda: run.frame("utilisation", by="entitty"),
         lambda: run.plot("utilization"),
         lambda: run.plot("utilisation", style="one-colunm"),
         lambda: run.plot("utilisation", widht=3),
-        lambda: run.estimates(series="experimen"),
+        lambda: run.frame(series="experimen"),
     ):
         with pytest.raises(em.InputError, match="did you mean"):
             call()
@@ -140,7 +146,7 @@ def test_values_show_themselves_in_a_line(run):
     assert repr(em.load(HUB)) == "Loaded('experiment': 4 points, 4 trials)"
     assert repr(em.load(HUB).plan()) == "Plan('experiment': 4 trials; simulation)"
     assert repr(run) == f"Run('{run.path}': 12 trials)"
-    for shown in (run, run.trials()[0], run.points()[0].estimates["utilisation"]):
+    for shown in (run, run.trials()[0], run.estimated[0].estimates["utilisation"]):
         assert "\n" not in repr(shown)
         assert len(repr(shown)) < 250
 
@@ -198,11 +204,8 @@ def test_sliders_simulate_the_point_they_choose(tmp_path):
     first = shown.values["utilisation"][0]
     shown.sliders["stations.frames"].value = "1 kB"
     assert shown.values["utilisation"][0] != first
-    (point,) = (
-        em.load(HUB, overrides=["vary={}", "stations.count=2", "stations.frames=1 kB"])
-        .run(out=tmp_path / "run", replications=1)
-        .points()
-    )
-    assert shown.values["utilisation"][0] == point.estimates["utilisation"].value
+    chosen = ["vary={}", "stations.count=2", "stations.frames=1 kB"]
+    alone = em.simulate(HUB, overrides=chosen, replications=1)
+    assert shown.values["utilisation"][0] == alone.value("utilisation")
     with pytest.raises(em.InputError, match="a key that the experiment varies"):
         em.explore(HUB, "stations.service")

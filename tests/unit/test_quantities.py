@@ -3,8 +3,8 @@
 import math
 
 import pytest
-from ethermeter.analysis.interval import Estimate
 from ethermeter.quantities import Scale, column, number, places_of, quantity, with_ends
+from ethermeter.results.interval import Estimate
 from hypothesis import given
 from hypothesis import strategies as st
 

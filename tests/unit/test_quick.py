@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from ethermeter.analysis.interval import Estimate
 from ethermeter.faults import InputError
 from ethermeter.metrics import Caution, Metric
 from ethermeter.quick import by_agent, by_iperf3, by_stamp, series
@@ -22,6 +21,7 @@ from ethermeter.quick.peers import (
     TcpInfo,
     address_of,
 )
+from ethermeter.results.interval import Estimate
 from ethermeter.store.result import FlowResult, Losses, Role, Sender
 from program import invoke
 

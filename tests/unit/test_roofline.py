@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from ethermeter._core import simulate_trial
-from ethermeter.analysis.interval import Estimate, exact
 from ethermeter.analysis.roofline import Roofline, Stage, of_scenario, read
 from ethermeter.ceilings.paths import rooflines
 from ethermeter.faults import InputError
 from ethermeter.report.export import export
 from ethermeter.report.roofline import page, rate_text, verdict
+from ethermeter.results.interval import Estimate, exact
 from ethermeter.scenario import Scenario
 from ethermeter.trial import core_trial
 from msgspec.structs import replace

@@ -4,26 +4,31 @@ not take for it.
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pytest
 from entries import entry_with
-from ethermeter.analysis.interval import Floats
+from ethermeter.counts import Buckets
 from ethermeter.experiment import load, shipped
 from ethermeter.metrics import Metric
+from ethermeter.results.interval import Floats
+from ethermeter.results.query import MissingError
 from ethermeter.studies import registry
 from ethermeter.studies.erg import claims as erg
 from ethermeter.studies.hughesjones2000 import claims as hughesjones2000
-from ethermeter.studies.judging import Entry, MissingError
-from ethermeter.studies.paths import Histogram, Paths
+from ethermeter.studies.judging import Entry
+from ethermeter.swept import Swept
 from ethermeter.trial import core_trial_of
+from made_results import results_of
 
 PAPERS = {"erg": erg, "hughesjones2000": hughesjones2000}
 RULES = {"erg": erg.RULES, "hughesjones2000": hughesjones2000.RULES}
 
 
-class World(Paths):
+class World:
     """A made-up run: values by series, point, flow and metric, three replications of each;
     histograms by series and point.
     """
@@ -31,16 +36,13 @@ class World(Paths):
     def __init__(
         self,
         values: Mapping[tuple[Any, ...], float],
-        histograms: Mapping[tuple[Any, ...], Histogram] | None = None,
+        histograms: Mapping[tuple[Any, ...], Buckets] | None = None,
     ) -> None:
         self.known = values
         self.shapes = histograms or {}
 
-    def values(self, series: str, where: Mapping[str, str], flow: str, metric: Metric) -> Floats:
-        try:
-            return np.full(3, self.known[series, tuple(sorted(where.items())), flow, metric])
-        except KeyError:
-            raise MissingError(f"no {metric} of {flow} in {series}") from None
+    def at(self, series: str, where: Mapping[str, str] = MappingProxyType({})) -> "Place":
+        return Place(self, series, tuple(sorted(where.items())))
 
     def along(self, series: str, key: str, where: Mapping[str, str] | None = None) -> list[str]:
         points = [dict(point) for name, point, *_ in self.known if name == series]
@@ -49,13 +51,31 @@ class World(Paths):
             for point in points
             if key in point and {k: v for k, v in point.items() if k != key} == dict(where or {})
         ]
-        return list(dict.fromkeys(point[key] for point in kept))
+        return list(dict.fromkeys(Swept(point[key]) for point in kept))
 
-    def histogram(self, series: str, where: Mapping[str, str], flow: str, metric: str) -> Histogram:
+
+@dataclass(frozen=True)
+class Place:
+    """A point of a world."""
+
+    world: World
+    series: str
+    where: tuple[tuple[str, str], ...]
+
+    def values(self, metric: Metric, flow: str = "") -> Floats:
         try:
-            return self.shapes[series, tuple(sorted(where.items())), flow, metric]
+            return np.full(3, self.world.known[self.series, self.where, flow, metric])
         except KeyError:
-            raise MissingError(f"no histogram of {metric} of {flow} in {series}") from None
+            raise MissingError(f"no {metric} of {flow} in {self.series}") from None
+
+    def value(self, metric: Metric, flow: str = "") -> float:
+        return float(self.values(metric, flow).mean())
+
+    def histogram(self, time: str, flow: str) -> Buckets:
+        try:
+            return self.world.shapes[self.series, self.where, flow, time]
+        except KeyError:
+            raise MissingError(f"no histogram of {time} of {flow} in {self.series}") from None
 
 
 def entry_of(study: str, identity: str) -> Entry:
@@ -102,7 +122,7 @@ def test_rounding_is_half_of_the_last_printed_digit(study):
 
 @pytest.mark.parametrize("study", PAPERS)
 def test_a_run_without_the_points_leaves_every_claim_open(study):
-    assert {claim.verdict for claim in PAPERS[study].claims(World({}, {}))} == {"not-run"}
+    assert {claim.verdict for claim in registry.find(study).claims(results_of(()))} == {"not-run"}
 
 
 def test_nothing_of_what_is_predicted_was_fitted_to():
@@ -210,10 +230,10 @@ def test_the_floor_is_left_where_times_pass_it():
 # Histograms
 
 
-def buckets(*counts: float) -> Histogram:
+def buckets(*counts: int) -> Buckets:
     """Return a histogram of buckets of 1 us from 70 us on."""
-    low = (70 + np.arange(len(counts))) * 1e-6
-    return Histogram(low, low + 1e-6, np.array(counts, dtype=np.float64))
+    low_ps = (70 + np.arange(len(counts))) * 10**6
+    return Buckets(np.zeros(len(counts), np.int64), low_ps, low_ps + 10**6, np.array(counts))
 
 
 def pings(counts: Mapping[str, Sequence[int]]) -> World:
@@ -230,9 +250,9 @@ def pings(counts: Mapping[str, Sequence[int]]) -> World:
     [
         ((0, 900, 0), 1),
         ((0, 900, 100, 500, 0), 2),
-        # 800 between twice 900 are less than four standard errors away, 780 are more.
+        # 800 between twice 900 are less than four standard errors away, 779 are more.
         ((0, 900, 800, 900, 0), 1),
-        ((0, 900, 780, 900, 0), 2),
+        ((0, 900, 779, 900, 0), 2),
     ],
 )
 def test_peaks_are_what_chance_does_not_make(counts, peaks):

@@ -128,8 +128,8 @@ def test_files_of_1999_name_the_congestion_control_of_their_hosts():
 
 def test_rows_of_a_file_are_those_of_a_hand_calculation(tmp_path):
     plain = COPY.changed({"flows.0.transfer.tcp.stack": "rfc-2581"})
-    table = em.load(plain).run(out=tmp_path / "run", jobs=1).observations()
-    values = dict(table[table["station"] == 0].set_index("metric")["value"])
+    table = em.load(plain).run(out=tmp_path / "run", jobs=1).frame(by="entity")
+    values = dict(table.set_index("metric")["value"])
     # A frame has 58 octets around its data, 8 before it, and 80 ns an octet; seven blocks, and six
     # times the client's 70 us between them.
     request_s, answer_s = (60 + 66) * 80e-9, (1040 + 66) * 80e-9

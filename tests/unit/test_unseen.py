@@ -11,14 +11,15 @@ from pathlib import Path
 import ethermeter as em
 import numpy as np
 import pytest
-from ethermeter.analysis import estimates, flows, groups, unseen
+from ethermeter.analysis import flows, groups
 from ethermeter.analysis.agreement import _chance
-from ethermeter.analysis.interval import Estimate, exact, no_failure
 from ethermeter.cli.tables import table_lines
 from ethermeter.document import cell
 from ethermeter.metrics import Metric
 from ethermeter.report.charts.frame import datum
 from ethermeter.report.compare import compare, render
+from ethermeter.results import estimates, unseen
+from ethermeter.results.interval import Estimate, exact, no_failure
 from segments import segment
 from shared_experiments import pair
 
@@ -53,8 +54,7 @@ def lossless(tmp_path_factory: pytest.TempPathFactory) -> em.Run:
 
 
 def total(run: em.Run, metric: Metric, station: int = -1) -> float:
-    rows = run.observations(metric=metric, library="arrow").to_pylist()
-    return float(sum(row["value"] for row in rows if row["station"] == station))
+    return float(sum(run.values(metric, run.entities[station] if station >= 0 else "")))
 
 
 @pytest.mark.parametrize("replications", [1, 2, 4])
@@ -125,11 +125,10 @@ def test_flows_have_limits_of_their_own_messages(tmp_path):
 
 def test_a_part_is_not_known_better_than_its_station_that_was_seen_least(lossless):
     (part,) = groups.estimate(lossless.trials(), lossless.directory, groups.by_group)
-    rows = lossless.observations(library="arrow").to_pylist()
+    rows = lossless.frame("frames", by="entity", library="arrow").to_pylist()
     by_trial: dict[str, list[float]] = {}
     for row in rows:
-        if row["metric"] == "frames" and row["station"] >= 0:
-            by_trial.setdefault(row["trial"], []).append(row["value"])
+        by_trial.setdefault(row["trial"], []).append(row["value"])
     behind = sum(2 * min(each) for each in by_trial.values())
     assert part.estimates[Metric.LOSS].high == pytest.approx(no_failure(behind).high)
 

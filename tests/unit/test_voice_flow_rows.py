@@ -118,8 +118,8 @@ def cautions(results: Results) -> dict[tuple[int, Metric], str]:
 
 def test_values_of_voice_are_there_only_with_voice():
     without, with_voice = scenario(data("a")), scenario(data("a"), call("b", codec="g711"))
-    assert run(without).whole.metrics == FLOW_METRICS
-    assert set(run(with_voice).whole.metrics) == set(OF_FLOWS)
+    assert run(without).metrics == FLOW_METRICS
+    assert set(run(with_voice).metrics) == set(OF_FLOWS)
 
 
 def test_one_call_alone_is_what_the_hand_says():

@@ -12,11 +12,11 @@ import ethermeter as em
 import numpy as np
 import pytest
 from counted import buckets, changed, integers, of_segment
-from ethermeter.analysis import estimates
 from ethermeter.counts import Counts, MediumCounts, StationCounts, StationVoice, zeros
 from ethermeter.engines.simulation import result_of
 from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.metrics import Caution, Group, Metric, metrics_of
+from ethermeter.results import estimates
 from ethermeter.run import effort_of
 from ethermeter.store.columns import STATIONS
 from hypothesis import HealthCheck, given, settings
@@ -221,22 +221,26 @@ def test_from_file_to_observations_no_sample_is_ever_missing(
     speakers = voice(coder, count=count, least=lengths[0], most=lengths[1], **host)
     experiment = net(speakers, *others, measure=measure, drain_ms=drain)
     with tempfile.TemporaryDirectory() as folder:
-        found = em.load(experiment).run(out=Path(folder) / "run", jobs=1).observations()
-    table = found.pivot_table(index="station", columns="metric", values="value", observed=True)
+        run = em.load(experiment).run(out=Path(folder) / "run", jobs=1)
+        together, each = run.frame(by="trial"), run.frame(by="entity")
+        names = run.entities
+    whole = dict(zip(together["metric"], together["value"], strict=True))
+    table = each.pivot_table(index="entity", columns="metric", values="value", observed=True)
+    table = table.loc[names]
     fates = table["samples_delivered"] + table["samples_lost"] + table["samples_buffered"]
     assert (table["samples_offered"] == fates).all()
-    assert table["samples_offered"].loc[-1] == table["samples_offered"].loc[0:].sum()
-    assert (table["samples_offered"].loc[count:] == 0).all()
+    assert whole["samples_offered"] == table["samples_offered"].sum()
+    assert (table["samples_offered"].iloc[count:] == 0).all()
 
 
 def test_a_point_without_voice_has_no_row_and_no_estimate_of_it(tmp_path):
     saturated = net(em.stations(count=3, frames="64 B", arrivals="saturated"), series="a")
     run = em.load(saturated, net(voice(), series="b")).run(out=tmp_path / "both", jobs=1)
     alone = em.load(saturated).run(out=tmp_path / "alone", jobs=1)
-    assert set(alone.observations()["metric"]) == set(METRICS)
+    assert set(alone.frame(by="trial")["metric"]) == set(METRICS)
     columns = alone.directory.table(STATIONS).column_names
     assert not any(name.startswith("voice.") for name in columns)
-    kept = run.observations()
+    kept = run.frame(by="trial")
     assert set(kept[kept["series"] == "a"]["metric"]) == set(METRICS)
     assert set(kept[kept["series"] == "b"]["metric"]) == {*METRICS, *VOICE}
     of = {point.series: set(point.estimates) for point in estimates.read(run.path)}

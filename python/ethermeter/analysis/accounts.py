@@ -11,20 +11,18 @@ from typing import TYPE_CHECKING
 from ethermeter.analysis import connections, hosts, losses, pacing
 from ethermeter.analysis.connections import Connection
 from ethermeter.analysis.emulated import EmulatedMedium, emulated
-from ethermeter.analysis.estimates import entries
 from ethermeter.analysis.hosts import Machine
 from ethermeter.analysis.interfaces import Found, interfaces_of
 from ethermeter.analysis.losses import Drops, Loss
 from ethermeter.analysis.pacing import RANKS, Clock, Pacing
-from ethermeter.analysis.tables import alike, point_of
 from ethermeter.faults import InputError
 from ethermeter.json_values import finite, plain
+from ethermeter.results.trials import alike, point_of
 from ethermeter.store.result import Result
 
 if TYPE_CHECKING:
     from ethermeter.trial import Trial
 
-FILE = "live-accounts.json"
 LIVE = "live"
 """The engine whose trials are tests."""
 
@@ -117,16 +115,9 @@ def by_point(found: Sequence[Account]) -> list[list[Account]]:
     return alike(found, point_of)
 
 
-def write(run_dir: Path) -> Path:
-    """Write `live-accounts.json` into a run's directory; the path of the file."""
-    from ethermeter.store import RunDirectory
-
-    return RunDirectory(run_dir).keep(FILE, to_json(read(run_dir)))
-
-
-def to_json(found: Sequence[Account]) -> str:
-    """Text of `live-accounts.json`: one trial a line; an undefined number is null."""
-    return "".join(entries({}, "trials", map(_account, found)))
+def as_json(found: Sequence[Account]) -> dict[str, object]:
+    """Return accounts for programs, a trial each; an undefined number is null."""
+    return {"trials": [_account(each) for each in found]}
 
 
 def _account(each: Account) -> dict[str, object]:

@@ -14,20 +14,19 @@ with all other steps of the run; the *cause* of a difference is the step that ch
 those that change something.
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from ethermeter.analysis import bounds, estimates
-from ethermeter.analysis.estimates import Point
-from ethermeter.analysis.interval import Estimate, upper_tail
-from ethermeter.analysis.tables import point_of
+from ethermeter.analysis import bounds
 from ethermeter.json_values import plain
 from ethermeter.metrics import Metric
+from ethermeter.results import estimates
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate, upper_tail
+from ethermeter.results.query import Results
+from ethermeter.results.trials import point_of
 
-FILE = "agreement.json"
 ERROR = 0.05
 COMPARED = (
     *(Metric.UTILISATION, Metric.TRANSMISSION_DELAY, Metric.RESPONSE_TIME),
@@ -234,27 +233,16 @@ def _value(found: Estimate) -> Value:
     return Value(found.value, found.half_width)
 
 
-def write(run_dir: Path) -> Path:
-    """Compare theories with simulations of a run; the path of the `agreement.json` it writes."""
-    from ethermeter.store import RunDirectory
-
-    return RunDirectory(run_dir).keep(FILE, to_json(read(run_dir)))
-
-
-def read(run_dir: Path) -> tuple[Agreement, ...]:
+def read(results: Results) -> tuple[Agreement, ...]:
     """Compare every theory of a run with its simulations, of networks also flow by flow."""
-    from ethermeter.store import RunDirectory
-
-    of_flows = bounds.flow_points(RunDirectory(run_dir))
-    return agreements([*estimates.read(run_dir), *of_flows])
+    return agreements([*results.estimated, *bounds.flow_points(results)])
 
 
-def to_json(found: Sequence[Agreement]) -> str:
-    """Text of `agreement.json`; an undefined number is null."""
+def as_json(found: Sequence[Agreement]) -> dict[str, object]:
+    """Return comparisons for programs; an undefined number is null."""
     used = dict.fromkeys(each.metric for each in found)
-    head = {
+    return {
         "error": ERROR,
         "metrics": estimates.meanings(used, of_flows=Metric.ONE_WAY_DELAY in used),
         "comparisons": plain(found),
     }
-    return json.dumps(head, ensure_ascii=False, indent=1) + "\n"

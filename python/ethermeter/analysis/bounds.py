@@ -10,42 +10,36 @@ verdict. A value above its bound is a defect: of the bound, of the engine, or of
 send what the experiment says.
 """
 
-import functools
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ethermeter.analysis import bus_times, groups
 from ethermeter.analysis.bus_times import BusTime
-from ethermeter.analysis.estimates import FORMULA_DEGREES, Point, estimate_json
-from ethermeter.analysis.interval import LEVEL, Estimate, Floats
-from ethermeter.analysis.tables import alike, point_of
 from ethermeter.analysis.verdicts import Verdict, together, verdict_of
 from ethermeter.json_values import finite
 from ethermeter.json_values import number as known
 from ethermeter.metrics import Caution, Metric, caution_text, percentiles
 from ethermeter.metrics.formulas import floats
 from ethermeter.nodes import kind_of, over_links, room_of
+from ethermeter.results.estimates import FORMULA_DEGREES, Point, estimate_json
+from ethermeter.results.interval import LEVEL, Estimate, Floats
+from ethermeter.results.query import Results
+from ethermeter.results.trials import Trial, alike, point_of
 from ethermeter.results.values import OfEach, of_each
 from ethermeter.scenario import Hub
 from ethermeter.station_groups import flows_in
 from ethermeter.store.columns import PORT_CLASSES, PORTS
-from ethermeter.store.parquet import FILES
 from ethermeter.store.trial_result import Fact
 from ethermeter.theory.assumptions import BOUNDS, MEANS
 from ethermeter.trial import LIVE, SIMULATION, THEORY
 
 if TYPE_CHECKING:
-    from ethermeter.store import RunDirectory
     from ethermeter.store.result import Result
-    from ethermeter.trial import Trial
 
-FILE = "bounds.json"
 FLOW = "flow"
 """Key that a point of a flow has besides those that the experiment varies."""
 TIMES = (Metric.ONE_WAY_DELAY, Metric.ROUND_TRIP)
@@ -262,18 +256,14 @@ def _us(time_s: float) -> str:
     return f"{time_s * 1e6:.6g} µs"
 
 
-def read(run: "RunDirectory") -> Answers:
+def read(results: Results) -> Answers:
     """Return what theory says at every point of a run, beside the other engines."""
-    # Read once for the files of a run, its report and the terminal, which follow each other.
-    found = [file.stat() for name in FILES if (file := run.path / name).is_file()]
-    return _read(run, tuple((of.st_ino, of.st_mtime_ns, of.st_size) for of in found))
+    # Found once for the report of a run and the terminal, which follow each other.
+    return results.once("answers", _read)
 
 
-@functools.lru_cache(maxsize=1)
-def _read(run: "RunDirectory", stamp: tuple[tuple[int, int, int], ...]) -> Answers:
-    """Read a run; `stamp` distinguishes what was run there before."""
-    del stamp
-    facts, trials = _facts(run), run.replications()
+def _read(run: Results) -> Answers:
+    facts, trials = _facts(run), run.trials()
     times: list[FlowTime] = []
     queues: list[Queue] = []
     saturations: list[Saturation] = []
@@ -298,12 +288,12 @@ _Facts = Mapping[tuple[str, str, int], Fact]
 """What theories say, by trial, what it is about, and number."""
 
 
-def _facts(run: "RunDirectory") -> _Facts:
+def _facts(run: Results) -> _Facts:
     return {(trial, fact.about, fact.number): fact for trial, fact in run.facts()}
 
 
 def _times(
-    run: "RunDirectory", by_engine: "Mapping[str, Sequence[Trial]]", facts: _Facts
+    run: Results, by_engine: Mapping[str, Sequence[Trial]], facts: _Facts
 ) -> Iterator[FlowTime]:
     """Yield the times of the flows of a point that any engine has a word or a value of."""
     trials = [trial for members in by_engine.values() for trial in members]
@@ -360,7 +350,7 @@ def _times(
             )
 
 
-def _reason(trials: "Sequence[Trial]", facts: _Facts, about: str, number: int) -> str:
+def _reason(trials: Sequence[Trial], facts: _Facts, about: str, number: int) -> str:
     """Return what a theory says of a flow or port, or why it failed altogether."""
     for of in ((about, number), ("engine", 0)):
         fact = facts.get((trials[0].id, *of)) if trials else None
@@ -370,7 +360,7 @@ def _reason(trials: "Sequence[Trial]", facts: _Facts, about: str, number: int) -
 
 
 def _estimated(
-    run: "RunDirectory", trials: "Sequence[Trial]"
+    run: Results, trials: Sequence[Trial]
 ) -> dict[tuple[str, str], Mapping[Metric, Estimate]]:
     """Estimates of every flow by engine and name of the flow."""
     points = groups.estimate(trials, run, groups.by_flow, metrics=ESTIMATED) if trials else ()
@@ -386,12 +376,14 @@ def _cautions(means: Sequence[OfEach], number: int) -> tuple[str, ...]:
     return ()
 
 
-def _allowances(run: "RunDirectory", trials: "Sequence[Trial]") -> dict[tuple[str, Metric], float]:
+def _allowances(run: Results, trials: Sequence[Trial]) -> dict[tuple[str, Metric], float]:
     """Return the largest of `allowances` over some trials, by flow and time."""
+    if not trials:
+        return {}
     from ethermeter.store.measured import complete_results
 
     found: dict[tuple[str, Metric], float] = {}
-    for _, result in complete_results(run.path, [trial.id for trial in trials]):
+    for _, result in complete_results(run.directory.path, [trial.id for trial in trials]):
         for flow, of_times in allowances(result).items():
             for time, allowance_s in zip(TIMES, of_times, strict=True):
                 found[flow, time] = _larger(found.get((flow, time), 0.0), allowance_s)
@@ -421,7 +413,7 @@ def _larger(one: float, other: float) -> float:
 
 
 def _queues(
-    run: "RunDirectory", by_engine: "Mapping[str, Sequence[Trial]]", facts: _Facts
+    run: Results, by_engine: Mapping[str, Sequence[Trial]], facts: _Facts
 ) -> Iterator[Queue]:
     """Yield the queue of every port of a point that has frames to send, and of its classes."""
     (bounded,), simulated = by_engine[BOUNDED], by_engine.get(SIMULATION, ())
@@ -470,7 +462,7 @@ _Columns = Mapping[tuple[int, int], Mapping[str, Floats]]
 """Counts by port and class, -1 for a port as a whole: of every trial one."""
 
 
-def _port_columns(run: "RunDirectory", trials: "Sequence[Trial]") -> _Columns:
+def _port_columns(run: Results, trials: Sequence[Trial]) -> _Columns:
     """Return the queues and drops of ports and of their classes in some trials."""
     names = ("queue_most", "queue_octets_most", "dropped")
     found: dict[tuple[int, int], dict[str, Floats]] = {}
@@ -497,7 +489,7 @@ def _largest(columns: Mapping[str, Floats]) -> Size:
     return Size(*(math.nan if of is None else float(np.nanmax(of)) for of in known))
 
 
-def flow_points(run: "RunDirectory") -> list[Point]:
+def flow_points(run: Results) -> list[Point]:
     """Return points of every flow with its means by theory and simulation, for their agreement."""
     estimates: dict[tuple[str, tuple[tuple[str, str], ...], str], dict[Metric, Estimate]] = {}
     for time in read(run).times:
@@ -514,18 +506,10 @@ def flow_points(run: "RunDirectory") -> list[Point]:
     ]
 
 
-def write(run_dir: Path) -> Path:
-    """Write `bounds.json` into the directory of a run; return its path."""
-    from ethermeter.store import RunDirectory
-
-    run = RunDirectory(run_dir)
-    return run.keep(FILE, to_json(read(run)))
-
-
-def to_json(found: Answers) -> str:
-    """Text of `bounds.json`; an undefined number is null."""
+def as_json(found: Answers) -> dict[str, object]:
+    """Return answers for programs; an undefined number is null."""
     compared, exceeded = found.verdicts
-    head = {
+    return {
         "level": LEVEL,
         "compared": compared,
         "exceeded": exceeded,
@@ -544,7 +528,6 @@ def to_json(found: Answers) -> str:
         ],
         **({"buses": [_bus_json(each) for each in found.buses]} if found.buses else {}),
     }
-    return json.dumps(head, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
 def _bus_json(each: BusTime) -> dict[str, object]:

@@ -7,23 +7,19 @@ with the bound, to the picosecond; each node with its own.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ethermeter.analysis.groups import by_group
-from ethermeter.analysis.interval import Floats
-from ethermeter.analysis.tables import alike, point_of
 from ethermeter.analysis.verdicts import PS_PER_S, Verdict, together, verdict_of
 from ethermeter.metrics import Metric
+from ethermeter.results.interval import Floats
+from ethermeter.results.query import Results
+from ethermeter.results.trials import Trial, alike, point_of
 from ethermeter.results.values import of_all, values_of_each
 from ethermeter.station_groups import has_plca, station_count
 from ethermeter.theory.bus import Bus, bus_of, early
 from ethermeter.trial import SIMULATION
-
-if TYPE_CHECKING:
-    from ethermeter.store import RunDirectory
-    from ethermeter.trial import Trial
 
 CYCLES = Metric.CYCLE_TIME_MAX
 OF_NODES = (Metric.ATTEMPT_DELAY_MAX, Metric.ACCESS_DELAY_MAX)
@@ -43,9 +39,9 @@ class BusTime:
     verdict: Verdict
 
 
-def read(run: "RunDirectory") -> tuple[BusTime, ...]:
+def read(run: Results) -> tuple[BusTime, ...]:
     """Return the longest times at every point of a run that is a bus of 10BASE-T1S."""
-    points = alike([trial for trial in run.replications() if has_plca(trial.scenario)], point_of)
+    points = alike([trial for trial in run.trials() if has_plca(trial.scenario)], point_of)
     if not points:
         return ()
     simulated = [trial for members in points for trial in members if trial.engine == SIMULATION]
@@ -60,7 +56,7 @@ _Longest = Mapping[Metric, Floats]
 """Longest times in s by metric: of cycles one, of nodes that of each station."""
 
 
-def _simulated(run: "RunDirectory", trials: "list[Trial]") -> dict[str, _Longest]:
+def _simulated(run: Results, trials: list[Trial]) -> dict[str, _Longest]:
     """Return the longest times of each trial, by its id; NaN what did not occur."""
     of_stations = values_of_each(run, trials, OF_NODES)
     cycles = of_all(run, trials, (CYCLES,)).values

@@ -1,14 +1,14 @@
 """Claims: published numbers and statements against ours, as `claims.json` has them."""
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from msgspec import convert
+import msgspec
 
-from ethermeter.json_values import damaged, finite
+from ethermeter.json_values import damaged, described, finite, number
 
 FILE, LIVE_FILE = "claims.json", "live-claims.json"
 """Claims of a study's run, and of a run of a study's live tests."""
@@ -57,21 +57,57 @@ class Claim:
         return "; ".join(f"{head}{text}" for head, text in parts if text)
 
 
-_KEYS = (
-    *("id", "what", "where", "published", "rounding", "unit", "ours", "low", "high", "prediction"),
-    *("deviation", "near", "basis", "verdict", "measure", "note"),
-)
-"""Keys of a claim in the file; `deviation` follows from others."""
+Interval = tuple[float, float]
+
+
+class ClaimEntry(msgspec.Struct):
+    """A published number or statement beside what a run found; a missing number is null."""
+
+    id: Annotated[str, described("name of the claim in its study")]
+    what: Annotated[str, described("what is claimed")]
+    where: Annotated[str, described("place in the study's text")]
+    published: Annotated[float | None, described("the published number; null of a statement")]
+    rounding: Annotated[Interval | None, described("what the printed digits leave open")]
+    unit: Annotated[str, described("unit of the numbers")]
+    ours: Annotated[float | None, described("what the run found")]
+    low: Annotated[float | None, described("lower end of its 95% interval")]
+    high: Annotated[float | None, described("upper end of its 95% interval")]
+    prediction: Annotated[Interval | None, described("where a single measurement falls with 95%")]
+    deviation: Annotated[float | None, described("ours / published - 1")]
+    near: Annotated[float, described("relative deviation within which a number is met")]
+    basis: Annotated[str, described("fitted, predicted, reference or measured")]
+    verdict: Annotated[str, described("met or missed, holds or fails, not-run, or not-compared")]
+    measure: Annotated[str, described("the rule that decides")]
+    note: Annotated[str, described("remarks on the verdict")]
+
+    @classmethod
+    def of(cls, claim: Claim) -> "ClaimEntry":
+        """Return the entry of a claim."""
+        fields = {key: getattr(claim, key) for key in cls.__struct_fields__}
+        return msgspec.convert(
+            {key: finite(of) if isinstance(of, float) else of for key, of in fields.items()}, cls
+        )
+
+    def read(self) -> Claim:
+        """Return the claim."""
+        fields = {key: getattr(self, key) for key in self.__struct_fields__ if key != "deviation"}
+        return Claim(**fields | {key: number(fields[key]) for key in _NUMBERS})
+
+
+class ClaimsFile(msgspec.Struct):
+    """Published against simulated, or measured, numbers of a study."""
+
+    study: Annotated[str, described("name of the study")]
+    claims: Annotated[list[ClaimEntry], described("claims, in the order of the study")]
+
+
 _NUMBERS = ("published", "ours", "low", "high")
 
 
 def to_json(study: str, claims: Sequence[Claim]) -> str:
     """Text of `claims.json`; a missing number is null."""
-    rows = [
-        {key: finite(value) if isinstance(value, float) else value for key, value in row}
-        for row in ([(key, getattr(claim, key)) for key in _KEYS] for claim in claims)
-    ]
-    return json.dumps({"study": study, "claims": rows}, ensure_ascii=False, indent=1) + "\n"
+    content = msgspec.json.encode(ClaimsFile(study, list(map(ClaimEntry.of, claims))))
+    return msgspec.json.format(content, indent=1).decode() + "\n"
 
 
 def read(run_dir: Path, file: str = FILE) -> tuple[str, tuple[Claim, ...]] | None:
@@ -83,12 +119,7 @@ def read(run_dir: Path, file: str = FILE) -> tuple[str, tuple[Claim, ...]] | Non
     if not path.exists():
         return None
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        claims = tuple(_claim(row) for row in content["claims"])
-        return content["study"], claims
-    except (ValueError, KeyError, TypeError) as fault:
+        content = msgspec.json.decode(path.read_bytes(), type=ClaimsFile)
+        return content.study, tuple(claim.read() for claim in content.claims)
+    except (ValueError, msgspec.DecodeError) as fault:
         raise damaged(path, fault, "a claims file") from fault
-
-
-def _claim(row: dict[str, object]) -> Claim:
-    return convert(row | {key: math.nan for key in _NUMBERS if row[key] is None}, Claim)

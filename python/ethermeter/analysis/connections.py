@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethermeter.analysis.interval import Floats
+from ethermeter.results.interval import Floats
 from ethermeter.store.result import (
     AnyCounts,
     BulkReceiver,

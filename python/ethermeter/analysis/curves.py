@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethermeter.analysis.interval import Estimate, Floats, upper_tail
+from ethermeter.results.interval import Estimate, Floats, upper_tail
 
 
 @dataclass(frozen=True, slots=True)

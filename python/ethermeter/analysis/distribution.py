@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethermeter.analysis.interval import Floats
-from ethermeter.analysis.tables import PS_PER_S
 from ethermeter.metrics.statistics import merged
+from ethermeter.results.interval import Floats
 from ethermeter.results.slices import Source
+from ethermeter.results.trials import PS_PER_S
 from ethermeter.store.columns import HISTOGRAMS, TIMES
 
 

@@ -1,6 +1,5 @@
 """Flows of networks: lines of times against lengths, and how fairly flows share."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,10 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ethermeter.analysis import groups
-from ethermeter.analysis.batches import Within, within
 from ethermeter.analysis.bounds import FLOW
 from ethermeter.analysis.curves import Line
-from ethermeter.analysis.estimates import (
+from ethermeter.analysis.lengths import METRICS as TIMES
+from ethermeter.analysis.lengths import Extra, OfLengths, extras, of_lengths
+from ethermeter.json_values import finite
+from ethermeter.metrics import Metric, percentiles
+from ethermeter.metrics.evaluation import of_each_part
+from ethermeter.metrics.statistics import jain_index
+from ethermeter.results.batches import Within, within
+from ethermeter.results.estimates import (
     ENOUGH_REPLICATIONS,
     Point,
     estimate_json,
@@ -20,15 +25,9 @@ from ethermeter.analysis.estimates import (
     in_blocks,
     summarised,
 )
-from ethermeter.analysis.interval import LEVEL, Estimate, Floats
-from ethermeter.analysis.lengths import METRICS as TIMES
-from ethermeter.analysis.lengths import Extra, OfLengths, extras, of_lengths
-from ethermeter.analysis.tables import point_of
-from ethermeter.json_values import finite
-from ethermeter.metrics import Metric, percentiles
-from ethermeter.metrics.evaluation import of_each_part
-from ethermeter.metrics.statistics import jain_index
+from ethermeter.results.interval import LEVEL, Estimate, Floats
 from ethermeter.results.slices import Source, batch_slices
+from ethermeter.results.trials import Trial, point_of
 from ethermeter.results.values import values_of_each
 from ethermeter.scenario import Scenario
 from ethermeter.station_groups import flows_in
@@ -36,9 +35,8 @@ from ethermeter.trial import THEORY
 
 if TYPE_CHECKING:
     from ethermeter.store import RunDirectory
-    from ethermeter.trial import Trial
 
-FILE = "flows.json"
+
 MOST_FLOWS = 16
 """Flows that have estimates of their own; with more, those of one table of the experiment file go
 together.
@@ -71,7 +69,7 @@ class Sharing:
     shares: Mapping[str, Estimate]
 
 
-def of_networks(trials: "Iterable[Trial]") -> "list[Trial]":
+def of_networks(trials: Iterable[Trial]) -> list[Trial]:
     """Return the trials of networks whose flows were simulated or measured."""
     return [
         trial
@@ -82,7 +80,7 @@ def of_networks(trials: "Iterable[Trial]") -> "list[Trial]":
 
 def of_flows(
     run: "RunDirectory",
-    trials: "Sequence[Trial]",
+    trials: Sequence[Trial],
     *,
     metrics: Sequence[Metric] = groups.FLOW_METRICS,
 ) -> Iterator[Point]:
@@ -97,7 +95,7 @@ def of_flows(
     return of_parts(run, few, groups.by_table, metrics=metrics)
 
 
-def of_tables(run: "RunDirectory", trials: "Sequence[Trial]") -> Iterator[Point]:
+def of_tables(run: "RunDirectory", trials: Sequence[Trial]) -> Iterator[Point]:
     """Yield estimates of every table of flows of the experiment file, of trials with several.
 
     Trials with more than `MOST_TABLES` are left out.
@@ -135,7 +133,7 @@ def with_tables(run_dir: Path, points: Sequence[Point]) -> list[Point]:
 
 def of_parts(
     run: "RunDirectory",
-    trials: "Sequence[Trial]",
+    trials: Sequence[Trial],
     divide: Callable[[Any], groups.Parts],
     *,
     metrics: Sequence[Metric] = groups.FLOW_METRICS,
@@ -145,13 +143,13 @@ def of_parts(
         yield from groups.estimate(block, run, divide, metrics=metrics)
 
 
-def of_sharing(run: "RunDirectory", trials: "Sequence[Trial]") -> Iterator[Sharing]:
+def of_sharing(run: "RunDirectory", trials: Sequence[Trial]) -> Iterator[Sharing]:
     """Yield how fairly flows of trials of networks share, as `sharing` finds it."""
     for block in in_blocks(trials):
         yield from sharing(block, run)
 
 
-def sharing(trials: "Sequence[Trial]", source: Source) -> tuple[Sharing, ...]:
+def sharing(trials: Sequence[Trial], source: Source) -> tuple[Sharing, ...]:
     """Find how fairly flows share at every point of networks, in the order of the plan.
 
     Flows of one table of the experiment file share, where it has several; in a network without such
@@ -223,7 +221,7 @@ def _rates(
     return None
 
 
-def _rates_left_out(source: Source, trials: "Sequence[Trial]") -> dict[int, dict[Metric, Floats]]:
+def _rates_left_out(source: Source, trials: Sequence[Trial]) -> dict[int, dict[Metric, Floats]]:
     """Rates of every flow, shape `(batches, flows)`, with one batch left out, by trial."""
     found = {}
     for group, positions, of in batch_slices(source, trials):
@@ -252,39 +250,20 @@ def _errors_within(
 
 
 def _estimate(values: Floats, errors: Within | None) -> Estimate:
-    """Estimate the mean over replications by the rule of `ethermeter.analysis.estimates`."""
+    """Estimate the mean over replications by the rule of `ethermeter.results.estimates`."""
     return summarised(values, np.zeros(values.size, np.int64), [values.size], within=errors)[0]
 
 
-def write(run_dir: Path) -> Path:
-    """Write `flows.json` of a run with networks into its directory; the path of the file."""
-    from ethermeter.store import RunDirectory
-
-    run = RunDirectory(run_dir)
+def as_json(run: "RunDirectory") -> dict[str, object]:
+    """Return lines of times and fairness of a run for programs; an undefined number is null."""
     trials = of_networks(run.replications())
     lines = of_lengths(of_flows(run, trials, metrics=TIMES))
-    return run.keep(FILE, _texts(lines, extras(lines), of_sharing(run, trials)))
-
-
-def _texts(
-    lines: Iterable[OfLengths], differences: Iterable[Extra], shared: Iterable[Sharing]
-) -> Iterator[str]:
-    """Yield the text of `flows.json` entry by entry; an undefined number is null."""
-    yield f'{{\n "level": {LEVEL}'
-    lists = {
-        "lines": map(_line, lines),
-        "differences": map(_difference, differences),
-        "fairness": map(_fairness, shared),
+    return {
+        "level": LEVEL,
+        "lines": [_line(line) for line in lines],
+        "differences": [_difference(each) for each in extras(lines)],
+        "fairness": [_fairness(each) for each in of_sharing(run, trials)],
     }
-    for name, entries in lists.items():
-        yield f',\n "{name}": ['
-        end = "]"
-        for at, entry in enumerate(entries):
-            text = json.dumps(entry, ensure_ascii=False, indent=1, allow_nan=False)
-            yield (",\n  " if at else "\n  ") + text.replace("\n", "\n  ")
-            end = "\n ]"
-        yield end
-    yield "\n}\n"
 
 
 def _difference(each: Extra) -> dict[str, object]:

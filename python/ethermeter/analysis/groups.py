@@ -1,7 +1,7 @@
 """Groups: estimates over some of the stations, such as those of one group of the file; capture.
 
 A value is the mean over the part's stations of a trial; a station without one (it delivered
-nothing) is left out. The interval follows the rule of `ethermeter.analysis.estimates`. From
+nothing) is left out. The interval follows the rule of `ethermeter.results.estimates`. From
 batches, with fewer than three replications, follows what is counted by batch.
 """
 
@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethermeter.analysis import unseen
-from ethermeter.analysis.batches import Within, unknown
-from ethermeter.analysis.batches import within as within_batches
-from ethermeter.analysis.estimates import (
+from ethermeter.metrics import Group, Metric, metrics_of
+from ethermeter.metrics.evaluation import of_each_part
+from ethermeter.results import unseen
+from ethermeter.results.batches import Within, unknown
+from ethermeter.results.batches import within as within_batches
+from ethermeter.results.estimates import (
     ENOUGH_REPLICATIONS,
     Point,
     grouped,
     point_like,
     summarised,
 )
-from ethermeter.analysis.interval import Estimate, Floats
-from ethermeter.analysis.tables import Trial
-from ethermeter.metrics import Group, Metric, metrics_of
-from ethermeter.metrics.evaluation import of_each_part
+from ethermeter.results.interval import Estimate, Floats
 from ethermeter.results.slices import Source, batch_slices
+from ethermeter.results.trials import Trial
 from ethermeter.results.values import values_of_each
 from ethermeter.scenario import Scenario
 from ethermeter.station_groups import groups_of
@@ -149,7 +149,7 @@ def estimate(
 def _exposure(
     metric: Metric, stations: Mapping[Metric, Floats], members: Stations, trial: Trial
 ) -> float:
-    """Return what `ethermeter.analysis.unseen` needs of a part of a trial.
+    """Return what `ethermeter.results.unseen` needs of a part of a trial.
 
     The part's value is a mean over its stations, of which one alone may have what was not seen: as
     many as there are, with the smallest exposure of any.

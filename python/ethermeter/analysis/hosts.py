@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethermeter.analysis.interval import Floats
-from ethermeter.analysis.tables import alike
+from ethermeter.results.interval import Floats
+from ethermeter.results.trials import alike
 from ethermeter.store.result import AgentReport, AgentResult, HostSample, ProcessorTimes, Result
 
 KINDS = ("user", "system", "interrupts", "soft_interrupts", "steal")

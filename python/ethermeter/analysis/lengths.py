@@ -16,11 +16,11 @@ import numpy as np
 from scipy.special import fdtrc
 
 from ethermeter.analysis.curves import Line, line
-from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.groups import PART
-from ethermeter.analysis.interval import Estimate, Floats, difference
-from ethermeter.analysis.tables import alike
 from ethermeter.metrics import Metric
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate, Floats, difference
+from ethermeter.results.trials import alike
 from ethermeter.units import UnitError, quantity
 
 METRICS = (Metric.ROUND_TRIP, Metric.ONE_WAY_DELAY, Metric.INTER_ARRIVAL)

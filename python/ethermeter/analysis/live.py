@@ -9,7 +9,7 @@ known better than to one message at the edges of the window. It *differs* if 0 i
 interval widened to hold for all comparisons of the run together at 95% (Bonferroni), else both
 *agree*. Without an interval there is no verdict, unless all pairs have the same values, which
 *agree*. A loss of which nothing was seen in a measurement is not known better than to the rule of
-three (`ethermeter.analysis.interval.no_failure`).
+three (`ethermeter.results.interval.no_failure`).
 
 Offered rates are not compared: a measured one is that of the whole transmission, in whose beginning
 queues fill.
@@ -20,7 +20,6 @@ message waits in the queue of its interface. Nor are those of voice, of which th
 compared.
 """
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,12 +30,12 @@ import numpy as np
 from scipy import special
 
 from ethermeter.analysis import flows, groups
-from ethermeter.analysis.estimates import Point, meanings
-from ethermeter.analysis.interval import LEVEL, Estimate, Floats, no_failure
-from ethermeter.analysis.tables import point_of
 from ethermeter.json_values import plain
 from ethermeter.metrics import Metric, caution_text
 from ethermeter.nodes import is_segment
+from ethermeter.results.estimates import Point, meanings
+from ethermeter.results.interval import LEVEL, Estimate, Floats, no_failure
+from ethermeter.results.trials import point_of
 from ethermeter.results.values import Whole, of_all
 from ethermeter.scenario import CoderArrivals, SaturatedArrivals
 
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from ethermeter.store import RunDirectory
     from ethermeter.trial import Trial
 
-FILE = "live-agreement.json"
 ENOUGH_PAIRS = 3
 DELAYS = (Metric.ONE_WAY_DELAY, Metric.ONE_WAY_DELAY_P50, Metric.ONE_WAY_DELAY_P99)
 RATES = (Metric.MESSAGE_RATE, Metric.FRAME_RATE, Metric.GOODPUT, Metric.DATA_RATE)
@@ -244,7 +242,7 @@ class Pair:
         return self.live.value / self.simulation.value if self.simulation.value else math.nan
 
     def as_json(self) -> dict[str, object]:
-        """Return the pair as `live-agreement.json` has it; an undefined number is null."""
+        """Return the pair for programs; an undefined number is null."""
         return {
             "series": self.series,
             "point": dict(self.point),
@@ -282,20 +280,12 @@ def pairs(points: Sequence[Point]) -> Iterator[Pair]:
                 yield Pair(point.series, where, point.point[groups.PART], metric, one, other)
 
 
-def write(run_dir: Path) -> Path:
-    """Write `live-agreement.json` into the directory of a run; return its path."""
-    from ethermeter.store import RunDirectory
-
-    return RunDirectory(run_dir).keep(FILE, to_json(read(run_dir), read_pairs(run_dir)))
-
-
-def to_json(found: Sequence[Comparison], pairs: Sequence[Pair] = ()) -> str:
-    """Text of `live-agreement.json`; an undefined number is null."""
+def as_json(found: Sequence[Comparison], pairs: Sequence[Pair] = ()) -> dict[str, object]:
+    """Return comparisons for programs; an undefined number is null."""
     used = dict.fromkeys([*(each.metric for each in found), *(pair.metric for pair in pairs)])
-    head = {
+    return {
         "level": LEVEL,
         "metrics": meanings(used, of_flows=True),
         "comparisons": plain(found),
         "side_by_side": [pair.as_json() for pair in pairs],
     }
-    return json.dumps(head, ensure_ascii=False, indent=1) + "\n"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ethermeter.analysis.tables import point_of
+from ethermeter.results.trials import point_of
 from ethermeter.theory.load import Overload, loads_of
 from ethermeter.trial import SIMULATION, Trial
 

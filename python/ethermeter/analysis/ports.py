@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethermeter.analysis.estimates import grouped, summarised
-from ethermeter.analysis.interval import Estimate, Floats
-from ethermeter.analysis.tables import PS_PER_S, Trial
 from ethermeter.metrics.formulas import floats
 from ethermeter.nodes import media_of, over_links
+from ethermeter.results.estimates import grouped, summarised
+from ethermeter.results.interval import Estimate, Floats
 from ethermeter.results.slices import Source
+from ethermeter.results.trials import PS_PER_S, Trial
 from ethermeter.scenario import Scenario
 from ethermeter.store.columns import PORTS
 
@@ -86,7 +86,7 @@ def estimate(trials: Sequence[Trial], source: Source) -> tuple[PortPoint, ...]:
     Of a measurement these are the ports at emulated media, and none without them.
 
     Shares have intervals over three replications or more, by the rule of
-    `ethermeter.analysis.estimates`.
+    `ethermeter.results.estimates`.
     """
     groups, firsts, _ = grouped(trials)
     table = source.gathered(PORTS, [trial.id for trial in trials])

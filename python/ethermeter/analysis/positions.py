@@ -1,24 +1,32 @@
 """Positions: where stations are along a segment that is a line, and what they get there.
 
 A place's value is the mean over its stations; intervals follow the rule of
-`ethermeter.analysis.estimates`.
+`ethermeter.results.estimates`.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import numpy as np
 
 from ethermeter.analysis import groups
-from ethermeter.analysis.estimates import EstimateEntry, Point, entries, estimates_json, meanings
-from ethermeter.analysis.interval import LEVEL, Estimate
-from ethermeter.analysis.tables import PS_PER_S, Trial
-from ethermeter.json_values import damaged
+from ethermeter.json_values import damaged, described
 from ethermeter.metrics import Metric
+from ethermeter.results.estimates import (
+    EstimateEntry,
+    Meaning,
+    Point,
+    entries,
+    estimates_json,
+    meanings,
+)
+from ethermeter.results.interval import LEVEL, Estimate
 from ethermeter.results.slices import Source
+from ethermeter.results.trials import PS_PER_S, Trial
 from ethermeter.scenario import Scenario
 from ethermeter.station_groups import medium_of, points_of
 
@@ -180,36 +188,46 @@ def _line_json(line: Line) -> dict[str, object]:
     }
 
 
-class _PlaceEntry(msgspec.Struct):
-    place: int
-    position_s: float
-    stations: int
-    estimates: dict[str, EstimateEntry]
+class PlaceEntry(msgspec.Struct):
+    """A position with stations."""
+
+    place: Annotated[int, described("number of the position, from one end of the cable")]
+    position_s: Annotated[float, described("propagation time from that end, in s")]
+    stations: Annotated[int, described("stations at the position")]
+    estimates: Annotated[dict[str, EstimateEntry], described("means over them, by metric")]
 
     def read(self) -> Place:
+        """Return the place."""
         estimates = {Metric(name): entry.read() for name, entry in self.estimates.items()}
         return Place(self.place, self.position_s, self.stations, estimates)
 
 
-class _LineEntry(msgspec.Struct):
-    series: str
-    point: dict[str, str]
-    engine: str
-    replications: int
-    places: list[_PlaceEntry]
+class LineEntry(msgspec.Struct):
+    """A point of an experiment whose stations are along a cable."""
+
+    series: Annotated[str, described("series of the experiment")]
+    point: Annotated[dict[str, str], described("varied keys with their values, as text")]
+    engine: Annotated[str, described("the engine")]
+    replications: Annotated[int, described("trials behind the estimates")]
+    places: Annotated[list[PlaceEntry], described("positions, in their order")]
 
     def read(self) -> Line:
+        """Return the line."""
         places = tuple(place.read() for place in self.places)
         return Line(self.series, self.point, self.engine, self.replications, places)
 
 
-class _File(msgspec.Struct):
-    lines: list[_LineEntry]
+class PositionsFile(msgspec.Struct):
+    """Results by position along a cable."""
+
+    level: Annotated[float, described("confidence level of all intervals")]
+    metrics: Annotated[dict[str, Meaning], described("what the metrics are")]
+    lines: Annotated[list[LineEntry], described("points, in the order of the plan")]
 
 
 def from_json(text: str) -> tuple[Line, ...]:
     """Read the text of `positions.json` back."""
-    return tuple(line.read() for line in msgspec.json.decode(text, type=_File).lines)
+    return tuple(line.read() for line in msgspec.json.decode(text, type=PositionsFile).lines)
 
 
 def compute(run_dir: Path) -> tuple[Line, ...]:

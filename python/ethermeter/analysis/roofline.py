@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ethermeter.analysis.interval import Estimate, exact
 from ethermeter.faults import InputError, shown
 from ethermeter.framing import message_octets
 from ethermeter.json_values import finite
 from ethermeter.nodes import over_links
+from ethermeter.results.interval import Estimate, exact
 from ethermeter.scenario import FixedLengths, Flow, Kind, Link, MixLengths, SamplesLengths, Scenario
 from ethermeter.scenario import Stage as ScenarioStage
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ethermeter.analysis import batches
-from ethermeter.analysis.interval import Estimate, Floats
 from ethermeter.metrics import Caution, Metric, percentiles
+from ethermeter.results import batches
+from ethermeter.results.interval import Estimate, Floats
 
 FEWEST_SAMPLES = 30
 """With fewer samples a value has the caution `few-samples`, and a mean no interval."""

@@ -37,7 +37,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import stdtrit
 
-from ethermeter.analysis.interval import Floats
+from ethermeter.results.interval import Floats
 
 Verdict = Literal["holds", "fails", "undecided"]
 

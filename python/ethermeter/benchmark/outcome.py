@@ -394,7 +394,7 @@ def _spread(results: Results, flow: int | None = None) -> tuple[float, float]:
 
 
 def _by_batch(results: Results) -> npt.NDArray[np.int64]:
-    flows = len(results.trials[0].scenario.flows)
+    flows = len(results.scenario.flows)
     columns = results.columns(FLOW_BATCHES)
     messages = columns.get("messages", np.empty(0))
     return np.nan_to_num(messages, nan=-1).astype(np.int64).reshape(-1, flows)

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ethermeter.analysis.interval import Estimate, exact, student
 from ethermeter.analysis.roofline import DATA, Roofline, Stage
 from ethermeter.bottleneck.bench import Outcome
 from ethermeter.bottleneck.interventions import STAGES
 from ethermeter.bottleneck.setup import Setup
 from ethermeter.ceilings.constants import FRAME_OCTETS, HEADERS_OCTETS, data_share
+from ethermeter.results.interval import Estimate, exact, student
 
 _IP_TCP_OCTETS = 20 + 20
 """Headers of IPv4 and TCP without options; those of TCP are in the segment's own length."""

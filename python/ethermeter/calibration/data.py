@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 
 from ethermeter import units
-from ethermeter.analysis import estimates
 from ethermeter.analysis.accounts import LIVE
 from ethermeter.analysis.interfaces import Found, interfaces_of
 from ethermeter.experiment import toml
@@ -19,6 +18,7 @@ from ethermeter.imports import Column
 from ethermeter.imports import read as read_foreign
 from ethermeter.imports.columns import SI
 from ethermeter.metrics import Group, Metric, metrics_of
+from ethermeter.results import estimates
 from ethermeter.scenario import Scenario
 from ethermeter.units import UnitError
 

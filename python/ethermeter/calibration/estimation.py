@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 from scipy.stats import chi2
 
-from ethermeter.analysis.interval import Estimate
+from ethermeter.results.interval import Estimate
 
 Floats = NDArray[np.float64]
 Answer = Callable[[Floats], Floats]

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ethermeter.analysis import estimates
-from ethermeter.analysis.interval import Estimate
 from ethermeter.calibration.predict import Predicted, Prediction
 from ethermeter.faults import InputError
 from ethermeter.metrics import Metric
+from ethermeter.results import estimates
+from ethermeter.results.interval import Estimate
 
 MAIN = (
     Metric.ONE_WAY_DELAY,

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ethermeter.analysis.interval import LEVEL, Estimate
 from ethermeter.calibration.document import NetworkFile
 from ethermeter.calibration.estimation import Floats
 from ethermeter.engines import simulation
@@ -21,6 +20,7 @@ from ethermeter.experiment.toml import assigned
 from ethermeter.faults import Fault, InputError, shown
 from ethermeter.metrics import Group, Metric, metrics_of
 from ethermeter.plan import expand
+from ethermeter.results.interval import LEVEL, Estimate
 from ethermeter.results.query import Results
 from ethermeter.trial import LARGEST_SEED, SIMULATION
 

@@ -3,8 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from ethermeter.analysis.estimates import Point
-from ethermeter.analysis.interval import Estimate
 from ethermeter.calibration.calibrate import Calibration
 from ethermeter.calibration.estimation import in_words
 from ethermeter.calibration.judge import MAIN, Judged
@@ -13,6 +11,8 @@ from ethermeter.json_values import finite
 from ethermeter.metrics import Metric
 from ethermeter.quantities import metric_text
 from ethermeter.report.model_page import Fitted, Listing
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate
 
 MEASURED, FITTED, PREDICTED = "measured", "fitted", "predicted"
 

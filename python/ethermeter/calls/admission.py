@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ethermeter.analysis import estimates
-from ethermeter.analysis.estimates import Point
-from ethermeter.analysis.interval import Floats
-from ethermeter.analysis.tables import PS_PER_S, Trial
 from ethermeter.faults import Fault, InputError, choices
 from ethermeter.metrics import Metric
+from ethermeter.results import estimates
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Floats
 from ethermeter.results.slices import Source, batch_slices
+from ethermeter.results.trials import PS_PER_S, Trial
 from ethermeter.scenario import Scenario
 from ethermeter.station_groups import groups_of
 from ethermeter.store import RunDirectory

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from ethermeter.analysis.interval import Estimate, student
 from ethermeter.analysis.roofline import Roofline, of_scenario, read
 from ethermeter.faults import InputError, shown
 from ethermeter.metrics import Metric
+from ethermeter.results.interval import Estimate, student
 from ethermeter.results.values import values_of_each
 from ethermeter.scenario import Scenario
 from ethermeter.trial import Shared

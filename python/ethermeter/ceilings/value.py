@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from ethermeter.analysis.interval import Estimate, exact, student
+from ethermeter.results.interval import Estimate, exact, student
 
 Basis = Literal["measured", "reported by the system", "computed"]
 """Source of a number."""

@@ -12,8 +12,8 @@ from ethermeter.cli.tables import print_table
 from ethermeter.quantities import Scale, quantity, with_ends
 
 if TYPE_CHECKING:
-    from ethermeter.analysis.interval import Floats
     from ethermeter.bottleneck import Outcome
+    from ethermeter.results.interval import Floats
     from ethermeter.strategies.bottleneck import Answer
 
 EXAMPLES = """\
@@ -172,7 +172,7 @@ def _print(found: "Answer") -> None:
 
 def _rate(rates_bps: "Floats") -> str:
     """Write the mean of rates with its interval."""
-    from ethermeter.analysis.interval import student
+    from ethermeter.results.interval import student
 
     mean = student(rates_bps)
     return quantity(mean.value, "bit/s", mean.half_width)

@@ -44,7 +44,7 @@ def _print_coverage(found: "Sequence[Coverage]") -> None:
         if each.unbounded:
             more = len(each.reasons) - MOST_REASONS
             reasons = "; ".join(each.reasons[:MOST_REASONS])
-            rest = f"; and {more} more reasons in bounds.json" if more > 0 else ""
+            rest = f"; and {more} more reasons with --json" if more > 0 else ""
             why = f": {reasons}{rest}" if reasons else ""
             print_text(f"no bound for {_counted(each.unbounded, each.kinds)}{why}")
 
@@ -85,7 +85,7 @@ def _print_times(times: "Sequence[FlowTime]") -> None:
         head += [f"mean {_ENGINES[engine]}{unit}", f"largest {_ENGINES[engine]}{unit}"]
     print_table([*head, "bound by, or why there is none"], rows, keys=len(keys) + 2)
     if len(times) > len(shown):
-        print_text(f"… {len(times) - len(shown)} more in bounds.json")
+        print_text(f"… {len(times) - len(shown)} more with --json")
     print_legend(marks.legend())
     reasons = dict.fromkeys(time.why_no_mean for time in times if time.why_no_mean)
     for reason in reasons:
@@ -136,7 +136,7 @@ def _print_queues(queues: "Sequence[Queue]") -> None:
     head += [f"{what} {of}" for what in ("bound", "simulated", "room") for of in ("frames", "B")]
     print_table([*head, "loses nothing"], rows, keys=len(lead))
     if len(queues) > len(shown):
-        print_text(f"… {len(queues) - len(shown)} more in bounds.json")
+        print_text(f"… {len(queues) - len(shown)} more with --json")
 
 
 def _size(size: "Size") -> tuple[str, str]:

@@ -166,7 +166,7 @@ def _measure(chosen: "Options", out: Path | None, *, as_json: bool) -> None:
 
 def _plain(found: "Survey") -> dict[str, object]:
     from ethermeter import provenance
-    from ethermeter.analysis.interval import LEVEL
+    from ethermeter.results.interval import LEVEL
 
     return {
         "level": LEVEL,

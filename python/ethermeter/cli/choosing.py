@@ -79,28 +79,17 @@ def choose(
 
 def _choose_of_network(experiment: "Experiment", *, as_json: bool) -> None:
     """Print what the theories of networks say at the first point, as a run of them alone finds."""
-    import json
-
     from ethermeter import plan
     from ethermeter.analysis import bounds
-    from ethermeter.run import RunOptions, execute
-    from ethermeter.store.scratch import temporary_directory
+    from ethermeter.api import simulated
     from ethermeter.trial import THEORY
 
-    alone = replace(experiment, engines=(THEORY,))
-    every = plan.expand([alone])
-    point = every.trials[0].point
-    trials = tuple(trial for trial in every.trials if trial.point == point)
-    with temporary_directory() as folder:
-        run = execute(
-            replace(every, trials=trials),
-            [alone],
-            directory=folder / "run",
-            options=RunOptions(jobs=1),
-        )
-        answers, failed = bounds.read(run), run.failed()
+    every = plan.expand([replace(experiment, engines=(THEORY,))]).trials
+    point = every[0].point
+    results = simulated([trial for trial in every if trial.point == point], jobs=1)
+    answers, failed = bounds.read(results), results.failures()
     if as_json:
-        print_json({"point": dict(point), **json.loads(bounds.to_json(answers))})
+        print_json({"point": dict(point), **bounds.as_json(answers)})
     else:
         print_text(f"{point_text(point)}:")
         print_bounds(answers)
@@ -140,16 +129,14 @@ def agreement(
     as_json: options.Json = False,
 ) -> None:
     """Compare theories with simulations, and name the assumptions that cause differences."""
-    import json
-
+    from ethermeter.analysis import agreement as theories
     from ethermeter.analysis import bounds
-    from ethermeter.analysis.agreement import read, to_json
     from ethermeter.api import open as open_run
     from ethermeter.faults import InputError
 
     opened = open_run(run)
-    found = read(opened.path)
-    answers = bounds.read(opened.directory)
+    found = theories.read(opened)
+    answers = bounds.read(opened)
     if not found and not answers.times:
         raise InputError.of(str(run), "run.engines", "no theory", 'a run with the engine "theory"')
     shown = [
@@ -158,8 +145,8 @@ def agreement(
         if not differing or "differs" in (each.verdict, each.idealised_verdict)
     ]
     if as_json:
-        of_bounds = {"bounds": json.loads(bounds.to_json(answers))} if answers.times else {}
-        print_json(json.loads(to_json(shown)) | of_bounds)
+        of_bounds = {"bounds": bounds.as_json(answers)} if answers.times else {}
+        print_json(theories.as_json(shown) | of_bounds)
         return
     if shown:
         _print_agreements(shown)

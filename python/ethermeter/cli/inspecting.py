@@ -1,5 +1,6 @@
 """Commands that look at experiments and run nothing."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +17,9 @@ VALIDATE_EXAMPLES = """\
 PLAN_EXAMPLES = """\
   ethermeter plan poisson-load
   ethermeter plan my-network.toml --json | head -1"""
-SCHEMA_EXAMPLES = "  ethermeter schema > ethermeter.schema.json"
+SCHEMA_EXAMPLES = """\
+  ethermeter schema > ethermeter.schema.json
+  ethermeter schema estimates"""
 EXPERIMENTS_EXAMPLES = """\
   ethermeter experiments
   ethermeter experiments --show poisson-load
@@ -106,11 +109,30 @@ def plan(
     print_text(f"{len(planned.trials)} trials, plan {planned.hash}")
 
 
-def schema() -> None:
-    """Print the JSON Schema of experiment files, for editors."""
-    from ethermeter import experiment
+class SchemaOf(StrEnum):
+    """Files that have a JSON Schema."""
 
-    print_json(experiment.json_schema())
+    EXPERIMENT = "experiment"
+    ESTIMATES = "estimates"
+    CLAIMS = "claims"
+    POSITIONS = "positions"
+
+
+def schema(
+    of: Annotated[
+        SchemaOf,
+        typer.Argument(
+            metavar="FILE",
+            help="An experiment file, for editors; or estimates.json, claims.json or "
+            "positions.json of a run.",
+        ),
+    ] = SchemaOf.EXPERIMENT,
+) -> None:
+    """Print the JSON Schema of a file."""
+    from ethermeter import experiment
+    from ethermeter.analysis.schemas import schema_of
+
+    print_json(experiment.json_schema() if of == SchemaOf.EXPERIMENT else schema_of(of.value))
 
 
 def experiments(

@@ -298,9 +298,8 @@ def measure(
     else:
         if study is None:
             results.print_run(summed)
-            if (file := summed.written.get("live_agreement")) is not None:
-                results.print_side_by_side(live.read_pairs(summed.run.path), file)
-                results.print_live_agreement(live.read(summed.run.path), file)
+            results.print_side_by_side(live.read_pairs(summed.run.path))
+            results.print_live_agreement(live.read(summed.run.path))
             print_bounds(summed.answers)
         else:
             results.print_series(summed.points)

@@ -14,12 +14,12 @@ from ethermeter.quantities import number
 
 if TYPE_CHECKING:
     from ethermeter.analysis.claims import Claim
-    from ethermeter.analysis.estimates import Point
     from ethermeter.analysis.overloads import OverloadedPoint
     from ethermeter.analysis.ports import Port
     from ethermeter.captures import Connection
     from ethermeter.cli.summary import Summary
     from ethermeter.experiment import Experiment
+    from ethermeter.results.estimates import Point
     from ethermeter.strategies import bottleneck, calls, search
 
 MOST_STEPS = 2
@@ -201,7 +201,7 @@ def _again(words: Sequence[str], option: str, value: str) -> list[str]:
 
 
 def _has_caution(points: "Sequence[Point]", word: str) -> bool:
-    from ethermeter.analysis.estimates import run_cautions
+    from ethermeter.results.estimates import run_cautions
 
     of_values = (each.cautions for point in points for each in point.estimates.values())
     return word in run_cautions(points) or any(word in cautions for cautions in of_values)

@@ -9,7 +9,7 @@ import typer
 
 from ethermeter.cli import completion, options
 from ethermeter.cli.output import print_json, print_text, require_room, terminal_width
-from ethermeter.cli.summary import BESIDE, contents
+from ethermeter.cli.summary import contents
 from ethermeter.cli.tables import table_lines
 
 REPORT_EXAMPLES = "  ethermeter report runs/poisson-load-0123456789ab"
@@ -36,6 +36,7 @@ def report(run: options.RunPath, *, as_json: options.Json = False) -> None:
     """Write the report of a finished run anew."""
     from ethermeter.cli.progress import ActivityDisplay
     from ethermeter.run import evaluate
+    from ethermeter.store import RunDirectory
 
     with ActivityDisplay(run.name) as activity:
         written = evaluate(run, follow=activity)
@@ -44,7 +45,7 @@ def report(run: options.RunPath, *, as_json: options.Json = False) -> None:
             {
                 "run": str(run),
                 "files": {name: str(path) for name, path in written.items()},
-                **contents(written, *BESIDE),
+                **contents(RunDirectory(run), written),
             }
         )
     else:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Container, Iterable, Sequence, Set
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -14,13 +13,13 @@ from ethermeter.quantities import metric_text, number, shown_unit
 
 if TYPE_CHECKING:
     from ethermeter.analysis.claims import Claim
-    from ethermeter.analysis.estimates import Point
-    from ethermeter.analysis.interval import Estimate
     from ethermeter.analysis.live import Comparison, Pair
     from ethermeter.analysis.losses import Drops
     from ethermeter.analysis.overloads import OverloadedPoint
     from ethermeter.cli.summary import Summary
     from ethermeter.metrics import Metric
+    from ethermeter.results.estimates import Point
+    from ethermeter.results.interval import Estimate
 
 TABLE_METRICS = ("utilisation", "goodput", "transmission_delay", "loss", "jain_index")
 VOICE_TABLE_METRICS = ("voice_load", "voice_utilisation", "voice_delay", "sample_loss")
@@ -48,8 +47,8 @@ def metric_column(
     return f"{metric} {unit}".rstrip(), cells
 
 
-def print_side_by_side(pairs: "Sequence[Pair]", file: Path) -> None:
-    """Print both engines by table of flows, where there are several; `file` has all of it."""
+def print_side_by_side(pairs: "Sequence[Pair]") -> None:
+    """Print both engines by table of flows, where there are several."""
     if len({pair.flows for pair in pairs}) < 2:
         return
     keys = list(dict.fromkeys(key for pair in pairs for key in pair.point))
@@ -67,11 +66,11 @@ def print_side_by_side(pairs: "Sequence[Pair]", file: Path) -> None:
     head = [*keys, "flows", "metric", "simulation", "live", "live / simulation"]
     print_table(head, rows, keys=len(keys) + 2)
     if len(pairs) > TABLE_ROWS:
-        print_text(f"… {len(pairs) - TABLE_ROWS} more in {file}")
+        print_text(f"… {len(pairs) - TABLE_ROWS} more with --json")
 
 
-def print_live_agreement(found: "Sequence[Comparison]", file: Path) -> None:
-    """Print how what was measured differs from what was simulated; `file` has all of it."""
+def print_live_agreement(found: "Sequence[Comparison]") -> None:
+    """Print how what was measured differs from what was simulated."""
     from ethermeter.report.cautions import Marks
 
     if not found:
@@ -95,7 +94,7 @@ def print_live_agreement(found: "Sequence[Comparison]", file: Path) -> None:
     print_table(head, rows, keys=len(keys) + 1)
     if len(comparisons) > len(shown):
         more = len(comparisons) - len(shown)
-        print_text(f"… {more} more in {file}")
+        print_text(f"… {more} more with --json")
     print_legend(marks.legend())
 
 
@@ -223,8 +222,8 @@ def print_overloads(points: "Sequence[OverloadedPoint]") -> None:
 
 def print_run_cautions(points: "Sequence[Point]") -> None:
     """Print the cautions of the run as a whole."""
-    from ethermeter.analysis.estimates import run_cautions
     from ethermeter.report.cautions import Marks
+    from ethermeter.results.estimates import run_cautions
 
     print_legend(Marks([]).legend(run_cautions(points)))
 

@@ -14,16 +14,13 @@ from ethermeter.cli.output import print_text
 if TYPE_CHECKING:
     from ethermeter.analysis.bounds import Answers
     from ethermeter.analysis.claims import Claim
-    from ethermeter.analysis.estimates import Point
     from ethermeter.analysis.overloads import OverloadedPoint
     from ethermeter.api import Loaded
     from ethermeter.engines.live import Place
+    from ethermeter.results.estimates import Point
     from ethermeter.run import RunOptions
     from ethermeter.store import RunDirectory
     from ethermeter.strategies import Strategy
-
-BESIDE = ("live_claims", "flows", "live_accounts", "live_agreement", "bounds")
-"""What is derived from runs of networks beside estimates."""
 
 
 def run_and_sum_up(
@@ -170,16 +167,15 @@ class Summary:
     run: "RunDirectory"
     written: Mapping[str, Path]
 
-    def as_json(self, *, leave_out: Sequence[str] = ()) -> dict[str, object]:
-        """Return what `--json` prints, without some of the derived files."""
+    def as_json(self, *, leave_out: tuple[str, ...] = ()) -> dict[str, object]:
+        """Return what `--json` prints, without some of the answers."""
         provenance = self.run.provenance()
-        names = [name for name in ("estimates", "claims", *BESIDE) if name not in leave_out]
         return {
             "run": str(self.run.path),
             **{key: provenance.get(key) for key in _PRINTED},
             "failed": self.failed,
             "files": {name: str(path) for name, path in self.written.items()},
-            **contents(self.written, *names),
+            **contents(self.run, self.written, *("estimates", "claims"), leave_out=leave_out),
         }
 
     @property
@@ -192,14 +188,14 @@ class Summary:
     @property
     def points(self) -> "tuple[Point, ...]":
         """Estimates of the run."""
-        from ethermeter.analysis import estimates
+        from ethermeter.results import estimates
 
         return estimates.read(self.run.path)
 
     def flow_tables(self, points: "Sequence[Point]") -> "tuple[Point, ...]":
         """Estimates by table of flows, simulated or measured, at those points with several."""
         from ethermeter.analysis import flows
-        from ethermeter.analysis.tables import point_of
+        from ethermeter.results.trials import point_of
         from ethermeter.station_groups import flows_in
         from ethermeter.trial import LIVE, SIMULATION
 
@@ -224,8 +220,9 @@ class Summary:
     def answers(self) -> "Answers":
         """What theory says of the networks of the run, beside what was simulated and measured."""
         from ethermeter.analysis import bounds
+        from ethermeter.results.query import Results
 
-        return bounds.read(self.run)
+        return bounds.read(Results.of_run(self.run.path))
 
     def claims(self, name: str) -> "tuple[Claim, ...]":
         """Claims of the run in a file of this name; none without the file."""
@@ -239,15 +236,23 @@ _PRINTED = ("plan", "plan_hash", "trials", "wall_s", "simulation_s", "events")
 """Keys of the provenance that `--json` prints."""
 
 
-def contents(written: Mapping[str, Path], *names: str) -> dict[str, object]:
-    """Read the derived files of a run that exist, by the names of `ethermeter.run.evaluate`."""
+def contents(
+    run: "RunDirectory",
+    written: Mapping[str, Path],
+    *names: str,
+    leave_out: tuple[str, ...] = (),
+) -> dict[str, object]:
+    """Return derived files of a run, by the names of `ethermeter.run.evaluate`, and its answers."""
     import json
 
-    return {
+    from ethermeter.analysis.answers import answers
+
+    files = {
         name: json.loads(written[name].read_text(encoding="utf-8"))
-        for name in names
-        if name in written
+        for name in (*names, "live_claims")
+        if name in written and name not in leave_out
     }
+    return files | answers(run, leave_out=leave_out)
 
 
 def resume_command() -> str:

@@ -9,12 +9,12 @@ import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ethermeter.analysis.interval import Estimate
 from ethermeter.faults import InputError
 from ethermeter.imports import flent, iperf3, irtt
 from ethermeter.imports.columns import Column, parse_columns, read_columns
 from ethermeter.imports.document import documents
 from ethermeter.metrics import Metric
+from ethermeter.results.interval import Estimate
 
 __all__ = ["Column", "Flows", "parse_columns", "read"]
 

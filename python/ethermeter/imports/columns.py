@@ -10,10 +10,10 @@ from fractions import Fraction
 import numpy as np
 
 from ethermeter import units
-from ethermeter.analysis.interval import Estimate, Floats
 from ethermeter.analysis.samples import merged, ratio, samples_of
 from ethermeter.faults import InputError, choices, shown
 from ethermeter.metrics import Group, Metric, metrics_of, percentiles
+from ethermeter.results.interval import Estimate, Floats
 from ethermeter.units import Dimension
 
 MOST_ROWS = 10_000_000

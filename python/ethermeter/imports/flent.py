@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ethermeter.analysis.interval import Estimate, Floats
 from ethermeter.analysis.samples import merged, ratio, samples_of
 from ethermeter.faults import InputError
 from ethermeter.imports.document import Document, finite
 from ethermeter.metrics import Metric
+from ethermeter.results.interval import Estimate, Floats
 
 _SUMMARIES = ("avg", "sum", "totals", "mean", "fairness")
 """Words of series that are made of others."""

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.samples import exact, ratio
 from ethermeter.faults import InputError
 from ethermeter.imports.document import Document, finite
 from ethermeter.metrics import Metric
+from ethermeter.results.interval import Estimate
 
 _SUFFIXES = ("", "_bidir_reverse")
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.samples import exact, samples_of
 from ethermeter.faults import InputError
 from ethermeter.imports.document import Document, finite
 from ethermeter.metrics import Metric
+from ethermeter.results.interval import Estimate
 
 FLOW = "irtt"
 _NS = 1e-9

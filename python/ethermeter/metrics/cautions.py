@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -148,6 +149,7 @@ def caution_mask(words: Iterable[str]) -> np.uint64:
     return np.uint64(sum(Caution(word).bit for word in set(words)))
 
 
+@lru_cache(maxsize=4096)
 def caution_text(mask: int) -> str:
     """Words of a mask, separated by a space, in the order of the closed list; empty for none."""
     return " ".join(caution for caution in Caution if mask & caution.bit)

@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ethermeter import api
-from ethermeter.analysis import estimates
-from ethermeter.analysis.interval import Estimate
 from ethermeter.engines.live import Hosts, Laboratory, Local, Place
 from ethermeter.engines.live.cautions import AT_HOSTS
 from ethermeter.faults import InputError
 from ethermeter.metrics import Caution, Metric, percentiles
 from ethermeter.quick.result import Value
+from ethermeter.results import estimates
+from ethermeter.results.interval import Estimate
 from ethermeter.run import RunOptions, evaluate, execute
 from ethermeter.store import RunDirectory
 from ethermeter.store.measured import complete_results

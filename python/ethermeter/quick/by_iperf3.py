@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.samples import exact, ratio
 from ethermeter.metrics import Caution, Metric
 from ethermeter.quick.peers import Iperf3Result, PeerError, iperf3
 from ethermeter.quick.result import Value, distribution, within
+from ethermeter.results.interval import Estimate
 
 BY = "iperf3"
 LIGHT_BPS = 1_000_000

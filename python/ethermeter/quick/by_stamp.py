@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-from ethermeter.analysis.interval import Estimate, Floats
 from ethermeter.analysis.samples import exact, merged, ratio
 from ethermeter.metrics import Caution, Metric
 from ethermeter.quick.peers import Reflected
 from ethermeter.quick.result import Value, distribution, within
+from ethermeter.results.interval import Estimate, Floats
 
 BY = "stamp"
 ROUND_TRIP, THERE, BACK = "round-trip", "there", "back"

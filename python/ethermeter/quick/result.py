@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ethermeter.analysis.interval import Estimate, Floats
 from ethermeter.analysis.samples import samples_of
 from ethermeter.json_values import finite
 from ethermeter.metrics import Caution, Metric
+from ethermeter.results.interval import Estimate, Floats
 
 Record = dict[str, Any]
 """A measurement, or what is asked of one, as JSON has it."""

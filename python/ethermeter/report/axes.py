@@ -1,23 +1,21 @@
 """Axes: which varied key becomes the x axis, which names curves, and which makes panels."""
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.frame_mixes import FRAMES, lengths
-from ethermeter.analysis.interval import Estimate
 from ethermeter.document import plain
 from ethermeter.metrics import Metric
 from ethermeter.report.labels import key_title
 from ethermeter.report.thinning import FEWEST_PLACES, MOST_PANELS, MOST_VALUES, spread
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate
+from ethermeter.swept import quantity
 
 ENGINE = "engine"
 PLCA = "segment.plca.enable"
 MOST_CURVES = 12
-_PREFIXES = {"p": 1e-12, "n": 1e-9, "u": 1e-6, "µ": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9}
-_BASES = ("s", "m", "B", "b", "bit", "b/s", "bit/s", "/s", "Hz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,27 +46,6 @@ class Panel:
     title: str
     curves: tuple[Curve, ...]
     is_ordered: bool
-
-
-def quantity(text: str) -> tuple[float, str] | None:
-    """Read a number with a unit as a value in the base unit; None for a text that is none.
-
-    Examples
-    --------
-    >>> quantity("24"), quantity("64 B"), quantity("10 Mb/s")
-    ((24.0, ''), (64.0, 'B'), (10000000.0, 'b/s'))
-    >>> quantity("saturated") is None
-    True
-    """
-    match = re.fullmatch(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\s\d]*)\s*", text)
-    if match is None:
-        return None
-    value, unit = float(match[1]), match[2]
-    if unit == "%":
-        return value / 100, ""
-    if unit and unit not in _BASES and unit[0] in _PREFIXES and unit[1:] in _BASES:
-        return value * _PREFIXES[unit[0]], unit[1:]
-    return value, unit
 
 
 def keys(point: Point) -> dict[str, str]:

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from ethermeter.analysis.interval import Estimate
 from ethermeter.document import (
     AnnotatedCurves,
     Block,
@@ -20,6 +19,7 @@ from ethermeter.document import (
 )
 from ethermeter.report.charts.turns import Times, turns
 from ethermeter.report.render import Page
+from ethermeter.results.interval import Estimate
 from ethermeter.theory.bus_advice import Advice, NodeDelays, ranges
 
 PS_PER_S = 1e12

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import TypedDict
 
 from ethermeter import imports
-from ethermeter.analysis import estimates, failures
-from ethermeter.analysis.estimates import Point
+from ethermeter.analysis import failures
 from ethermeter.analysis.flows import with_tables
-from ethermeter.analysis.interval import Estimate, difference
 from ethermeter.document import number
 from ethermeter.faults import InputError
 from ethermeter.imports import Column
@@ -18,6 +16,9 @@ from ethermeter.json_values import finite
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report.cautions import Marks
 from ethermeter.report.labels import FLOW_MAIN_METRICS, MAIN_METRICS, MORE_COMPARED
+from ethermeter.results import estimates
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate, difference
 from ethermeter.store.integrity import read_provenance
 
 METRICS: tuple[Metric, ...] = tuple(

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from ethermeter.analysis.estimates import Point
 from ethermeter.document import Block, Bullets, Heading, Section, Table, Text, number, plain
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report.axes import ENGINE
@@ -20,6 +19,7 @@ from ethermeter.report.render import Page, render
 from ethermeter.report.sections.explorer import explorer_of
 from ethermeter.report.sections.parameters import constants
 from ethermeter.report.tables import code, small
+from ethermeter.results.estimates import Point
 from ethermeter.store.directory import RunDirectory
 
 RUN = "run"

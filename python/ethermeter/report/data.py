@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,6 @@ from ethermeter.analysis import (
     agreement,
     bounds,
     claims,
-    estimates,
     flows,
     groups,
     live,
@@ -23,13 +23,11 @@ from ethermeter.analysis.agreement import Agreement
 from ethermeter.analysis.bounds import Answers
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.distribution import Distribution, distribution
-from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.flows import Sharing
 from ethermeter.analysis.lengths import OfLengths, of_lengths
 from ethermeter.analysis.ports import PortPoint
 from ethermeter.analysis.positions import Line
 from ethermeter.analysis.roofline import Roofline, of_scenario
-from ethermeter.analysis.tables import point_of
 from ethermeter.document import plain
 from ethermeter.faults import InputError
 from ethermeter.metrics import Metric
@@ -39,15 +37,18 @@ from ethermeter.report.experiments import Experiment, experiments
 from ethermeter.report.labels import key_title
 from ethermeter.report.selection import KINDS, Kind, Selection, select
 from ethermeter.report.thinning import MOST_ROWS, spread
+from ethermeter.results.estimates import Point
+from ethermeter.results.query import Results
+from ethermeter.results.trials import Trial, point_of
 from ethermeter.scenario import Scenario
 from ethermeter.station_groups import groups_of, station_count
 from ethermeter.store import captures
 from ethermeter.store.measured import read_result
 from ethermeter.store.result import Result
+from ethermeter.trial import LIVE, SIMULATION
 
 if TYPE_CHECKING:
     from ethermeter.store import RunDirectory
-    from ethermeter.trial import Trial
 
 MOST_POINTS = 60
 """Points of a run up to which its stations are looked at place by place."""
@@ -71,136 +72,238 @@ class Search:
         return isinstance(self.answer, Mapping) and "suite" in self.answer
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class ReportData:
-    """Everything the report shows."""
+    """What the report shows of a run: its results, and what follows from them if a section asks.
 
-    directory: Path  # of the run
-    name: str
-    points: Sequence[Point]
-    study: str
-    presentation: Presentation  # of the study
-    claims: Sequence[Claim]
-    experiments: Sequence[Experiment]
-    titles: Mapping[str, str]  # of the series
-    scenarios: Mapping[str, Scenario]  # of each series, with the most stations
-    provenance: Mapping[str, object]
-    flows: Sequence[
-        Point
-    ]  # of every flow of a network, or of every table of flows where there are many
-    lengths: Sequence[OfLengths]  # lines of times against lengths
-    tables: Sequence[Point]  # of every table of flows, where there are several
-    sharing: Sequence[Sharing]  # how fairly flows share
-    accounts: Sequence[Account]  # what agents reported beside the metrics
-    ports: Sequence[PortPoint]  # of every port of a network
-    links: Sequence[Scenario]  # the network of each of these
-    rooflines: Mapping[
-        str, Roofline
-    ]  # of every series of networks, the flow that comes nearest to a ceiling
-    groups: Sequence[Point]  # of every group of stations, where there are several
-    attachments: Sequence[Point]  # of the stations at every attachment, where clustered
-    shares: Sequence[Point]  # of the larger of two stations
-    agreements: Sequence[Agreement]  # of every theory with the simulations
-    answers: Answers  # of theories of networks, beside the other engines
-    measured: Sequence[live.Comparison]  # against what was simulated
-    pairs: Sequence[live.Pair]  # simulated and measured, by table of flows
-    captures: Sequence[captures.Captured]  # taken meanwhile
-    search: Search | None  # of a strategy
-    lines: Sequence[Line]  # of the stations along the cable, where they are on one
-    distributions: Mapping[
-        str, Sequence[tuple[Selection, Sequence[Distribution]]]
-    ]  # of each series
+    `presentation` is that of the study.
+    """
+
+    results: Results
+    presentation: Presentation
+
+    @classmethod
+    def of_run(cls, path: Path, presentation: Presentation) -> "ReportData":
+        """Return what the report shows of a finished run.
+
+        Raises
+        ------
+        InputError
+            If the run has no trial, or a file of it is not what it should be.
+        """
+        data = cls(Results.of_run(path), presentation)
+        if not data.points:
+            raise InputError.of(str(path), "trials", "0", "a run with at least one trial")
+        return data
+
+    @cached_property
+    def run(self) -> "RunDirectory":
+        """The run directory."""
+        return self.results.directory
+
+    @property
+    def name(self) -> str:
+        """Name of the run directory."""
+        return self.run.path.resolve().name
+
+    @cached_property
+    def points(self) -> Sequence[Point]:
+        """Every point of the run with its estimates."""
+        return self.results.estimated
+
+    @cached_property
+    def _claims(self) -> tuple[str, Sequence[Claim]]:
+        return claims.read(self.run.path) or ("", ())
+
+    @property
+    def study(self) -> str:
+        """Name of the study; empty of other runs."""
+        return self._claims[0]
+
+    @property
+    def claims(self) -> Sequence[Claim]:
+        """Claims of the study."""
+        return self._claims[1]
+
+    @cached_property
+    def provenance(self) -> Mapping[str, object]:
+        """Provenance of the run."""
+        return self.run.provenance()
+
+    @cached_property
+    def experiments(self) -> Sequence[Experiment]:
+        """Experiments as the run keeps them."""
+        return experiments(self.run.path)
+
+    @cached_property
+    def scenarios(self) -> Mapping[str, Scenario]:
+        """Scenario of each series, with the most stations."""
+        return {name: trial.scenario for name, trial in self._largest.items()}
+
+    @cached_property
+    def titles(self) -> Mapping[str, str]:
+        """Titles of the series."""
+        by_name = {experiment.name: experiment.title for experiment in self.experiments}
+        only = self.experiments[0].title if len(self.experiments) == 1 else ""
+        # A trial's id begins with the name of the experiment it comes from.
+        return {
+            series: by_name.get(trial.id.split("/")[0], only)
+            for series, trial in self._largest.items()
+        }
+
+    @cached_property
+    def _largest(self) -> Mapping[str, Trial]:
+        found: dict[str, Trial] = {}
+        for trial in self.results.trials():
+            if trial.series not in found or _stations(trial.scenario) > _stations(
+                found[trial.series].scenario
+            ):
+                found[trial.series] = trial
+        return found
+
+    @cached_property
+    def search(self) -> Search | None:
+        """Question and answer of a strategy."""
+        return _search(self.run)
+
+    @cached_property
+    def _drawn(self) -> Sequence[Trial]:
+        # Trials of a benchmark are points of no curve: its page shows none of their flows and
+        # ports.
+        is_benchmark = self.search is not None and self.search.is_benchmark
+        return () if is_benchmark else self.results.trials()
+
+    @cached_property
+    def _networks(self) -> Sequence[Trial]:
+        return flows.of_networks(self._drawn)
+
+    @cached_property
+    def _shown_networks(self) -> Sequence[Trial]:
+        return _of_some_points(self._networks)
+
+    @cached_property
+    def _real(self) -> Sequence[Trial]:
+        # Theories have no stations of their own, and those of idealised worlds are in no place.
+        return [
+            trial
+            for trial in self._drawn
+            if trial.engine == SIMULATION and station_count(trial.scenario)
+        ]
+
+    @cached_property
+    def flows(self) -> Sequence[Point]:
+        """Every flow of a network, or every table of flows where there are many."""
+        return tuple(flows.of_flows(self.run, self._shown_networks))
+
+    @cached_property
+    def tables(self) -> Sequence[Point]:
+        """Every table of flows, where there are several."""
+        return tuple(flows.of_tables(self.run, self._shown_networks))
+
+    @cached_property
+    def lengths(self) -> Sequence[OfLengths]:
+        """Lines of times against lengths."""
+        return of_lengths(self.flows)
+
+    @cached_property
+    def sharing(self) -> Sequence[Sharing]:
+        """How fairly flows share."""
+        return tuple(flows.of_sharing(self.run, self._shown_networks))
+
+    @cached_property
+    def _is_live(self) -> bool:
+        return any(trial.engine == LIVE for trial in self.results.trials())
+
+    @cached_property
+    def accounts(self) -> Sequence[Account]:
+        """What agents reported beside the metrics."""
+        return accounts.read(self.run.path) if self._is_live else ()
+
+    @cached_property
+    def ports(self) -> Sequence[PortPoint]:
+        """Every port of a network."""
+        return ports.estimate(self._shown_networks, self.run) if self._shown_networks else ()
+
+    @property
+    def links(self) -> Sequence[Scenario]:
+        """The network of each of these."""
+        return [self._shown_networks[point.first].scenario for point in self.ports]
+
+    @cached_property
+    def rooflines(self) -> Mapping[str, Roofline]:
+        """Of every series of networks, the flow that comes nearest to a ceiling."""
+        return _rooflines(self.flows, self._shown_networks)
+
+    @cached_property
+    def _parts(self) -> tuple[Sequence[Point], Sequence[Point], Sequence[Point]]:
+        # A study's hosts are alike; its graphs are what the paper shows.
+        return ((), (), ()) if self.study else _parts(self.run, self._real)
+
+    @property
+    def groups(self) -> Sequence[Point]:
+        """Every group of stations, where there are several."""
+        return self._parts[0]
+
+    @property
+    def attachments(self) -> Sequence[Point]:
+        """The stations at every attachment, where they are clustered."""
+        return self._parts[1]
+
+    @property
+    def shares(self) -> Sequence[Point]:
+        """Shares of the larger of two stations."""
+        return self._parts[2]
+
+    @cached_property
+    def agreements(self) -> Sequence[Agreement]:
+        """Every theory compared with the simulations."""
+        return agreement.read(self.results)
+
+    @cached_property
+    def answers(self) -> Answers:
+        """Theories of networks beside the other engines."""
+        return _at_some_points(bounds.read(self.results))
+
+    @cached_property
+    def measured(self) -> Sequence[live.Comparison]:
+        """What was measured against what was simulated."""
+        return live.read(self.run.path) if self._is_live else ()
+
+    @cached_property
+    def pairs(self) -> Sequence[live.Pair]:
+        """Simulated and measured values by table of flows."""
+        return live.read_pairs(self.run.path) if self._is_live else ()
+
+    @cached_property
+    def captures(self) -> Sequence[captures.Captured]:
+        """Frames captured meanwhile."""
+        return captures.read(self.run.path)
+
+    @cached_property
+    def lines(self) -> Sequence[Line]:
+        """The stations along the cable, where they are on one."""
+        simulated = [point for point in self.points if point.engine == SIMULATION]
+        return _lines(self.run, self._real, simulated, is_study=bool(self.study))
+
+    @cached_property
+    def distributions(self) -> Mapping[str, Sequence[tuple[Selection, Sequence[Distribution]]]]:
+        """Distributions of delays, of each series."""
+        measured = [
+            trial for trial in self._drawn if trial.engine == LIVE and is_segment(trial.scenario)
+        ]
+        points = [
+            point for point in self.points if self._drawn and point.engine in (SIMULATION, LIVE)
+        ]
+        return _distributions(
+            self.run,
+            [*self._real, *measured, *self._networks],
+            points,
+            study=self.presentation if self.study else None,
+        )
 
     def result(self, trial: str) -> Result:
         """Read the result of a trial's test: too much to be kept of all."""
-        return read_result(self.directory, trial)
-
-
-def gather(run_dir: Path, presentation: Presentation) -> ReportData:
-    """Read a finished run.
-
-    Estimates and claims come from their files if they exist, the rest from its tables.
-
-    Raises
-    ------
-    InputError
-        If a file of the run is not what it should be.
-    """
-    from ethermeter.store import RunDirectory
-
-    run = RunDirectory(run_dir)
-    points = estimates.read(run_dir)
-    if not points:
-        raise InputError.of(str(run_dir), "trials", "0", "a run with at least one trial")
-    found = claims.read(run_dir)
-    files = experiments(run_dir)
-    by_name = {experiment.name: experiment.title for experiment in files}
-    titles: dict[str, str] = {}
-    scenarios: dict[str, Scenario] = {}
-    trials = run.replications()
-    for trial in trials:
-        if trial.series not in scenarios or _stations(trial.scenario) > _stations(
-            scenarios[trial.series]
-        ):
-            scenarios[trial.series] = trial.scenario
-            # A trial's id begins with the name of the experiment it comes from.
-            titles[trial.series] = by_name.get(
-                trial.id.split("/")[0], files[0].title if len(files) == 1 else ""
-            )
-    study = found[0] if found else ""
-    is_live = any(trial.engine == "live" for trial in trials)
-    search = _search(run)
-    # Trials of a benchmark are points of no curve: its page shows none of their flows and ports.
-    drawn = () if search is not None and search.is_benchmark else trials
-    # The study's hosts are alike; its graphs are what the paper shows.
-    # Theories have no stations of their own, and those of idealised worlds are in no place.
-    networks = flows.of_networks(drawn)
-    real = [
-        trial for trial in drawn if trial.engine == "simulation" and station_count(trial.scenario)
-    ]
-    simulated = [point for point in points if point.engine == "simulation"]
-    measured = [trial for trial in drawn if trial.engine == "live" and is_segment(trial.scenario)]
-    shown = [*real, *measured, *networks]
-    some = _of_some_points(networks)
-    by_flow, by_table = _flows(run, some)
-    of_ports = ports.estimate(some, run) if some else ()
-    by_group, by_attachment, shares = ((), (), ()) if study else _parts(run, real)
-    return ReportData(
-        directory=run_dir,
-        name=run_dir.resolve().name,
-        points=points,
-        study=study,
-        presentation=presentation,
-        claims=found[1] if found else (),
-        experiments=files,
-        titles=titles,
-        scenarios=scenarios,
-        provenance=run.provenance(),
-        flows=by_flow,
-        lengths=of_lengths(by_flow),
-        tables=by_table,
-        sharing=tuple(flows.of_sharing(run, some)),
-        accounts=accounts.read(run_dir) if is_live else (),
-        ports=of_ports,
-        links=[some[point.first].scenario for point in of_ports],
-        rooflines=_rooflines(by_flow, some),
-        groups=by_group,
-        attachments=by_attachment,
-        shares=shares,
-        agreements=agreement.read(run_dir),
-        answers=_at_some_points(bounds.read(run)),
-        measured=live.read(run_dir) if is_live else (),
-        pairs=live.read_pairs(run_dir) if is_live else (),
-        captures=captures.read(run_dir),
-        search=search,
-        lines=_lines(run, real, simulated, is_study=bool(study)),
-        distributions=_distributions(
-            run,
-            shown,
-            [point for point in points if drawn and point.engine in ("simulation", "live")],
-            study=presentation if study else None,
-        ),
-    )
+        return read_result(self.run.path, trial)
 
 
 def _search(run: "RunDirectory") -> Search | None:
@@ -214,13 +317,6 @@ def _search(run: "RunDirectory") -> Search | None:
             str(run.path), "answer", type(error).__name__, "expected question and answer"
         ) from error
     return Search(question, answer, run.trials())
-
-
-def _flows(
-    run: "RunDirectory", trials: "Sequence[Trial]"
-) -> tuple[Sequence[Point], Sequence[Point]]:
-    """Estimates of every flow and of every table of flows, where they differ."""
-    return tuple(flows.of_flows(run, trials)), tuple(flows.of_tables(run, trials))
 
 
 def _rooflines(by_flow: Sequence[Point], trials: "Sequence[Trial]") -> dict[str, Roofline]:

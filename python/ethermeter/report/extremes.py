@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from ethermeter.analysis.estimates import Point
-from ethermeter.analysis.interval import Estimate
 from ethermeter.document import Label, plain, small_first, valued
 from ethermeter.metrics import Metric
 from ethermeter.report.axes import ENGINE, keys
 from ethermeter.report.labels import key_title
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate
 
 ALIKE = 0.01
 """Relative difference below which the ends of a range are not told apart."""

@@ -4,8 +4,6 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from ethermeter.analysis import estimates
-from ethermeter.analysis.estimates import Point
 from ethermeter.document import VegaLite
 from ethermeter.faults import InputError, choices
 from ethermeter.metrics import Metric
@@ -15,6 +13,8 @@ from ethermeter.report.charts.frame import SCHEMA
 from ethermeter.report.charts.lines import lines
 from ethermeter.report.style import STYLES, Style
 from ethermeter.report.theme import config
+from ethermeter.results import estimates
+from ethermeter.results.estimates import Point
 
 
 def spec(

@@ -6,11 +6,9 @@ from dataclasses import replace
 from markupsafe import Markup
 
 from ethermeter.analysis.bounds import BOUNDED
-from ethermeter.analysis.estimates import Point, run_cautions
 from ethermeter.analysis.groups import PART
 from ethermeter.document import large_first, plain, small_first
 from ethermeter.metrics import Caution, Metric
-from ethermeter.report.axes import quantity
 from ethermeter.report.data import ReportData
 from ethermeter.report.extremes import extremes, known, losses
 from ethermeter.report.labels import key_title
@@ -24,6 +22,8 @@ from ethermeter.report.sections import (
     run,
     search,
 )
+from ethermeter.results.estimates import Point, run_cautions
+from ethermeter.swept import quantity
 
 MOST = 5
 """Findings of a page."""

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ethermeter.analysis.estimates import Point
 from ethermeter.document import Block, Figure, Section, Table, Text
 from ethermeter.metrics import Metric
 from ethermeter.report.axes import choose, panels
 from ethermeter.report.charts.lines import lines
 from ethermeter.report.render import Page, render
+from ethermeter.results.estimates import Point
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from ethermeter.analysis.estimates import Point
 from ethermeter.document import Section, StudyPage, number
 from ethermeter.metrics import Metric
 from ethermeter.report import findings
@@ -28,6 +27,7 @@ from ethermeter.report.sections import (
     search,
     series,
 )
+from ethermeter.results.estimates import Point
 
 AFTER_SERIES = (
     agreement.build,

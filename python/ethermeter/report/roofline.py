@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.roofline import Roofline, Stage
 from ethermeter.document import Figure, Section, Table, VegaLite, small_first
 from ethermeter.report.charts.frame import frame
 from ethermeter.report.render import Page
+from ethermeter.results.interval import Estimate
 
 MOST_FINDINGS = 5
 _ROW = 32

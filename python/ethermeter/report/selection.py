@@ -4,11 +4,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ethermeter.analysis.estimates import Point
 from ethermeter.metrics import Metric
 from ethermeter.presentation import Presentation
-from ethermeter.report.axes import choose, curve_names, keys, quantity
+from ethermeter.report.axes import choose, curve_names, keys
 from ethermeter.report.labels import key_title
+from ethermeter.results.estimates import Point
+from ethermeter.swept import quantity
 
 MOST_CURVES = 6
 

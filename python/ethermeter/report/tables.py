@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from ethermeter.analysis.claims import Claim
-from ethermeter.analysis.estimates import Point, run_cautions
 from ethermeter.document import Label, Table, Text, large_first, micro, number, plain, valued
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report.axes import Axes, Panel, keys
 from ethermeter.report.charts.lines import axis_title
 from ethermeter.report.labels import key_title
 from ethermeter.report.render import render_template
+from ethermeter.results.estimates import Point, run_cautions
 
 _GAUGE_RANGE, _WIDE_RANGE = 0.1, 1.0
 

@@ -26,7 +26,7 @@ from ethermeter.store.columns import (
     groups_of,
 )
 from ethermeter.store.gathered import Gathered, gathered, of_results
-from ethermeter.store.trial_result import TrialResult, exact
+from ethermeter.store.trial_result import Fact, TrialResult, exact
 
 
 class Trial(Protocol):
@@ -46,6 +46,9 @@ class Source(Protocol):
     def gathered(self, name: str, trials: Sequence[str], /) -> Gathered:
         """Return a table of some trials by their ids."""
 
+    def facts(self) -> Iterator[tuple[str, Fact]]:
+        """Yield what theories say besides values, with the id of the trial."""
+
 
 @dataclass(frozen=True, slots=True)
 class InMemory:
@@ -56,6 +59,10 @@ class InMemory:
     def gathered(self, name: str, trials: Sequence[str]) -> Gathered:
         """Return a table of some trials by their ids."""
         return of_results([self.results[trial] for trial in trials], name)
+
+    def facts(self) -> Iterator[tuple[str, Fact]]:
+        """Yield what theories say besides values, with the id of the trial."""
+        return ((trial, fact) for trial, result in self.results.items() for fact in result.facts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

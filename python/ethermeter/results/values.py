@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from ethermeter.counts import Floats
-from ethermeter.metrics import Caution, Masks, Metric, caution_mask, metrics_of
+from ethermeter.metrics import Caution, Group, Masks, Metric, caution_mask, metrics_of
 from ethermeter.metrics.evaluation import Values, evaluated
 from ethermeter.results.slices import Alike, Source, Trial, whole_slices
 from ethermeter.station_groups import entities_in
@@ -29,9 +30,13 @@ class Whole:
     cautions: Masks
     is_there: npt.NDArray[np.bool_]
 
+    def place(self, metric: Metric) -> int:
+        """Return the column of a metric."""
+        return self.metrics.index(metric)
+
     def column(self, metric: Metric) -> Floats:
         """Return the values of a metric, shape `(trials,)`."""
-        return self.values[:, self.metrics.index(metric)]
+        return self.values[:, self.place(metric)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +49,11 @@ class OfEach:
 
 def metrics_in(trial: Trial) -> tuple[Metric, ...]:
     """Return the metrics that a trial has, in the order of their list."""
-    groups = groups_of(trial.scenario, trial.engine)
+    return _of_groups(groups_of(trial.scenario, trial.engine))
+
+
+@lru_cache
+def _of_groups(groups: tuple[Group, ...]) -> tuple[Metric, ...]:
     there = {metric for group in groups for metric in metrics_of(group)}
     return tuple(metric for metric in _METRICS if metric in there)
 
@@ -53,14 +62,15 @@ def of_all(
     source: Source, trials: Sequence[Trial], metrics: Iterable[Metric] | None = None
 ) -> Whole:
     """Return the values of all stations or flows together, of some metrics or all there are."""
-    there = [set(metrics_in(trial)) for trial in trials]
-    of_any = set().union(*there)
+    there = [frozenset(metrics_in(trial)) for trial in trials]
+    of_any: set[Metric] = set().union(*set(there))
     asked = of_any if metrics is None else of_any & set(metrics)
     wanted = tuple(metric for metric in _METRICS if metric in asked)
     place = {metric: at for at, metric in enumerate(wanted)}
     shape = (len(trials), len(wanted))
     values, cautions = np.full(shape, np.nan), np.full(shape, _NO_SAMPLES)
-    is_there = np.array([[metric in entry for metric in wanted] for entry in there], np.bool_)
+    known = {entry: [metric in entry for metric in wanted] for entry in set(there)}
+    is_there = np.array([known[entry] for entry in there], np.bool_)
     for alike in whole_slices(source, trials):
         for metric, found in _evaluated(alike, wanted).items():
             values[alike.trials, place[metric]] = found.all

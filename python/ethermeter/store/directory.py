@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ethermeter.faults import Fault, InputError, nearest
+from ethermeter.store.arrow import texts
 from ethermeter.store.columns import FACTS, HISTOGRAMS, PORT_CLASSES, PORTS
 from ethermeter.store.files import checksum, written_whole
 from ethermeter.store.gathered import Gathered, gathered, of_arrow
@@ -242,17 +243,18 @@ class RunDirectory:
         import pyarrow.parquet as pq
 
         self.verify(name)
+        wanted = None if trials is None else set(trials)
         try:
-            # One file on one thread: a dataset of many takes twice the memory.
+            # One file: a dataset of many takes twice the memory.
             with pq.ParquetFile(self.path / name) as parquet:
-                groups = [parquet.schema_arrow.empty_table()]
+                groups = []
                 for number in _row_groups(parquet.metadata, trials):
-                    group = parquet.read_row_group(number, use_threads=False)
-                    if trials is not None:
-                        wanted = pa.array(trials, pa.string())
-                        group = group.filter(pc.is_in(group["trial"], wanted))
+                    group = parquet.read_row_group(number)
+                    if wanted is not None and not _trials_of(group) <= wanted:
+                        group = group.filter(pc.is_in(group["trial"], texts(list(wanted))))
                     groups.append(group)
-                table = pa.concat_tables(groups).unify_dictionaries()
+                empty = [] if groups else [parquet.schema_arrow.empty_table()]
+                table = pa.concat_tables([*groups, *empty]).unify_dictionaries()
             pa.default_memory_pool().release_unused()
             return table
         except (OSError, pa.ArrowException) as error:
@@ -303,3 +305,10 @@ def _expected(path: Path) -> str:
 
 def _fault(path: Path, value: str, allowed: str) -> InputError:
     return InputError.of(str(path), "run", value, allowed)
+
+
+def _trials_of(group: "pa.Table") -> set[str]:
+    """Return the trials of a row group."""
+    import pyarrow.compute as pc
+
+    return set(pc.unique(group["trial"]).to_pylist())

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from ethermeter.counts import Integers
 from ethermeter.metrics import Metric, caution_mask
+from ethermeter.store.arrow import values_of
 from ethermeter.store.columns import CAUTION, NOT_COUNTED, TABLES, TIMES, Columns
 from ethermeter.store.trial_result import TrialResult
 
@@ -108,7 +109,7 @@ def of_arrow(name: str, table: "pa.Table", trials: Sequence[str]) -> Gathered:
 
 def _array(column: "pa.ChunkedArray", kind: str) -> npt.NDArray[Any]:
     if kind in ("whole", "number", "float"):
-        return np.asarray(column.to_numpy())
+        return values_of(column)
     codes, words = _codes(column)
     numbers: Mapping[str, int] = {}
     if kind == "time":
@@ -131,5 +132,5 @@ def _codes(column: "pa.ChunkedArray") -> tuple[Integers, list[str]]:
         )
     if not pa.types.is_dictionary(encoded.type):
         encoded = encoded.dictionary_encode()
-    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    codes = values_of(encoded.indices).astype(np.int64)
     return codes, encoded.dictionary.to_pylist()

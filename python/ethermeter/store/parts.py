@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ethermeter.store.arrow import numbers, texts, values_of
 from ethermeter.store.columns import DTYPES, TABLES
 from ethermeter.store.files import opened, write_whole
 from ethermeter.store.integrity import raise_lack
@@ -61,10 +62,14 @@ def write(
     import pyarrow.parquet as pq
 
     results = [result for _, result in finished]
-    columns: dict[str, object] = {"trial": pa.array([place for place, _ in finished], pa.int32())}
-    for name in NUMBERS:
-        columns[name] = pa.array([getattr(result, name) for result in results])
-    columns[FACTS] = pa.array([facts_text(result.facts) for result in results])
+    columns: dict[str, object] = {
+        "trial": numbers(np.array([place for place, _ in finished], np.int32)),
+        "events": numbers(np.array([result.events for result in results], np.int64)),
+        "core_s": numbers(np.array([result.core_s for result in results], np.float64)),
+        "implementation": texts([result.implementation for result in results]),
+        "digest": texts([result.digest for result in results]),
+        FACTS: texts([facts_text(result.facts) for result in results]),
+    }
     for table, of in TABLES.items():
         tables = [result.tables.get(table, {}) for result in results]
         for name, kind in of.columns.items():
@@ -92,9 +97,12 @@ def _lists(lists: Sequence[npt.NDArray[Any] | None], kind: Any) -> "pa.ListArray
     arrays = [values for values in lists if values is not None]
     lengths = [0 if values is None else len(values) for values in lists]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    missing = pa.array([values is None for values in lists])
-    values = pa.array(np.concatenate(arrays).astype(kind, copy=False))
-    return pa.ListArray.from_arrays(pa.array(offsets), values, mask=missing)
+    missing = np.array([values is None for values in lists], np.bool_)
+    valid = pa.py_buffer(np.packbits(~missing, bitorder="little")) if missing.any() else None
+    values = numbers(np.concatenate(arrays).astype(kind, copy=False))
+    kinds = pa.list_(values.type)
+    buffers = [valid, pa.py_buffer(offsets)]
+    return pa.Array.from_buffers(kinds, len(lists), buffers, children=[values])
 
 
 def result_at(table: "pa.Table", at: int) -> TrialResult:
@@ -104,10 +112,10 @@ def result_at(table: "pa.Table", at: int) -> TrialResult:
     for name in row.column_names:
         of, slash, column = name.partition("/")
         if slash and not row[name].null_count:
-            values = row[name].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+            values = values_of(row[name].combine_chunks().flatten())
             tables.setdefault(of, {})[column] = values
-    numbers = {name: row[name][0].as_py() for name in NUMBERS}
-    return TrialResult(tables, facts_in(row[FACTS][0].as_py()), **numbers)
+    others = {name: row[name][0].as_py() for name in NUMBERS}
+    return TrialResult(tables, facts_in(row[FACTS][0].as_py()), **others)
 
 
 def read(path: Path, *, stamp: Stamp) -> "pa.Table":
@@ -120,7 +128,10 @@ def read(path: Path, *, stamp: Stamp) -> "pa.Table":
 
     try:
         with opened(path) as file:
-            table = pq.read_table(pa.BufferReader(file.read()), page_checksum_verification=True)
+            content = pa.BufferReader(file.read())
+            # One file alone: a dataset of many takes long to import.
+            with pq.ParquetFile(content, page_checksum_verification=True) as parquet:
+                table = parquet.read()
     except (OSError, pa.ArrowException) as error:
         raise_lack(error)
         raise BadPartError(f"{path}: torn: {error}") from error

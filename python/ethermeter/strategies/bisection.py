@@ -16,8 +16,8 @@ import math
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 
-from ethermeter.analysis.interval import Floats
 from ethermeter.analysis.sequential import SequentialTest, Verdict
+from ethermeter.results.interval import Floats
 
 
 @dataclass(frozen=True, slots=True)

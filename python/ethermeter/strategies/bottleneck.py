@@ -6,7 +6,6 @@ from dataclasses import asdict
 import msgspec
 import numpy as np
 
-from ethermeter.analysis.interval import Floats
 from ethermeter.analysis.roofline import Roofline, read
 from ethermeter.bottleneck.bench import Outcome
 from ethermeter.bottleneck.document import TransferFile
@@ -15,6 +14,7 @@ from ethermeter.bottleneck.roofline import roofline
 from ethermeter.bottleneck.trials import CHANGED, Result, base_trial, experiment, trial
 from ethermeter.bottleneck.verdict import ERROR, LOOKS, RULE, Interval, Tried, judge
 from ethermeter.experiment import Experiment
+from ethermeter.results.interval import Floats
 from ethermeter.strategies.strategy import Finished, Observed, question_text
 from ethermeter.trial import Trial
 

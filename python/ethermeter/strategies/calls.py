@@ -8,11 +8,11 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from ethermeter.analysis.interval import LEVEL, Floats, student
 from ethermeter.analysis.sequential import SequentialTest
 from ethermeter.calls.quality import Quality, Wanted, rated
 from ethermeter.calls.question import Question
 from ethermeter.experiment import Experiment
+from ethermeter.results.interval import LEVEL, Floats, student
 from ethermeter.strategies.bisection import Bisection, Ends
 from ethermeter.strategies.estimated import Interval
 from ethermeter.strategies.strategy import Finished, Observed, question_text

@@ -4,7 +4,7 @@ import math
 
 import msgspec
 
-from ethermeter.analysis.interval import Estimate
+from ethermeter.results.interval import Estimate
 
 
 class Interval(msgspec.Struct, frozen=True):

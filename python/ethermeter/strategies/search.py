@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 from scipy.special import stdtrit
 
-from ethermeter.analysis.interval import Floats, student
 from ethermeter.analysis.sequential import SequentialTest, Verdict, sequential_test
 from ethermeter.experiment import Experiment
+from ethermeter.results.interval import Floats, student
 from ethermeter.search.bounds import Bound, bound_of
 from ethermeter.search.conditions import Condition, Judged, margins_of
 from ethermeter.search.question import Direction, Question

@@ -7,14 +7,13 @@ from pathlib import Path
 from ethermeter.analysis.claims import FILE, LIVE_FILE, Claim, to_json
 from ethermeter.document import Section
 from ethermeter.presentation import Presentation
+from ethermeter.results.query import Results
 from ethermeter.store import RunDirectory
-from ethermeter.studies.judging import Entry, published
+from ethermeter.studies.judging import Entry, Rule, judged, published
+from ethermeter.trial import LIVE, SIMULATION
 
-Judge = Callable[[Path], tuple[Claim, ...]]
-"""Claims of a finished run, from its directory."""
-
-Sections = Callable[[Path, Sequence[Claim]], list[Section]]
-"""Sections of a study's page, from the directory of a run and its claims."""
+Sections = Callable[[Results, Sequence[Claim]], list[Section]]
+"""Sections of a study's page, from the results of a run and its claims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +21,8 @@ class Study:
     """A published study: its experiments, how its claims are judged, and how it is shown.
 
     `package`: the folder of the study, as a package. `experiments`: its experiment files, without
-    `.toml`, in the order in which they are run. `claims`: judges a run of them. `presentation`: of
+    `.toml`, in the order in which they are run. `rules`: by which its claims are judged, by name;
+    `least`: replications from which a point of a run counts. `presentation`: of
     the page of such a run. `sections`: builds the study's own sections of the page of a run; None
     if it has none. `quick`: what `--quick` sets in the experiments: about a tenth of the study's
     time. `quick_replications`: replications of a quick run. `measured`: judges a run of its live
@@ -34,15 +34,16 @@ class Study:
 
     package: str
     experiments: tuple[str, ...]
-    claims: Judge
+    rules: Mapping[str, Rule]
     presentation: Presentation
     sections: Sections | None = None
     quick: tuple[str, ...] = ()
     quick_replications: int = 1
-    measured: Judge | None = None
+    measured: Callable[[Results], tuple[Claim, ...]] | None = None
     measured_section: Callable[[Sequence[Claim]], Section] | None = None
     subset: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     has_positions: bool = False
+    least: int = 1
 
     @property
     def name(self) -> str:
@@ -58,12 +59,18 @@ class Study:
         """Return what was published, claim by claim, in the order of `published.toml`."""
         return published(self.package)
 
+    def claims(self, results: Results) -> tuple[Claim, ...]:
+        """Judge every claim, in the order of `published.toml`, by what was simulated."""
+        return judged(self.published(), self.rules, results.by(SIMULATION, least=self.least))
+
     def write_claims(self, run_dir: Path) -> Path:
         """Judge a run and write its `claims.json`; the path of the file."""
-        return RunDirectory(run_dir).keep(FILE, to_json(self.name, self.claims(run_dir)))
+        claims = self.claims(Results.of_run(run_dir))
+        return RunDirectory(run_dir).keep(FILE, to_json(self.name, claims))
 
     def write_measured(self, run_dir: Path) -> Path:
         """Judge a run of the live tests and write its `live-claims.json`; the path of the file."""
         if self.measured is None:
             raise ValueError(f"{self.name} has no published numbers to compare live tests with")
-        return RunDirectory(run_dir).keep(LIVE_FILE, to_json(self.name, self.measured(run_dir)))
+        claims = self.measured(Results.of_run(run_dir).by(LIVE))
+        return RunDirectory(run_dir).keep(LIVE_FILE, to_json(self.name, claims))

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from ethermeter.analysis.claims import NOT_COMPARED, Claim
-from ethermeter.analysis.interval import Estimate, exact
 from ethermeter.document import (
     AnnotatedCurves,
     Block,
@@ -20,13 +19,13 @@ from ethermeter.document import (
     Table,
     Text,
 )
-from ethermeter.studies.judging import MissingError
-from ethermeter.studies.paths import Paths
+from ethermeter.results.interval import Estimate, exact
+from ethermeter.results.query import MissingError, Results
 
 By = Mapping[str, Claim]
 """Claims by id."""
 PUBLISHED = "Lines: this run. Diamonds: the study."
-Maker = Callable[[Paths, By], Figure]
+Maker = Callable[[Results, By], Figure]
 HOW = "Published → this run, with the deviation; <strong>missed</strong> numbers are bold."
 
 
@@ -44,13 +43,13 @@ class Family:
 
 
 def family_sections(
-    families: "Sequence[Family]", paths: Paths, claims: Sequence[Claim]
+    families: "Sequence[Family]", results: Results, claims: Sequence[Claim]
 ) -> list[Section]:
     """Return the sections of a study whose tables or figures the run holds."""
     by = {claim.id: claim for claim in claims}
     found: list[Section] = []
     for family in families:
-        drawn = [_drawn(make, paths, by) for make in family.figures]
+        drawn = [_drawn(make, results, by) for make in family.figures]
         figures = [figure for figure in drawn if figure is not None]
         tables = [block for of in family.tables for block in claim_table(of, by)]
         if figures or tables:
@@ -61,9 +60,9 @@ def family_sections(
     return found
 
 
-def _drawn(make: "Maker", paths: Paths, by: By) -> Figure | None:
+def _drawn(make: "Maker", results: Results, by: By) -> Figure | None:
     try:
-        return make(paths, by)
+        return make(results, by)
     except MissingError:
         return None
 

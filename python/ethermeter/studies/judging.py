@@ -11,8 +11,9 @@ from typing import TypeVar
 import msgspec
 
 from ethermeter.analysis.claims import NEAR, Claim
-from ethermeter.analysis.interval import Estimate
 from ethermeter.faults import InputError, shown
+from ethermeter.results.interval import Estimate
+from ethermeter.results.query import MissingError, Results
 
 T = TypeVar("T")
 
@@ -90,10 +91,6 @@ class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     of: str
-
-
-class MissingError(Exception):
-    """The run does not hold what a claim needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +210,11 @@ def convert(value: object, kind: type[T], *, file: str, key: str) -> T:
         raise InputError.of(file, key, shown(value), str(fault).lower()) from fault
 
 
-def rules_of(module: Mapping[str, object]) -> dict[str, Callable[..., Finding]]:
+Rule = Callable[[Entry, Results], Finding]
+"""Finds what a run shows of an entry; raises MissingError if the run does not hold its points."""
+
+
+def rules_of(module: Mapping[str, object]) -> dict[str, Rule]:
     """Return the rules of a module by name: its public functions that return a finding.
 
     `module`: its `globals()`, at its end.
@@ -227,13 +228,15 @@ def rules_of(module: Mapping[str, object]) -> dict[str, Callable[..., Finding]]:
     }
 
 
-def judged(every: Sequence[Entry], find: Callable[[Entry], Finding]) -> tuple[Claim, ...]:
-    """Judge entries in their order; where `find` raises `MissingError` the claim is `not-run`."""
+def judged(
+    entries: Sequence[Entry], rules: Mapping[str, Rule], results: Results
+) -> tuple[Claim, ...]:
+    """Judge entries in their order by their rules; `not-run` where a run lacks their points."""
 
     def found(entry: Entry) -> Finding | None:
         try:
-            return find(entry)
+            return rules[entry.rule](entry, results)
         except MissingError:
             return None
 
-    return tuple(judge(entry, found(entry)) for entry in every)
+    return tuple(judge(entry, found(entry)) for entry in entries)

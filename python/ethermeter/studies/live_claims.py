@@ -5,31 +5,28 @@ study's rate. What the study's hosts or its shared medium limited is shown and n
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import msgspec
 
 from ethermeter.analysis.claims import NOT_COMPARED, Claim
+from ethermeter.results.query import MissingError, Results
 from ethermeter.scenario import Scenario
 from ethermeter.studies.judging import (
     Entry,
-    Finding,
-    MissingError,
+    Rule,
     convert,
     file_of,
     judged,
     published,
     tables,
 )
-from ethermeter.studies.paths import Paths, paths_of
 
 NEAR = 0.08
 """Relative deviation within which a measured number is met: that of predictions."""
 WITHOUT_WIRES = ("plain", "loopback")
 """Testbeds, as the provenance names them, whose links do not have the rates of the file."""
-Rule = Callable[[Entry, Paths], Finding]
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -53,26 +50,23 @@ _MBPS_OF_PS = 8e6
 _TOLERANCE = 1e-6
 
 
-def claims(package: str, rules: Mapping[str, Rule], run_dir: Path) -> tuple[Claim, ...]:
+def claims(package: str, rules: Mapping[str, Rule], results: Results) -> tuple[Claim, ...]:
     """Judge a run of a study's live tests, in the order of `measured` in its `published.toml`.
 
-    `package`: of the study. `rules`: by which its claims are judged, by name. `run_dir`: of a run
+    `package`: of the study. `rules`: by which its claims are judged, by name. `results`: of a run
     of its live tests, or of some of them.
     Returns claims of the basis `measured`: `met` or `missed` where they are judged, `not-compared`
     where they are not, with the reason as the note, and `not-run` where the run does not hold their
     points.
     """
-    from ethermeter.store import RunDirectory
-
-    paths = paths_of(run_dir, engine="live")
-    testbed = str(RunDirectory(run_dir).provenance().get("measured", ""))
+    testbed = str(results.provenance.get("measured", ""))
     by_id = {entry.id: entry for entry in published(package)}
     found = []
     for table in tables(package, "measured"):
         each = convert(table, Measured, file=file_of(package), key=f"measured.{table.get('of')}")
         entry = _entry(by_id[each.of], each)
-        (claim,) = judged([entry], lambda of: rules[of.rule](of, paths))
-        reason = _reason(each, testbed, paths)
+        (claim,) = judged([entry], rules, results)
+        reason = _reason(each, testbed, results)
         if reason and claim.verdict != "not-run":
             claim = replace(claim, verdict=NOT_COMPARED, note=reason, rounding=None)
         found.append(claim)
@@ -94,14 +88,14 @@ def _entry(published: Entry, each: Measured) -> Entry:
     )
 
 
-def _reason(each: Measured, testbed: str, paths: Paths) -> str:
+def _reason(each: Measured, testbed: str, results: Results) -> str:
     """Return why a number is not judged; empty where it is."""
     if each.apart:
         return each.apart
     if testbed.partition(",")[0] in WITHOUT_WIRES:
         return f"measured with {testbed}: there are no wires of the study's rates"
     try:
-        scenario = paths.scenario(each.series, each.at)
+        scenario = results.at(each.series, each.at).scenario
     except MissingError:
         return ""
     wire = _slowest_mbps(scenario, each.flows)

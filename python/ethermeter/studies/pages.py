@@ -6,8 +6,10 @@ from ethermeter import report
 from ethermeter.analysis import claims
 from ethermeter.document import NO_STUDY, Section, StudyPage
 from ethermeter.presentation import Presentation
+from ethermeter.results.query import Results
 from ethermeter.store import RunDirectory
 from ethermeter.studies import registry
+from ethermeter.trial import SIMULATION
 
 
 def write_report(run_dir: Path) -> Path:
@@ -27,7 +29,9 @@ def study_page(run_dir: Path) -> StudyPage:
     if found is not None and found[0] in registry.names():
         study = registry.find(found[0])
         presentation = study.presentation
-        sections = study.sections(run_dir, found[1]) if study.sections is not None else []
+        if study.sections is not None:
+            results = Results.of_run(run_dir).by(SIMULATION, least=study.least)
+            sections = study.sections(results, found[1])
     found = claims.read(run_dir, claims.LIVE_FILE)
     if found is not None:
         section = registry.find(found[0]).measured_section

@@ -1,8 +1,8 @@
 """Annotated curves: curves of a run with published points upon them."""
 
 from ethermeter.document import AnnotatedCurves, Table, VegaLite, cell
-from ethermeter.report.axes import quantity
 from ethermeter.report.charts.frame import Json, datum, diamond, frame, hover, values_as_texts
+from ethermeter.swept import quantity
 
 _WIDE_NAME = 12
 """Letters from which names of curves stand one below the other."""

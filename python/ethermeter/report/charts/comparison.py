@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 
-from ethermeter.analysis.interval import Estimate
 from ethermeter.document import Comparison, Label, Ladder, Table, Trace, VegaLite, cell
 from ethermeter.report.charts.frame import (
     Json,
@@ -15,6 +14,7 @@ from ethermeter.report.charts.frame import (
     tooltip,
     values_as_texts,
 )
+from ethermeter.results.interval import Estimate
 
 KINDS = {
     "theory": "theory",

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 from ethermeter.analysis.distribution import Distribution
 from ethermeter.document import Label, VegaLite
-from ethermeter.report.axes import quantity
 from ethermeter.report.charts.frame import Json, frame
+from ethermeter.swept import quantity
 
 STEP = 0.03
 """Distance of points that are drawn, in natural logarithms: about a pixel."""

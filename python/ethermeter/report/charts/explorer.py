@@ -9,16 +9,17 @@ none, and cautions (`w`) by the number of the point.
 import math
 from collections.abc import Mapping, Sequence
 
-from ethermeter.analysis.estimates import Point
-from ethermeter.analysis.interval import Estimate
 from ethermeter.document import Explorer, plain
 from ethermeter.metrics import Metric
-from ethermeter.report.axes import curve_names, keys, quantity, unit_of
+from ethermeter.report.axes import curve_names, keys, unit_of
 from ethermeter.report.charts.frame import Json, frame, hover
 from ethermeter.report.charts.lines import axis_title, x_axis
 from ethermeter.report.labels import FLOW_MAIN_METRICS, MAIN_METRICS, key_title, meaning
 from ethermeter.report.theme import Ground, colours
 from ethermeter.report.thinning import MOST_VALUES, spread
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate
+from ethermeter.swept import quantity
 
 SERIES = "series"
 MOST_COLOURS = 60

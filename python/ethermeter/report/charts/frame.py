@@ -3,9 +3,9 @@
 import math
 from collections.abc import Sequence
 
-from ethermeter.analysis.interval import Estimate
 from ethermeter.document import Label, VegaLite
 from ethermeter.report.theme import colours
+from ethermeter.results.interval import Estimate
 
 Json = VegaLite
 """A fragment of a specification."""

@@ -4,10 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 from ethermeter.analysis.curves import Knee
-from ethermeter.analysis.estimates import Point
 from ethermeter.document import Label
 from ethermeter.metrics import Metric
-from ethermeter.report.axes import Axes, Panel, curve_names, keys, quantity
+from ethermeter.report.axes import Axes, Panel, curve_names, keys
 from ethermeter.report.charts.frame import (
     HEIGHT,
     Json,
@@ -22,6 +21,8 @@ from ethermeter.report.charts.frame import (
 )
 from ethermeter.report.labels import TIME_KINDS, key_title, time_kinds
 from ethermeter.report.theme import KIND_COLOURS
+from ethermeter.results.estimates import Point
+from ethermeter.swept import quantity
 
 FONT_SIZE = 10.5
 """Size of the names of curves, in pixels."""

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ethermeter.analysis.interval import Floats
 from ethermeter.document import Label
 from ethermeter.report.charts.frame import Json, frame, share_axis
+from ethermeter.results.interval import Floats
 
 Curve = tuple[str, Floats, Floats]
 """Name, times in s and values in the SI unit of the label; shape `(points,)` each."""

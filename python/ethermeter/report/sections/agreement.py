@@ -7,7 +7,6 @@ from markupsafe import Markup
 
 from ethermeter.analysis.agreement import Agreement, Value
 from ethermeter.analysis.bounds import FLOW
-from ethermeter.analysis.interval import Estimate, quantile
 from ethermeter.document import (
     UNSEEN,
     Block,
@@ -24,6 +23,7 @@ from ethermeter.document import (
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title
 from ethermeter.report.tables import code, small, tag
+from ethermeter.results.interval import Estimate, quantile
 from ethermeter.theory.assumptions import NETWORK_MODELS
 
 OPEN_ROWS = 40

@@ -7,7 +7,6 @@ import msgspec
 from markupsafe import Markup
 
 from ethermeter.analysis.benchmark import Answer, Column, Row, Test
-from ethermeter.analysis.interval import Estimate
 from ethermeter.document import (
     AnnotatedCurves,
     Block,
@@ -23,6 +22,7 @@ from ethermeter.document import (
     number,
 )
 from ethermeter.report.data import ReportData
+from ethermeter.results.interval import Estimate
 
 OPEN_ROWS = 16
 _FIGURES: Mapping[str, tuple[tuple[str, ...], str]] = {

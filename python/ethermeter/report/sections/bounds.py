@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from ethermeter.analysis.bounds import FlowTime, Observed, Queue, Saturation
-from ethermeter.analysis.interval import Estimate
 from ethermeter.document import (
     Block,
     Bullets,
@@ -26,6 +25,7 @@ from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title, point_title
 from ethermeter.report.tables import small, tag
 from ethermeter.report.thinning import spread
+from ethermeter.results.interval import Estimate
 from ethermeter.trial import LIVE, SIMULATION
 
 OPEN_ROWS = 40

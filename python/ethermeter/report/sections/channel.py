@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from ethermeter.analysis.estimates import Point
 from ethermeter.document import (
     Block,
     Figure,
@@ -25,6 +24,7 @@ from ethermeter.report.data import ReportData
 from ethermeter.report.extremes import amount, known, places
 from ethermeter.report.labels import TIME_KINDS, key_title, time_kinds
 from ethermeter.report.thinning import MOST_BARS, spread
+from ethermeter.results.estimates import Point
 
 SHARE = Label("Share of time", "%", 100.0)
 SEEN = 0.01

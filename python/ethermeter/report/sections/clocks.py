@@ -4,11 +4,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.groups import PART
 from ethermeter.document import Block
 from ethermeter.metrics import Metric
 from ethermeter.report.sections.groups import metric_figures
+from ethermeter.results.estimates import Point
 
 CLOCK_MAIN_METRICS: tuple[Metric, ...] = (
     Metric.CLOCK_DELAY,

@@ -10,11 +10,11 @@ from ethermeter.analysis import connections, hosts
 from ethermeter.analysis.accounts import Account, by_point
 from ethermeter.analysis.connections import Connection
 from ethermeter.analysis.hosts import Machine
-from ethermeter.analysis.tables import alike
 from ethermeter.document import Block, Figure, Grid, Heading, Label, Section, Text
 from ethermeter.report.charts.timeline import Curve, curves_over_time
 from ethermeter.report.data import ReportData
 from ethermeter.report.sections.agent_results import PointColumns, percent, value, window_of
+from ethermeter.results.trials import alike
 from ethermeter.store.result import Result
 
 RATE = Label("Throughput", "Mb/s", 1e-6)

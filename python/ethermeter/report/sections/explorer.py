@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.groups import PART
 from ethermeter.document import Explorer, Section
 from ethermeter.metrics import Metric
@@ -13,6 +12,7 @@ from ethermeter.report.charts.explorer import distinguished, thinned, varied_key
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import FLOW_MAIN_METRICS, MAIN_METRICS
 from ethermeter.report.sections import benchmark
+from ethermeter.results.estimates import Point
 
 FLOW = "flow"
 ALL = "all together"

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 
-from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.flows import Sharing
 from ethermeter.document import (
     Bar,
@@ -23,6 +22,7 @@ from ethermeter.report.charts.lines import lines
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import point_title
 from ethermeter.report.tables import figure_table
+from ethermeter.results.estimates import Point
 
 SHARE = Label("Share", "%", 100.0)
 MOST_BARS = 24

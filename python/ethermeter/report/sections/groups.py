@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 
-from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.groups import METRICS, PART
 from ethermeter.document import (
     Bar,
@@ -18,11 +17,13 @@ from ethermeter.document import (
     plain,
 )
 from ethermeter.metrics import Group, Metric
-from ethermeter.report.axes import ENGINE, Axes, keys, panels, quantity
+from ethermeter.report.axes import ENGINE, Axes, keys, panels
 from ethermeter.report.charts.lines import axis_title, lines
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title
 from ethermeter.report.tables import estimates_table
+from ethermeter.results.estimates import Point
+from ethermeter.swept import quantity
 
 MOST_BARS = 4
 """Values of a numeric key that are still drawn as bars rather than curves."""

@@ -11,11 +11,11 @@ from ethermeter.analysis.accounts import Account, by_point
 from ethermeter.analysis.hosts import Machine, mean_machine
 from ethermeter.analysis.interfaces import NAMES as NAMES_OF_PLCA
 from ethermeter.analysis.interfaces import Found
-from ethermeter.analysis.tables import alike
 from ethermeter.document import Block, Figure, Grid, Heading, Label, Section, Table, Text
 from ethermeter.report.charts.timeline import curves_over_time, shares_over_time, stacks
 from ethermeter.report.data import ReportData
 from ethermeter.report.sections.agent_results import PointColumns, percent, value, window_of
+from ethermeter.results.trials import alike
 from ethermeter.store.result import Result
 
 NAMES = {

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Sequence
 
-from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.lengths import BREAK_PROBABILITY, Extra, OfLengths, extras
 from ethermeter.document import Block, Heading, Section, Table, Text, cell, number, plain
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title
+from ethermeter.results.interval import Estimate
 
 OPEN_ROWS = 20
 _US, _NS = 1e6, 1e9

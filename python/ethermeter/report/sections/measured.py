@@ -4,12 +4,12 @@ import math
 
 from markupsafe import Markup
 
-from ethermeter.analysis.interval import Estimate, quantile
 from ethermeter.analysis.live import Comparison
 from ethermeter.document import Block, Section, Table, Text, cell, plain, small_first, valued
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title, point_title
 from ethermeter.report.tables import tag
+from ethermeter.results.interval import Estimate, quantile
 
 OPEN_ROWS = 40
 _TAGS = {"agrees": "holds", "differs": "missed"}

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.groups import FLOW_METRICS, PART
 from ethermeter.analysis.ports import COUNTS, MOST, Port, PortPoint
 from ethermeter.document import (
@@ -28,6 +27,7 @@ from ethermeter.report.data import ReportData
 from ethermeter.report.extremes import Places, amount
 from ethermeter.report.labels import key_title, point_title
 from ethermeter.report.sections.groups import metric_figures
+from ethermeter.results.estimates import Point
 from ethermeter.scenario import Scenario
 
 OPEN_ROWS = 40

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from ethermeter.analysis.estimates import Point
-from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.positions import Line
 from ethermeter.document import Block, Figure, Grid, Heading, Label, Text, plain
 from ethermeter.metrics import Metric
@@ -12,6 +10,8 @@ from ethermeter.report.charts.lines import lines as metric_lines
 from ethermeter.report.labels import key_title
 from ethermeter.report.sections.groups import MEANS
 from ethermeter.report.tables import figure_table
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate
 
 POSITION = "position"
 US_PER_S = 1e6

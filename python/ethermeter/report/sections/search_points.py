@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ethermeter.analysis.interval import Estimate, exact
 from ethermeter.document import (
     AnnotatedCurves,
     Block,
@@ -20,6 +19,7 @@ from ethermeter.document import (
 )
 from ethermeter.json_values import number
 from ethermeter.metrics import Metric
+from ethermeter.results.interval import Estimate, exact
 
 SHOWN = ("sentence", "points", "cautions", "bound", "conditions")
 """Keys of an answer that are shown here."""

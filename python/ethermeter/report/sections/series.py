@@ -9,7 +9,6 @@ import numpy as np
 
 from ethermeter.analysis.bounds import BOUNDED
 from ethermeter.analysis.curves import CLEAR, Knee, rise
-from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.flows import OF_MESSAGES
 from ethermeter.analysis.frame_mixes import COUNT
 from ethermeter.document import Block, Figure, Grid, Heading, Section, Text
@@ -35,6 +34,7 @@ from ethermeter.report.sections.network import flow_blocks, network_blocks
 from ethermeter.report.sections.positions import position_blocks
 from ethermeter.report.tables import estimates_table, figure_table
 from ethermeter.report.thinning import notice
+from ethermeter.results.estimates import Point
 
 OPEN_TABLE_ROWS = 60
 FEWEST_LOADS = 3

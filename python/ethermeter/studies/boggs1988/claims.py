@@ -1,21 +1,20 @@
-"""Boggs, Mogul and Kent 1988: claims, and the rules that decide them by the evidence of a run.
+"""Boggs, Mogul and Kent 1988: claims, and the rules that decide them by the points of a run.
 
 "Measured Capacity of an Ethernet: Myths and Reality", WRL Research Report 88/4. Estimates of
 different points come from different trials and are taken as independent.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 
 import numpy as np
 
-from ethermeter.analysis import estimates
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.curves import Line, line, rank_correlation
-from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS, Point
 from ethermeter.analysis.frame_mixes import Lengths, lengths
-from ethermeter.analysis.interval import (
+from ethermeter.metrics import Metric
+from ethermeter.results.estimates import ENOUGH_REPLICATIONS
+from ethermeter.results.interval import (
     Estimate,
     average,
     difference,
@@ -23,19 +22,9 @@ from ethermeter.analysis.interval import (
     pooled_degrees,
     ratio,
 )
-from ethermeter.analysis.tables import Trial
-from ethermeter.metrics import Metric
-from ethermeter.studies.boggs1988.evidence import Evidence
-from ethermeter.studies.judging import (
-    Entry,
-    Finding,
-    MissingError,
-    judged,
-    measured_entries,
-    published,
-    rules_of,
-)
-from ethermeter.trial import LIVE
+from ethermeter.results.query import MissingError, Results
+from ethermeter.studies.boggs1988.curves import at, cycle_s, first, hosts_of, lengths_of, points_of
+from ethermeter.studies.judging import Entry, Finding, Rule, judged, measured_entries, rules_of
 
 NO_DIFFERENCE = 0.005
 PUBLISHED_WINDOW_S = 10.0
@@ -55,44 +44,22 @@ squared is lower.
 LARGE_OCTETS = 1024
 SIGNIFICANT = 0.05
 
-Rule = Callable[[Entry, Evidence], Finding]
 
-
-def claims(points: Sequence[Point], trials: Sequence[Trial]) -> tuple[Claim, ...]:
-    """Every claim of the text against the estimates of a run, in the order of the text.
-
-    `points`: estimates of series I-1 to I-5; a claim whose points are missing is `not-run`.
-    `trials`: the plan, for the constants of the segment.
-    """
-    evidence = Evidence(points, trials)
-    return judged(published(__package__), lambda entry: RULES[entry.rule](entry, evidence))
-
-
-def measured(run_dir: Path) -> tuple[Claim, ...]:
-    """Every claim that the live tests measure against a finished run of them, by the same rules.
+def measured(results: Results) -> tuple[Claim, ...]:
+    """Every claim that the live tests measure against a run of them, by the same rules.
 
     In the order of `measured` in `published.toml`.
     """
-    from ethermeter.store import RunDirectory
-
-    evidence = Evidence(estimates.read(run_dir), RunDirectory(run_dir).replications(), engine=LIVE)
-    return judged(measured_entries(__package__), lambda entry: RULES[entry.rule](entry, evidence))
-
-
-def of_run(run_dir: Path) -> tuple[Claim, ...]:
-    """Every claim against a finished run."""
-    from ethermeter.store import RunDirectory
-
-    return claims(estimates.read(run_dir), RunDirectory(run_dir).replications())
+    return judged(measured_entries(__package__), RULES, results)
 
 
 def _curve(
-    entry: Entry, evidence: Evidence, frames: Lengths, *, since: int
+    entry: Entry, results: Results, frames: Lengths, *, since: int
 ) -> list[tuple[int, Estimate]]:
     """Points of a curve with a value, from so many hosts on; at least three."""
     found = [
-        (hosts, evidence.at(entry.series, hosts, frames, Metric(entry.text("metric"))))
-        for hosts in evidence.hosts(entry.series, frames)
+        (hosts, at(results, entry.series, hosts, frames).estimate(Metric(entry.text("metric"))))
+        for hosts in hosts_of(results, entry.series, frames)
     ]
     kept = [
         (hosts, estimate)
@@ -104,33 +71,33 @@ def _curve(
     return kept
 
 
-def value(entry: Entry, evidence: Evidence) -> Finding:
+def value(entry: Entry, results: Results) -> Finding:
     """One number, scaled to the unit of the text."""
-    found = _at(entry, evidence, lengths(entry.text("frames")))
+    found = _at(entry, results, lengths(entry.text("frames")))
     scale = entry.number("scale", 1.0)
     return Finding(Estimate(found.value * scale, found.error * scale, found.degrees))
 
 
-def _at(entry: Entry, evidence: Evidence, frames: Lengths) -> Estimate:
+def _at(entry: Entry, results: Results, frames: Lengths) -> Estimate:
     """Return the estimate of the entry's metric at its number of hosts."""
     metric = Metric(entry.text("metric"))
-    return evidence.at(entry.series, entry.read("hosts", int), frames, metric)
+    return at(results, entry.series, entry.read("hosts", int), frames).estimate(metric)
 
 
-def back_to_back_rate(entry: Entry, evidence: Evidence) -> Finding:
+def back_to_back_rate(entry: Entry, results: Results) -> Finding:
     """Frames per second without anything between them but the gap."""
-    return Finding(exact(1 / evidence.cycle_s(entry.series, lengths(entry.text("frames")))))
+    return Finding(exact(1 / cycle_s(results, entry.series, lengths(entry.text("frames")))))
 
 
-def round_of_sending(entry: Entry, evidence: Evidence) -> Finding:
+def round_of_sending(entry: Entry, results: Results) -> Finding:
     """Time for every host to send one frame, back to back, in ms."""
-    cycle_s = evidence.cycle_s(entry.series, lengths(entry.text("frames")))
-    return Finding(exact(entry.read("hosts", int) * cycle_s * 1e3))
+    time_s = cycle_s(results, entry.series, lengths(entry.text("frames")))
+    return Finding(exact(entry.read("hosts", int) * time_s * 1e3))
 
 
-def peak(entry: Entry, evidence: Evidence) -> Finding:
+def peak(entry: Entry, results: Results) -> Finding:
     """Find the number of hosts at which a curve is highest."""
-    curve = dict(_curve(entry, evidence, lengths(entry.text("frames")), since=1))
+    curve = dict(_curve(entry, results, lengths(entry.text("frames")), since=1))
     best = max(curve, key=lambda hosts: curve[hosts].value)
     leads = {
         hosts: difference(curve[best], other) for hosts, other in curve.items() if hosts != best
@@ -144,12 +111,12 @@ def peak(entry: Entry, evidence: Evidence) -> Finding:
     return Finding(exact(best), best == int(entry.published) and clear, remark)
 
 
-def no_collisions(entry: Entry, evidence: Evidence) -> Finding:
+def no_collisions(entry: Entry, results: Results) -> Finding:
     """Collisions a frame with one or two hosts."""
     one, two, three = (
         [
-            evidence.at(entry.series, hosts, frames, Metric.COLLISIONS_PER_FRAME).value
-            for frames in evidence.lengths(entry.series)
+            at(results, entry.series, hosts, frames).estimate(Metric.COLLISIONS_PER_FRAME).value
+            for frames in lengths_of(results, entry.series)
         ]
         for hosts in (1, 2, CONTENTION_FROM)
     )
@@ -158,9 +125,9 @@ def no_collisions(entry: Entry, evidence: Evidence) -> Finding:
     return Finding(exact(most), most == 0, remark)
 
 
-def mean_over_lengths(entry: Entry, evidence: Evidence) -> Finding:
+def mean_over_lengths(entry: Entry, results: Results) -> Finding:
     """Mean over the curves of a series at one number of hosts."""
-    found = {frames: _at(entry, evidence, frames) for frames in evidence.lengths(entry.series)}
+    found = {frames: _at(entry, results, frames) for frames in lengths_of(results, entry.series)}
     ends = sorted(found, key=lambda frames: found[frames].value)
     least, most = ends[0], ends[-1]
     remark = (
@@ -170,7 +137,7 @@ def mean_over_lengths(entry: Entry, evidence: Evidence) -> Finding:
     return Finding(average(list(found.values())), remark=remark)
 
 
-def worst_delay_spread(entry: Entry, evidence: Evidence) -> Finding:
+def worst_delay_spread(entry: Entry, results: Results) -> Finding:
     """Largest ratio of the delay's standard deviation to its mean among large frames.
 
     At the largest number of hosts.
@@ -180,14 +147,14 @@ def worst_delay_spread(entry: Entry, evidence: Evidence) -> Finding:
     """
     series = entry.series
     found = {}
-    for frames in evidence.lengths(series):
-        hosts = evidence.hosts(series, frames)[-1]
+    for frames in lengths_of(results, series):
+        hosts = hosts_of(results, series, frames)[-1]
         if hosts < 20:
             raise MissingError("fewer than 20 hosts")
         if frames[0][0] >= LARGE_OCTETS:
-            delay = evidence.at(series, hosts, frames, Metric.TRANSMISSION_DELAY)
+            delay = at(results, series, hosts, frames).estimate(Metric.TRANSMISSION_DELAY)
             found[frames] = ratio(
-                evidence.at(series, hosts, frames, Metric.TRANSMISSION_DELAY_SD), delay
+                at(results, series, hosts, frames).estimate(Metric.TRANSMISSION_DELAY_SD), delay
             )
     if not found:
         raise MissingError("no large frames")
@@ -196,12 +163,12 @@ def worst_delay_spread(entry: Entry, evidence: Evidence) -> Finding:
     return Finding(found[worst], remark=remark)
 
 
-def linear(entry: Entry, evidence: Evidence) -> Finding:
+def linear(entry: Entry, results: Results) -> Finding:
     """Whether every curve of a series is a rising line from three hosts on."""
     fits: dict[Lengths, Line] = {}
     bent = []
-    for frames in evidence.lengths(entry.series):
-        curve = _curve(entry, evidence, frames, since=CONTENTION_FROM)
+    for frames in lengths_of(results, entry.series):
+        curve = _curve(entry, results, frames, since=CONTENTION_FROM)
         fit = line(
             np.array([float(hosts) for hosts, _ in curve]),
             np.array([found.value for _, found in curve]),
@@ -223,11 +190,11 @@ def linear(entry: Entry, evidence: Evidence) -> Finding:
     return Finding(exact(fits[worst].determination), rising and not bent, "; ".join(remarks))
 
 
-def unfairness_falls(entry: Entry, evidence: Evidence) -> Finding:
+def unfairness_falls(entry: Entry, results: Results) -> Finding:
     """Whether the spread falls with the number of hosts and is largest at three."""
     curves = [
-        dict(_curve(entry, evidence, frames, since=CONTENTION_FROM))
-        for frames in evidence.lengths(entry.series)
+        dict(_curve(entry, results, frames, since=CONTENTION_FROM))
+        for frames in lengths_of(results, entry.series)
     ]
     shared = sorted(set.intersection(*(set(curve) for curve in curves)))
     if CONTENTION_FROM not in shared or len(shared) < 3:
@@ -255,9 +222,9 @@ def unfairness_falls(entry: Entry, evidence: Evidence) -> Finding:
     return Finding(exact(ranks.rho), falls and largest, remark)
 
 
-def lift(entry: Entry, evidence: Evidence) -> Finding:
+def lift(entry: Entry, results: Results) -> Finding:
     """Utilisation with one long frame in eight, from all short (0) to all long (1)."""
-    short, mixed, long = (_at(entry, evidence, lengths(frames)) for frames in entry.texts("frames"))
+    short, mixed, long = (_at(entry, results, lengths(frames)) for frames in entry.texts("frames"))
     extent = long.value - short.value
     if extent == 0:
         return Finding(exact(math.nan), holds=False)
@@ -278,14 +245,16 @@ def lift(entry: Entry, evidence: Evidence) -> Finding:
     )
 
 
-def _gains(entry: Entry, evidence: Evidence) -> dict[Lengths, dict[int, Estimate]]:
+def _gains(entry: Entry, results: Results) -> dict[Lengths, dict[int, Estimate]]:
     """Gain of one series over another by length and number of hosts."""
     metric, pair = Metric(entry.text("metric")), (entry.series, entry.text("against"))
     gains: dict[Lengths, dict[int, Estimate]] = {}
-    for frames in evidence.lengths(entry.series):
-        shared = set.intersection(*(set(evidence.hosts(series, frames)) for series in pair))
+    for frames in lengths_of(results, entry.series):
+        shared = set.intersection(*(set(hosts_of(results, series, frames)) for series in pair))
         gains[frames] = {
-            hosts: difference(*(evidence.at(series, hosts, frames, metric) for series in pair))
+            hosts: difference(
+                *(at(results, series, hosts, frames).estimate(metric) for series in pair)
+            )
             for hosts in sorted(shared)
             if hosts >= COMPARED_FROM
         }
@@ -294,12 +263,12 @@ def _gains(entry: Entry, evidence: Evidence) -> dict[Lengths, dict[int, Estimate
     return gains
 
 
-def shorter_net(entry: Entry, evidence: Evidence) -> Finding:
+def shorter_net(entry: Entry, results: Results) -> Finding:
     """Whether the short net is more efficient.
 
     With the shortest frames at every number of hosts, with the others on the mean.
     """
-    gains = _gains(entry, evidence)
+    gains = _gains(entry, results)
     means = {frames: average(list(of.values())) for frames, of in gains.items()}
     shortest = min(gains)
     everywhere = [hosts for hosts, gain in gains[shortest].items() if not gain.low > 0]
@@ -313,9 +282,9 @@ def shorter_net(entry: Entry, evidence: Evidence) -> Finding:
     return Finding(means[shortest], not remarks, "; ".join(remarks))
 
 
-def most_for_the_shortest(entry: Entry, evidence: Evidence) -> Finding:
+def most_for_the_shortest(entry: Entry, results: Results) -> Finding:
     """Whether the short net's gain is largest with the shortest frames."""
-    means = {frames: average(list(of.values())) for frames, of in _gains(entry, evidence).items()}
+    means = {frames: average(list(of.values())) for frames, of in _gains(entry, results).items()}
     if len(means) < 2:
         raise MissingError("fewer than two lengths")
     shortest = min(means)
@@ -335,7 +304,7 @@ def _name(frames: Lengths) -> str:
     )
 
 
-def difference_of_runs(entry: Entry, evidence: Evidence) -> Finding:
+def difference_of_runs(entry: Entry, results: Results) -> Finding:
     """How much higher (or, with `lower`, lower) one series is than another.
 
     With the prediction interval of two single runs.
@@ -350,13 +319,13 @@ def difference_of_runs(entry: Entry, evidence: Evidence) -> Finding:
     Hahn and Meeker, Statistical Intervals, 1991, section 4.7.
     """
     frames, hosts = lengths(entry.text("frames")), entry.read("hosts", int)
-    pair = _pair(entry, evidence, frames, hosts)
-    found, weights = _relative(entry, evidence, frames, hosts, pair)
+    pair = _pair(entry, results, frames, hosts)
+    found, weights = _relative(entry, results, frames, hosts, pair)
     sign = -1.0 if entry.read("lower", bool, default=False) else 1.0
     value = sign * found.value
-    replications = [evidence.replications(series, hosts, frames) for series in pair]
-    windows_s = [evidence.window_s(series, frames) for series in pair]
-    remarks = [_little(entry, evidence, frames, hosts, pair[1])]
+    replications = [at(results, series, hosts, frames).replications for series in pair]
+    windows_s = [first(results, series, frames).window_s for series in pair]
+    remarks = [_little(entry, results, frames, hosts, pair[1])]
     prediction = None
     if min(replications) >= ENOUGH_REPLICATIONS and all(
         math.isclose(window_s, PUBLISHED_WINDOW_S) for window_s in windows_s
@@ -366,7 +335,7 @@ def difference_of_runs(entry: Entry, evidence: Evidence) -> Finding:
         single = [
             Estimate(estimate.value, estimate.error * math.sqrt(count + 1), estimate.degrees)
             for estimate, count in zip(
-                _ends(entry, evidence, frames, hosts, pair), replications, strict=True
+                _ends(entry, results, frames, hosts, pair), replications, strict=True
             )
         ]
         error = math.hypot(
@@ -394,39 +363,41 @@ def difference_of_runs(entry: Entry, evidence: Evidence) -> Finding:
     )
 
 
-def no_appreciable_difference(entry: Entry, evidence: Evidence) -> Finding:
+def no_appreciable_difference(entry: Entry, results: Results) -> Finding:
     """Whether one series differs from another by less than 0.5%, interval included.
 
     An exact zero without an interval does not count.
     """
     frames, hosts = lengths(entry.text("frames")), entry.read("hosts", int)
-    found, _ = _relative(entry, evidence, frames, hosts, _pair(entry, evidence, frames, hosts))
+    found, _ = _relative(entry, results, frames, hosts, _pair(entry, results, frames, hosts))
     return Finding(found, found.low > -NO_DIFFERENCE and found.high < NO_DIFFERENCE)
 
 
-def _pair(entry: Entry, evidence: Evidence, frames: Lengths, hosts: int) -> tuple[str, str]:
+def _pair(entry: Entry, results: Results, frames: Lengths, hosts: int) -> tuple[str, str]:
     """Series to compare: those made for it if the run holds both, otherwise the figures' own."""
     made = entry.texts("made_for_it")
     first, second = (
         made
-        if all(evidence.holds(series, hosts, frames) for series in made)
+        if all((series, hosts, frames) in points_of(results) for series in made)
         else (entry.series, entry.text("against"))
     )
     return first, second
 
 
 def _ends(
-    entry: Entry, evidence: Evidence, frames: Lengths, hosts: int, pair: tuple[str, str]
+    entry: Entry, results: Results, frames: Lengths, hosts: int, pair: tuple[str, str]
 ) -> tuple[Estimate, Estimate]:
     metric = Metric(entry.text("metric"))
-    return evidence.at(pair[0], hosts, frames, metric), evidence.at(pair[1], hosts, frames, metric)
+    return at(results, pair[0], hosts, frames).estimate(metric), at(
+        results, pair[1], hosts, frames
+    ).estimate(metric)
 
 
 def _relative(
-    entry: Entry, evidence: Evidence, frames: Lengths, hosts: int, pair: tuple[str, str]
+    entry: Entry, results: Results, frames: Lengths, hosts: int, pair: tuple[str, str]
 ) -> tuple[Estimate, tuple[float, float]]:
     """First over second less one, and its derivatives by the two."""
-    first, second = _ends(entry, evidence, frames, hosts, pair)
+    first, second = _ends(entry, results, frames, hosts, pair)
     found = ratio(first, second)
     return Estimate(found.value - 1, found.error, found.degrees), (
         1 / second.value,
@@ -434,10 +405,10 @@ def _relative(
     )
 
 
-def _little(entry: Entry, evidence: Evidence, frames: Lengths, hosts: int, series: str) -> str:
+def _little(entry: Entry, results: Results, frames: Lengths, hosts: int, series: str) -> str:
     """Describe, by Little's law, the delay's rise: hosts = rate x (delay + service)."""
-    rate_per_s = evidence.at(series, hosts, frames, Metric.PACKET_RATE).value
-    delay_s = evidence.at(series, hosts, frames, Metric.TRANSMISSION_DELAY).value
+    rate_per_s = at(results, series, hosts, frames).estimate(Metric.PACKET_RATE).value
+    delay_s = at(results, series, hosts, frames).estimate(Metric.TRANSMISSION_DELAY).value
     factor = hosts / rate_per_s / delay_s
     rise = (
         f"by Little’s law the delay’s rise is cycle / (cycle − service) = {factor:.2f} times the"

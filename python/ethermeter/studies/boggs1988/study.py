@@ -8,7 +8,7 @@ from ethermeter.studies.definition import Study
 STUDY = Study(
     package=__package__,
     experiments=("i-1", "i-2", "i-3", "i-4", "i-5", "clusters"),
-    claims=claims.of_run,
+    rules=claims.RULES,
     presentation=Presentation(
         title="Measured Capacity of an Ethernet (Boggs, Mogul and Kent, 1988), re-measured",
         question=(

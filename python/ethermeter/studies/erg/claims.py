@@ -5,43 +5,28 @@ In one direction and in both, through hub, switch and router.
 Throughput is data in completely received UDP datagrams, `Metric.DATA_RATE`, in Mb/s.
 """
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 import numpy as np
 
 from ethermeter.analysis.claims import Claim
-from ethermeter.analysis.interval import Floats, student
 from ethermeter.metrics import Metric
+from ethermeter.results.interval import Floats, student
+from ethermeter.results.query import MissingError, Results
 from ethermeter.studies import live_claims
-from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published, rules_of
-from ethermeter.studies.paths import Paths, paths_of
+from ethermeter.studies.judging import Entry, Finding, Rule, rules_of
 
 MBPS = 1e-6
-Rule = Callable[[Entry, Paths], Finding]
 
 
-def claims(paths: Paths) -> tuple[Claim, ...]:
-    """Every claim against a run, in the order of the file.
-
-    `not-run` where its points are missing.
-    """
-    return judged(published(__package__), lambda entry: RULES[entry.rule](entry, paths))
+def measured(results: Results) -> tuple[Claim, ...]:
+    """Every number of the live tests against a run of them."""
+    return live_claims.claims(__package__, RULES, results)
 
 
-def of_run(run_dir: Path) -> tuple[Claim, ...]:
-    """Every claim against a finished run."""
-    return claims(paths_of(run_dir))
-
-
-def measured(run_dir: Path) -> tuple[Claim, ...]:
-    """Every number of the live tests against a finished run of them."""
-    return live_claims.claims(__package__, RULES, run_dir)
-
-
-def rate(entry: Entry, paths: Paths) -> Finding:
+def rate(entry: Entry, results: Results) -> Finding:
     """Find the mean rate of the entry's flows, in Mb/s."""
-    rates = _rates(entry, paths)
+    rates = _rates(entry, results)
     remark = (
         ", ".join(
             f"{of.mean():.2f} {flow}" for of, flow in zip(rates, entry.texts("flows"), strict=True)
@@ -52,27 +37,27 @@ def rate(entry: Entry, paths: Paths) -> Finding:
     return Finding(student(rates.mean(axis=0)), remark=remark)
 
 
-def total(entry: Entry, paths: Paths) -> Finding:
+def total(entry: Entry, results: Results) -> Finding:
     """Find the sum of the entry's flows, in Mb/s."""
-    return Finding(student(np.sum(_rates(entry, paths), axis=0)))
+    return Finding(student(np.sum(_rates(entry, results), axis=0)))
 
 
-def gets_more(entry: Entry, paths: Paths) -> Finding:
+def gets_more(entry: Entry, results: Results) -> Finding:
     """Whether the first of two flows gets more than the second, by the interval, in Mb/s."""
-    first, second = _rates(entry, paths)
+    first, second = _rates(entry, results)
     apart = student(first - second)
     return Finding(
         apart, bool(apart.low > 0), f"{first.mean():.2f} against {second.mean():.2f} Mb/s"
     )
 
 
-def _rates(entry: Entry, paths: Paths) -> Floats:
+def _rates(entry: Entry, results: Results) -> Floats:
     """Return the rates of the entry's flows, shape `(flows, replications)`, in Mb/s."""
     where = entry.point()
     return (
         np.array(
             [
-                paths.values(entry.series, where, flow, Metric.DATA_RATE)
+                results.at(entry.series, where).values(Metric.DATA_RATE, flow)
                 for flow in entry.texts("flows")
             ]
         )
@@ -80,12 +65,12 @@ def _rates(entry: Entry, paths: Paths) -> Floats:
     )
 
 
-def most(entry: Entry, paths: Paths) -> Finding:
+def most(entry: Entry, results: Results) -> Finding:
     """Find the largest rate of the entry's flow at any value of the entry's key, in Mb/s."""
     series, key, flow = entry.series, entry.text("key"), entry.flow
     rates = {
-        text: paths.estimate(series, {key: text}, flow, Metric.DATA_RATE, factor=MBPS)
-        for text in paths.along(series, key)
+        text: student(results.at(series, {key: text}).values(Metric.DATA_RATE, flow) * MBPS)
+        for text in results.along(series, key)
     }
     if not rates:
         raise MissingError(f"no point of {series}")
@@ -93,21 +78,21 @@ def most(entry: Entry, paths: Paths) -> Finding:
     return Finding(rates[best], remark=f"with a datagram every {best}")
 
 
-def stops(entry: Entry, paths: Paths) -> Finding:
+def stops(entry: Entry, results: Results) -> Finding:
     """Whether a flow's rate drops to a share of its largest under load, in Mb/s.
 
     At most that share, wherever the other flow offers more than the entry's limit.
     """
     series, key = entry.series, entry.text("key")
-    texts = paths.along(series, key)
+    texts = results.along(series, key)
     if not texts:
         raise MissingError(f"no point of {series}")
     own = {
-        text: paths.estimate(series, {key: text}, entry.flow, Metric.DATA_RATE, factor=MBPS)
+        text: student(results.at(series, {key: text}).values(Metric.DATA_RATE, entry.flow) * MBPS)
         for text in texts
     }
     offered = {
-        text: paths.value(series, {key: text}, entry.text("other"), Metric.OFFERED_RATE)
+        text: results.at(series, {key: text}).value(Metric.OFFERED_RATE, entry.text("other"))
         * entry.read("data_bits", int)
         * MBPS
         for text in texts

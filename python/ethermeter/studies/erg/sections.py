@@ -1,7 +1,6 @@
 """Sections of ERG's LAN tests: tables and figures, published against a run."""
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from markupsafe import Markup
 
@@ -9,6 +8,8 @@ from ethermeter.analysis.claims import Claim
 from ethermeter.document import Block, Figure, Heading, Label, Line, Section, Text
 from ethermeter.metrics import Metric
 from ethermeter.report.tables import claims_table
+from ethermeter.results.interval import student
+from ethermeter.results.query import MissingError, Results
 from ethermeter.studies.erg import claims as erg
 from ethermeter.studies.families import (
     HOW,
@@ -20,17 +21,15 @@ from ethermeter.studies.families import (
     family_sections,
     line_of,
 )
-from ethermeter.studies.judging import MissingError
-from ethermeter.studies.paths import Paths, paths_of
 
 MBPS = Label("Rate of data", "Mb/s")
 
 
 def _rates(
-    paths: Paths, series: str, key: str, flows: Mapping[str, str], of_x: Callable[[str], float]
+    results: Results, series: str, key: str, flows: Mapping[str, str], of_x: Callable[[str], float]
 ) -> tuple[Line, ...]:
     """Return the rates of flows, by name of the line, against what the key's texts are."""
-    texts = paths.along(series, key)
+    texts = results.along(series, key)
     if not texts:
         raise MissingError(f"no point of {series}")
     texts = sorted(texts, key=of_x)
@@ -39,7 +38,7 @@ def _rates(
             name,
             [of_x(text) for text in texts],
             [
-                paths.estimate(series, {key: text}, flow, Metric.DATA_RATE, factor=erg.MBPS)
+                student(results.at(series, {key: text}).values(Metric.DATA_RATE, flow) * erg.MBPS)
                 for text in texts
             ],
         )
@@ -63,9 +62,9 @@ def _offered(text: str) -> float:
     return DATAGRAM_BITS / (float(number) * {"us": 1, "ms": 1000}[unit])
 
 
-def _capture(paths: Paths, by: By) -> Figure:
+def _capture(results: Results, by: By) -> Figure:
     lines = _rates(
-        paths,
+        results,
         "capture",
         "flows.from-100.arrivals.regular",
         {TO_10: "from-100", TO_100: "from-10"},
@@ -84,10 +83,10 @@ def _capture(paths: Paths, by: By) -> Figure:
     )
 
 
-def _host_time(paths: Paths, by: By) -> Figure:
+def _host_time(results: Results, by: By) -> Figure:
     key = "network.models.sparc.send.software.fixed"
     lines = _rates(
-        paths,
+        results,
         "host-time",
         key,
         {TO_10: "from-100", TO_100: "from-10"},
@@ -105,9 +104,9 @@ def _host_time(paths: Paths, by: By) -> Figure:
     )
 
 
-def _router(paths: Paths, by: By) -> Figure:
+def _router(results: Results, by: By) -> Figure:
     lines = _rates(
-        paths, "router", "flows.load.arrivals.regular", {"whole datagrams": "load"}, _offered
+        results, "router", "flows.load.arrivals.regular", {"whole datagrams": "load"}, _offered
     )
     return curves(
         "Through the router, by what is offered",
@@ -160,9 +159,9 @@ FAMILIES = (
 )
 
 
-def build(run_dir: Path, claims: Sequence[Claim]) -> list[Section]:
+def build(results: Results, claims: Sequence[Claim]) -> list[Section]:
     """Return the sections that a run holds."""
-    return family_sections(FAMILIES, paths_of(run_dir), claims)
+    return family_sections(FAMILIES, results, claims)
 
 
 def measured(claims: Sequence[Claim]) -> Section:

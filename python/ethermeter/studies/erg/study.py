@@ -7,7 +7,7 @@ from ethermeter.studies.erg import claims, sections
 STUDY = Study(
     package=__package__,
     experiments=("simplex-100", "router", "simplex-10", "duplex", "capture", "host-time"),
-    claims=claims.of_run,
+    rules=claims.RULES,
     presentation=Presentation(
         title="LAN tests with a UDP generator and sink (ERG, University of Aberdeen), simulated",
         question=(

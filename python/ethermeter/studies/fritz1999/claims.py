@@ -6,18 +6,14 @@ everything on Gigabit Ethernet is predicted. Throughput is the mean of reading a
 article has it. A run answers without chance, so that its numbers have no interval.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
 
 import numpy as np
 
-from ethermeter.analysis.claims import Claim
-from ethermeter.analysis.interval import Estimate, Floats, exact
-from ethermeter.analysis.tables import Trial
 from ethermeter.metrics import Metric
-from ethermeter.results.values import values_of_each
-from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published, rules_of
+from ethermeter.results.interval import Estimate, exact
+from ethermeter.results.query import MissingError, Results
+from ethermeter.studies.judging import Entry, Finding, Rule, rules_of
 
 FAST, GIGABIT = "100 Mb/s", "1 Gb/s"
 BARE = "pc"
@@ -30,62 +26,41 @@ PAIRS = {
     "win95-win95": "Win 95, Win 95",
 }
 """Server and client, as flows are called and for people."""
-METRICS = (
-    Metric.TRANSFER_RATE,
-    Metric.ACKNOWLEDGEMENT_DELAY,
-    Metric.RETRANSMITTED,
-    Metric.TIMEOUTS,
-)
 SEEN = 0.05
 """Gain in percent that would show in a number with one decimal."""
 MBPS = 1e6
 
 
-@dataclass(frozen=True, slots=True)
-class Copies:
-    """What a run holds of the copies of files.
+def value(results: Results, series: str, case: str, metric: Metric, flow: str) -> float:
+    """Return a metric of a flow where what its series varies has a value, in the metric's unit.
 
-    `found`: by series and by the value of what it varies (empty where it varies nothing): each
-    metric's value of every flow, by its name.
+    `case`: empty where the series varies nothing. Raises MissingError if the run does not hold it.
     """
-
-    found: Mapping[tuple[str, str], Mapping[Metric, Mapping[str, float]]]
-
-    def value(self, series: str, case: str, metric: Metric, flow: str) -> float:
-        """Return a metric of one flow, in its unit.
-
-        Raises MissingError if the run does not hold it.
-        """
-        found = self.found.get((series, case), {}).get(metric, {}).get(flow, float("nan"))
-        if found != found:
-            raise MissingError(f"no {metric.value} of {flow} for {series}, {case}")
-        return found
-
-    def mean(self, series: str, case: str, metric: Metric, pair: str) -> float:
-        """Return the mean of a metric over both directions of a pair."""
-        return (
-            sum(
-                self.value(series, case, metric, f"{pair}-{direction}")
-                for direction in ("read", "write")
-            )
-            / 2
-        )
-
-    def rate_mbps(self, series: str, case: str, pair: str) -> float:
-        """Return the throughput of a pair, both directions averaged, in Mb/s."""
-        return self.mean(series, case, Metric.TRANSFER_RATE, pair) / MBPS
-
-    def gains(
-        self, series: str, case: str, *, over: tuple[str, str] = ("remedies", BARE)
-    ) -> dict[str, float]:
-        """Return by how much each pair is faster than at another point, in percent."""
-        return {
-            pair: (self.rate_mbps(series, case, pair) / self.rate_mbps(*over, pair) - 1) * 100
-            for pair in PAIRS
-        }
+    for of in results.points(series):
+        if next(iter(of.point.values()), "") == case and (found := of.value(metric, flow)) == found:
+            return found
+    raise MissingError(f"no {metric.value} of {flow} for {series}, {case}")
 
 
-Rule = Callable[[Entry, Copies], Finding]
+def mean_of(results: Results, series: str, case: str, metric: Metric, pair: str) -> float:
+    """Return the mean of a metric over both directions of a pair."""
+    flows = (f"{pair}-read", f"{pair}-write")
+    return sum(value(results, series, case, metric, flow) for flow in flows) / 2
+
+
+def rate_mbps(results: Results, series: str, case: str, pair: str) -> float:
+    """Return the throughput of a pair, both directions averaged, in Mb/s."""
+    return mean_of(results, series, case, Metric.TRANSFER_RATE, pair) / MBPS
+
+
+def gains_of(
+    results: Results, series: str, case: str, *, over: tuple[str, str] = ("remedies", BARE)
+) -> dict[str, float]:
+    """Return by how much each pair is faster than at another point, in percent."""
+    return {
+        pair: (rate_mbps(results, series, case, pair) / rate_mbps(results, *over, pair) - 1) * 100
+        for pair in PAIRS
+    }
 
 
 def constant_mbps(fast_mbps: float) -> float:
@@ -103,48 +78,11 @@ def constant_mbps(fast_mbps: float) -> float:
     return 1 / (1 / fast_mbps - 1 / 100 + 1 / 1000)
 
 
-def copies_of(trials: Sequence[Trial], flows: Sequence[Mapping[Metric, Floats]]) -> Copies:
-    """Gather the results of a run.
-
-    `flows` has for every trial the values of its flows, shape `(flows,)`.
-    """
-    found = {}
-    for trial, values in zip(trials, flows, strict=True):
-        names = [flow.name for flow in trial.scenario.flows]
-        case = next(iter(trial.point.values()), "")
-        found[trial.series, case] = {
-            metric: dict(zip(names, values[metric].tolist(), strict=True)) for metric in values
-        }
-    return Copies(found)
-
-
-def read(run_dir: Path) -> Copies:
-    """Gather the copies of a finished run."""
-    from ethermeter.store import RunDirectory
-
-    run = RunDirectory(run_dir)
-    trials = run.replications()
-    return copies_of(trials, values_of_each(run, trials, METRICS))
-
-
-def claims(copies: Copies) -> tuple[Claim, ...]:
-    """Every claim against a run, in the order of the file.
-
-    `not-run` where its points are missing.
-    """
-    return judged(published(__package__), lambda entry: RULES[entry.rule](entry, copies))
-
-
-def of_run(run_dir: Path) -> tuple[Claim, ...]:
-    """Every claim against a finished run."""
-    return claims(read(run_dir))
-
-
-def throughput(entry: Entry, copies: Copies) -> Finding:
+def throughput(entry: Entry, results: Results) -> Finding:
     """Find the throughput of a pair, with what a constant time an octet alone would give."""
     pair, rate = entry.text("pair"), entry.text("rate")
     directions = [
-        copies.value("copies", rate, Metric.TRANSFER_RATE, f"{pair}-{direction}") / MBPS
+        value(results, "copies", rate, Metric.TRANSFER_RATE, f"{pair}-{direction}") / MBPS
         for direction in ("read", "write")
     ]
     remark = "reading {:.1f}, writing {:.1f}".format(*directions)
@@ -153,17 +91,17 @@ def throughput(entry: Entry, copies: Copies) -> Finding:
             "; a constant time an octet besides the wire alone gives"
             f" {constant_mbps(entry.number('fast')):.1f}"
         )
-    return Finding(exact(copies.rate_mbps("copies", rate, pair)), remark=remark)
+    return Finding(exact(rate_mbps(results, "copies", rate, pair)), remark=remark)
 
 
-def largest_share(entry: Entry, copies: Copies) -> Finding:
+def largest_share(entry: Entry, results: Results) -> Finding:
     """Find the largest share of the bandwidth that a pair takes, in percent.
 
     With `limit`, whether none takes more.
     """
     capacity_mbps = {FAST: 100.0, GIGABIT: 1000.0}[entry.text("rate")]
     shares = {
-        pair: copies.rate_mbps("copies", entry.text("rate"), pair) / capacity_mbps * 100
+        pair: rate_mbps(results, "copies", entry.text("rate"), pair) / capacity_mbps * 100
         for pair in PAIRS
     }
     most = max(shares, key=shares.__getitem__)
@@ -174,14 +112,14 @@ def largest_share(entry: Entry, copies: Copies) -> Finding:
     )
 
 
-def acknowledgements(entry: Entry, copies: Copies) -> Finding:
+def acknowledgements(entry: Entry, results: Results) -> Finding:
     """Decide whether delays from data to acknowledgement are shorter on Gigabit Ethernet.
 
     Or whether they are many times the time of the wire.
     """
     delays = {
         rate: {
-            pair: copies.mean("copies", rate, Metric.ACKNOWLEDGEMENT_DELAY, pair) * 1e6
+            pair: mean_of(results, "copies", rate, Metric.ACKNOWLEDGEMENT_DELAY, pair) * 1e6
             for pair in PAIRS
         }
         for rate in (FAST, GIGABIT)
@@ -197,22 +135,22 @@ def acknowledgements(entry: Entry, copies: Copies) -> Finding:
     return Finding(exact(min(times)), min(times) > entry.number("times"), remark)
 
 
-def without_host_times(entry: Entry, copies: Copies) -> Finding:
+def without_host_times(entry: Entry, results: Results) -> Finding:
     """Find the least throughput of the chain without host times, and compare it with a limit."""
-    rates = {pair: copies.rate_mbps("memory", entry.text("rate"), pair) for pair in PAIRS}
+    rates = {pair: rate_mbps(results, "memory", entry.text("rate"), pair) for pair in PAIRS}
     least = min(rates, key=rates.__getitem__)
     remark = f"without host times from {rates[least]:.0f} to {max(rates.values()):.0f} Mb/s"
     return Finding(exact(rates[least]), bool(rates[least] < entry.number("below")), remark)
 
 
-def wire_share(entry: Entry, copies: Copies) -> Finding:
+def wire_share(entry: Entry, results: Results) -> Finding:
     """Find the share of the time that a wire without delay would save, at most.
 
     Also whether it is below a limit.
     """
     shares = {
         pair: (
-            copies.rate_mbps("copies", entry.text("rate"), pair)
+            rate_mbps(results, "copies", entry.text("rate"), pair)
             / {FAST: 100.0, GIGABIT: 1000.0}[entry.text("rate")]
         )
         for pair in PAIRS
@@ -225,13 +163,13 @@ def wire_share(entry: Entry, copies: Copies) -> Finding:
     )
 
 
-def remedy(entry: Entry, copies: Copies) -> Finding:
+def remedy(entry: Entry, results: Results) -> Finding:
     """Find the gain of a remedy for copies on Gigabit Ethernet, in percent.
 
     Averaged over the pairs.
     """
     over = entry.read("over", tuple[str, str], default=("remedies", BARE))
-    gains = copies.gains(entry.series, entry.text("case"), over=over)
+    gains = gains_of(results, entry.series, entry.text("case"), over=over)
     mean = float(np.mean(list(gains.values())))
     remark = f"from {min(gains.values()):+.1f} to {max(gains.values()):+.1f}%".replace("-", "−")
     return Finding(Estimate(mean, 0.0, float("inf")), mean > SEEN, remark)

@@ -1,22 +1,22 @@
 """File transfer: the figures of Fritz (1999), measured and simulated, and the remedies."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from ethermeter.analysis.claims import Claim
-from ethermeter.analysis.interval import exact
 from ethermeter.document import Bar, Block, Figure, GroupedBars, Label, Section, Table, Text
 from ethermeter.metrics import Metric
+from ethermeter.results.interval import exact
+from ethermeter.results.query import MissingError, Results
 from ethermeter.studies.fritz1999.claims import (
     BARE,
     FAST,
     GIGABIT,
     PAIRS,
-    Copies,
     constant_mbps,
-    read,
+    gains_of,
+    mean_of,
+    rate_mbps,
 )
-from ethermeter.studies.judging import MissingError
 
 RATES = {FAST: "Fast Ethernet", GIGABIT: "Gigabit Ethernet"}
 REMEDIES = (
@@ -38,9 +38,8 @@ THROUGHPUT = Label("Throughput", "Mb/s")
 DELAY = Label("Data to acknowledgement", "µs")
 
 
-def build(run_dir: Path, claims: Sequence[Claim]) -> list[Section]:
+def build(results: Results, claims: Sequence[Claim]) -> list[Section]:
     """Return every section whose points the run holds."""
-    copies = read(run_dir)
     published = {claim.id: claim.published for claim in claims}
     found: list[Section] = []
     for anchor, name, title, body in (
@@ -55,14 +54,14 @@ def build(run_dir: Path, claims: Sequence[Claim]) -> list[Section]:
         ("files-remedies", "Remedies", "What would have helped", _remedies),
     ):
         try:
-            blocks = body(copies, published)
+            blocks = body(results, published)
         except MissingError:
             continue
         found.append(Section(anchor, name, title, blocks))
     return found
 
 
-def _throughput(copies: Copies, published: dict[str, float]) -> list[Block]:
+def _throughput(results: Results, published: dict[str, float]) -> list[Block]:
     rows: list[list[str]] = []
     drawn: list[tuple[str, str, float]] = []
     for pair in PAIRS:
@@ -70,7 +69,7 @@ def _throughput(copies: Copies, published: dict[str, float]) -> list[Block]:
             rate: published.get(f"{word}-{pair}", float("nan"))
             for rate, word in ((FAST, "fast"), (GIGABIT, "gigabit"))
         }
-        ours = {rate: copies.rate_mbps("copies", rate, pair) for rate in RATES}
+        ours = {rate: rate_mbps(results, "copies", rate, pair) for rate in RATES}
         for rate, name in ((FAST, "Fast"), (GIGABIT, "Gigabit")):
             drawn += [
                 (PAIRS[pair], f"{name}, measured", measured[rate]),
@@ -118,9 +117,9 @@ def _throughput(copies: Copies, published: dict[str, float]) -> list[Block]:
     return [Text(text), figure]
 
 
-def _time(copies: Copies, _published: dict[str, float]) -> list[Block]:
+def _time(results: Results, _published: dict[str, float]) -> list[Block]:
     def ns(series: str, rate: str, pair: str) -> float:
-        return 8e3 / copies.rate_mbps(series, rate, pair)
+        return 8e3 / rate_mbps(results, series, rate, pair)
 
     rows = [
         [
@@ -152,10 +151,10 @@ def _time(copies: Copies, _published: dict[str, float]) -> list[Block]:
     return [Text(text), Table(head, rows, "Time of an octet, ns")]
 
 
-def _acknowledgements(copies: Copies, _published: dict[str, float]) -> list[Block]:
+def _acknowledgements(results: Results, _published: dict[str, float]) -> list[Block]:
     found = {
         pair: {
-            rate: copies.mean("copies", rate, Metric.ACKNOWLEDGEMENT_DELAY, pair) * 1e6
+            rate: mean_of(results, "copies", rate, Metric.ACKNOWLEDGEMENT_DELAY, pair) * 1e6
             for rate in RATES
         }
         for pair in PAIRS
@@ -183,22 +182,22 @@ def _acknowledgements(copies: Copies, _published: dict[str, float]) -> list[Bloc
     return [Text(text), figure]
 
 
-def _remedies(copies: Copies, _published: dict[str, float]) -> list[Block]:
-    shown = list(_known(copies))
+def _remedies(results: Results, _published: dict[str, float]) -> list[Block]:
+    shown = list(_known(results))
     bars_of = [of for of in shown if of in DRAWN]
     drawn = [
-        (PAIRS[pair], name, copies.rate_mbps(series, case, pair))
+        (PAIRS[pair], name, rate_mbps(results, series, case, pair))
         for pair in PAIRS
         for name, series, case in bars_of
     ]
     rows = []
     for name, series, case in [*shown, AHEAD]:
         try:
-            gains = copies.gains(series, case)
+            gains = gains_of(results, series, case)
         except MissingError:
             continue
         cells = (
-            f"{copies.rate_mbps(series, case, pair):.1f} ({gains[pair]:+.1f}%)".replace("-", "−")
+            f"{rate_mbps(results, series, case, pair):.1f} ({gains[pair]:+.1f}%)".replace("-", "−")
             for pair in PAIRS
         )
         rows.append([name, *cells])
@@ -223,11 +222,11 @@ def _remedies(copies: Copies, _published: dict[str, float]) -> list[Block]:
     return [Text(text), figure, numbers]
 
 
-def _known(copies: Copies) -> Iterator[tuple[str, str, str]]:
+def _known(results: Results) -> Iterator[tuple[str, str, str]]:
     """Return the remedies that the run holds; the first must be there."""
-    copies.gains(*REMEDIES[0][1:])
+    gains_of(results, *REMEDIES[0][1:])
     for name, series, case in REMEDIES:
-        if (series, case) in copies.found:
+        if any(next(iter(of.point.values()), "") == case for of in results.points(series)):
             yield name, series, case
 
 

@@ -8,7 +8,7 @@ from ethermeter.studies.fritz1999 import claims, sections
 STUDY = Study(
     package=__package__,
     experiments=("copies", "remedies", "jumbo", "window", "memory", "ahead"),
-    claims=claims.of_run,
+    rules=claims.RULES,
     presentation=Presentation(
         title="Gigabit choke points (Fritz, 1999), simulated",
         question=(

@@ -14,104 +14,50 @@ without 6 bytes of header and checksum a packet, in table 4.2 evidently with the
 of samples.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
 from ethermeter.analysis.claims import Claim
-from ethermeter.analysis.interval import Estimate, Floats, exact, student
-from ethermeter.analysis.tables import PS_PER_S, Trial
-from ethermeter.analysis.unseen import is_unseen, limited
 from ethermeter.metrics import Metric
-from ethermeter.results.values import Whole, of_all, values_of_each
+from ethermeter.results.interval import Estimate, Floats, exact, student
+from ethermeter.results.query import MissingError, Results, Where
+from ethermeter.results.trials import PS_PER_S
 from ethermeter.scenario import CoderArrivals, SamplesLengths
 from ethermeter.station_groups import groups_of, medium_of
-from ethermeter.studies.judging import (
-    Entry,
-    Finding,
-    MissingError,
-    judged,
-    measured_entries,
-    published,
-    rules_of,
-)
-from ethermeter.studies.replications import Curves, crossing, takeoff
-from ethermeter.studies.trials import SIMULATION, Where
-from ethermeter.trial import LIVE
+from ethermeter.studies.judging import Entry, Finding, Rule, judged, measured_entries, rules_of
+from ethermeter.studies.rules import crossing, takeoff
 
 HOSTS = "stations.count"
 HEADER_BITS = 48
 """Header and checksum, which the study does not count as data (section 3.1)."""
 
-Stations = Sequence[Mapping[Metric, Floats]]
-"""For every trial, values of its stations, shape `(stations,)`."""
-Rule = Callable[[Entry, Curves, Stations], Finding]
 
-
-def claims(trials: Sequence[Trial], whole: Whole, stations: Stations) -> tuple[Claim, ...]:
-    """Every claim against a run, in the order of the file.
-
-    `not-run` where its points are missing.
-    """
-    curves = Curves(trials, whole)
-    return judged(published(__package__), lambda entry: RULES[entry.rule](entry, curves, stations))
-
-
-def curves_of(run_dir: Path) -> Curves:
-    """Gather the curves of a run."""
-    from ethermeter.store import RunDirectory
-
-    run = RunDirectory(run_dir)
-    trials = run.replications()
-    return Curves(trials, of_all(run, trials))
-
-
-def of_run(run_dir: Path) -> tuple[Claim, ...]:
-    """Every claim against a finished run."""
-    from ethermeter.store import RunDirectory
-
-    run = RunDirectory(run_dir)
-    trials = run.replications()
-    metrics = (Metric.SAMPLE_DELAY, Metric.VOICE_DELAY, Metric.BIT_RATE)
-    return claims(trials, of_all(run, trials), values_of_each(run, trials, metrics))
-
-
-def measured(run_dir: Path) -> tuple[Claim, ...]:
-    """Every published number that the live tests measure against a run of them."""
-    from ethermeter.store import RunDirectory
-
-    run = RunDirectory(run_dir)
-    trials = run.replications()
-    return measured_claims(trials, of_all(run, trials))
-
-
-def measured_claims(trials: Sequence[Trial], whole: Whole) -> tuple[Claim, ...]:
-    """Every published number that the live tests measure against what was measured.
+def measured(results: Results) -> tuple[Claim, ...]:
+    """Every published number that the live tests measure against a run of them.
 
     By the rules of the simulated study, each point measured once or more often; in the order of
     `measured` in `published.toml`.
     """
-    curves = Curves(trials, whole, engine=LIVE, least=1)
-    return judged(measured_entries(__package__), lambda entry: RULES[entry.rule](entry, curves, ()))
+    return judged(measured_entries(__package__), RULES, results)
 
 
-def reading(curves: Curves, series: str, where: Where, quantity: str) -> Floats:
+def reading(results: Results, series: str, where: Where, quantity: str) -> Floats:
     """Return a quantity of the study at a point, one value a replication.
 
     `hosts`; `loss`, a share; `delay` and `packet_delay` in ms, over samples and over packets;
     `normalised_delay`, over the formula's shortest; `throughput` and `data_throughput` in %, with
     and without headers; `load` in %.
     """
-    bit_s = curves.bit_ps(series, where) / PS_PER_S
+    bit_s = medium_of(results.at(series, where).scenario).bit_ps / PS_PER_S
 
     def of(metric: Metric) -> Floats:
-        return curves.values(series, where, metric)
+        return results.at(series, where).values(metric)
 
     match quantity:
         case "hosts":
-            return np.full(len(curves.trials(series, where)), float(where[HOSTS]))
+            return np.full(results.at(series, where).replications, float(where[HOSTS]))
         case "loss":
             return of(Metric.SAMPLE_LOSS)
         case "delay":
@@ -119,7 +65,7 @@ def reading(curves: Curves, series: str, where: Where, quantity: str) -> Floats:
         case "packet_delay":
             return of(Metric.VOICE_DELAY) * 1e3
         case "normalised_delay":
-            return of(Metric.SAMPLE_DELAY) / shortest_delay_s(curves, series, where)
+            return of(Metric.SAMPLE_DELAY) / shortest_delay_s(results, series, where)
         case "throughput":
             return of(Metric.GOODPUT) * bit_s * 100
         case "data_throughput":
@@ -130,9 +76,9 @@ def reading(curves: Curves, series: str, where: Where, quantity: str) -> Floats:
             raise ValueError(f"quantity must be one of the study's, got {quantity}")
 
 
-def shortest_delay_s(curves: Curves, series: str, where: Where) -> float:
+def shortest_delay_s(results: Results, series: str, where: Where) -> float:
     """Return the study's Dmin = P' 8 / R with P' = Pmin / (1 - R / C), in s (section 3.3)."""
-    scenario = curves.scenario(series, where)
+    scenario = results.at(series, where).scenario
     (group,) = groups_of(scenario)
     coder, frames = group.flow.arrivals, group.flow.frames
     assert isinstance(coder, CoderArrivals), "the study's hosts send voice"
@@ -142,23 +88,25 @@ def shortest_delay_s(curves: Curves, series: str, where: Where) -> float:
     return float(frames.min_bits / (1 - rate_bps / capacity_bps) / rate_bps)
 
 
-def _curve(curves: Curves, series: str, where: Where, quantity: str) -> tuple[Floats, Floats]:
+def _curve(results: Results, series: str, where: Where, quantity: str) -> tuple[Floats, Floats]:
     """Return numbers of hosts, shape `(points,)`, and values, `(replications, points)`."""
-    texts = curves.along(series, where, HOSTS)
+    texts = sorted(results.along(series, HOSTS, where), key=float)
     if len(texts) < 3:
         raise MissingError(f"fewer than three numbers of hosts for {series}, {dict(where)}")
-    rows = [reading(curves, series, {**where, HOSTS: text}, quantity) for text in texts]
+    rows = [reading(results, series, {**where, HOSTS: text}, quantity) for text in texts]
     replications = min(row.size for row in rows)
     return (
-        np.array([float(text) for text in texts]),
+        np.array([text.number for text in texts]),
         np.array([row[:replications] for row in rows]).T,
     )
 
 
-def value_at_loss(curves: Curves, series: str, where: Where, quantity: str, loss: float) -> Floats:
+def value_at_loss(
+    results: Results, series: str, where: Where, quantity: str, loss: float
+) -> Floats:
     """Read a quantity off where a share of the samples is lost, one value a replication."""
-    hosts, losses = _curve(curves, series, where, "loss")
-    _, values = _curve(curves, series, where, quantity)
+    hosts, losses = _curve(results, series, where, "loss")
+    _, values = _curve(results, series, where, quantity)
     return np.array(
         [
             np.interp(crossing(hosts, lost, loss), hosts, value)
@@ -167,10 +115,10 @@ def value_at_loss(curves: Curves, series: str, where: Where, quantity: str, loss
     )
 
 
-def _at_knee(curves: Curves, series: str, where: Where, quantity: str) -> Floats:
+def _at_knee(results: Results, series: str, where: Where, quantity: str) -> Floats:
     """Read a quantity off where the delay takes off, one value a replication."""
-    hosts, delays = _curve(curves, series, where, "delay")
-    _, values = _curve(curves, series, where, quantity)
+    hosts, delays = _curve(results, series, where, "delay")
+    _, values = _curve(results, series, where, quantity)
     return np.array(
         [
             np.interp(takeoff(hosts, delay), hosts, value)
@@ -179,31 +127,31 @@ def _at_knee(curves: Curves, series: str, where: Where, quantity: str) -> Floats
     )
 
 
-def at_loss(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
+def at_loss(entry: Entry, results: Results) -> Finding:
     """Find a quantity where the entry's share of samples is lost."""
     return Finding(
         student(
             value_at_loss(
-                curves, entry.series, entry.point(), entry.text("quantity"), entry.number("loss")
+                results, entry.series, entry.point(), entry.text("quantity"), entry.number("loss")
             )
         )
     )
 
 
-def at_knee(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
+def at_knee(entry: Entry, results: Results) -> Finding:
     """Find a quantity where the delay takes off."""
-    return Finding(student(_at_knee(curves, entry.series, entry.point(), entry.text("quantity"))))
+    return Finding(student(_at_knee(results, entry.series, entry.point(), entry.text("quantity"))))
 
 
-def at_hosts(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
+def at_hosts(entry: Entry, results: Results) -> Finding:
     """Find a quantity with a number of hosts.
 
-    Over several curves, their mean, with the least and the largest.
+    Over several results, their mean, with the least and the largest.
     """
     found = {
         text: student(
             reading(
-                curves,
+                results,
                 entry.series,
                 {**where, HOSTS: str(entry.read("hosts", int))},
                 entry.text("quantity"),
@@ -224,24 +172,22 @@ def at_hosts(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     return Finding(mean, remark=remark)
 
 
-def below(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
+def below(entry: Entry, results: Results) -> Finding:
     """Whether a metric with a number of hosts is below a limit, by its interval."""
     where = {**entry.point(), HOSTS: str(entry.read("hosts", int))}
     metric = Metric(entry.text("metric"))
-    found = student(curves.values(entry.series, where, metric))
-    if is_unseen(metric, found.value, SIMULATION):
-        found = limited(metric, found, curves.exposure(entry.series, where, metric))
-    found = found.scaled(entry.number("scale", 1.0))
+    found = results.at(entry.series, where).estimate(metric).scaled(entry.number("scale", 1.0))
     return Finding(found, found.high < entry.number("limit"))
 
 
-def fairness(entry: Entry, curves: Curves, stations: Stations) -> Finding:
+def fairness(entry: Entry, results: Results) -> Finding:
     """Find the least or the largest of the hosts' mean delays over the mean of all."""
     where = {**entry.point(), HOSTS: str(entry.read("hosts", int))}
+    at = results.at(entry.series, where)
     pick = np.min if entry.text("end") == "least" else np.max
 
     def extreme(metric: Metric) -> Estimate:
-        means = [stations[at][metric] for at in curves.trials(entry.series, where)]
+        means = [at.each(metric, trial) for trial in range(at.replications)]
         return student(np.array([pick(of) / np.mean(of) for of in means]) * 100)
 
     over_packets = extreme(Metric.VOICE_DELAY)
@@ -250,7 +196,7 @@ def fairness(entry: Entry, curves: Curves, stations: Stations) -> Finding:
     )
 
 
-def load_moves(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
+def load_moves(entry: Entry, results: Results) -> Finding:
     """Find the largest difference between coders of the load at a loss, in % of the capacity.
 
     At a loss, or at a normalised delay.
@@ -263,8 +209,8 @@ def load_moves(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
         for level in levels:
             loads = {}
             for series, where in entry.read("curves", list[tuple[str, dict[str, str]]]):
-                hosts, values = _curve(curves, series, where, what)
-                _, load = _curve(curves, series, where, "load")
+                hosts, values = _curve(results, series, where, what)
+                _, load = _curve(results, series, where, "load")
                 loads[series] = np.array(
                     [np.interp(crossing(hosts, row, level), hosts, load[0]) for row in values]
                 )
@@ -276,7 +222,7 @@ def load_moves(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     return Finding(widest, widest.value <= entry.number("limit"), "; ".join(remarks))
 
 
-def rises(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
+def rises(entry: Entry, results: Results) -> Finding:
     """Whether a quantity rises from value to value of a key, at each of the losses.
 
     Or its growth from the first loss to the last.
@@ -285,7 +231,7 @@ def rises(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     for text in entry.texts("values"):
         where = {**entry.point(), entry.text("key"): text}
         at = [
-            value_at_loss(curves, entry.series, where, entry.text("quantity"), loss)
+            value_at_loss(results, entry.series, where, entry.text("quantity"), loss)
             for loss in entry.read("losses", list[float])
         ]
         found.append(at[-1] - at[0] if entry.read("growth", bool, default=False) else at[0])
@@ -298,18 +244,23 @@ def rises(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     return Finding(whole, whole.low > 0 and not falling, remark)
 
 
-def data_curves(entry: Entry, curves: Curves, stations: Stations) -> Finding:
+def data_curves(entry: Entry, results: Results) -> Finding:
     """Decide a statement about data under load: `levels-off`, `longer-is-more`, `fair`."""
     key, texts = "stations.frames", entry.texts("frames")
     ends = entry.texts("values")
 
     def utilisation(octets: str, value: str) -> Floats:
         return (
-            curves.values(entry.series, {key: octets, entry.text("key"): value}, Metric.GOODPUT)
+            results.at(entry.series, {key: octets, entry.text("key"): value}).values(Metric.GOODPUT)
             * bit_s
         )
 
-    bit_s = curves.bit_ps(entry.series, {key: texts[0], entry.text("key"): ends[0]}) / PS_PER_S
+    bit_s = (
+        medium_of(
+            results.at(entry.series, {key: texts[0], entry.text("key"): ends[0]}).scenario
+        ).bit_ps
+        / PS_PER_S
+    )
     if entry.text("statement") == "levels-off":
         falls = {
             octets: student(utilisation(octets, ends[1]) / utilisation(octets, ends[0]) - 1)
@@ -330,15 +281,15 @@ def data_curves(entry: Entry, curves: Curves, stations: Stations) -> Finding:
         )
         return Finding(student(at_last[-1]), all(step.low > 0 for step in steps), remark)
     last = [
-        curves.trials(entry.series, {key: octets, entry.text("key"): ends[-1]}) for octets in texts
+        results.at(entry.series, {key: octets, entry.text("key"): ends[-1]}) for octets in texts
     ]
-    rates = [stations[at][Metric.BIT_RATE] for trials in last for at in trials]
+    rates = [of.each(Metric.BIT_RATE, trial) for of in last for trial in range(of.replications)]
     spread = student(np.array([np.std(of, ddof=1) / np.mean(of) for of in rates]))
     return Finding(spread, spread.high < entry.number("limit"))
 
 
 def _named(entry: Entry) -> list[tuple[str, Where]]:
-    """Return the entry's curves, each with what distinguishes it."""
+    """Return the entry's results, each with what distinguishes it."""
     if "key" not in entry:
         return [("", entry.point())]
     return [(text, {**entry.point(), entry.text("key"): text}) for text in entry.texts("values")]

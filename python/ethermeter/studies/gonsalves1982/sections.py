@@ -6,12 +6,10 @@ Also the effect of a run's fitted parameters.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from markupsafe import Markup
 
 from ethermeter.analysis.claims import Claim
-from ethermeter.analysis.interval import student
 from ethermeter.document import (
     AnnotatedCurves,
     Block,
@@ -28,10 +26,9 @@ from ethermeter.document import (
     plain,
 )
 from ethermeter.report.tables import claims_table
-from ethermeter.studies.gonsalves1982.claims import HOSTS, curves_of, reading, value_at_loss
-from ethermeter.studies.judging import MissingError
-from ethermeter.studies.replications import Curves
-from ethermeter.studies.trials import Where
+from ethermeter.results.interval import student
+from ethermeter.results.query import MissingError, Results, Where
+from ethermeter.studies.gonsalves1982.claims import HOSTS, reading, value_at_loss
 
 MEASURED = Markup(
     "Published and measured in this run, by the rules of the simulated study: a number is "
@@ -101,18 +98,17 @@ class Parameter:
     used: str
 
 
-def build(run_dir: Path, claims: Sequence[Claim]) -> list[Section]:
+def build(results: Results, claims: Sequence[Claim]) -> list[Section]:
     """Return every section whose points the run holds."""
-    curves = curves_of(run_dir)
     published = {claim.id: claim.published for claim in claims}
     found = []
     for family in FAMILIES:
-        drawn = [_figure(family, figure, curves, published) for figure in family.figures]
+        drawn = [_figure(family, figure, results, published) for figure in family.figures]
         if figures := [figure for figure in drawn if figure is not None]:
             blocks: list[Block] = [Text(family.text), Text(LEGEND, "lead"), Grid(figures)]
             found.append(Section(family.anchor, family.name, family.title, blocks))
     sensitivity = [
-        block for parameter in PARAMETERS for block in _sensitivity(parameter, curves, published)
+        block for parameter in PARAMETERS for block in _sensitivity(parameter, results, published)
     ]
     if sensitivity:
         blocks = [Text(SENSITIVITY, "lead"), *sensitivity]
@@ -137,14 +133,14 @@ def measured(claims: Sequence[Claim]) -> Section:
     )
 
 
-def _lines(named: Mapping[str, tuple[str, Where]], curves: Curves, x: str, y: str) -> list[Line]:
+def _lines(named: Mapping[str, tuple[str, Where]], results: Results, x: str, y: str) -> list[Line]:
     lines = []
     for name, (series, where) in named.items():
         points = []
-        for hosts in curves.along(series, where, HOSTS):
+        for hosts in sorted(results.along(series, HOSTS, where), key=float):
             try:
                 of = [
-                    student(reading(curves, series, {**where, HOSTS: hosts}, quantity))
+                    student(reading(results, series, {**where, HOSTS: hosts}, quantity))
                     for quantity in (x, y)
                 ]
             except MissingError:
@@ -156,9 +152,9 @@ def _lines(named: Mapping[str, tuple[str, Where]], curves: Curves, x: str, y: st
 
 
 def _figure(
-    family: Family, figure: Drawing, curves: Curves, published: Mapping[str, float]
+    family: Family, figure: Drawing, results: Results, published: Mapping[str, float]
 ) -> Figure | None:
-    lines = _lines(family.curves, curves, figure.x, figure.y)
+    lines = _lines(family.curves, results, figure.x, figure.y)
     if not lines:
         return None
     marks = [(name, _number(x, published), _number(y, published)) for name, x, y in figure.marks]
@@ -182,11 +178,11 @@ def _number(value: float | str, published: Mapping[str, float]) -> float:
 
 
 def _sensitivity(
-    parameter: Parameter, curves: Curves, published: Mapping[str, float]
+    parameter: Parameter, results: Results, published: Mapping[str, float]
 ) -> list[Block]:
     """Show a parameter: loss and delay for each of its values, and what is read off them."""
     name, series, key = parameter.name, parameter.series, parameter.key
-    values = curves.values_of(series, key)
+    values = results.along(series, key, None)
     if not values:
         return []
     named = {_value_name(value): (series, {key: value}) for value in values}
@@ -201,14 +197,14 @@ def _sensitivity(
         title = f"{QUANTITIES[y].title}, {name.lower()}"
         drawing = Drawing(title, "", "hosts", y, named_marks)
         family = Family("", "", "", "", name, named, ())
-        figure = _figure(family, drawing, curves, published)
+        figure = _figure(family, drawing, results, published)
         figures += [figure] if figure is not None else []
     quantities = ("hosts", "data_throughput", "delay")
     rows = []
     for value, (_, where) in named.items():
         row = [value]
         for loss in LOSSES:
-            row += [_at(curves, series, where, quantity, loss) for quantity in quantities]
+            row += [_at(results, series, where, quantity, loss) for quantity in quantities]
         rows.append(row)
     letters = {"hosts": "N", "data_throughput": "T (%)", "delay": "D (ms)"}
     head = [
@@ -233,9 +229,9 @@ def _sensitivity(
     ]
 
 
-def _at(curves: Curves, series: str, where: Where, quantity: str, loss: float) -> str:
+def _at(results: Results, series: str, where: Where, quantity: str, loss: float) -> str:
     try:
-        return cell(student(value_at_loss(curves, series, where, quantity, loss)), 1.0)
+        return cell(student(value_at_loss(results, series, where, quantity, loss)), 1.0)
     except MissingError:
         return "–"
 

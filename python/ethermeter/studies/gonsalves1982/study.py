@@ -2,6 +2,7 @@
 
 from ethermeter.metrics import Metric
 from ethermeter.presentation import Presentation
+from ethermeter.results.estimates import ENOUGH_REPLICATIONS
 from ethermeter.studies.definition import Study
 from ethermeter.studies.gonsalves1982 import claims, sections
 
@@ -21,7 +22,8 @@ STUDY = Study(
         "sensitivity-clock-error",
         "sensitivity-register",
     ),
-    claims=claims.of_run,
+    rules=claims.RULES,
+    least=ENOUGH_REPLICATIONS,
     presentation=Presentation(
         title="Packet voice on the experimental Ethernet (Gonsalves, 1982), re-simulated",
         question=(

@@ -9,56 +9,26 @@ in detail is assumed, and the experiment files say so.
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 
-from ethermeter.analysis import estimates
-from ethermeter.analysis.claims import Claim
-from ethermeter.analysis.estimates import Point
-from ethermeter.analysis.interval import Estimate, Floats, average, difference, ratio
-from ethermeter.analysis.tables import Trial
 from ethermeter.metrics import Metric
-from ethermeter.results.values import values_of_each
-from ethermeter.studies.gonsalves_tobagi1986.shares import Shares, combinations
-from ethermeter.studies.judging import Entry, Finding, judged, published, rules_of
+from ethermeter.results.interval import Estimate, average, difference, ratio
+from ethermeter.results.query import Results
+from ethermeter.studies.gonsalves_tobagi1986.shares import combinations, contrast_of
+from ethermeter.studies.judging import Entry, Finding, Rule, rules_of
 
-STATION_METRICS = (Metric.BIT_RATE, Metric.TRANSMISSION_DELAY)
 FRAMES = "stations.frames"
 CHECK_WINDOW_S = 20.0
 """Window of the single runs behind the reference check."""
 
-Rule = Callable[[Entry, Shares], Finding]
 Points = dict[str, list[str]]
 """Points of the experiment: values by varied key."""
 Found = Sequence[tuple[Mapping[str, str], Estimate]]
 """Points with what was found there."""
 
 
-def claims(
-    points: Sequence[Point], trials: Sequence[Trial], stations: Sequence[Mapping[Metric, Floats]]
-) -> tuple[Claim, ...]:
-    """Every claim against what a run holds, in the order of the file.
-
-    `points`: estimates of the whole segment; a claim whose points are missing, or have fewer than
-    three replications, is `not-run`. `trials`: the plan. `stations`: bit rate and transmission
-    delay of every station of every trial, in the order of the plan, shape `(stations,)`.
-    """
-    shares = Shares(points, trials, stations)
-    return judged(published(__package__), lambda entry: RULES[entry.rule](entry, shares))
-
-
-def of_run(run_dir: Path) -> tuple[Claim, ...]:
-    """Every claim against a finished run."""
-    from ethermeter.store import RunDirectory
-
-    run = RunDirectory(run_dir)
-    trials = run.replications()
-    stations = values_of_each(run, trials, STATION_METRICS)
-    return claims(estimates.read(run_dir), trials, stations)
-
-
-def contrast(entry: Entry, shares: Shares) -> Finding:
+def contrast(entry: Entry, results: Results) -> Finding:
     """Whether some stations get more (`better = "higher"`) or less than the others.
 
     By the interval, at every point asked for.
@@ -66,8 +36,10 @@ def contrast(entry: Entry, shares: Shares) -> Finding:
     found = [
         (
             where,
-            shares.contrast(
-                entry.series, where, Metric(entry.text("metric")), entry.text("division")
+            contrast_of(
+                results.at(entry.series, where),
+                Metric(entry.text("metric")),
+                entry.text("division"),
             ),
         )
         for where in combinations(entry.read("at", Points))
@@ -79,7 +51,7 @@ def contrast(entry: Entry, shares: Shares) -> Finding:
     return Finding(_geometric([of for _, of in found]), holds, _range(found) + but)
 
 
-def slight(entry: Entry, shares: Shares) -> Finding:
+def slight(entry: Entry, results: Results) -> Finding:
     """Whether the middle gains less than the larger of two clusters, at every frame length."""
     metric = Metric(entry.text("metric"))
     found = []
@@ -88,14 +60,14 @@ def slight(entry: Entry, shares: Shares) -> Finding:
         combinations(entry.read("greatly", Points)),
         strict=True,
     ):
-        middle = shares.contrast(entry.series, slightly, metric, "middle")
-        larger = shares.contrast(entry.text("against"), greatly, metric, "larger")
+        middle = contrast_of(results.at(entry.series, slightly), metric, "middle")
+        larger = contrast_of(results.at(entry.text("against"), greatly), metric, "larger")
         found.append((slightly, difference(larger, middle)))
     holds, but = _judged(found, "higher")
     return Finding(average([of for _, of in found]), holds, _range(found) + but)
 
 
-def differs(entry: Entry, shares: Shares) -> Finding:
+def differs(entry: Entry, results: Results) -> Finding:
     """Whether the segment carries more with one distribution of stations than with another.
 
     In either direction, at every frame length.
@@ -108,8 +80,8 @@ def differs(entry: Entry, shares: Shares) -> Finding:
         strict=True,
     ):
         of = ratio(
-            shares.whole(entry.series, here, metric),
-            shares.whole(entry.text("against"), there, metric),
+            results.at(entry.series, here).estimate(metric),
+            results.at(entry.text("against"), there).estimate(metric),
         )
         found.append((here, Estimate(of.value - 1, of.error, of.degrees)))
     undecided = [where for where, of in found if not (of.low > 0 or of.high < 0)]
@@ -120,7 +92,7 @@ def differs(entry: Entry, shares: Shares) -> Finding:
     )
 
 
-def more_of(entry: Entry, shares: Shares) -> Finding:
+def more_of(entry: Entry, results: Results) -> Finding:
     """Whether a metric rises (or falls) from the first value of a key to the last.
 
     No step may go in the other direction, by the intervals.
@@ -129,7 +101,7 @@ def more_of(entry: Entry, shares: Shares) -> Finding:
     sign = 1.0 if entry.text("better") == "higher" else -1.0
     found, against = [], []
     for where in combinations(entry.read("at", Points)):
-        curve = [shares.whole(entry.series, {**where, key: text}, metric) for text in values]
+        curve = [results.at(entry.series, {**where, key: text}).estimate(metric) for text in values]
         gain = difference(curve[-1], curve[0])
         steps = [difference(later, earlier) for earlier, later in pairwise(curve)]
         found.append((where, gain))
@@ -146,7 +118,7 @@ def more_of(entry: Entry, shares: Shares) -> Finding:
     )
 
 
-def carries_more(entry: Entry, shares: Shares) -> Finding:
+def carries_more(entry: Entry, results: Results) -> Finding:
     """Whether one value of a key carries more than another, at every frame length.
 
     On the mean of the points asked for.
@@ -157,7 +129,7 @@ def carries_more(entry: Entry, shares: Shares) -> Finding:
         gains = [
             difference(
                 *(
-                    shares.whole(entry.series, {**where, FRAMES: octets, key: text}, metric)
+                    results.at(entry.series, {**where, FRAMES: octets, key: text}).estimate(metric)
                     for text in entry.texts("values")
                 )
             )
@@ -171,7 +143,7 @@ def carries_more(entry: Entry, shares: Shares) -> Finding:
     return Finding(average([of for _, of in found]), holds, remark + but)
 
 
-def reference_ratio(entry: Entry, shares: Shares) -> Finding:
+def reference_ratio(entry: Entry, results: Results) -> Finding:
     """Find the ratio of a station of the smaller cluster to one of the larger.
 
     With the interval of a single run of 20 s.
@@ -181,9 +153,9 @@ def reference_ratio(entry: Entry, shares: Shares) -> Finding:
     4.7). There is no such interval if the run's window is not 20 s.
     """
     (where,) = combinations(entry.read("at", Points))
-    larger = shares.contrast(entry.series, where, Metric(entry.text("metric")), "larger")
+    larger = contrast_of(results.at(entry.series, where), Metric(entry.text("metric")), "larger")
     found = Estimate(1 / larger.value, larger.error / larger.value**2, larger.degrees)
-    if not math.isclose(shares.window_s(entry.series, where), CHECK_WINDOW_S):
+    if not math.isclose(results.at(entry.series, where).window_s, CHECK_WINDOW_S):
         return Finding(found)
     single = Estimate(found.value, found.error * math.sqrt(found.degrees + 2), found.degrees)
     remark = (

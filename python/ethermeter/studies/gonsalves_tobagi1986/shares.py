@@ -7,14 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethermeter.analysis import positions
-from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS, Point
-from ethermeter.analysis.interval import Estimate, Floats, paired_ratio
-from ethermeter.analysis.tables import Trial
 from ethermeter.metrics import Metric
+from ethermeter.results.interval import Estimate, Floats, paired_ratio
+from ethermeter.results.query import MissingError, Results
 from ethermeter.scenario import Scenario
 from ethermeter.station_groups import points_of
-from ethermeter.studies.judging import MissingError
-from ethermeter.studies.trials import SIMULATION, Trials, Where
 
 Stations = NDArray[np.bool_]
 Division = Callable[[Scenario], tuple[Stations, Stations]]
@@ -69,73 +66,26 @@ DIVISIONS: dict[str, Division] = {
 }
 
 
-class Shares:
-    """Estimates of a run and the values of its single stations, found by series and point."""
+def contrast_of(results: Results, metric: Metric, division: str) -> Estimate:
+    """Return the ratio of the first group's mean to the second's at a point.
 
-    def __init__(
-        self,
-        points: Sequence[Point],
-        trials: Sequence[Trial],
-        stations: Sequence[Mapping[Metric, Floats]],
-    ) -> None:
-        """Index the results of a run.
+    Over the stations that have a value. Both groups share a trial, so the replications are pairs.
+    """
+    divided = DIVISIONS[division](results.scenario)
+    means = np.array(
+        [_means(results.each(metric, at), divided, metric) for at in range(results.replications)]
+    )
+    first, second = means.T
+    if not (first.mean() > 0 and second.mean() > 0):
+        raise MissingError(f"{metric.value} of one of the two groups is zero, and has no ratio")
+    return paired_ratio(first, second)
 
-        `stations` has one entry a trial, with values of shape `(stations,)`, NaN where there is
-        none.
-        """
-        self._points = {
-            _key(point.series, point.point): point for point in points if point.engine == SIMULATION
-        }
-        self._trials = Trials(trials, least=ENOUGH_REPLICATIONS)
-        self._scenarios = [trial.scenario for trial in trials]
-        self._stations = stations
 
-    def whole(self, series: str, where: Where, metric: Metric) -> Estimate:
-        """Return the estimate of the whole segment.
-
-        Raises MissingError if the run does not hold it, or not in three replications.
-        """
-        point = self._points.get(_key(series, where))
-        if (
-            point is None
-            or metric not in point.estimates
-            or point.replications < ENOUGH_REPLICATIONS
-        ):
-            raise MissingError(
-                f"no {metric.value} from {ENOUGH_REPLICATIONS} replications for {series},"
-                f" {dict(where)}"
-            )
-        return point.estimates[metric]
-
-    def contrast(self, series: str, where: Where, metric: Metric, division: str) -> Estimate:
-        """Return the ratio of the first group's mean to the second's.
-
-        Over the stations that have a value.
-
-        Both groups share a trial, so the replications are pairs.
-        """
-        trials = self._trials.at(series, where)
-        means = [self._means(at, metric, division) for at in trials]
-        first, second = (np.array([mean[group] for mean in means]) for group in (0, 1))
-        if not (first.mean() > 0 and second.mean() > 0):
-            raise MissingError(f"{metric.value} of one of the two groups is zero, and has no ratio")
-        return paired_ratio(first, second)
-
-    def _means(self, at: int, metric: Metric, division: str) -> tuple[float, float]:
-        values = self._stations[at].get(metric)
-        groups = DIVISIONS[division](self._scenarios[at])
-        if values is None:
-            raise MissingError(f"no {metric.value} of single stations")
-        known = [values[group & np.isfinite(values)] for group in groups]
-        if not all(of.size for of in known):
-            raise MissingError(
-                f"no {metric.value} of one of the two groups, which delivered nothing"
-            )
-        return float(known[0].mean()), float(known[1].mean())
-
-    def window_s(self, series: str, where: Where) -> float:
-        """Measured window of a trial, in s."""
-        return self._trials.window_s(series, where)
+def _means(values: Floats, groups: tuple[Stations, Stations], metric: Metric) -> list[float]:
+    known = [values[group & np.isfinite(values)] for group in groups]
+    if not all(of.size for of in known):
+        raise MissingError(f"no {metric.value} of one of the two groups, which delivered nothing")
+    return [float(of.mean()) for of in known]
 
 
 def combinations(where: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
@@ -147,7 +97,3 @@ def combinations(where: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
     [{'a': '1', 'b': 'x'}, {'a': '2', 'b': 'x'}]
     """
     return [dict(zip(where, values, strict=True)) for values in product(*where.values())]
-
-
-def _key(series: str, where: Where) -> tuple[object, ...]:
-    return (series, *sorted(where.items()))

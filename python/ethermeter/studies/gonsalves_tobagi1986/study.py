@@ -2,6 +2,7 @@
 
 from ethermeter.metrics import Metric
 from ethermeter.presentation import Presentation
+from ethermeter.results.estimates import ENOUGH_REPLICATIONS
 from ethermeter.studies.definition import Study
 from ethermeter.studies.gonsalves_tobagi1986 import claims
 
@@ -17,7 +18,8 @@ STUDY = Study(
         "buffers",
         "backoff",
     ),
-    claims=claims.of_run,
+    rules=claims.RULES,
+    least=ENOUGH_REPLICATIONS,
     presentation=Presentation(
         title="Station location on an Ethernet (Gonsalves and Tobagi, 1986), simulated anew",
         question=(

@@ -9,20 +9,21 @@ is exact and has none.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
-from ethermeter.analysis.claims import Claim
-from ethermeter.analysis.interval import Estimate, Floats, exact, student
+from ethermeter.counts import Buckets
 from ethermeter.metrics import Metric
-from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published, rules_of
-from ethermeter.studies.paths import Histogram, Paths, paths_of
-from ethermeter.studies.replications import crossing
+from ethermeter.results.interval import Estimate, Floats, exact, student
+from ethermeter.results.query import MissingError, Results
+from ethermeter.studies.judging import Entry, Finding, Rule, rules_of
+from ethermeter.studies.rules import crossing
+from ethermeter.swept import Swept
 
 US = 1e6
+PS_PER_US = 1e6
 MB_S = 1 / 8e6
 AROUND_OCTETS = 18
 """Header and check sequence of a frame: what its length has beyond user data."""
@@ -35,22 +36,8 @@ LOAD, SPACING, STREAM = (
 QUIET = "100 s"
 """Period of a stream that is none."""
 SHORTEST = 64
-Rule = Callable[[Entry, Paths], Finding]
 Sizes = list[tuple[int, str]]
 """User octets of the messages, and the prefix of the flows that send them."""
-
-
-def claims(paths: Paths) -> tuple[Claim, ...]:
-    """Every claim against a run, in the order of the file.
-
-    `not-run` where its points are missing.
-    """
-    return judged(published(__package__), lambda entry: RULES[entry.rule](entry, paths))
-
-
-def of_run(run_dir: Path) -> tuple[Claim, ...]:
-    """Every claim against a finished run."""
-    return claims(paths_of(run_dir))
 
 
 def user_octets(text: str) -> int:
@@ -76,11 +63,11 @@ def frame(octets: int) -> str:
 
 
 def one_way(
-    paths: Paths, series: str, flow: str, how: str, where: dict[str, str] | None = None
+    results: Results, series: str, flow: str, how: str, where: dict[str, str] | None = None
 ) -> tuple[Floats, Floats]:
     """Return user octets and one-way latencies in us of a path, shape `(sizes,)` each.
 
-    `paths`: of a run of the study. `series`, `flow`, `where`: the path. `how`: `answer`: round
+    `series`, `flow`, `where`: the path. `how`: `answer`: round
     trips by length of the answer, less half of the round trip of the shortest (the study's
     request-response). `request`: one-way latency of the request, by its length. `both`: half of the
     round trip of equal lengths (the study's ping-pong).
@@ -89,33 +76,37 @@ def one_way(
     if how == "both":
         # Of every length with every length, those that are equal.
         texts = [
-            of for of in _lengths(paths, series) if paths.along(series, ANSWER, {**at, REQUEST: of})
+            of
+            for of in _lengths(results, series)
+            if results.along(series, ANSWER, {**at, REQUEST: of})
         ]
         values = [
-            paths.value(series, {**at, REQUEST: of, ANSWER: of}, flow, Metric.ROUND_TRIP) / 2
+            results.at(series, {**at, REQUEST: of, ANSWER: of}).value(Metric.ROUND_TRIP, flow) / 2
             for of in texts
         ]
     elif how == "answer":
-        texts = paths.along(series, ANSWER, at)
+        texts = results.along(series, ANSWER, at)
         trips = {
-            of: paths.value(series, {**at, ANSWER: of}, flow, Metric.ROUND_TRIP) for of in texts
+            of: results.at(series, {**at, ANSWER: of}).value(Metric.ROUND_TRIP, flow)
+            for of in texts
         }
         if frame(SHORTEST) not in trips:
             raise MissingError(f"no answer of {SHORTEST} octets in {series}")
-        values = [trip - trips[frame(SHORTEST)] / 2 for trip in trips.values()]
+        values = [trip - trips[Swept(frame(SHORTEST))] / 2 for trip in trips.values()]
     else:
-        texts = paths.along(series, REQUEST, at)
+        texts = results.along(series, REQUEST, at)
         values = [
-            paths.value(series, {**at, REQUEST: of}, flow, Metric.ONE_WAY_DELAY) for of in texts
+            results.at(series, {**at, REQUEST: of}).value(Metric.ONE_WAY_DELAY, flow)
+            for of in texts
         ]
     if len(texts) < 3:
         raise MissingError(f"fewer than three sizes of {series}")
     return np.array([user_octets(of) for of in texts], dtype=np.float64), np.array(values) * US
 
 
-def _lengths(paths: Paths, series: str) -> list[str]:
+def _lengths(results: Results, series: str) -> list[Swept]:
     """Lengths of requests that a series has with the shortest answer."""
-    return paths.along(series, REQUEST, {ANSWER: frame(SHORTEST)})
+    return results.along(series, REQUEST, {ANSWER: frame(SHORTEST)})
 
 
 def fitted(octets: Floats, latency: Floats, *, least: float = 0.0) -> tuple[float, float]:
@@ -133,11 +124,11 @@ def fitted(octets: Floats, latency: Floats, *, least: float = 0.0) -> tuple[floa
     return float(constant), float(slope)
 
 
-def line(entry: Entry, paths: Paths) -> Finding:
+def line(entry: Entry, results: Results) -> Finding:
     """Find the constant or the slope of a path's line, or its excess over that of `less`."""
 
     def of(flow: str) -> tuple[float, float]:
-        octets, latency = one_way(paths, entry.series, flow, entry.text("how"), entry.point())
+        octets, latency = one_way(results, entry.series, flow, entry.text("how"), entry.point())
         return fitted(octets, latency, least=entry.number("least", 0.0))
 
     coefficient = {"constant": 0, "slope": 1}[entry.text("part")]
@@ -152,21 +143,21 @@ def _pooled(value: float) -> Estimate:
     return Estimate(value, math.nan, math.nan)
 
 
-def latency_at(entry: Entry, paths: Paths) -> Finding:
+def latency_at(entry: Entry, results: Results) -> Finding:
     """Find a path's one-way latency for a size, in us."""
-    octets, latency = one_way(paths, entry.series, entry.flow, entry.text("how"), entry.point())
+    octets, latency = one_way(results, entry.series, entry.flow, entry.text("how"), entry.point())
     size = entry.read("octets", int)
     if size not in octets:
         raise MissingError(f"no {size} octets in {entry.series}")
     return Finding(exact(float(latency[octets == size][0])))
 
 
-def is_flat(entry: Entry, paths: Paths) -> Finding:
+def is_flat(entry: Entry, results: Results) -> Finding:
     """Whether a path's latency grows by no more than the entry's share up to a size.
 
     From the shortest frame on; ours is the growth in us.
     """
-    octets, latency = one_way(paths, entry.series, entry.flow, entry.text("how"), entry.point())
+    octets, latency = one_way(results, entry.series, entry.flow, entry.text("how"), entry.point())
     first, last = float(latency[0]), float(np.interp(entry.read("to", int), octets, latency))
     return Finding(
         exact(last - first),
@@ -175,94 +166,98 @@ def is_flat(entry: Entry, paths: Paths) -> Finding:
     )
 
 
-def round_trip(entry: Entry, paths: Paths) -> Finding:
+def round_trip(entry: Entry, results: Results) -> Finding:
     """Find a round trip, in us."""
     where = {ANSWER: frame(entry.read("octets", int))}
-    return Finding(exact(paths.value(entry.series, where, entry.flow, Metric.ROUND_TRIP) * US))
+    return Finding(exact(results.at(entry.series, where).value(Metric.ROUND_TRIP, entry.flow) * US))
 
 
-def between(paths: Paths, series: str, flow: str) -> tuple[Floats, Floats]:
+def between(results: Results, series: str, flow: str) -> tuple[Floats, Floats]:
     """Return user octets and mean times between frames in us, of saturated streams.
 
     Shape `(sizes,)` each.
     """
-    texts = paths.along(series, LOAD)
+    texts = results.along(series, LOAD)
     if len(texts) < 3:
         raise MissingError(f"fewer than three sizes of {series}")
-    times = [paths.value(series, {LOAD: of}, flow, Metric.INTER_ARRIVAL) * US for of in texts]
+    times = [results.at(series, {LOAD: of}).value(Metric.INTER_ARRIVAL, flow) * US for of in texts]
     return np.array([user_octets(of) for of in texts], dtype=np.float64), np.array(times)
 
 
-def between_frames(entry: Entry, paths: Paths) -> Finding:
+def between_frames(entry: Entry, results: Results) -> Finding:
     """Find the time between received frames of a size, in us."""
     where = {LOAD: frame(entry.read("octets", int))}
-    return Finding(exact(paths.value(entry.series, where, entry.flow, Metric.INTER_ARRIVAL) * US))
+    return Finding(
+        exact(results.at(entry.series, where).value(Metric.INTER_ARRIVAL, entry.flow) * US)
+    )
 
 
-def between_line(entry: Entry, paths: Paths) -> Finding:
+def between_line(entry: Entry, results: Results) -> Finding:
     """Find constant or slope of the time between received frames, from a size on."""
-    constant, slope = fitted(*between(paths, entry.series, entry.flow), least=entry.number("least"))
+    constant, slope = fitted(
+        *between(results, entry.series, entry.flow), least=entry.number("least")
+    )
     return Finding(exact(slope if entry.text("part") == "slope" else constant))
 
 
-def leaves_floor(entry: Entry, paths: Paths) -> Finding:
+def leaves_floor(entry: Entry, results: Results) -> Finding:
     """Find the size from which on the time between frames exceeds its least, in octets.
 
     By more than the entry's share.
     """
-    octets, times = between(paths, entry.series, entry.flow)
+    octets, times = between(results, entry.series, entry.flow)
     return Finding(exact(crossing(octets, times, float(times.min()) * (1 + entry.number("share")))))
 
 
-def throughput(entry: Entry, paths: Paths) -> Finding:
+def throughput(entry: Entry, results: Results) -> Finding:
     """Find how much user data comes, in MB/s: of a flow, or of all."""
     where = (
         {LOAD: frame(entry.read("octets", int)), **entry.point()}
         if entry.read("varied", bool, default=True)
         else dict(entry.point())
     )
-    values = paths.values(entry.series, where, entry.flow, Metric.DATA_RATE) * MB_S
+    values = results.at(entry.series, where).values(Metric.DATA_RATE, entry.flow) * MB_S
     return Finding(student(values) if values.size > 1 else exact(float(values[0])))
 
 
-def same_through_switches(entry: Entry, paths: Paths) -> Finding:
+def same_through_switches(entry: Entry, results: Results) -> Finding:
     """Whether times between frames through switches are those of direct links.
 
     They may differ by the entry's share.
     """
-    direct = between(paths, entry.series, entry.text("direct"))[1]
+    direct = between(results, entry.series, entry.text("direct"))[1]
     apart = max(
-        float(np.abs(between(paths, entry.series, flow)[1] / direct - 1).max())
+        float(np.abs(between(results, entry.series, flow)[1] / direct - 1).max())
         for flow in entry.texts("flows")
     )
     return Finding(exact(apart * 100), apart <= entry.number("share"))
 
 
-def waits(paths: Paths, series: str, flow: str) -> tuple[Floats, Floats]:
+def waits(results: Results, series: str, flow: str) -> tuple[Floats, Floats]:
     """Return mean spacings and mean one-way latencies of every replication, in us.
 
     Spacings grow; shape `(replications, spacings)`.
     """
-    texts = paths.along(series, SPACING)
+    texts = results.along(series, SPACING)
     if len(texts) < 3:
         raise MissingError(f"fewer than three spacings of {series}")
-    spacings = np.array([US / float(of.removesuffix(" /s")) for of in texts])
+    spacings = np.array([US / of.number for of in texts])
     order = np.argsort(spacings)
     rows = (
         np.array(
-            [paths.values(series, {SPACING: of}, flow, Metric.ONE_WAY_DELAY) for of in texts]
+            [results.at(series, {SPACING: of}).values(Metric.ONE_WAY_DELAY, flow) for of in texts]
         ).T
         * US
     )
     return spacings[order], rows[:, order]
 
 
-def doubled(entry: Entry, paths: Paths) -> Finding:
+def doubled(entry: Entry, results: Results) -> Finding:
     """Find the mean spacing of random frames at which their latency doubles, in us.
 
     Twice that at the widest spacing.
     """
-    spacings, rows = waits(paths, entry.series, entry.flow)
+    spacings, rows = waits(results, entry.series, entry.flow)
     # Crossed from the right: against rates, latency rises.
     rates = -spacings[::-1]
     return Finding(
@@ -270,15 +265,15 @@ def doubled(entry: Entry, paths: Paths) -> Finding:
     )
 
 
-def more_than_direct(entry: Entry, paths: Paths) -> Finding:
+def more_than_direct(entry: Entry, results: Results) -> Finding:
     """Find the excess latency of a path at the widest spacing over its published line.
 
     The excess is over the direct path; the line is that of the switch.
     """
     ratios, sizes = [], entry.read("sizes", list[tuple[str, int]])
     for series, octets in sizes:
-        direct = waits(paths, series, entry.text("direct"))[1][:, -1]
-        through = waits(paths, series, entry.flow)[1][:, -1]
+        direct = waits(results, series, entry.text("direct"))[1][:, -1]
+        through = waits(results, series, entry.flow)[1][:, -1]
         ratios.append(
             (through - direct) / (entry.number("constant") + entry.number("slope") * octets)
         )
@@ -289,33 +284,32 @@ def more_than_direct(entry: Entry, paths: Paths) -> Finding:
     return Finding(student(mean), remark=remark)
 
 
-def shift(entry: Entry, paths: Paths) -> Finding:
+def shift(entry: Entry, results: Results) -> Finding:
     """Find by how much the other stream moves the mean latency of the first, in us."""
     quiet, loaded = (
-        paths.value(entry.series, {entry.text("key"): text}, entry.flow, Metric.ONE_WAY_DELAY)
+        results.at(entry.series, {entry.text("key"): text}).value(Metric.ONE_WAY_DELAY, entry.flow)
         for text in entry.texts("values")
     )
     return Finding(exact((loaded - quiet) * US))
 
 
-def trips(paths: Paths, flow: str, octets: int, period: str) -> Histogram:
+def trips(results: Results, flow: str, octets: int, period: str) -> Buckets:
     """Return the histogram of round trips beside a stream of a period."""
-    return paths.histogram(
-        "background", {ANSWER: frame(octets), STREAM: period}, flow, "round_trip"
+    return results.at("background", {ANSWER: frame(octets), STREAM: period}).histogram(
+        "round_trip", flow
     )
 
 
-def rank(histogram: Histogram, share: float) -> float:
+def rank(histogram: Buckets, share: float) -> float:
     """Return the time below which a share of a histogram lies, in us.
 
     Counts are spread evenly over their buckets.
     """
     total = np.concatenate([[0.0], np.cumsum(histogram.count)])
-    ends = np.concatenate([histogram.low_s[:1], histogram.high_s])
-    return float(np.interp(share * total[-1], total, ends)) * US
+    return float(np.interp(share * total[-1], total, _ends_us(histogram)))
 
 
-def tail_moves(entry: Entry, paths: Paths) -> Finding:
+def tail_moves(entry: Entry, results: Results) -> Finding:
     """Whether the latest round trips move by from `low` to `high` us at every size.
 
     Ours is the largest move of the 99th percentile.
@@ -323,7 +317,7 @@ def tail_moves(entry: Entry, paths: Paths) -> Finding:
     moves = {}
     for octets in entry.read("octets", list[int]):
         quiet, loaded = (
-            trips(paths, entry.flow, octets, period) for period in (QUIET, entry.text("period"))
+            trips(results, entry.flow, octets, period) for period in (QUIET, entry.text("period"))
         )
         moves[octets] = rank(loaded, 0.99) - rank(quiet, 0.99)
     holds = all(entry.number("low") <= move <= entry.number("high") for move in moves.values())
@@ -334,7 +328,7 @@ def tail_moves(entry: Entry, paths: Paths) -> Finding:
     )
 
 
-def stays(entry: Entry, paths: Paths) -> Finding:
+def stays(entry: Entry, results: Results) -> Finding:
     """Whether the median round trip moves by less than the entry's limit in us.
 
     At every size; ours is the largest move.
@@ -342,7 +336,7 @@ def stays(entry: Entry, paths: Paths) -> Finding:
     moves = []
     for octets in entry.read("octets", list[int]):
         quiet, loaded = (
-            trips(paths, entry.flow, octets, period) for period in (QUIET, entry.text("period"))
+            trips(results, entry.flow, octets, period) for period in (QUIET, entry.text("period"))
         )
         moves.append(rank(loaded, 0.5) - rank(quiet, 0.5))
     return Finding(
@@ -350,14 +344,14 @@ def stays(entry: Entry, paths: Paths) -> Finding:
     )
 
 
-def spread(entry: Entry, paths: Paths) -> Finding:
+def spread(entry: Entry, results: Results) -> Finding:
     """Find the mean standard deviation of round trips without a stream over the sizes, in us."""
     return Finding(
         _pooled(
             float(
                 np.mean(
                     [
-                        _deviation(trips(paths, entry.flow, octets, QUIET))
+                        _deviation(trips(results, entry.flow, octets, QUIET))
                         for octets in entry.read("octets", list[int])
                     ]
                 )
@@ -366,20 +360,25 @@ def spread(entry: Entry, paths: Paths) -> Finding:
     )
 
 
-def _deviation(histogram: Histogram) -> float:
-    mean = np.average(histogram.middle_s, weights=histogram.count)
+def _ends_us(histogram: Buckets) -> Floats:
+    return np.concatenate([histogram.low_ps[:1], histogram.high_ps]) / PS_PER_US
+
+
+def _deviation(histogram: Buckets) -> float:
+    low, high = (of / PS_PER_US for of in (histogram.low_ps, histogram.high_ps))
+    mean = np.average((low + high) / 2, weights=histogram.count)
     # Less what buckets add of their own (Sheppard's correction).
-    square = (histogram.middle_s - mean) ** 2 - (histogram.high_s - histogram.low_s) ** 2 / 12
-    return float(np.sqrt(np.average(square, weights=histogram.count))) * US
+    square = ((low + high) / 2 - mean) ** 2 - (high - low) ** 2 / 12
+    return float(np.sqrt(np.average(square, weights=histogram.count)))
 
 
-def peaks(entry: Entry, paths: Paths) -> Finding:
+def peaks(entry: Entry, results: Results) -> Finding:
     """Count the peaks of round trips beside the stream, in bins of 1 us.
 
     A peak exceeds both of its sides by four standard errors.
     """
     counts = [
-        _peaks(trips(paths, entry.flow, octets, entry.text("period")))
+        _peaks(trips(results, entry.flow, octets, entry.text("period")))
         for octets in entry.read("octets", list[int])
     ]
     remark = ", ".join(
@@ -389,9 +388,9 @@ def peaks(entry: Entry, paths: Paths) -> Finding:
     return Finding(_pooled(float(max(counts))), remark=remark)
 
 
-def _peaks(histogram: Histogram) -> int:
+def _peaks(histogram: Buckets) -> int:
     total = np.concatenate([[0.0], np.cumsum(histogram.count)])
-    ends = np.concatenate([histogram.low_s[:1], histogram.high_s]) * US
+    ends = _ends_us(histogram)
     # Buckets grow with the time: counts are spread over them, so that bins do not see their edges.
     counts = np.diff(np.interp(np.arange(ends[0] - 1, ends[-1] + 2), ends, total))
     found, rising, extreme = 0, True, 0.0
@@ -406,20 +405,20 @@ def _peaks(histogram: Histogram) -> int:
     return found
 
 
-def late(entry: Entry, paths: Paths) -> Finding:
+def late(entry: Entry, results: Results) -> Finding:
     """Find the share of late round trips without a stream, in %.
 
     Late is later than the median by the entry's limit in us.
     """
     shares = []
     for octets in entry.read("octets", list[int]):
-        histogram = trips(paths, entry.flow, octets, QUIET)
-        beyond = histogram.low_s * US > rank(histogram, 0.5) + entry.number("limit")
+        histogram = trips(results, entry.flow, octets, QUIET)
+        beyond = histogram.low_ps / PS_PER_US > rank(histogram, 0.5) + entry.number("limit")
         shares.append(histogram.count[beyond].sum() / histogram.count.sum())
     return Finding(_pooled(float(np.mean(shares)) * 100))
 
 
-def widths(entry: Entry, paths: Paths) -> dict[tuple[int, int], float]:
+def widths(entry: Entry, results: Results) -> dict[tuple[int, int], float]:
     """Return the width between the 5th and the 95th percentile of one-way latency, in us.
 
     By user octets and senders; their mean.
@@ -428,19 +427,19 @@ def widths(entry: Entry, paths: Paths) -> dict[tuple[int, int], float]:
     for octets, kind in entry.read("sizes", Sizes):
         for count, group in enumerate(entry.texts("groups"), 1):
             of = [f"{group}-{kind}{number}" for number in range(1, count + 1)]
-            shapes = [paths.histogram(entry.series, {}, flow, "one_way_delay") for flow in of]
+            shapes = [results.at(entry.series).histogram("one_way_delay", flow) for flow in of]
             found[octets, count] = float(
                 np.mean([rank(shape, 0.95) - rank(shape, 0.05) for shape in shapes])
             )
     return found
 
 
-def widens(entry: Entry, paths: Paths) -> Finding:
+def widens(entry: Entry, results: Results) -> Finding:
     """Whether one-way latency spreads with each sender more, at every size.
 
     Ours is the least step in us.
     """
-    of = widths(entry, paths)
+    of = widths(entry, results)
     counts = range(1, len(entry.texts("groups")) + 1)
     steps = [
         of[octets, after] - of[octets, before]
@@ -454,12 +453,12 @@ def widens(entry: Entry, paths: Paths) -> Finding:
     return Finding(_pooled(min(steps)), min(steps) > 0, f"{remark} us")
 
 
-def scales(entry: Entry, paths: Paths) -> Finding:
+def scales(entry: Entry, results: Results) -> Finding:
     """Whether the spread of several senders grows as the size, within the entry's share.
 
     Ours is the mean growth over that of the size.
     """
-    of = widths(entry, paths)
+    of = widths(entry, results)
     (small, _), (large, _) = entry.read("sizes", Sizes)
     growth = [
         of[large, count] / of[small, count] / (large / small)
@@ -471,14 +470,16 @@ def scales(entry: Entry, paths: Paths) -> Finding:
     )
 
 
-def apart(entry: Entry, paths: Paths) -> Finding:
+def apart(entry: Entry, results: Results) -> Finding:
     """Find the mean time between the answers of several to one request, in us."""
     where = dict(entry.point())
-    counts = paths.along(entry.series, entry.text("key"), where)
+    counts = results.along(entry.series, entry.text("key"), where)
     if len(counts) < 2:
         raise MissingError(f"fewer than two numbers of answers in {entry.series}")
     last = [
-        paths.value(entry.series, {**where, entry.text("key"): count}, "ping", Metric.ROUND_TRIP)
+        results.at(entry.series, {**where, entry.text("key"): count}).value(
+            Metric.ROUND_TRIP, "ping"
+        )
         * US
         for count in counts
     ]
@@ -488,12 +489,12 @@ def apart(entry: Entry, paths: Paths) -> Finding:
     )
 
 
-def lost(entry: Entry, paths: Paths) -> Finding:
+def lost(entry: Entry, results: Results) -> Finding:
     """Whether messages are lost at a point, or none is; ours is their share in %."""
-    share = paths.value(entry.series, entry.point(), entry.flow, Metric.LOSS)
+    share = results.at(entry.series, entry.point()).value(Metric.LOSS, entry.flow)
     remark = ""
     if "beside" in entry:
-        beside = paths.value(entry.series, entry.point("beside"), entry.flow, Metric.LOSS)
+        beside = results.at(entry.series, entry.point("beside")).value(Metric.LOSS, entry.flow)
         remark = f"{beside * 100:.0f}% without flow control"
     return Finding(exact(share * 100), (share > 0) == entry.read("some", bool), remark)
 

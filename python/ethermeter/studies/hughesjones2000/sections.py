@@ -1,13 +1,13 @@
 """Sections of Hughes-Jones and Saka (2000): tables and figures, published against a run."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
 from ethermeter.analysis.claims import Claim
-from ethermeter.analysis.interval import Floats, student
 from ethermeter.document import Figure, Label, Section
+from ethermeter.results.interval import Floats, student
+from ethermeter.results.query import Results
 from ethermeter.studies.families import (
     HOW,
     By,
@@ -19,8 +19,14 @@ from ethermeter.studies.families import (
     line_of,
     published_line,
 )
-from ethermeter.studies.hughesjones2000.claims import QUIET, US, between, one_way, trips, waits
-from ethermeter.studies.paths import Paths, paths_of
+from ethermeter.studies.hughesjones2000.claims import (
+    PS_PER_US,
+    QUIET,
+    between,
+    one_way,
+    trips,
+    waits,
+)
 
 LATENCY = Label("One-way latency", "µs")
 BETWEEN = Label("Time between frames", "µs")
@@ -44,10 +50,10 @@ def _load(number: int) -> str:
     return f"load sender{number} to receiver{number}"
 
 
-def _gigabit_latency(paths: Paths, by: By) -> Figure:
+def _gigabit_latency(results: Results, by: By) -> Figure:
     lines, marks = [], []
     for number, (name, identity) in enumerate(GIGABIT.items(), 1):
-        lines.append(line_of(name, *one_way(paths, "gigabit-latency", _ping(number), "answer")))
+        lines.append(line_of(name, *one_way(results, "gigabit-latency", _ping(number), "answer")))
         marks += published_line(name, by, identity, (64, 750, 1500))
     text = (
         "From request-response, as figures 3.2 and 3.4 have it. Diamonds are on the published"
@@ -56,12 +62,12 @@ def _gigabit_latency(paths: Paths, by: By) -> Figure:
     return curves("1 Gb/s", text, SIZE, LATENCY, "Path", tuple(lines), tuple(marks))
 
 
-def _fast_latency(paths: Paths, by: By) -> Figure:
+def _fast_latency(results: Results, by: By) -> Figure:
     lines, marks = [], []
     for number, (name, identity) in enumerate(
         zip((*FAST, "two switches, 1 Gb/s between"), FAST_IDS, strict=True), 1
     ):
-        lines.append(line_of(name, *one_way(paths, "fast-latency", _ping(number), "request")))
+        lines.append(line_of(name, *one_way(results, "fast-latency", _ping(number), "request")))
         marks += published_line(name, by, f"t3.1-{identity}", (64, 750, 1500))
     text = (
         "Ping-pong, as figure 3.6 and table 3.1 have it; two switches are predicted. Diamonds are"
@@ -70,23 +76,25 @@ def _fast_latency(paths: Paths, by: By) -> Figure:
     return curves("100 Mb/s", text, SIZE, LATENCY, "Path", tuple(lines), tuple(marks))
 
 
-def _mixed_latency(paths: Paths, by: By) -> Figure:
+def _mixed_latency(results: Results, by: By) -> Figure:
     name = "BATM Titan 4"
-    line = line_of(name, *one_way(paths, "mixed-latency", "ping", "both"))
+    line = line_of(name, *one_way(results, "mixed-latency", "ping", "both"))
     marks = tuple(published_line(name, by, "3.3-mixed", (64, 750, 1500)))
     return curves(
         "From 100 Mb/s to 1 Gb/s", "Predicted; figure 3.8.", SIZE, LATENCY, "Path", (line,), marks
     )
 
 
-def _broadcast(paths: Paths, by: By) -> Figure:
+def _broadcast(results: Results, by: By) -> Figure:
     direct, through = "direct", "BATM Titan 4"
     lines = (
         line_of(
             direct,
-            *one_way(paths, "broadcast-direct", "ping", "answer", {"flows.ping.cast": "broadcast"}),
+            *one_way(
+                results, "broadcast-direct", "ping", "answer", {"flows.ping.cast": "broadcast"}
+            ),
         ),
-        line_of(through, *one_way(paths, "broadcast-batm", "ping", "request")),
+        line_of(through, *one_way(results, "broadcast-batm", "ping", "request")),
     )
     marks = [
         *published_line(direct, by, "5.1-broadcast", (64, 750, 1500)),
@@ -100,16 +108,16 @@ def _broadcast(paths: Paths, by: By) -> Figure:
 
 
 def _histogram(number: int, switch: str, octets: int) -> "Maker":
-    def make(paths: Paths, _by: By) -> Figure:
+    def make(results: Results, _by: By) -> Figure:
         lines = []
         for name, period in (("alone", QUIET), ("beside a stream", "28 us")):
-            found = trips(paths, _ping(number), octets, period)
-            width = (found.high_s - found.low_s) * US
+            found = trips(results, _ping(number), octets, period)
+            low, high = (of / PS_PER_US for of in (found.low_ps, found.high_ps))
             lines.append(
                 line_of(
                     name,
-                    (found.middle_s * US).tolist(),
-                    (found.count / found.count.sum() / width * 100).tolist(),
+                    ((low + high) / 2).tolist(),
+                    (found.count / found.count.sum() / (high - low) * 100).tolist(),
                 )
             )
         text = (
@@ -127,16 +135,16 @@ def _histogram(number: int, switch: str, octets: int) -> "Maker":
     return make
 
 
-def _both(paths: Paths) -> tuple[Floats, Floats]:
+def _both(results: Results) -> tuple[Floats, Floats]:
     """Return sizes and times between frames at 1 Gb/s, of both interfaces' series."""
-    streams = [between(paths, series, _load(1)) for series in ("streaming", "streaming-long")]
+    streams = [between(results, series, _load(1)) for series in ("streaming", "streaming-long")]
     return np.concatenate([sizes for sizes, _ in streams]), np.concatenate(
         [times for _, times in streams]
     )
 
 
-def _between_gigabit(paths: Paths, by: By) -> Figure:
-    sizes, times = _both(paths)
+def _between_gigabit(results: Results, by: By) -> Figure:
+    sizes, times = _both(results)
     name = "direct"
     marks = [(name, octets, by["4.2-floor"].published) for octets in (64, 575)]
     marks += [
@@ -157,8 +165,8 @@ def _between_gigabit(paths: Paths, by: By) -> Figure:
     )
 
 
-def _throughput_gigabit(paths: Paths, by: By) -> Figure:
-    sizes, times = _both(paths)
+def _throughput_gigabit(results: Results, by: By) -> Figure:
+    sizes, times = _both(results)
     marks = (
         ("direct", 1024, by["4.2-throughput-1024"].published),
         ("direct", 1500, by["4.2-throughput-1500"].published),
@@ -175,9 +183,9 @@ def _throughput_gigabit(paths: Paths, by: By) -> Figure:
     )
 
 
-def _between_fast(paths: Paths, by: By) -> Figure:
+def _between_fast(results: Results, by: By) -> Figure:
     lines = [
-        line_of(name, *between(paths, "streaming-fast", _load(number)))
+        line_of(name, *between(results, "streaming-fast", _load(number)))
         for number, name in enumerate(FAST[:3], 1)
     ]
     marks = tuple(published_line("direct", by, "4.3", (80, 750, 1500)))
@@ -194,10 +202,10 @@ def _between_fast(paths: Paths, by: By) -> Figure:
 
 
 def _spacing(octets: int) -> "Maker":
-    def make(paths: Paths, by: By) -> Figure:
+    def make(results: Results, by: By) -> Figure:
         lines = []
         for number, name in enumerate(GIGABIT, 1):
-            spacings, rows = waits(paths, f"spacing-{octets}", _load(number))
+            spacings, rows = waits(results, f"spacing-{octets}", _load(number))
             lines.append(line_of(name, spacings, [student(column) for column in rows.T]))
         widest = lines[0].points[-1][2].value
         marks = (("direct", by[f"t4.1-random-{octets}"].published, 2 * widest),)
@@ -323,6 +331,6 @@ FAMILIES = (
 )
 
 
-def build(run_dir: Path, claims: Sequence[Claim]) -> list[Section]:
+def build(results: Results, claims: Sequence[Claim]) -> list[Section]:
     """Return the sections that a run holds."""
-    return family_sections(FAMILIES, paths_of(run_dir), claims)
+    return family_sections(FAMILIES, results, claims)

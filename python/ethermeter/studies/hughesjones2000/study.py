@@ -27,7 +27,7 @@ STUDY = Study(
         "multicast-request",
         "multicast-request-long",
     ),
-    claims=claims.of_run,
+    rules=claims.RULES,
     presentation=Presentation(
         title=(
             "Raw Ethernet frames through gigabit and 100 Mb/s components (Hughes-Jones and Saka,"

@@ -12,7 +12,7 @@ STUDY = Study(
         *("nodes-16", "nodes-40", "saturated"),
         *("load-30-inet", "load-50-inet", "load-70-inet", "load-85-inet", "saturated-inet"),
     ),
-    claims=claims.of_run,
+    rules=claims.RULES,
     presentation=Presentation(
         title="10BASE-T1S multidrop Ethernet with PLCA (INET’s showcase, 2026), simulated anew",
         question=("What does PLCA change on a 10BASE-T1S bus, compared with CSMA/CD?"),

@@ -7,17 +7,12 @@ number, or it must lie above, or below, a limit that stands with the claim: a ru
 of its interval.
 """
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 
-from ethermeter.analysis import estimates
-from ethermeter.analysis.claims import Claim
-from ethermeter.analysis.estimates import Point
-from ethermeter.analysis.interval import Estimate, exact
-from ethermeter.analysis.tables import Trial
-from ethermeter.results.values import of_all
-from ethermeter.studies.judging import Entry, Finding, MissingError, judge, published
-from ethermeter.studies.myths.runs import SIMULATED, Runs
+from ethermeter.results.interval import Estimate, exact
+from ethermeter.results.query import Results
+from ethermeter.studies.judging import Entry, Finding, Rule
+from ethermeter.studies.myths.runs import SIMULATED, Found
 from ethermeter.studies.myths.theory import FORMULAS
 
 
@@ -35,34 +30,19 @@ def decide(entry: Entry, ours: Estimate, remark: str) -> Finding:
     return Finding(ours, None, remark)
 
 
-def claims(runs: Runs) -> tuple[Claim, ...]:
-    """Every claim of the text, in its order; one whose points are missing is `not-run`."""
-    return tuple(judge(entry, _found(entry, runs)) for entry in published(__package__))
+def _of_formula(value: Callable[[], tuple[float, str]]) -> Rule:
+    def rule(entry: Entry, _: Results) -> Finding:
+        ours, remark = value()
+        return decide(entry, exact(ours), remark)
+
+    return rule
 
 
-def _found(entry: Entry, runs: Runs) -> Finding | None:
-    name = entry.text("quantity")
-    if name in FORMULAS:
-        value, remark = FORMULAS[name]()
-        return decide(entry, exact(value), remark)
-    try:
-        ours, remark = SIMULATED[name](runs)
-    except MissingError:
-        return None
-    return decide(entry, ours, remark)
+def _of_run(find: Callable[[Results], Found]) -> Rule:
+    return lambda entry, results: decide(entry, *find(results))
 
 
-def runs_of(run_dir: Path, points: Sequence[Point], trials: Sequence[Trial]) -> Runs:
-    """Gather what the claims need of a run."""
-    from ethermeter.store import RunDirectory
-
-    whole = of_all(RunDirectory(run_dir), trials)
-    return Runs(points, trials, {metric: whole.column(metric) for metric in whole.metrics})
-
-
-def of_run(run_dir: Path) -> tuple[Claim, ...]:
-    """Every claim against a finished run."""
-    from ethermeter.store import RunDirectory
-
-    runs = runs_of(run_dir, estimates.read(run_dir), RunDirectory(run_dir).replications())
-    return claims(runs)
+RULES: Mapping[str, Rule] = {
+    **{name: _of_formula(value) for name, value in FORMULAS.items()},
+    **{name: _of_run(find) for name, find in SIMULATED.items()},
+}

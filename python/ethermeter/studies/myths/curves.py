@@ -12,12 +12,11 @@ from typing import Literal
 import numpy as np
 
 from ethermeter import theory
-from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.frame_mixes import COUNT, FRAMES
-from ethermeter.analysis.interval import Estimate, difference, exact
 from ethermeter.document import Trace
 from ethermeter.metrics import Metric
-from ethermeter.studies.judging import MissingError
+from ethermeter.results.interval import Estimate, difference, exact
+from ethermeter.results.query import MissingError, Results
 from ethermeter.studies.myths.runs import (
     ARRIVALS,
     ASSUMPTIONS,
@@ -32,8 +31,8 @@ from ethermeter.studies.myths.runs import (
     RING_MODEL,
     RING_WORLD,
     SATURATED,
-    SIMULATION,
-    Runs,
+    members,
+    packet_s,
     regime,
     ring_capacity,
 )
@@ -41,6 +40,7 @@ from ethermeter.theory.ablation import ALL_STEPS, after
 from ethermeter.theory.entry import Throughput
 from ethermeter.theory.inputs import model_inputs
 from ethermeter.theory.predictions import ENTRIES
+from ethermeter.trial import SIMULATION
 
 Kind = Literal["theory", "world", "segment"]
 NON, ONE, SOME = (
@@ -71,21 +71,21 @@ Value = float | str
 
 
 def _trace(
-    name: str, kind: Kind, members: Iterable[Point], x: Callable[[Point], Value], metric: Metric
+    name: str, kind: Kind, members: Iterable[Results], x: Callable[[Results], Value], metric: Metric
 ) -> Trace:
-    found = [(x(point), point.estimates[metric]) for point in members if metric in point.estimates]
+    found = [(x(point), point.estimate(metric)) for point in members if metric in point.metrics]
     kept = [(x, estimate) for x, estimate in found if math.isfinite(estimate.value)]
     if kept and isinstance(kept[0][0], float):
         kept.sort(key=lambda pair: pair[0])
     return Trace(name, kind, tuple(kept))
 
 
-def _number(key: str) -> Callable[[Point], Value]:
-    return lambda point: float(point.point[key])
+def _number(key: str) -> Callable[[Results], Value]:
+    return lambda point: point.point[key].number
 
 
-def _estimate(metric: Metric) -> Callable[[Point], Value]:
-    return lambda point: point.estimates[metric].value
+def _estimate(metric: Metric) -> Callable[[Results], Value]:
+    return lambda point: point.estimate(metric).value
 
 
 def some(traces: Iterable[Trace]) -> list[Trace]:
@@ -93,7 +93,7 @@ def some(traces: Iterable[Trace]) -> list[Trace]:
     return [trace for trace in traces if trace.points]
 
 
-def formula_by_slot(runs: Runs) -> list[Trace]:
+def formula_by_slot(results: Results) -> list[Trace]:
     """Utilisation by the formula of 1976 against the number of stations, and its world.
 
     For three contention slots.
@@ -102,18 +102,20 @@ def formula_by_slot(runs: Runs) -> list[Trace]:
     for slot, name in SLOTS.items():
         for kind, engine in KINDS.items():
             engine = f"{engine}/{FORMULA}"
-            members = runs.members(ONE_SLOT, engine, contention_slot=slot)
-            traces.append(_trace(name, kind, members, _number(COUNT), Metric.UTILISATION))
+            points = members(results, ONE_SLOT, engine, contention_slot=slot)
+            traces.append(_trace(name, kind, points, _number(COUNT), Metric.UTILISATION))
     return some(traces)
 
 
-def saturated(runs: Runs, lengths: Sequence[str] = ("64 B", "512 B", "1536 B")) -> list[Trace]:
+def saturated(
+    results: Results, lengths: Sequence[str] = ("64 B", "512 B", "1536 B")
+) -> list[Trace]:
     """Utilisation of the saturated segment against the number of hosts."""
     return some(
         _trace(
             frames,
             "segment",
-            runs.members(SATURATED, frames=frames),
+            members(results, SATURATED, frames=frames),
             _number(COUNT),
             Metric.UTILISATION,
         )
@@ -121,49 +123,45 @@ def saturated(runs: Runs, lengths: Sequence[str] = ("64 B", "512 B", "1536 B")) 
     )
 
 
-def against_attempts(runs: Runs) -> list[Trace]:
+def against_attempts(results: Results) -> list[Trace]:
     """Throughput against all attempts, by protocol: formula and world."""
     traces = []
     for series, model, name in DRAWN:
         world = f"idealised/{model}"
-        members = list(runs.members(series, world))
-        if not members:
+        points = list(members(results, series, world))
+        if not points:
             continue
-        loads = {
-            tuple(point.point.items()): _attempts(runs, series, model, point) for point in members
-        }
+        loads = {tuple(point.point.items()): _attempts(model, point) for point in points}
         distinct = {
-            load: point
-            for point in reversed(members)
-            if (load := loads[tuple(point.point.items())])
+            load: point for point in reversed(points) if (load := loads[tuple(point.point.items())])
         }
-        formula = _formula(runs, series, model, members[0])
+        formula = _formula(model, points[0])
         traces.append(Trace(name, "theory", tuple((at, exact(value)) for at, value in formula)))
         found = [
-            (load, point.estimates[Metric.UTILISATION])
+            (load, point.estimate(Metric.UTILISATION))
             for load, point in sorted(distinct.items(), key=lambda pair: pair[0])
         ]
         traces.append(Trace(name, "world", tuple(found)))
     return some(traces)
 
 
-def _attempts(runs: Runs, series: str, model: str, point: Point) -> float:
-    trial = runs.trial(series, point.engine, point.point)
+def _attempts(model: str, point: Results) -> float:
+    trial = point.trials()[0]
     load = ENTRIES[model].attempt_load
     if load is None:
         raise MissingError(f"{model} has no rate of attempts")
     return load(model_inputs(trial.scenario, trial.assumptions()))
 
 
-def _formula(runs: Runs, series: str, model: str, point: Point) -> list[tuple[float, float]]:
-    trial = runs.trial(series, point.engine, point.point)
+def _formula(model: str, point: Results) -> list[tuple[float, float]]:
+    trial = point.trials()[0]
     inputs = model_inputs(trial.scenario, trial.assumptions())
     function: Callable[..., Throughput] = getattr(theory, model.replace("-", "_"))
     found = function(LOADS, **ENTRIES[model].parameters(inputs))
     return list(zip(LOADS.tolist(), np.asarray(found.throughput).tolist(), strict=True))
 
 
-def against_arrivals(runs: Runs) -> list[Trace]:
+def against_arrivals(results: Results) -> list[Trace]:
     """Throughput against arrivals, by protocol: the formula, its world, and the segment.
 
     The formula at its most, the segment with its backoff.
@@ -171,15 +169,15 @@ def against_arrivals(runs: Runs) -> list[Trace]:
     traces = []
     for series, model, name in DRAWN:
         for kind, engine in KINDS.items():
-            members = runs.members(series, f"{engine}/{model}")
-            traces.append(_trace(name, kind, members, _number(LOAD), Metric.UTILISATION))
+            points = members(results, series, f"{engine}/{model}")
+            traces.append(_trace(name, kind, points, _number(LOAD), Metric.UTILISATION))
     traces.append(
-        _trace(ETHERNET, "segment", runs.members(CSMA_CD), _number(LOAD), Metric.UTILISATION)
+        _trace(ETHERNET, "segment", members(results, CSMA_CD), _number(LOAD), Metric.UTILISATION)
     )
     return some(traces)
 
 
-def steps(runs: Runs) -> tuple[list[str], list[Trace]]:
+def steps(results: Results) -> tuple[list[str], list[Trace]]:
     """Utilisation from the formula to the segment, by frame length.
 
     Names of the steps in their order, and a trace for every frame length.
@@ -195,34 +193,34 @@ def steps(runs: Runs) -> tuple[list[str], list[Trace]]:
         "always-ready": "hosts take time",
     }
     traces, order = [], [names["theory"], names["world"]]
-    for frames in dict.fromkeys(point.point[FRAMES] for point in runs.members(ASSUMPTIONS)):
+    for frames in dict.fromkeys(point.point[FRAMES] for point in members(results, ASSUMPTIONS)):
         found = []
         for name, engine in (
             (names["theory"], f"theory/{FORMULA}"),
             (names["world"], f"idealised/{FORMULA}"),
         ):
             found += [
-                (name, point.estimates[Metric.UTILISATION])
-                for point in runs.members(ASSUMPTIONS, engine, frames=frames)
+                (name, point.estimate(Metric.UTILISATION))
+                for point in members(results, ASSUMPTIONS, engine, frames=frames)
             ]
         last = ""
         for step in ALL_STEPS:
-            for point in runs.members(
-                ASSUMPTIONS, f"ablation/{FORMULA}/{step.name}", frames=frames
+            for point in members(
+                results, ASSUMPTIONS, f"ablation/{FORMULA}/{step.name}", frames=frames
             ):
-                found.append((labels[step.name], point.estimates[Metric.UTILISATION]))
+                found.append((labels[step.name], point.estimate(Metric.UTILISATION)))
                 last = step.name
         end = labels[after(last)] if last else "the segment"
         found += [
-            (end, point.estimates[Metric.UTILISATION])
-            for point in runs.members(ASSUMPTIONS, frames=frames)
+            (end, point.estimate(Metric.UTILISATION))
+            for point in members(results, ASSUMPTIONS, frames=frames)
         ]
         order += [name for name, _ in found if name not in order]
         traces.append(Trace(frames, "segment", tuple(found)))
     return order, some(traces)
 
 
-def ring_delays(runs: Runs, frames: str) -> list[Trace]:
+def ring_delays(results: Results, frames: str) -> list[Trace]:
     """Response time against offered load, of a token ring and of the segment."""
     ring, bus = f"theory/{RING_MODEL}", "theory/bux-1981-csma-cd"
     drawn: tuple[tuple[str, Kind, str], ...] = (
@@ -235,7 +233,7 @@ def ring_delays(runs: Runs, frames: str) -> list[Trace]:
         _trace(
             name,
             kind,
-            runs.members(RING, engine, frames=frames),
+            members(results, RING, engine, frames=frames),
             _number(LOAD),
             Metric.RESPONSE_TIME,
         )
@@ -243,42 +241,42 @@ def ring_delays(runs: Runs, frames: str) -> list[Trace]:
     )
 
 
-def ring_capacities(runs: Runs) -> list[Trace]:
+def ring_capacities(results: Results) -> list[Trace]:
     """Saturated throughput of the ring and of the segment with 24 hosts, by frame length.
 
     That of the ring is by its formula.
     """
-    lengths = list(dict.fromkeys(point.point[FRAMES] for point in runs.members(RING)))
-    ring = tuple((frames, exact(ring_capacity(runs, frames))) for frames in lengths)
+    lengths = list(dict.fromkeys(point.point[FRAMES] for point in members(results, RING)))
+    ring = tuple((frames, exact(ring_capacity(results, frames))) for frames in lengths)
     segment = tuple(
-        (frames, point.estimates[Metric.UTILISATION])
+        (frames, point.estimate(Metric.UTILISATION))
         for frames in lengths
-        for point in runs.members(SATURATED, frames=frames, count="24")
+        for point in members(results, SATURATED, frames=frames, count="24")
     )
     return some([Trace(TOKEN_RING, "theory", ring), Trace(ETHERNET, "segment", segment)])
 
 
-def _in_packet_times(runs: Runs, point: Point) -> Estimate:
-    found, packet_s = point.estimates[Metric.RESPONSE_TIME], runs.packet_s(KNEES, point.point)
-    return Estimate(found.value / packet_s, found.error / packet_s, found.degrees, found.cautions)
+def _in_packet_times(point: Results) -> Estimate:
+    found, time_s = point.estimate(Metric.RESPONSE_TIME), packet_s(point)
+    return Estimate(found.value / time_s, found.error / time_s, found.degrees, found.cautions)
 
 
-def same_trials(runs: Runs) -> tuple[list[Trace], list[Trace], list[Trace]]:
+def same_trials(results: Results) -> tuple[list[Trace], list[Trace], list[Trace]]:
     """Draw the same trials three times.
 
     Returns response time in packet times against offered load, the same against throughput, and
     throughput against Q; each trace has one point for each point of the series.
     """
     by_load, by_throughput, by_queue = [], [], []
-    for frames in dict.fromkeys(point.point[FRAMES] for point in runs.members(KNEES)):
-        members = list(runs.members(KNEES, frames=frames))
-        delays = [_in_packet_times(runs, point) for point in members]
-        carried = [point.estimates[Metric.UTILISATION] for point in members]
+    for frames in dict.fromkeys(point.point[FRAMES] for point in members(results, KNEES)):
+        curve = list(members(results, KNEES, frames=frames))
+        delays = [_in_packet_times(point) for point in curve]
+        carried = [point.estimate(Metric.UTILISATION) for point in curve]
         by_load.append(
             Trace(
                 frames,
                 "segment",
-                tuple((float(p.point[LOAD]), y) for p, y in zip(members, delays, strict=True)),
+                tuple((p.point[LOAD].number, y) for p, y in zip(curve, delays, strict=True)),
             )
         )
         by_throughput.append(
@@ -287,18 +285,18 @@ def same_trials(runs: Runs) -> tuple[list[Trace], list[Trace], list[Trace]]:
             )
         )
         by_queue.append(
-            _trace(frames, "segment", members, _estimate(Metric.OFFERED_LOAD_Q), Metric.UTILISATION)
+            _trace(frames, "segment", curve, _estimate(Metric.OFFERED_LOAD_Q), Metric.UTILISATION)
         )
     return some(by_load), some(by_throughput), some(by_queue)
 
 
-def by_regime(runs: Runs, metrics: Sequence[tuple[str, Metric]]) -> list[Trace]:
+def by_regime(results: Results, metrics: Sequence[tuple[str, Metric]]) -> list[Trace]:
     """Metrics by arrival process."""
     return some(
         _trace(
             name,
             "segment",
-            runs.members(REGIME),
+            members(results, REGIME),
             lambda point: regime(point.point[ARRIVALS]),
             metric,
         )

@@ -5,21 +5,21 @@ different trials and are taken as independent.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ethermeter.analysis.curves import knee, rise
-from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.frame_mixes import COUNT, FRAMES
-from ethermeter.analysis.interval import Estimate, Floats, difference, exact, ratio, student
-from ethermeter.analysis.tables import PS_PER_S, Trial
 from ethermeter.metrics import Metric
+from ethermeter.results.interval import Estimate, Floats, difference, exact, ratio, student
+from ethermeter.results.query import MissingError, Results
+from ethermeter.results.trials import PS_PER_S
 from ethermeter.station_groups import charged_ps, groups_of, mean_bits
-from ethermeter.studies.judging import MissingError
 from ethermeter.theory.inputs import model_inputs
 from ethermeter.theory.predictions import ENTRIES
+from ethermeter.trial import SIMULATION
 
 Found = tuple[Estimate, str]
 LOAD, SLOT, ARRIVALS = (
@@ -29,7 +29,6 @@ LOAD, SLOT, ARRIVALS = (
 )
 ONE_SLOT, SATURATED, CSMA, CSMA_CD = "one slot", "saturated", "carrier sense", "collision detection"
 ASSUMPTIONS, RING, KNEES, REGIME = "assumptions", "ring", "knees", "regime"
-SIMULATION = "simulation"
 FORMULA = "metcalfe-boggs-1976"
 RING_MODEL = "bux-1981-token-ring"
 RING_WORLD = f"idealised/{RING_MODEL}"
@@ -41,90 +40,31 @@ CARRIED = 0.01
 LIGHT, HEAVY = "0.2", "0.8"
 
 
-class Runs:
-    """Estimates of a run, and single replications, found by series, engine and point.
+def members(
+    results: Results, series: str, engine: str = SIMULATION, **fixed: str
+) -> Iterator[Results]:
+    """Yield the points of a series by an engine, in the order of the plan.
 
-    `points`: estimates of the whole segment. `trials`: the plan. `values`: values of every trial,
-    in the order of the plan, by metric; shape (trials,).
+    `fixed` by the last part of a key.
     """
-
-    def __init__(
-        self, points: Sequence[Point], trials: Sequence[Trial], values: Mapping[Metric, Floats]
-    ) -> None:
-        self._points = {
-            (point.series, point.engine, *sorted(point.point.items())): point for point in points
-        }
-        self._trials = trials
-        self._values = values
-
-    def members(self, series: str, engine: str = SIMULATION, **fixed: str) -> Iterator[Point]:
-        """Points of a series by an engine, in the order of the plan.
-
-        `fixed` by the last part of a key.
-        """
-        for point in self._points.values():
-            leaves = {key.rpartition(".")[2]: value for key, value in point.point.items()}
-            if (
-                point.series == series
-                and point.engine == engine
-                and all(leaves.get(key) == value for key, value in fixed.items())
-            ):
-                yield point
-
-    def at(
-        self, metric: Metric, series: str, point: Mapping[str, str], engine: str = SIMULATION
-    ) -> Estimate:
-        """Return one estimate.
-
-        Raises MissingError if the run does not hold it.
-        """
-        found = self._points.get((series, engine, *sorted(point.items())))
-        if found is None or metric not in found.estimates:
-            raise MissingError(f"no {metric.value} for {series}, {engine}, {dict(point)}")
-        return found.estimates[metric]
-
-    def packet_s(self, series: str, point: Mapping[str, str]) -> float:
-        """Return the mean time of a packet with its preamble and gap, in s.
-
-        Of the first group of stations.
-
-        Raises MissingError if the run does not hold the point.
-        """
-        scenario = self.trial(series, SIMULATION, point).scenario
-        bits = mean_bits(groups_of(scenario)[0].flow.frames)
-        return charged_ps(scenario, bits) / PS_PER_S
-
-    def trial(self, series: str, engine: str, point: Mapping[str, str]) -> Trial:
-        """Return the first trial of a point for an engine.
-
-        Raises MissingError if the run does not hold it.
-        """
-        for trial in self._trials:
-            if (trial.series, trial.engine, trial.point) == (series, engine, point):
-                return trial
-        raise MissingError(f"no trial for {series}, {engine}, {dict(point)}")
-
-    def replications(self, series: str, point: Mapping[str, str], metric: Metric) -> Floats:
-        """Return a metric of every replication of a simulated point.
-
-        Shape `(replications,)`, at least one.
-
-        Raises MissingError if the run does not hold it.
-        """
-        key = (series, SIMULATION, point)
-        where = [
-            at
-            for at, trial in enumerate(self._trials)
-            if (trial.series, trial.engine, trial.point) == key
-        ]
-        if not where or metric not in self._values:
-            raise MissingError(f"no {metric.value} for {series}, {dict(point)}")
-        return self._values[metric][where]
+    for of in results.points(series, engine=engine):
+        leaves = {key.rpartition(".")[2]: value for key, value in of.point.items()}
+        if all(leaves.get(key) == value for key, value in fixed.items()):
+            yield of
 
 
-def lengths_of(runs: Runs, series: str) -> list[str]:
+def packet_s(results: Results) -> float:
+    """Return the mean time of a packet of a point with its preamble and gap, in s.
+
+    Of the first group of stations.
+    """
+    bits = mean_bits(groups_of(results.scenario)[0].flow.frames)
+    return charged_ps(results.scenario, bits) / PS_PER_S
+
+
+def lengths_of(results: Results, series: str) -> Sequence[str]:
     """Frame lengths of a series, in the order of the plan; at least one."""
-    found = list(dict.fromkeys(point.point[FRAMES] for point in runs.members(series)))
+    found = list(dict.fromkeys(point.point[FRAMES] for point in members(results, series)))
     if not found:
         raise MissingError(f"no series {series}")
     return found
@@ -146,15 +86,15 @@ class Knees:
     queue: Estimate
 
 
-def knees(runs: Runs, frames: str) -> Knees:
+def knees(results: Results, frames: str) -> Knees:
     """Find the knees of every replication, by the rule of `analysis.curves.rise`."""
-    points = [dict(point.point) for point in runs.members(KNEES, frames=frames)]
+    points = [dict(point.point) for point in members(results, KNEES, frames=frames)]
     if len(points) < 3:
         raise MissingError(f"no curve for {frames}")
-    loads = np.array([float(point[LOAD]) for point in points])
+    loads = np.array([point[LOAD].number for point in points])
     order = np.argsort(loads)
     response, throughput, queue = (
-        np.array([runs.replications(KNEES, points[at], metric) for at in order])
+        np.array([results.at(KNEES, points[at]).values(metric) for at in order])
         for metric in (Metric.RESPONSE_TIME, Metric.UTILISATION, Metric.OFFERED_LOAD_Q)
     )
     by_load = [_rise(loads[order], each) for each in response.T]
@@ -181,74 +121,78 @@ def _mean(found: Sequence[float]) -> Estimate:
     return student(np.array(found)) if all(map(math.isfinite, found)) else exact(math.nan)
 
 
-def _formula_world(runs: Runs) -> Found:
+def _formula_world(results: Results) -> Found:
     counts = [
-        int(point.point[COUNT])
-        for point in runs.members(ONE_SLOT, f"idealised/{FORMULA}", contention_slot=PACKET_AS_SLOT)
+        int(point.point[COUNT].number)
+        for point in members(
+            results, ONE_SLOT, f"idealised/{FORMULA}", contention_slot=PACKET_AS_SLOT
+        )
     ]
     if not counts:
         raise MissingError("no world of the formula")
     most = str(max(counts))
     point = {SLOT: PACKET_AS_SLOT, COUNT: most}
-    found = runs.at(Metric.UTILISATION, ONE_SLOT, point, f"idealised/{FORMULA}")
-    formula = runs.at(Metric.UTILISATION, ONE_SLOT, point, f"theory/{FORMULA}")
+    found = results.at(ONE_SLOT, point, engine=f"idealised/{FORMULA}").estimate(Metric.UTILISATION)
+    formula = results.at(ONE_SLOT, point, engine=f"theory/{FORMULA}").estimate(Metric.UTILISATION)
     return found, f"simulated with {most} stations; the formula gives {formula.value:.4f}"
 
 
-def _least(runs: Runs, frames: str, *, most: int) -> tuple[Estimate, str]:
+def _least(results: Results, frames: str, *, most: int) -> tuple[Estimate, str]:
     points = [
         point
-        for point in runs.members(SATURATED, frames=frames)
-        if CROWDED <= int(point.point[COUNT]) <= most
+        for point in members(results, SATURATED, frames=frames)
+        if CROWDED <= int(point.point[COUNT].number) <= most
     ]
     if not points:
         raise MissingError(f"no saturated segment with {frames}")
-    lowest = min(points, key=lambda point: point.estimates[Metric.UTILISATION].value)
-    return lowest.estimates[Metric.UTILISATION], lowest.point[COUNT]
+    lowest = min(points, key=lambda point: point.estimate(Metric.UTILISATION).value)
+    return lowest.estimate(Metric.UTILISATION), lowest.point[COUNT]
 
 
-def _least_efficiency(runs: Runs) -> Found:
-    found, hosts = _least(runs, "64 B", most=1024)
+def _least_efficiency(results: Results) -> Found:
+    found, hosts = _least(results, "64 B", most=1024)
     return found, f"lowest with {hosts} hosts"
 
 
-def _nominal_capacity(runs: Runs) -> Found:
-    found, hosts = _least(runs, "1536 B", most=24)
-    more, crowd = _least(runs, "1536 B", most=1024)
+def _nominal_capacity(results: Results) -> Found:
+    found, hosts = _least(results, "1536 B", most=24)
+    more, crowd = _least(results, "1536 B", most=1024)
     return found, f"lowest with {hosts} hosts; with {crowd} it is {more.value:.3f}"
 
 
-def _load_carried(runs: Runs) -> Found:
+def _load_carried(results: Results) -> Found:
     """Largest load of which less than 1% is lost, as of all smaller ones.
 
     At the frame length where it is least.
     """
     carried = {}
-    for frames in lengths_of(runs, KNEES):
+    for frames in lengths_of(results, KNEES):
         carried[frames] = 0.0
         for point in sorted(
-            runs.members(KNEES, frames=frames), key=lambda point: float(point.point[LOAD])
+            members(results, KNEES, frames=frames), key=lambda point: point.point[LOAD].number
         ):
-            if not point.estimates[Metric.LOSS].high < CARRIED:
+            if not point.estimate(Metric.LOSS).high < CARRIED:
                 break
-            carried[frames] = float(point.point[LOAD])
+            carried[frames] = point.point[LOAD].number
     remark = ", ".join(f"{load:.0%} with {frames}" for frames, load in carried.items())
     return exact(min(carried.values())), f"{remark}; loads were tried in steps of 5%"
 
 
-def _stability(runs: Runs) -> Found:
-    full, twice = (runs.at(Metric.UTILISATION, CSMA_CD, {LOAD: load}) for load in ("1.0", "2.0"))
+def _stability(results: Results) -> Found:
+    full, twice = (
+        results.at(CSMA_CD, {LOAD: load}).estimate(Metric.UTILISATION) for load in ("1.0", "2.0")
+    )
     return difference(twice, full), f"{full.value:.3f} at 100%, {twice.value:.3f} at 200%".replace(
         "-", "−"
     )
 
 
-def _spread(runs: Runs) -> Found:
+def _spread(results: Results) -> Found:
     """Rise of the delay's standard deviation over its mean from a light load to a heavy one."""
     light, heavy = (
         ratio(
-            runs.at(Metric.TRANSMISSION_DELAY_SD, CSMA_CD, {LOAD: load}),
-            runs.at(Metric.TRANSMISSION_DELAY, CSMA_CD, {LOAD: load}),
+            results.at(CSMA_CD, {LOAD: load}).estimate(Metric.TRANSMISSION_DELAY_SD),
+            results.at(CSMA_CD, {LOAD: load}).estimate(Metric.TRANSMISSION_DELAY),
         )
         for load in (LIGHT, HEAVY)
     )
@@ -258,9 +202,9 @@ def _spread(runs: Runs) -> Found:
     )
 
 
-def _knees_apart(runs: Runs) -> Found:
+def _knees_apart(results: Results) -> Found:
     """Least margin by which the knee against throughput is below that against offered load."""
-    found = {frames: knees(runs, frames) for frames in lengths_of(runs, KNEES)}
+    found = {frames: knees(results, frames) for frames in lengths_of(results, KNEES)}
     remark = "; ".join(
         f"{frames}: load {each.load.value:.2f}, throughput {each.throughput.value:.2f}"
         for frames, each in found.items()
@@ -271,48 +215,49 @@ def _knees_apart(runs: Runs) -> Found:
     )
 
 
-def _worst_case(runs: Runs) -> Found:
+def _worst_case(results: Results) -> Found:
     """Least ratio of what the segment carries to the formula with the longest segment."""
     found = {}
-    for frames in lengths_of(runs, ASSUMPTIONS):
+    for frames in lengths_of(results, ASSUMPTIONS):
         point = {FRAMES: frames}
-        segment = runs.at(Metric.UTILISATION, ASSUMPTIONS, point)
+        segment = results.at(ASSUMPTIONS, point).estimate(Metric.UTILISATION)
         found[frames] = ratio(
-            segment, runs.at(Metric.UTILISATION, ASSUMPTIONS, point, f"theory/{FORMULA}")
+            segment,
+            results.at(ASSUMPTIONS, point, engine=f"theory/{FORMULA}").estimate(Metric.UTILISATION),
         )
     remark = ", ".join(f"{each.value:.3f} times with {frames}" for frames, each in found.items())
     return min(found.values(), key=lambda each: each.value), remark
 
 
-def ring_capacity(runs: Runs, frames: str) -> float:
+def ring_capacity(results: Results, frames: str) -> float:
     """Return the largest throughput of the series' token ring: N E / (N E + R).
 
     A station sends one packet a turn.
 
     N E is what all stations send in a turn, and R is how long a bit takes around the ring.
     """
-    point = next((dict(each.point) for each in runs.members(RING, frames=frames)), None)
+    point = next((dict(each.point) for each in members(results, RING, frames=frames)), None)
     if point is None:
         raise MissingError(f"no ring with {frames}")
-    trial = runs.trial(RING, RING_WORLD, point)
+    trial = results.at(RING, point, engine=RING_WORLD).trials()[0]
     inputs = model_inputs(trial.scenario, trial.assumptions())
     parameters = ENTRIES[RING_MODEL].parameters(inputs)
-    turn_s = parameters["stations"] * runs.packet_s(RING, point)
+    turn_s = parameters["stations"] * packet_s(results.at(RING, point))
     return float(turn_s / (turn_s + parameters["latency_s"]))
 
 
-def _stress_on_delay(runs: Runs) -> Found:
+def _stress_on_delay(results: Results) -> Found:
     """Ratio of ring to segment in delay over that in saturated throughput.
 
     For long frames at 70% load.
     """
     point = {FRAMES: "1536 B", LOAD: "0.7"}
     delay = ratio(
-        runs.at(Metric.RESPONSE_TIME, RING, point),
-        runs.at(Metric.RESPONSE_TIME, RING, point, RING_WORLD),
+        results.at(RING, point).estimate(Metric.RESPONSE_TIME),
+        results.at(RING, point, engine=RING_WORLD).estimate(Metric.RESPONSE_TIME),
     )
-    segment = runs.at(Metric.UTILISATION, SATURATED, {FRAMES: "1536 B", COUNT: "24"})
-    carried = ratio(exact(ring_capacity(runs, "1536 B")), segment)
+    segment = results.at(SATURATED, {FRAMES: "1536 B", COUNT: "24"}).estimate(Metric.UTILISATION)
+    carried = ratio(exact(ring_capacity(results, "1536 B")), segment)
     remark = (
         f"delay at 70% load {delay.value:.2f} times the ring’s, but saturated the ring carries only"
         f" {carried.value:.3f} times as much"
@@ -320,14 +265,14 @@ def _stress_on_delay(runs: Runs) -> Found:
     return ratio(delay, carried), remark
 
 
-def _typical_delay(runs: Runs) -> Found:
+def _typical_delay(results: Results) -> Found:
     """Transmission delay over packet time at a load of 5%, where it is longest."""
     found = {}
-    for point in runs.members(REGIME):
-        packet_s = runs.packet_s(REGIME, point.point)
+    for point in members(results, REGIME):
+        time_s = packet_s(point)
         kind = regime(point.point[ARRIVALS])
-        delay = point.estimates[Metric.TRANSMISSION_DELAY]
-        found[kind] = Estimate(delay.value / packet_s, delay.error / packet_s, delay.degrees)
+        delay = point.estimate(Metric.TRANSMISSION_DELAY)
+        found[kind] = Estimate(delay.value / time_s, delay.error / time_s, delay.degrees)
     quiet = {kind: each for kind, each in found.items() if kind.startswith("5%")}
     if not quiet:
         raise MissingError("no quiet segment")
@@ -354,7 +299,7 @@ def regime(arrivals: str) -> str:
     return arrivals
 
 
-SIMULATED: dict[str, Callable[[Runs], Found]] = {
+SIMULATED: dict[str, Callable[[Results], Found]] = {
     "formula_world": _formula_world,
     "least_efficiency": _least_efficiency,
     "nominal_capacity": _nominal_capacity,

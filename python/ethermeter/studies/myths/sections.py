@@ -5,20 +5,16 @@ Each has the misleading curve beside the true one.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
-from ethermeter.analysis import estimates
 from ethermeter.analysis.claims import Claim
-from ethermeter.analysis.interval import Estimate
 from ethermeter.document import Block, Comparison, Figure, Grid, Label, Ladder, Section, Text, Trace
 from ethermeter.metrics import Metric
-from ethermeter.store import RunDirectory
-from ethermeter.studies.judging import MissingError
+from ethermeter.results.interval import Estimate
+from ethermeter.results.query import MissingError, Results
 from ethermeter.studies.myths import curves
-from ethermeter.studies.myths.claims import runs_of
-from ethermeter.studies.myths.runs import KNEES, Runs, knees, lengths_of
+from ethermeter.studies.myths.runs import KNEES, knees, lengths_of
 
 THROUGHPUT = Label("Throughput", most=1.0)
 UTILISATION = Metric.UTILISATION.label
@@ -35,13 +31,12 @@ BANDS = "Bands and whiskers: 95%."
 HOSTS, LOAD = "Number of hosts", "Offered load"
 
 
-def build(run_dir: Path, _claims: Sequence[Claim]) -> list[Section]:
+def build(results: Results, _claims: Sequence[Claim]) -> list[Section]:
     """Return every section whose points the run holds."""
-    runs = runs_of(run_dir, estimates.read(run_dir), RunDirectory(run_dir).replications())
     found = []
     for anchor, name, title, text, figures in PITFALLS:
         try:
-            drawn = figures(runs)
+            drawn = figures(results)
         except MissingError:
             continue
         if drawn:
@@ -71,9 +66,9 @@ def _compared(
     return [Figure(chart, title, text)]
 
 
-def _thirty_seven(runs: Runs) -> list[Figure]:
+def _thirty_seven(results: Results) -> list[Figure]:
     return _compared(
-        curves.formula_by_slot(runs),
+        curves.formula_by_slot(results),
         UTILISATION,
         title="As the myth has it: one formula, three slots",
         text=(
@@ -83,7 +78,7 @@ def _thirty_seven(runs: Runs) -> list[Figure]:
         x_title="Stations that wait",
         domain=WHOLE,
     ) + _compared(
-        curves.saturated(runs),
+        curves.saturated(results),
         UTILISATION,
         title="As the segment has it: saturated hosts on 12 µs of cable",
         text=(
@@ -95,9 +90,9 @@ def _thirty_seven(runs: Runs) -> list[Figure]:
     )
 
 
-def _protocol(runs: Runs) -> list[Figure]:
+def _protocol(results: Results) -> list[Figure]:
     return _compared(
-        curves.against_attempts(runs),
+        curves.against_attempts(results),
         THROUGHPUT,
         title="As the theories draw it: against all attempts",
         text=(
@@ -108,7 +103,7 @@ def _protocol(runs: Runs) -> list[Figure]:
         domain=WHOLE,
         is_x_logarithmic=True,
     ) + _compared(
-        curves.against_arrivals(runs),
+        curves.against_arrivals(results),
         THROUGHPUT,
         title="As a user meets it: against what arrives",
         text=(
@@ -120,8 +115,8 @@ def _protocol(runs: Runs) -> list[Figure]:
     )
 
 
-def _assumptions(runs: Runs) -> list[Figure]:
-    places, traces = curves.steps(runs)
+def _assumptions(results: Results) -> list[Figure]:
+    places, traces = curves.steps(results)
     if not traces:
         return []
     title = "From the formula to the segment, one assumption at a time"
@@ -152,10 +147,10 @@ def _costs(places: Sequence[str], traces: Sequence[Trace]) -> Figure:
     return Figure(chart, title, text)
 
 
-def _dependent(runs: Runs) -> list[Figure]:
+def _dependent(results: Results) -> list[Figure]:
     drawn = []
     for frames in ("128 B", "1536 B"):
-        traces = curves.ring_delays(runs, frames)
+        traces = curves.ring_delays(results, frames)
         if traces:
             drawn += _compared(
                 traces,
@@ -169,7 +164,7 @@ def _dependent(runs: Runs) -> list[Figure]:
                 domain=_decades(traces, RESPONSE),
                 is_y_logarithmic=True,
             )
-    traces = curves.ring_capacities(runs)
+    traces = curves.ring_capacities(results)
     if traces:
         title = "Asked for throughput: 24 saturated stations"
         places = list(dict.fromkeys(str(x) for trace in traces for x, _ in trace.points))
@@ -182,11 +177,11 @@ def _dependent(runs: Runs) -> list[Figure]:
     return drawn
 
 
-def _independent(runs: Runs) -> list[Figure]:
-    by_load, by_throughput, by_queue = curves.same_trials(runs)
+def _independent(results: Results) -> list[Figure]:
+    by_load, by_throughput, by_queue = curves.same_trials(results)
     if not by_load:
         return []
-    at = {frames: knees(runs, frames) for frames in lengths_of(runs, KNEES)}
+    at = {frames: knees(results, frames) for frames in lengths_of(results, KNEES)}
     top = _ends(by_load, IN_PACKETS)
     drawn = []
     queued = "Throughput against waiting stations"
@@ -236,7 +231,7 @@ def _marked(
     return found
 
 
-def _regime(runs: Runs) -> list[Figure]:
+def _regime(results: Results) -> list[Figure]:
     drawn = []
     for label, metrics, title, text, is_logarithmic in (
         (
@@ -260,7 +255,7 @@ def _regime(runs: Runs) -> list[Figure]:
             False,
         ),
     ):
-        traces = curves.by_regime(runs, metrics)
+        traces = curves.by_regime(results, metrics)
         if not traces:
             continue
         places = list(dict.fromkeys(str(x) for trace in traces for x, _ in trace.points))
@@ -306,7 +301,7 @@ def _nice(value: float, *, is_up: bool) -> float:
     return float(f"{found:.6g}")
 
 
-Figures = Callable[[Runs], list[Figure]]
+Figures = Callable[[Results], list[Figure]]
 PITFALLS: tuple[tuple[str, str, str, str, Figures], ...] = (
     (
         "myth-37",

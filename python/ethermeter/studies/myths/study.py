@@ -17,7 +17,7 @@ STUDY = Study(
         "knees",
         "regime",
     ),
-    claims=claims.of_run,
+    rules=claims.RULES,
     presentation=Presentation(
         title="Myths about the Ethernet, and what theory and segment say",
         question=(

@@ -14,7 +14,7 @@ import numpy as np
 
 from ethermeter import theory
 from ethermeter.analysis.curves import rise
-from ethermeter.analysis.interval import Floats
+from ethermeter.results.interval import Floats
 from ethermeter.theory.entry import Throughput
 
 Quantity = tuple[float, str]

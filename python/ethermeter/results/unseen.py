@@ -2,7 +2,7 @@
 
 No variance follows from counts that are zero in every replication, and an interval without width
 would claim what is not known. The limit of 95% confidence comes from how often it could have been
-seen: the rule of three (`ethermeter.analysis.interval.no_failure`).
+seen: the rule of three (`ethermeter.results.interval.no_failure`).
 
 What counts as independent: frames and messages for losses and collisions, packets for voice, of
 which a sample is but a part. Losses often come in bursts, as a queue that is full stays full for a
@@ -15,10 +15,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ethermeter.analysis.interval import Estimate, Floats, no_event, no_failure, no_success
-from ethermeter.analysis.tables import window_s
 from ethermeter.metrics import Metric
 from ethermeter.nodes import is_segment
+from ethermeter.results.interval import Estimate, Floats, no_event, no_failure, no_success
+from ethermeter.results.trials import window_s
 from ethermeter.scenario import CoderArrivals, SamplesLengths, Scenario
 
 SAMPLES = (Metric.SAMPLE_LOSS, Metric.SPEECH_LOSS)

@@ -25,6 +25,8 @@ class Trial(Protocol):
     @property
     def engine(self) -> str: ...  # noqa: D102
     @property
+    def replication(self) -> int: ...  # noqa: D102
+    @property
     def point(self) -> Mapping[str, str]: ...  # noqa: D102
     @property
     def scenario(self) -> Scenario: ...  # noqa: D102

@@ -8,7 +8,7 @@ Trials with the same series, point and engine are replications. A value is the m
   Kelton, Simulation Modeling and Analysis, section 9.4.1): nothing is assumed about what happens
   within a trial.
 - With one or two, the standard error within each replication comes from batches of the measured
-  window, by the rule of `ethermeter.analysis.batches`; degrees of freedom: batches - 1 for each. A
+  window, by the rule of `ethermeter.results.batches`; degrees of freedom: batches - 1 for each. A
   run with such estimates carries the caution `one-replication`, once. The interval exists for the
   metrics whose formula needs only what is counted by batch: of segments the eight graphs,
   utilisation, frames and Jain's index; of networks rates, loss, means of times and counts within
@@ -19,7 +19,7 @@ Trials with the same series, point and engine are replications. A value is the m
 - Trials that failed are no replications: nothing is known of them. A point with some carries the
   caution `failed-trials`.
 - What could have happened and was not seen in any replication has an upper limit in place of an
-  interval without width (`ethermeter.analysis.unseen`).
+  interval without width (`ethermeter.results.unseen`).
 - A value of a theory has no error: its interval has no width.
 """
 
@@ -33,27 +33,27 @@ from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 import numpy as np
 
-from ethermeter.analysis import unseen
-from ethermeter.analysis.batches import FEWEST, Within, ends, unknown
-from ethermeter.analysis.batches import within as within_batches
-from ethermeter.analysis.interval import LEVEL, Estimate, Floats
-from ethermeter.analysis.tables import Integers, Trial
-from ethermeter.json_values import damaged, finite, number
+from ethermeter.json_values import damaged, described, finite, number
 from ethermeter.metrics import Caution, Metric, caution_text
 from ethermeter.metrics.evaluation import of_all_parts
+from ethermeter.results import unseen
+from ethermeter.results.batches import FEWEST, Within, ends, unknown
+from ethermeter.results.batches import within as within_batches
+from ethermeter.results.interval import LEVEL, Estimate, Floats
 from ethermeter.results.slices import Source, batch_slices
+from ethermeter.results.trials import Integers, Trial
 from ethermeter.results.values import Whole, of_all
 from ethermeter.scenario import Scenario
 from ethermeter.station_groups import entities_in
 
 FILE = "estimates.json"
 ENOUGH_REPLICATIONS = 3
-MOST_AT_ONCE = 4096
+MOST_AT_ONCE = 16384
 """Stations or flows of all trials together of which tables are in memory at a time."""
 FORMULA_DEGREES = 1e9
 """Degrees of freedom of a formula's value, which has no error: null stands for no degrees, so
@@ -143,16 +143,17 @@ def estimate(trials: Sequence[Trial], source: Source) -> tuple[Point, ...]:
     ]
     masks = np.zeros((len(firsts), len(whole.metrics)), np.uint64)
     np.bitwise_or.at(masks, groups, whole.cautions)
+    bits, is_there = masks.tolist(), whole.is_there.tolist()
     points = []
     for group, first in enumerate(firsts):
         example = trials[first]
         formula = example.engine.startswith("theory/")
         estimates = {}
         for position, metric in enumerate(whole.metrics):
-            if not whole.is_there[first, position]:
+            if not is_there[first][position]:
                 continue
             found = columns[position][group]
-            words = caution_text(int(masks[group, position])).split()
+            words = caution_text(mask).split() if (mask := bits[group][position]) else ()
             if formula:
                 # A mean by a formula has no sampling error; a bound estimates nothing.
                 is_bound = Caution.UPPER_BOUND in words
@@ -180,7 +181,7 @@ def point_like(
 
 
 def _exposure(metric: Metric, whole: Whole, members: Integers, scenario: Scenario) -> float:
-    """Sum over trials of a point of what `ethermeter.analysis.unseen` needs."""
+    """Sum over trials of a point of what `ethermeter.results.unseen` needs."""
     counted = {
         name: whole.values[members, whole.metrics.index(name)]
         for name in unseen.BEHIND
@@ -283,9 +284,13 @@ def errors_within(
     """
     errors: dict[Metric, Within] = {}
     for positions, left in by_batch:
-        for metric, values in left.items():
-            if values.shape[1] > 1:
-                errors.setdefault(metric, unknown(trials)).put(positions, within_batches(values))
+        metrics = [metric for metric, values in left.items() if values.shape[1] > 1]
+        if not metrics:
+            continue
+        # All metrics at once: what is found of each alone takes as long as of all together.
+        found = within_batches(np.stack([left[metric] for metric in metrics]))
+        for at, metric in enumerate(metrics):
+            errors.setdefault(metric, unknown(trials)).put(positions, found.at(at))
     return errors
 
 
@@ -296,7 +301,8 @@ def to_json(points: Sequence[Point]) -> str:
 
 def _texts(points: Sequence[Point]) -> Iterator[str]:
     """Yield the text of `estimates.json` in parts: that of a large run has tens of megabytes."""
-    used = [metric for metric in Metric if any(metric in point.estimates for point in points)]
+    there = {metric for point in points for metric in point.estimates}
+    used = [metric for metric in Metric if metric in there]
     # Some names are of segments as of flows; they mean what they mean of the points that there are.
     only_flows = all(Metric.MESSAGE_RATE in point.estimates for point in points)
     head = {
@@ -304,7 +310,7 @@ def _texts(points: Sequence[Point]) -> Iterator[str]:
         "cautions": run_cautions(points),
         "metrics": meanings(used, of_flows=only_flows),
     }
-    yield from entries(head, "points", map(_point_json, points))
+    yield from entries(head, "points", map(_entry_of, points))
 
 
 def meanings(metrics: Iterable[Metric], *, of_flows: bool = False) -> dict[str, dict[str, str]]:
@@ -320,8 +326,7 @@ def entries(head: Mapping[str, object], name: str, rows: Iterable[object]) -> It
     yield json.dumps(head, ensure_ascii=False).removesuffix("}")
     yield f', "{name}": [\n' if head else f'"{name}": [\n'
     for at, row in enumerate(rows):
-        text = json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        yield (",\n" if at else "") + text
+        yield (",\n" if at else "") + msgspec.json.encode(row).decode()
     yield "\n]}\n"
 
 
@@ -339,9 +344,8 @@ def run_cautions(points: Sequence[Point]) -> list[str]:
 
 def estimate_json(found: Estimate) -> dict[str, object]:
     """One estimate as the files of a run have it; an undefined number is null."""
-    names = ("value", "low", "high", "error", "degrees")
-    cautions = {"cautions": found.cautions} if found.cautions else {}
-    return {**{name: finite(getattr(found, name)) for name in names}, **cautions}
+    found_as_json: dict[str, object] = msgspec.to_builtins(EstimateEntry.of(found))
+    return found_as_json
 
 
 def estimates_json(found: Mapping[Metric, Estimate]) -> dict[str, object]:
@@ -349,15 +353,23 @@ def estimates_json(found: Mapping[Metric, Estimate]) -> dict[str, object]:
     return {metric.value: estimate_json(each) for metric, each in found.items()}
 
 
-class EstimateEntry(msgspec.Struct):
-    """An estimate in the files of a run."""
+class EstimateEntry(msgspec.Struct, omit_defaults=True):
+    """An estimate in the files of a run; an undefined number is null."""
 
-    value: float | None
-    low: float | None
-    high: float | None
-    error: float | None
-    degrees: float | None
-    cautions: tuple[str, ...] = ()
+    value: Annotated[float | None, described("the estimate, in the unit of its metric")]
+    low: Annotated[float | None, described("lower end of the 95% interval; null without one")]
+    high: Annotated[float | None, described("upper end of the 95% interval; null without one")]
+    error: Annotated[float | None, described("standard error; null of a limit")]
+    degrees: Annotated[float | None, described("degrees of freedom of the standard error")]
+    cautions: Annotated[tuple[str, ...], described("reasons to check the value")] = ()
+
+    @classmethod
+    def of(cls, found: Estimate) -> "EstimateEntry":
+        """Return the entry of an estimate."""
+        half = found.half_width if found.ends is None else 0.0
+        low, high = found.ends or (found.value - half, found.value + half)
+        value, error, degrees = finite(found.value), finite(found.error), finite(found.degrees)
+        return cls(value, finite(low), finite(high), error, degrees, found.cautions)
 
     def read(self) -> Estimate:
         """Return the estimate."""
@@ -369,29 +381,43 @@ class EstimateEntry(msgspec.Struct):
         return replace(found, ends=ends) if is_skewed else found
 
 
-class _PointEntry(msgspec.Struct):
-    series: str
-    point: dict[str, str]
-    engine: str
-    replications: int
-    estimates: dict[str, EstimateEntry]
-    failed: int = 0
+class PointEntry(msgspec.Struct, omit_defaults=True):
+    """A point of an experiment, as one engine answers it."""
+
+    series: Annotated[str, described("series of the experiment")]
+    point: Annotated[dict[str, str], described("varied keys with their values, as text")]
+    engine: Annotated[str, described("the engine, such as simulation or theory/MODEL")]
+    replications: Annotated[int, described("trials behind the estimates")]
+    failed: Annotated[int, described("trials that failed, and are in no estimate")] = 0
+    estimates: Annotated[dict[str, EstimateEntry], described("estimates by metric")] = {}
 
     def read(self) -> Point:
+        """Return the point."""
         estimates = Estimates({Metric(name): of.read() for name, of in self.estimates.items()})
         where = (self.series, self.point, self.engine)
         return Point(*where, self.replications, estimates, self.failed)
 
 
-def _point_json(point: Point) -> dict[str, object]:
-    return {
-        "series": point.series,
-        "point": point.point,
-        "engine": point.engine,
-        "replications": point.replications,
-        **({"failed": point.failed} if point.failed else {}),
-        "estimates": estimates_json(point.estimates),
-    }
+class Meaning(msgspec.Struct):
+    """Unit and meaning of a metric."""
+
+    unit: str
+    meaning: str
+
+
+class EstimatesFile(msgspec.Struct):
+    """Every metric at every point of a run, with its interval."""
+
+    level: Annotated[float, described("confidence level of all intervals")]
+    cautions: Annotated[list[str], described("cautions of the whole run")]
+    metrics: Annotated[dict[str, Meaning], described("what the metrics are")]
+    points: Annotated[list[PointEntry], described("points, in the order of the plan")]
+
+
+def _entry_of(point: Point) -> PointEntry:
+    estimates = {metric.value: EstimateEntry.of(of) for metric, of in point.estimates.items()}
+    where = (point.series, dict(point.point), point.engine)
+    return PointEntry(*where, point.replications, point.failed, estimates)
 
 
 def from_json(text: str) -> tuple[Point, ...]:
@@ -404,7 +430,7 @@ def _from_lines(lines: Iterable[str]) -> tuple[Point, ...]:
     each = iter(lines)
     head = next(each, "").rstrip()
     json.loads(head + "]}")
-    decoder = msgspec.json.Decoder(_PointEntry)
+    decoder = msgspec.json.Decoder(PointEntry)
     points: list[Point] = []
     for line in each:
         if line.rstrip() == "]}":
@@ -413,15 +439,20 @@ def _from_lines(lines: Iterable[str]) -> tuple[Point, ...]:
     raise ValueError("the last line is not ]}")
 
 
-@functools.lru_cache(maxsize=1)
-def _read(path: Path, stamp: tuple[int, int, int]) -> tuple[Point, ...]:
-    """Read a file once for the claims and the report, which follow each other.
+_LAST: dict[tuple[object, ...], tuple[Point, ...]] = {}
+"""Points of the file that was written or read last: the claims and the report follow each other."""
 
-    `stamp` distinguishes its versions.
-    """
-    del stamp
-    with path.open(encoding="utf-8") as lines:
-        return _from_lines(lines)
+
+def _version(path: Path) -> tuple[object, ...]:
+    """Return what distinguishes the versions of a file."""
+    found = path.stat()
+    return path.resolve(), found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _remember(version: tuple[object, ...], points: tuple[Point, ...]) -> tuple[Point, ...]:
+    _LAST.clear()
+    _LAST[version] = points
+    return points
 
 
 def compute(run_dir: Path) -> tuple[Point, ...]:
@@ -465,7 +496,10 @@ def write(run_dir: Path) -> Path:
     """Estimate every point of a run; the path of the `estimates.json` it writes."""
     from ethermeter.store import RunDirectory
 
-    return RunDirectory(run_dir).keep(FILE, _texts(compute(run_dir)))
+    points = compute(run_dir)
+    path = RunDirectory(run_dir).keep(FILE, _texts(points))
+    _remember(_version(path), points)
+    return path
 
 
 def read(run_dir: Path) -> tuple[Point, ...]:
@@ -482,7 +516,10 @@ def read(run_dir: Path) -> tuple[Point, ...]:
     if not path.exists() or is_altered(run_dir, FILE):
         return compute(run_dir)
     try:
-        found = path.stat()
-        return _read(path.resolve(), (found.st_ino, found.st_mtime_ns, found.st_size))
+        version = _version(path)
+        if version not in _LAST:
+            with path.open(encoding="utf-8") as lines:
+                _remember(version, _from_lines(lines))
+        return _LAST[version]
     except (ValueError, msgspec.DecodeError) as fault:
         raise damaged(path, fault, "an estimates file") from fault

@@ -39,7 +39,7 @@ from typing import Any
 
 import numpy as np
 
-from ethermeter.analysis.interval import Floats, quantile, quantiles
+from ethermeter.results.interval import Floats, quantile, quantiles
 
 USUAL = 20
 """Neighbours are merged to as many batches first, or up to twice as many less one."""
@@ -61,6 +61,10 @@ class Within:
     # dimensionless
     skewness: Floats
     independent: Floats  # Effective number of independent batches; NaN where that cannot be judged
+
+    def at(self, row: int) -> "Within":
+        """Return the errors of a row."""
+        return Within(self.error[row], self.degrees[row], self.skewness[row], self.independent[row])
 
     def put(self, positions: Any, found: "Within") -> None:
         """Set the elements at some positions."""
