@@ -14,7 +14,8 @@ from shared_experiments import pair
 
 REPLAYED = {"trace": "t.csv", "offset": "10 ms", "repeat": "400 ms", "speed": 2}
 RUN: dict[str, Any] = {
-    "phases": {"transmit": "0.5 s", "measure": "all", "drain": "0.2 s"},
+    # It ends between two repetitions: a host that is held up sends the last frames within it too.
+    "phases": {"transmit": "0.59 s", "measure": "all", "drain": "0.2 s"},
     "run": {"engines": ["live"]},
 }
 NETWORK = pair(em.flow("recorded", "a", "b", arrivals=REPLAYED), rate="100 Mb/s", **RUN)
@@ -33,10 +34,10 @@ def measured(folder: Path, experiment: ExperimentTables, *words: str) -> Measure
 
 
 def expected() -> tuple[np.ndarray, list[int]]:
-    """Times since the begin of the source in s, and octets, of what is sent within 0.5 s."""
+    """Times since the begin of the source in s, and octets, of what is sent within 0.59 s."""
     one = np.cumsum(GAPS_MS) - 10
     times_s = np.concatenate([one + 400 * cycle for cycle in range(4)]) / 2 / 1e3
-    kept = int((times_s < 0.5).sum())
+    kept = int((times_s < 0.59).sum())
     return times_s[:kept], (LENGTHS * 4)[:kept]
 
 
@@ -53,11 +54,12 @@ def test_messages_of_a_trace_arrive_at_its_times_and_with_its_lengths(tmp_path, 
     assert frames.octets[ours].tolist() == octets
     at_s = frames.times_ps[ours] / 1e12
     # None is later than it left its sender late and took to its receiver, at the most, and than the
-    # sender was held up between looking at the time and stamping the frame.
+    # sender was held up between looking at the time and stamping the frame: less than 1 ms unless
+    # the machine stalls.
     flow = found.result()["flows"]["recorded"]
     lateness = flow["sending"]["counted"]["pacing"]["lateness"]
     delay = flow["receiving"]["counted"]["streams"][0]["measured"]["delay"]
-    late_s = sum(of["buckets"][-1][1] for of in (lateness, delay)) / 1e12
+    late_s = sum(of["buckets"][-1][1] for of in (lateness, delay)) / 1e12 + 1e-3
     most_s = float(np.abs(at_s - at_s[0] - (times_s - times_s[0])).max())
     unless_held_up(most_s <= late_s, f"{most_s} s off, {late_s} s allowed")
 

@@ -8,10 +8,12 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 import pytest
-from ethermeter import api, report
+from ethermeter import api
 from ethermeter.analysis import claims
 from ethermeter.analysis.claims import Claim
-from ethermeter.analysis.interval import student
+from ethermeter.report import index
+from ethermeter.results.interval import student
+from ethermeter.results.query import Results
 from ethermeter.run import RunOptions, evaluate, execute
 from ethermeter.studies import pages, registry
 from ethermeter.studies.gonsalves1982 import claims as gonsalves1982
@@ -317,10 +319,10 @@ def test_the_page_of_all_studies_asks_for_nothing_and_fits(
     browser, study, run_dir, tmp_path, width
 ):
     entries = [
-        report.Reproduced(study, run_dir),
-        report.Reproduced("myths", None, "runs/x: no space left on device"),
+        index.Reproduced(study, run_dir),
+        index.Reproduced("myths", None, "runs/x: no space left on device"),
     ]
-    path = report.write_index(tmp_path / "studies.html", entries, quick=True)
+    path = index.write(tmp_path / "studies.html", entries, quick=True)
     with Visit(browser, path.resolve().as_uri(), width) as visit:
         visit.expect_quiet_and_no_wider()
     assert len(rows(by_id(parse(path), study))) > 20
@@ -336,7 +338,7 @@ def test_only_conversations_have_distributions_and_channel_time(study, page):
 
 @only("gonsalves1982")
 def test_figures_draw_what_claims_are_judged_by(study, run_dir, drawn):
-    curves = gonsalves1982.curves_of(run_dir)
+    results = Results.of_run(run_dir)
     where = {"stations.frames.samples.least": "128 B", "stations.count": "28"}
     (row,) = [
         row
@@ -344,7 +346,7 @@ def test_figures_draw_what_claims_are_judged_by(study, run_dir, drawn):
         if row["c"] == "128 B" and row["n"] == 28
     ]
     for axis, quantity in (("x", "data_throughput"), ("y", "delay")):
-        judged = student(gonsalves1982.reading(curves, "minimum", where, quantity)).value
+        judged = student(gonsalves1982.reading(results, "minimum", where, quantity)).value
         # Figures have six digits.
         assert row[axis] == pytest.approx(judged, rel=1e-5)
 

@@ -454,9 +454,9 @@ def test_bounds_hold_for_a_simulated_trace_and_the_mean_wait_is_near(tmp_path):
 
 
 def test_the_schema_of_an_experiment_file_has_traces():
-    from ethermeter.experiment.document import SEGMENT
+    from ethermeter.experiment.document import json_schema
 
-    text = json.dumps(SEGMENT.document.model_json_schema())
+    text = json.dumps(json_schema())
     assert "TraceSource" in text
     assert "length_B" in text
 

@@ -82,10 +82,10 @@ def _first_line(error: Exception) -> str:
 
 def write_index(outcomes: Sequence[Outcome], folder: Path, *, quick: bool) -> Path:
     """Write one page with every claim of every study and links to reports; return its path."""
-    from ethermeter import report
+    from ethermeter.report import index
 
     entries = [
-        report.Reproduced(
+        index.Reproduced(
             study=outcome.study,
             presentation=registry.find(outcome.study).presentation,
             run=None if outcome.summary is None else outcome.summary.run.path,
@@ -94,7 +94,7 @@ def write_index(outcomes: Sequence[Outcome], folder: Path, *, quick: bool) -> Pa
         for outcome in outcomes
     ]
     folder.mkdir(parents=True, exist_ok=True)
-    return report.write_index(folder / INDEX, entries, quick=quick)
+    return index.write(folder / INDEX, entries, quick=quick)
 
 
 def print_outcomes(outcomes: Sequence[Outcome], index: Path, *, as_json: bool) -> None:

@@ -177,8 +177,10 @@ def form_of(document: Tables) -> Form:
 
 def json_schema() -> Tables:
     """Return the JSON Schema (draft 2020-12) of an experiment file, by its short form."""
+    from ethermeter.experiment.descriptions import DescribedSchema
+
     kinds = {
-        form.document.__name__: form.document.model_json_schema(mode="validation")
+        form.document.__name__: form.document.model_json_schema(schema_generator=DescribedSchema)
         for form in (SEGMENT, NETWORK)
     }
     tables: Tables = {}
@@ -246,7 +248,10 @@ def validated(model: type[M], value: object, *, file: str, within: Sequence[Key]
 def _allowed(details: ErrorDetails, model: type[BaseModel], path: Sequence[Key]) -> str:
     kind = details["type"]
     if kind == "missing":
-        text = fields_at(model, path[:-1])[str(path[-1])].description
+        from ethermeter.experiment.descriptions import descriptions
+
+        table = table_at(model, path[:-1])
+        text = descriptions(table).get(str(path[-1]), "") if table else ""
         return f"required: {text[:1].lower()}{text[1:].rstrip('.')}" if text else "required"
     if kind == "extra_forbidden":
         return f"unknown key; {choices(path[-1], fields_at(model, path[:-1]), 'allowed: ')}"
@@ -263,10 +268,16 @@ def fields_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 def fields_at(model: type[BaseModel], path: Sequence[Key]) -> dict[str, FieldInfo]:
     """Return the fields of the table at a path, which has the labels of choices."""
+    table = table_at(model, path)
+    return fields_of(table) if table else {}
+
+
+def table_at(model: type[BaseModel], path: Sequence[Key]) -> type[BaseModel] | None:
+    """Return the table at a path, which has the labels of choices; None if it is no table."""
     found: object = model
     for key in path:
         found = next(_inside(found, key), None)
-    return next((fields_of(kind) for _, kind in _kinds(found) if _is_table(kind)), {})
+    return next((kind for _, kind in _kinds(found) if _is_table(kind)), None)
 
 
 def _is_table(kind: object) -> TypeGuard[type[BaseModel]]:

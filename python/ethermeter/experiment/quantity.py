@@ -30,9 +30,8 @@ ALLOWED = "allowed"
 class Table(BaseModel):
     """A table of an experiment file: strict types, no unknown keys, not changed after reading."""
 
-    model_config = ConfigDict(
-        strict=True, extra="forbid", frozen=True, use_attribute_docstrings=True
-    )
+    # `descriptions` reads docstrings on demand: pydantic takes 0.1 s of every command for it.
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
 
 def written(default: str | float) -> Any:

@@ -14,6 +14,7 @@ from ethermeter.presentation import Presentation
 from ethermeter.report.render import Page, render
 from ethermeter.report.sections.run import claim_sentences
 from ethermeter.report.tables import claims_table, tag
+from ethermeter.store import write_whole
 
 SHORTENED = Markup(
     "These runs were shortened (<code>--quick</code>): intervals are wider, and what must be seen "
@@ -29,6 +30,12 @@ class Reproduced:
     run: Path | None
     error: str = ""
     presentation: Presentation = NO_STUDY
+
+
+def write(path: Path, entries: Sequence[Reproduced], *, quick: bool = False) -> Path:
+    """Write the page; return its path. Arguments and errors are those of `index_page`."""
+    write_whole(path, index_page(entries, folder=path.parent, quick=quick))
+    return path
 
 
 def index_page(entries: Sequence[Reproduced], *, folder: Path, quick: bool = False) -> str:

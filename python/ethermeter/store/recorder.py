@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -57,15 +58,8 @@ VALUES_OF_EACH = 20
 """Size of an entity of a trial: about as many numbers are kept of it."""
 
 DERIVED = (
-    *("estimates.json", "positions.json", "claims.json", "agreement.json", "live-claims.json"),
-    *(
-        "bounds.json",
-        "flows.json",
-        "live-accounts.json",
-        "network.toml",
-        "live-agreement.json",
-        "report.html",
-    ),
+    *("estimates.json", "positions.json", "claims.json", "live-claims.json"),
+    *("network.toml", "report.html"),
 )
 EXPERIMENT, EXPERIMENTS = "experiment.toml", "experiments"
 FILES = (
@@ -244,6 +238,7 @@ class Recorder:
         numbers = [int(file.stem) for file in self._files if file.stem.isdecimal()]
         number = 1 + max(numbers, default=-1)
         file = self.directory / PARTS / f"{number:06d}.parquet"
+        self._waiting.sort(key=lambda finished: finished[0])
         with self._writing():
             parts.write(file, self._waiting, stamp=self._stamp, within=self.directory)
         self._adopt(file, [place for place, _ in self._waiting])
@@ -393,7 +388,11 @@ class Recorder:
         begins = np.concatenate([[0], np.cumsum([len(table) for table in tables])])
         order = begins[np.searchsorted(needed, part_of)] + row_of
         # A part has the columns that some trial in it has.
-        return pa.concat_tables(tables, promote_options="default").take(pa.array(order))
+        table = pa.concat_tables(tables, promote_options="default")
+        # Runs of rows: parts follow the plan but for trials that were under way together.
+        ends = [0, *(np.flatnonzero(np.diff(order) != 1) + 1).tolist(), len(order)]
+        runs = [table.slice(int(order[a]), b - a) for a, b in pairwise(ends)]
+        return pa.concat_tables(runs)
 
     def _part(self, number: int) -> "pa.Table":
         """Read a part by its number, the last few kept open.

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import bdtr, ndtr
 
 from ethermeter.arguments import ArgumentError, Array, Numbers, Range, plain, same_shape, together
 from ethermeter.voice.arguments import CIRCUITS, ERLANGS, LISTEN_S, SHARE, SOME_CIRCUITS, TALK_S
@@ -136,6 +135,9 @@ def by_count(most: int, *, heard: float, circuits: int) -> Array:
     share = _one("by-count", "heard", heard, SHARE)
     if limit == 0:
         return np.zeros(calls.shape)
+    # SciPy takes as long to import as all else that a command needs before it begins.
+    from scipy.special import bdtr
+
     return np.where(
         calls < limit, 1.0, bdtr(limit - 1.0, np.maximum(calls, limit).astype(np.int64), share)
     )
@@ -162,6 +164,8 @@ def by_load(mean: Numbers, *, deviation: Numbers, threshold: Numbers) -> Any:
         "deviation": (deviation, SHARE),
         "threshold": (threshold, SHARE),
     }
+    from scipy.special import ndtr
+
     load, spread, most = together("by-load", **given)
     below = most - load
     # Without spread, what is measured is the mean, and a load at the threshold is not below it.
