@@ -20,8 +20,10 @@ from ethermeter.scenario import Class
 from ethermeter.testbed.commands import LIMIT_S, TestbedError, inside, run
 
 _MODULE = "ethermeter.testbed.wire"
-_ANSWER_LIMIT_S = 2.0
-"""Timeout for an answer of a running relay, and for the result of an ending one."""
+_ANSWER_LIMIT_S = 20.0
+"""Timeout for an answer of a running relay: a machine may stand still for seconds."""
+_RESULT_LIMIT_S = 2.0
+"""Timeout for the result of a relay that ends."""
 
 MOST_WIRES, MOST_SEGMENTS, MOST_STATIONS = 64, 16, 64
 """Wires and segments of a relay and stations of each segment, at most (crates/relay/src/plan.rs).
@@ -393,7 +395,7 @@ def is_running(namespace: str) -> bool:
 
 def await_result(file: Path) -> RelayResult | None:
     """Wait for the result of a relay whose interfaces were removed; None if it was killed."""
-    until_s = time.monotonic() + _ANSWER_LIMIT_S
+    until_s = time.monotonic() + _RESULT_LIMIT_S
     while time.monotonic() < until_s:
         with suppress(OSError, ValueError):
             return msgspec.json.decode(file.read_bytes(), type=RelayResult)
