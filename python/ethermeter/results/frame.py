@@ -19,7 +19,7 @@ from ethermeter.results.trials import Trial
 from ethermeter.results.values import metrics_in, of_all, of_each
 from ethermeter.scenario import Scenario
 from ethermeter.station_groups import names_of
-from ethermeter.store.arrow import values_of
+from ethermeter.store.arrow import dictionary, values_of
 from ethermeter.store.columns import HISTOGRAMS, PORTS, TIMES, groups_of
 from ethermeter.swept import quantity
 
@@ -313,11 +313,9 @@ def _repeated(codes: Sequence[int], lengths: Sequence[int], words: Sequence[str]
 
 def _words(codes: npt.NDArray[Any], words: Sequence[str]) -> Any:
     """Return words by their codes, as a dictionary without a word twice."""
-    import pyarrow as pa
-
     number: dict[str, int] = {}
     place = np.array([number.setdefault(str(word), len(number)) for word in words], np.int32)
-    return pa.DictionaryArray.from_arrays(place[codes] if len(place) else codes, list(number))
+    return dictionary(place[codes] if len(place) else codes, list(number))
 
 
 def _codes(column: "pa.ChunkedArray[Any]") -> npt.NDArray[np.int64]:
