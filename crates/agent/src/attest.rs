@@ -10,7 +10,7 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use std::fmt::Display;
 use std::net::IpAddr;
 use std::time::Duration;
-use webpki::{anchor_from_trusted_cert, EndEntityCert, KeyUsage, ALL_VERIFICATION_ALGS};
+use webpki::{ALL_VERIFICATION_ALGS, EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 
 /// A certificate, its key and the authority of all certificates, as PEM.
 #[derive(Clone)]
@@ -26,11 +26,7 @@ pub struct Credentials {
 /// Whether the certificate with this serial number is accepted.
 fn check_serial(serial: &[u8], revoked: &[Serial]) -> Result<(), String> {
     let is_revoked = revoked.iter().any(|other| other.is(serial));
-    if is_revoked {
-        Err("the certificate is revoked".into())
-    } else {
-        Ok(())
-    }
+    if is_revoked { Err("the certificate is revoked".into()) } else { Ok(()) }
 }
 
 /// The purposes of certificates (RFC 5280, section 4.2.1.12): 1.3.6.1.5.5.7.3.1 and .2.

@@ -17,7 +17,9 @@ pub const VALID_DAYS: u64 = 397;
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     /// A name is no name of a file or a host.
-    #[error("host = {0:?}: must be letters, digits, dots, colons and hyphens, and none of authority and coordinator")]
+    #[error(
+        "host = {0:?}: must be letters, digits, dots, colons and hyphens, and none of authority and coordinator"
+    )]
     Name(String),
     /// A file could not be written, or is there already.
     #[error("{path}: {source}")]

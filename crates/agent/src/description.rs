@@ -1,13 +1,13 @@
 //! What a test is, as people and programs write it: JSON in, checked whole, every fault at once.
 
 use crate::result::Receivers;
-use ethermeter_ethernet::{frame, Carrier, Octets};
-use ethermeter_live::wire::{shortest_frame, MARK_OCTETS, SPEECH_OCTETS};
-use ethermeter_station::consent::{Cast, PortKind, Transport, HIGHEST_PRIORITY};
+use ethermeter_ethernet::{Carrier, Octets, frame};
+use ethermeter_live::wire::{MARK_OCTETS, SPEECH_OCTETS, shortest_frame};
+use ethermeter_station::consent::{Cast, HIGHEST_PRIORITY, PortKind, Transport};
 use ethermeter_station::experiment::{
-    read_file, read_responses, read_source, Phases, LONGEST_BLOCK_OCTETS,
+    LONGEST_BLOCK_OCTETS, Phases, read_file, read_responses, read_source,
 };
-use ethermeter_station::refusal::{refuse, Refusal, Rule};
+use ethermeter_station::refusal::{Refusal, Rule, refuse};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use serde::Deserialize;
@@ -203,11 +203,7 @@ impl Response {
             .into_iter()
             .filter_map(|(name, part)| Some((name.to_owned(), part.clone()?)))
             .collect();
-        if said.is_empty() {
-            String::new()
-        } else {
-            Value::Object(said).to_string()
-        }
+        if said.is_empty() { String::new() } else { Value::Object(said).to_string() }
     }
 
     /// What is wrong with it, by the agents' own rules.
@@ -390,11 +386,7 @@ impl Test {
     pub fn parse(json: &str) -> Result<Self, String> {
         let test: Self = serde_json::from_str(json).map_err(|error| format!("test: {error}"))?;
         let faults = test.faults();
-        if faults.is_empty() {
-            Ok(test)
-        } else {
-            Err(faults.join("\n"))
-        }
+        if faults.is_empty() { Ok(test) } else { Err(faults.join("\n")) }
     }
 
     fn faults(&self) -> Vec<String> {
@@ -413,7 +405,9 @@ impl Test {
             let at = format!("flows.{}", flow.name);
             check_name(&flow.name, "flows", &mut flows, &mut faults);
             if flow.name.starts_with(CLOCK_FLOW) {
-                faults.push(format!("{at}.name: must not begin with {CLOCK_FLOW:?}, as flows do that compare clocks"));
+                faults.push(format!(
+                    "{at}.name: must not begin with {CLOCK_FLOW:?}, as flows do that compare clocks"
+                ));
             }
             self.check_ends(flow, &names, &mut faults);
             if !flow.port.traits().is_shared {

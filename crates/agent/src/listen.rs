@@ -1,6 +1,6 @@
 //! Sockets, TLS, and limits that keep strangers from using up an agent.
 
-use crate::attest::{check_coordinator, Credentials, Notary};
+use crate::attest::{Credentials, Notary, check_coordinator};
 use crate::pending::Pending;
 use crate::protocol::agent_server::AgentServer;
 use crate::service::Service;
@@ -19,22 +19,22 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{mpsc, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::AbortHandle;
-use tokio::time::{sleep, timeout, Instant, Sleep};
+use tokio::time::{Instant, Sleep, sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::client::danger::HandshakeSignatureValid;
-use tokio_rustls::rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use tokio_rustls::rustls::version::TLS13;
 use tokio_rustls::rustls::{
     CertificateError, DigitallySignedStruct, DistinguishedName, Error as TlsError, OtherError,
     RootCertStore, ServerConfig, SignatureScheme,
 };
 use tokio_rustls::server::TlsStream;
-use tokio_rustls::TlsAcceptor;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::server::{Connected, TcpConnectInfo};
 use tonic::transport::Server;
+use tonic::transport::server::{Connected, TcpConnectInfo};
 
 /// Authenticated connections; further ones are closed at once. Those that
 /// have not are held by [`Pending`].

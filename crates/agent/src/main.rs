@@ -1,7 +1,7 @@
 //! `ethermeter-agent`: an agent, a coordinator by hand, and certificates.
 
-use ethermeter_agent::result::{HostAnswer, Outcome};
 use ethermeter_agent::Credentials;
+use ethermeter_agent::result::{HostAnswer, Outcome};
 use ethermeter_agent::{certificates, coordinator, listen};
 use ethermeter_live::SkewedClock;
 use ethermeter_station::consent::Ceilings;
@@ -10,7 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tokio::signal::unix::{signal, SignalKind};
+use tokio::signal::unix::{SignalKind, signal};
 
 const HELP: &str = "\
 ethermeter-agent --listen ADDRESS:PORT [--certificate FILE --key FILE --authority FILE] [--ceilings FILE]

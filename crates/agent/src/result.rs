@@ -107,11 +107,7 @@ impl CoordinatorClock {
     #[must_use]
     pub fn of_one_boot(self) -> Self {
         let is_one = self.offset_ns.unsigned_abs() <= self.uncertainty_ns;
-        if is_one {
-            Self { offset_ns: 0, uncertainty_ns: 0 }
-        } else {
-            self
-        }
+        if is_one { Self { offset_ns: 0, uncertainty_ns: 0 } } else { self }
     }
 
     /// What it shows at a time of the coordinator.

@@ -11,11 +11,11 @@ use ethermeter_station::consent::{
     Cast, Consent, Grant, Moment, PortKind, Reach, RuleBook, Transport, Wish,
 };
 use ethermeter_station::experiment::{
-    clocks, longest_frame_octets, read_file, read_responses, read_source, Endpoint, Experiment,
-    Permitted, Phases, RolePlan, Task, LONGEST_BLOCK_OCTETS,
+    Endpoint, Experiment, LONGEST_BLOCK_OCTETS, Permitted, Phases, RolePlan, Task, clocks,
+    longest_frame_octets, read_file, read_responses, read_source,
 };
-use ethermeter_station::interfaces::{place_of, reach, Way};
-use ethermeter_station::refusal::{refuse, Refusal, Rule};
+use ethermeter_station::interfaces::{Way, place_of, reach};
+use ethermeter_station::refusal::{Refusal, Rule, refuse};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use rustls_pki_types::UnixTime;

@@ -1,15 +1,15 @@
 //! The calls of the protocol; the rule book admits each first.
 
-use crate::attest::{self, random, Notary, Signed};
+use crate::PROTOCOL;
+use crate::attest::{self, Notary, Signed, random};
 use crate::protocol as wire;
 use crate::protocol::agent_server::Agent;
-use crate::role_plans::{address, endpoint, Context, RoleBooks, RoleReader};
-use crate::PROTOCOL;
+use crate::role_plans::{Context, RoleBooks, RoleReader, address, endpoint};
 use ethermeter_live::plca::plca;
 use ethermeter_live::route::Changes;
 use ethermeter_live::{HostTime, SkewedClock, Timeline};
 use ethermeter_station::consent::{
-    Ceilings, Challenge, Renewal, RuleBook, Stamp, Transport, Wish, MOST_CHALLENGES,
+    Ceilings, Challenge, MOST_CHALLENGES, Renewal, RuleBook, Stamp, Transport, Wish,
 };
 use ethermeter_station::experiment::{Experiment, Phases};
 use ethermeter_station::interfaces::interfaces;

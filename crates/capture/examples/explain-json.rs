@@ -7,9 +7,9 @@
 //! ```
 
 use ethermeter_capture::connection::{Again, Basis, Finding};
-use ethermeter_capture::explain::{explain, Explainer};
+use ethermeter_capture::explain::{Explainer, explain};
 use ethermeter_capture::input::Input;
-use ethermeter_capture::{json, Capture, Error};
+use ethermeter_capture::{Capture, Error, json};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 

@@ -10,8 +10,8 @@
 
 use ethermeter_capture::explain::explain;
 use ethermeter_capture::write::Writer;
-use ethermeter_capture::{json, Error, Link};
-use std::panic::{catch_unwind, AssertUnwindSafe};
+use ethermeter_capture::{Error, Link, json};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 /// Octets of the largest seed.

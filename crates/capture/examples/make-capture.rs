@@ -5,8 +5,8 @@
 //! make-capture FILE PACKETS CONNECTIONS
 //! ```
 
-use ethermeter_capture::write::Writer;
 use ethermeter_capture::Link;
+use ethermeter_capture::write::Writer;
 use std::fs::File;
 use std::io::BufWriter;
 

@@ -7,7 +7,7 @@
 /// Prefetch the memory of a value.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn prefetch<T>(value: &T) {
-    use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
     /// Octets of a cache line.
     const LINE: usize = 64;
     let begin = std::ptr::from_ref(value).cast::<i8>();

@@ -102,11 +102,7 @@ impl Block {
             Cause::CongestionWindow
         } else if self.is_steady() {
             let is_written = self.short.saturating_mul(SHORT) > self.segments;
-            if is_written {
-                Cause::SenderApplication
-            } else {
-                Cause::SendBuffer
-            }
+            if is_written { Cause::SenderApplication } else { Cause::SendBuffer }
         } else if rises || before.is_some_and(|peak| self.mean() < RECOVERED * peak) {
             Cause::CongestionWindow
         } else {

@@ -21,7 +21,7 @@ use crate::recent::Recent;
 use std::collections::BTreeMap;
 use std::io::Read;
 
-pub use crate::largest::{Listed, Rest, MOST_LISTED};
+pub use crate::largest::{Listed, MOST_LISTED, Rest};
 pub use crate::noted::Station;
 
 /// Connections, and flows, that are followed at a time.
@@ -325,11 +325,11 @@ impl Explainer {
     }
 
     fn note_copy(&mut self, what: &What, hash: u32) {
-        if let What::Segment(pair, is_low, ..) = what {
-            if let Some(of) = self.live.find_mut(pair, hash) {
-                let from = usize::from(of.is_first_low != *is_low);
-                of.listed.what.connection.halves[from].copies += 1;
-            }
+        if let What::Segment(pair, is_low, ..) = what
+            && let Some(of) = self.live.find_mut(pair, hash)
+        {
+            let from = usize::from(of.is_first_low != *is_low);
+            of.listed.what.connection.halves[from].copies += 1;
         }
     }
 
@@ -358,11 +358,9 @@ impl Explainer {
         let is_over = before.is_some_and(|of| {
             of.listed.what.connection.is_over_for(usize::from(of.is_first_low != is_low), tcp)
         });
-        if is_over {
-            if let Some(of) = self.live.take(pair, hash) {
-                self.held = self.held.saturating_sub(of.held);
-                self.finish(of.listed, false);
-            }
+        if is_over && let Some(of) = self.live.take(pair, hash) {
+            self.held = self.held.saturating_sub(of.held);
+            self.finish(of.listed, false);
         }
         let (connections, packets) = (&mut self.connections, self.packets);
         let paths = &mut self.paths;

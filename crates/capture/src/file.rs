@@ -632,30 +632,18 @@ impl<R: Read> Capture<R> {
 
     fn u16_at(&self, at: usize) -> u16 {
         let octets = [self.buffer[at], self.buffer[at + 1]];
-        if self.is_big {
-            u16::from_be_bytes(octets)
-        } else {
-            u16::from_le_bytes(octets)
-        }
+        if self.is_big { u16::from_be_bytes(octets) } else { u16::from_le_bytes(octets) }
     }
 
     fn u32_at(&self, at: usize) -> u32 {
         let octets =
             [self.buffer[at], self.buffer[at + 1], self.buffer[at + 2], self.buffer[at + 3]];
-        if self.is_big {
-            u32::from_be_bytes(octets)
-        } else {
-            u32::from_le_bytes(octets)
-        }
+        if self.is_big { u32::from_be_bytes(octets) } else { u32::from_le_bytes(octets) }
     }
 
     fn u64_at(&self, at: usize) -> u64 {
         let (first, second) = (u64::from(self.u32_at(at)), u64::from(self.u32_at(at + 4)));
-        if self.is_big {
-            first << 32 | second
-        } else {
-            second << 32 | first
-        }
+        if self.is_big { first << 32 | second } else { second << 32 | first }
     }
 }
 

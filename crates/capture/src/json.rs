@@ -1,7 +1,7 @@
 //! The explanation as JSON, as docs/reference/capture-json.md describes it: times in nanoseconds,
 //! sizes in octets, unknown values as null.
 
-use crate::cause::{Cause, CAUSES};
+use crate::cause::{CAUSES, Cause};
 use crate::connection::{Connection, Half};
 use crate::course::Rounds;
 use crate::delays::Delays;
@@ -10,7 +10,7 @@ use crate::largest::{Listed, Rest};
 use crate::limits::Spent;
 use crate::path::{Direction, Path};
 use crate::series::Series;
-use serde_json::{json, Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Shares of a distribution that are given.
 const QUANTILES: [(&str, f64); 5] =

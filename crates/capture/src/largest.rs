@@ -80,12 +80,12 @@ impl<T> Largest<T> {
             packets,
             listed: Box::new(listed),
         });
-        if self.heap.len() > MOST_LISTED {
-            if let Some(least) = self.heap.pop() {
-                self.rest.count += 1;
-                self.rest.packets += least.packets;
-                self.rest.octets += least.rank.0 .0;
-            }
+        if self.heap.len() > MOST_LISTED
+            && let Some(least) = self.heap.pop()
+        {
+            self.rest.count += 1;
+            self.rest.packets += least.packets;
+            self.rest.octets += least.rank.0.0;
         }
     }
 

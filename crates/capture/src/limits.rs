@@ -38,7 +38,7 @@
 //! Each piece belongs to its x, the end that waited.
 
 use crate::ahead::prefetch;
-use crate::cause::{Cause, CAUSES};
+use crate::cause::{CAUSES, Cause};
 use crate::course::{Course, Rounds};
 use std::collections::VecDeque;
 
@@ -200,10 +200,10 @@ impl Limits {
         let announced = (news.acknowledged, news.edge);
         if announced != view.announced && announced.0 >= view.announced.0 {
             view.announced = announced;
-            if view.news.len() == MOST_NEWS {
-                if let Some(oldest) = view.news.pop_front() {
-                    view.take(&oldest);
-                }
+            if view.news.len() == MOST_NEWS
+                && let Some(oldest) = view.news.pop_front()
+            {
+                view.take(&oldest);
             }
             view.news.push_back(news);
         }
@@ -435,11 +435,7 @@ impl Limits {
     /// Octets that end `x` has outstanding as it knows; nothing before its first news.
     #[must_use]
     pub fn flight(&self, x: usize) -> u64 {
-        if self.views[x].is_informed {
-            self.views[x].flight()
-        } else {
-            0
-        }
+        if self.views[x].is_informed { self.views[x].flight() } else { 0 }
     }
 
     /// Times that end `x` began to make losses good: several losses within a round trip count once.
@@ -477,11 +473,7 @@ impl View {
     }
 
     fn room(&self) -> u64 {
-        if self.is_informed {
-            self.edge.saturating_sub(self.highest)
-        } else {
-            u64::MAX
-        }
+        if self.is_informed { self.edge.saturating_sub(self.highest) } else { u64::MAX }
     }
 
     /// The window as this sender knows it.

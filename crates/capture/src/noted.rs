@@ -3,10 +3,10 @@
 
 use crate::copies::Fingerprint;
 use crate::file::{Link, Packet};
-use crate::flow::{mark, Mark, RAW};
+use crate::flow::{Mark, RAW, mark};
 use crate::index::Seeds;
 use crate::packet::{
-    frame, priority, read_packet, End, Fragment, Headers, Other, Read, Tcp, Transport,
+    End, Fragment, Headers, Other, Read, Tcp, Transport, frame, priority, read_packet,
 };
 use std::fmt::{Display, Formatter};
 use std::hash::{Hash, Hasher};

@@ -14,6 +14,6 @@ pub mod timing;
 pub mod units;
 
 pub use frame::Carrier;
-pub use plca::{PlcaTiming, PLCA, PLCA_SOURCES};
-pub use timing::{standard, HalfDuplexTiming, Standard, STANDARDS};
+pub use plca::{PLCA, PLCA_SOURCES, PlcaTiming};
+pub use timing::{HalfDuplexTiming, STANDARDS, Standard, standard};
 pub use units::{BitTime, Bits, Octets};

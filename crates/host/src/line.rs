@@ -5,10 +5,10 @@
 //! than its time by as much as the processor keeps the process waiting, and what finds its room
 //! full is lost.
 
-use crate::{joined, packet_socket, Error};
+use crate::{Error, joined, packet_socket};
 use ethermeter_live::port::system::set_packet_option;
-use ethermeter_live::time::{HostTime, Timeline, NS_PER_S};
-use nix::poll::{ppoll, PollFd, PollFlags};
+use ethermeter_live::time::{HostTime, NS_PER_S, Timeline};
+use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use serde::{Deserialize, Serialize};
 use socket2::Socket;

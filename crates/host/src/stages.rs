@@ -1,8 +1,8 @@
 //! What one stage does when nothing else is asked of the host: samples in bit/s, each over a time
 //! of its own.
 
-use crate::{packet_socket, Error};
-use ethermeter_live::time::{HostTime, Timeline, NS_PER_S};
+use crate::{Error, packet_socket};
+use ethermeter_live::time::{HostTime, NS_PER_S, Timeline};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::hint::black_box;

@@ -1,9 +1,9 @@
 //! The door: a task as one line of JSON, its result likewise.
 
-use crate::line::{carry, Line};
-use crate::stages::{try_out, Sampling, Stage};
-use crate::transfer::{receive, send, Receiving, Sender};
 use crate::Error;
+use crate::line::{Line, carry};
+use crate::stages::{Sampling, Stage, try_out};
+use crate::transfer::{Receiving, Sender, receive, send};
 use serde::Deserialize;
 
 /// What a host can be asked to do.

@@ -22,8 +22,8 @@ use ethermeter_live::port::udp::{UdpOptions, UdpPort};
 use ethermeter_live::port::xdp::{XdpOptions, XdpPort};
 use ethermeter_live::port::{Address, Port};
 use ethermeter_live::roles::{
-    request, respond, send, sink, Attention, RequestPlan, Requests, ResponsePlan, SendPlan,
-    SendersClock, SinkPlan,
+    Attention, RequestPlan, Requests, ResponsePlan, SendPlan, SendersClock, SinkPlan, request,
+    respond, send, sink,
 };
 use ethermeter_live::wire::Mac;
 use ethermeter_live::{HostTime, SkewedClock, Timeline};
@@ -31,12 +31,12 @@ use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Account, Distribution, SourceSpec};
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const EXPERIMENT: u16 = 1988;
@@ -170,7 +170,7 @@ fn play<P: Port>(role: &str, port: &mut P, words: &Words) -> Outcome<Value> {
         "respond" => play_responder(port, words, until_ns)?,
         "request" => play_requester(port, words, begin_ns, until_ns)?,
         other => {
-            return Err(format!("{other}: no role; must be send, sink, respond or request").into())
+            return Err(format!("{other}: no role; must be send, sink, respond or request").into());
         }
     };
     result["port"] = json!(port.counters()?);
@@ -251,7 +251,7 @@ fn arrivals(words: &Words) -> Outcome<Arrivals> {
         _ => {
             return Err(
                 format!("arrivals={text}: must be saturated, regular:US or poisson:US").into()
-            )
+            );
         }
     };
     match arrivals.fault() {

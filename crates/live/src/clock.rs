@@ -3,5 +3,5 @@
 
 mod ongoing;
 
-pub use ethermeter_traffic::clock::{ClockError, Exchange, Relation, PIECES};
+pub use ethermeter_traffic::clock::{ClockError, Exchange, PIECES, Relation};
 pub use ongoing::{Known, Ongoing};

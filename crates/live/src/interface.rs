@@ -1,10 +1,10 @@
 //! What an interface is: its MTU, driver, speed, offloads, rings, PLCA.
 
+use crate::Error;
 use crate::counters::queues;
 use crate::netlink::name_octets;
-use crate::plca::{plca, PlcaFacts};
-use crate::Error;
-use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
+use crate::plca::{PlcaFacts, plca};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -54,11 +54,7 @@ fn answered(
     #[expect(unsafe_code, reason = "a question that no safe wrapper asks")]
     // SAFETY: the request is zeroed but for the name, and the kernel writes an integer into it.
     let status = unsafe { libc::ioctl(socket.as_raw_fd(), question, &raw mut request) };
-    if status == 0 {
-        Ok(request)
-    } else {
-        Err(Error::last(doing))
-    }
+    if status == 0 { Ok(request) } else { Err(Error::last(doing)) }
 }
 
 /// Facts of an interface; unknown ones are `None`.

@@ -3,8 +3,8 @@
 use crate::Error;
 use nix::sys::socket::sockopt::ReceiveTimeout;
 use nix::sys::socket::{
-    bind, recv, send, setsockopt, socket, AddressFamily, MsgFlags, NetlinkAddr, SockFlag,
-    SockProtocol, SockType,
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send,
+    setsockopt, socket,
 };
 use nix::sys::time::{TimeVal, TimeValLike};
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -5,8 +5,8 @@
 //! `Documentation/networking/ethtool-netlink.rst` (Linux 6.3). Two requests of a few octets need no
 //! library: the crate `ethtool` lacks these messages, and brings a runtime for tasks.
 
-use crate::netlink::{attribute, attributes, error_of, messages, name_octets, request, Netlink};
 use crate::Error;
+use crate::netlink::{Netlink, attribute, attributes, error_of, messages, name_octets, request};
 use nix::sys::socket::SockProtocol;
 use serde::{Deserialize, Serialize};
 use std::io;

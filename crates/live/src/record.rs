@@ -6,16 +6,16 @@
 //! A capture has a largest size; what comes after that is counted, too: frames accepted = written +
 //! beyond the size + dropped.
 
-use crate::port::tap::{Tap, TapOptions, Tapped};
-use crate::time::{wall_ns, HostTime, Timeline};
 use crate::Error;
+use crate::port::tap::{Tap, TapOptions, Tapped};
+use crate::time::{HostTime, Timeline, wall_ns};
+use ethermeter_capture::Link;
 use ethermeter_capture::file::Errors;
 use ethermeter_capture::write::blocks::{Blocks, Direction, Seen, Statistics};
-use ethermeter_capture::Link;
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{mpsc, Arc};
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 /// Octets that are written at once.

@@ -1,8 +1,8 @@
 //! How packets leave this host: the interface towards an address, the station that answers for it, and when either changes.
 
-use crate::netlink::{attribute, attributes, error_of, messages, request, word, Netlink};
-use crate::wire::Mac;
 use crate::Error;
+use crate::netlink::{Netlink, attribute, attributes, error_of, messages, request, word};
+use crate::wire::Mac;
 use nix::sys::socket::SockProtocol;
 use std::io;
 use std::net::IpAddr;

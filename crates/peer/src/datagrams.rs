@@ -1,11 +1,11 @@
 //! UDP sockets with the kernel's timestamps and the hop limit of arrivals.
 
 use crate::Error;
-use ethermeter_live::time::{wall_ns, HostTime, Timeline, NS_PER_S};
+use ethermeter_live::time::{HostTime, NS_PER_S, Timeline, wall_ns};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::socket::{
-    recvmsg, setsockopt, sockopt, ControlMessageOwned, MsgFlags, SockaddrStorage,
+    ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt,
 };
 use nix::sys::time::TimeSpec;
 use std::io::{self, IoSliceMut};

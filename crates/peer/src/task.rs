@@ -1,8 +1,8 @@
 //! A measurement with a peer as one line of JSON, its result likewise.
 
+use crate::Error;
 use crate::iperf3::client::Test;
 use crate::stamp::sender::Session;
-use crate::Error;
 use serde::Deserialize;
 use std::sync::atomic::{AtomicBool, Ordering};
 

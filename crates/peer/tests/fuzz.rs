@@ -1,19 +1,19 @@
 //! What peers and strangers may send: nothing makes a reflector answer more than it got, or a client
 //! fail other than by an error within its time.
 
+use ethermeter_peer::Error;
 use ethermeter_peer::iperf3::client::Test;
 use ethermeter_peer::iperf3::messages::Results;
-use ethermeter_peer::stamp::packet::{sign, Answer, Mode, Request};
+use ethermeter_peer::stamp::Key;
+use ethermeter_peer::stamp::packet::{Answer, Mode, Request, sign};
 use ethermeter_peer::stamp::reflector::{Arrival, Reflector, Rules};
 use ethermeter_peer::stamp::tlv;
-use ethermeter_peer::stamp::Key;
 use ethermeter_peer::task::perform;
-use ethermeter_peer::Error;
 use proptest::prelude::*;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 fn reflector(key: Option<&[u8]>) -> Reflector {

@@ -3,7 +3,7 @@
 use ethermeter_capture::explain::explain_input;
 use ethermeter_capture::input::Input;
 use ethermeter_capture::packet::{addresses, frame_octets};
-use ethermeter_capture::{json, Capture, Error};
+use ethermeter_capture::{Capture, Error, json};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;

@@ -3,13 +3,13 @@
 #![allow(clippy::needless_pass_by_value)] // iterators, which are made for the call
 
 use ethermeter_traffic::clock::rounds::ClockEstimate;
+use ethermeter_trial::Counts;
 use ethermeter_trial::counts::{
     Balance, Buckets, ClassCounts, ClockDelays, ClockPair, Delays, EndCounts, FlowCounts,
     FlowVoice, MediumCounts, PlcaCounts, PlcaNodeCounts, PortCounts, SignedDelays, StationBatches,
     StationCounts, StationVoice, SynchronisedDelays, TransferCounts,
 };
 use ethermeter_trial::scenario::Implementation;
-use ethermeter_trial::Counts;
 use numpy::ndarray::IntoDimension;
 use numpy::{Element, IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;

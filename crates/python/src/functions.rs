@@ -1,10 +1,10 @@
 //! Functions in Python by which stations wait and offer frames. Each call takes the GIL, and nothing
 //! else does.
 
-use ethermeter_simulator::custom::{Custom, CustomBackoff, Rule};
 use ethermeter_simulator::Watch;
-use ethermeter_traffic::custom::{CustomFrame, CustomSource};
+use ethermeter_simulator::custom::{Custom, CustomBackoff, Rule};
 use ethermeter_traffic::Stream;
+use ethermeter_traffic::custom::{CustomFrame, CustomSource};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;

@@ -2,7 +2,7 @@
 //! at signals and asks whether to stop.
 
 use ethermeter_agent::coordinator::{self, Error, Stage};
-use ethermeter_agent::{certificates, listen, Credentials, Test};
+use ethermeter_agent::{Credentials, Test, certificates, listen};
 use ethermeter_live::SkewedClock;
 use ethermeter_station::consent::Ceilings;
 use pyo3::exceptions::{
@@ -13,9 +13,9 @@ use pyo3::prelude::*;
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -231,13 +231,9 @@ pub fn attended<T: Send + 'static, M: Send + 'static>(
         if heard.is_err() {
             break;
         }
-        let answer = py.check_signals().and_then(|()| {
-            if raised.is_none() {
-                hear(heard.unwrap_or(None))
-            } else {
-                Ok(true)
-            }
-        });
+        let answer = py
+            .check_signals()
+            .and_then(|()| if raised.is_none() { hear(heard.unwrap_or(None)) } else { Ok(true) });
         match answer {
             Ok(false) => {}
             Ok(true) => stop.store(true, Ordering::Relaxed),

@@ -2,7 +2,7 @@
 
 use crate::live::attended;
 use ethermeter_peer::stamp::service::Service;
-use ethermeter_peer::{task, Error};
+use ethermeter_peer::{Error, task};
 use pyo3::exceptions::{PyConnectionError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
 //! Recordings of interfaces into captures; on Linux only.
 
 use crate::live::enter;
+use ethermeter_live::Error;
 use ethermeter_live::port::tap::TapOptions;
 use ethermeter_live::record::Recording;
-use ethermeter_live::Error;
 use pyo3::exceptions::{PyOSError, PyPermissionError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::fs::OpenOptions;

@@ -1,7 +1,7 @@
 //! Trials of any scenario.
 
 use crate::functions::Functions;
-use crate::watch::{or_none, Watch};
+use crate::watch::{Watch, or_none};
 use crate::{counts, raise};
 use ethermeter_simulator::custom::Custom;
 use ethermeter_simulator::{check, simulate_with};

@@ -1,9 +1,9 @@
 //! What happened to frames, by direction.
 
-use ethermeter_traffic::classes::ClassCounts;
 use ethermeter_traffic::Histogram;
+use ethermeter_traffic::classes::ClassCounts;
 use serde::Serialize;
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
 /// Frames that did not leave, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

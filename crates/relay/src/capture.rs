@@ -16,14 +16,14 @@ mod writer;
 
 use crate::recorder::{Buffer, Recorder};
 use ethermeter_live::pacing::priority::become_ordinary;
-use ethermeter_live::time::{WallClock, PS_PER_NS};
+use ethermeter_live::time::{PS_PER_NS, WallClock};
 use ethermeter_live::{Error, HostTime, Timeline};
 use serde::Deserialize;
 use std::fs::File;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{channel, sync_channel, Receiver, SyncSender};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::time::Duration;
 use writer::Writer;
 

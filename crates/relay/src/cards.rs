@@ -17,8 +17,8 @@ use ethermeter_simulator::segment::compiled::{CompiledSegment, NEVER};
 use ethermeter_simulator::segment::counters::Counters;
 use ethermeter_simulator::segment::retries::Retries;
 use ethermeter_simulator::segment::station::{Attempt, Ending, Supplied};
-use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision};
 use ethermeter_trial::Counts;
+use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision};
 use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
 

@@ -6,8 +6,8 @@
 //! arrived before the decision but were noticed after it.
 
 use crate::direction::{Losses, Properties};
-use ethermeter_ethernet::frame::{GAP, PREAMBLE, SHORTEST, TAG_TYPE};
 use ethermeter_ethernet::Octets;
+use ethermeter_ethernet::frame::{GAP, PREAMBLE, SHORTEST, TAG_TYPE};
 use ethermeter_traffic::classes::{Class, ClassCounts};
 use ethermeter_traffic::scheduler::{Classes, Next, Room, Scheduler, Waiting};
 use std::collections::VecDeque;

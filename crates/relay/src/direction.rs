@@ -6,9 +6,9 @@
 //!                                           └─ propagation ─┼─ leaves
 //! ```
 
-use ethermeter_ethernet::frame::{charged, GAP, PREAMBLE};
-use ethermeter_ethernet::units::PS_PER_S;
 use ethermeter_ethernet::Octets;
+use ethermeter_ethernet::frame::{GAP, PREAMBLE, charged};
+use ethermeter_ethernet::units::PS_PER_S;
 use ethermeter_traffic::{Coin, Purpose, Stream};
 use serde::Deserialize;
 use std::collections::VecDeque;

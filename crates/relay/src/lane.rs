@@ -1,12 +1,12 @@
 //! One direction of a wire at work: its queue, the frames on their way, and what happened.
 
 use crate::account::Account;
-use crate::classed::{priority_of, Classed, Turn};
+use crate::classed::{Classed, Turn, priority_of};
 use crate::direction::{Direction, Fate, Properties};
 use crate::ends::{self, Arrived};
 use crate::transit::Transit;
-use ethermeter_ethernet::frame::FCS;
 use ethermeter_ethernet::Octets;
+use ethermeter_ethernet::frame::FCS;
 use ethermeter_traffic::classes::Class;
 use serde_json::Value;
 use socket2::Socket;

@@ -5,7 +5,7 @@ use crate::direction::{Loss, Properties};
 use crate::medium::refuse;
 use ethermeter_live::Error;
 use ethermeter_simulator::plca::compiled::CompiledBus;
-use ethermeter_traffic::classes::{check_classes, Class};
+use ethermeter_traffic::classes::{Class, check_classes};
 use ethermeter_trial::{Fault, Trial};
 use serde::Deserialize;
 use std::collections::BTreeSet;

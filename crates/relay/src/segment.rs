@@ -17,14 +17,14 @@ use crate::ends::{self, Ring};
 use crate::medium::{Address, Medium};
 use crate::plan::{Segment as Plan, SegmentTrial};
 use ethermeter_ethernet::frame::FCS;
-use ethermeter_live::time::{worked_ns, WallClock, PS_PER_NS};
+use ethermeter_live::time::{PS_PER_NS, WallClock, worked_ns};
 use ethermeter_live::wire::credit::CreditNote;
 use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_simulator::plca::compiled::CompiledBus;
 use ethermeter_traffic::Histogram;
 use ethermeter_trial::Counts;
 use serde::Serialize;
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 use socket2::Socket;
 use std::ops::ControlFlow;
 

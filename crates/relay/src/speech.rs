@@ -10,7 +10,7 @@
 
 use ethermeter_live::time::PS_PER_NS;
 use ethermeter_live::wire::{
-    FrameWindow, Kind, Mark, Speech, HEADER_OCTETS, MARK_OCTETS, SPEECH_OCTETS,
+    FrameWindow, HEADER_OCTETS, Kind, MARK_OCTETS, Mark, SPEECH_OCTETS, Speech,
 };
 use ethermeter_simulator::segment::compiled::CompiledSegment;
 use ethermeter_traffic::voice::{VoiceFrame, VoiceSpec};

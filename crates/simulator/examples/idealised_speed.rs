@@ -8,11 +8,11 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::{segment, simulate, Group};
+use common::{Group, segment, simulate};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::times::Times;
 use ethermeter_trial::Trial;
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
 const SLOT: u64 = 1_000_000;
 

@@ -5,9 +5,9 @@
 mod common;
 
 use common::network::{fixed, host, link, phases, saturated};
-use common::{simulate, S};
-use ethermeter_trial::scenario::Implementation;
+use common::{S, simulate};
 use ethermeter_trial::Trial;
+use ethermeter_trial::scenario::Implementation;
 use serde_json::json;
 
 /// Host i sends to host (i + 1) mod n, saturated, `octets` a frame, gigabit links.

@@ -7,8 +7,8 @@ mod common;
 use common::{Bus, S, US};
 use ethermeter_simulator::Watch;
 use ethermeter_traffic::arrivals::Arrivals;
-use ethermeter_trial::scenario::Implementation;
 use ethermeter_trial::Trial;
+use ethermeter_trial::scenario::Implementation;
 
 /// Nodes that together offer a share of the line in frames of 64 octets with preamble and gap:
 /// 67.2 µs each.

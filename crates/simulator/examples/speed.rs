@@ -4,10 +4,10 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::{segment, simulate, Group, IEEE_10, S, US};
+use common::{Group, IEEE_10, S, US, segment, simulate};
 use ethermeter_traffic::times::Times;
-use ethermeter_trial::medium::{CsmaCd, Mac};
 use ethermeter_trial::Trial;
+use ethermeter_trial::medium::{CsmaCd, Mac};
 
 fn trial(stations: u32, octets: u64, seconds: u64, points: u32, end_to_end_ns: u64) -> Trial {
     let delay = |p: u32, q: u32| {

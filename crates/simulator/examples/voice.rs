@@ -7,11 +7,11 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::{segment, simulate, Group, S, US};
+use common::{Group, S, US, segment, simulate};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
-use ethermeter_trial::medium::{Backoff, CsmaCd, Mac};
 use ethermeter_trial::Trial;
+use ethermeter_trial::medium::{Backoff, CsmaCd, Mac};
 
 const UNIT: u64 = 38_080_000;
 const OVERHEAD: u64 = 48;

@@ -4,8 +4,8 @@
 //! Only the reference simulator of segments runs them. One that fails returns `None` from then on and
 //! stops the trial by its watch.
 
-use ethermeter_traffic::custom::{CustomSource, PythonFunction};
 use ethermeter_traffic::Stream;
+use ethermeter_traffic::custom::{CustomSource, PythonFunction};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 

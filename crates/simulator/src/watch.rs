@@ -69,11 +69,7 @@ impl Poll<'_> {
     /// # Errors
     /// [`Error::Stopped`] if not.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.watch.stopped.load(Relaxed) {
-            Err(Error::Stopped)
-        } else {
-            Ok(())
-        }
+        if self.watch.stopped.load(Relaxed) { Err(Error::Stopped) } else { Ok(()) }
     }
 
     #[cold]

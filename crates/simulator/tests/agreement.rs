@@ -294,11 +294,10 @@ fn recount(trial: &Trial, outcome: &Counts, trace: &[Attempt]) -> Result<(), Tes
         let rest = (outcome.stations.waiting_ps[station].cast_signed() - waited) as f64
             / (to - from) as f64;
         prop_assert!((-1e-12..=1.0 + 1e-12).contains(&rest), "{rest}");
-        if let Some(last) = own().next_back().filter(|a| a.end >= to) {
-            if last.taken_up < to && matches!(last.ending, Ending::Delivered | Ending::Discarded) {
+        if let Some(last) = own().next_back().filter(|a| a.end >= to)
+            && last.taken_up < to && matches!(last.ending, Ending::Delivered | Ending::Discarded) {
                 prop_assert!(rest.abs() < 1e-12, "nothing was held that is not counted: {rest}");
             }
-        }
     }
     if let Some(voice) = &outcome.stations.voice {
         for station in 0..outcome.stations.frames.len() {

@@ -275,14 +275,13 @@ proptest! {
         let mut text = trial.to_json().into_bytes();
         let at = at % text.len();
         text[at] = byte;
-        if let Ok(text) = String::from_utf8(text) {
-            if let Ok(trial) = Trial::from_json(&text) {
+        if let Ok(text) = String::from_utf8(text)
+            && let Ok(trial) = Trial::from_json(&text) {
                 // A digit may have become another: then it is still a trial, or refused by name.
                 // Only short ones are run.
                 if trial.scenario.phases.end_ps <= 10 * MS {
                     let _ = simulate(&trial);
                 }
             }
-        }
     }
 }

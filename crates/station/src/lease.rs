@@ -1,8 +1,8 @@
 //! What ends a role from outside: a stop, a lapsed lease of the coordinator, or a lapsed lease of a
 //! receiver.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// How long a lease holds. A coordinator renews it every [`RENEWAL_NS`]; with the watch's 50 ms and
 /// the longest wait of a port of 50 ms, an agent is silent well within a second after the last

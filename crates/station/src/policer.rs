@@ -6,7 +6,7 @@
 
 use crate::consent::Permit;
 use crate::lease::RoleLease;
-use crate::token_bucket::{segment_octets, Charge, TokenBucket, TCP_TIME_OCTETS};
+use crate::token_bucket::{Charge, TCP_TIME_OCTETS, TokenBucket, segment_octets};
 use ethermeter_ethernet::frame::{FCS, HEADER};
 use ethermeter_ethernet::{Carrier, Octets};
 use ethermeter_live::port::tcp_info::TcpInfo;
@@ -354,8 +354,8 @@ impl<P: Port, T: Timeline> Port for PolicedPort<'_, P, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lease::{Lease, ReceiverLease, LEASE_NS};
-    use ethermeter_live::port::memory::{connected, MemoryPort, Verdict};
+    use crate::lease::{LEASE_NS, Lease, ReceiverLease};
+    use ethermeter_live::port::memory::{MemoryPort, Verdict, connected};
     use ethermeter_live::time::NS_PER_S;
     use std::cell::Cell;
     use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -119,9 +119,5 @@ pub(crate) fn require<V: fmt::Display, A: fmt::Display>(
     value: V,
     allowed: A,
 ) -> Result<(), Refusal> {
-    if is_allowed {
-        Ok(())
-    } else {
-        refuse(rule, value, allowed)
-    }
+    if is_allowed { Ok(()) } else { refuse(rule, value, allowed) }
 }

@@ -4,14 +4,14 @@
 //! Times of a role are in nanoseconds since the beginning of the transmission.
 
 use ethermeter_live::counters::{HostSample, InterfaceCounters, QueueCounters, UdpCounters};
+use ethermeter_live::port::PortCounters;
 use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::port::xdp::XdpMode;
-use ethermeter_live::port::PortCounters;
 use ethermeter_live::provenance::HostFacts;
 use ethermeter_live::roles::{RequesterCounts, ResponderCounts, SenderCounts, SinkCounts};
 use ethermeter_live::time::CLOCK_STEP_NS;
-use ethermeter_traffic::clock::rounds::ClockEstimate;
 use ethermeter_traffic::Distribution;
+use ethermeter_traffic::clock::rounds::ClockEstimate;
 use serde::{Deserialize, Serialize};
 
 /// Report of an agent about one experiment.

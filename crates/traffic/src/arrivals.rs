@@ -4,7 +4,7 @@ use crate::chance::Stream;
 use crate::custom::PythonFunction;
 use crate::times::LONGEST_PS;
 use crate::token_bucket::bucket_fault;
-use crate::trace::{Replay, Trace, LONGEST_TRACE_PS, MOST_MESSAGES};
+use crate::trace::{LONGEST_TRACE_PS, MOST_MESSAGES, Replay, Trace};
 use crate::voice::Spurts;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -435,8 +435,8 @@ mod tests {
     }
 
     #[test]
-    fn a_regular_source_with_a_phase_sends_first_after_exactly_that_and_one_without_within_a_period(
-    ) {
+    fn a_regular_source_with_a_phase_sends_first_after_exactly_that_and_one_without_within_a_period()
+     {
         let first = |phase_ps, station| {
             let arrivals = Arrivals::Regular { period_ps: 1_000_000, phase_ps, jitter_ps: None };
             let mut times =

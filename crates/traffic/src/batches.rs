@@ -89,8 +89,8 @@ mod tests {
     }
 
     #[test]
-    fn every_instant_of_the_window_counts_in_the_batch_that_the_rule_names_in_whatever_order_they_come(
-    ) {
+    fn every_instant_of_the_window_counts_in_the_batch_that_the_rule_names_in_whatever_order_they_come()
+     {
         for (from, to, count) in
             [(0, 7, 7), (5, 105, 20), (5, 108, 20), (1, 1000, 3), (9, 10, 1), (3, 1002, 998)]
         {

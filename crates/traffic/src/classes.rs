@@ -60,7 +60,9 @@ pub fn check_classes(classes: &[Class]) -> Result<(), ClassFault> {
         let count = classes.iter().flat_map(|class| &class.priorities).filter(|p| **p == priority);
         let count = count.count();
         if count != 1 {
-            let allowed = format!("must have each priority from 0 to 7 in exactly one class; {priority} is in {count}");
+            let allowed = format!(
+                "must have each priority from 0 to 7 in exactly one class; {priority} is in {count}"
+            );
             return Err(ClassFault { class: None, key: "priorities", value: None, allowed });
         }
     }
@@ -76,13 +78,12 @@ pub fn check_classes(classes: &[Class]) -> Result<(), ClassFault> {
             let value = format!("{:?}", class.priorities);
             return Err(fault("priorities", &value, "must be one or more numbers from 0 to 7"));
         }
-        if let Some(slope) = class.idle_slope_bps {
-            if has_quantum(class) || !(1..=MOST_SLOPE_BPS).contains(&slope) {
-                let allowed = format!(
-                    "must be from 1 to {MOST_SLOPE_BPS}, in a class without quantum_octets"
-                );
-                return Err(fault("idle_slope_bps", &slope, &allowed));
-            }
+        if let Some(slope) = class.idle_slope_bps
+            && (has_quantum(class) || !(1..=MOST_SLOPE_BPS).contains(&slope))
+        {
+            let allowed =
+                format!("must be from 1 to {MOST_SLOPE_BPS}, in a class without quantum_octets");
+            return Err(fault("idle_slope_bps", &slope, &allowed));
         }
         if let Some(quantum) = class.quantum_octets {
             let begun = classes[..index].iter().position(has_quantum);

@@ -316,8 +316,8 @@ mod tests {
     };
 
     #[test]
-    fn the_stated_uncertainty_covers_the_error_in_every_one_of_a_thousand_trials_with_unequal_jitter(
-    ) {
+    fn the_stated_uncertainty_covers_the_error_in_every_one_of_a_thousand_trials_with_unequal_jitter()
+     {
         let mut widest_ns: f64 = 0.0;
         for seed in 0..1000 {
             let (ours, others) = skewed_clocks(seed);

@@ -129,7 +129,7 @@ impl Histogram {
     pub fn filled(&self) -> Vec<(u64, u64, u64)> {
         (0u64..)
             .zip(&self.counts)
-            .filter(|(_, &count)| count > 0)
+            .filter(|&(_, &count)| count > 0)
             .map(|(bucket, &count)| {
                 let (low, high) = (lowest_of(bucket), lowest_of(bucket + 1));
                 (low.max(self.min_ps), high.min(self.max_ps + 1), count)

@@ -11,7 +11,7 @@
 //! there: what one leaves short is wanted when the next sample fails to come, and is padded.
 
 use crate::chance::Stream;
-use crate::voice::{counted, Coder, VoiceSpec};
+use crate::voice::{Coder, VoiceSpec, counted};
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;

@@ -193,11 +193,7 @@ impl<T> Scheduler<T> {
             }
             class += 1;
         }
-        if later == u64::MAX {
-            Next::Nothing
-        } else {
-            Next::At(later)
-        }
+        if later == u64::MAX { Next::Nothing } else { Next::At(later) }
     }
 
     /// The class of a group that deficit round robin serves, if a frame of it can begin.

@@ -424,8 +424,8 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_wanted_with_the_sample_that_makes_it_long_enough_and_its_delay_runs_from_the_oldest_left(
-    ) {
+    fn a_frame_is_wanted_with_the_sample_that_makes_it_long_enough_and_its_delay_runs_from_the_oldest_left()
+     {
         let window = Window { measure_from_ps: 0, ..WINDOW };
         let mut voice = Voice::new(SPEC, stream(1), window);
         let first_ps = voice.first_ps();

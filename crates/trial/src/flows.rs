@@ -6,7 +6,7 @@ use ethermeter_ethernet::frame::{IPV4_HEADER, OVERHEAD, SHORTEST, TAG, UDP_HEADE
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::source::Generator;
-use ethermeter_traffic::times::{Times, LONGEST_PS};
+use ethermeter_traffic::times::{LONGEST_PS, Times};
 use ethermeter_traffic::token_bucket::bucket_fault;
 use ethermeter_traffic::voice::VoiceSpec;
 use ethermeter_traffic::{Shaping, SourceSpec};
@@ -313,11 +313,11 @@ impl Flow {
                 ));
             }
         }
-        if let Framing::Udp { mtu_octets } = self.framing {
-            if !(68..=65_535).contains(&mtu_octets) {
-                return Err(Fault::new(at("framing.udp.mtu_octets"), "must be from 68 to 65535")
-                    .got(mtu_octets));
-            }
+        if let Framing::Udp { mtu_octets } = self.framing
+            && !(68..=65_535).contains(&mtu_octets)
+        {
+            return Err(Fault::new(at("framing.udp.mtu_octets"), "must be from 68 to 65535")
+                .got(mtu_octets));
         }
         let has_coder = matches!(self.arrivals, Arrivals::Coder { .. });
         if has_coder || matches!(self.frames, Lengths::Samples { .. }) || self.codec.is_some() {
@@ -381,7 +381,7 @@ fn check_lengths(lengths: &Lengths, key: &str) -> Result<(), Fault> {
             return Err(Fault::new(
                 key,
                 "must be fixed or mix here: samples are what a coder's packets have",
-            ))
+            ));
         }
     };
     if let Some(odd) = bits.iter().find(|bits| **bits % 8 != 0 || **bits > 8 * MOST_OCTETS) {

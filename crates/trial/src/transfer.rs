@@ -1,8 +1,8 @@
 //! Data over a TCP connection.
 
-use crate::fault::{check_range, Fault};
+use crate::fault::{Fault, check_range};
 use ethermeter_ethernet::frame::{OVERHEAD, SHORTEST};
-use ethermeter_traffic::times::{Times, LONGEST_PS};
+use ethermeter_traffic::times::{LONGEST_PS, Times};
 use serde::{Deserialize, Serialize};
 
 /// Data over a connection of TCP.
@@ -261,7 +261,7 @@ impl Transfer {
                 return check_ranges(
                     &format!("{key}.job.stream"),
                     &[("octets", octets.unwrap_or(1), 1, most)],
-                )
+                );
             }
             Job::File(file) => file,
         };

@@ -1,9 +1,9 @@
 //! A trial is read as it is written, and what is wrong with it is found where it is.
 
+use ethermeter_trial::Trial;
 use ethermeter_trial::flows::Flow;
 use ethermeter_trial::nodes::{Kind, Stage};
-use ethermeter_trial::Trial;
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
 fn phases() -> Value {
     json!({"begin_ps": 0, "stop_ps": 10, "measure_from_ps": 2, "measure_to_ps": 9, "end_ps": 12,

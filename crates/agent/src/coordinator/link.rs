@@ -1,9 +1,10 @@
 //! One agent, as its coordinator sees it.
 
 use super::renewals::Renewals;
+use crate::PROTOCOL;
 use crate::attest::Credentials;
 use crate::description::AgentEntry;
-use crate::listen::{whole, LONGEST_RESULT};
+use crate::listen::{LONGEST_RESULT, whole};
 use crate::protocol::agent_client::AgentClient;
 use crate::protocol::{
     CollectRequest, GrantReply, GrantRequest, HelloReply, HelloRequest, LeaseRequest,
@@ -11,7 +12,6 @@ use crate::protocol::{
 };
 use crate::result::CoordinatorClock;
 use crate::service::boot;
-use crate::PROTOCOL;
 use ethermeter_live::{HostTime, Timeline};
 use ethermeter_station::{AgentReport, RENEWAL_NS};
 use std::future::Future;
@@ -262,10 +262,10 @@ impl Link {
                 None | Some(Ok(Ok(()))) => failed = 0,
                 // Refused: it does not know the experiment, which will not change.
                 Some(Ok(Err(status))) if status.code() == tonic::Code::PermissionDenied => {
-                    return reason_of(&status)
+                    return reason_of(&status);
                 }
                 Some(Ok(Err(status))) if failed + 1 >= MOST_FAILED_LEASES => {
-                    return reason_of(&status)
+                    return reason_of(&status);
                 }
                 Some(Err(_)) if failed + 1 >= MOST_FAILED_LEASES => return "no answer".into(),
                 Some(Ok(Err(_)) | Err(_)) => failed += 1,

@@ -13,7 +13,7 @@ mod outcome;
 mod renewals;
 mod roles;
 
-use crate::attest::{random, Credentials};
+use crate::attest::{Credentials, random};
 use crate::description::{AgentEntry, Test};
 use crate::listen::stop_requested;
 use crate::result::{HostAnswer, TestResult};
@@ -165,17 +165,13 @@ async fn together<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Out
     let mut outputs: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
     std::future::poll_fn(|context| {
         for (future, output) in futures.iter_mut().zip(&mut outputs) {
-            if output.is_none() {
-                if let Poll::Ready(ready) = future.as_mut().poll(context) {
-                    *output = Some(ready);
-                }
+            if output.is_none()
+                && let Poll::Ready(ready) = future.as_mut().poll(context)
+            {
+                *output = Some(ready);
             }
         }
-        if outputs.iter().all(Option::is_some) {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
+        if outputs.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
     outputs.into_iter().flatten().collect()

@@ -2,7 +2,7 @@
 
 use super::link::{Error, Link};
 use super::renewals::Renewals;
-use crate::description::{Clocks, Flow, Test, Traffic, CLOCK_FLOW};
+use crate::description::{CLOCK_FLOW, Clocks, Flow, Test, Traffic};
 use crate::protocol::{self as wire, role::Role as WireRole};
 use ethermeter_station::consent::{Cast, Transport};
 use ethermeter_station::experiment::clocks;

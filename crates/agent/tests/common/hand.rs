@@ -1,10 +1,10 @@
 //! A coordinator by hand.
 
-use super::{connect, phases, Agent, MS};
+use super::{Agent, MS, connect, phases};
 use ethermeter_agent::protocol::agent_client::AgentClient;
 use ethermeter_agent::protocol::{
-    role, Challenge, GrantRequest, HelloReply, HelloRequest, LeaseReply, LeaseRequest, Phases,
-    PrepareRequest, Role, SignedRenewal, Stamp,
+    Challenge, GrantRequest, HelloReply, HelloRequest, LeaseReply, LeaseRequest, Phases,
+    PrepareRequest, Role, SignedRenewal, Stamp, role,
 };
 use ethermeter_live::{HostTime, Timeline};
 use ethermeter_station::consent::{Answer, Renewal};

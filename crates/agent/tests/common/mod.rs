@@ -4,7 +4,7 @@
 pub mod hand;
 pub mod quiet;
 
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! One end of a connection: its numbers, acknowledgements and windows.
 
-use super::{Again, Basis, Finding, Half, Outstanding, MOST_HOLES, MOST_OUTSTANDING, TRAIN};
+use super::{Again, Basis, Finding, Half, MOST_HOLES, MOST_OUTSTANDING, Outstanding, TRAIN};
 use crate::packet::Tcp;
 
 /// Without a handshake, what comes sooner after the highest number is late.

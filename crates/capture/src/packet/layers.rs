@@ -270,7 +270,7 @@ fn ppp_protocol(rest: Rest<'_>) -> Result<(Layer, Rest<'_>), Other> {
         0x0281 | 0x0283 => Layer::Mpls,
         // Van Jacobson's compression, multilink, compressed datagrams, robust header compression.
         0x002d | 0x002f | 0x003d | 0x00fb | 0x00fd | 0x0003 | 0x0005 => {
-            return Err(Other::Encapsulation(Encapsulation::Ppp))
+            return Err(Other::Encapsulation(Encapsulation::Ppp));
         }
         _ => return Err(Other::Protocol),
     };

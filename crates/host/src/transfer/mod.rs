@@ -7,8 +7,8 @@ mod receiver;
 mod sender;
 mod sockets;
 
-pub use receiver::{receive, Received, Receiving};
-pub use sender::{send, Sender, Sent, Source};
+pub use receiver::{Received, Receiving, receive};
+pub use sender::{Sender, Sent, Source, send};
 pub use sockets::Sockets;
 
 #[cfg(test)]

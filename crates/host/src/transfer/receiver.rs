@@ -1,8 +1,8 @@
 //! The end that receives, and measures.
 
-use super::sockets::{work, Sockets, CALL_OCTETS, LONGEST_NS, MOST_CONNECTIONS, REQUEST, TIMEOUT};
-use crate::{joined, Error};
-use ethermeter_live::time::{worked_ns, HostTime, Timeline, NS_PER_S};
+use super::sockets::{CALL_OCTETS, LONGEST_NS, MOST_CONNECTIONS, REQUEST, Sockets, TIMEOUT, work};
+use crate::{Error, joined};
+use ethermeter_live::time::{HostTime, NS_PER_S, Timeline, worked_ns};
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, Read, Write};

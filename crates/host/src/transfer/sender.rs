@@ -1,12 +1,12 @@
 //! The end that sends.
 
 use super::sockets::{
-    work, Sockets, CALL_OCTETS, LONGEST_BLOCK, LONGEST_NS, MOST_CONNECTIONS, REQUEST, TIMEOUT,
+    CALL_OCTETS, LONGEST_BLOCK, LONGEST_NS, MOST_CONNECTIONS, REQUEST, Sockets, TIMEOUT, work,
 };
-use crate::{joined, Error};
+use crate::{Error, joined};
 use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::tcp_info::TcpInfo;
-use ethermeter_live::time::{worked_ns, HostTime, Timeline, NS_PER_S};
+use ethermeter_live::time::{HostTime, NS_PER_S, Timeline, worked_ns};
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::fs::File;
@@ -231,7 +231,7 @@ fn write_until(
                     io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe
                 ) =>
             {
-                break
+                break;
             }
             Err(source) => return Err(Error::System { doing: "sending", source }),
         }

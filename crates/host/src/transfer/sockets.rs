@@ -1,7 +1,7 @@
 //! Sockets of an end of a transfer, and limits of both ends.
 
 use crate::Error;
-use ethermeter_live::time::{worked_ns, NS_PER_S};
+use ethermeter_live::time::{NS_PER_S, worked_ns};
 use serde::Deserialize;
 use socket2::Socket;
 use std::time::Duration;

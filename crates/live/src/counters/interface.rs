@@ -36,8 +36,22 @@ fn parse_interfaces(text: &str) -> Vec<InterfaceCounters> {
     let line = |line: &str| {
         let (name, counts) = line.split_once(':')?;
         let counts: Vec<u64> = numbers(counts).collect();
-        let [received_octets, received_frames, errors, dropped, fifo, _, _, _, sent_octets, sent_frames, sent_errors, sent_dropped, sent_fifo, ..] =
-            counts[..]
+        let [
+            received_octets,
+            received_frames,
+            errors,
+            dropped,
+            fifo,
+            _,
+            _,
+            _,
+            sent_octets,
+            sent_frames,
+            sent_errors,
+            sent_dropped,
+            sent_fifo,
+            ..,
+        ] = counts[..]
         else {
             return None;
         };

@@ -10,5 +10,5 @@ mod queue;
 mod text;
 
 pub use host::{HostSample, ProcessorTimes};
-pub use interface::{interfaces, udp, InterfaceCounters, UdpCounters};
-pub use queue::{queues, QueueCounters};
+pub use interface::{InterfaceCounters, UdpCounters, interfaces, udp};
+pub use queue::{QueueCounters, queues};

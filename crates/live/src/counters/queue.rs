@@ -1,7 +1,7 @@
 //! Counters of the queues before interfaces, asked for over netlink.
 
-use crate::netlink::{attributes, error_of, messages, request, word, Netlink};
 use crate::Error;
+use crate::netlink::{Netlink, attributes, error_of, messages, request, word};
 use nix::sys::socket::SockProtocol;
 use serde::{Deserialize, Serialize};
 use std::io;

@@ -1,7 +1,7 @@
 //! How to wait for absolute times, and how well that went.
 
-use super::rest::{Rest, Rests, ON_TIME_NS};
-use crate::time::{Timeline, PS_PER_NS};
+use super::rest::{ON_TIME_NS, Rest, Rests};
+use crate::time::{PS_PER_NS, Timeline};
 use ethermeter_traffic::{Distribution, Histogram};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -87,11 +87,7 @@ impl Rests {
         // + 2), Laplace's rule of succession.
         let cost =
             |of: Tried, other: Tried| u128::from(of.missed + 1) * u128::from(other.rests + 2);
-        if cost(yielded, slept) < cost(slept, yielded) {
-            Rest::Yield
-        } else {
-            Rest::Sleep
-        }
+        if cost(yielded, slept) < cost(slept, yielded) { Rest::Yield } else { Rest::Sleep }
     }
 }
 

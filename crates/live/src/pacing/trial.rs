@@ -7,7 +7,7 @@
 //! tick of 4 ms, or none does.
 
 use super::pacer::Pacing;
-use super::rest::{Rest, ON_TIME_NS};
+use super::rest::{ON_TIME_NS, Rest};
 use crate::time::Timeline;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -101,8 +101,10 @@ mod tests {
         assert!(Pacing::new(Pacer::punctual(), &time).try_out(1_000_000, &stop).is_none());
         assert!(Pacing::new(Pacer::default(), &time).try_out(1_000_000_000, &stop).is_none());
         assert!(time.now_ns() < 1_000_000);
-        assert!(Pacing::new(Pacer::punctual(), &time)
-            .try_out(1_000_000_000, &AtomicBool::new(true))
-            .is_none());
+        assert!(
+            Pacing::new(Pacer::punctual(), &time)
+                .try_out(1_000_000_000, &AtomicBool::new(true))
+                .is_none()
+        );
     }
 }

@@ -9,8 +9,8 @@ use super::{Address, Arrival, Port, PortCounters, Wait};
 use crate::port::tcp_info::TcpInfo;
 use crate::wire::credit::{CreditNote, NOTE_FRAME_OCTETS};
 use crate::{Error, Timeline};
-use ethermeter_ethernet::frame::LOCAL_EXPERIMENTAL_2;
 use ethermeter_ethernet::Carrier;
+use ethermeter_ethernet::frame::LOCAL_EXPERIMENTAL_2;
 use serde::{Deserialize, Serialize};
 use socket2::Socket;
 use std::io::Read;
@@ -218,8 +218,8 @@ impl<P: Port, N: Notes, T: Timeline, O: Fn(usize) -> u64> Port for CreditedPort<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::port::memory;
     use crate::HostTime;
+    use crate::port::memory;
     use std::collections::VecDeque;
 
     /// Notes by hand.

@@ -1,8 +1,8 @@
 //! A network in memory, for tests: two ports and what happens to frames between them.
 
 use super::{Address, Arrival, Port, PortCounters, Wait};
-use crate::wire::Mac;
 use crate::Error;
+use crate::wire::Mac;
 use ethermeter_ethernet::Carrier;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

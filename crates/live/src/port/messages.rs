@@ -1,10 +1,10 @@
 //! Batches of messages in one call of the system.
 
-use super::ring::Region;
-use super::system::{hindrance, nanoseconds, Hindrance};
 use super::PortCounters;
-use crate::time::WallClock;
+use super::ring::Region;
+use super::system::{Hindrance, hindrance, nanoseconds};
 use crate::Error;
+use crate::time::WallClock;
 use socket2::SockAddr;
 use std::io;
 use std::os::fd::RawFd;

@@ -16,8 +16,8 @@ pub mod tcp_info;
 pub mod udp;
 pub mod xdp;
 
-use crate::wire::Mac;
 use crate::Error;
+use crate::wire::Mac;
 use ethermeter_ethernet::Carrier;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -126,11 +126,7 @@ impl PortKind {
     #[must_use]
     pub const fn carrier(self, is_ipv4: bool) -> Carrier {
         let [over_ipv4, over_ipv6] = self.traits().carriers;
-        if is_ipv4 {
-            over_ipv4
-        } else {
-            over_ipv6
-        }
+        if is_ipv4 { over_ipv4 } else { over_ipv6 }
     }
 
     /// Whether frames are our own, with our `EtherType` and no IP.

@@ -1,7 +1,7 @@
 //! What ports need of sockets beyond what safe wrappers offer: options, waiting, stamps.
 
-use crate::time::NS_PER_S;
 use crate::Error;
+use crate::time::NS_PER_S;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -26,11 +26,7 @@ pub fn set_option<T>(
     let status = unsafe {
         libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const *value).cast(), octets)
     };
-    if status == 0 {
-        Ok(())
-    } else {
-        Err(Error::last(doing))
-    }
+    if status == 0 { Ok(()) } else { Err(Error::last(doing)) }
 }
 
 /// Set an option of a packet socket.
@@ -100,11 +96,7 @@ pub fn read_option<T: Copy>(
     let status = unsafe {
         libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut octets)
     };
-    if status == 0 {
-        Ok(value)
-    } else {
-        Err(Error::last(doing))
-    }
+    if status == 0 { Ok(value) } else { Err(Error::last(doing)) }
 }
 
 /// Octets that a socket has sent and the kernel still holds. Of a TCP connection: those that are

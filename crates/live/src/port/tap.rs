@@ -6,7 +6,7 @@
 //! comes in, once.
 
 use super::packet::{bind, interface_index, raw_socket};
-use super::ring::{ring_counts, vlan_tag, BlockRing, Held, ADDRESSES_OCTETS};
+use super::ring::{ADDRESSES_OCTETS, BlockRing, Held, ring_counts, vlan_tag};
 use super::system::{nanoseconds, set_option, set_packet_option, stamp_arrivals, wait_readable};
 use crate::Error;
 use socket2::Socket;

@@ -8,7 +8,7 @@ use super::tcp_info::TcpInfo;
 use super::{Address, Arrival, Port, PortCounters, Wait};
 use crate::Error;
 use ethermeter_ethernet::Carrier;
-use nix::sys::socket::{recv, MsgFlags};
+use nix::sys::socket::{MsgFlags, recv};
 use socket2::SockRef;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -171,7 +171,7 @@ impl TcpPort {
                     return Ok(false);
                 }
                 Err(source) => {
-                    return Err(Error::System { doing: "writing to a TCP connection", source })
+                    return Err(Error::System { doing: "writing to a TCP connection", source });
                 }
             }
         }
@@ -223,11 +223,7 @@ impl TcpPort {
 
 impl Port for TcpPort {
     fn carrier(&self) -> Carrier {
-        if self.peer.is_ipv4() {
-            Carrier::TcpOverIpv4
-        } else {
-            Carrier::TcpOverIpv6
-        }
+        if self.peer.is_ipv4() { Carrier::TcpOverIpv4 } else { Carrier::TcpOverIpv6 }
     }
 
     fn longest_payload(&self) -> usize {
@@ -281,11 +277,11 @@ impl Port for TcpPort {
                     io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
                 ) =>
             {
-                return Ok(0)
+                return Ok(0);
             }
             // Nothing more will come: what came before has been read.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
-                return Err(Error::Closed)
+                return Err(Error::Closed);
             }
             Err(source) => return Err(Error::System { doing: "reading a TCP connection", source }),
         }

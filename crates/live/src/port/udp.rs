@@ -12,8 +12,8 @@ use super::system::{
     dropped_at_socket, held_octets, hindrance, prioritise, set_option, stamp_arrivals,
 };
 use super::{Address, Arrival, Port, PortCounters, Wait};
-use crate::time::WallClock;
 use crate::Error;
+use crate::time::WallClock;
 use ethermeter_ethernet::Carrier;
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockAddr, Socket, Type};
 use std::io;
@@ -274,11 +274,7 @@ fn socket_address(name: &libc::sockaddr_storage) -> SocketAddr {
 
 impl Port for UdpPort {
     fn carrier(&self) -> Carrier {
-        if self.over_ipv4 {
-            Carrier::UdpOverIpv4
-        } else {
-            Carrier::UdpOverIpv6
-        }
+        if self.over_ipv4 { Carrier::UdpOverIpv4 } else { Carrier::UdpOverIpv6 }
     }
 
     fn longest_payload(&self) -> usize {

@@ -11,13 +11,13 @@ mod talker;
 
 pub use attention::Attention;
 pub use requester::{
-    request, RequestBatch, RequestPlan, RequesterClock, RequesterCounts, StationResponses,
+    RequestBatch, RequestPlan, RequesterClock, RequesterCounts, StationResponses, request,
 };
 pub use requests::Requests;
-pub use responder::{respond, ResponderCounts, ResponsePlan, Responses};
-pub use sender::{send, SendPlan, SenderCounts, TalkCounts, TalkWindow};
+pub use responder::{ResponderCounts, ResponsePlan, Responses, respond};
+pub use sender::{SendPlan, SenderCounts, TalkCounts, TalkWindow, send};
 pub use sink::{
-    sink, SendersClock, SinkCounts, SinkPlan, SpeechCounts, SpeechWindow, StreamBatch,
-    StreamCounts, StreamWindow,
+    SendersClock, SinkCounts, SinkPlan, SpeechCounts, SpeechWindow, StreamBatch, StreamCounts,
+    StreamWindow, sink,
 };
-pub use talker::{talk, TalkPlan};
+pub use talker::{TalkPlan, talk};

@@ -5,7 +5,7 @@ use super::requests::{Request, Requests};
 use crate::clock::{Exchange, Relation};
 use crate::pacing::{Achieved, Pacer, Pacing, PacingCounts};
 use crate::port::{Address, Arrival, Port};
-use crate::time::{Timeline, PS_PER_NS};
+use crate::time::{PS_PER_NS, Timeline};
 use crate::wire::{Kind, Mark, MarkWindow, SEQUENCE_LIMIT};
 use crate::{Error, SkewedClock};
 use ethermeter_traffic::clock::rounds::or_nan;

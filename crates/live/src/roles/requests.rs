@@ -1,10 +1,10 @@
 //! When an requester's requests come, and how long they are.
 
 use super::sender::check_lengths;
+use crate::Error;
 use crate::port::Port;
 use crate::time::PS_PER_NS;
 use crate::wire::MARK_OCTETS;
-use crate::Error;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::{Offer, Source, SourceSpec, Window};
 

@@ -4,7 +4,7 @@ use super::attention::Attention;
 use super::sender::check_lengths;
 use crate::pacing::{Achieved, Pacer, Pacing, PacingCounts};
 use crate::port::{Address, Arrival, Port};
-use crate::time::{Timeline, PS_PER_NS};
+use crate::time::{PS_PER_NS, Timeline};
 use crate::wire::{Kind, Mark, Turn};
 use crate::{Error, SkewedClock};
 use ethermeter_ethernet::Octets;

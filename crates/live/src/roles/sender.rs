@@ -1,10 +1,10 @@
 //! Send what a source offers, when it offers it.
 
 use crate::pacing::{Achieved, Pacer, Pacing, PacingCounts, Rests, Trial};
-use crate::port::credited::CreditCounts;
 use crate::port::Port;
-use crate::time::{Timeline, NS_PER_S, PS_PER_NS};
-use crate::wire::{Kind, Mark, MARK_OCTETS};
+use crate::port::credited::CreditCounts;
+use crate::time::{NS_PER_S, PS_PER_NS, Timeline};
+use crate::wire::{Kind, MARK_OCTETS, Mark};
 use crate::{Error, SkewedClock};
 use ethermeter_ethernet::Octets;
 use ethermeter_traffic::arrivals::Arrivals;

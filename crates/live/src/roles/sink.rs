@@ -4,7 +4,7 @@ use super::attention::Attention;
 use crate::clock::{Known, Ongoing, Relation};
 use crate::port::{Arrival, Port, Wait};
 use crate::skewed_clock::between_ns;
-use crate::time::{Timeline, PS_PER_NS};
+use crate::time::{PS_PER_NS, Timeline};
 use crate::wire::{Kind, Mark, Speech};
 use crate::{Error, SkewedClock};
 use ethermeter_traffic::{Account, Arrived, Batches, Distribution, Histogram, Sequence};

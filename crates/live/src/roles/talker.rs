@@ -12,8 +12,8 @@
 use super::sender::{SenderCounts, TalkCounts};
 use crate::pacing::{Achieved, Pacer, Pacing};
 use crate::port::Port;
-use crate::time::{Timeline, NS_PER_S, PS_PER_NS};
-use crate::wire::{Kind, Mark, Speech, MARK_OCTETS, SPEECH_OCTETS};
+use crate::time::{NS_PER_S, PS_PER_NS, Timeline};
+use crate::wire::{Kind, MARK_OCTETS, Mark, SPEECH_OCTETS, Speech};
 use crate::{Error, SkewedClock};
 use ethermeter_ethernet::Octets;
 use ethermeter_traffic::packets::{Packets, VoicePacket};

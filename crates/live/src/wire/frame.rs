@@ -1,8 +1,8 @@
 //! Raw frames as a station writes and reads them: from the destination address to before the FCS.
 
-use super::octets::{check_octets, octets_at, WireError};
-use ethermeter_ethernet::frame::{HEADER, LOCAL_EXPERIMENTAL_1, TAG, TAG_TYPE};
+use super::octets::{WireError, check_octets, octets_at};
 use ethermeter_ethernet::Carrier;
+use ethermeter_ethernet::frame::{HEADER, LOCAL_EXPERIMENTAL_1, TAG, TAG_TYPE};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -124,11 +124,7 @@ impl<B: AsRef<[u8]>> FrameWindow<B> {
     }
 
     fn header_octets(&self) -> usize {
-        if self.is_tagged() {
-            TAGGED_HEADER_OCTETS
-        } else {
-            HEADER_OCTETS
-        }
+        if self.is_tagged() { TAGGED_HEADER_OCTETS } else { HEADER_OCTETS }
     }
 
     /// Its header.
@@ -152,21 +148,13 @@ impl Header {
     /// How many octets it has.
     #[must_use]
     pub const fn octets(&self) -> usize {
-        if self.priority.is_some() {
-            TAGGED_HEADER_OCTETS
-        } else {
-            HEADER_OCTETS
-        }
+        if self.priority.is_some() { TAGGED_HEADER_OCTETS } else { HEADER_OCTETS }
     }
 
     /// What frames with it carry their payloads in.
     #[must_use]
     pub const fn carrier(&self) -> Carrier {
-        if self.priority.is_some() {
-            Carrier::TaggedRaw
-        } else {
-            Carrier::Raw
-        }
+        if self.priority.is_some() { Carrier::TaggedRaw } else { Carrier::Raw }
     }
 
     /// Write it, with our `EtherType`.

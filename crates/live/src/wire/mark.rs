@@ -13,7 +13,7 @@
 //! clock readings: nanoseconds modulo 2^48, which is 3.26 days. A difference of two readings is right as long
 //! as the times are less than half of that apart.
 
-use super::octets::{check_octets, octets_at, WireError};
+use super::octets::{WireError, check_octets, octets_at};
 
 /// Octets of a mark.
 pub const MARK_OCTETS: usize = 18;

@@ -9,9 +9,9 @@ mod frame;
 mod mark;
 mod octets;
 
-pub use frame::{FrameWindow, Header, Mac, HEADER_OCTETS, TAGGED_HEADER_OCTETS};
+pub use frame::{FrameWindow, HEADER_OCTETS, Header, Mac, TAGGED_HEADER_OCTETS};
 pub use mark::{
-    Kind, Mark, MarkWindow, Speech, Turn, MARK_OCTETS, SEQUENCE_LIMIT, SPEECH_OCTETS, TURN_OCTETS,
+    Kind, MARK_OCTETS, Mark, MarkWindow, SEQUENCE_LIMIT, SPEECH_OCTETS, Speech, TURN_OCTETS, Turn,
 };
 pub use octets::WireError;
 

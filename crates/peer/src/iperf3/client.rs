@@ -1,11 +1,11 @@
 //! A test from its connection to its results.
 
-use super::control::{Control, State, COOKIE_OCTETS};
-use super::messages::{stream_number, Direction, Parameters, Protocol, Results, StreamResult};
-use super::streams::{Ended, Phases, Shared, Stream, HEADER, LINGER};
+use super::control::{COOKIE_OCTETS, Control, State};
+use super::messages::{Direction, Parameters, Protocol, Results, StreamResult, stream_number};
+use super::streams::{Ended, HEADER, LINGER, Phases, Shared, Stream};
 use crate::Error;
 use ethermeter_live::port::tcp_info::TcpInfo;
-use ethermeter_live::time::{HostTime, Timeline, NS_PER_S};
+use ethermeter_live::time::{HostTime, NS_PER_S, Timeline};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;

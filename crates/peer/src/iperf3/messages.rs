@@ -2,7 +2,7 @@
 
 use crate::Error;
 use serde::{Deserialize, Serialize};
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
 /// Transport of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -76,11 +76,7 @@ impl Parameters {
 /// Number of a stream in results: 1, 3, 4, 5, ….
 #[must_use]
 pub const fn stream_number(index: u32) -> u32 {
-    if index == 0 {
-        1
-    } else {
-        index + 2
-    }
+    if index == 0 { 1 } else { index + 2 }
 }
 
 /// Results of one stream at one end.

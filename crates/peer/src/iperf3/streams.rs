@@ -1,10 +1,10 @@
 //! Data streams over TCP and UDP.
 
-use super::control::{closed, connected, is_early, COOKIE_OCTETS, LONGEST_CALL};
+use super::control::{COOKIE_OCTETS, LONGEST_CALL, closed, connected, is_early};
 use crate::Error;
 use ethermeter_live::pacing::{Pacer, Pacing};
 use ethermeter_live::port::tcp_info::TcpInfo;
-use ethermeter_live::time::{worked_ns, HostTime, Timeline, WallClock, NS_PER_S};
+use ethermeter_live::time::{HostTime, NS_PER_S, Timeline, WallClock, worked_ns};
 use ethermeter_traffic::sequence::{Account, Sequence};
 use nix::errno::Errno;
 use std::io::{self, Read, Write};
@@ -142,10 +142,10 @@ impl Stream {
         let time = HostTime;
         let mut pacing = Pacing::new(Pacer::default(), &time);
         while !phases.is_over.load(Ordering::Relaxed) {
-            if let Some(due_ns) = schedule.next() {
-                if pacing.wait_until(due_ns, &phases.is_over).is_none() {
-                    break;
-                }
+            if let Some(due_ns) = schedule.next()
+                && pacing.wait_until(due_ns, &phases.is_over).is_none()
+            {
+                break;
             }
             let taken = match self {
                 Self::Tcp(stream) => write_block(stream, &block, phases, shared)?,

@@ -15,7 +15,7 @@
 //!
 //! All others are zero. The shortest packet of TWAMP has 14 octets, its answer 41.
 
-use super::{Key, HMAC_OCTETS};
+use super::{HMAC_OCTETS, Key};
 
 /// Octets of a STAMP packet without TLVs.
 pub const OPEN_OCTETS: usize = 44;

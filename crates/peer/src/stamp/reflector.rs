@@ -4,13 +4,13 @@
 //! many octets as its request.
 
 use super::packet::{
-    is_authentic, sign, Answer, ErrorEstimate, Mode, Request, Timestamp, TWAMP_ANSWER_OCTETS,
+    Answer, ErrorEstimate, Mode, Request, TWAMP_ANSWER_OCTETS, Timestamp, is_authentic, sign,
 };
 use super::tlv::{self, Facts, Timestamping};
 use super::{Key, LONGEST};
 use crate::Error;
-use ethermeter_station::consent::Network;
 use ethermeter_station::TokenBucket;
+use ethermeter_station::consent::Network;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,11 +1,11 @@
 //! A session of test packets, and what came back.
 
-use super::packet::{is_authentic, sign, Answer, ErrorEstimate, Mode, Request, Timestamp};
-use super::{tlv, Key, HMAC_OCTETS, LONGEST};
-use crate::datagrams::{Arrived, Datagrams};
+use super::packet::{Answer, ErrorEstimate, Mode, Request, Timestamp, is_authentic, sign};
+use super::{HMAC_OCTETS, Key, LONGEST, tlv};
 use crate::Error;
+use crate::datagrams::{Arrived, Datagrams};
 use ethermeter_live::clock::{Exchange, Relation};
-use ethermeter_live::time::{wall_clock_error_ns, wall_ns, HostTime, Timeline, NS_PER_S};
+use ethermeter_live::time::{HostTime, NS_PER_S, Timeline, wall_clock_error_ns, wall_ns};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -2,9 +2,9 @@
 
 use super::reflector::{Arrival, Reflector, ReflectorCounts, Rules};
 use super::{Key, LONGEST};
-use crate::datagrams::Datagrams;
 use crate::Error;
-use ethermeter_live::time::{wall_clock_error_ns, wall_ns, HostTime, Timeline, NS_PER_S};
+use crate::datagrams::Datagrams;
+use ethermeter_live::time::{HostTime, NS_PER_S, Timeline, wall_clock_error_ns, wall_ns};
 use serde::Deserialize;
 use std::net::SocketAddr;
 

@@ -1,7 +1,7 @@
 //! TLVs after a test packet (RFC 8972, section 4): one octet of flags, one of type, two of length,
 //! then the value.
 
-use super::{Key, HMAC_OCTETS};
+use super::{HMAC_OCTETS, Key};
 
 /// Octets before a value.
 pub const HEADER: usize = 4;

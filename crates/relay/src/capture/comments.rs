@@ -66,11 +66,7 @@ pub(super) fn write(seen: &Seen, collision: &Collision, to: &mut String) {
             to.push_str(if is_late { "late collision of " } else { "collision of " });
             collision.write(seen, to);
             let _ = write!(to, "; {} of {} octets sent", seen.sent, seen.octets);
-            if is_last {
-                write!(to, "; given up, {waited}")
-            } else {
-                Ok(())
-            }
+            if is_last { write!(to, "; given up, {waited}") } else { Ok(()) }
         }
     };
 }
@@ -123,8 +119,7 @@ mod tests {
         assert_eq!(text(&first, &collision), expected);
         assert!(collision.takes(&seen(2, 12_300_000, 20_000_000, collided)));
         let last = Outcome::Collided { is_late: true, is_last: true };
-        let expected =
-            "late collision of stations 2, 3 and 5, attempt 3, 20.0 us; 2 of 60 octets sent; \
+        let expected = "late collision of stations 2, 3 and 5, attempt 3, 20.0 us; 2 of 60 octets sent; \
              given up, waited 2345.678 us";
         assert_eq!(text(&seen(2, 0, 1, last), &collision), expected);
     }

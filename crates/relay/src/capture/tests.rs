@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::medium::Medium;
-use ethermeter_capture::explain::explain;
 use ethermeter_capture::Capture as Reader;
+use ethermeter_capture::explain::explain;
 use ethermeter_simulator::plca::compiled::CompiledBus;
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Seek};
 use std::net::Shutdown;
 

@@ -1,13 +1,13 @@
 //! The thread that writes a capture.
 
-use super::comments::{self, Collision};
 use super::Options;
+use super::comments::{self, Collision};
 use crate::recorder::{Buffer, Outcome, Seen};
+use ethermeter_capture::Link;
 use ethermeter_capture::file::Errors;
 use ethermeter_capture::write::blocks::{self, Blocks, Direction, Statistics};
-use ethermeter_capture::Link;
 use ethermeter_ethernet::frame::{FCS, SHORTEST};
-use ethermeter_live::time::{WallClock, PS_PER_NS};
+use ethermeter_live::time::{PS_PER_NS, WallClock};
 use ethermeter_live::{HostTime, Timeline};
 use serde::Serialize;
 use serde_json::json;

@@ -10,14 +10,14 @@
 //! at its end.
 
 use super::counters::{Frame, FrameCounters};
-use super::supply::{Supplies, MEDIUM};
+use super::supply::{MEDIUM, Supplies};
 use crate::error::Error;
-use crate::segment::compiled::{signed, small, CompiledSegment, NEVER};
+use crate::segment::compiled::{CompiledSegment, NEVER, signed, small};
 use crate::segment::station::{Attempt, Ending};
 use crate::watch::Watch;
 use ethermeter_traffic::{Coin, Purpose, Stream};
-use ethermeter_trial::idealised::{Adaptive, Empty, Policy};
 use ethermeter_trial::Counts;
+use ethermeter_trial::idealised::{Adaptive, Empty, Policy};
 use std::f64::consts::E;
 
 struct Queue<'w> {

@@ -5,12 +5,12 @@
 //! others send. Stations that start in one slot collide, for one slot.
 
 use crate::error::Error;
-use crate::segment::compiled::{signed, CompiledSegment};
+use crate::segment::compiled::{CompiledSegment, signed};
 use crate::segment::counters::Counters;
 use crate::segment::station::{Attempt, Station};
 use crate::watch::Watch;
-use ethermeter_trial::idealised::{Adaptive, Empty};
 use ethermeter_trial::Counts;
+use ethermeter_trial::idealised::{Adaptive, Empty};
 
 /// Simulate a compiled segment, whose slot is that in which stations count their backoff.
 pub(super) fn run(
@@ -44,7 +44,7 @@ pub(super) fn run(
         }
         starting.clear();
         starting.extend(
-            next.iter().enumerate().filter(|(_, &ready)| ready <= now).map(|(station, _)| station),
+            next.iter().enumerate().filter(|&(_, &ready)| ready <= now).map(|(station, _)| station),
         );
         if let [station] = starting[..] {
             let over = now + stations[station].packet_time(compiled, now);

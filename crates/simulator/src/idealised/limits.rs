@@ -4,12 +4,12 @@ use crate::segment::compiled::CompiledSegment;
 use crate::segment::group::{Group, LONGEST_DELAY_PS};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
+use ethermeter_trial::Fault;
 use ethermeter_trial::fault::check_range;
 use ethermeter_trial::idealised::{
     Access, Adaptive, Idle, Persistence, Policy, Polling, Population, Slotted, Unslotted,
 };
 use ethermeter_trial::medium::Mac;
-use ethermeter_trial::Fault;
 
 const LONGEST_BACKOFF_PS: u128 = 1_000_000_000_000_000_000; // far from overflow
 const MOST_SLOTS: u64 = 1_000_000_000_000; // hours of work, and far from overflow

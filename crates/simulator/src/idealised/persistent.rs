@@ -16,11 +16,11 @@
 use super::counters::{Frame, FrameCounters};
 use super::supply::{Crowd, Supplies};
 use crate::error::Error;
-use crate::segment::compiled::{signed, small, CompiledSegment, NEVER};
+use crate::segment::compiled::{CompiledSegment, NEVER, signed, small};
 use crate::segment::station::{Attempt, Ending};
 use crate::watch::{Poll, Watch};
-use ethermeter_trial::idealised::OnePersistent;
 use ethermeter_trial::Counts;
+use ethermeter_trial::idealised::OnePersistent;
 
 /// A frame and its start.
 type Start = (i64, Frame);

@@ -4,11 +4,11 @@
 use super::counters::{Frame, FrameCounters};
 use super::supply::Supplies;
 use crate::error::Error;
-use crate::segment::compiled::{signed, small, CompiledSegment, NEVER};
+use crate::segment::compiled::{CompiledSegment, NEVER, signed, small};
 use crate::segment::station::Attempt;
 use crate::watch::Watch;
-use ethermeter_trial::idealised::{Discipline, Polling};
 use ethermeter_trial::Counts;
+use ethermeter_trial::idealised::{Discipline, Polling};
 
 /// Simulate a compiled segment. Queues have no limit, so nothing of them is stored but which station is next.
 pub(super) fn run(

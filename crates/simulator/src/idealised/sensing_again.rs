@@ -12,12 +12,12 @@
 use super::counters::FrameCounters;
 use super::users::Users;
 use crate::error::Error;
-use crate::segment::compiled::{signed, small, CompiledSegment, NEVER};
+use crate::segment::compiled::{CompiledSegment, NEVER, signed, small};
 use crate::segment::station::{Attempt, Ending};
 use crate::watch::Watch;
 use ethermeter_traffic::{Purpose, Stream};
-use ethermeter_trial::idealised::NonPersistent;
 use ethermeter_trial::Counts;
+use ethermeter_trial::idealised::NonPersistent;
 
 /// Simulate a compiled segment.
 pub(super) fn run(
@@ -63,7 +63,7 @@ pub(super) fn run(
         starting.extend(
             (0..)
                 .zip(&looks)
-                .filter(|(_, &look)| look < heard)
+                .filter(|&(_, &look)| look < heard)
                 .map(|(station, &look)| (look, station)),
         );
         starting.sort_unstable();

@@ -15,12 +15,12 @@
 use super::counters::{Frame, FrameCounters};
 use super::supply::{Crowd, MEDIUM};
 use crate::error::Error;
-use crate::segment::compiled::{signed, CompiledSegment, NEVER};
+use crate::segment::compiled::{CompiledSegment, NEVER, signed};
 use crate::segment::station::{Attempt, Ending};
 use crate::watch::Watch;
 use ethermeter_traffic::{Coin, Purpose, Stream};
-use ethermeter_trial::idealised::{Idle, Infinite, Persistence, Slotted};
 use ethermeter_trial::Counts;
+use ethermeter_trial::idealised::{Idle, Infinite, Persistence, Slotted};
 
 /// Simulate a compiled segment.
 #[allow(clippy::cast_precision_loss)] // a mean, and a load

@@ -17,12 +17,12 @@ use super::counters::FrameCounters;
 use super::supply::MEDIUM;
 use super::users::Users;
 use crate::error::Error;
-use crate::segment::compiled::{signed, CompiledSegment, NEVER};
+use crate::segment::compiled::{CompiledSegment, NEVER, signed};
 use crate::segment::station::{Attempt, Ending};
 use crate::watch::Watch;
 use ethermeter_traffic::{Coin, Purpose, Stream};
-use ethermeter_trial::idealised::{Finite, First, Slotted};
 use ethermeter_trial::Counts;
+use ethermeter_trial::idealised::{Finite, First, Slotted};
 
 /// Simulate a compiled segment.
 pub(super) fn run(

@@ -2,7 +2,7 @@
 //! end.
 
 use super::counters::Frame;
-use crate::segment::compiled::{small, CompiledSegment, NEVER};
+use crate::segment::compiled::{CompiledSegment, NEVER, small};
 use ethermeter_traffic::arrivals::{ArrivalTimes, Arrivals};
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Purpose, Stream};
@@ -172,11 +172,7 @@ impl<'w> Crowd<'w> {
     #[inline]
     pub fn next(&self) -> i64 {
         let next = self.times.peek_ps().cast_signed();
-        if next < self.stop {
-            next
-        } else {
-            NEVER
-        }
+        if next < self.stop { next } else { NEVER }
     }
 
     /// Take the next frame. Its length is drawn when it is sent.

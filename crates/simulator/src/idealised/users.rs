@@ -2,7 +2,7 @@
 
 use super::counters::{Frame, FrameCounters};
 use super::supply::Supplies;
-use crate::segment::compiled::{small, CompiledSegment};
+use crate::segment::compiled::{CompiledSegment, small};
 use std::collections::VecDeque;
 
 /// The stations of the groups, each with its supply, its queue, and the frame at its head.

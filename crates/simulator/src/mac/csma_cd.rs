@@ -146,11 +146,7 @@ impl CsmaCd {
 impl Access for CsmaCd {
     fn ready(&mut self) -> Next {
         self.transmission = Transmission::Waiting;
-        if self.deference == Deference::Silent {
-            Next::Start
-        } else {
-            Next::Nothing
-        }
+        if self.deference == Deference::Silent { Next::Start } else { Next::Nothing }
     }
 
     fn start(&mut self) {

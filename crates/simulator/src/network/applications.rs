@@ -19,9 +19,9 @@ use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::packets::HostSamples;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Offer, Purpose, Source, SourceSpec, Stream, Window};
+use ethermeter_trial::Trial;
 use ethermeter_trial::counts::{Balance, ClockDelays, ClockPair, TransferCounts};
 use ethermeter_trial::flows::{Address, Flow, Framing, Response};
-use ethermeter_trial::Trial;
 use std::collections::VecDeque;
 
 /// What a delivery brings about.
@@ -447,12 +447,12 @@ impl Applications {
             self.clocks.deliver(frame, now, counters);
             return Reaction::Transfer;
         }
-        if self.has_transfers {
-            if let Some(connection) = &mut self.flows[frame.flow as usize].transfer {
-                counters.delivered(frame);
-                connection.deliver(frame, now, counters);
-                return Reaction::Transfer;
-            }
+        if self.has_transfers
+            && let Some(connection) = &mut self.flows[frame.flow as usize].transfer
+        {
+            counters.delivered(frame);
+            connection.deliver(frame, now, counters);
+            return Reaction::Transfer;
         }
         if let Some(number) = frame.answer {
             counters.delivered(frame);

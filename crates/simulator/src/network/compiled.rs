@@ -17,11 +17,11 @@ use crate::mac::csma_cd::{Gap, Retry};
 use crate::plca::compiled::CompiledPlca;
 use crate::segment::medium::CompiledMedium;
 use ethermeter_ethernet::timing::{HalfDuplexTiming, IEEE_10};
-use ethermeter_traffic::scheduler::{Classes, Room};
 use ethermeter_traffic::Batches;
+use ethermeter_traffic::scheduler::{Classes, Room};
+use ethermeter_trial::Phases;
 use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision};
 use ethermeter_trial::nodes::{Buffer, Coalesce, Learning, Stage};
-use ethermeter_trial::Phases;
 
 /// No port, route or lane.
 pub(super) const NONE: u32 = u32::MAX;
@@ -242,11 +242,7 @@ impl CompiledNetwork {
     #[inline]
     pub fn owner(&self, address: u32) -> u32 {
         let nodes = small(self.nodes.len());
-        if address < nodes {
-            address
-        } else {
-            self.ports[(address - nodes) as usize].node
-        }
+        if address < nodes { address } else { self.ports[(address - nodes) as usize].node }
     }
 
     /// How many station addresses there are.
@@ -279,10 +275,10 @@ impl CompiledNetwork {
     /// of voice, if the way to the receiver leads elsewhere.
     #[inline]
     pub fn copied(&self, frame: &mut Frame, route: u32) {
-        if frame.samples > 0 {
-            if let Last::Port(port) = self.routes[route as usize].last {
-                self.copied_to(frame, port);
-            }
+        if frame.samples > 0
+            && let Last::Port(port) = self.routes[route as usize].last
+        {
+            self.copied_to(frame, port);
         }
     }
 

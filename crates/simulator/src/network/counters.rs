@@ -3,11 +3,11 @@
 use super::compiled::CompiledNetwork;
 use super::frame::{Frame, Loss};
 use crate::spread::Spread;
+use ethermeter_traffic::Batches;
 use ethermeter_traffic::histogram::Histogram;
 use ethermeter_traffic::scheduler::Room;
-use ethermeter_traffic::Batches;
-use ethermeter_trial::counts::{Balance, Delays, FlowBatch, FlowCounts, FlowVoice, PortCounts};
 use ethermeter_trial::Trial;
+use ethermeter_trial::counts::{Balance, Delays, FlowBatch, FlowCounts, FlowVoice, PortCounts};
 
 #[derive(Clone, Debug)]
 struct FlowCounters {

@@ -13,13 +13,13 @@
 //! PAUSE, memory of ports, half-duplex links and interrupts for several frames make departures
 //! depend on what comes later; such networks are the reference's.
 
+use super::Traced;
 use super::applications::{Applications, Reaction};
-use super::compiled::{CompiledNetwork, Last, Role, ENDLESS, NONE};
+use super::compiled::{CompiledNetwork, ENDLESS, Last, NONE, Role};
 use super::counters::Counters;
 use super::frame::{Frame, Loss};
 use super::junctions::Junctions;
 use super::table::{Forwarding, Tables};
-use super::Traced;
 use crate::error::Error;
 use crate::watch::{Poll, Watch};
 use ethermeter_traffic::scheduler::{Next, Room, Scheduler, Waiting};
@@ -408,7 +408,7 @@ impl Fast<'_> {
                     Last::Host(_)
                         if !admitted && self.applications.goes_by_time(item.frame.flow) =>
                     {
-                        return self.hand_over(item)
+                        return self.hand_over(item);
                     }
                     Last::Host(host) => return self.deliver(&item, host),
                 }

@@ -1,6 +1,6 @@
 //! Where ways meet: resources with several feeders, and ports with traffic classes.
 
-use super::compiled::{CompiledNetwork, Last, Role, NONE};
+use super::compiled::{CompiledNetwork, Last, NONE, Role};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Who feeds a resource: a node, in the order of time, or another resource.

@@ -95,10 +95,10 @@ pub fn check(trial: &Trial) -> Result<(), Fault> {
 /// As [`crate::simulate`].
 pub fn simulate(trial: &Trial, watch: &Watch) -> Result<(Counts, Implementation), Error> {
     let compiled = CompiledNetwork::new(trial)?;
-    if trial.settings.implementation == Implementation::Fast {
-        if let Some(traced) = fast::run(&compiled, trial, watch, false) {
-            return Ok((traced?.counts, Implementation::Fast));
-        }
+    if trial.settings.implementation == Implementation::Fast
+        && let Some(traced) = fast::run(&compiled, trial, watch, false)
+    {
+        return Ok((traced?.counts, Implementation::Fast));
     }
     let traced = reference::run(&compiled, trial, watch, false)?;
     Ok((traced.counts, Implementation::Reference))

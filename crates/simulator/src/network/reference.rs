@@ -11,13 +11,13 @@ mod medium;
 mod memory;
 mod segment;
 
+use super::Traced;
 use super::applications::{Applications, Reaction};
 use super::compiled::{CompiledNetwork, Last, NONE};
 use super::counters::Counters;
 use super::frame::{Frame, Loss};
 use super::junctions::Junctions;
 use super::table::{Forwarding, Tables};
-use super::Traced;
 use crate::error::Error;
 use crate::mac::csma_cd::{CsmaCd, Gap, Sent};
 use crate::watch::{Poll, Watch};

@@ -1,6 +1,6 @@
 //! What switches and routers know, and where they send a frame.
 
-use super::compiled::{CompiledNetwork, Role, GROUP, NONE};
+use super::compiled::{CompiledNetwork, GROUP, NONE, Role};
 use super::frame::Frame;
 use ethermeter_trial::nodes::Learning;
 
@@ -75,11 +75,7 @@ impl Tables {
                 entry.port
             }
         };
-        if out == port {
-            Forwarding::Drop
-        } else {
-            Forwarding::Port(out)
-        }
+        if out == port { Forwarding::Drop } else { Forwarding::Port(out) }
     }
 }
 

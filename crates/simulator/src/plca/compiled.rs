@@ -1,8 +1,8 @@
 //! A bus in picoseconds, checked and ready to run.
 
 use super::control::Parameters;
-use super::timers::{Timer, TIMERS};
-use crate::segment::compiled::{signed, CompiledSegment};
+use super::timers::{TIMERS, Timer};
+use crate::segment::compiled::{CompiledSegment, signed};
 use ethermeter_traffic::Stream;
 use ethermeter_trial::fault::check_range;
 use ethermeter_trial::medium::{Mac, Medium, Stations};

@@ -9,7 +9,7 @@
 mod search;
 
 use super::agenda::Agenda;
-use super::compiled::{whole, CompiledBus};
+use super::compiled::{CompiledBus, whole};
 use super::counters::{BusCounters, Kind};
 use super::schedule::Schedule;
 use super::turn::{LastFrame, Phase, Turn};
@@ -149,11 +149,11 @@ impl<'a> Cycles<'a> {
             }
             if next <= latest && beacons == i64::MAX {
                 // Most often it is before all that comes later.
-                if let Some(used) = self.search(latest) {
-                    if used.begin + 2 * self.context.schedule.reach <= latest {
-                        self.use_later(used);
-                        continue;
-                    }
+                if let Some(used) = self.search(latest)
+                    && used.begin + 2 * self.context.schedule.reach <= latest
+                {
+                    self.use_later(used);
+                    continue;
                 }
             }
             // Beacons up to the last one, and its end, if the line stays silent.
@@ -413,10 +413,11 @@ impl<'a> Cycles<'a> {
                 continue;
             }
             for node in Agenda::nodes(block) {
-                if self.listening.of(node) <= bound && node != signal.sender {
-                    if let Some((start, collision)) = self.collision(node, signal) {
-                        self.collide(node, start, collision);
-                    }
+                if self.listening.of(node) <= bound
+                    && node != signal.sender
+                    && let Some((start, collision)) = self.collision(node, signal)
+                {
+                    self.collide(node, start, collision);
                 }
             }
         }

@@ -18,10 +18,10 @@ use super::data;
 use super::event::{Event, Symbol};
 use super::hosts::SegmentHosts;
 use super::reference::{Machine, Node};
+use crate::Watch;
 use crate::segment::compiled::NEVER;
 use crate::segment::reference::go_on;
 use crate::segment::station::{Attempt, Ending, Station};
-use crate::Watch;
 use common::{Bus, IEEE_10, MS, US};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
@@ -152,10 +152,10 @@ impl<'w> Seen<'w> {
         }
         let mut ready = vec![NEVER; self.machine.nodes.len()];
         for entry in &self.machine.queue {
-            if let Event::Ready { station } = entry.0.event {
-                if !self.machine.nodes[station as usize].has.1 {
-                    ready[station as usize] = entry.0.at;
-                }
+            if let Event::Ready { station } = entry.0.event
+                && !self.machine.nodes[station as usize].has.1
+            {
+                ready[station as usize] = entry.0.at;
             }
         }
         ready

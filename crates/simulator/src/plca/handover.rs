@@ -14,7 +14,7 @@ use super::timers::Timer;
 use super::turn::{LastFrame, Phase, Turn};
 use crate::mac::access::{Access, Next};
 use crate::mac::csma_cd::{CsmaCd, Sent};
-use crate::segment::compiled::{small, NEVER};
+use crate::segment::compiled::{NEVER, small};
 use std::cmp::Reverse;
 
 /// What is to come at a node, by the events in the queue.
@@ -114,7 +114,7 @@ fn coming(machine: &Machine<'_, SegmentHosts<'_>>) -> Option<(Vec<Coming>, i64)>
                 }
             }
             Event::FirstBit { .. } | Event::Hear { .. } | Event::DelimiterOver { .. } => {
-                return None
+                return None;
             }
         }
     }

@@ -13,7 +13,7 @@ use super::sublayer::Sublayer;
 use crate::error::Error;
 use crate::mac::access::{Access, Next};
 use crate::mac::csma_cd::{CsmaCd, Sent};
-use crate::segment::compiled::{small, NEVER};
+use crate::segment::compiled::{NEVER, small};
 use crate::segment::counters::Counters;
 use crate::segment::medium::CompiledMedium;
 use crate::segment::station::{Attempt, Ending, Station};

@@ -183,11 +183,7 @@ fn delays(bus: &CompiledBus) -> Vec<i64> {
     let positions = &bus.segment.positions;
     let row = |(from, &here): (usize, &u32)| {
         let delay = |(to, &there): (usize, &u32)| {
-            if from == to {
-                0
-            } else {
-                bus.segment.delay(here, there)
-            }
+            if from == to { 0 } else { bus.segment.delay(here, there) }
         };
         positions.iter().enumerate().map(delay).collect::<Vec<_>>()
     };

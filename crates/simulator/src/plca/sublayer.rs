@@ -8,7 +8,7 @@ use super::control::{self, Control, Opportunity, Parameters};
 use super::data::{self, Data};
 use super::signals::{Inputs, Sending};
 use super::status::Status;
-use super::timers::{Started, Timer, Timers, TIMERS};
+use super::timers::{Started, TIMERS, Timer, Timers};
 use std::collections::VecDeque;
 
 /// The sublayer of a node.
@@ -136,11 +136,7 @@ impl Sublayer {
 
     /// The MII's `TX_EN`.
     fn sends(&self, inputs: Inputs) -> bool {
-        if self.data.state == data::State::Normal {
-            inputs.mac_sends
-        } else {
-            self.data.sends
-        }
+        if self.data.state == data::State::Normal { inputs.mac_sends } else { self.data.sends }
     }
 
     /// What it puts on the line.

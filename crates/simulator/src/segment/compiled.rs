@@ -1,7 +1,7 @@
 //! A scenario in picoseconds, checked and ready to run.
 
 use super::group::Group;
-use super::medium::{check_medium, CompiledMedium};
+use super::medium::{CompiledMedium, check_medium};
 pub(crate) use super::medium::{signed, small};
 use crate::mac::constants;
 use crate::mac::csma_cd::LONGEST_WAIT;
@@ -46,8 +46,7 @@ impl CompiledSegment {
         let compiled = Self::with_custom(trial)?;
         match compiled.groups.iter().find_map(Group::custom_path) {
             Some(path) => {
-                let allowed =
-                    "must not be a function in Python: only CSMA/CD of segments calls one, \
+                let allowed = "must not be a function in Python: only CSMA/CD of segments calls one, \
                      in the process that has registered it";
                 Err(Fault::new(path, allowed))
             }

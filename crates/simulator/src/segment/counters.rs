@@ -8,8 +8,8 @@ use super::station::{Attempt, Ending, Station, Supplied};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::histogram::Histogram;
 use ethermeter_traffic::voice::{Samples, VoiceSpec};
-use ethermeter_trial::counts::{MediumCounts, StationBatches, StationCounts, StationVoice};
 use ethermeter_trial::Counts;
+use ethermeter_trial::counts::{MediumCounts, StationBatches, StationCounts, StationVoice};
 
 const S: f64 = 1e-12; // seconds in a picosecond
 const MOST_ATTEMPTS: usize = 1024; // more share the last entry
@@ -199,11 +199,7 @@ impl Counters {
     /// A time, moved to the nearest edge of the window. `INSIDE` promises that it lies within.
     #[inline]
     fn clip<const INSIDE: bool>(&self, time: i64) -> i64 {
-        if INSIDE {
-            time
-        } else {
-            time.clamp(self.from, self.to)
-        }
+        if INSIDE { time } else { time.clamp(self.from, self.to) }
     }
 
     /// Count an attempt. Attempts come in the order of their starts.

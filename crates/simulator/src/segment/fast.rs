@@ -38,10 +38,10 @@
     reason = "what is inlined into a function with wide instructions is compiled with them"
 )]
 
-use super::compiled::{small, CompiledSegment, NEVER};
+use super::compiled::{CompiledSegment, NEVER, small};
 use super::counters::{Counters, Record};
 use super::overlapping::{Overlapping, Sender};
-use super::simd::{defer, puts_off, select, Lanes, LANES, NO_START};
+use super::simd::{LANES, Lanes, NO_START, defer, puts_off, select};
 use super::station::{Attempt, Station};
 use crate::error::Error;
 use crate::watch::{Poll, Watch};
@@ -220,21 +220,13 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
     /// A start as a key. No station starts once the test is over, which keeps keys from overflow.
     #[inline(always)]
     fn key(&self, station: usize, time: i64) -> u64 {
-        if time < self.end {
-            time_key(time) + station as u64
-        } else {
-            NO_START
-        }
+        if time < self.end { time_key(time) + station as u64 } else { NO_START }
     }
 
     /// From a decision to start to the first bit.
     #[inline(always)]
     fn turnaround(&self) -> i64 {
-        if PLAIN {
-            0
-        } else {
-            self.compiled.turnaround
-        }
+        if PLAIN { 0 } else { self.compiled.turnaround }
     }
 
     /// The silence that a station owes before it decides.

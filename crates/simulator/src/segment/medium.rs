@@ -4,9 +4,9 @@ use super::group::{LONGEST_BITS, LONGEST_DELAY_PS};
 use crate::mac::csma_cd::{Gap, LONGEST_WAIT};
 use crate::mac::{constants, name};
 use ethermeter_traffic::voice::Voice;
+use ethermeter_trial::Fault;
 use ethermeter_trial::fault::check_range;
 use ethermeter_trial::medium::{Mac, Medium};
-use ethermeter_trial::Fault;
 
 /// Stations that a medium may have.
 pub(crate) const MOST_STATIONS: usize = 1024;

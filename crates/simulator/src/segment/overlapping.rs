@@ -23,7 +23,7 @@
 
 mod forgetting;
 
-use super::compiled::{small, CompiledSegment, NEVER};
+use super::compiled::{CompiledSegment, NEVER, small};
 use super::counters::Record;
 use super::deferrals::Deferrals;
 use super::reference::overlap;
@@ -228,10 +228,10 @@ impl Overlapping {
                 }
             }
         }
-        if let Some(index) = self.earliest_end() {
-            if self.sent[index].end <= at {
-                return Next::End { index };
-            }
+        if let Some(index) = self.earliest_end()
+            && self.sent[index].end <= at
+        {
+            return Next::End { index };
         }
         if at == NEVER {
             return Next::Calm;

@@ -4,7 +4,7 @@
 //! before it hears what arrives in that instant; and carrier that begins is heard before carrier
 //! that ends, so that they join.
 
-use super::compiled::{small, CompiledSegment, NEVER};
+use super::compiled::{CompiledSegment, NEVER, small};
 use super::counters::Counters;
 use super::station::{Attempt, Ending, Station};
 use crate::error::Error;
@@ -12,8 +12,8 @@ use crate::mac::access::{Access, Next};
 use crate::mac::csma_cd::Sent;
 use crate::mac::machine;
 use crate::watch::Watch;
-use ethermeter_trial::medium::Mac;
 use ethermeter_trial::Counts;
+use ethermeter_trial::medium::Mac;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

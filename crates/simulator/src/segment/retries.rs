@@ -1,7 +1,7 @@
 //! When a station tries again after a collision: after slots that it draws, that a load register
 //! reads from the station's own clock, or that a rule of the caller's own returns.
 
-use super::compiled::{signed, small, CompiledSegment, NEVER};
+use super::compiled::{CompiledSegment, NEVER, signed, small};
 use crate::custom::{Custom, CustomBackoff, Rule};
 use crate::mac::csma_cd::Retry;
 use ethermeter_traffic::{Purpose, Stream};

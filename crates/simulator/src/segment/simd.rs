@@ -112,7 +112,7 @@ fn defer_to_one(next: &mut [u64], row: &[u64], end: u64) -> u64 {
 
 #[cfg(target_arch = "x86_64")]
 mod wide {
-    use super::{Lanes, LANES, NO_START};
+    use super::{LANES, Lanes, NO_START};
     use std::arch::x86_64::{
         __m512i, _mm512_add_epi64, _mm512_cmplt_epu64_mask, _mm512_loadu_si512,
         _mm512_mask_mov_epi64, _mm512_maskz_compress_epi64, _mm512_max_epu64, _mm512_min_epu64,

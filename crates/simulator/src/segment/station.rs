@@ -13,7 +13,7 @@
 //!                        └──┘
 //! ```
 
-use super::compiled::{signed, small, CompiledSegment, NEVER};
+use super::compiled::{CompiledSegment, NEVER, signed, small};
 use super::retries::{Retries, StationClock};
 use crate::custom::{Custom, Rule};
 use ethermeter_traffic::arrivals::Arrivals;

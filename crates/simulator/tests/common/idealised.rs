@@ -3,14 +3,14 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
 #![allow(clippy::cast_sign_loss, clippy::needless_pass_by_value)]
 
-use super::{segment, simulate, Group, IEEE_10};
+use super::{Group, IEEE_10, segment, simulate};
 use ethermeter_simulator::Error;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
 use ethermeter_trial::medium::Mac;
 use ethermeter_trial::{Counts, Trial};
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
 /// A slot, and a bit, in picoseconds: lengths in bits are lengths in slots.
 pub const SLOT: u64 = 1_000_000;

@@ -7,9 +7,9 @@ pub mod network;
 pub mod transfer;
 
 use ethermeter_simulator::{Error, Watch};
+use ethermeter_traffic::Trace;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
-use ethermeter_traffic::Trace;
 use ethermeter_trial::flows::Flow;
 use ethermeter_trial::medium::{AfterAttemptLimit, CsmaCd, Mac, Stations};
 use ethermeter_trial::nodes::Node;

@@ -1,11 +1,11 @@
 //! Networks as JSON, and what must hold of their counts.
 
 use super::simulate;
-use ethermeter_simulator::network::{traces, Traced};
+use ethermeter_simulator::network::{Traced, traces};
 use ethermeter_traffic::{Trace, Traces};
 use ethermeter_trial::counts::Delays;
 use ethermeter_trial::{Counts, Trial};
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// A trial that is measured from its begin to its end.

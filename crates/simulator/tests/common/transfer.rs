@@ -2,10 +2,10 @@
 
 use super::network::{self, balances, link};
 use super::{MS, S};
-use ethermeter_simulator::network::{traces, Traced};
-use ethermeter_trial::counts::{FlowBatch, FlowCounts, TransferCounts};
+use ethermeter_simulator::network::{Traced, traces};
 use ethermeter_trial::Trial;
-use serde_json::{json, Value};
+use ethermeter_trial::counts::{FlowBatch, FlowCounts, TransferCounts};
+use serde_json::{Value, json};
 
 /// 100 Mb/s.
 pub const FAST: u64 = 80_000;

@@ -3,7 +3,7 @@
 use super::grant::Rates;
 use super::network::Network;
 use super::transport::{Cast, Transport};
-use crate::refusal::{require, Refusal, Rule};
+use crate::refusal::{Refusal, Rule, require};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::str::FromStr;

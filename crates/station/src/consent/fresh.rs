@@ -1,6 +1,6 @@
 //! Whether a request is new: for this process, made just now, and never seen before.
 
-use crate::refusal::{require, Refusal, Rule};
+use crate::refusal::{Refusal, Rule, require};
 use std::collections::BTreeMap;
 
 /// What makes a request fresh and one of a kind.

@@ -21,9 +21,9 @@ mod transport;
 
 pub use ceilings::{Ceilings, Serial};
 pub use fresh::Stamp;
-pub use grant::{Consent, Grant, Interface, Moment, Permit, Place, Proof, Reach, Wish, GRANT_S};
+pub use grant::{Consent, GRANT_S, Grant, Interface, Moment, Permit, Place, Proof, Reach, Wish};
 pub use network::Network;
-pub use renewal::{Answer, Challenge, IssuedGrants, ReceiverLeases, Renewal, MOST_CHALLENGES};
+pub use renewal::{Answer, Challenge, IssuedGrants, MOST_CHALLENGES, ReceiverLeases, Renewal};
 pub use rules::RuleBook;
 pub use spent::GrantId;
-pub use transport::{Cast, PortKind, Transport, HIGHEST_PRIORITY};
+pub use transport::{Cast, HIGHEST_PRIORITY, PortKind, Transport};

@@ -10,8 +10,8 @@
 //! twice (the receiver binds a grant to the first run that asks, and a run is drawn by the sender's
 //! process). No clocks are compared.
 
-use super::grant::{Place, GRANT_S};
-use crate::lease::{ReceiverLease, LEASE_NS, RENEWAL_NS};
+use super::grant::{GRANT_S, Place};
+use crate::lease::{LEASE_NS, RENEWAL_NS, ReceiverLease};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};

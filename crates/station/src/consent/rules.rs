@@ -3,11 +3,11 @@
 use super::ceilings::Ceilings;
 use super::fresh::{Fresh, Stamp};
 use super::grant::{
-    Consent, Grant, Interface, Moment, Permit, Place, Proof, Rates, Reach, Wish, GRANT_S,
+    Consent, GRANT_S, Grant, Interface, Moment, Permit, Place, Proof, Rates, Reach, Wish,
 };
 use super::spent::{GrantId, Spent};
 use super::transport::Transport;
-use crate::refusal::{require, Refusal, Rule};
+use crate::refusal::{Refusal, Rule, require};
 use ethermeter_live::port::Address;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -401,11 +401,7 @@ fn check_reach(place: &Place, wish: &Wish, consent: &Consent) -> Result<(), Refu
 const LEAST_FREE: u16 = 49_152;
 
 fn least_port(transport: Transport) -> u16 {
-    if transport.is_group() {
-        LEAST_FREE
-    } else {
-        LEAST_PORT
-    }
+    if transport.is_group() { LEAST_FREE } else { LEAST_PORT }
 }
 
 fn is_free(transport: Transport, port: u16) -> bool {

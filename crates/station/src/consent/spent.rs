@@ -1,6 +1,6 @@
 //! Grants that have been used: each is for one role of one run.
 
-use crate::refusal::{require, Refusal, Rule};
+use crate::refusal::{Refusal, Rule, require};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 

@@ -4,12 +4,12 @@
 use super::connection::finish;
 use super::schedule::Schedule;
 use super::series::Series;
-use super::transfer::{chance, columns, within, CHANCE_OCTETS, LONGEST_BLOCK_OCTETS, SAMPLE_NS};
+use super::transfer::{CHANCE_OCTETS, LONGEST_BLOCK_OCTETS, SAMPLE_NS, chance, columns, within};
 use crate::policer::{Policer, Progress, Waits};
 use crate::report::{ConnectionCounts, PortUse};
 use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::{Error, HostTime, Timeline};
-use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
@@ -139,7 +139,7 @@ impl<'a> Bulk<'a> {
                     return Ok(false);
                 }
                 Err(source) => {
-                    return Err(Error::System { doing: "writing to a TCP connection", source })
+                    return Err(Error::System { doing: "writing to a TCP connection", source });
                 }
             }
         }
@@ -166,7 +166,7 @@ impl<'a> Bulk<'a> {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if is_passing(error.kind()) => return Ok(None),
                 Err(source) => {
-                    return Err(Error::System { doing: "reading a TCP connection", source })
+                    return Err(Error::System { doing: "reading a TCP connection", source });
                 }
             }
         }

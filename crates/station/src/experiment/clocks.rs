@@ -9,7 +9,7 @@ use crate::policer::PolicedPort;
 use crate::report::{ClockCounts, Counts, ExchangeCounts};
 use ethermeter_live::clock::{Exchange, Ongoing, Relation};
 use ethermeter_live::port::Port;
-use ethermeter_live::roles::{request, Attention, RequestPlan, Requests};
+use ethermeter_live::roles::{Attention, RequestPlan, Requests, request};
 use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_traffic::clock::rounds::{self, ClockEstimate, Pace, Used};
 use std::sync::Arc;

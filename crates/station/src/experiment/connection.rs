@@ -8,13 +8,13 @@
 use super::schedule::Schedule;
 use crate::policer::Policer;
 use crate::refusal::{Refusal, Rule};
+use ethermeter_live::port::Address;
 use ethermeter_live::port::system::prioritise;
 use ethermeter_live::port::tcp::{set_pace, set_persistence, unacknowledged_octets};
 use ethermeter_live::port::tcp_info::TcpInfo;
-use ethermeter_live::port::Address;
 use ethermeter_live::{Error, HostTime, Timeline};
 use nix::errno::Errno;
-use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -148,12 +148,12 @@ fn accept(
         match socket.accept() {
             // Strangers are let go at once: closed, without a word.
             Ok((stream, peer)) if peer.as_socket().is_some_and(is_expected) => {
-                return Ok(Some(stream.into()))
+                return Ok(Some(stream.into()));
             }
             Ok(_) => {}
             Err(error) if is_passing(&error) => wait_for(socket, PollFlags::POLLIN),
             Err(source) => {
-                return Err(Error::System { doing: "waiting for a TCP connection", source })
+                return Err(Error::System { doing: "waiting for a TCP connection", source });
             }
         }
     }
@@ -181,7 +181,7 @@ fn connect(
         match socket.connect(&SockAddr::from(to)) {
             Ok(()) => return Ok(Some(socket.into())),
             Err(error) if error.raw_os_error() == Some(Errno::EISCONN as i32) => {
-                return Ok(Some(socket.into()))
+                return Ok(Some(socket.into()));
             }
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 is_open = false;

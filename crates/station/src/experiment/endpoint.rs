@@ -5,6 +5,7 @@ use crate::consent::{Cast, Grant, Place, PortKind, Transport};
 use crate::refusal::{Refusal, Rule};
 use crate::report::PortMode;
 use ethermeter_ethernet::{Carrier, Octets};
+use ethermeter_live::Error;
 use ethermeter_live::port::packet::{PacketOptions, PacketPort};
 use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::tcp_info::TcpInfo;
@@ -12,7 +13,6 @@ use ethermeter_live::port::udp::{UdpOptions, UdpPort};
 use ethermeter_live::port::xdp::{XdpOptions, XdpPort};
 use ethermeter_live::port::{Address, Arrival, Port, PortCounters, Wait};
 use ethermeter_live::wire::Mac;
-use ethermeter_live::Error;
 use std::net::{IpAddr, SocketAddr};
 
 /// A port of any kind.

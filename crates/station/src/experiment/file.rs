@@ -10,7 +10,7 @@
 //! disk. Both ends know how long each request and answer is, so nothing but octets is exchanged.
 
 use super::bulk::{Bulk, Read};
-use super::schedule::{since, Schedule};
+use super::schedule::{Schedule, since};
 use crate::policer::{Policer, Progress};
 use crate::refusal::{Refusal, Rule};
 use crate::report::{BlockBatch, BlockWindow, ClientCounts, Counts, RoleCounts, ServerCounts};

@@ -24,21 +24,21 @@ pub use endpoint::Endpoint;
 use endpoint::Opened;
 pub use file::read_file;
 pub use responses::{longest_frame_octets, read_responses};
-pub use role::{read_source, Permitted, RolePlan, Task};
+pub use role::{Permitted, RolePlan, Task, read_source};
 pub use schedule::Phases;
 pub use transfer::LONGEST_BLOCK_OCTETS;
 
 use self::schedule::Schedule;
 use crate::consent::{Answer, Challenge, Grant, IssuedGrants, Place, ReceiverLeases, Renewal};
-use crate::interfaces::{is_there, Way};
+use crate::interfaces::{Way, is_there};
 use crate::lease::{Lease, ReceiverLease, RoleLease};
 use crate::policer::Progress;
-use crate::refusal::{require, Refusal, Rule};
+use crate::refusal::{Refusal, Rule, require};
 use crate::report::{AgentReport, HostReport, RoleReport};
 use ethermeter_live::{HostTime, SkewedClock, Timeline};
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::{Builder, JoinHandle};
 
 /// A port that was opened for a sender.

@@ -52,7 +52,7 @@ pub fn longest_frame_octets(endpoint: &Endpoint, frames: &Lengths) -> Result<u32
                 Rule::Description,
                 "samples of a coder",
                 "requests and answers of fixed or mixed lengths",
-            ))
+            ));
         }
     };
     let longest =

@@ -3,24 +3,24 @@
 use super::clocks;
 use super::connection::finish;
 use super::endpoint::{Endpoint, Opened, StationPort};
-use super::file::{request_blocks, serve_blocks, Draws};
+use super::file::{Draws, request_blocks, serve_blocks};
 use super::schedule::Schedule;
-use super::transfer::{receive_bulk, send_bulk, BulkPlan};
+use super::transfer::{BulkPlan, receive_bulk, send_bulk};
 use crate::consent::Permit;
 use crate::interfaces::Way;
 use crate::lease::ReceiverLease;
-use crate::policer::{longest_payload, Conditions, PolicedPort, Policer};
+use crate::policer::{Conditions, PolicedPort, Policer, longest_payload};
 use crate::refusal::{Refusal, Rule};
 use crate::report::{Counts, PortUse, RoleCounts, RoleReport, SinkReport};
 use ethermeter_live::clock::Ongoing;
 use ethermeter_live::pacing::{Pacer, Priority, PriorityGuard};
 use ethermeter_live::port::credited::{CreditedPort, InterfaceNotes};
-use ethermeter_live::port::tcp::{congestion, set_congestion, TcpPort};
+use ethermeter_live::port::tcp::{TcpPort, congestion, set_congestion};
 use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::port::{Address, Port};
 use ethermeter_live::roles::{
-    request, respond, send, sink, talk, Attention, RequestPlan, Requests, ResponsePlan, Responses,
-    SendPlan, SenderCounts, SendersClock, SinkPlan, TalkPlan,
+    Attention, RequestPlan, Requests, ResponsePlan, Responses, SendPlan, SenderCounts,
+    SendersClock, SinkPlan, TalkPlan, request, respond, send, sink, talk,
 };
 use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_traffic::arrivals::Arrivals;

@@ -4,7 +4,7 @@
 use super::schedule::Schedule;
 use super::series::Series;
 use crate::report::{HostColumns, HostCounters, HostEdge, HostReport, HostSeries, SamplingCost};
-use ethermeter_live::counters::{interfaces, queues, udp, HostSample, ProcessorTimes};
+use ethermeter_live::counters::{HostSample, ProcessorTimes, interfaces, queues, udp};
 use ethermeter_live::provenance::HostFacts;
 use ethermeter_live::time::worked_ns;
 use ethermeter_live::{Error, HostTime, Timeline};

@@ -4,7 +4,7 @@
 //! the connection. The octets are pseudo-random, so that no link compresses them.
 
 use super::connection::finish;
-use super::schedule::{since, Schedule};
+use super::schedule::{Schedule, since};
 use super::series::Series;
 use crate::policer::{Policer, Progress, Waits};
 use crate::report::{
@@ -121,7 +121,7 @@ pub(super) fn send_bulk(
                 break;
             }
             Err(source) => {
-                return Err(Error::System { doing: "writing to a TCP connection", source })
+                return Err(Error::System { doing: "writing to a TCP connection", source });
             }
         }
     }

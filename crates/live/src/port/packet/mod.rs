@@ -16,8 +16,8 @@ pub use socket::{bind, interface_index, raw_socket};
 
 use super::system::{held_octets, set_priority, wait_readable};
 use super::{Address, Arrival, Port, PortCounters, Wait};
-use crate::wire::{Header, Mac};
 use crate::Error;
+use crate::wire::{Header, Mac};
 use ethermeter_ethernet::Carrier;
 use receiver::Receiver;
 use sender::Sender;

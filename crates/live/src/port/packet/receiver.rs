@@ -2,12 +2,12 @@
 
 use super::options::{PacketOptions, Ring};
 use super::socket::{bind, raw_socket};
-use crate::port::ring::{ring_counts, BlockRing, FrameRing, Held};
+use crate::Error;
+use crate::port::ring::{BlockRing, FrameRing, Held, ring_counts};
 use crate::port::system::{nanoseconds, set_packet_option};
 use crate::port::{Address, Arrival};
 use crate::time::WallClock;
 use crate::wire::{FrameWindow, TAGGED_HEADER_OCTETS};
-use crate::Error;
 use ethermeter_ethernet::frame::LOCAL_EXPERIMENTAL_1;
 use socket2::Socket;
 use std::convert::Infallible;

@@ -6,11 +6,11 @@
 
 use super::options::PacketOptions;
 use super::socket::{bind, raw_socket, shortest_octets};
+use crate::Error;
 use crate::port::messages::Messages;
-use crate::port::ring::{number, Region};
+use crate::port::ring::{Region, number};
 use crate::port::system::{hindrance, set_packet_option};
 use crate::wire::{Header, TAGGED_HEADER_OCTETS};
-use crate::Error;
 use ethermeter_ethernet::Carrier;
 use socket2::Socket;
 use std::io;

@@ -1,9 +1,9 @@
 //! Packet sockets and their addresses.
 
-use crate::wire::Mac;
 use crate::Error;
-use ethermeter_ethernet::frame::FCS;
+use crate::wire::Mac;
 use ethermeter_ethernet::Carrier;
+use ethermeter_ethernet::frame::FCS;
 use socket2::{Domain, Protocol, SockAddr, SockAddrStorage, Socket, Type};
 
 /// Frames are padded to this: the shortest without its FCS.

@@ -12,10 +12,10 @@ pub use program::Attachment;
 
 use super::packet::{interface_index, shortest_octets};
 use super::ring::Region;
-use super::system::{hindrance, read_option, set_option, set_priority, wait_readable, Hindrance};
+use super::system::{Hindrance, hindrance, read_option, set_option, set_priority, wait_readable};
 use super::{Address, Arrival, Port, PortCounters, Wait};
-use crate::wire::{FrameWindow, Header, Mac};
 use crate::Error;
+use crate::wire::{FrameWindow, Header, Mac};
 use ethermeter_ethernet::Carrier;
 use program::Redirection;
 use rings::{Ring, Which};
@@ -230,7 +230,7 @@ impl XdpPort {
                         return Err(Error::System {
                             doing: "sending through an XDP socket",
                             source: error,
-                        })
+                        });
                     }
                 }
             }

@@ -14,7 +14,7 @@
 use super::clock::Clock;
 use crate::network::compiled::CompiledNetwork;
 use crate::network::frame::Frame;
-use ethermeter_traffic::clock::rounds::{ClockEstimate, Pace, Used, FRAME_OCTETS, TIMEOUT_NS};
+use ethermeter_traffic::clock::rounds::{ClockEstimate, FRAME_OCTETS, Pace, TIMEOUT_NS, Used};
 use ethermeter_traffic::clock::{Exchange, Relation};
 use ethermeter_traffic::skewed_clock::between_ns;
 use ethermeter_trial::counts::{Balance, ClockPair};

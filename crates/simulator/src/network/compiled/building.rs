@@ -5,8 +5,8 @@ mod segments;
 mod switch;
 
 use super::{
-    small, CompiledNetwork, CompiledNode, Domain, Last, Port, Role, Route, Timing, ENDLESS,
-    MOST_NODES, NONE, PAUSE_OCTETS, SLOT_OCTETS,
+    CompiledNetwork, CompiledNode, Domain, ENDLESS, Last, MOST_NODES, NONE, PAUSE_OCTETS, Port,
+    Role, Route, SLOT_OCTETS, Timing, small,
 };
 use crate::mac::csma_cd::Gap;
 use crate::network::clocks::clock::Clock;
@@ -14,7 +14,7 @@ use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::scheduler::{Classes, Room};
 use ethermeter_traffic::times::LONGEST_PS;
 use ethermeter_trial::flows::Address;
-use ethermeter_trial::nodes::{check_classes, Buffer, Class, Kind, Link, Node, Stage};
+use ethermeter_trial::nodes::{Buffer, Class, Kind, Link, Node, Stage, check_classes};
 use ethermeter_trial::{Fault, Phases, Trial};
 use expanded::Expanded;
 use std::collections::{BTreeMap, VecDeque};

@@ -1,7 +1,7 @@
 //! The cards of ports on shared media: each holds a frame until the medium has carried it.
 
 use crate::mac::csma_cd::Retry;
-use crate::network::compiled::{CompiledNetwork, Segment, NONE};
+use crate::network::compiled::{CompiledNetwork, NONE, Segment};
 use crate::plca::hosts::Hosts;
 use crate::plca::reference::Machine;
 use crate::segment::compiled::NEVER;

@@ -3,7 +3,7 @@
 
 use super::cards::{Bus, Outcome};
 use super::{Copy, Engine, Event};
-use crate::network::compiled::{Role, GROUP, NONE};
+use crate::network::compiled::{GROUP, NONE, Role};
 use crate::network::frame::{Frame, Loss};
 use crate::segment::compiled::small;
 

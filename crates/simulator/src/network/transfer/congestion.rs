@@ -219,11 +219,7 @@ impl Cubic {
         };
         let computed = if target > window { window / (target - window) } else { 100 * window };
         // Nothing is known of the network before the first loss.
-        if self.most_window == 0 {
-            computed.min(20)
-        } else {
-            computed
-        }
+        if self.most_window == 0 { computed.min(20) } else { computed }
     }
 
     /// Whether slow start, with a window of `starting` segments, is to end.

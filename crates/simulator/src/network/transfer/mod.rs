@@ -23,7 +23,7 @@ use endpoint::{Endpoint, Segment};
 use ethermeter_ethernet::frame::{OVERHEAD, SHORTEST};
 use ethermeter_traffic::{Purpose, Stream};
 use ethermeter_trial::counts::{EndCounts, TransferCounts};
-use ethermeter_trial::transfer::{Direction, File, Job, Transfer, HEADER_OCTETS};
+use ethermeter_trial::transfer::{Direction, File, HEADER_OCTETS, Job, Transfer};
 use std::collections::VecDeque;
 
 /// One of the two hosts.

@@ -34,7 +34,7 @@ impl Windows {
 
 #[cfg(test)]
 mod tests {
-    use super::{Windows, MOST_POINTS};
+    use super::{MOST_POINTS, Windows};
 
     #[test]
     fn windows_are_kept_to_a_bound_and_in_the_order_of_time() {

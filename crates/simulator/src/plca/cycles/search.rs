@@ -1,6 +1,6 @@
 //! The next opportunity that is used, while the line is silent.
 
-use super::{signed, Cycles, Used};
+use super::{Cycles, Used, signed};
 use crate::plca::agenda::Agenda;
 use crate::plca::turn::Phase;
 

@@ -1,7 +1,7 @@
 //! Transmissions that are over everywhere are forgotten, and what they did to deferrals is kept.
 
-use super::{finished, Next, Overlapping, NONE};
-use crate::segment::compiled::{small, CompiledSegment, NEVER};
+use super::{NONE, Next, Overlapping, finished};
+use crate::segment::compiled::{CompiledSegment, NEVER, small};
 use crate::segment::counters::Record;
 
 impl Overlapping {

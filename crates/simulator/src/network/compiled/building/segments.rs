@@ -1,13 +1,13 @@
 //! Shared media within a network: the bus of each, whose nodes are ports.
 
-use super::super::{small, Segment, NONE};
+use super::super::{NONE, Segment, small};
 use super::Builder;
 use crate::mac::csma_cd::Retry;
 use crate::plca::compiled::CompiledPlca;
 use crate::segment::medium::CompiledMedium;
+use ethermeter_trial::Fault;
 use ethermeter_trial::medium::{Mac, Stations};
 use ethermeter_trial::nodes::Kind;
-use ethermeter_trial::Fault;
 
 /// The shortest frame, 802.3-2022 § 3.2.7.
 const LEAST_BITS: u64 = 512;

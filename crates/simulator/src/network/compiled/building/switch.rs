@@ -2,8 +2,8 @@
 
 use super::Builder;
 use crate::network::compiled::Last;
-use ethermeter_trial::nodes::{Fabric, Learning, Switch};
 use ethermeter_trial::Fault;
+use ethermeter_trial::nodes::{Fabric, Learning, Switch};
 use std::collections::BTreeMap;
 
 impl Builder<'_> {
@@ -14,13 +14,13 @@ impl Builder<'_> {
         switch: &Switch,
         key: &str,
     ) -> Result<(), Fault> {
-        if let Learning::Learns { age_ps, addresses } = switch.learning {
-            if age_ps == 0 || addresses == 0 {
-                return Err(Fault::new(
-                    format!("{key}.learning.learns"),
-                    "age_ps and addresses must be at least 1",
-                ));
-            }
+        if let Learning::Learns { age_ps, addresses } = switch.learning
+            && (age_ps == 0 || addresses == 0)
+        {
+            return Err(Fault::new(
+                format!("{key}.learning.learns"),
+                "age_ps and addresses must be at least 1",
+            ));
         }
         if switch.queue_frames == Some(0) || switch.queue_octets == Some(0) {
             return Err(Fault::new(

@@ -1,7 +1,7 @@
 //! What an end does with acknowledgements, and where they say or time says that data are lost.
 
-use super::{Endpoint, Reduction, Segment, State, LONGEST_TIMEOUT_PS};
-use crate::network::transfer::scoreboard::{News, DUPLICATES};
+use super::{Endpoint, LONGEST_TIMEOUT_PS, Reduction, Segment, State};
+use crate::network::transfer::scoreboard::{DUPLICATES, News};
 use ethermeter_trial::transfer::Recovery;
 
 impl Endpoint {
@@ -93,11 +93,7 @@ impl Endpoint {
             State::Recovery => has_advanced,
             State::Loss => false,
         };
-        if is_found {
-            self.board.lose_first()
-        } else {
-            0
-        }
+        if is_found { self.board.lose_first() } else { 0 }
     }
 
     /// What the congestion control reduces: what is under way, but for what limited transmit has
