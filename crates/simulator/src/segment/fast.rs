@@ -41,7 +41,9 @@
 use super::compiled::{CompiledSegment, NEVER, small};
 use super::counters::{Counters, Record};
 use super::overlapping::{Overlapping, Sender};
-use super::simd::{LANES, Lanes, NO_START, defer, puts_off, select};
+#[cfg(target_arch = "x86_64")]
+use super::simd::Avx512;
+use super::simd::{LANES, Lanes, NO_START, Portable, Width};
 use super::station::{Attempt, Station};
 use crate::error::Error;
 use crate::watch::{Poll, Watch};
@@ -68,8 +70,8 @@ pub fn run(
     Ok(counters.finish(compiled, &mut stations))
 }
 
-/// Run all contentions of stations that are ready at `first`, with the widest instructions that this machine has; the results are the
-/// same with any.
+/// Run all contentions of stations that are ready at `first`, with the widest instructions that
+/// this machine has; the results are the same with any.
 pub(crate) fn contend<R: Record>(
     compiled: &CompiledSegment,
     stations: &mut [Station],
@@ -81,13 +83,14 @@ pub(crate) fn contend<R: Record>(
     {
         #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx2,bmi2")]
         fn widest<R: Record>(
+            avx512: Avx512,
             compiled: &CompiledSegment,
             stations: &mut [Station],
             first: &[i64],
             counters: &mut R,
             poll: &mut Poll,
         ) {
-            resolve_all::<true, R>(compiled, stations, first, counters, poll);
+            resolve_all(avx512, compiled, stations, first, counters, poll);
         }
         #[target_feature(enable = "avx2,bmi2")]
         fn wide<R: Record>(
@@ -97,27 +100,25 @@ pub(crate) fn contend<R: Record>(
             counters: &mut R,
             poll: &mut Poll,
         ) {
-            resolve_all::<false, R>(compiled, stations, first, counters, poll);
+            resolve_all(Portable, compiled, stations, first, counters, poll);
         }
-        let avx2 = std::arch::is_x86_feature_detected!("avx2")
-            && std::arch::is_x86_feature_detected!("bmi2");
-        let avx512 = std::arch::is_x86_feature_detected!("avx512f")
-            && std::arch::is_x86_feature_detected!("avx512vl")
-            && std::arch::is_x86_feature_detected!("avx512dq");
-        if avx2 && avx512 {
-            #[expect(unsafe_code, reason = "the features were just detected")]
-            return unsafe { widest(compiled, stations, first, counters, poll) };
+        if let Some(avx512) = Avx512::detect() {
+            #[expect(unsafe_code, reason = "a call of a function with wide instructions")]
+            // SAFETY: the function needs the features that `avx512` proves, and no others.
+            return unsafe { widest(avx512, compiled, stations, first, counters, poll) };
         }
-        if avx2 {
-            #[expect(unsafe_code, reason = "the features were just detected")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
+            #[expect(unsafe_code, reason = "a call of a function with wide instructions")]
+            // SAFETY: the function needs the two features just detected, and no others.
             return unsafe { wide(compiled, stations, first, counters, poll) };
         }
     }
-    resolve_all::<false, R>(compiled, stations, first, counters, poll);
+    resolve_all(Portable, compiled, stations, first, counters, poll);
 }
 
 #[inline(always)]
-fn resolve_all<const WIDE: bool, R: Record>(
+fn resolve_all<W: Width, R: Record>(
+    width: W,
     compiled: &CompiledSegment,
     stations: &mut [Station],
     first: &[i64],
@@ -125,9 +126,9 @@ fn resolve_all<const WIDE: bool, R: Record>(
     poll: &mut Poll,
 ) {
     if compiled.is_plain() {
-        Contention::<WIDE, true>::new(compiled, first).run(stations, counters, poll);
+        Contention::<W, true>::new(width, compiled, first).run(stations, counters, poll);
     } else {
-        Contention::<WIDE, false>::new(compiled, first).run(stations, counters, poll);
+        Contention::<W, false>::new(width, compiled, first).run(stations, counters, poll);
     }
 }
 
@@ -161,9 +162,10 @@ fn insertion_sort(keys: &mut [u64]) {
     }
 }
 
-/// `WIDE` says that there are wide instructions, `PLAIN` that no station has a turnaround time,
-/// waits for higher priority or sends voice, so that nothing need be asked frame by frame.
-struct Contention<'w, const WIDE: bool, const PLAIN: bool> {
+/// `PLAIN` says that no station has a turnaround time, waits for higher priority or sends voice, so
+/// that nothing need be asked frame by frame.
+struct Contention<'w, W: Width, const PLAIN: bool> {
+    width: W,
     compiled: &'w CompiledSegment,
     next: Vec<Lanes>,
     /// Row p, a key for each station: from the end of a transmission at position p to the end of
@@ -182,8 +184,8 @@ struct Contention<'w, const WIDE: bool, const PLAIN: bool> {
     overlapping: Overlapping,
 }
 
-impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
-    fn new(compiled: &'w CompiledSegment, first: &[i64]) -> Self {
+impl<'w, W: Width, const PLAIN: bool> Contention<'w, W, PLAIN> {
+    fn new(width: W, compiled: &'w CompiledSegment, first: &[i64]) -> Self {
         let stations = compiled.stations();
         let blocks = stations.div_ceil(LANES);
         let mut deferral = vec![[0; LANES]; compiled.place_count * blocks];
@@ -197,6 +199,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
             }
         }
         let mut new = Self {
+            width,
             compiled,
             candidates: vec![NO_START; (blocks + 1) * LANES],
             // The lanes of the last block beyond the last station never start.
@@ -253,7 +256,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
             let until = time_key(
                 (time_of(earliest) + self.compiled.max_delay + self.turnaround() + 1).min(self.end),
             );
-            let count = select::<WIDE>(&self.next, until, &mut self.candidates);
+            let count = self.width.select(&self.next, until, &mut self.candidates);
             earliest = match count {
                 1 => self.deliver(station_of(earliest), time_of(earliest), stations, counters),
                 2 => self.pair(stations, counters, poll),
@@ -280,7 +283,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         // It hears its own end at once; the others, also those at its position, later.
         let own = self.key(station, ready.max(end + self.gap(station)) + self.turnaround());
         let position = self.compiled.positions[station];
-        let earliest = defer::<WIDE>(
+        let earliest = self.width.defer(
             &mut self.next,
             &self.deferral,
             &[(position, time_key(end))],
@@ -343,7 +346,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         let (attempt_b, own_b) =
             self.back_off(stations, (b, start_b, end_b, heard_b), end_b.max(end_a + delay));
         let ends = [(place_a, time_key(end_a)), (place_b, time_key(end_b))];
-        let earliest = defer::<WIDE>(
+        let earliest = self.width.defer(
             &mut self.next,
             &self.deferral,
             &ends,
@@ -394,11 +397,12 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         let calm = self.back_off_senders(stations);
         // A collision that parts is like a closed one as long as no station starts between its
         // parts.
-        if !closed && (!calm || puts_off::<WIDE>(&self.next, &self.deferral, &self.ends, &self.own))
+        if !closed
+            && (!calm || self.width.puts_off(&self.next, &self.deferral, &self.ends, &self.own))
         {
             return self.weather(stations, counters, poll);
         }
-        let earliest = defer::<WIDE>(&mut self.next, &self.deferral, &self.ends, &self.own);
+        let earliest = self.width.defer(&mut self.next, &self.deferral, &self.ends, &self.own);
         counters.record_collision(&self.attempts);
         earliest
     }

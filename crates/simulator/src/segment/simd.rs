@@ -1,8 +1,9 @@
 //! Operations on the next starts of all stations, eight at a time.
 //!
-//! Each exists twice, portable and with 512-bit registers. The caller says which it wants by a
-//! constant, so that no operation costs a choice; the portable ones are compiled with whatever the
-//! caller is compiled with.
+//! Each exists twice, portable and with 512-bit registers. The caller passes the [`Width`] that it
+//! wants, a type without a value to store, so that no operation costs a choice. An [`Avx512`] exists
+//! only where its instructions do. The portable operations are compiled with whatever the caller is
+//! compiled with.
 
 #![expect(
     clippy::inline_always,
@@ -18,85 +19,169 @@ pub(crate) const LANES: usize = 8;
 /// The keys of eight stations.
 pub(crate) type Lanes = [u64; LANES];
 
-/// The most stations for which the wide form of [`defer`] is made: their lanes fit into one mask.
+/// The most stations for which the wide form of [`Width::defer`] is made: their lanes fit into one
+/// mask.
+#[cfg(target_arch = "x86_64")]
 const WIDEST: usize = 64 / LANES;
 
-/// Write the keys before `until` to `found`, in the order of the stations. Returns how many there
-/// are.
-///
-/// `found` is longer than `next` by a block.
-#[inline(always)]
-pub(crate) fn select<const WIDE: bool>(next: &[Lanes], until: u64, found: &mut [u64]) -> usize {
-    #[cfg(target_arch = "x86_64")]
-    if WIDE {
-        #[expect(unsafe_code, reason = "the caller that sets WIDE has detected the features")]
-        return unsafe { wide::select(next, until, found) };
-    }
-    // Every key is written and the cursor moves past those that count: a branch would be a guess
-    // each time.
-    let mut count = 0;
-    for &key in next.as_flattened() {
-        found[count] = key;
-        count += usize::from(key < until);
-    }
-    count
+/// The instructions that operations use.
+pub(crate) trait Width: Copy {
+    /// Write the keys before `until` to `found`, in the order of the stations. Returns how many
+    /// there are.
+    ///
+    /// `found` is longer than `next` by a block.
+    fn select(self, next: &[Lanes], until: u64, found: &mut [u64]) -> usize;
+
+    /// Put every start off to the end of the gap after transmissions. Returns the earliest start.
+    ///
+    /// `ends` are positions and times, these as keys; row p of `rows`, as long as `next`, says how
+    /// long the gap is over after an end at position p. The stations of `own` start at the keys
+    /// given there.
+    fn defer(
+        self,
+        next: &mut [Lanes],
+        rows: &[Lanes],
+        ends: &[(u32, u64)],
+        own: &[(u32, u64)],
+    ) -> u64;
+
+    /// Whether [`Self::defer`] would put off the start of a station that is not one of `own`.
+    fn puts_off(
+        self,
+        next: &[Lanes],
+        rows: &[Lanes],
+        ends: &[(u32, u64)],
+        own: &[(u32, u64)],
+    ) -> bool;
 }
 
-/// Put every start off to the end of the gap after transmissions. Returns the earliest start.
-///
-/// `ends` are positions and times, these as keys; row p of `rows`, as long as `next`, says how long
-/// the gap is over after an end at position p. The stations of `own` start at the keys given there.
-#[inline(always)]
-pub(crate) fn defer<const WIDE: bool>(
-    next: &mut [Lanes],
-    rows: &[Lanes],
-    ends: &[(u32, u64)],
-    own: &[(u32, u64)],
-) -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    if WIDE && next.len() <= WIDEST {
-        #[expect(unsafe_code, reason = "the caller that sets WIDE has detected the features")]
-        return unsafe { wide::defer(next, rows, ends, own) };
+/// Instructions of any processor.
+#[derive(Clone, Copy)]
+pub(crate) struct Portable;
+
+impl Width for Portable {
+    #[inline(always)]
+    fn select(self, next: &[Lanes], until: u64, found: &mut [u64]) -> usize {
+        // Every key is written and the cursor moves past those that count: a branch would be a
+        // guess each time.
+        let mut count = 0;
+        for &key in next.as_flattened() {
+            found[count] = key;
+            count += usize::from(key < until);
+        }
+        count
     }
-    for &(station, _) in own {
-        next.as_flattened_mut()[station as usize] = NO_START;
+
+    #[inline(always)]
+    fn defer(
+        self,
+        next: &mut [Lanes],
+        rows: &[Lanes],
+        ends: &[(u32, u64)],
+        own: &[(u32, u64)],
+    ) -> u64 {
+        for &(station, _) in own {
+            next.as_flattened_mut()[station as usize] = NO_START;
+        }
+        let blocks = next.len();
+        let next = next.as_flattened_mut();
+        let mut earliest = NO_START;
+        for &(position, end) in ends {
+            let row = rows[position as usize * blocks..][..blocks].as_flattened();
+            earliest = defer_to_one(next, row, end);
+        }
+        for &(station, key) in own {
+            next[station as usize] = key;
+            earliest = earliest.min(key);
+        }
+        earliest
     }
-    let blocks = next.len();
-    let next = next.as_flattened_mut();
-    let mut earliest = NO_START;
-    for &(position, end) in ends {
-        earliest =
-            defer_to_one(next, rows[position as usize * blocks..][..blocks].as_flattened(), end);
+
+    #[inline(always)]
+    fn puts_off(
+        self,
+        next: &[Lanes],
+        rows: &[Lanes],
+        ends: &[(u32, u64)],
+        own: &[(u32, u64)],
+    ) -> bool {
+        let blocks = next.len();
+        let next = next.as_flattened();
+        let early = |&&(position, end): &&(u32, u64)| {
+            let row = rows[position as usize * blocks..][..blocks].as_flattened();
+            let before = |station: usize| next[station] < end + row[station];
+            let all = (0..next.len()).filter(|&station| before(station)).count();
+            all > own.iter().filter(|&&(station, _)| before(station as usize)).count()
+        };
+        ends.iter().find(early).is_some()
     }
-    for &(station, key) in own {
-        next[station as usize] = key;
-        earliest = earliest.min(key);
-    }
-    earliest
 }
 
-/// Whether [`defer`] would put off the start of a station that is not one of `own`.
-#[inline(always)]
-pub(crate) fn puts_off<const WIDE: bool>(
-    next: &[Lanes],
-    rows: &[Lanes],
-    ends: &[(u32, u64)],
-    own: &[(u32, u64)],
-) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    if WIDE && next.len() <= WIDEST {
-        #[expect(unsafe_code, reason = "the caller that sets WIDE has detected the features")]
-        return unsafe { wide::puts_off(next, rows, ends, own) };
+/// Instructions with 512-bit registers: a value is proof that this processor and its system have
+/// [the features](Self::detect).
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub(crate) struct Avx512(());
+
+#[cfg(target_arch = "x86_64")]
+impl Avx512 {
+    /// A proof that there are `avx512f`, `avx512vl`, `avx512dq`, `avx2` and `bmi2`, if there are.
+    pub(crate) fn detect() -> Option<Self> {
+        let is_there = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi2");
+        is_there.then_some(Self(()))
     }
-    let blocks = next.len();
-    let next = next.as_flattened();
-    let early = |&&(position, end): &&(u32, u64)| {
-        let row = rows[position as usize * blocks..][..blocks].as_flattened();
-        let before = |station: usize| next[station] < end + row[station];
-        let all = (0..next.len()).filter(|&station| before(station)).count();
-        all > own.iter().filter(|&&(station, _)| before(station as usize)).count()
-    };
-    ends.iter().find(early).is_some()
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Width for Avx512 {
+    #[inline(always)]
+    fn select(self, next: &[Lanes], until: u64, found: &mut [u64]) -> usize {
+        #[expect(unsafe_code, reason = "a call of a function with wide instructions")]
+        // SAFETY: the function needs avx512f, which `self` proves; its arguments are checked.
+        unsafe {
+            wide::select(next, until, found)
+        }
+    }
+
+    #[inline(always)]
+    fn defer(
+        self,
+        next: &mut [Lanes],
+        rows: &[Lanes],
+        ends: &[(u32, u64)],
+        own: &[(u32, u64)],
+    ) -> u64 {
+        if next.len() > WIDEST {
+            return Portable.defer(next, rows, ends, own);
+        }
+        #[expect(unsafe_code, reason = "a call of a function with wide instructions")]
+        // SAFETY: the function needs avx512f, which `self` proves; its arguments are checked.
+        unsafe {
+            wide::defer(next, rows, ends, own)
+        }
+    }
+
+    #[inline(always)]
+    fn puts_off(
+        self,
+        next: &[Lanes],
+        rows: &[Lanes],
+        ends: &[(u32, u64)],
+        own: &[(u32, u64)],
+    ) -> bool {
+        if next.len() > WIDEST {
+            return Portable.puts_off(next, rows, ends, own);
+        }
+        #[expect(unsafe_code, reason = "a call of a function with wide instructions")]
+        // SAFETY: the function needs avx512f, which `self` proves; its arguments are checked.
+        unsafe {
+            wide::puts_off(next, rows, ends, own)
+        }
+    }
 }
 
 #[inline(always)]
@@ -122,7 +207,8 @@ mod wide {
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn load(lanes: &Lanes) -> __m512i {
-        #[expect(unsafe_code, reason = "eight lanes are 64 bytes")]
+        #[expect(unsafe_code, reason = "a load through a pointer")]
+        // SAFETY: the reference is to 64 readable octets, and the load needs no alignment.
         unsafe {
             _mm512_loadu_si512(lanes.as_ptr().cast())
         }
@@ -131,7 +217,9 @@ mod wide {
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn store(lanes: &mut Lanes, value: __m512i) {
-        #[expect(unsafe_code, reason = "eight lanes are 64 bytes")]
+        #[expect(unsafe_code, reason = "a store through a pointer")]
+        // SAFETY: the reference is to 64 octets that nothing else refers to, any value of which is
+        // valid, and the store needs no alignment.
         unsafe {
             _mm512_storeu_si512(lanes.as_mut_ptr().cast(), value);
         }
@@ -259,15 +347,15 @@ mod tests {
         (starts.collect(), early)
     }
 
-    fn agrees<const WIDE: bool>(case: &Case, until: u64) {
+    fn agrees(width: impl Width, case: &Case, until: u64) {
         let (next, rows, ends, own) = case;
         let (starts, early) = plainly(case);
-        assert_eq!(puts_off::<WIDE>(next, rows, ends, own), early);
+        assert_eq!(width.puts_off(next, rows, ends, own), early);
         let mut after = next.clone();
-        assert_eq!(defer::<WIDE>(&mut after, rows, ends, own), *starts.iter().min().unwrap());
+        assert_eq!(width.defer(&mut after, rows, ends, own), *starts.iter().min().unwrap());
         assert_eq!(after.as_flattened(), starts);
         let mut found = vec![0; (next.len() + 1) * LANES];
-        let count = select::<WIDE>(next, until, &mut found);
+        let count = width.select(next, until, &mut found);
         let before: Vec<u64> =
             next.as_flattened().iter().copied().filter(|&key| key < until).collect();
         assert_eq!(found[..count], before);
@@ -278,10 +366,10 @@ mod tests {
 
         #[test]
         fn every_form_does_what_it_says(case in case(), until in 0u64..1500) {
-            agrees::<false>(&case, until);
+            agrees(Portable, &case, until);
             #[cfg(target_arch = "x86_64")]
-            if is_x86_feature_detected!("avx512f") {
-                agrees::<true>(&case, until);
+            if let Some(avx512) = Avx512::detect() {
+                agrees(avx512, &case, until);
             }
         }
     }
