@@ -233,6 +233,7 @@ pub fn read_renewal<'a>(
 mod tests {
     use super::*;
     use crate::certificates;
+    use crate::time::unix_time;
     use std::path::{Path, PathBuf};
 
     /// A directory that goes away.
@@ -295,7 +296,7 @@ mod tests {
         certificates::make(&others.0, &hosts).expect("certificates");
         let sender = notary(&ours.0, "10.0.0.1");
         let receiver = notary(&ours.0, "two");
-        let now = UnixTime::now();
+        let now = unix_time();
         let rule =
             |signed: &Signed| read(signed, Some(&sender), now).err().map(|refusal| refusal.rule);
         let unproven = Some(Rule::ConsentUnproven);
@@ -372,7 +373,7 @@ mod tests {
         for scratch in [&ours, &others] {
             certificates::make(&scratch.0, &["10.0.0.1".to_owned()]).expect("certificates");
         }
-        let now = UnixTime::now();
+        let now = unix_time();
         let of = |scratch: &Scratch, name: &str| {
             let pem = credentials(&scratch.0, name);
             let read = |pem: &[u8]| CertificateDer::from_pem_slice(pem).expect("a certificate");
@@ -399,7 +400,7 @@ mod tests {
         for scratch in [&ours, &others] {
             certificates::make(&scratch.0, &["10.0.0.1".to_owned()]).expect("certificates");
         }
-        let now = UnixTime::now();
+        let now = unix_time();
         let in_days = |days: u64| {
             UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs() + 86_400 * days))
         };

@@ -1,6 +1,7 @@
 //! A private authority and certificates, for stations that belong to one laboratory.
 
 use crate::attest::COORDINATOR;
+use ethermeter_live::time::wall_ns;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,
@@ -9,6 +10,7 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// Days for which certificates are valid.
 pub const VALID_DAYS: u64 = 397;
@@ -82,8 +84,8 @@ fn parameters(common_name: &str, names: &[&str]) -> Result<CertificateParams, rc
     let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
     let mut params = CertificateParams::new(names)?;
     params.distinguished_name.push(DnType::CommonName, common_name);
-    let now = std::time::SystemTime::now();
-    let day = std::time::Duration::from_secs(86_400);
+    let now = UNIX_EPOCH + Duration::from_nanos(wall_ns());
+    let day = Duration::from_secs(86_400);
     // A day earlier: clocks of hosts differ.
     params.not_before = (now - day).into();
     params.not_after = (now + day * u32::try_from(VALID_DAYS).expect("a year")).into();

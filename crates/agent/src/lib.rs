@@ -4,6 +4,7 @@
 //! `pending` decides without a network or a clock.
 //!
 //! - `attest`: signed consent.
+//! - `time`: sleeping tasks, and the time of day; the one file that asks for them.
 //! - `service`: the calls of the protocol.
 //! - `role_plans`: roles of a request, permitted by the rules.
 //! - [`listen`]: sockets, TLS, limits on connections.
@@ -22,6 +23,7 @@ mod pending;
 pub mod result;
 mod role_plans;
 mod service;
+mod time;
 
 pub use attest::Credentials;
 pub use description::Test;

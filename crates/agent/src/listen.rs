@@ -4,6 +4,7 @@ use crate::attest::{Credentials, Notary, check_coordinator};
 use crate::pending::Pending;
 use crate::protocol::agent_server::AgentServer;
 use crate::service::Service;
+use crate::time::{after, sleep, unix_time};
 use ethermeter_live::SkewedClock;
 use ethermeter_station::consent::{Ceilings, Serial};
 use ethermeter_station::interfaces::interfaces;
@@ -21,7 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, Sleep, sleep, timeout};
+use tokio::time::{Sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::client::danger::HandshakeSignatureValid;
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
@@ -111,7 +112,7 @@ pub async fn listen(
     let notary = notary.map_err(ListenError::Credentials)?;
     let own: Vec<IpAddr> =
         interfaces().iter().flat_map(|each| each.addresses().collect::<Vec<_>>()).collect();
-    let warnings = notary.as_ref().map(|notary| notary.check(&own, UnixTime::now())).transpose();
+    let warnings = notary.as_ref().map(|notary| notary.check(&own, unix_time())).transpose();
     let warnings = warnings.map_err(ListenError::Credentials)?.unwrap_or_default();
     let listener =
         TcpListener::bind(at).await.map_err(|source| ListenError::System { at, source })?;
@@ -450,7 +451,7 @@ impl AsyncRead for Connection {
         let before = buffer.filled().len();
         let polled = Pin::new(&mut this.stream).poll_read(context, buffer);
         if polled.is_ready() && buffer.filled().len() > before {
-            this.quiet.as_mut().reset(Instant::now() + QUIET);
+            this.quiet.as_mut().reset(after(QUIET));
         } else if polled.is_pending() && this.quiet.as_mut().poll(context).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }

@@ -3,6 +3,7 @@
 use crate::attest::{self, Notary, Signed};
 use crate::description::{check_credit, check_spread, longest_octets, no_coder};
 use crate::protocol::{self as wire, role::Role as WireRole};
+use crate::time::unix_time;
 use ethermeter_live::interface::mtu;
 use ethermeter_live::port::tcp::set_congestion;
 use ethermeter_live::roles::Attention;
@@ -18,7 +19,6 @@ use ethermeter_station::interfaces::{Way, place_of, reach};
 use ethermeter_station::refusal::{Refusal, Rule, refuse};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
-use rustls_pki_types::UnixTime;
 use socket2::{Domain, Socket, Type};
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -38,7 +38,7 @@ impl RoleReader<'_> {
         wanted: WantedRates,
         grants: Vec<wire::SignedGrant>,
     ) -> Result<(Permitted, Vec<Grant>), Refusal> {
-        let now = UnixTime::now();
+        let now = unix_time();
         let (mut consents, mut certificates) =
             (Vec::with_capacity(grants.len()), Vec::with_capacity(grants.len()));
         for wire::SignedGrant { grant, signature, certificate } in grants {

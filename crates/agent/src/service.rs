@@ -5,6 +5,7 @@ use crate::attest::{self, Notary, Signed, random};
 use crate::protocol as wire;
 use crate::protocol::agent_server::Agent;
 use crate::role_plans::{Context, RoleBooks, RoleReader, address, endpoint};
+use crate::time::{sleep, unix_time};
 use ethermeter_live::plca::plca;
 use ethermeter_live::route::Changes;
 use ethermeter_live::{HostTime, SkewedClock, Timeline};
@@ -14,7 +15,6 @@ use ethermeter_station::consent::{
 use ethermeter_station::experiment::{Experiment, Phases};
 use ethermeter_station::interfaces::interfaces;
 use ethermeter_station::refusal::{Refusal, Rule};
-use rustls_pki_types::UnixTime;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -314,7 +314,7 @@ impl Agent for Service {
             let experiment = books.experiments.entry(stamp.experiment).or_insert_with(|| {
                 Experiment::new(stamp.experiment, random(), self.own_clock, now_ns)
             });
-            let grant = books.rules.grant(stamp.experiment, own, &wish, UnixTime::now().as_secs());
+            let grant = books.rules.grant(stamp.experiment, own, &wish, unix_time().as_secs());
             let opened = grant.and_then(|mut grant| {
                 experiment.open(
                     &request.flow,
@@ -327,9 +327,8 @@ impl Agent for Service {
             });
             opened.map_err(refused)?
         };
-        grant.until_unix_s = grant
-            .until_unix_s
-            .min(UnixTime::now().as_secs() + ethermeter_station::consent::GRANT_S);
+        grant.until_unix_s =
+            grant.until_unix_s.min(unix_time().as_secs() + ethermeter_station::consent::GRANT_S);
         let text =
             serde_json::to_vec(&grant).map_err(|error| Status::internal(error.to_string()))?;
         let signed = match &self.notary {
@@ -424,7 +423,7 @@ impl Agent for Service {
                 if tell.send(Ok(report)).await.is_err() || has_ended {
                     break;
                 }
-                tokio::time::sleep(PROGRESS).await;
+                sleep(PROGRESS).await;
             }
         });
         Ok(Response::new(ReceiverStream::new(told)))
@@ -498,7 +497,7 @@ impl Agent for Service {
         // A sender may go on until the last lease that it has been given ends. Until then its rate
         // is kept for it, so that what others are granted does not come on top.
         let left_ns = renewed_until_ns.saturating_sub(HostTime.now_ns());
-        tokio::time::sleep(Duration::from_nanos(left_ns)).await;
+        sleep(Duration::from_nanos(left_ns)).await;
         let experiment = self.books().take(stamp.experiment, HostTime.now_ns());
         let experiment = experiment
             .ok_or_else(|| Status::internal("an experiment that is known and not there"))?;

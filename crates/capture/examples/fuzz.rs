@@ -8,6 +8,8 @@
 //! It prints how many were explained, how they ended, and what the slowest took. A mutant that
 //! panics is written to `fuzz-SEED-N.pcap`.
 
+#![expect(clippy::disallowed_methods, reason = "it times what it does")]
+
 use ethermeter_capture::explain::explain;
 use ethermeter_capture::write::Writer;
 use ethermeter_capture::{Error, Link, json};

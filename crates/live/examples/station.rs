@@ -25,6 +25,7 @@ use ethermeter_live::roles::{
     Attention, RequestPlan, Requests, ResponsePlan, SendPlan, SendersClock, SinkPlan, request,
     respond, send, sink,
 };
+use ethermeter_live::time::sleep;
 use ethermeter_live::wire::Mac;
 use ethermeter_live::{HostTime, SkewedClock, Timeline};
 use ethermeter_traffic::arrivals::Arrivals;
@@ -267,7 +268,7 @@ fn told_to_end(words: &Words) -> Outcome<Arc<AtomicBool>> {
         let stop = Arc::clone(&stop);
         std::thread::spawn(move || {
             let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
-            std::thread::sleep(Duration::from_millis(linger_ms));
+            sleep(Duration::from_millis(linger_ms));
             stop.store(true, Ordering::Relaxed);
         });
     }

@@ -19,7 +19,7 @@
 //! - `netlink`: messages to and from the kernel.
 //! - [`counters`]: the counters of interfaces, queues, sockets and processors, as Linux keeps them.
 //! - [`record`]: every frame of an interface into a capture, with what was lost.
-//! - [`time`]: the host's clock; the one file that reads it.
+//! - [`time`]: the host's clock; the one file that reads it and sleeps by it.
 
 pub mod clock;
 pub mod counters;

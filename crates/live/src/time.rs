@@ -1,4 +1,4 @@
-//! The host's clock. Only this file reads it.
+//! The host's clock. Only this file reads it, and sleeps by it.
 //!
 //! Times are nanoseconds of `CLOCK_MONOTONIC`, which all processes of a machine share and which is
 //! never set. The kernel stamps frames with `CLOCK_REALTIME`; both are steered alike, so they differ by
@@ -7,6 +7,7 @@
 use crate::pacing::priority;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
+use std::time::Duration;
 
 /// Nanoseconds in a second.
 pub const NS_PER_S: u64 = 1_000_000_000;
@@ -43,6 +44,7 @@ impl Timeline for HostTime {
         read_ns(ClockId::CLOCK_MONOTONIC)
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the one place that sleeps until a time")]
     fn sleep_until(&self, at_ns: u64) {
         let at = TimeSpec::new(
             i64::try_from(at_ns / NS_PER_S).expect("seconds since boot"),
@@ -64,6 +66,12 @@ impl Timeline for HostTime {
             }
         });
     }
+}
+
+/// Give the processor away for at least `duration`, whatever signals arrive.
+#[expect(clippy::disallowed_methods, reason = "the one place that sleeps for a duration")]
+pub fn sleep(duration: Duration) {
+    std::thread::sleep(duration);
 }
 
 /// Nanoseconds of a processor that the calling thread has had, in the system's calls too.
@@ -142,6 +150,7 @@ pub fn wall_clock_error_ns() -> Option<u64> {
 }
 
 #[inline]
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the clocks")]
 fn read_ns(clock: ClockId) -> u64 {
     let time = clock_gettime(clock).expect("clocks of Linux are always there");
     time.tv_sec().cast_unsigned() * NS_PER_S + time.tv_nsec().cast_unsigned()

@@ -1,6 +1,7 @@
 //! What peers and strangers may send: nothing makes a reflector answer more than it got, or a client
 //! fail other than by an error within its time.
 
+use ethermeter_live::time::sleep;
 use ethermeter_peer::Error;
 use ethermeter_peer::iperf3::client::Test;
 use ethermeter_peer::iperf3::messages::Results;
@@ -154,7 +155,7 @@ fn a_busy_server_is_tried_again_and_then_named() {
 fn a_server_that_opens_its_listener_again_is_tried_again() {
     let to = unused();
     std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(150));
+        sleep(Duration::from_millis(150));
         let listener = TcpListener::bind(to).expect("a port that was free before");
         answering(vec![0xfe, 0, 0, 0, 5, 0, 0, 0, 0])(listener.accept().expect("a client").0);
     });

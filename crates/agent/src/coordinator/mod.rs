@@ -17,6 +17,7 @@ use crate::attest::{Credentials, random};
 use crate::description::{AgentEntry, Test};
 use crate::listen::stop_requested;
 use crate::result::{HostAnswer, TestResult};
+use crate::time::sleep;
 use ethermeter_live::{HostTime, Timeline};
 pub use link::Error;
 
@@ -198,7 +199,7 @@ async fn lose_one(links: &[Link], renewals: &Renewals) -> (usize, String) {
 async fn introduce(links: &[Link], renewals: &Renewals) -> Result<(), Error> {
     let all = async {
         while renewals.first_missing().is_some() {
-            tokio::time::sleep(LOOK).await;
+            sleep(LOOK).await;
         }
     };
     if tokio::time::timeout(TIMEOUT, all).await.is_ok() {
@@ -262,6 +263,6 @@ async fn follow(link: &Link) -> Result<String, Error> {
                 return Ok(report.ended);
             }
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        sleep(Duration::from_millis(100)).await;
     }
 }

@@ -2,14 +2,14 @@
 //! lease.
 
 use crate::protocol as wire;
+use ethermeter_live::{HostTime, Timeline};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// Challenges are passed on no more often than this, so that passing on renewals brings no further
 /// ones.
-const CHALLENGES: Duration = Duration::from_millis(150);
+const CHALLENGES_NS: u64 = 150_000_000;
 
 /// What agents have for each other, by their places in the test.
 pub(super) struct Renewals(Vec<Agent>);
@@ -27,7 +27,7 @@ struct Inbox {
     /// By receiver.
     renewals: BTreeMap<usize, wire::SignedRenewal>,
     /// When its own challenges were last passed on.
-    asked: Option<Instant>,
+    asked_ns: Option<u64>,
     /// Whether all grants that it sends by are renewed, as far as it has reported since its roles were
     /// prepared.
     is_renewed: bool,
@@ -73,9 +73,10 @@ impl Renewals {
     pub fn put(&self, agent: usize, along: &Along, reply: wire::LeaseReply) {
         let is_to_ask = self.inbox(agent, |inbox| {
             inbox.is_renewed = reply.is_renewed;
-            let is_due = inbox.asked.is_none_or(|asked| asked.elapsed() >= CHALLENGES);
+            let now_ns = HostTime.now_ns();
+            let is_due = inbox.asked_ns.is_none_or(|asked_ns| now_ns - asked_ns >= CHALLENGES_NS);
             if is_due && !reply.challenges.is_empty() {
-                inbox.asked = Some(Instant::now());
+                inbox.asked_ns = Some(now_ns);
             }
             is_due
         });
@@ -99,7 +100,7 @@ impl Renewals {
     pub fn expect(&self, agent: usize) {
         self.inbox(agent, |inbox| {
             inbox.is_renewed = false;
-            inbox.asked = None;
+            inbox.asked_ns = None;
         });
         self.0[agent].ready.notify_one();
     }

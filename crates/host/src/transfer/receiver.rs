@@ -2,7 +2,7 @@
 
 use super::sockets::{CALL_OCTETS, LONGEST_NS, MOST_CONNECTIONS, REQUEST, Sockets, TIMEOUT, work};
 use crate::{Error, joined};
-use ethermeter_live::time::{HostTime, NS_PER_S, Timeline, worked_ns};
+use ethermeter_live::time::{HostTime, NS_PER_S, Timeline, sleep, worked_ns};
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, Read, Write};
@@ -131,7 +131,7 @@ fn accepted(listener: &TcpListener) -> Result<TcpStream, Error> {
                 if HostTime.now_ns() > until_ns {
                     return Err(Error::Late("no sender has connected within 5 s"));
                 }
-                std::thread::sleep(Duration::from_millis(1));
+                sleep(Duration::from_millis(1));
             }
             Err(source) => return Err(Error::System { doing: "accepting a connection", source }),
         }

@@ -6,7 +6,7 @@ use super::sockets::{
 use crate::{Error, joined};
 use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::tcp_info::TcpInfo;
-use ethermeter_live::time::{HostTime, NS_PER_S, Timeline, worked_ns};
+use ethermeter_live::time::{HostTime, NS_PER_S, Timeline, sleep, worked_ns};
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::fs::File;
@@ -142,7 +142,7 @@ fn connected(sender: &Sender) -> Result<TcpStream, Error> {
                 if error.kind() == io::ErrorKind::ConnectionRefused
                     && HostTime.now_ns() < until_ns =>
             {
-                std::thread::sleep(Duration::from_millis(2));
+                sleep(Duration::from_millis(2));
             }
             Err(source) => return Err(Error::System { doing: "connecting", source }),
         }

@@ -5,7 +5,7 @@ use super::messages::{Direction, Parameters, Protocol, Results, StreamResult, st
 use super::streams::{Ended, HEADER, LINGER, Phases, Shared, Stream};
 use crate::Error;
 use ethermeter_live::port::tcp_info::TcpInfo;
-use ethermeter_live::time::{HostTime, NS_PER_S, Timeline};
+use ethermeter_live::time::{HostTime, NS_PER_S, Timeline, sleep};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -210,7 +210,7 @@ impl Test {
             let results = run.and_then(|run| {
                 let results = self.results(control, &run, &shared)?;
                 if self.protocol == Protocol::Udp && self.direction == Direction::Down {
-                    std::thread::sleep(LINGER);
+                    sleep(LINGER);
                 }
                 Ok((run, results))
             });

@@ -1,5 +1,7 @@
 //! A medium that is captured: what is in the file is what its stations counted.
 
+#![expect(clippy::disallowed_methods, reason = "the writer is a thread, for which tests wait")]
+
 use super::*;
 use crate::medium::Medium;
 use ethermeter_capture::Capture as Reader;

@@ -15,6 +15,7 @@ use super::ring::Region;
 use super::system::{Hindrance, hindrance, read_option, set_option, set_priority, wait_readable};
 use super::{Address, Arrival, Port, PortCounters, Wait};
 use crate::Error;
+use crate::time::sleep;
 use crate::wire::{FrameWindow, Header, Mac};
 use ethermeter_ethernet::Carrier;
 use program::Redirection;
@@ -23,7 +24,6 @@ use serde::{Deserialize, Serialize};
 use socket2::{Domain, SockAddr, SockAddrStorage, Socket, Type};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::thread;
 use std::time::Duration;
 
 /// What an `AF_XDP` port is to be.
@@ -258,7 +258,7 @@ fn bind(socket: &Socket, index: u32, queue: u32) -> Result<(), Error> {
     let mut bound = socket.bind(&address);
     for _ in 0..CLOSING_LOOKS {
         match &bound {
-            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => thread::sleep(BETWEEN_LOOKS),
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => sleep(BETWEEN_LOOKS),
             _ => break,
         }
         bound = socket.bind(&address);
