@@ -226,6 +226,22 @@ def test_every_link_leads_to_a_file_and_a_heading_that_exist(page):
     assert wrong == []
 
 
+def test_files_with_unsafe_code_are_those_that_the_architecture_lists():
+    table = PAGES["ARCHITECTURE.md"].partition("### Unsafe code")[2].partition("\n## ")[0]
+    listed = {
+        f"crates/{crate}/src/{file}"
+        for crate, files in re.findall(r"^\| `(\w+)` \| ([^|]+) \|", table, re.MULTILINE)
+        for file in re.findall(r"`([^`]+)`", files)
+    }
+    unsafe = re.compile(r"^(?!\s*//).*\bunsafe\s*(?:\{|impl\b|fn\b|extern\b|trait\b)", re.MULTILINE)
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "crates").rglob("*.rs")
+        if unsafe.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == listed
+
+
 def test_what_is_simulated_of_tcp_is_not_said_to_be_left_out():
     assert "transfer" in Flow.model_fields
     assert not re.search(
