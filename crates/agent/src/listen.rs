@@ -38,7 +38,7 @@ use tonic::transport::Server;
 use tonic::transport::server::{Connected, TcpConnectInfo};
 
 /// Authenticated connections; further ones are closed at once. Those that
-/// have not are held by [`Pending`].
+/// have not are held by `Pending`.
 pub const MOST_CONNECTIONS: usize = 32;
 /// Timeout of authentication.
 const HANDSHAKE: Duration = Duration::from_secs(2);

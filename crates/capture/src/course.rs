@@ -5,7 +5,7 @@
 //! sender knows it. While the sender waits for acknowledgements with room in the receiver's window,
 //! the peak of its flight in a round trip is the smaller of its congestion window and its send
 //! buffer. Rounds are joined into *blocks*, which end at a loss, after a pause, and where the peak
-//! leaves their mean by [`STEP`]. Each block belongs to one cause, by the first of these rules that
+//! leaves their mean by `STEP`. Each block belongs to one cause, by the first of these rules that
 //! holds:
 //!
 //! ```text

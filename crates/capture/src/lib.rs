@@ -1,8 +1,8 @@
 //! Captures: files of packets that were seen on some interface, read one packet after the other.
 //!
-//! - [`file`]: pcap and pcapng as packets with their times, in bounded memory however large the
+//! - [`mod@file`]: pcap and pcapng as packets with their times, in bounded memory however large the
 //!   file is.
-//! - [`write`]: the simplest of these files, and pcapng with the losses of an interface:
+//! - [`mod@write`]: the simplest of these files, and pcapng with the losses of an interface:
 //!   for what is captured here, and for tests.
 //! - [`input`]: files and pipes, compressed or not, as octets.
 //! - [`packet`]: a packet's innermost IP and TCP or UDP headers as one flat value.

@@ -7,7 +7,7 @@
 //!
 //! - [`stages`]: memory, checksum, system calls, loopback, disk, frames into an interface.
 //! - [`transfer`]: the two ends of a TCP transfer.
-//! - [`line`]: a long wire between two interfaces, for kernels without a qdisc that delays.
+//! - [`mod@line`]: a long wire between two interfaces, for kernels without a qdisc that delays.
 //! - [`task`]: the door: JSON in, JSON out.
 
 mod error;

@@ -1,6 +1,6 @@
 //! Progress of a simulation under way, for other threads, and how they stop it.
 //!
-//! An engine writes the simulated time that it has reached every [`EVENTS`] events and reads
+//! An engine writes the simulated time that it has reached every `EVENTS` events and reads
 //! whether it shall stop. Neither changes a result.
 
 use crate::error::Error;

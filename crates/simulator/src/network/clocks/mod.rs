@@ -1,8 +1,8 @@
 //! What hosts' clocks show. Events have true times; what a host reads of its clock is wrong by the
 //! clock's offset and drift.
 //!
-//! - [`scenario`]: what a plan writes. `reading`: delays as two clocks show them. `comparison`: a
-//!   receiver asks its sender for the time, as in a live test.
+//! - `reading`: delays as two clocks show them. `comparison`: a receiver asks its sender for the time,
+//!   as in a live test.
 //!
 //! Comparisons are flows of their own, numbered after those of the plan; their draws are no other
 //! flow's, so that others stay as they are.

@@ -7,8 +7,8 @@
 //!               ◄── answer, with a block if it reads ──────── to      each works on one block at a time
 //! ```
 //!
-//! - [`scenario`]: what a plan writes. `endpoint`: one end of the connection. `scoreboard`: what it
-//!   has under way. `congestion`: its window. `windows`: this over time.
+//! - `endpoint`: one end of the connection. `scoreboard`: what it has under way. `congestion`: its
+//!   window. `windows`: this over time.
 
 mod congestion;
 mod endpoint;
