@@ -12,7 +12,7 @@ use crate::frames::Frames;
 use crate::recorder::Recorder;
 use crate::speech::Marking;
 use crate::supply::{Supply, TakeUp};
-use ethermeter_simulator::plca::hosts::Hosts;
+use ethermeter_simulator::medium::hosts::Hosts;
 use ethermeter_simulator::segment::compiled::{CompiledSegment, NEVER};
 use ethermeter_simulator::segment::counters::Counters;
 use ethermeter_simulator::segment::retries::Retries;

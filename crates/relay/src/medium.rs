@@ -1,5 +1,5 @@
 //! A shared segment between interfaces, without a clock: the nodes of the simulator
-//! ([`ethermeter_simulator::plca`]) with real frames in their cards.
+//! ([`ethermeter_simulator::medium`]) with real frames in their cards.
 //!
 //! Times are those of the medium, in picoseconds since it began. Frames are offered with the stamps
 //! of their arrival, and [`Medium::advance`] decides what happens up to a time; so who collides with
@@ -12,11 +12,10 @@ use crate::cards::Cards;
 pub use crate::cards::{Address, Delivery, StationTotals};
 use crate::recorder::Recorder;
 use crate::speech;
-use ethermeter_simulator::plca::compiled::CompiledBus;
 use ethermeter_simulator::plca::idle::IdleCycles;
-use ethermeter_simulator::plca::reference::Machine;
 use ethermeter_simulator::segment::compiled::CompiledSegment;
 use ethermeter_simulator::segment::station::Attempt;
+use ethermeter_simulator::shared::{SharedMedium, SharedSegment};
 use ethermeter_traffic::Histogram;
 use ethermeter_trial::{Counts, Fault};
 use serde::Serialize;
@@ -48,7 +47,7 @@ pub struct Turns {
 /// A shared segment at work.
 pub struct Medium<'s> {
     has_plca: bool,
-    bus: Machine<'s, Cards<'s>>,
+    bus: SharedMedium<'s, Cards<'s>>,
     idle_cycles: Option<IdleCycles>,
     /// Whether nothing but idle cycles happens until the next frame arrives.
     is_idle: bool,
@@ -69,14 +68,11 @@ impl<'s> Medium<'s> {
     ///
     /// # Panics
     /// Never: a segment has at most 1024 stations.
-    pub fn new(bus: &'s CompiledBus, tracing: bool) -> Result<Self, Fault> {
-        let segment = &bus.segment;
+    pub fn new(shared: &'s SharedSegment, tracing: bool) -> Result<Self, Fault> {
+        let segment = shared.segment();
         refuse(segment)?;
-        let cards = Cards::new(segment, tracing);
-        let has_plca = bus.plca.is_there;
-        let idle_cycles = IdleCycles::new(bus);
-        let bus =
-            Machine::new(&segment.medium, &bus.plca, &segment.phases, (segment.seed, 0), cards);
+        let bus = shared.medium(Cards::new(segment, tracing));
+        let (has_plca, idle_cycles) = (shared.plca().is_some(), shared.idle_cycles());
         Ok(Self {
             has_plca,
             bus,
@@ -97,7 +93,7 @@ impl<'s> Medium<'s> {
             self.violations += 1;
             self.too_late.record((self.decided - stamp).cast_unsigned());
         }
-        let frame = self.bus.hosts.frames.keep(pieces);
+        let frame = self.bus.hosts_mut().frames.keep(pieces);
         self.serial += 1;
         let arrival = Arrival { at: stamp.max(self.decided), station, serial: self.serial, frame };
         self.arrivals.push(Reverse(arrival));
@@ -126,7 +122,7 @@ impl<'s> Medium<'s> {
             }
         }
         self.decided = self.decided.max(until);
-        if self.bus.hosts.recorder.is_some() {
+        if self.bus.hosts().recorder.is_some() {
             self.bus.sum_up_until(self.decided);
         }
         true
@@ -136,7 +132,7 @@ impl<'s> Medium<'s> {
     fn skip_idle_cycles(&mut self, until: i64) -> bool {
         let Some(cycles) = &self.idle_cycles else { return false };
         let limit = self.next_arrival().map_or(until, |arrival| arrival.min(until));
-        let skipped = cycles.skip(&mut self.bus, limit);
+        let skipped = self.bus.skip(cycles, limit);
         self.is_idle |= skipped.is_some();
         skipped.is_some_and(|cycles| cycles > 0)
     }
@@ -158,57 +154,57 @@ impl<'s> Medium<'s> {
 
     fn arrive(&mut self) {
         let Some(Reverse(Arrival { at, station, frame, .. })) = self.arrivals.pop() else { return };
-        if let Some(ready) = self.bus.hosts.arrive(at, station, frame) {
+        if let Some(ready) = self.bus.hosts_mut().arrive(at, station, frame) {
             self.bus.make_ready(ready, station);
         }
     }
 
     /// It begins at this time of the hosts: marks of voice have it.
     pub fn begin_at(&mut self, began_ns: u64) {
-        self.bus.hosts.begin_at(began_ns);
+        self.bus.hosts_mut().begin_at(began_ns);
     }
 
     /// A station hears every frame from now on, whatever its address.
     pub fn hear_all(&mut self, station: u32) {
-        self.bus.hosts.hear_all(station);
+        self.bus.hosts_mut().hear_all(station);
     }
 
     /// The card of a station has room for so many octets, from the frame that comes next.
     pub fn limit(&mut self, station: u32, octets: u64) {
-        self.bus.hosts.limit(station, octets);
+        self.bus.hosts_mut().limit(station, octets);
     }
 
     /// An address is behind a station: frames for it go nowhere else, even before it was heard.
     pub fn place(&mut self, address: Address, station: u32) {
-        self.bus.hosts.place(address, station);
+        self.bus.hosts_mut().place(address, station);
     }
 
     /// Every frame that was sent goes to this number too, which is none of a station: without
     /// propagation, so that a station that is alone is heard.
     pub fn listen(&mut self, listener: u32) {
-        self.bus.hosts.listener = Some(listener);
+        self.bus.hosts_mut().listener = Some(listener);
     }
 
     /// Keep attempts for a capture from now on, or no more. Returns what kept them before.
     pub(crate) fn record(&mut self, recorder: Option<Recorder>) -> Option<Recorder> {
-        std::mem::replace(&mut self.bus.hosts.recorder, recorder)
+        std::mem::replace(&mut self.bus.hosts_mut().recorder, recorder)
     }
 
     /// What keeps attempts for a capture.
     pub(crate) fn recorder(&mut self) -> Option<&mut Recorder> {
-        self.bus.hosts.recorder.as_mut()
+        self.bus.hosts_mut().recorder.as_mut()
     }
 
     /// Stations on the segment.
     #[must_use]
     pub fn stations(&self) -> u32 {
-        self.bus.hosts.stations()
+        self.bus.hosts().stations()
     }
 
     /// What happened at a station since the medium began, and the address that it last sent from.
     #[must_use]
     pub fn station(&self, station: u32) -> (&StationTotals, Option<Address>) {
-        self.bus.hosts.station(station)
+        self.bus.hosts().station(station)
     }
 
     /// PLCA of a station so far, if it takes turns.
@@ -226,21 +222,21 @@ impl<'s> Medium<'s> {
 
     /// A station whose frames have left its card since it was last given here; in no order.
     pub fn next_finished(&mut self) -> Option<u32> {
-        self.bus.hosts.finished.pop()
+        self.bus.hosts_mut().finished.pop()
     }
 
     /// The next frame that has come to a station, in the order of time, and its octets without
     /// check sequence. It stays until [`Medium::forget`].
     #[must_use]
     pub fn next_delivery(&self) -> Option<(Delivery, &[u8])> {
-        let cards = &self.bus.hosts;
+        let cards = self.bus.hosts();
         let delivery = *cards.deliveries.front()?;
         Some((delivery, cards.frames.octets(delivery.frame)))
     }
 
     /// The next delivery is done.
     pub fn forget(&mut self) {
-        let cards = &mut self.bus.hosts;
+        let cards = self.bus.hosts_mut();
         if let Some(delivery) = cards.deliveries.pop_front() {
             cards.frames.release(delivery.frame);
         }
@@ -249,7 +245,7 @@ impl<'s> Medium<'s> {
     /// Frames in cards, on their way, and not yet taken.
     #[must_use]
     pub fn frames(&self) -> usize {
-        self.bus.hosts.frames.kept()
+        self.bus.hosts().frames.kept()
     }
 
     /// What was counted, as a simulation counts it, and the attempts that were kept.
@@ -265,7 +261,7 @@ impl<'s> Medium<'s> {
         let recorder = cards.recorder.take();
         let (mut counts, trace) = cards.finish();
         counts.medium.time_ps = medium;
-        counts.medium.plca = self.has_plca.then_some(plca);
+        counts.medium.plca = plca;
         (counts, trace, recorder)
     }
 }

@@ -4,7 +4,7 @@ use crate::cards::Address;
 use crate::direction::{Loss, Properties};
 use crate::medium::refuse;
 use ethermeter_live::Error;
-use ethermeter_simulator::plca::compiled::CompiledBus;
+use ethermeter_simulator::shared::SharedSegment;
 use ethermeter_traffic::classes::{Class, check_classes};
 use ethermeter_trial::{Fault, Trial};
 use serde::Deserialize;
@@ -143,23 +143,24 @@ impl SegmentTrial {
     ///
     /// # Errors
     /// With the path of the key and what is allowed.
-    pub fn compiled(&self, ends: usize) -> Result<CompiledBus, Fault> {
+    pub fn compiled(&self, ends: usize) -> Result<SharedSegment, Fault> {
         if self.trial.scenario.media.len() != 1 {
             return Err(Fault::new("media", "must be one medium"));
         }
-        let mut bus = CompiledBus::of_segment(&self.trial)?;
-        if bus.segment.stations() > ends {
+        let mut shared = SharedSegment::new(&self.trial)?;
+        let segment = shared.segment_mut();
+        if segment.stations() > ends {
             let allowed = format!("must be at most {ends} stations: one for each interface");
-            return Err(Fault::new("media[0].stations", allowed).got(bus.segment.stations()));
+            return Err(Fault::new("media[0].stations", allowed).got(segment.stations()));
         }
-        refuse(&bus.segment)?;
-        let behind = bus.segment.stations()..ends;
+        refuse(segment)?;
+        let behind = segment.stations()..ends;
         if let Some(listener) = self.listener.filter(|&at| !behind.contains(&(at as usize))) {
             let allowed = "must be an interface behind those of the stations";
             return Err(Fault::new("listener", allowed).got(listener));
         }
-        bus.segment.phases.end_ps = ENDLESS_PS - 1;
-        Ok(bus)
+        segment.phases.end_ps = ENDLESS_PS - 1;
+        Ok(shared)
     }
 }
 

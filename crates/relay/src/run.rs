@@ -11,7 +11,7 @@ use crate::segment::{Ports, Segment};
 use ethermeter_live::pacing::{Pacer, Priority, PriorityGuard, Step};
 use ethermeter_live::time::{PS_PER_NS, WallClock};
 use ethermeter_live::{Error, HostTime, Timeline};
-use ethermeter_simulator::plca::compiled::CompiledBus;
+use ethermeter_simulator::shared::SharedSegment;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -50,7 +50,7 @@ const LONGEST_SLEEP_NS: u64 = ROUND_NS;
 struct Trial {
     /// When it begins.
     at_ns: u64,
-    segments: Vec<(SegmentTrial, CompiledBus)>,
+    segments: Vec<(SegmentTrial, SharedSegment)>,
 }
 
 /// Why segments do not go on as they are.
@@ -170,8 +170,9 @@ impl Relay {
     fn standing(&self) -> Result<Trial, String> {
         let media = self.segments.iter().map(|segment| segment.medium.clone()).collect();
         let mut standing = Trial::new(HostTime.now_ns(), media, &self.ports)?;
-        for (_, bus) in &mut standing.segments {
-            bus.segment.phases.measure_to_ps = bus.segment.phases.end_ps; // it is counted throughout
+        for (_, shared) in &mut standing.segments {
+            let phases = &mut shared.segment_mut().phases;
+            phases.measure_to_ps = phases.end_ps; // it is counted throughout
         }
         Ok(standing)
     }

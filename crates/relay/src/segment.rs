@@ -20,7 +20,7 @@ use ethermeter_ethernet::frame::FCS;
 use ethermeter_live::time::{PS_PER_NS, WallClock, worked_ns};
 use ethermeter_live::wire::credit::CreditNote;
 use ethermeter_live::{Error, HostTime, Timeline};
-use ethermeter_simulator::plca::compiled::CompiledBus;
+use ethermeter_simulator::shared::SharedSegment;
 use ethermeter_traffic::Histogram;
 use ethermeter_trial::Counts;
 use serde::Serialize;
@@ -101,8 +101,8 @@ impl Ports {
 
 impl<'b> Segment<'b> {
     /// A segment whose medium begins at `began_ns`.
-    pub fn new(ports: &Ports, bus: &'b CompiledBus, of: &SegmentTrial, began_ns: u64) -> Self {
-        let mut medium = Medium::new(bus, false).expect("refused when it was compiled");
+    pub fn new(ports: &Ports, shared: &'b SharedSegment, of: &SegmentTrial, began_ns: u64) -> Self {
+        let mut medium = Medium::new(shared, false).expect("refused when it was compiled");
         medium.begin_at(began_ns);
         let stations = medium.stations();
         for &station in of.hear_all.iter().filter(|&&station| station < stations) {
@@ -123,7 +123,7 @@ impl<'b> Segment<'b> {
             medium,
             credit: of.credit.clone(),
             noted: vec![0; stations as usize],
-            bit_ps: bus.segment.bit.cast_unsigned(),
+            bit_ps: shared.segment().bit.cast_unsigned(),
             began_ns,
             worked_ns: worked_ns(),
             offset_ns: ports.offset_ns,

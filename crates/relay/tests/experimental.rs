@@ -5,7 +5,7 @@ use ethermeter_live::wire::{
     FrameWindow, Header, Kind, Mac, Mark, Speech, HEADER_OCTETS, MARK_OCTETS,
 };
 use ethermeter_relay::medium::Medium;
-use ethermeter_simulator::plca::compiled::CompiledBus;
+use ethermeter_simulator::shared::SharedSegment;
 use ethermeter_simulator::segment::station::{Attempt, Ending};
 use ethermeter_simulator::traces;
 use ethermeter_traffic::arrivals::Arrivals;
@@ -90,7 +90,7 @@ type Heard = Vec<(usize, Mark, Option<Speech>)>;
 /// The attempts of an emulated segment: hosts with coders and saturated ones have all their frames
 /// ahead, those of the others come when they do in the simulation.
 fn emulated(trial: &Trial, simulated: &[Attempt]) -> (Counts, Vec<Attempt>, Heard) {
-    let bus = CompiledBus::of_segment(trial).expect("a segment");
+    let bus = SharedSegment::new(trial).expect("a segment");
     let mut medium = Medium::new(&bus, true).expect("real hosts");
     medium.begin_at(BEGAN_NS);
     for (station, flow) in (0..).zip(&trial.scenario.flows) {
@@ -250,7 +250,7 @@ fn hosts_of_the_study_hear_the_samples_that_the_medium_delivered() {
 fn a_host_without_a_frame_for_its_packet_is_starved_and_its_samples_gather() {
     let host = voice((64, 1024), 100, &Value::Null, 0);
     let trial = trial(2, 6 * US, true, &[host.clone(), host]);
-    let bus = CompiledBus::of_segment(&trial).expect("a segment");
+    let bus = SharedSegment::new(&trial).expect("a segment");
     let mut medium = Medium::new(&bus, true).expect("real hosts");
     medium.offer(50 * MS, 0, &[&message(0, 0, 8 * 1024)]);
     medium.advance(100 * MS);
@@ -267,7 +267,7 @@ fn a_host_without_a_frame_for_its_packet_is_starved_and_its_samples_gather() {
 fn a_frame_that_is_no_message_is_cut_and_not_marked() {
     let host = voice((64, 1024), 100, &Value::Null, 0);
     let trial = trial(3, 6 * US, true, &[host.clone(), host]);
-    let bus = CompiledBus::of_segment(&trial).expect("a segment");
+    let bus = SharedSegment::new(&trial).expect("a segment");
     let mut medium = Medium::new(&bus, false).expect("real hosts");
     let frame = [0xFF; 500];
     medium.offer(0, 0, &[&frame]);
@@ -287,7 +287,7 @@ fn packets_that_real_frames_cannot_hold_are_refused_by_their_key() {
         let mut host = voice((least, most), 100, &Value::Null, 0);
         host.frames["overhead_bits"] = json!(overhead_bits);
         let trial = trial(1, 6 * US, true, &[host.clone(), host]);
-        let bus = CompiledBus::of_segment(&trial).expect("a segment");
+        let bus = SharedSegment::new(&trial).expect("a segment");
         let fault = Medium::new(&bus, false).err().expect("a fault").to_string();
         assert!(fault.starts_with("flows[0].frames") && fault.contains(words), "{fault}");
     }

@@ -2,7 +2,7 @@
 //! same attempts, counts and deliveries, to the picosecond.
 
 use ethermeter_relay::medium::Medium;
-use ethermeter_simulator::plca::compiled::CompiledBus;
+use ethermeter_simulator::shared::SharedSegment;
 use ethermeter_simulator::segment::station::{Attempt, Ending};
 use ethermeter_simulator::{plca, traces, Watch};
 use ethermeter_traffic::times::Times;
@@ -62,8 +62,8 @@ fn trial(seed: u64, mac: &Value, step_ps: u64, stations: &[(u64, Value)], length
 }
 
 /// What a simulation of the trial has, event by event.
-fn simulated(trial: &Trial, bus: &CompiledBus) -> (Counts, Vec<Attempt>) {
-    if bus.plca.nodes.iter().any(|node| !node.parameters.ids.is_empty()) {
+fn simulated(trial: &Trial, bus: &SharedSegment) -> (Counts, Vec<Attempt>) {
+    if let SharedSegment::Plca(bus) = bus {
         return plca::reference::run(bus, &Watch::default()).expect("a run");
     }
     let [_, reference] = traces(trial).expect("a run");
@@ -104,7 +104,7 @@ proptest! {
         let stations: Vec<(u64, Value)> = loads.iter().map(of).collect();
         let mac = if has_plca { clause_148() } else { json!({"csma_cd": csma_cd()}) };
         let trial = trial(seed, &mac, step_ps, &stations, 60 * MS);
-        let bus = CompiledBus::of_segment(&trial).expect("a segment");
+        let bus = SharedSegment::new(&trial).expect("a segment");
         let (counts, attempts) = simulated(&trial, &bus);
         let mut medium = Medium::new(&bus, true).expect("real hosts");
         let mut all = arrivals(&attempts);
@@ -158,7 +158,7 @@ fn idle(seed: u64, stations: usize) -> Trial {
 
 #[test]
 fn a_frame_goes_to_the_addressed_once_it_was_heard_of() {
-    let bus = CompiledBus::of_segment(&idle(1, 3)).expect("a segment");
+    let bus = SharedSegment::new(&idle(1, 3)).expect("a segment");
     let mut medium = Medium::new(&bus, false).expect("real hosts");
     let address = |station: u8| [2, 0, 0, 0, 0, station];
     let mut send = |at_us: u64, from: u8, to: [u8; 6]| {
@@ -182,7 +182,7 @@ fn a_frame_goes_to_the_addressed_once_it_was_heard_of() {
 
 #[test]
 fn a_frame_for_an_address_whose_station_is_known_goes_there_alone_before_it_was_heard() {
-    let bus = CompiledBus::of_segment(&idle(1, 3)).expect("a segment");
+    let bus = SharedSegment::new(&idle(1, 3)).expect("a segment");
     let mut medium = Medium::new(&bus, false).expect("real hosts");
     medium.place([2, 0, 0, 0, 0, 1], 1);
     let octets = [&[2, 0, 0, 0, 0, 1][..], &[2, 0, 0, 0, 0, 0], &[0; 48]].concat();
@@ -195,7 +195,7 @@ fn a_frame_for_an_address_whose_station_is_known_goes_there_alone_before_it_was_
 
 #[test]
 fn a_stamp_that_comes_too_late_is_a_violation_and_its_frame_arrives_now() {
-    let bus = CompiledBus::of_segment(&idle(2, 3)).expect("a segment");
+    let bus = SharedSegment::new(&idle(2, 3)).expect("a segment");
     let mut medium = Medium::new(&bus, true).expect("real hosts");
     medium.advance(1000 * US);
     medium.offer(400 * US, 1, &[&frame(1, 512)]);
@@ -211,7 +211,7 @@ fn a_full_card_drops_and_nothing_else_is_lost() {
     let mut trial = idle(3, 2);
     trial.scenario.flows[0].queue_frames = Some(4);
     trial.scenario.phases.measure_from_ps = 0;
-    let bus = CompiledBus::of_segment(&trial).expect("a segment");
+    let bus = SharedSegment::new(&trial).expect("a segment");
     let mut medium = Medium::new(&bus, false).expect("real hosts");
     for number in 0..10 {
         medium.offer(number, 0, &[&frame(0, 512)]);
@@ -232,7 +232,7 @@ fn a_full_card_drops_and_nothing_else_is_lost() {
 #[test]
 fn a_card_has_room_for_octets_and_keeps_its_largest_queue_and_access_delay() {
     let trial = idle(1, 2);
-    let bus = CompiledBus::of_segment(&trial).expect("a segment");
+    let bus = SharedSegment::new(&trial).expect("a segment");
     let mut medium = Medium::new(&bus, false).expect("real hosts");
     medium.limit(0, 2 * 1518);
     // Two of 1518 octets fill it; the third finds room again when the first has been sent.
@@ -255,7 +255,7 @@ fn saturated_hosts_that_keep_ahead_have_the_attempts_of_the_simulation() {
         [64, 512, 1518, 64].map(|octets| (octets, json!({"kind": "saturated"}))).to_vec();
     let mut trial = trial(7, &json!({"csma_cd": csma_cd()}), US, &stations, 60 * MS);
     trial.scenario.flows[1].service = Times::Uniform { low_ps: 0, high_ps: 200 * US };
-    let bus = CompiledBus::of_segment(&trial).expect("a segment");
+    let bus = SharedSegment::new(&trial).expect("a segment");
     let (counts, attempts) = simulated(&trial, &bus);
     let mut medium = Medium::new(&bus, true).expect("real hosts");
     // Each host has four frames in its card, and sends another for each that leaves.
@@ -287,7 +287,7 @@ fn saturated_hosts_that_keep_ahead_have_the_attempts_of_the_simulation() {
 fn a_saturated_host_that_falls_behind_is_counted_and_its_frame_arrives_when_it_comes() {
     let stations = [(64, json!({"kind": "saturated"})), (64, rare())];
     let trial = trial(8, &json!({"csma_cd": csma_cd()}), US, &stations, 60 * MS);
-    let bus = CompiledBus::of_segment(&trial).expect("a segment");
+    let bus = SharedSegment::new(&trial).expect("a segment");
     let mut medium = Medium::new(&bus, true).expect("real hosts");
     for at_us in [1000, 2000] {
         medium.offer(at_us * US, 0, &[&frame(0, 512)]);
@@ -303,7 +303,7 @@ fn a_saturated_host_that_falls_behind_is_counted_and_its_frame_arrives_when_it_c
 fn the_service_time_of_a_host_follows_each_of_its_frames() {
     let mut trial = trial(9, &json!({"csma_cd": csma_cd()}), US, &[(64, rare()), (64, rare())], MS);
     trial.scenario.flows[0].service = Times::Constant { ps: 300 * US };
-    let bus = CompiledBus::of_segment(&trial).expect("a segment");
+    let bus = SharedSegment::new(&trial).expect("a segment");
     let mut medium = Medium::new(&bus, true).expect("real hosts");
     for at_us in [100, 110, 900] {
         medium.offer(at_us * US, 0, &[&frame(0, 512)]);
@@ -324,7 +324,7 @@ const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/
 fn replayed(mac: &Value, step_ps: u64, frames: &[(u64, u32, u64)]) -> String {
     let trial =
         trial(3, mac, step_ps, &[64, 64, 256, 1518].map(|octets| (octets, rare())), 60 * MS);
-    let bus = CompiledBus::of_segment(&trial).expect("a segment");
+    let bus = SharedSegment::new(&trial).expect("a segment");
     let mut medium = Medium::new(&bus, true).expect("real hosts");
     for (number, &(at_ps, station, octets)) in (0_u16..).zip(frames) {
         let mut content = frame(station, 8 * octets);

@@ -2,7 +2,7 @@
 //!
 //! Pure: no clock, no input or output. The same trial gives the same counts on every machine.
 //!
-//! - [`segment`]: stations on a shared medium. [`mac`]: medium access as state machines. [`plca`]:
+//! - [`medium`]: a shared medium event by event. [`segment`]: stations on one. [`mac`]: medium access as state machines. [`plca`]:
 //!   stations that take turns on one.
 //! - [`custom`]: rules of the caller's own, on segments.
 //! - [`idealised`]: the media that theories assume, by brute force.
@@ -13,9 +13,12 @@ pub mod custom;
 pub mod error;
 pub mod idealised;
 pub mod mac;
+pub mod medium;
 pub mod network;
 pub mod plca;
+pub mod queue;
 pub mod segment;
+pub mod shared;
 mod spread;
 pub mod watch;
 
@@ -81,7 +84,7 @@ pub fn simulate_with(
         return Ok((fast::run(&compiled, watch, false)?.0, Implementation::Fast));
     }
     let stations = Station::all_with(&compiled, custom);
-    Ok((reference::go_on(&compiled, mac, watch, stations)?.0, Implementation::Reference))
+    Ok((reference::go_on(&compiled, mac, watch, stations, false)?.0, Implementation::Reference))
 }
 
 /// Check a trial without simulating it.

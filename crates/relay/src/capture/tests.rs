@@ -6,7 +6,7 @@ use super::*;
 use crate::medium::Medium;
 use ethermeter_capture::Capture as Reader;
 use ethermeter_capture::explain::explain;
-use ethermeter_simulator::plca::compiled::CompiledBus;
+use ethermeter_simulator::shared::SharedSegment;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Seek};
 use std::net::Shutdown;
@@ -15,7 +15,7 @@ const US: u64 = 1_000_000;
 const STATIONS: usize = 5;
 
 /// Saturated stations, `step_ps` apart, at 10 Mb/s.
-fn bus(has_plca: bool, step_ps: u64) -> CompiledBus {
+fn bus(has_plca: bool, step_ps: u64) -> SharedSegment {
     let csma_cd = json!({"slot_bits": 512, "gap_bits": 96, "gap_part1_bits": 64,
         "preamble_bits": 64, "jam_bits": 32});
     let mac = if has_plca {
@@ -49,7 +49,7 @@ fn bus(has_plca: bool, step_ps: u64) -> CompiledBus {
         "phases": {"begin_ps": 0, "stop_ps": end, "measure_from_ps": 0, "measure_to_ps": end,
             "end_ps": end, "spread_ps": 0}});
     let trial = json!({"id": "x", "seed": 7, "scenario": scenario});
-    CompiledBus::of_segment(&serde_json::from_value(trial).expect("a trial")).expect("a segment")
+    SharedSegment::new(&serde_json::from_value(trial).expect("a trial")).expect("a segment")
 }
 
 fn options(most_frames: Option<u64>, most_octets: u64) -> Options {
@@ -96,7 +96,7 @@ fn octets(mut file: File) -> Vec<u8> {
 
 /// Let every station send 64-octet frames for 200 ms of the medium, and return frames and
 /// collisions of each.
-fn played(bus: &CompiledBus, capture: &mut Capture) -> Vec<(u64, u64)> {
+fn played(bus: &SharedSegment, capture: &mut Capture) -> Vec<(u64, u64)> {
     let mut medium = Medium::new(bus, false).expect("real hosts");
     drop(medium.record(capture.recorder(capture.begun_ns)));
     for station in 0..u32::try_from(STATIONS).expect("few") {

@@ -45,3 +45,33 @@ pub trait Access {
     /// The timer `number` is over.
     fn timer_over(&mut self, number: u64) -> Next;
 }
+
+impl<M: Access + ?Sized> Access for Box<M> {
+    fn ready(&mut self) -> Next {
+        (**self).ready()
+    }
+
+    fn start(&mut self) {
+        (**self).start();
+    }
+
+    fn send(&mut self, transmission: usize) -> bool {
+        (**self).send(transmission)
+    }
+
+    fn carrier_on(&mut self) -> Option<usize> {
+        (**self).carrier_on()
+    }
+
+    fn carrier_off(&mut self) -> Next {
+        (**self).carrier_off()
+    }
+
+    fn send_over(&mut self) -> Next {
+        (**self).send_over()
+    }
+
+    fn timer_over(&mut self, number: u64) -> Next {
+        (**self).timer_over(number)
+    }
+}

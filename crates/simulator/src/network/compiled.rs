@@ -14,8 +14,8 @@ mod building;
 use super::clocks::clock::Clock;
 use super::frame::Frame;
 use crate::mac::csma_cd::{Gap, Retry};
+use crate::medium::compiled::CompiledMedium;
 use crate::plca::compiled::CompiledPlca;
-use crate::segment::medium::CompiledMedium;
 use ethermeter_ethernet::timing::{HalfDuplexTiming, IEEE_10};
 use ethermeter_traffic::Batches;
 use ethermeter_traffic::scheduler::{Classes, Room};
@@ -177,7 +177,7 @@ pub(super) struct Domain {
 pub(super) struct Segment {
     pub first_port: u32,
     pub medium: CompiledMedium,
-    pub plca: CompiledPlca,
+    pub plca: Option<CompiledPlca>,
     /// What follows a collision at each station,
     pub retries: Vec<Retry>,
     /// the last one that is allowed,
@@ -189,7 +189,7 @@ pub(super) struct Segment {
 impl Segment {
     /// How many stations it has.
     pub fn stations(&self) -> u32 {
-        small(self.plca.nodes.len())
+        small(self.medium.stations())
     }
 
     /// The port of a station.

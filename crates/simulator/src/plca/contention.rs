@@ -4,8 +4,10 @@
 //! [`CompiledBus::is_contention`] says so.
 
 use super::compiled::CompiledBus;
-use super::counters::{BusCounters, Kind, Line, Signal};
+use super::counters::BusCounters;
 use crate::error::Error;
+use crate::medium::access::Counters as _;
+use crate::medium::line::{Kind, Line, Signal};
 use crate::segment::compiled::small;
 use crate::segment::counters::{Counters, Record};
 use crate::segment::fast::contend;
@@ -73,7 +75,7 @@ impl<'b> Tally<'b> {
     #[inline]
     fn end_before(&mut self, start: i64) {
         if self.end > 0 && start >= self.end {
-            self.note(self.end, self.end + self.bus.plca.end_delimiter, Kind::Preamble);
+            self.note(self.end, self.end + self.bus.segment.phy.end_delimiter, Kind::Preamble);
         }
     }
 
@@ -96,7 +98,7 @@ impl<'b> Tally<'b> {
         self.note(frame, end, Kind::Frame);
         let first = self.first_attempts[station].take().unwrap_or(start);
         self.counters.deliver(station, attempt, first, false);
-        self.bus.plca.damages(attempt.bits, &mut self.damage[station])
+        self.bus.segment.phy.damages(attempt.bits, &mut self.damage[station])
     }
 
     fn finish(mut self, stations: &mut [Station]) -> (Counts, Vec<Attempt>) {
@@ -104,7 +106,7 @@ impl<'b> Tally<'b> {
         let (mut counts, trace) = self.totals.finish(&self.bus.segment, stations);
         let (medium, plca) = self.line.finish();
         counts.medium.time_ps = medium;
-        counts.medium.plca = Some(self.counters.finish(plca));
+        counts.medium.plca = self.counters.finish(plca);
         (counts, trace)
     }
 }

@@ -13,8 +13,8 @@
 //!         └─ of another, over ────────────────────────────► NextOpportunity ┘
 //! ```
 
-use super::signals::{Heard, Inputs, Sending};
 use super::timers::{Timer, Timers};
+use crate::medium::signals::{Heard, Inputs, Sending};
 
 /// Opportunities that may be counted in a cycle; a node that counts as many has lost the beacon.
 const MOST_OPPORTUNITIES: u8 = 255;

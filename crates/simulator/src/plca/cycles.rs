@@ -9,10 +9,13 @@
 mod search;
 
 use super::agenda::Agenda;
-use super::compiled::{CompiledBus, whole};
-use super::counters::{BusCounters, Kind};
+use super::compiled::CompiledBus;
+use super::counters::BusCounters;
 use super::schedule::Schedule;
 use super::turn::{LastFrame, Phase, Turn};
+use crate::medium::access::Counters as _;
+use crate::medium::compiled::whole;
+use crate::medium::line::Kind;
 use crate::segment::compiled::NEVER;
 use crate::segment::counters::Counters;
 use crate::segment::station::{Ending, Station};
@@ -323,7 +326,7 @@ impl<'a> Cycles<'a> {
     /// After which time others hear the end of the last frame of a signal.
     #[inline]
     fn latency(&self, signal: &Signal) -> i64 {
-        if self.context.bus.plca.end_delimiter > 0 || signal.held_from.is_some() {
+        if self.context.bus.segment.phy.end_delimiter > 0 || signal.held_from.is_some() {
             self.context.schedule.carrier_on
         } else {
             self.context.schedule.carrier_off
@@ -332,7 +335,8 @@ impl<'a> Cycles<'a> {
 
     /// The frames that a node sends in an opportunity.
     fn send(&mut self, node: usize, begin: i64) -> Signal {
-        let (gap, delimiter) = (self.context.bus.segment.gap, self.context.bus.plca.end_delimiter);
+        let (gap, delimiter) =
+            (self.context.bus.segment.gap, self.context.bus.segment.phy.end_delimiter);
         let schedule = self.context.schedule;
         // The MAC's begin of a frame, its begin on the line, and its end.
         let (mut mac, mut start, mut end);
@@ -390,7 +394,7 @@ impl<'a> Cycles<'a> {
         let (mut attempt, ready) = self.context.stations[node].deliver(start, end);
         turn.ready = ready;
         self.context.counters.deliver(node, &attempt, first, is_burst);
-        let bit_error_rate = self.context.bus.plca.bit_error_rate;
+        let bit_error_rate = self.context.bus.segment.phy.bit_error_rate;
         if bit_error_rate > 0.0 {
             if self.whole.0 != attempt.bits {
                 self.whole = (attempt.bits, whole(bit_error_rate, attempt.bits));
@@ -399,7 +403,8 @@ impl<'a> Cycles<'a> {
         }
         self.context.totals.record(&attempt);
         let preamble = self.context.bus.segment.preamble.min(end - start);
-        self.taken[Kind::Preamble as usize] += preamble + self.context.bus.plca.end_delimiter;
+        self.taken[Kind::Preamble as usize] +=
+            preamble + self.context.bus.segment.phy.end_delimiter;
         self.taken[Kind::Frame as usize] += end - start - preamble;
     }
 
@@ -426,7 +431,8 @@ impl<'a> Cycles<'a> {
     /// The collision that the sublayer of an idle node signals to its MAC because of a signal, if any:
     /// when the MAC began its frame, and when it collides.
     fn collision(&self, node: usize, signal: &Signal) -> Option<(i64, i64)> {
-        let (schedule, delimiter) = (self.context.schedule, self.context.bus.plca.end_delimiter);
+        let (schedule, delimiter) =
+            (self.context.schedule, self.context.bus.segment.phy.end_delimiter);
         let turn = &self.turns[node];
         let delay = schedule.delay(signal.sender, node);
         let begins = delay + schedule.carrier_on;

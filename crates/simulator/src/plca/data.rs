@@ -6,8 +6,8 @@
 //! though no bits collide: it jams and backs off, and the frame goes out in an opportunity for which
 //! the line is held until the MAC sends again.
 
-use super::signals::{Heard, Inputs};
 use super::timers::{Timer, Timers};
+use crate::medium::signals::{Heard, Inputs};
 
 /// State of the diagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -13,12 +13,14 @@
 #[path = "../../tests/common/mod.rs"]
 pub(super) mod common;
 
+use super::access::PlcaAccess;
 use super::compiled::CompiledBus;
 use super::data;
-use super::event::{Event, Symbol};
-use super::hosts::SegmentHosts;
-use super::reference::{Machine, Node};
+use super::reference::{Machine, machine};
 use crate::Watch;
+use crate::medium::Node;
+use crate::medium::event::Event;
+use crate::medium::signals::Symbol;
 use crate::segment::compiled::NEVER;
 use crate::segment::reference::go_on;
 use crate::segment::station::{Attempt, Ending, Station};
@@ -100,7 +102,7 @@ fn case(seed: u64, fault: Fault, load: Load, to_ps: u64, length_ps: u64) -> Case
 
 /// A bus under way, and what was seen of it.
 struct Seen<'w> {
-    machine: Machine<'w, SegmentHosts<'w>>,
+    machine: Machine<'w>,
     now: i64,
     last_beacon: i64,
     /// Since when the status of each node has been as it is.
@@ -110,7 +112,7 @@ struct Seen<'w> {
 impl<'w> Seen<'w> {
     fn new(bus: &'w CompiledBus) -> Self {
         let nodes = bus.plca.nodes.len();
-        let machine = Machine::of_segment(bus, true);
+        let machine = machine(bus, true);
         Self { machine, now: 0, last_beacon: 0, is_ok: vec![(false, 0); nodes] }
     }
 
@@ -123,7 +125,7 @@ impl<'w> Seen<'w> {
             self.last_beacon = self.machine.nodes[0].since;
         }
         for (seen, node) in self.is_ok.iter_mut().zip(&self.machine.nodes) {
-            if seen.0 != node.sublayer.is_ok() {
+            if seen.0 != node.access.sublayer.is_ok() {
                 *seen = (!seen.0, now);
             }
         }
@@ -140,9 +142,13 @@ impl<'w> Seen<'w> {
     fn run_until_a_pause(&mut self, fails: i64) -> Vec<i64> {
         self.run_until(fails);
         assert!(self.is_ok.iter().all(|seen| seen.0), "a bus that did not work before");
-        let is_connected = |node: &Node| node.sublayer.data.state == data::State::Normal;
-        let is_at_rest = |node: &Node| {
-            node.has.1 || is_connected(node) && node.mac.is_silent() && !node.mac.is_waiting()
+        let is_connected =
+            |node: &Node<PlcaAccess>| node.access.sublayer.data.state == data::State::Normal;
+        let is_at_rest = |node: &Node<PlcaAccess>| {
+            node.has.1
+                || is_connected(node)
+                    && node.access.mac.is_silent()
+                    && !node.access.mac.is_waiting()
         };
         while self.is_ok.iter().any(|seen| seen.0)
             || !self.machine.nodes.iter().all(is_at_rest)
@@ -151,11 +157,11 @@ impl<'w> Seen<'w> {
             assert!(self.step(), "no pause in contention");
         }
         let mut ready = vec![NEVER; self.machine.nodes.len()];
-        for entry in &self.machine.queue {
-            if let Event::Ready { station } = entry.0.event
+        for (at, event) in self.machine.queue.iter() {
+            if let Event::Ready { station } = event
                 && !self.machine.nodes[station as usize].has.1
             {
-                ready[station as usize] = entry.0.at;
+                ready[station as usize] = at;
             }
         }
         ready
@@ -173,7 +179,7 @@ impl<'w> Seen<'w> {
 /// The attempts of CSMA/CD by the reference of segments.
 fn contend(case: &Case, stations: (Vec<Station>, Vec<i64>)) -> Vec<Attempt> {
     let mac = Mac::CsmaCd(IEEE_10);
-    go_on(&case.bus.contention(), &mac, &Watch::default(), stations).expect("a run").1
+    go_on(&case.bus.contention(), &mac, &Watch::default(), stations, true).expect("a run").1
 }
 
 fn expect_equal(found: &[Attempt], expected: &[Attempt], seed: u64) {

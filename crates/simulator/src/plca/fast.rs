@@ -6,13 +6,12 @@
 
 use super::compiled::CompiledBus;
 use super::cycles::{Context, Cycles};
-use super::event::Event;
 use super::handover;
-use super::hosts::SegmentHosts;
-use super::reference::Machine;
+use super::reference::{Machine, machine};
 use super::schedule::Schedule;
 use super::timers::Timer;
 use crate::error::Error;
+use crate::medium::event::Event;
 use crate::segment::station::Attempt;
 use crate::watch::{Poll, Watch};
 use ethermeter_trial::Counts;
@@ -37,7 +36,7 @@ pub struct Run {
 /// [`Error::Stopped`] if it was stopped.
 pub fn run(bus: &CompiledBus, watch: &Watch, tracing: bool) -> Result<Run, Error> {
     let schedule = Schedule::new(bus);
-    let mut machine = Machine::of_segment(bus, tracing);
+    let mut machine = machine(bus, tracing);
     let mut poll = watch.begin(bus.segment.phases.begin_ps, bus.segment.phases.end_ps);
     let (mut last, mut cycles) = (None, 0);
     while let Some((now, event)) = machine.next() {
@@ -60,14 +59,10 @@ pub fn run(bus: &CompiledBus, watch: &Watch, tracing: bool) -> Result<Run, Error
 }
 
 /// The number of the beacon, if the event is its end.
-fn beacon_over(
-    machine: &Machine<'_, SegmentHosts<'_>>,
-    schedule: &Schedule,
-    event: Event,
-) -> Option<u64> {
+fn beacon_over(machine: &Machine<'_>, schedule: &Schedule, event: Event<Timer>) -> Option<u64> {
     let Event::TimerOver { station, timer: Timer::Beacon, number } = event else { return None };
     let coordinator = schedule.coordinator;
-    let runs = machine.nodes[coordinator].sublayer.timers.running(Timer::Beacon);
+    let runs = machine.nodes[coordinator].access.sublayer.timers.running(Timer::Beacon);
     (station as usize == coordinator && runs == Some(number)).then_some(number)
 }
 
@@ -75,7 +70,7 @@ fn beacon_over(
 /// `last` is the sender and the end of the last frame on the line. Returns how many.
 fn run_cycles(
     bus: &CompiledBus,
-    machine: &mut Machine<'_, SegmentHosts<'_>>,
+    machine: &mut Machine<'_>,
     schedule: &Schedule,
     (beacon, now): (u64, i64),
     last: &mut Option<(usize, i64)>,
@@ -86,7 +81,7 @@ fn run_cycles(
     if now.saturating_add(schedule.longest_cycle) > limit {
         return None;
     }
-    let beacons = beacons_heard(machine, schedule);
+    let beacons = beacons_heard(bus, machine, schedule);
     let (turns, last_frame, switched) = handover::turns(machine, schedule, now, *last)?;
     let limit = limit.min(switched);
     if now.saturating_add(schedule.longest_cycle) > limit || beacons == 0 {
@@ -106,7 +101,7 @@ fn run_cycles(
     let (turns, last_frame, passed, taken) = cycles.finish(begun);
     *last = Some((last_frame.sender, last_frame.end));
     machine.line.record_cycles(begun, end - schedule.beacon, taken);
-    hear_beacons(machine, schedule, passed);
+    hear_beacons(bus, machine, schedule, passed);
     handover::resume(machine, schedule, (&turns, &last_frame), beacon, end);
     Some(passed)
 }
@@ -121,15 +116,15 @@ fn limit(bus: &CompiledBus, begun: i64) -> i64 {
 }
 
 /// How many of the next beacons every node hears.
-fn beacons_heard(machine: &Machine<'_, SegmentHosts<'_>>, schedule: &Schedule) -> i64 {
-    let loss = machine.plca.beacon_loss;
+fn beacons_heard(bus: &CompiledBus, machine: &Machine<'_>, schedule: &Schedule) -> i64 {
+    let loss = bus.plca.beacon_loss;
     if loss <= 0.0 {
         return i64::MAX;
     }
     let mut heard = LOOKED_AHEAD;
     for (node, of_node) in machine.nodes.iter().enumerate() {
         if node != schedule.coordinator {
-            let mut chance = of_node.chance.clone();
+            let mut chance = of_node.access.chance.clone();
             heard = (0..heard).find(|_| chance.unit() < loss).unwrap_or(heard);
         }
     }
@@ -137,14 +132,14 @@ fn beacons_heard(machine: &Machine<'_, SegmentHosts<'_>>, schedule: &Schedule) -
 }
 
 /// Draw for beacons that every node hears.
-fn hear_beacons(machine: &mut Machine<'_, SegmentHosts<'_>>, schedule: &Schedule, beacons: i64) {
-    if machine.plca.beacon_loss <= 0.0 {
+fn hear_beacons(bus: &CompiledBus, machine: &mut Machine<'_>, schedule: &Schedule, beacons: i64) {
+    if bus.plca.beacon_loss <= 0.0 {
         return;
     }
     for (node, of_node) in machine.nodes.iter_mut().enumerate() {
         if node != schedule.coordinator {
             for _ in 0..beacons {
-                let _ = of_node.chance.unit();
+                let _ = of_node.access.chance.unit();
             }
         }
     }

@@ -3,19 +3,21 @@
 //! Then the line carries nothing but the beacon, and every node waits for its end; so a node is its
 //! MAC, its data machine, and the times of their timers.
 
+use super::access::PlcaAccess;
 use super::control;
 use super::data::State;
-use super::event::{Entry, Event, Symbol};
-use super::hosts::{Hosts, SegmentHosts};
-use super::reference::{Machine, UnderWay};
+use super::reference::Machine;
 use super::schedule::Schedule;
 use super::status;
 use super::timers::Timer;
 use super::turn::{LastFrame, Phase, Turn};
 use crate::mac::access::{Access, Next};
 use crate::mac::csma_cd::{CsmaCd, Sent};
+use crate::medium::event::Event;
+use crate::medium::hosts::Hosts;
+use crate::medium::signals::Symbol;
+use crate::medium::{Medium, UnderWay};
 use crate::segment::compiled::{NEVER, small};
-use std::cmp::Reverse;
 
 /// What is to come at a node, by the events in the queue.
 #[derive(Clone, Copy)]
@@ -30,7 +32,7 @@ struct Coming {
 /// The nodes at the end of a beacon, and when a node is switched next; `None` if they are not as in
 /// a regular cycle. `last` is the sender and the end of the last frame on the line.
 pub fn turns(
-    machine: &Machine<'_, SegmentHosts<'_>>,
+    machine: &Machine<'_>,
     schedule: &Schedule,
     now: i64,
     last: Option<(usize, i64)>,
@@ -57,9 +59,13 @@ pub fn turns(
 
 /// Whether the control and status machines of a node are as in any regular cycle, and it hears the
 /// beacon alone.
-pub(super) fn waits<H: Hosts>(machine: &Machine<'_, H>, schedule: &Schedule, index: usize) -> bool {
+pub(super) fn waits<H: Hosts>(
+    machine: &Medium<'_, PlcaAccess, H>,
+    schedule: &Schedule,
+    index: usize,
+) -> bool {
     let node = &machine.nodes[index];
-    let sublayer = &node.sublayer;
+    let sublayer = &node.access.sublayer;
     let is_coordinator = index == schedule.coordinator;
     let (state, symbol) = if is_coordinator {
         (control::State::SendBeacon, Symbol::Beacon)
@@ -74,7 +80,7 @@ pub(super) fn waits<H: Hosts>(machine: &Machine<'_, H>, schedule: &Schedule, ind
         && node.wants == node.has
         && node.symbol == symbol
         && node.heard.symbols().iter().enumerate().all(is_heard)
-        && node.sent_in_opportunity == 0
+        && node.access.sent_in_opportunity == 0
         && sublayer.control.state == state
         && sublayer.control.is_active
         && !sublayer.control.committed
@@ -84,22 +90,22 @@ pub(super) fn waits<H: Hosts>(machine: &Machine<'_, H>, schedule: &Schedule, ind
 
 /// What is to come at each node, and when a node is switched next; `None` if something is on its
 /// way on the line.
-fn coming(machine: &Machine<'_, SegmentHosts<'_>>) -> Option<(Vec<Coming>, i64)> {
+fn coming(machine: &Machine<'_>) -> Option<(Vec<Coming>, i64)> {
     let none = Coming { ready: NEVER, gap: NEVER, hold: NEVER, pending: NEVER, mac: NEVER };
     let mut coming = vec![none; machine.nodes.len()];
     let mut switched = NEVER;
-    for &Reverse(Entry { at, event, .. }) in &machine.queue {
+    for (at, event) in machine.queue.iter() {
         match event {
             Event::Switch { .. } => switched = switched.min(at),
             Event::Ready { station } => coming[station as usize].ready = at,
             Event::GapOver { station, number } => {
-                let gap = machine.nodes[station as usize].mac.gap_under_way();
+                let gap = machine.nodes[station as usize].access.mac.gap_under_way();
                 if gap.is_some_and(|(under_way, ..)| under_way == number) {
                     coming[station as usize].gap = at;
                 }
             }
             Event::TimerOver { station, timer, number } => {
-                let timers = &machine.nodes[station as usize].sublayer.timers;
+                let timers = &machine.nodes[station as usize].access.sublayer.timers;
                 let of_node = &mut coming[station as usize];
                 match timer {
                     _ if timers.running(timer) != Some(number) => {}
@@ -113,7 +119,11 @@ fn coming(machine: &Machine<'_, SegmentHosts<'_>>) -> Option<(Vec<Coming>, i64)>
                     coming[station as usize].mac = at;
                 }
             }
-            Event::FirstBit { .. } | Event::Hear { .. } | Event::DelimiterOver { .. } => {
+            Event::CarrierOver { .. }
+            | Event::Overlap { .. }
+            | Event::FirstBit { .. }
+            | Event::Hear { .. }
+            | Event::DelimiterOver { .. } => {
                 return None;
             }
         }
@@ -122,7 +132,7 @@ fn coming(machine: &Machine<'_, SegmentHosts<'_>>) -> Option<(Vec<Coming>, i64)>
 }
 
 fn turn(
-    machine: &Machine<'_, SegmentHosts<'_>>,
+    machine: &Machine<'_>,
     schedule: &Schedule,
     coming: &[Coming],
     last: &LastFrame,
@@ -131,7 +141,7 @@ fn turn(
 ) -> Option<Turn> {
     let (node, coming) = (&machine.nodes[index], coming[index]);
     // A frame that waits in the MAC was ready some time ago.
-    let ready = if node.mac.is_waiting() { 0 } else { coming.ready };
+    let ready = if node.access.mac.is_waiting() { 0 } else { coming.ready };
     let mut turn = Turn {
         phase: Phase::BacksOff,
         ready,
@@ -143,10 +153,12 @@ fn turn(
         first_attempt: node.first_attempt,
     };
     let (gap_end, is_own) = last.gap_of(index, schedule);
-    match (node.sublayer.data.state, node.under_way) {
+    match (node.access.sublayer.data.state, node.under_way) {
         (State::Idle, None) => {
-            let as_expected = match node.mac.gap_under_way() {
-                None => node.mac.is_silent() && !node.mac.is_waiting() && gap_end <= now,
+            let as_expected = match node.access.mac.gap_under_way() {
+                None => {
+                    node.access.mac.is_silent() && !node.access.mac.is_waiting() && gap_end <= now
+                }
                 Some((_, true, _)) => coming.gap == gap_end,
                 Some((_, false, own)) => {
                     coming.gap == gap_end - schedule.gap_part2 && own == is_own
@@ -180,30 +192,29 @@ fn turn(
 /// Put the nodes as they are after cycles, at the end of a beacon, into the event by event machine;
 /// what has the time `now` is still to come.
 pub fn resume(
-    machine: &mut Machine<'_, SegmentHosts<'_>>,
+    machine: &mut Machine<'_>,
     schedule: &Schedule,
     (turns, last): (&[Turn], &LastFrame),
     beacon: u64,
     now: i64,
 ) {
-    let is_switch = |entry: &Reverse<Entry>| matches!(entry.0.event, Event::Switch { .. });
-    machine.queue.retain(is_switch);
+    machine.queue.retain(|event| matches!(event, Event::Switch { .. }));
     let coordinator = small(schedule.coordinator);
     machine.nodes[schedule.coordinator].since = now - schedule.beacon;
     let over = Event::TimerOver { station: coordinator, timer: Timer::Beacon, number: beacon };
     machine.schedule(now, over);
     for (index, turn) in turns.iter().enumerate() {
         let node = &mut machine.nodes[index];
-        node.mac = CsmaCd::new(machine.medium.gap_of(index));
+        node.access.mac = CsmaCd::new(machine.compiled.gap_of(index));
         node.under_way = None;
         node.first_attempt = turn.first_attempt;
         resume_node(machine, schedule, turn, last, now, index);
-        while machine.nodes[index].sublayer.take_started().is_some() {}
+        while machine.nodes[index].access.sublayer.take_started().is_some() {}
     }
 }
 
 fn resume_node(
-    machine: &mut Machine<'_, SegmentHosts<'_>>,
+    machine: &mut Machine<'_>,
     schedule: &Schedule,
     turn: &Turn,
     last: &LastFrame,
@@ -235,7 +246,7 @@ fn resume_node(
                 resume_data(machine, index, State::DelayPending, 0);
                 resume_timer(machine, index, Timer::Pending, turn.pending);
             }
-            let mac = begin_sending(&mut machine.nodes[index].mac);
+            let mac = begin_sending(&mut machine.nodes[index].access.mac);
             let _ = mac.carrier_on(); // its sublayer keeps it busy
             let _ = mac.send_over();
             resume_ready(machine, turn.ready, now, index);
@@ -249,35 +260,31 @@ fn begin_sending(mac: &mut CsmaCd) -> &mut CsmaCd {
     mac
 }
 
-fn resume_data(
-    machine: &mut Machine<'_, SegmentHosts<'_>>,
-    index: usize,
-    state: State,
-    held_since: i64,
-) {
+fn resume_data(machine: &mut Machine<'_>, index: usize, state: State, held_since: i64) {
     let node = &mut machine.nodes[index];
     node.mac_carrier = state != State::Idle;
-    node.sublayer.data.resume(state, held_since, &mut node.sublayer.timers);
+    node.access.sublayer.data.resume(state, held_since, &mut node.access.sublayer.timers);
 }
 
-fn resume_timer(machine: &mut Machine<'_, SegmentHosts<'_>>, index: usize, timer: Timer, at: i64) {
-    let number = machine.nodes[index].sublayer.timers.running(timer).expect("it was started");
+fn resume_timer(machine: &mut Machine<'_>, index: usize, timer: Timer, at: i64) {
+    let number =
+        machine.nodes[index].access.sublayer.timers.running(timer).expect("it was started");
     machine.schedule(at, Event::TimerOver { station: small(index), timer, number });
 }
 
 /// The MAC sends into the delay line, or jams.
 fn resume_sending(
-    machine: &mut Machine<'_, SegmentHosts<'_>>,
+    machine: &mut Machine<'_>,
     index: usize,
     start: i64,
     collision: Option<i64>,
     now: i64,
 ) {
-    let (station, medium) = (small(index), machine.medium);
+    let (station, medium) = (small(index), machine.compiled);
     let mut mac = Sent::new(station, start, start + machine.hosts.packet_time(station, start));
     let is_logical = collision.is_some_and(|at| mac.collide(at, medium.preamble, medium.jam));
     let node = &mut machine.nodes[index];
-    let _ = begin_sending(&mut node.mac).carrier_on(); // what its sublayer does while it sends
+    let _ = begin_sending(&mut node.access.mac).carrier_on(); // what its sublayer does while it sends
     node.first_attempt.get_or_insert(start);
     node.under_way = Some(UnderWay { mac, is_logical, on_line: None, mac_is_over: false });
     debug_assert!(mac.end >= now && is_logical == collision.is_some(), "it is under way");
@@ -287,7 +294,7 @@ fn resume_sending(
 
 /// The MAC of an idle node owes a gap up to a time, unless it is over.
 fn resume_gap(
-    machine: &mut Machine<'_, SegmentHosts<'_>>,
+    machine: &mut Machine<'_>,
     schedule: &Schedule,
     (gap_end, is_own): (i64, bool),
     now: i64,
@@ -297,7 +304,7 @@ fn resume_gap(
         return;
     }
     let station = small(index);
-    let mac = &mut machine.nodes[index].mac;
+    let mac = &mut machine.nodes[index].access.mac;
     let mut next = if is_own {
         begin_sending(mac).send_over()
     } else {
@@ -311,16 +318,16 @@ fn resume_gap(
             machine.schedule(at, Event::GapOver { station, number });
             return;
         }
-        next = machine.nodes[index].mac.timer_over(number);
+        next = machine.nodes[index].access.mac.timer_over(number);
     }
 }
 
 /// A frame, or its next attempt, is or will be ready at a MAC that may not start.
-fn resume_ready(machine: &mut Machine<'_, SegmentHosts<'_>>, ready: i64, now: i64, index: usize) {
+fn resume_ready(machine: &mut Machine<'_>, ready: i64, now: i64, index: usize) {
     if ready >= now {
         machine.schedule(ready, Event::Ready { station: small(index) });
     } else {
-        let next = machine.nodes[index].mac.ready();
+        let next = machine.nodes[index].access.mac.ready();
         debug_assert_eq!(next, Next::Nothing, "else it had started");
     }
 }

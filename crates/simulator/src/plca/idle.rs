@@ -1,15 +1,15 @@
 //! Cycles of a bus on which no node has a frame: they are all alike, and skipped in bulk.
 
+use super::access::PlcaAccess;
 use super::compiled::CompiledBus;
-use super::counters::Kind;
 use super::data::State;
-use super::event::{Entry, Event};
 use super::handover::waits;
-use super::hosts::Hosts;
-use super::reference::{Machine, Node};
 use super::schedule::Schedule;
 use super::timers::Timer;
-use std::cmp::Reverse;
+use crate::medium::event::Event;
+use crate::medium::hosts::Hosts;
+use crate::medium::line::Kind;
+use crate::medium::{Medium, Node};
 
 /// Idle cycles of a bus.
 #[derive(Clone, Debug)]
@@ -31,12 +31,16 @@ impl IdleCycles {
 
     /// If the next event of a bus is the end of a beacon and no node has a frame or owes a gap, skip
     /// the cycles that are over at `limit`. Returns how many; None if the bus is not idle there.
-    pub fn skip<H: Hosts>(&self, machine: &mut Machine<'_, H>, limit: i64) -> Option<i64> {
+    pub fn skip<H: Hosts>(
+        &self,
+        machine: &mut Medium<'_, PlcaAccess, H>,
+        limit: i64,
+    ) -> Option<i64> {
         let schedule = &self.schedule;
-        let &Reverse(Entry { at: now, event, .. }) = machine.queue.peek()?;
+        let (now, event) = machine.queue.first()?;
         let Event::TimerOver { station, timer: Timer::Beacon, number } = event else { return None };
         let coordinator = &machine.nodes[schedule.coordinator];
-        let runs = coordinator.sublayer.timers.running(Timer::Beacon) == Some(number);
+        let runs = coordinator.access.sublayer.timers.running(Timer::Beacon) == Some(number);
         let begun = now - schedule.beacon;
         if station as usize != schedule.coordinator || !runs || coordinator.since != begun {
             return None;
@@ -52,7 +56,7 @@ impl IdleCycles {
         if cycles > 0 {
             self.pass(machine, begun, cycles);
             let over = now + cycles * period;
-            machine.queue.retain(|entry| matches!(entry.0.event, Event::Switch { .. }));
+            machine.queue.retain(|event| matches!(event, Event::Switch { .. }));
             machine.nodes[schedule.coordinator].since = over - schedule.beacon;
             machine.schedule(over, event);
         }
@@ -60,7 +64,7 @@ impl IdleCycles {
     }
 
     /// Count cycles from the beacon that began then.
-    fn pass<H: Hosts>(&self, machine: &mut Machine<'_, H>, begun: i64, cycles: i64) {
+    fn pass<H: Hosts>(&self, machine: &mut Medium<'_, PlcaAccess, H>, begun: i64, cycles: i64) {
         let schedule = &self.schedule;
         machine.sum_up();
         let period = schedule.empty_cycle;
@@ -76,23 +80,27 @@ impl IdleCycles {
 }
 
 /// Whether the MAC of a node has nothing to send and owes no gap.
-fn is_idle(node: &Node) -> bool {
-    let is_silent = node.mac.is_silent() && !node.mac.is_waiting();
-    is_silent && node.under_way.is_none() && node.sublayer.data.state == State::Idle
+fn is_idle(node: &Node<PlcaAccess>) -> bool {
+    let is_silent = node.access.mac.is_silent() && !node.access.mac.is_waiting();
+    is_silent && node.under_way.is_none() && node.access.sublayer.data.state == State::Idle
 }
 
 /// When a node is switched next; None if a frame is ready before, or something is on its way on the
 /// line. Timers that run on have no effect: nodes start them again before they ask for them.
-fn next_switch<H: Hosts>(machine: &Machine<'_, H>) -> Option<i64> {
+fn next_switch<H: Hosts>(machine: &Medium<'_, PlcaAccess, H>) -> Option<i64> {
     let mut switched = i64::MAX;
-    for &Reverse(Entry { at, event, .. }) in &machine.queue {
+    for (at, event) in machine.queue.iter() {
         match event {
             Event::Switch { .. } => switched = switched.min(at),
             Event::Ready { .. }
             | Event::FirstBit { .. }
             | Event::Hear { .. }
             | Event::DelimiterOver { .. } => return None,
-            Event::GapOver { .. } | Event::TimerOver { .. } | Event::MacOver { .. } => {}
+            Event::CarrierOver { .. }
+            | Event::Overlap { .. }
+            | Event::GapOver { .. }
+            | Event::TimerOver { .. }
+            | Event::MacOver { .. } => {}
         }
     }
     Some(switched)

@@ -2,21 +2,21 @@
 //! configured wrongly.
 //!
 //! - [`sublayer`]: the state machines between MAC and PHY: [`control`], [`data`], [`status`],
-//!   their [`signals`] and [`timers`].
+//!   their [`timers`].
 //! - [`compiled`]: the bus in picoseconds, checked and ready to run.
-//! - [`mod@reference`]: a bus event by event; [`event`] is what happens, in which order, and
-//!   `hosts` who sends on it.
+//! - [`access`]: a node on its medium ([`crate::medium`]): MAC and sublayer. [`mod@reference`]: a
+//!   bus event by event.
 //! - [`fast`]: the same, but cycle by cycle while a bus is regular: [`schedule`] and [`cycles`] are
 //!   its arithmetic, [`turn`] a node in them, [`agenda`] the times when
 //!   nodes may do something, `handover` goes from events to cycles and back.
-//! - `ended`: what has ended, summed up while a bus goes on.
 //! - [`idle`]: cycles without a frame of a bus that runs event by event, skipped in bulk.
 //! - [`contention`]: a bus on which nobody uses PLCA.
-//! - [`counters`]: what is counted of the line and of opportunities.
+//! - [`counters`]: what is counted of opportunities.
 //!
 //! The MAC is that of [`crate::mac::csma_cd`], the rest of a station that of
 //! [`crate::segment::station`].
 
+pub mod access;
 pub mod agenda;
 pub mod compiled;
 pub mod contention;
@@ -24,18 +24,13 @@ pub mod control;
 pub mod counters;
 pub mod cycles;
 pub mod data;
-mod ended;
-pub mod event;
 #[cfg(test)]
 mod fall_back;
 pub mod fast;
 mod handover;
-pub mod hosts;
 pub mod idle;
-mod reception;
 pub mod reference;
 pub mod schedule;
-pub mod signals;
 pub mod status;
 pub mod sublayer;
 pub mod timers;

@@ -67,17 +67,18 @@ impl Schedule {
         let first = &nodes[coordinator];
         let opportunities = usize::from(first.parameters.node_count);
         let opportunity = first.durations[Timer::Opportunity as usize];
-        let is_like_first = |node: &Node| {
-            !node.switches.is_empty() && node.durations[Timer::Opportunity as usize] == opportunity
-        };
+        let is_like_first =
+            |node: &Node| node.durations[Timer::Opportunity as usize] == opportunity;
+        let is_on = segment.switches.iter().all(|switches| !switches.access.is_empty());
+        let is_standard = bus.is_standard();
         let has_waits = segment.groups.iter().any(|group| group.stations.priority_wait_ps > 0);
-        let is_usual = nodes.iter().all(is_like_first) && !has_waits && bus.plca.is_standard();
+        let is_usual = nodes.iter().all(is_like_first) && is_on && !has_waits && is_standard;
         if !is_usual || opportunities > 254 {
             return None;
         }
         let duration = |timer: Timer| first.durations[timer as usize];
         let beacon = duration(Timer::Beacon);
-        let release = bus.plca.transmit + bus.plca.carrier_off;
+        let release = bus.segment.phy.transmit + bus.segment.phy.carrier_off;
         let mut schedule = Self {
             opportunities,
             coordinator,
@@ -87,7 +88,7 @@ impl Schedule {
             pending: duration(Timer::Pending),
             commit: duration(Timer::Commit),
             release,
-            carrier_on: bus.plca.transmit + bus.plca.carrier_on,
+            carrier_on: bus.segment.phy.transmit + bus.segment.phy.carrier_on,
             carrier_off: release,
             gap: segment.gap,
             gap_part2: segment.gap - segment.gap_part1,
@@ -125,9 +126,9 @@ impl Schedule {
     /// Whether every signal is heard by all nodes before the next thing happens there.
     fn is_orderly(&self, bus: &CompiledBus) -> bool {
         let segment = &bus.segment;
-        let delimiter = bus.plca.end_delimiter;
+        let delimiter = bus.segment.phy.end_delimiter;
         // How much later than its end its begin may be heard.
-        let late = bus.plca.carrier_on - bus.plca.carrier_off;
+        let late = bus.segment.phy.carrier_on - bus.segment.phy.carrier_off;
         let bits = segment.groups.iter().map(|group| group.flow.frames.range_bits().0).min();
         let shortest = segment.packet_time(bits.unwrap_or(0));
         let is_heard = |(&burst, &count): (&i64, &u32)| {
@@ -154,7 +155,7 @@ impl Schedule {
             }
             let node = owner as usize;
             let (_, bits) = segment.group(node).flow.frames.range_bits();
-            let held = segment.gap.max(self.bursts[node]) + bus.plca.end_delimiter;
+            let held = segment.gap.max(self.bursts[node]) + bus.segment.phy.end_delimiter;
             let frames = i64::from(self.burst_counts[node]) + 1;
             let used = (segment.packet_time(bits) + held).saturating_mul(frames);
             used.saturating_add(self.commit + self.opportunity + self.release + 2 * self.reach)

@@ -6,9 +6,10 @@
 
 use super::control::{self, Control, Opportunity, Parameters};
 use super::data::{self, Data};
-use super::signals::{Inputs, Sending};
 use super::status::Status;
-use super::timers::{Started, TIMERS, Timer, Timers};
+use super::timers::{TIMERS, Timer, Timers};
+use crate::medium::access::Started;
+use crate::medium::signals::{Inputs, Sending};
 use std::collections::VecDeque;
 
 /// The sublayer of a node.
@@ -190,7 +191,7 @@ impl Sublayer {
     }
 
     /// The next timer that was started and not taken.
-    pub fn take_started(&mut self) -> Option<Started> {
+    pub fn take_started(&mut self) -> Option<Started<Timer>> {
         self.timers.started.pop_front()
     }
 

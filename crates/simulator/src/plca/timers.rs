@@ -1,5 +1,6 @@
 //! The timers of a node, which are started, stopped and run out; without a clock.
 
+use crate::medium::access::Started;
 use std::collections::VecDeque;
 
 /// A timer of a node.
@@ -44,18 +45,13 @@ pub struct Timers {
     durations: [i64; TIMERS],
     numbers: [u64; TIMERS],
     courses: [Course; TIMERS],
-    pub(super) started: VecDeque<Started>,
+    pub(super) started: VecDeque<Started<Timer>>,
 }
 
-/// A timer that was started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Started {
-    /// Which.
-    pub timer: Timer,
-    /// Number of the start; a later one replaces it.
-    pub number: u64,
-    /// Picoseconds until it is over.
-    pub after: i64,
+impl crate::medium::access::Timer for Timer {
+    fn is_first(self) -> bool {
+        self <= Self::Commit // those of the delay line
+    }
 }
 
 impl Timers {
@@ -84,7 +80,8 @@ impl Timers {
     /// Let a timer that runs end `after` picoseconds from now instead.
     pub(super) fn prolong(&mut self, timer: Timer, after: i64) {
         let number = self.numbers[timer as usize];
-        let not_taken = |started: &&mut Started| (started.timer, started.number) == (timer, number);
+        let not_taken =
+            |started: &&mut Started<Timer>| (started.timer, started.number) == (timer, number);
         match self.started.iter_mut().find(not_taken) {
             Some(started) => started.after = after,
             None => self.start_for(timer, after),

@@ -1,10 +1,10 @@
 //! A scenario in picoseconds, checked and ready to run.
 
 use super::group::Group;
-use super::medium::{CompiledMedium, check_medium};
-pub(crate) use super::medium::{signed, small};
 use crate::mac::constants;
 use crate::mac::csma_cd::LONGEST_WAIT;
+use crate::medium::compiled::{CompiledMedium, check_medium};
+pub(crate) use crate::medium::compiled::{signed, small};
 use ethermeter_traffic::{SourceSpec, Window};
 use ethermeter_trial::fault::check_range;
 use ethermeter_trial::{Fault, Phases, Trial};

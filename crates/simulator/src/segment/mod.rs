@@ -1,11 +1,10 @@
 //! A shared segment.
 //!
-//! - [`compiled`]: a segment in picoseconds and flat arrays, checked and ready to run; [`medium`] is
-//!   its medium.
-//! - [`group`]: stations that are alike, and their flow.
+//! - [`compiled`]: a segment in picoseconds and flat arrays, checked and ready to run.
+//! - [`group`]: stations that are alike, and their flow. [`hosts`]: stations as hosts of the medium.
 //! - [`station`]: one station's transmitter: attempts, and what follows a failure; [`retries`] is
 //!   its backoff. Shared by both implementations.
-//! - [`mod@reference`]: a segment event by event.
+//! - [`mod@reference`]: a segment event by event, on [`crate::medium`].
 //! - [`fast`]: one contention after another over flat arrays, with `simd`; where contentions
 //!   overlap, `overlapping` with `deferrals`. This is what runs.
 //! - [`counters`]: what is counted, from attempts in the order of their starts.
@@ -15,7 +14,7 @@ pub mod counters;
 mod deferrals;
 pub mod fast;
 pub mod group;
-pub mod medium;
+pub mod hosts;
 mod overlapping;
 pub mod reference;
 pub mod retries;

@@ -1,11 +1,11 @@
 //! The cards of ports on shared media: each holds a frame until the medium has carried it.
 
 use crate::mac::csma_cd::Retry;
+use crate::medium::hosts::Hosts;
 use crate::network::compiled::{CompiledNetwork, NONE, Segment};
-use crate::plca::hosts::Hosts;
-use crate::plca::reference::Machine;
 use crate::segment::compiled::NEVER;
 use crate::segment::station::{Attempt, Ending};
+use crate::shared::SharedMedium;
 use crate::spread::Spread;
 use ethermeter_traffic::{Purpose, Stream};
 use ethermeter_trial::counts::PortCounts;
@@ -13,7 +13,7 @@ use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision};
 use std::collections::VecDeque;
 
 /// The bus that a shared medium is.
-pub(super) type Bus<'p> = Machine<'p, Cards<'p>>;
+pub(super) type Bus<'p> = SharedMedium<'p, Cards<'p>>;
 
 /// What a card tells its port.
 #[derive(Clone, Copy, Debug)]
@@ -190,7 +190,7 @@ pub(super) fn buses<'p>(compiled: &'p CompiledNetwork, first: u32) -> Vec<Bus<'p
         let Segment { medium, plca, first_port, .. } = segment;
         let cards = Cards::new(compiled, segment, first);
         let streams = (compiled.seed, first + first_port);
-        Machine::new(medium, plca, &compiled.phases, streams, cards)
+        SharedMedium::new(medium, plca.as_ref(), &compiled.phases, streams, cards)
     };
     compiled.segments.iter().map(bus).collect()
 }

@@ -15,7 +15,7 @@ impl Engine<'_> {
         let octets = self.copies[copy as usize].frame.octets;
         let bus = &mut self.buses[segment as usize];
         let since = now.cast_signed();
-        bus.hosts.take_up(station, octets, since);
+        bus.hosts_mut().take_up(station, octets, since);
         bus.make_ready(since, station);
     }
 
@@ -30,7 +30,7 @@ impl Engine<'_> {
 
     pub(super) fn step_bus(&mut self, number: usize) {
         self.buses[number].step();
-        while let Some(outcome) = self.buses[number].hosts.next_outcome() {
+        while let Some(outcome) = self.buses[number].hosts_mut().next_outcome() {
             self.follow_card(number, outcome);
         }
     }
@@ -72,12 +72,12 @@ impl Engine<'_> {
             self.compiled.copied_to(&mut content, segment.port(other));
             copies[other as usize] = self.copy(content, route, ready, ready, NONE);
         }
-        self.buses[number].hosts.share(frame, copies);
+        self.buses[number].hosts_mut().share(frame, copies);
     }
 
     /// A port hears the end of a frame; nothing comes of one that collided.
     fn hear(&mut self, number: usize, station: u32, frame: u32, now: u64, is_right: bool) {
-        let Some(id) = self.buses[number].hosts.take_heard(station, frame) else { return };
+        let Some(id) = self.buses[number].hosts_mut().take_heard(station, frame) else { return };
         let port = self.compiled.segments[number].port(station);
         let content = self.copies[id as usize].frame;
         if is_right {
@@ -115,6 +115,7 @@ impl Engine<'_> {
             for station in 0..segment.stations() as usize {
                 let port = &mut self.counters.ports[segment.port(small(station)) as usize];
                 cards.count_into(station, port);
+                let Some(plca) = &plca else { continue };
                 port.used = plca.nodes.used[station];
                 port.yielded = plca.nodes.yielded[station];
                 port.missed = plca.nodes.missed[station];

@@ -1,8 +1,8 @@
 //! A network with its shared media as hubs, to which their stations have half-duplex links: so paths,
 //! ports and routes are those of any network.
 
+use crate::medium::compiled::check_medium;
 use crate::segment::group::check_contention;
-use crate::segment::medium::check_medium;
 use ethermeter_trial::medium::{Backoff, Mac, Medium, Stations};
 use ethermeter_trial::nodes::{End, Hub, Kind, Link, Node};
 use ethermeter_trial::{Fault, Trial};

@@ -3,8 +3,8 @@
 use super::super::{NONE, Segment, small};
 use super::Builder;
 use crate::mac::csma_cd::Retry;
+use crate::medium::compiled::CompiledMedium;
 use crate::plca::compiled::CompiledPlca;
-use crate::segment::medium::CompiledMedium;
 use ethermeter_trial::Fault;
 use ethermeter_trial::medium::{Mac, Stations};
 use ethermeter_trial::nodes::Kind;
@@ -46,12 +46,12 @@ impl Builder<'_> {
             }
             let compiled = CompiledMedium::new(medium, &path)?;
             let plca = match &medium.mac {
-                Mac::Plca(plca) => CompiledPlca::new(medium, plca, LEAST_BITS, &path)?,
+                Mac::Plca(plca) => Some(CompiledPlca::new(medium, plca, LEAST_BITS, &path)?),
                 _ if compiled.turnaround > 0 => {
                     let key = format!("{path}.mac.csma_cd.turnaround_ps");
                     return Err(Fault::new(key, "must be 0 in a network"));
                 }
-                _ => CompiledPlca::absent(medium, &path)?,
+                _ => None,
             };
             let retry = |stations: &Stations| Retry {
                 backoff: stations.backoff.clone(),

@@ -1,11 +1,11 @@
 //! What a node hears of each other node.
 
-use super::event::Symbol;
 use super::signals::Heard;
+use super::signals::Symbol;
 
 /// The signals that a node hears, how many there are of each kind, and what its PHY receives.
 #[derive(Clone, Debug)]
-pub(super) struct Reception {
+pub(crate) struct Reception {
     symbols: Vec<Symbol>,
     signals: u32,
     beacons: u32,
@@ -16,24 +16,24 @@ pub(super) struct Reception {
 
 impl Reception {
     /// Nothing heard of so many nodes.
-    pub(super) fn new(nodes: usize) -> Self {
+    pub(crate) fn new(nodes: usize) -> Self {
         let symbols = vec![Symbol::Silence; nodes];
         Self { symbols, signals: 0, beacons: 0, commits: 0, frames: 0, received: Heard::Nothing }
     }
 
     /// What is heard of each node.
-    pub(super) fn symbols(&self) -> &[Symbol] {
+    pub(crate) fn symbols(&self) -> &[Symbol] {
         &self.symbols
     }
 
     /// How many signals are heard at once.
-    pub(super) fn signals(&self) -> u32 {
+    pub(crate) fn signals(&self) -> u32 {
         self.signals
     }
 
     /// A node is heard to change its signal, while the own node sends or not; returns the signal
     /// before.
-    pub(super) fn hear(&mut self, from: u32, symbol: Symbol, is_sending: bool) -> Symbol {
+    pub(crate) fn hear(&mut self, from: u32, symbol: Symbol, is_sending: bool) -> Symbol {
         let before = std::mem::replace(&mut self.symbols[from as usize], symbol);
         if let Some(count) = self.count_of(before) {
             *count -= 1;
@@ -48,7 +48,7 @@ impl Reception {
     }
 
     /// The own node begins to send: a frame is received no more.
-    pub(super) fn cover(&mut self) {
+    pub(crate) fn cover(&mut self) {
         if self.received == Heard::Data {
             self.received = Heard::Nothing;
         }
@@ -79,7 +79,7 @@ impl Reception {
 
     /// What is received: a signal while it is alone, and a frame to its end, unless its begin was
     /// covered.
-    pub(super) fn received(&self) -> Heard {
+    pub(crate) fn received(&self) -> Heard {
         self.received
     }
 }

@@ -1,15 +1,21 @@
 //! A medium in picoseconds: where its stations are, and the constants of its MAC.
 
-use super::group::{LONGEST_BITS, LONGEST_DELAY_PS};
 use crate::mac::csma_cd::{Gap, LONGEST_WAIT};
 use crate::mac::{constants, name};
+use crate::segment::group::{LONGEST_BITS, LONGEST_DELAY_PS};
+use ethermeter_traffic::Stream;
 use ethermeter_traffic::voice::Voice;
 use ethermeter_trial::Fault;
 use ethermeter_trial::fault::check_range;
-use ethermeter_trial::medium::{Mac, Medium};
+use ethermeter_trial::medium::{Mac, Medium, Stations};
+use ethermeter_trial::plca::{Interval, Plca};
 
 /// Stations that a medium may have.
 pub(crate) const MOST_STATIONS: usize = 1024;
+
+const LONGEST_LATENCY_PS: u64 = 10_000_000; // 100 bit times
+const LATEST_PS: u64 = 10_000_000_000_000_000; // 10 000 s
+const HIGHEST_BIT_ERROR_RATE: f64 = 0.01;
 
 /// A medium in picoseconds.
 ///
@@ -44,6 +50,36 @@ pub struct CompiledMedium {
     /// From a station's decision to start to its first bit; what arrives meanwhile it does not
     /// hear.
     pub turnaround: i64,
+    /// The PHYs.
+    pub phy: Phy,
+    /// Whether a MAC jams without completing its preamble.
+    pub jams_at_once: bool,
+    /// When each node is switched.
+    pub switches: Vec<Switches>,
+}
+
+/// The PHYs of a medium in picoseconds. Those of CSMA/CD alone add nothing to propagation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Phy {
+    /// What the PHY sends after a frame.
+    pub end_delimiter: i64,
+    /// From the MII to the line.
+    pub transmit: i64,
+    /// From a signal on the line to carrier.
+    pub carrier_on: i64,
+    /// From the end of a signal on the line to the end of carrier.
+    pub carrier_off: i64,
+    /// Probability that a bit is wrong.
+    pub bit_error_rate: f64,
+}
+
+/// When a node is switched: changes in rising order.
+#[derive(Clone, Debug, Default)]
+pub struct Switches {
+    /// When its access is on or off; it is off before the first.
+    pub access: Vec<(i64, bool)>,
+    /// When it is silent, or no longer.
+    pub silent: Vec<(i64, bool)>,
 }
 
 impl CompiledMedium {
@@ -62,6 +98,13 @@ impl CompiledMedium {
         if positions.is_empty() || positions.len() > MOST_STATIONS {
             let allowed = format!("must hold 1 to {MOST_STATIONS} stations");
             return Err(Fault::new(format!("{path}.stations"), allowed).got(positions.len()));
+        }
+        for (number, stations) in medium.stations.iter().enumerate() {
+            let key = format!("{path}.stations[{number}]");
+            if stations.plca.is_some() && !matches!(medium.mac, Mac::Plca(_)) {
+                return Err(Fault::new(format!("{key}.plca"), "must be absent without PLCA"));
+            }
+            check_intervals(&format!("{key}.down"), &stations.down)?;
         }
         let bits = |count: u64| signed(count * medium.bit_ps);
         let place_count = medium.delay_ps.len();
@@ -82,7 +125,15 @@ impl CompiledMedium {
             preamble: bits(constants.preamble_bits),
             jam: bits(constants.jam_bits),
             turnaround: signed(constants.turnaround_ps),
+            phy: Phy::default(),
+            jams_at_once: false,
+            switches: medium.stations.iter().flat_map(Switches::of_each).collect(),
         };
+        if let Mac::Plca(plca) = &medium.mac {
+            check_phy(plca, path)?;
+            compiled.phy = Phy::new(plca, medium.bit_ps);
+            compiled.jams_at_once = plca.jams_at_once;
+        }
         compiled.max_delay = compiled.largest_delay();
         Ok(compiled)
     }
@@ -139,6 +190,12 @@ impl CompiledMedium {
         }
     }
 
+    /// The gap that follows a signal on the line and belongs to it in channel time: with PLCA in use
+    /// there is none.
+    pub(crate) fn owed_after_signals(&self) -> i64 {
+        if self.switches.iter().all(|switches| switches.access.is_empty()) { self.gap } else { 0 }
+    }
+
     fn largest_delay(&self) -> i64 {
         let counts = count_positions(&self.positions, self.place_count);
         let mut largest = 0;
@@ -151,6 +208,55 @@ impl CompiledMedium {
         }
         largest
     }
+}
+
+impl Phy {
+    fn new(plca: &Plca, bit_ps: u64) -> Self {
+        Self {
+            end_delimiter: signed(plca.end_delimiter_bits * bit_ps),
+            transmit: signed(plca.transmit_ps),
+            carrier_on: signed(plca.carrier_on_ps),
+            carrier_off: signed(plca.carrier_off_ps),
+            bit_error_rate: plca.bit_error_rate,
+        }
+    }
+
+    /// Whether they add nothing to propagation but an end delimiter.
+    #[must_use]
+    pub fn is_immediate(&self) -> bool {
+        [self.transmit, self.carrier_on, self.carrier_off] == [0; 3]
+    }
+
+    /// Whether a frame of so many bits is damaged by the line, drawn where bits can be wrong.
+    #[inline]
+    pub fn damages(&self, bits: u64, chance: &mut Stream) -> bool {
+        let rate = self.bit_error_rate;
+        rate > 0.0 && chance.unit() >= whole(rate, bits)
+    }
+}
+
+/// Probability that a frame has no wrong bit.
+#[allow(clippy::cast_precision_loss)] // far below 2^52
+pub(crate) fn whole(bit_error_rate: f64, bits: u64) -> f64 {
+    (1.0 - bit_error_rate).powf(bits as f64)
+}
+
+impl Switches {
+    /// The switches of each of some stations.
+    fn of_each(stations: &Stations) -> impl Iterator<Item = Self> {
+        let mut new = Self { access: Vec::new(), silent: changes(&stations.down).collect() };
+        if let Some(nodes) = &stations.plca {
+            new.access.push((0, true));
+            new.access.extend(changes(&nodes.off).map(|(at, is_off)| (at, !is_off)));
+        }
+        std::iter::repeat_n(new, stations.points.len())
+    }
+}
+
+fn changes(intervals: &[Interval]) -> impl Iterator<Item = (i64, bool)> + '_ {
+    intervals
+        .iter()
+        .flat_map(|&Interval { from_ps, to_ps }| [(signed(from_ps), true), (signed(to_ps), false)])
 }
 
 /// Places at which all stations have one priority wait.
@@ -289,4 +395,39 @@ pub(crate) fn signed(value: u64) -> i64 {
 #[must_use]
 pub(crate) fn small(index: usize) -> u32 {
     u32::try_from(index).expect("at most 1024 stations, and 2048 positions")
+}
+
+fn check_phy(plca: &Plca, path: &str) -> Result<(), Fault> {
+    let path = |key: &str| format!("{path}.mac.plca.{key}");
+    for (key, value, most) in [
+        ("end_delimiter_bits", plca.end_delimiter_bits, plca.csma_cd.gap_bits),
+        ("transmit_ps", plca.transmit_ps, LONGEST_LATENCY_PS),
+        ("carrier_on_ps", plca.carrier_on_ps, LONGEST_LATENCY_PS),
+        ("carrier_off_ps", plca.carrier_off_ps, LONGEST_LATENCY_PS),
+    ] {
+        check_range(&path(key), value, 0, most)?;
+    }
+    check_share(&path("bit_error_rate"), plca.bit_error_rate, HIGHEST_BIT_ERROR_RATE)
+}
+
+/// Check a probability, which is at most `most`.
+pub(crate) fn check_share(path: &str, value: f64, most: f64) -> Result<(), Fault> {
+    if (0.0..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(Fault::new(path, format!("must be 0 to {most}")).got(value))
+}
+
+pub(crate) fn check_intervals(path: &str, intervals: &[Interval]) -> Result<(), Fault> {
+    let mut before = 0;
+    for (number, interval) in intervals.iter().enumerate() {
+        if interval.from_ps < before || interval.to_ps <= interval.from_ps {
+            let allowed = "must begin after the interval before it, and end after it begins";
+            return Err(Fault::new(format!("{path}[{number}]"), allowed)
+                .got(format!("{} to {} ps", interval.from_ps, interval.to_ps)));
+        }
+        check_range(&format!("{path}[{number}].to_ps"), interval.to_ps, 1, LATEST_PS)?;
+        before = interval.to_ps + 1;
+    }
+    Ok(())
 }

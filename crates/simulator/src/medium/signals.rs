@@ -1,4 +1,20 @@
-//! Signals between MAC, sublayer and PHY of a node.
+//! Signals on the line, and between MAC, sublayer and PHY of a node.
+
+/// What is on the line of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Symbol {
+    /// Nothing.
+    #[default]
+    Silence,
+    /// A beacon.
+    Beacon,
+    /// A line that is held.
+    Commit,
+    /// A frame, by its number.
+    Data(u32),
+    /// What the PHY sends after a frame.
+    End,
+}
 
 /// What the PHY of a node receives of the others. Of several signals at once it receives none, but
 /// goes on with a frame that it received before.

@@ -1,0 +1,581 @@
+//! A shared medium event by event: segment, half-duplex link, hub and bus. Written to be read.
+//!
+//! Each node has an [`access`]: its MAC, and what may stand between MAC and line. What it puts on
+//! the line is a [`signals::Symbol`], which every other node hears after the propagation between the
+//! two. Events of one instant are taken in the order of their rank ([`event`]).
+//!
+//! - [`compiled`]: positions, propagation, the constants of the MAC and of the PHYs.
+//! - [`hosts`]: who sends on it. `reception`: what a node hears of the others; [`signals`] are what
+//!   its access sees of that.
+//! - `ended`: what has ended, summed up while the medium goes on, so that it keeps no more in a long
+//!   trial than in a short one; [`line`](mod@line) is its channel time.
+
+pub mod access;
+pub mod compiled;
+mod ended;
+pub mod event;
+pub mod hosts;
+pub mod line;
+mod reception;
+pub mod signals;
+
+use crate::error::Error;
+use crate::mac::access::{Access as _, Next};
+use crate::mac::csma_cd::Sent;
+use crate::queue::Queue;
+use crate::segment::compiled::{NEVER, small};
+use crate::segment::station::{Attempt, Ending};
+use crate::watch::Poll;
+use access::{Access, Change, Counters};
+use compiled::CompiledMedium;
+use ethermeter_traffic::{Purpose, Stream};
+use ethermeter_trial::Phases;
+use event::Event;
+use hosts::Hosts;
+use line::{Line, Signal};
+use reception::Reception;
+use signals::{Heard, Inputs, Sending, Symbol};
+use std::collections::VecDeque;
+
+/// Attempts and signals that a medium keeps until it sums up those that have ended.
+pub(crate) const MOST_KEPT: usize = 256;
+
+/// A frame under way in MAC, delay line or line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UnderWay {
+    pub(crate) mac: Sent,
+    /// Whether its collision was one of the sublayer.
+    pub(crate) is_logical: bool,
+    /// Its number, and when its first bit left, if it did.
+    pub(crate) on_line: Option<(u32, i64)>,
+    pub(crate) mac_is_over: bool,
+}
+
+pub(crate) struct Node<A> {
+    pub(crate) access: A,
+    /// Whether its MAC hears carrier.
+    pub(crate) mac_carrier: bool,
+    /// What is on its line, at the sublayer.
+    pub(crate) symbol: Symbol,
+    pub(crate) since: i64,
+    /// Whether it hears its own line.
+    own_carrier: bool,
+    /// What it hears of each other node.
+    pub(crate) heard: Reception,
+    pub(crate) under_way: Option<UnderWay>,
+    /// Whether it backs off.
+    backs_off: bool,
+    attempts: u32,
+    pub(crate) first_attempt: Option<i64>,
+    /// Whether its access is to be on, and whether the node is to be silent.
+    pub(crate) wants: (bool, bool),
+    /// Whether they are.
+    pub(crate) has: (bool, bool),
+}
+
+/// A medium with its hosts, and what is counted of it.
+pub struct Medium<'w, A: Access, H> {
+    pub(crate) compiled: &'w CompiledMedium,
+    /// Who sends on it.
+    pub hosts: H,
+    pub(crate) end: i64,
+    pub(crate) queue: Queue<Event<A::Timer>>,
+    pub(crate) nodes: Vec<Node<A>>,
+    pub(crate) damage: Vec<Stream>,
+    /// Whether a frame is damaged, by its number less that of the first one that is kept.
+    pub(crate) damaged: VecDeque<bool>,
+    pub(crate) first_kept: u32,
+    /// Attempts and signals at which they are summed up next.
+    pub(crate) sum_up_at: usize,
+    pub(crate) attempts: Vec<(Attempt, u32)>,
+    pub(crate) logical: Vec<Attempt>,
+    pub(crate) signals: Vec<Signal>,
+    pub(crate) line: Line,
+    pub(crate) counters: A::Counters,
+    pub(crate) on_line: usize,
+}
+
+impl<A: Access> Node<A> {
+    fn new(access: A, nodes: usize) -> Self {
+        Self {
+            access,
+            mac_carrier: false,
+            symbol: Symbol::Silence,
+            since: 0,
+            own_carrier: false,
+            heard: Reception::new(nodes),
+            under_way: None,
+            backs_off: false,
+            attempts: 0,
+            first_attempt: None,
+            wants: (false, false),
+            has: (false, false),
+        }
+    }
+
+    fn inputs(&self) -> Inputs {
+        let others = self.heard.signals() > 0;
+        let carrier = others || self.own_carrier;
+        // While it sends it receives nothing.
+        let heard = if self.own_carrier { Heard::Nothing } else { self.heard.received() };
+        Inputs {
+            carrier,
+            others,
+            collision: others && self.symbol != Symbol::Silence,
+            heard,
+            mac_sends: self.mac_sends(),
+        }
+    }
+
+    /// Whether the access is to be switched, or the node to fall silent or not, and nothing is under way.
+    fn is_to_switch(&self) -> bool {
+        self.wants != self.has
+            && !self.mac_sends()
+            && self.access.output(self.inputs()) == Sending::Nothing
+    }
+
+    /// What it sends, as far as it hears it.
+    fn own_signal(&self) -> Option<Symbol> {
+        Some(self.symbol).filter(|&symbol| self.own_carrier && symbol != Symbol::Silence)
+    }
+
+    /// How many signals are at it, its own included.
+    fn signals(&self) -> u32 {
+        self.heard.signals() + u32::from(self.own_signal().is_some())
+    }
+
+    fn mac_sends(&self) -> bool {
+        self.under_way.is_some_and(|frame| !frame.mac_is_over)
+    }
+}
+
+impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
+    /// A medium before its first event, with the access of each node. Streams of draws have the
+    /// numbers of stations from `first` on.
+    pub fn new(
+        medium: &'w CompiledMedium,
+        accesses: Vec<A>,
+        counters: A::Counters,
+        phases: &Phases,
+        (seed, first): (u64, u32),
+        hosts: H,
+    ) -> Self {
+        let (from, to) = (phases.measure_from_ps.cast_signed(), phases.measure_to_ps.cast_signed());
+        let count = accesses.len();
+        let stream = |station| Stream::new(seed, first + small(station), Purpose::Loss);
+        let mut new = Self {
+            compiled: medium,
+            hosts,
+            end: phases.end_ps.cast_signed(),
+            queue: Queue::default(),
+            nodes: accesses.into_iter().map(|access| Node::new(access, count)).collect(),
+            damage: (0..count).map(stream).collect(),
+            damaged: VecDeque::new(),
+            first_kept: 0,
+            sum_up_at: MOST_KEPT,
+            attempts: Vec::new(),
+            logical: Vec::new(),
+            signals: Vec::new(),
+            line: Line::new(from, to, medium.owed_after_signals()),
+            counters,
+            on_line: 0,
+        };
+        for (station, of) in medium.switches.iter().enumerate() {
+            for &(at, _) in of.access.iter().chain(&of.silent) {
+                new.schedule(at, Event::Switch { station: small(station) });
+            }
+        }
+        new
+    }
+
+    /// When the next event is, until the end of the test and of the frames on the line then.
+    pub fn next_at(&self) -> Option<i64> {
+        self.queue.next_at().filter(|&at| at < self.end || self.on_line > 0)
+    }
+
+    /// Run to the end of the test and of the frames on the line then.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] if it was stopped.
+    pub(crate) fn run(&mut self, poll: &mut Poll) -> Result<(), Error> {
+        while let Some(now) = self.next_at() {
+            if !poll.goes_on(now.cast_unsigned()) || !self.step() {
+                break;
+            }
+        }
+        poll.check()
+    }
+
+    /// Each station has its first frame at its time.
+    pub(crate) fn make_all_ready(&mut self, ready: Vec<i64>) {
+        for (station, ready) in ready.into_iter().enumerate() {
+            self.make_ready(ready, small(station));
+        }
+    }
+
+    /// A station has a frame.
+    pub fn make_ready(&mut self, now: i64, station: u32) {
+        self.schedule(now, Event::Ready { station });
+    }
+
+    /// Whether nothing is on the line or on its way to a station.
+    #[cfg(test)]
+    pub(crate) fn is_quiet(&self) -> bool {
+        let is_silent =
+            |node: &Node<A>| node.symbol == Symbol::Silence && node.heard.signals() == 0;
+        let is_heard = |(_, event)| matches!(event, Event::Hear { .. });
+        self.nodes.iter().all(is_silent) && !self.queue.iter().any(is_heard)
+    }
+
+    /// The next event, until the end of the test and of the frames on the line then.
+    pub(crate) fn next(&mut self) -> Option<(i64, Event<A::Timer>)> {
+        self.next_at()?;
+        self.queue.take()
+    }
+
+    pub(crate) fn schedule(&mut self, at: i64, event: Event<A::Timer>) {
+        if at < NEVER {
+            self.queue.schedule(at, event);
+        }
+    }
+
+    pub(crate) fn handle(&mut self, now: i64, event: Event<A::Timer>) {
+        self.catch_up(now, event.follows_opportunities(), event.station());
+        match event {
+            Event::Ready { station } => {
+                let node = &mut self.nodes[station as usize];
+                let next = if std::mem::take(&mut node.backs_off) {
+                    node.access.ready_after_backoff()
+                } else {
+                    node.access.mac().ready()
+                };
+                self.follow(now, station, next);
+                self.settle(now, station);
+            }
+            Event::GapOver { station, number } => {
+                let next = self.nodes[station as usize].access.mac().timer_over(number);
+                self.follow(now, station, next);
+                self.settle(now, station);
+            }
+            Event::FirstBit { station } => {
+                self.send(now, station);
+                self.settle(now, station);
+            }
+            Event::TimerOver { station, timer, number } => {
+                if self.nodes[station as usize].access.end_timer(timer, number) {
+                    self.settle(now, station);
+                }
+            }
+            Event::Hear { station, from, symbol } => self.hear(now, station, from, symbol),
+            Event::CarrierOver { station } => self.settle(now, station),
+            Event::Overlap { station } => self.damage_overlapping(station),
+            Event::DelimiterOver { station } => {
+                let node = &mut self.nodes[station as usize];
+                let next = node.access.output(node.inputs());
+                self.put(now, station, next);
+                self.settle(now, station);
+            }
+            Event::MacOver { station, version } => self.end_mac(now, station, version),
+            Event::Switch { station } => {
+                let of = &self.compiled.switches[station as usize];
+                let latest = |changes: &[(i64, bool)]| {
+                    changes.iter().take_while(|(at, _)| *at <= now).last().is_some_and(|c| c.1)
+                };
+                self.nodes[station as usize].wants =
+                    (latest(&of.access) && !latest(&of.silent), latest(&of.silent));
+                self.settle(now, station);
+            }
+        }
+    }
+
+    fn follow(&mut self, now: i64, station: u32, next: Next) {
+        match next {
+            Next::Nothing => {}
+            Next::Timer { number, after } => {
+                self.schedule(now + after, Event::GapOver { station, number });
+            }
+            Next::Start => {
+                self.nodes[station as usize].access.mac().start();
+                if self.compiled.turnaround == 0 {
+                    return self.send(now, station);
+                }
+                self.schedule(now + self.compiled.turnaround, Event::FirstBit { station });
+            }
+        }
+    }
+
+    /// The first bit of the MAC's frame leaves.
+    fn send(&mut self, now: i64, station: u32) {
+        if now >= self.end {
+            return; // the test is over; the frame stays where it is
+        }
+        let end = now + self.hosts.packet_time(station, now);
+        let node = &mut self.nodes[station as usize];
+        let _ = node.access.mac().send(0); // the line tells of collisions
+        node.first_attempt.get_or_insert(now);
+        node.attempts += 1;
+        let mac = Sent::new(station, now, end);
+        node.under_way =
+            Some(UnderWay { mac, is_logical: false, on_line: None, mac_is_over: false });
+        let version = self.version(station);
+        self.schedule(end, Event::MacOver { station, version });
+    }
+
+    /// Versions of ends count through all attempts of a station.
+    pub(crate) fn version(&self, station: u32) -> u32 {
+        let node = &self.nodes[station as usize];
+        node.attempts.wrapping_mul(2) + node.under_way.map_or(0, |frame| frame.mac.version)
+    }
+
+    /// Bring sublayer, MAC and line of a node to rest.
+    fn settle(&mut self, now: i64, station: u32) {
+        loop {
+            let node = &mut self.nodes[station as usize];
+            let inputs = node.inputs();
+            if node.is_to_switch() {
+                node.has = node.wants;
+                node.access.enable(node.has.0);
+            }
+            node.access.settle(now, inputs);
+            let index = station as usize;
+            node.access.count(index, now, &mut self.line, &mut self.counters);
+            self.collide_mac(now, station, inputs);
+            self.tell_mac(now, station, inputs);
+            while let Some(started) = self.nodes[station as usize].access.take_started() {
+                let (timer, number) = (started.timer, started.number);
+                self.schedule(now + started.after, Event::TimerOver { station, timer, number });
+            }
+            let node = &self.nodes[station as usize];
+            let output = node.access.output(node.inputs());
+            if node.symbol != Symbol::End {
+                self.put(now, station, output);
+            }
+            let node = &self.nodes[station as usize];
+            if node.inputs() == inputs && !node.is_to_switch() {
+                return;
+            }
+        }
+    }
+
+    /// Tell the MAC of carrier.
+    fn tell_mac(&mut self, now: i64, station: u32, inputs: Inputs) {
+        let node = &mut self.nodes[station as usize];
+        let is_silent = node.has.1;
+        let carrier = is_silent || node.access.mac_carrier(inputs);
+        if carrier == node.mac_carrier {
+            return;
+        }
+        node.mac_carrier = carrier;
+        if carrier {
+            let _ = node.access.mac().carrier_on(); // the line tells of collisions
+        } else {
+            let next = node.access.mac().carrier_off();
+            self.follow(now, station, next);
+        }
+    }
+
+    /// Tell the MAC of a collision.
+    fn collide_mac(&mut self, now: i64, station: u32, inputs: Inputs) {
+        let preamble = if self.compiled.jams_at_once { 0 } else { self.compiled.preamble };
+        let jam = self.compiled.jam;
+        let node = &mut self.nodes[station as usize];
+        if !inputs.mac_sends || !node.access.mac_collision(inputs) {
+            return;
+        }
+        let is_logical = !node.access.is_connected();
+        let Some(frame) = &mut node.under_way else { return };
+        if !frame.mac.collide(now, preamble, jam) {
+            return;
+        }
+        frame.is_logical = is_logical;
+        let end = frame.mac.end;
+        let version = self.version(station);
+        self.schedule(end, Event::MacOver { station, version });
+    }
+
+    fn end_mac(&mut self, now: i64, station: u32, version: u32) {
+        if self.nodes[station as usize].under_way.is_none() || self.version(station) != version {
+            return;
+        }
+        let node = &mut self.nodes[station as usize];
+        let Some(frame) = &mut node.under_way else { return };
+        if frame.mac_is_over {
+            return;
+        }
+        frame.mac_is_over = true;
+        let frame = *frame;
+        if frame.is_logical {
+            node.under_way = None;
+            self.counters.collide(station as usize, now);
+            let (attempt, ready) = self.hosts.collide(station, frame.mac.start, now, false);
+            self.logical.push(attempt);
+            self.back_off_or_give_up(station, &attempt);
+            self.schedule(ready, Event::Ready { station });
+        }
+        self.settle(now, station);
+        let next = self.nodes[station as usize].access.mac().send_over();
+        self.follow(now, station, next);
+        self.settle(now, station);
+    }
+
+    fn back_off_or_give_up(&mut self, station: u32, attempt: &Attempt) {
+        let node = &mut self.nodes[station as usize];
+        node.backs_off = attempt.ending == Ending::Collided;
+        if attempt.ending == Ending::Discarded {
+            node.first_attempt = None;
+        }
+    }
+
+    /// Put on the line of a node what its sublayer sends.
+    fn put(&mut self, now: i64, station: u32, output: Sending) {
+        let node = &self.nodes[station as usize];
+        let before = node.symbol;
+        let symbol = match (output, before) {
+            (Sending::Data, Symbol::Data(_)) => before,
+            (Sending::Data, _) => {
+                Symbol::Data(self.first_kept.wrapping_add(small(self.damaged.len())))
+            }
+            (Sending::Beacon, _) => Symbol::Beacon,
+            (Sending::Commit | Sending::Nothing, Symbol::Data(_))
+                if self.compiled.phy.end_delimiter > 0 =>
+            {
+                Symbol::End
+            }
+            (Sending::Commit, _) => Symbol::Commit,
+            (Sending::Nothing, _) => Symbol::Silence,
+        };
+        if symbol == before {
+            return;
+        }
+        if let Symbol::Data(_) = before {
+            self.end_frame(now, station);
+        }
+        self.note_signal(now, station, before);
+        if let Symbol::Data(number) = symbol {
+            self.begin_frame(now, station, number);
+        }
+        if symbol == Symbol::End {
+            self.schedule(now + self.compiled.phy.end_delimiter, Event::DelimiterOver { station });
+        }
+        if symbol == Symbol::Beacon {
+            self.counters.begin_cycle(station as usize, now);
+        }
+        let node = &mut self.nodes[station as usize];
+        node.symbol = symbol;
+        node.since = now;
+        self.spread(now, station, before, symbol);
+    }
+
+    /// Let all nodes hear how a line changes.
+    fn spread(&mut self, now: i64, station: u32, before: Symbol, symbol: Symbol) {
+        let (medium, phy) = (self.compiled, &self.compiled.phy);
+        let leaves = now + phy.transmit;
+        let latency = if symbol == Symbol::Silence { phy.carrier_off } else { phy.carrier_on };
+        if symbol == Symbol::Silence {
+            let own = Event::Hear { station, from: station, symbol };
+            self.schedule(leaves + phy.carrier_off, own);
+        } else {
+            let node = &mut self.nodes[station as usize];
+            node.own_carrier = true;
+            node.heard.cover();
+            self.overlap(now, station);
+        }
+        let positions = &medium.positions;
+        for other in 0..small(self.nodes.len()) {
+            if other == station {
+                continue;
+            }
+            let delay = medium.delay(positions[station as usize], positions[other as usize]);
+            let hears = leaves + delay + latency;
+            let change = Change { from: station, station: other, before, symbol, at: hears };
+            if !self.nodes[other as usize].access.misses(change, &mut self.counters) {
+                self.schedule(hears, Event::Hear { station: other, from: station, symbol });
+            }
+        }
+    }
+
+    fn hear(&mut self, now: i64, station: u32, from: u32, symbol: Symbol) {
+        if let Symbol::Data(number) = self.take_in(station, from, symbol) {
+            let is_silent = self.nodes[station as usize].has.1;
+            let is_right =
+                !self.damaged[number.wrapping_sub(self.first_kept) as usize] && !is_silent;
+            self.hosts.receive(station, number, now, is_right);
+        }
+        self.overlap(now, station);
+        if A::JOINS && symbol == Symbol::Silence && self.queue.next_at() == Some(now) {
+            return self.schedule(now, Event::CarrierOver { station });
+        }
+        self.settle(now, station);
+    }
+
+    /// The signal of a node changes at a station. Returns what was heard of it before.
+    pub(crate) fn take_in(&mut self, station: u32, from: u32, symbol: Symbol) -> Symbol {
+        let node = &mut self.nodes[station as usize];
+        if station == from {
+            node.own_carrier = node.symbol != Symbol::Silence;
+            return Symbol::Silence;
+        }
+        node.heard.hear(from, symbol, node.own_carrier)
+    }
+
+    /// Damage what overlaps at a node. Where carrier joins, it is looked at when all of the instant
+    /// has happened: signals that only touch do not overlap.
+    pub(crate) fn overlap(&mut self, now: i64, station: u32) {
+        if A::JOINS && self.queue.next_at() == Some(now) {
+            if self.nodes[station as usize].signals() > 1 {
+                self.schedule(now, Event::Overlap { station });
+            }
+            return;
+        }
+        self.damage_overlapping(station);
+    }
+
+    /// Frames that a node hears, or sends, together with something else are damaged.
+    pub(crate) fn damage_overlapping(&mut self, station: u32) {
+        let node = &self.nodes[station as usize];
+        if node.signals() < 2 {
+            return;
+        }
+        for &symbol in node.heard.symbols().iter().chain(&node.own_signal()) {
+            if let Symbol::Data(number) = symbol {
+                self.damaged[number.wrapping_sub(self.first_kept) as usize] = true;
+            }
+        }
+    }
+
+    fn begin_frame(&mut self, now: i64, station: u32, number: u32) {
+        let node = &mut self.nodes[station as usize];
+        let frame = node.under_way.as_mut().expect("data comes from the MAC");
+        // A frame whose begin was held back when the node fell back is sent without it.
+        let is_whole = node.access.is_transmitting() || frame.mac.start == now;
+        frame.on_line = Some((number, now));
+        self.damaged.push_back(!is_whole);
+        self.on_line += 1;
+    }
+
+    /// The last bit of a frame or jam leaves.
+    fn end_frame(&mut self, now: i64, station: u32) {
+        self.on_line -= 1;
+        let node = &mut self.nodes[station as usize];
+        let frame = node.under_way.take().expect("it is on the line");
+        let (number, start) = frame.on_line.expect("it is on the line");
+        let (attempt, ready) = match frame.mac.collision {
+            None => self.hosts.deliver(station, number, start, now),
+            Some(heard) => {
+                let late = frame.mac.is_late(heard, self.compiled.slot);
+                self.hosts.collide(station, start, now, late)
+            }
+        };
+        if attempt.ending == Ending::Delivered {
+            let first = node.first_attempt.take().unwrap_or(start);
+            let is_burst = node.access.deliver();
+            self.counters.deliver(station as usize, &attempt, first, is_burst);
+            self.damaged[number.wrapping_sub(self.first_kept) as usize] |=
+                self.compiled.phy.damages(attempt.bits, &mut self.damage[station as usize]);
+        } else {
+            self.back_off_or_give_up(station, &attempt);
+        }
+        self.attempts.push((attempt, number));
+        self.schedule(ready, Event::Ready { station });
+    }
+}

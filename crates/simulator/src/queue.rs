@@ -1,0 +1,146 @@
+//! The events of a simulation, in the order in which they are taken.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+/// An event whose order among those of one instant is known.
+pub trait Ranked {
+    /// Its rank among the events of an instant: the lowest is taken first.
+    fn rank(&self) -> u8;
+
+    /// What comes first among events of one rank, such as a port; those of one identity are taken
+    /// in the order in which they were scheduled.
+    fn identity(&self) -> u32 {
+        0
+    }
+}
+
+/// An event at its time.
+#[derive(Clone, Copy, Debug)]
+struct Entry<E> {
+    at: i64,
+    serial: u64,
+    event: E,
+}
+
+impl<E: Ranked> Ord for Entry<E> {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        let order = |entry: &Self| (entry.event.rank(), entry.event.identity(), entry.serial);
+        self.at.cmp(&other.at).then_with(|| order(self).cmp(&order(other)))
+    }
+}
+
+impl<E: Ranked> PartialOrd for Entry<E> {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<E: Ranked> PartialEq for Entry<E> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl<E: Ranked> Eq for Entry<E> {}
+
+/// Events by time, rank, identity, and the order in which they were scheduled.
+#[derive(Clone, Debug)]
+pub struct Queue<E> {
+    heap: BinaryHeap<Reverse<Entry<E>>>,
+    serial: u64,
+}
+
+impl<E: Ranked + Copy> Default for Queue<E> {
+    fn default() -> Self {
+        Self { heap: BinaryHeap::new(), serial: 0 }
+    }
+}
+
+impl<E: Ranked + Copy> Queue<E> {
+    /// Let an event happen at a time, in picoseconds.
+    #[inline]
+    pub fn schedule(&mut self, at: i64, event: E) {
+        self.serial += 1;
+        self.heap.push(Reverse(Entry { at, serial: self.serial, event }));
+    }
+
+    /// The first event, with its time.
+    #[inline]
+    #[must_use]
+    pub fn first(&self) -> Option<(i64, E)> {
+        self.heap.peek().map(|Reverse(entry)| (entry.at, entry.event))
+    }
+
+    /// When the first event is.
+    #[inline]
+    #[must_use]
+    pub fn next_at(&self) -> Option<i64> {
+        self.heap.peek().map(|Reverse(entry)| entry.at)
+    }
+
+    /// Take the first event, with its time.
+    #[inline]
+    pub fn take(&mut self) -> Option<(i64, E)> {
+        self.heap.pop().map(|Reverse(entry)| (entry.at, entry.event))
+    }
+
+    /// All events with their times, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (i64, E)> + '_ {
+        self.heap.iter().map(|Reverse(entry)| (entry.at, entry.event))
+    }
+
+    /// Keep the events of which this holds.
+    pub fn retain(&mut self, mut holds: impl FnMut(E) -> bool) {
+        self.heap.retain(|Reverse(entry)| holds(entry.event));
+    }
+
+    /// How many events there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// Whether nothing happens any more.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Event(u8, u32, char);
+
+    impl Ranked for Event {
+        fn rank(&self) -> u8 {
+            self.0
+        }
+
+        fn identity(&self) -> u32 {
+            self.1
+        }
+    }
+
+    #[test]
+    fn events_come_by_time_rank_identity_and_the_order_in_which_they_were_scheduled() {
+        let mut queue = Queue::default();
+        for (at, event) in [
+            (7, Event(0, 0, 'f')),
+            (5, Event(2, 0, 'e')),
+            (5, Event(1, 9, 'd')),
+            (5, Event(1, 3, 'b')),
+            (5, Event(1, 3, 'c')),
+            (4, Event(9, 9, 'a')),
+        ] {
+            queue.schedule(at, event);
+        }
+        let taken: String = std::iter::from_fn(|| queue.take()).map(|(_, event)| event.2).collect();
+        assert_eq!(taken, "abcdef");
+    }
+}
