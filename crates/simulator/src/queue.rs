@@ -5,29 +5,36 @@ use std::collections::BinaryHeap;
 
 /// An event whose order among those of one instant is known.
 pub trait Ranked {
-    /// Its rank among the events of an instant: the lowest is taken first.
+    /// Its rank among the events of an instant, at most 15: the lowest is taken first.
     fn rank(&self) -> u8;
 
-    /// What comes first among events of one rank, such as a port; those of one identity are taken
-    /// in the order in which they were scheduled.
+    /// What comes first among events of one rank, such as a port, at most a million, or `u32::MAX`
+    /// for the last; those of one identity are taken in the order in which they were scheduled.
     fn identity(&self) -> u32 {
         0
     }
 }
 
+const RANK_BITS: u32 = 4;
+const IDENTITY_BITS: u32 = 20;
+const SERIAL_BITS: u32 = u64::BITS - RANK_BITS - IDENTITY_BITS;
+/// Identities from this one on are one: they come last.
+const LAST_IDENTITY: u32 = (1 << IDENTITY_BITS) - 1;
+
 /// An event at its time.
 #[derive(Clone, Copy, Debug)]
 struct Entry<E> {
     at: i64,
-    serial: u64,
+    /// Rank, identity and serial number, so packed that one comparison orders what is in an instant.
+    order: u64,
     event: E,
 }
 
 impl<E: Ranked> Ord for Entry<E> {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
-        let order = |entry: &Self| (entry.event.rank(), entry.event.identity(), entry.serial);
-        self.at.cmp(&other.at).then_with(|| order(self).cmp(&order(other)))
+        let key = |entry: &Self| (entry.at, entry.order);
+        key(self).cmp(&key(other))
     }
 }
 
@@ -64,7 +71,10 @@ impl<E: Ranked + Copy> Queue<E> {
     #[inline]
     pub fn schedule(&mut self, at: i64, event: E) {
         self.serial += 1;
-        self.heap.push(Reverse(Entry { at, serial: self.serial, event }));
+        debug_assert!(event.rank() < 1 << RANK_BITS && self.serial < 1 << SERIAL_BITS);
+        let identity = event.identity().min(LAST_IDENTITY);
+        let order = (u64::from(event.rank()) << IDENTITY_BITS | u64::from(identity)) << SERIAL_BITS;
+        self.heap.push(Reverse(Entry { at, order: order | self.serial, event }));
     }
 
     /// The first event, with its time.

@@ -148,6 +148,14 @@ impl<'w, H: Hosts> SharedMedium<'w, H> {
         either!(self, medium => medium.make_ready(now, station));
     }
 
+    /// A station has a frame now.
+    pub(crate) fn offer(&mut self, now: i64, station: u32) {
+        match self {
+            Self::CsmaCd(medium) => medium.offer(now, station),
+            Self::Plca(medium) => medium.make_ready(now, station),
+        }
+    }
+
     /// Sum up what has ended and been heard by all nodes at `now`.
     pub fn sum_up_until(&mut self, now: i64) {
         either!(self, medium => medium.sum_up_until(now));

@@ -52,6 +52,16 @@ pub trait Access {
         inputs.mac_sends && inputs.others
     }
 
+    /// Whether it may do something more when its MAC does this.
+    fn is_moved_by(_next: mac::access::Next) -> bool {
+        true
+    }
+
+    /// Whether it does nothing more when its signals have changed from some to others.
+    fn is_at_rest(before: Inputs, after: Inputs) -> bool {
+        before == after
+    }
+
     /// Whether a collision is one of the line, not a signal to the MAC alone.
     fn is_connected(&self) -> bool {
         true
@@ -181,5 +191,17 @@ impl<M: mac::access::Access> Access for Direct<M> {
 
     fn mac(&mut self) -> &mut M {
         &mut self.0
+    }
+
+    fn mac_carrier(&self, inputs: Inputs) -> bool {
+        inputs.others // it knows when it sends itself
+    }
+
+    fn is_moved_by(next: mac::access::Next) -> bool {
+        next == mac::access::Next::Start
+    }
+
+    fn is_at_rest(before: Inputs, after: Inputs) -> bool {
+        (before.others, before.mac_sends) == (after.others, after.mac_sends)
     }
 }

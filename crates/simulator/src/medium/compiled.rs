@@ -3,6 +3,7 @@
 use crate::mac::csma_cd::{Gap, LONGEST_WAIT};
 use crate::mac::{constants, name};
 use crate::segment::group::{LONGEST_BITS, LONGEST_DELAY_PS};
+use ethermeter_ethernet::timing::IEEE_10;
 use ethermeter_traffic::Stream;
 use ethermeter_traffic::voice::Voice;
 use ethermeter_trial::Fault;
@@ -136,6 +137,32 @@ impl CompiledMedium {
         }
         compiled.max_delay = compiled.largest_delay();
         Ok(compiled)
+    }
+
+    /// Half-duplex links of 802.3: `delays` row by row between their stations, and the durations of
+    /// a bit in picoseconds, of the preamble in bits, and of the gap in picoseconds.
+    pub(crate) fn of_links(delays: Vec<i64>, bit_ps: u64, preamble_bits: u64, gap: i64) -> Self {
+        let stations = delays.len().isqrt();
+        let bits = |count: u64| signed(count * bit_ps);
+        // 802.3-2022 § 4.2.3.2.1: the first part is at most two thirds.
+        let gap_part1 = gap / 3 * 2;
+        Self {
+            positions: (0..small(stations)).collect(),
+            place_count: stations,
+            max_delay: delays.iter().copied().max().unwrap_or(0),
+            delays,
+            bit: signed(bit_ps),
+            slot: bits(IEEE_10.slot.0),
+            gap,
+            gap_part1,
+            gaps: vec![Gap::new(gap, gap_part1, 0); stations],
+            preamble: bits(preamble_bits),
+            jam: bits(IEEE_10.jam.0),
+            turnaround: 0,
+            phy: Phy::default(),
+            jams_at_once: false,
+            switches: vec![Switches::default(); stations],
+        }
     }
 
     /// How many stations there are.

@@ -13,6 +13,9 @@ use ethermeter_trial::counts::PlcaCounts;
 impl<A: Access, H: Hosts> Medium<'_, A, H> {
     /// Take the next event. Whether there was one.
     pub fn step(&mut self) -> bool {
+        if self.next_at().is_some() && self.close() {
+            return true;
+        }
         let Some((now, event)) = self.next() else { return false };
         self.handle(now, event);
         if self.attempts.len() + self.logical.len() + self.signals.len() >= self.sum_up_at {
@@ -105,15 +108,15 @@ impl<A: Access, H: Hosts> Medium<'_, A, H> {
     /// Let the nodes hear what is still on its way to them, for the damage that it does.
     fn hear_out(&mut self) {
         while let Some((now, event)) = self.queue.take() {
-            match event {
-                Event::Hear { station, from, symbol } => {
-                    self.take_in(station, from, symbol);
-                    self.overlap(now, station);
-                }
-                Event::Overlap { station } => self.damage_overlapping(station),
-                _ => {}
+            if now > self.closing.at {
+                self.damage_overlaps();
+            }
+            if let Event::Hear { station, from, symbol } = event {
+                self.take_in(station, from, symbol);
+                self.overlap(now, station);
             }
         }
+        self.damage_overlaps();
     }
 
     /// Its hosts, channel time as of [`ethermeter_trial::counts::MediumCounts`], and what was

@@ -25,10 +25,6 @@ pub(crate) enum Event<T> {
     TimerOver { station: u32, timer: T, number: u64 },
     /// The line of a node changes, as it is heard at a station.
     Hear { station: u32, from: u32, symbol: Symbol },
-    /// What was heard at a station is over.
-    CarrierOver { station: u32 },
-    /// Signals overlap at a station, if it is so at the end of the instant.
-    Overlap { station: u32 },
     /// The end delimiter of a node is over.
     DelimiterOver { station: u32 },
     /// The MAC has sent its frame or jam, in this version.
@@ -47,8 +43,6 @@ impl<T: Timer> Event<T> {
             | Self::TimerOver { station, .. }
             | Self::Hear { station, .. }
             | Self::DelimiterOver { station }
-            | Self::CarrierOver { station }
-            | Self::Overlap { station }
             | Self::MacOver { station, .. }
             | Self::Switch { station } => station,
         }
@@ -69,8 +63,7 @@ impl<T: Timer> Ranked for Event<T> {
             Self::TimerOver { .. } | Self::DelimiterOver { .. } => 3,
             Self::Hear { symbol: Symbol::Silence, .. } => 4,
             Self::Hear { .. } => 5,
-            Self::MacOver { .. } | Self::CarrierOver { .. } => 6,
-            Self::Overlap { .. } => 7,
+            Self::MacOver { .. } => 6,
         }
     }
 }

@@ -73,6 +73,16 @@ pub(crate) struct Node<A> {
     pub(crate) has: (bool, bool),
 }
 
+/// What is looked at when all of an instant has happened, where carrier joins.
+#[derive(Debug, Default)]
+struct Closing {
+    at: i64,
+    /// Stations at which carrier may be over.
+    silent: Vec<u32>,
+    /// Stations at which signals may overlap.
+    overlapping: Vec<u32>,
+}
+
 /// A medium with its hosts, and what is counted of it.
 pub struct Medium<'w, A: Access, H> {
     pub(crate) compiled: &'w CompiledMedium,
@@ -80,6 +90,7 @@ pub struct Medium<'w, A: Access, H> {
     pub hosts: H,
     pub(crate) end: i64,
     pub(crate) queue: Queue<Event<A::Timer>>,
+    closing: Closing,
     pub(crate) nodes: Vec<Node<A>>,
     pub(crate) damage: Vec<Stream>,
     /// Whether a frame is damaged, by its number less that of the first one that is kept.
@@ -168,6 +179,7 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
             hosts,
             end: phases.end_ps.cast_signed(),
             queue: Queue::default(),
+            closing: Closing::default(),
             nodes: accesses.into_iter().map(|access| Node::new(access, count)).collect(),
             damage: (0..count).map(stream).collect(),
             damaged: VecDeque::new(),
@@ -190,7 +202,8 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
 
     /// When the next event is, until the end of the test and of the frames on the line then.
     pub fn next_at(&self) -> Option<i64> {
-        self.queue.next_at().filter(|&at| at < self.end || self.on_line > 0)
+        let next = if self.is_closing() { Some(self.closing.at) } else { self.queue.next_at() };
+        next.filter(|&at| at < self.end || self.on_line > 0)
     }
 
     /// Run to the end of the test and of the frames on the line then.
@@ -218,6 +231,15 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
         self.schedule(now, Event::Ready { station });
     }
 
+    /// A station has a frame now. It is at the MAC at once if nothing else happens in this instant.
+    pub(crate) fn offer(&mut self, now: i64, station: u32) {
+        if self.next_at().is_none_or(|at| at > now) && now < self.end {
+            self.handle(now, Event::Ready { station });
+        } else {
+            self.make_ready(now, station);
+        }
+    }
+
     /// Whether nothing is on the line or on its way to a station.
     #[cfg(test)]
     pub(crate) fn is_quiet(&self) -> bool {
@@ -225,6 +247,32 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
             |node: &Node<A>| node.symbol == Symbol::Silence && node.heard.signals() == 0;
         let is_heard = |(_, event)| matches!(event, Event::Hear { .. });
         self.nodes.iter().all(is_silent) && !self.queue.iter().any(is_heard)
+    }
+
+    /// Whether something was left to the end of an instant.
+    fn is_closing(&self) -> bool {
+        A::JOINS && !(self.closing.silent.is_empty() && self.closing.overlapping.is_empty())
+    }
+
+    /// If all of an instant has happened, look at what was left to its end. Whether that was so.
+    pub(crate) fn close(&mut self) -> bool {
+        if !self.is_closing() || self.queue.next_at() == Some(self.closing.at) {
+            return false;
+        }
+        let now = self.closing.at;
+        for index in 0..self.closing.silent.len() {
+            self.settle(now, self.closing.silent[index]);
+        }
+        self.closing.silent.clear();
+        self.damage_overlaps();
+        true
+    }
+
+    /// Damage what overlaps at the end of an instant.
+    fn damage_overlaps(&mut self) {
+        while let Some(station) = self.closing.overlapping.pop() {
+            self.damage_overlapping(station);
+        }
     }
 
     /// The next event, until the end of the test and of the frames on the line then.
@@ -249,13 +297,11 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
                 } else {
                     node.access.mac().ready()
                 };
-                self.follow(now, station, next);
-                self.settle(now, station);
+                self.move_on(now, station, next);
             }
             Event::GapOver { station, number } => {
                 let next = self.nodes[station as usize].access.mac().timer_over(number);
-                self.follow(now, station, next);
-                self.settle(now, station);
+                self.move_on(now, station, next);
             }
             Event::FirstBit { station } => {
                 self.send(now, station);
@@ -267,8 +313,6 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
                 }
             }
             Event::Hear { station, from, symbol } => self.hear(now, station, from, symbol),
-            Event::CarrierOver { station } => self.settle(now, station),
-            Event::Overlap { station } => self.damage_overlapping(station),
             Event::DelimiterOver { station } => {
                 let node = &mut self.nodes[station as usize];
                 let next = node.access.output(node.inputs());
@@ -285,6 +329,14 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
                     (latest(&of.access) && !latest(&of.silent), latest(&of.silent));
                 self.settle(now, station);
             }
+        }
+    }
+
+    /// Do what a MAC does next, and what follows from it at its node.
+    fn move_on(&mut self, now: i64, station: u32, next: Next) {
+        self.follow(now, station, next);
+        if A::is_moved_by(next) {
+            self.settle(now, station);
         }
     }
 
@@ -347,11 +399,17 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
             }
             let node = &self.nodes[station as usize];
             let output = node.access.output(node.inputs());
-            if node.symbol != Symbol::End {
+            let is_same = matches!(
+                (output, node.symbol),
+                (Sending::Nothing, Symbol::Silence)
+                    | (Sending::Data, Symbol::Data(_))
+                    | (_, Symbol::End)
+            );
+            if !is_same {
                 self.put(now, station, output);
             }
             let node = &self.nodes[station as usize];
-            if node.inputs() == inputs && !node.is_to_switch() {
+            if A::is_at_rest(inputs, node.inputs()) && !node.is_to_switch() {
                 return;
             }
         }
@@ -414,8 +472,7 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
         }
         self.settle(now, station);
         let next = self.nodes[station as usize].access.mac().send_over();
-        self.follow(now, station, next);
-        self.settle(now, station);
+        self.move_on(now, station, next);
     }
 
     fn back_off_or_give_up(&mut self, station: u32, attempt: &Attempt) {
@@ -471,11 +528,13 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
         let (medium, phy) = (self.compiled, &self.compiled.phy);
         let leaves = now + phy.transmit;
         let latency = if symbol == Symbol::Silence { phy.carrier_off } else { phy.carrier_on };
-        if symbol == Symbol::Silence {
+        let node = &mut self.nodes[station as usize];
+        if symbol == Symbol::Silence && A::JOINS && phy.is_immediate() {
+            node.own_carrier = false;
+        } else if symbol == Symbol::Silence {
             let own = Event::Hear { station, from: station, symbol };
             self.schedule(leaves + phy.carrier_off, own);
         } else {
-            let node = &mut self.nodes[station as usize];
             node.own_carrier = true;
             node.heard.cover();
             self.overlap(now, station);
@@ -503,7 +562,8 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
         }
         self.overlap(now, station);
         if A::JOINS && symbol == Symbol::Silence && self.queue.next_at() == Some(now) {
-            return self.schedule(now, Event::CarrierOver { station });
+            self.closing.at = now;
+            return self.closing.silent.push(station);
         }
         self.settle(now, station);
     }
@@ -523,7 +583,8 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
     pub(crate) fn overlap(&mut self, now: i64, station: u32) {
         if A::JOINS && self.queue.next_at() == Some(now) {
             if self.nodes[station as usize].signals() > 1 {
-                self.schedule(now, Event::Overlap { station });
+                self.closing.at = now;
+                self.closing.overlapping.push(station);
             }
             return;
         }

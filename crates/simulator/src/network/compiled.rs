@@ -13,10 +13,9 @@ mod building;
 
 use super::clocks::clock::Clock;
 use super::frame::Frame;
-use crate::mac::csma_cd::{Gap, Retry};
+use crate::mac::csma_cd::Retry;
 use crate::medium::compiled::CompiledMedium;
 use crate::plca::compiled::CompiledPlca;
-use ethermeter_ethernet::timing::{HalfDuplexTiming, IEEE_10};
 use ethermeter_traffic::Batches;
 use ethermeter_traffic::scheduler::{Classes, Room};
 use ethermeter_trial::Phases;
@@ -160,22 +159,11 @@ pub(super) struct Port {
     pub half_duplex: bool,
 }
 
-/// A collision domain.
-#[derive(Clone, Debug)]
-pub(super) struct Domain {
-    /// Ports that contend in it: those of hosts, switches and routers.
-    pub members: Vec<u32>,
-    /// One-way times between members.
-    pub delay: Vec<Vec<u64>>,
-    pub octet: u64,
-    pub preamble: u64,
-    pub gap: Gap,
-}
-
-/// A shared medium. Its station s has the port `first_port + 2s`.
+/// A shared medium: a segment, or half-duplex links with the hubs between them.
 #[derive(Clone, Debug)]
 pub(super) struct Segment {
-    pub first_port: u32,
+    /// The port of each station.
+    pub ports: Vec<u32>,
     pub medium: CompiledMedium,
     pub plca: Option<CompiledPlca>,
     /// What follows a collision at each station,
@@ -195,7 +183,7 @@ impl Segment {
     /// The port of a station.
     #[inline]
     pub fn port(&self, station: u32) -> u32 {
-        self.first_port + 2 * station
+        self.ports[station as usize]
     }
 }
 
@@ -206,6 +194,8 @@ pub(super) struct CompiledNetwork {
     pub phases: Phases,
     pub batches: u32,
     pub nodes: Vec<CompiledNode>,
+    /// How many of them the scenario lists; those that stand for its media come after these.
+    pub listed_nodes: usize,
     pub ports: Vec<Port>,
     pub timings: Vec<Timing>,
     pub rooms: Vec<Room>,
@@ -215,9 +205,6 @@ pub(super) struct CompiledNetwork {
     priorities: Vec<u8>,
     pub hops: Vec<u32>,
     pub routes: Vec<Route>,
-    pub domains: Vec<Domain>,
-    /// Domain and number within it of each port, or [`NONE`].
-    pub domain_of: Vec<(u32, u32)>,
     pub segments: Vec<Segment>,
     /// Shared medium and station on it of each port, or [`NONE`].
     pub segment_of: Vec<(u32, u32)>,
@@ -324,9 +311,3 @@ impl CompiledNetwork {
 
 /// A MAC control frame, 802.3-2022 § 31.3: the shortest frame.
 pub(super) const PAUSE_OCTETS: u64 = 64;
-
-/// The constants of half-duplex links.
-pub(super) const TIMING: HalfDuplexTiming = IEEE_10;
-
-/// Their slot.
-pub(super) const SLOT_OCTETS: u64 = TIMING.slot.0 / 8;

@@ -57,7 +57,7 @@ impl Traced {
         mut flooded: Vec<u64>,
         events: u64,
     ) -> Self {
-        flooded.truncate(compiled.nodes.len() - compiled.segments.len());
+        flooded.truncate(compiled.listed_nodes);
         let (mut flows, ports, trace) = counters.finish(&applications.finish());
         for (flow, transfer) in flows.iter_mut().zip(applications.finish_transfers()) {
             flow.transfer = transfer;

@@ -1,5 +1,5 @@
 //! A network event by event. Written to be read, and the only one that knows PAUSE, memory of
-//! ports, half-duplex links, shared media, and interrupts for several frames.
+//! ports, shared media, and interrupts for several frames.
 //!
 //! Each resource has a queue. A frame *arrives* at a stage, waits, is served, has *left* when its
 //! last bit has, and the resource is *free* again after the gap. Events of one instant are taken in
@@ -7,7 +7,6 @@
 
 mod cards;
 mod event;
-mod medium;
 mod memory;
 mod segment;
 
@@ -19,18 +18,13 @@ use super::frame::{Frame, Loss};
 use super::junctions::Junctions;
 use super::table::{Forwarding, Tables};
 use crate::error::Error;
-use crate::mac::csma_cd::{CsmaCd, Gap, Sent};
+use crate::queue::Queue;
 use crate::watch::{Poll, Watch};
-use cards::Bus;
+use cards::{NextEvents, PortMedium};
 use ethermeter_traffic::scheduler::{Next, Room, Scheduler, Waiting};
-use ethermeter_traffic::{Purpose, Stream};
 use ethermeter_trial::Trial;
 use event::Event;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
-
-/// Time, rank, what comes first among equals, serial number.
-type Pending = (u64, u8, u32, u64, Event);
+use std::collections::VecDeque;
 
 /// A copy of a frame, and where it is.
 #[derive(Clone, Copy, Debug)]
@@ -94,23 +88,6 @@ struct Batch {
     copies: Vec<u32>,
 }
 
-/// Medium access of a port, and the frame that it holds.
-#[derive(Debug)]
-struct Contender {
-    mac: CsmaCd,
-    copy: u32,
-    attempts: u32,
-    chance: Stream,
-}
-
-impl Contender {
-    fn new(compiled: &CompiledNetwork, port: u32, chance: Stream) -> Self {
-        let domain = compiled.domains.get(compiled.domain_of[port as usize].0 as usize);
-        let gap = domain.map_or(Gap::new(0, 0, 0), |domain| domain.gap);
-        Self { mac: CsmaCd::new(gap), copy: NONE, attempts: 0, chance }
-    }
-}
-
 /// All of the state.
 pub(super) struct Engine<'p> {
     pub compiled: &'p CompiledNetwork,
@@ -119,8 +96,7 @@ pub(super) struct Engine<'p> {
     tables: Tables,
     /// For the order of what comes in one instant.
     junctions: Junctions,
-    heap: BinaryHeap<Reverse<Pending>>,
-    serial: u64,
+    queue: Queue<Event>,
     pub copies: Vec<Copy>,
     spare: Vec<u32>,
     charges: Vec<Charge>,
@@ -128,12 +104,14 @@ pub(super) struct Engine<'p> {
     servers: Vec<Server>,
     batches: Vec<Batch>,
     memories: Vec<Memory>,
-    contenders: Vec<Contender>,
-    pub sent: Vec<Sent>,
-    buses: Vec<Bus<'p>>,
+    media: Vec<PortMedium<'p>>,
+    /// When each medium has its next event.
+    of_media: NextEvents,
     /// When each flow's transfer is next woken.
     wakes: Vec<u64>,
     events: u64,
+    /// When the simulation ends.
+    end: i64,
 }
 
 /// Run a network.
@@ -145,15 +123,12 @@ pub(super) fn run(
 ) -> Result<Traced, Error> {
     let applications = Applications::new(compiled, trial);
     let stations = applications.flow_count() + applications.receiver_count();
-    let ports = u32::try_from(compiled.ports.len()).expect("few ports");
-    let chance = |port| Stream::new(compiled.seed, stations + port, Purpose::Backoff);
     let mut engine = Engine {
         compiled,
         counters: Counters::new(compiled, trial, applications.comparison_count(), tracing),
         tables: Tables::new(compiled),
         junctions: Junctions::new(compiled),
-        heap: BinaryHeap::new(),
-        serial: 0,
+        queue: Queue::default(),
         copies: Vec::new(),
         spare: Vec::new(),
         charges: Vec::new(),
@@ -163,11 +138,11 @@ pub(super) fn run(
             .collect(),
         batches: vec![Batch::default(); compiled.timings.len()],
         memories: vec![Memory::default(); compiled.ports.len()],
-        contenders: (0..ports).map(|port| Contender::new(compiled, port, chance(port))).collect(),
-        sent: Vec::new(),
-        buses: cards::buses(compiled, stations),
+        media: cards::media(compiled, stations),
+        of_media: NextEvents::new(compiled.segments.len()),
         wakes: vec![u64::MAX; applications.waking_count() as usize],
         events: 0,
+        end: compiled.phases.end_ps.cast_signed(),
         applications,
     };
     for flow in 0..engine.applications.flow_count() {
@@ -178,6 +153,9 @@ pub(super) fn run(
     for flow in 0..engine.applications.waking_count() {
         engine.schedule_transfer(flow);
     }
+    for medium in 0..compiled.segments.len() {
+        engine.look_at_medium(medium);
+    }
     let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
     engine.run(&mut poll);
     poll.check()?;
@@ -186,9 +164,8 @@ pub(super) fn run(
 
 impl Engine<'_> {
     fn schedule(&mut self, at: u64, event: Event) {
-        let (rank, id) = event.order();
-        self.serial += 1;
-        self.heap.push(Reverse((at, rank, id, self.serial, event)));
+        // An endless queue may reach beyond all time.
+        self.queue.schedule(i64::try_from(at).unwrap_or(i64::MAX), event);
     }
 
     fn schedule_arrival(&mut self, at: u64, copy: u32) {
@@ -199,20 +176,18 @@ impl Engine<'_> {
 
     fn run(&mut self, poll: &mut Poll) {
         loop {
-            let at = self.heap.peek().map(|Reverse((at, ..))| *at);
-            let of_bus = self.next_of_buses(at);
-            let Some(now) = of_bus.map(|(at, _)| at).or(at) else { return };
-            if now >= self.compiled.phases.end_ps || !poll.goes_on(now) {
+            // What happens on a medium comes after all else in its instant.
+            let (of_medium, medium) = self.of_media.first();
+            let next = self.queue.next_at().filter(|&at| at <= of_medium);
+            let at = next.unwrap_or(of_medium);
+            let now = at.cast_unsigned();
+            if at >= self.end || !poll.goes_on(now) {
                 return;
             }
             self.events += 1;
-            match of_bus {
-                Some((_, bus)) => self.step_bus(bus),
-                None => {
-                    if let Some(Reverse((now, _, _, _, event))) = self.heap.pop() {
-                        self.handle(now, event);
-                    }
-                }
+            match next.and_then(|_| self.queue.take()) {
+                Some((_, event)) => self.handle(now, event),
+                None => self.run_medium(medium, poll),
             }
         }
     }
@@ -237,7 +212,6 @@ impl Engine<'_> {
                     self.interrupt(now, stage);
                 }
             }
-            Event::Reach { copy, port } => self.reach_port(now, copy, port),
             Event::Arrive { copy, .. } => self.arrive(now, copy),
             Event::Send { flow } => self.send(now, flow),
             Event::Answer { receiver } => self.answer(now, receiver),
@@ -254,7 +228,6 @@ impl Engine<'_> {
                     self.transfer(now, flow);
                 }
             }
-            medium => self.handle_medium(now, medium),
         }
     }
 
@@ -452,12 +425,7 @@ impl Engine<'_> {
         let octets = copy.frame.octets;
         server.serving = Some(Served { octets: u64::from(octets), charge: copy.charge });
         if self.is_wire(resource) && self.compiled.ports[resource as usize].half_duplex {
-            if self.compiled.segment_of[resource as usize].0 == NONE {
-                self.contend(now, resource, id);
-            } else {
-                self.offer(now, resource, id);
-            }
-            return;
+            return self.offer(now, resource, id);
         }
         let free = end.saturating_add(timing.gap);
         self.schedule(end, Event::Left { resource });
@@ -532,7 +500,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The same for a half-duplex port, which is free at once: the gap belongs to deference.
+    /// The same for a port on a shared medium, which is free at once: the gap belongs to deference.
     pub fn leave_medium(&mut self, now: u64, port: u32) {
         self.left(now, port);
         self.servers[port as usize].busy = false;
@@ -628,7 +596,7 @@ impl Engine<'_> {
     }
 
     fn finish(mut self) -> Traced {
-        self.finish_buses();
+        self.finish_media();
         let Self { copies, counters, servers, .. } = &mut self;
         for (port, server) in counters.ports.iter_mut().zip(servers) {
             port.classes = server.scheduler.as_ref().map_or_else(Vec::new, Scheduler::counts);

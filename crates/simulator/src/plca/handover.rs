@@ -119,11 +119,7 @@ fn coming(machine: &Machine<'_>) -> Option<(Vec<Coming>, i64)> {
                     coming[station as usize].mac = at;
                 }
             }
-            Event::CarrierOver { .. }
-            | Event::Overlap { .. }
-            | Event::FirstBit { .. }
-            | Event::Hear { .. }
-            | Event::DelimiterOver { .. } => {
+            Event::FirstBit { .. } | Event::Hear { .. } | Event::DelimiterOver { .. } => {
                 return None;
             }
         }

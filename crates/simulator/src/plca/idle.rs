@@ -96,11 +96,7 @@ fn next_switch<H: Hosts>(machine: &Medium<'_, PlcaAccess, H>) -> Option<i64> {
             | Event::FirstBit { .. }
             | Event::Hear { .. }
             | Event::DelimiterOver { .. } => return None,
-            Event::CarrierOver { .. }
-            | Event::Overlap { .. }
-            | Event::GapOver { .. }
-            | Event::TimerOver { .. }
-            | Event::MacOver { .. } => {}
+            Event::GapOver { .. } | Event::TimerOver { .. } | Event::MacOver { .. } => {}
         }
     }
     Some(switched)

@@ -5,10 +5,9 @@ mod segments;
 mod switch;
 
 use super::{
-    CompiledNetwork, CompiledNode, Domain, ENDLESS, Last, MOST_NODES, NONE, PAUSE_OCTETS, Port,
-    Role, Route, SLOT_OCTETS, Timing, small,
+    CompiledNetwork, CompiledNode, ENDLESS, Last, MOST_NODES, NONE, PAUSE_OCTETS, Port, Role,
+    Route, Timing, small,
 };
-use crate::mac::csma_cd::Gap;
 use crate::network::clocks::clock::Clock;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::scheduler::{Classes, Room};
@@ -50,6 +49,7 @@ impl CompiledNetwork {
             phases,
             batches: trial.scenario.batches,
             nodes: Vec::new(),
+            listed_nodes: nodes.len(),
             ports: Vec::new(),
             timings: Vec::new(),
             rooms: Vec::new(),
@@ -57,8 +57,6 @@ impl CompiledNetwork {
             priorities: Vec::new(),
             hops: Vec::new(),
             routes: Vec::new(),
-            domains: Vec::new(),
-            domain_of: Vec::new(),
             segments: Vec::new(),
             segment_of: Vec::new(),
             toward: Vec::new(),
@@ -71,7 +69,7 @@ impl CompiledNetwork {
         builder.segments()?;
         builder.refuse_loops()?;
         builder.toward();
-        builder.domains()?;
+        builder.half_duplex_links()?;
         builder.stages()?;
         builder.flows()?;
         builder.pauses()?;
@@ -274,82 +272,6 @@ impl<'t> Builder<'t> {
                 }
             }
         }
-    }
-
-    pub fn domains(&mut self) -> Result<(), Fault> {
-        self.compiled.domain_of = vec![(NONE, NONE); self.compiled.ports.len()];
-        for first in 0..small(self.compiled.ports.len()) {
-            let port = self.compiled.ports[first as usize];
-            let taken = self.compiled.domain_of[first as usize].0 != NONE
-                || self.compiled.segment_of[first as usize].0 != NONE;
-            if !port.half_duplex
-                || taken
-                || self.compiled.nodes[port.node as usize].role == Role::Hub
-            {
-                continue;
-            }
-            let members = self.heard_from(first).into_iter().map(|(port, _)| port);
-            let mut members: Vec<u32> = members.chain([first]).collect();
-            members.sort_unstable();
-            let link = &self.links_of()[first as usize / 2];
-            let id = small(self.compiled.domains.len());
-            let mut delay = Vec::new();
-            for (number, &member) in members.iter().enumerate() {
-                let other = &self.links_of()[member as usize / 2];
-                let constants = |l: &Link| (l.ps_per_octet, l.preamble_octets, l.gap_octets);
-                if constants(other) != constants(link)
-                    || link.gap_octets == 0
-                    || !link.ps_per_octet.is_multiple_of(8)
-                {
-                    return Err(Fault::new(
-                        format!("links[{}]", member / 2),
-                        "all links of a collision domain must have one ps_per_octet (a multiple of 8), one preamble_octets and one gap_octets (not 0)",
-                    ));
-                }
-                let heard: BTreeMap<u32, u64> = self.heard_from(member).into_iter().collect();
-                let delays: Vec<u64> =
-                    members.iter().map(|m| heard.get(m).copied().unwrap_or(0)).collect();
-                if let Some(far) =
-                    delays.iter().find(|far| 2 * **far > SLOT_OCTETS * link.ps_per_octet)
-                {
-                    return Err(Fault::new(format!("links[{}].delay_ps", member / 2), format!("the round trip within a collision domain must be at most a slot of 512 bits, {} ps", SLOT_OCTETS * link.ps_per_octet)).got(2 * far));
-                }
-                delay.push(delays);
-                self.compiled.domain_of[member as usize] = (id, small(number));
-            }
-            let gap = link.gap_octets * link.ps_per_octet;
-            self.compiled.domains.push(Domain {
-                members,
-                delay,
-                octet: link.ps_per_octet,
-                preamble: link.preamble_octets * link.ps_per_octet,
-                // 802.3-2022 § 4.2.3.2.1: the first part is at most two thirds.
-                gap: Gap::new(gap.cast_signed(), (gap / 3 * 2).cast_signed(), 0),
-            });
-        }
-        Ok(())
-    }
-
-    /// Who hears what `port` sends on its half-duplex link, and how much later.
-    fn heard_from(&self, port: u32) -> Vec<(u32, u64)> {
-        let mut found = Vec::new();
-        let mut waiting = vec![(port, 0)];
-        while let Some((port, before)) = waiting.pop() {
-            let after = before + self.links_of()[port as usize / 2].delay_ps;
-            let peer = port ^ 1;
-            let node = self.compiled.ports[peer as usize].node;
-            match &self.config(node).kind {
-                Kind::Hub(hub) => waiting.extend(
-                    self.compiled.nodes[node as usize]
-                        .ports
-                        .iter()
-                        .filter(|p| **p != peer)
-                        .map(|p| (*p, after + hub.delay_ps)),
-                ),
-                _ => found.push((peer, after)),
-            }
-        }
-        found
     }
 
     fn resource(&mut self, room: Room) -> u32 {

@@ -3,7 +3,7 @@
 use crate::mac::csma_cd::Retry;
 use crate::medium::hosts::Hosts;
 use crate::network::compiled::{CompiledNetwork, NONE, Segment};
-use crate::segment::compiled::NEVER;
+use crate::segment::compiled::{NEVER, small};
 use crate::segment::station::{Attempt, Ending};
 use crate::shared::SharedMedium;
 use crate::spread::Spread;
@@ -12,16 +12,16 @@ use ethermeter_trial::counts::PortCounts;
 use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision};
 use std::collections::VecDeque;
 
-/// The bus that a shared medium is.
-pub(super) type Bus<'p> = SharedMedium<'p, Cards<'p>>;
+/// A shared medium of ports.
+pub(super) type PortMedium<'p> = SharedMedium<'p, Cards<'p>>;
 
 /// What a card tells its port.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outcome {
     /// Its frame was sent.
-    Sent { station: u32, number: u32, start: i64, end: i64 },
+    Sent { station: u32, number: u32, copy: u32, start: i64, end: i64 },
     /// Its frame is given up.
-    GivenUp { station: u32, at: i64 },
+    GivenUp { station: u32, copy: u32, at: i64 },
     /// It has heard a frame to its end, and whether all of it was right.
     Heard { station: u32, number: u32, at: i64, is_right: bool },
 }
@@ -29,6 +29,7 @@ pub(super) enum Outcome {
 /// The frame that a card holds.
 #[derive(Clone, Copy, Debug)]
 struct Held {
+    copy: u32,
     octets: u32,
     since: i64,
     attempts: u32,
@@ -50,8 +51,10 @@ pub(super) struct Cards<'p> {
     window: (i64, i64),
     each: Vec<Card>,
     outcomes: VecDeque<Outcome>,
-    /// Frames on their way: number, and the copy of each station that has not heard it yet.
-    on_way: VecDeque<(u32, Vec<u32>)>,
+    /// Frames on their way: number, how many stations have not heard it yet, and their copies.
+    on_way: VecDeque<(u32, u32, Vec<u32>)>,
+    /// Rooms for copies that all stations have heard.
+    spare: Vec<Vec<u32>>,
 }
 
 impl<'p> Cards<'p> {
@@ -69,12 +72,18 @@ impl<'p> Cards<'p> {
             each: (0..segment.stations()).map(card).collect(),
             outcomes: VecDeque::new(),
             on_way: VecDeque::new(),
+            spare: Vec::new(),
         }
     }
 
     /// A card takes up a frame.
-    pub fn take_up(&mut self, station: u32, octets: u32, since: i64) {
-        self.each[station as usize].held = Some(Held { octets, since, attempts: 0 });
+    pub fn take_up(&mut self, station: u32, copy: u32, octets: u32, since: i64) {
+        self.each[station as usize].held = Some(Held { copy, octets, since, attempts: 0 });
+    }
+
+    /// Whether a card has told something that its port does not know yet.
+    pub fn has_outcome(&self) -> bool {
+        !self.outcomes.is_empty()
     }
 
     /// What a card has told, if its port does not know it yet.
@@ -82,17 +91,25 @@ impl<'p> Cards<'p> {
         self.outcomes.pop_front()
     }
 
+    /// Room for a copy of each station, without any.
+    pub fn no_copies(&mut self) -> Vec<u32> {
+        let mut copies = self.spare.pop().unwrap_or_default();
+        copies.resize(self.each.len(), NONE);
+        copies
+    }
+
     /// The frame `number` is on its way to all stations that have a copy of it.
     pub fn share(&mut self, number: u32, copies: Vec<u32>) {
-        self.on_way.push_back((number, copies));
+        self.on_way.push_back((number, small(copies.len() - 1), copies));
     }
 
     /// The copy of a frame that a station has heard to its end; none of one that collided.
     pub fn take_heard(&mut self, station: u32, number: u32) -> Option<u32> {
-        let (_, copies) = self.on_way.iter_mut().find(|(on_way, _)| *on_way == number)?;
+        let (_, left, copies) = self.on_way.iter_mut().find(|(of, ..)| *of == number)?;
         let copy = std::mem::replace(&mut copies[station as usize], NONE);
-        while self.on_way.front().is_some_and(|(_, copies)| copies.iter().all(|&of| of == NONE)) {
-            self.on_way.pop_front();
+        *left -= 1;
+        while self.on_way.front().is_some_and(|&(_, left, _)| left == 0) {
+            self.spare.extend(self.on_way.pop_front().map(|(.., copies)| copies));
         }
         Some(copy)
     }
@@ -112,7 +129,7 @@ impl<'p> Cards<'p> {
     }
 
     fn attempt(&self, station: u32, start: i64, end: i64, ending: Ending, late: bool) -> Attempt {
-        let Held { octets, since, attempts } = self.held(station);
+        let Held { octets, since, attempts, .. } = self.held(station);
         Attempt {
             station,
             ending,
@@ -135,7 +152,8 @@ impl Hosts for Cards<'_> {
     }
 
     fn deliver(&mut self, station: u32, number: u32, start: i64, end: i64) -> (Attempt, i64) {
-        self.outcomes.push_back(Outcome::Sent { station, number, start, end });
+        let copy = self.held(station).copy;
+        self.outcomes.push_back(Outcome::Sent { station, number, copy, start, end });
         let attempt = self.attempt(station, start, end, Ending::Delivered, false);
         self.each[station as usize].held = None;
         (attempt, NEVER)
@@ -159,8 +177,9 @@ impl Hosts for Cards<'_> {
             return (self.attempt(station, start, end, Ending::Resumed, late), end);
         }
         let attempt = self.attempt(station, start, end, Ending::Discarded, late);
+        let copy = self.held(station).copy;
         self.each[index].held = None;
-        self.outcomes.push_back(Outcome::GivenUp { station, at: end });
+        self.outcomes.push_back(Outcome::GivenUp { station, copy, at: end });
         (attempt, NEVER)
     }
 
@@ -184,13 +203,69 @@ impl Hosts for Cards<'_> {
     fn record_logical(&mut self, _: &Attempt) {} // the bus counts them
 }
 
-/// The bus of every shared medium. Draws have the numbers of ports from `first` on.
-pub(super) fn buses<'p>(compiled: &'p CompiledNetwork, first: u32) -> Vec<Bus<'p>> {
-    let bus = |segment: &'p Segment| {
-        let Segment { medium, plca, first_port, .. } = segment;
+/// When each medium has its next event, and which is the first: of those of one instant, that of the
+/// lowest number.
+#[derive(Debug)]
+pub(super) struct NextEvents {
+    at: Vec<i64>,
+    first: usize,
+    /// When the first of all others is.
+    second_at: i64,
+}
+
+impl NextEvents {
+    /// No medium has an event.
+    pub fn new(media: usize) -> Self {
+        Self { at: vec![NEVER; media], first: 0, second_at: NEVER }
+    }
+
+    /// The first: when, and of which medium.
+    #[inline]
+    pub fn first(&self) -> (i64, usize) {
+        (self.at.get(self.first).copied().unwrap_or(NEVER), self.first)
+    }
+
+    /// When the first event of another medium than the first is.
+    #[inline]
+    pub fn second_at(&self) -> i64 {
+        self.second_at
+    }
+
+    /// A medium has its next event then.
+    #[inline]
+    pub fn set(&mut self, medium: usize, at: i64) {
+        let before = std::mem::replace(&mut self.at[medium], at);
+        if medium == self.first {
+            if at >= self.second_at {
+                self.sort();
+            }
+        } else if at <= self.at[self.first] || before <= self.second_at {
+            self.sort();
+        } else {
+            self.second_at = self.second_at.min(at);
+        }
+    }
+
+    fn sort(&mut self) {
+        (self.first, self.second_at) = (0, NEVER);
+        for number in 1..self.at.len() {
+            let (at, first) = (self.at[number], self.at[self.first]);
+            if at < first {
+                (self.first, self.second_at) = (number, first);
+            } else {
+                self.second_at = self.second_at.min(at);
+            }
+        }
+    }
+}
+
+/// Every shared medium. Draws have the numbers of ports from `first` on.
+pub(super) fn media<'p>(compiled: &'p CompiledNetwork, first: u32) -> Vec<PortMedium<'p>> {
+    let medium = |segment: &'p Segment| {
+        let Segment { medium, plca, .. } = segment;
         let cards = Cards::new(compiled, segment, first);
-        let streams = (compiled.seed, first + first_port);
+        let streams = (compiled.seed, first + segment.port(0));
         SharedMedium::new(medium, plca.as_ref(), &compiled.phases, streams, cards)
     };
-    compiled.segments.iter().map(bus).collect()
+    compiled.segments.iter().map(medium).collect()
 }
