@@ -308,14 +308,14 @@ class Scenarios:
             phases=phases,
             batches=self._batches,
         )
-        found = _core.check_trial(core_trial(made))
-        if found is not None:
+        if found := _core.check_trial(core_trial(made)):
             flow_origins = [each.origin for each in sent]
             origins = Origins(
                 network.node_origins, network.link_origins, flow_origins, network.station_origins
             )
             document = self._assigned((), enumerate(choice))
-            raise InputError([origins.fault(found, made, document, file=self._file)])
+            faults = [origins.fault(each, made, document, file=self._file) for each in found]
+            raise InputError(dict.fromkeys(faults))
         return made
 
     # Tables of both.
