@@ -193,7 +193,7 @@ def _check_sources(document: Tables, faults: Faults) -> None:
     for key, given in table.items() if isinstance(table, dict) else ():
         try:
             if isinstance(given, str):
-                resolved(document, key.split("."), tops=form_of(document).tables)
+                resolved(document, key.split("."))
         except PathError as error:
             faults.add(("sources", key), shown(given), str(error))
 
