@@ -33,12 +33,6 @@ LARGEST_BITS = 10**9
 LARGEST_CLOCK_ERROR_PPB = 10**7
 """The largest error of a host's clock, in ppb: 1%."""
 
-FARTHEST_CLOCK_PS = 10 * PS_PER_S
-"""Farthest that a clock may be ahead or behind: 10 s."""
-
-LARGEST_DRIFT_PPB = 10**6
-"""The largest drift of a clock, in ppb: 1000 ppm."""
-
 LONGEST_M = 10**5
 """The longest cable an experiment may name, in metres."""
 

@@ -61,6 +61,27 @@ def test_every_fault_has_its_key_and_what_was_allowed(name):
         assert {fault.key for fault in faults} == set(expected)
 
 
+def test_a_missing_title_hides_no_fault_between_tables():
+    changes = {
+        "title": None,
+        "network.links.2": {"ends": ["s", "sink"]},
+        "phases.measure": "last 20 s",
+        "flows.0.queue": 0,
+    }
+    faults = faults_of(lambda: trials(shared_experiments.NETWORK.changed(changes)))
+    keys = ["title", "flows.0.queue", "phases.measure", "network.links.2.ends", "network.hosts.1"]
+    assert sorted(fault.key for fault in faults) == sorted(keys)
+
+
+def test_a_missing_title_hides_no_fault_of_the_core():
+    changes = {"title": None, "network.links.0.half_duplex": True, "network.links.0.gap": "13 B"}
+    changes |= {"network.hubs": [{"name": "h"}], "network.links.2": {"ends": ["h", "s"]}}
+    changes |= {"network.hosts.2": {"name": "x"}, "network.links.3": {"ends": ["h", "x"]}}
+    changes |= {"network.links.3.delay": "1 ms"}
+    faults = faults_of(lambda: trials(shared_experiments.NETWORK.changed(changes)))
+    assert {"title", "network.links.3.delay"} <= {fault.key for fault in faults}
+
+
 @pytest.mark.parametrize(("text", "key", "allowed"), TEXTS.values(), ids=TEXTS)
 def test_a_text_that_is_no_experiment_is_refused(tmp_path, text, key, allowed):
     expect_fault(tmp_path, text, key=key, allowed=allowed)

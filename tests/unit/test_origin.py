@@ -1,5 +1,6 @@
 """Faults of the core have the key and the value of the file from which they come."""
 
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,11 @@ FILE = Path(__file__).with_name("every_key.toml")
 RICH = ExperimentTables(tomllib.loads(FILE.read_text(encoding="utf-8")))
 WHOLE = ("arrivals", "client", "frames", "server", "service", "think", "time")
 """Values of a flow that the core finds wrong as a whole: its faults name none of their keys."""
+
+
+def steps_of(path: str) -> list[str | int]:
+    """Return the keys and indices of a path such as "links[3].delay_ps"."""
+    return [int(step) if step.isdigit() else step for step in re.findall(r"\w+", path)]
 
 
 def paths(value: object, path: str) -> Iterator[str]:
@@ -39,8 +45,8 @@ def test_every_key_that_the_core_may_name_is_one_of_the_file(monkeypatch):
     ]
     assert len(every) > 200
     for path in every:
-        fault = (path, None, "must be right")
-        monkeypatch.setattr(_core, "check_trial", lambda _, fault=fault: fault)
+        fault = (steps_of(path), None, "expected right")
+        monkeypatch.setattr(_core, "check_trial", lambda _, fault=fault: [fault])
         (shown,) = faults_of(lambda: of_tables(RICH))
         assert shown.value != "(missing)", (path, shown.key)
         assert shown.key.split(".")[0] in ("network", "flows"), path
@@ -50,8 +56,12 @@ def test_every_key_that_the_core_may_name_is_one_of_the_file(monkeypatch):
     ("path", "key", "value"),
     [
         ("nodes[1].kind.host.send[0].ps_per_octet", "network.models.pc.send.0.per_byte", "7.75 ns"),
-        ("nodes[0].kind.buffer.pause.quanta", "network.models.pc.buffer.pause.quanta", "65535"),
-        ("nodes[0].kind.overlap_octets", "network.models.pc.overlap", "14 B"),
+        (
+            "nodes[0].kind.host.buffer.pause.quanta",
+            "network.models.pc.buffer.pause.quanta",
+            "65535",
+        ),
+        ("nodes[0].kind.host.overlap_octets", "network.models.pc.overlap", "14 B"),
         ("nodes[2].kind.host.clock.drift_ppb", "network.hosts.1.clock.drift", "50 ppm"),
         ("nodes[4].kind.switch.queue_octets", "network.switches.0.queue_size", "64 kB"),
         ("nodes[4].kind.switch.learning.learns", "network.switches.0.learning.learns", ""),
@@ -74,7 +84,8 @@ def test_every_key_that_the_core_may_name_is_one_of_the_file(monkeypatch):
     ],
 )
 def test_a_fault_of_the_core_has_the_key_and_the_value_of_the_file(monkeypatch, path, key, value):
-    monkeypatch.setattr(_core, "check_trial", lambda _: (path, "1", "must be right"))
+    found = (steps_of(path), "1", "expected right")
+    monkeypatch.setattr(_core, "check_trial", lambda _: [found])
     (fault,) = faults_of(lambda: of_tables(RICH))
     assert (fault.key, fault.allowed) == (key, "expected right")
     assert value in fault.value
@@ -102,5 +113,25 @@ def test_a_fault_of_the_core_has_the_key_and_the_value_of_the_file(monkeypatch, 
     ],
 )
 def test_what_only_the_core_finds_is_shown_as_the_file_has_it(change, key, value):
-    (fault,) = faults_of(lambda: of_tables(RICH.changed(change)))
-    assert (fault.key, fault.value) == (key, value)
+    faults = faults_of(lambda: of_tables(RICH.changed(change)))
+    assert (key, value) in [(fault.key, fault.value) for fault in faults]
+
+
+def test_all_that_only_the_core_finds_is_shown_together():
+    changes = {
+        "network.models.pc.buffer.pause.quanta": 1,
+        "network.models.pc.buffer.size": "20001 B",
+        "network.hubs.0.delay": "60 us",
+    }
+    faults = faults_of(lambda: of_tables(RICH.changed(changes)))
+    keys = {fault.key for fault in faults}
+    buffer = "network.models.pc.buffer"
+    assert {f"{buffer}.pause.quanta", f"{buffer}.size", "network.links.4.delay"} <= keys
+    assert len(set(faults)) == len(faults)
+
+
+def test_a_range_of_the_core_is_shown_in_the_units_of_the_file(monkeypatch):
+    found = (steps_of("nodes[7].kind.hub.delay_ps"), "2", (0, 10**12))
+    monkeypatch.setattr(_core, "check_trial", lambda _: [found])
+    (fault,) = faults_of(lambda: of_tables(RICH))
+    assert (fault.key, fault.allowed) == ("network.hubs.0.delay", "expected from 0 s to 1 s")

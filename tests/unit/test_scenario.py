@@ -21,7 +21,7 @@ def scenario_of(experiment: Mapping[str, object]) -> Scenario:
     (trial,) = trials(experiment)
     written = json.loads(trial.line)["scenario"]
     assert msgspec.convert(written, Scenario) == trial.scenario
-    assert _core.check_trial(json.dumps({"id": "x", "seed": 0, "scenario": written})) is None
+    assert _core.check_trial(json.dumps({"id": "x", "seed": 0, "scenario": written})) == []
     assert isinstance(trial.scenario, Scenario)
     return trial.scenario
 

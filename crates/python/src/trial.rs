@@ -6,20 +6,63 @@ use crate::{counts, raise};
 use ethermeter_simulator::custom::Custom;
 use ethermeter_simulator::{check, simulate_with};
 use ethermeter_traffic::Traces;
+use ethermeter_trial::fault::{Allowed, Step};
 use ethermeter_trial::scenario::Implementation;
-use ethermeter_trial::{Counts, Trial};
+use ethermeter_trial::{Counts, Fault, Trial};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Check a trial, given as JSON: `None`, or its fault as path within the scenario, value found and
-/// what is allowed.
+/// A fault: keys and indices from the scenario to the value, the value found, and what is allowed:
+/// the least and the most of an integer, or words.
+type PyFault = (Vec<PyStep>, Option<String>, PyAllowed);
+
+/// A step of a path.
+#[derive(IntoPyObject)]
+pub enum PyStep {
+    /// A key of a table.
+    Key(String),
+    /// An index of a list.
+    Index(usize),
+}
+
+/// What is allowed where a fault is.
+#[derive(IntoPyObject)]
+pub enum PyAllowed {
+    /// The least and the most of an integer.
+    Range(i128, i128),
+    /// Anything else.
+    Words(String),
+}
+
+fn converted(fault: Fault) -> PyFault {
+    let steps = fault.path.steps().iter().map(|step| match step {
+        Step::Key(key) => PyStep::Key(key.clone().into_owned()),
+        Step::Index(index) => PyStep::Index(*index),
+    });
+    let allowed = match fault.allowed {
+        Allowed::Range(least, most) => PyAllowed::Range(least, most),
+        words => PyAllowed::Words(words.expected()),
+    };
+    (steps.collect(), fault.value, allowed)
+}
+
+/// All faults of a trial, given as JSON; none if it is sound and can be simulated.
 #[pyfunction]
-pub fn check_trial(py: Python<'_>, text: &str) -> Option<(String, Option<String>, String)> {
-    py.detach(|| Trial::from_json(text).and_then(|trial| check(&trial)))
-        .err()
-        .map(|fault| (fault.path, fault.value, fault.allowed))
+pub fn check_trial(py: Python<'_>, text: &str) -> Vec<PyFault> {
+    let faults = py.detach(|| match Trial::from_json(text) {
+        Err(fault) => vec![fault],
+        Ok(trial) => {
+            let mut faults = trial.scenario.faults();
+            // Of links all is known; what a MAC does not support is known by its implementation.
+            if faults.is_empty() && !trial.scenario.media.is_empty() {
+                faults.extend(check(&trial).err());
+            }
+            faults
+        }
+    });
+    faults.into_iter().map(converted).collect()
 }
 
 /// Counts of a trial that a relay wrote as JSON: `ethermeter.counts.Counts`.

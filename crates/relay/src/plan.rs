@@ -5,7 +5,7 @@ use crate::direction::{Loss, Properties};
 use crate::medium::refuse;
 use ethermeter_live::Error;
 use ethermeter_simulator::shared::SharedSegment;
-use ethermeter_traffic::classes::{Class, check_classes};
+use ethermeter_traffic::classes::{Class, faults_of_classes};
 use ethermeter_trial::{Fault, Trial};
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -201,11 +201,13 @@ fn check_direction(of: &Properties) -> Result<(), Error> {
 
 /// Classes are sound, their rates below that of the wire, and their rooms not too large.
 fn check_wire_classes(of: &Properties, classes: &[Class]) -> Result<(), Error> {
-    check_classes(classes).map_err(|fault| Error::Refused {
-        what: fault.key,
-        value: fault.value.unwrap_or_else(|| format!("{} classes", classes.len())),
-        allowed: fault.allowed,
-    })?;
+    if let Some(fault) = faults_of_classes(classes).into_iter().next() {
+        return Err(Error::Refused {
+            what: fault.key,
+            value: fault.value.unwrap_or_else(|| format!("{} classes", classes.len())),
+            allowed: fault.allowed,
+        });
+    }
     let slopes: u64 = classes.iter().filter_map(|class| class.idle_slope_bps).sum();
     expect("idle_slope_bps", slopes, slopes < of.rate_bps, "below the rate of the wire in all")?;
     for class in classes {

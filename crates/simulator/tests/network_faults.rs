@@ -63,7 +63,7 @@ fn every_fault_names_its_key_and_what_was_allowed() {
         host("b", &json!({})),
         switch("s", &json!({"buffer": pausing(2100, 2000, 1000)})),
     ];
-    change(&small, &links(), flow(), "nodes[2].kind.buffer.octets: ");
+    change(&small, &links(), flow(), "nodes[2].kind.switch.buffer.octets: ");
     let busy = [
         host("a", &json!({})),
         host("b", &json!({})),
@@ -72,7 +72,7 @@ fn every_fault_names_its_key_and_what_was_allowed() {
             &json!({"buffer": {"octets": 9000, "pause": {"high_octets": 4000, "low_octets": 10, "quanta": 1}}}),
         ),
     ];
-    change(&busy, &links(), flow(), "nodes[2].kind.buffer.pause.quanta: ");
+    change(&busy, &links(), flow(), "nodes[2].kind.switch.buffer.pause.quanta: ");
     change(
         &nodes(),
         &[half("a", "s", 800_000, 30_000_000), link("b", "s", 8000, 0)],

@@ -1,7 +1,6 @@
 //! Traffic classes of an output port, and what is counted of each.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// A class of traffic at an output port: a queue of its own.
 ///
@@ -17,21 +16,29 @@ pub struct Class {
     /// Quantum of deficit round robin in octets on the wire (preamble, frame and gap), from 1;
     /// strict priority if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("x-key" = "quantum", "x-unit" = "size", "minimum" = 1, "maximum" = MOST_OCTETS)))]
     pub quantum_octets: Option<u32>,
     /// Rate of the credit-based shaper (802.1Q § 8.6.8.2) in bits per second, below that of the
     /// link; no shaper if absent. Classes above it may have none, such as one of network control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("x-key" = "idle_slope", "x-unit" = "rate", "minimum" = 1, "maximum" = MOST_SLOPE_BPS)))]
     pub idle_slope_bps: Option<u64>,
     /// Queue limit in frames, one being sent included; that of the node if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("x-key" = "queue", "minimum" = 1, "maximum" = MOST_FRAMES)))]
     pub queue_frames: Option<u32>,
     /// Queue limit in octets; that of the node if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("x-key" = "queue_size", "x-unit" = "size", "minimum" = 1, "maximum" = MOST_OCTETS)))]
     pub queue_octets: Option<u64>,
 }
 
 /// Priorities of frames (802.1Q § 6.9.3: three bits).
 const PRIORITIES: u8 = 8;
+/// Most octets of a quantum, or of a queue.
+const MOST_OCTETS: u64 = 100_000_000;
+/// Most frames of a queue.
+const MOST_FRAMES: u64 = 10_000_000;
 /// Highest rate of a credit-based shaper, in bits per second.
 const MOST_SLOPE_BPS: u64 = 1_000_000_000_000;
 
@@ -48,13 +55,12 @@ pub struct ClassFault {
     pub allowed: String,
 }
 
-/// Check the classes of a port.
-///
-/// # Errors
-/// With the first value that is out of range, or contradicts another.
-pub fn check_classes(classes: &[Class]) -> Result<(), ClassFault> {
+/// The faults of the classes of a port: values out of range, and what contradicts another.
+#[must_use]
+pub fn faults_of_classes(classes: &[Class]) -> Vec<ClassFault> {
+    let mut faults = Vec::new();
     if classes.is_empty() {
-        return Ok(());
+        return faults;
     }
     for priority in 0..PRIORITIES {
         let count = classes.iter().flat_map(|class| &class.priorities).filter(|p| **p == priority);
@@ -63,46 +69,41 @@ pub fn check_classes(classes: &[Class]) -> Result<(), ClassFault> {
             let allowed = format!(
                 "must have each priority from 0 to 7 in exactly one class; {priority} is in {count}"
             );
-            return Err(ClassFault { class: None, key: "priorities", value: None, allowed });
+            faults.push(ClassFault { class: None, key: "priorities", value: None, allowed });
         }
     }
     let has_quantum = |class: &Class| class.quantum_octets.is_some();
     for (index, class) in classes.iter().enumerate() {
-        let fault = |key, value: &dyn fmt::Display, allowed: &str| ClassFault {
-            class: Some(index),
-            key,
-            value: Some(value.to_string()),
-            allowed: allowed.to_owned(),
+        let mut add = |key, value: String, allowed: String| {
+            faults.push(ClassFault { class: Some(index), key, value: Some(value), allowed });
         };
         if class.priorities.is_empty() || class.priorities.iter().any(|p| *p >= PRIORITIES) {
             let value = format!("{:?}", class.priorities);
-            return Err(fault("priorities", &value, "must be one or more numbers from 0 to 7"));
+            add("priorities", value, "must be one or more numbers from 0 to 7".to_owned());
         }
-        if let Some(slope) = class.idle_slope_bps
-            && (has_quantum(class) || !(1..=MOST_SLOPE_BPS).contains(&slope))
-        {
-            let allowed =
-                format!("must be from 1 to {MOST_SLOPE_BPS}, in a class without quantum_octets");
-            return Err(fault("idle_slope_bps", &slope, &allowed));
+        if let Some(slope) = class.idle_slope_bps.filter(|_| has_quantum(class)) {
+            let allowed = "must be in a class without quantum_octets".to_owned();
+            add("idle_slope_bps", slope.to_string(), allowed);
         }
         if let Some(quantum) = class.quantum_octets {
             let begun = classes[..index].iter().position(has_quantum);
-            let has_gap = begun.is_some_and(|from| !classes[from..index].iter().all(has_quantum));
-            if quantum == 0 || has_gap {
-                let allowed = "must be at least 1, and given for neighbouring classes only";
-                return Err(fault("quantum_octets", &quantum, allowed));
+            if begun.is_some_and(|from| !classes[from..index].iter().all(has_quantum)) {
+                let allowed = "must be given for neighbouring classes only".to_owned();
+                add("quantum_octets", quantum.to_string(), allowed);
             }
         }
-        for (key, is_zero) in [
-            ("queue_frames", class.queue_frames == Some(0)),
-            ("queue_octets", class.queue_octets == Some(0)),
+        for (key, number, most) in [
+            ("quantum_octets", class.quantum_octets.map(u64::from), MOST_OCTETS),
+            ("idle_slope_bps", class.idle_slope_bps, MOST_SLOPE_BPS),
+            ("queue_frames", class.queue_frames.map(u64::from), MOST_FRAMES),
+            ("queue_octets", class.queue_octets, MOST_OCTETS),
         ] {
-            if is_zero {
-                return Err(fault(key, &0, "must be at least 1"));
+            if let Some(number) = number.filter(|number| !(1..=most).contains(number)) {
+                add(key, number.to_string(), format!("must be at least 1 and at most {most}"));
             }
         }
     }
-    Ok(())
+    faults
 }
 
 /// What is counted of a class at a port, over the whole trial.

@@ -24,12 +24,16 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
+/// Most buffers of a generator.
+pub const MOST_BUFFERS: u32 = 100_000;
+
 /// A process that fills buffers for the transmitter and waits when all are full.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Generator {
     /// Buffers in the ring, the one being sent included.
+    #[cfg_attr(feature = "schema", schemars(extend("minimum" = 1, "maximum" = MOST_BUFFERS)))]
     pub buffers: u32,
     /// Time to fill one.
     pub time: Times,

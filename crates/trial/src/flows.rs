@@ -1,18 +1,20 @@
 //! Flows: what an application sends from one host to others, or onto a medium.
 
-use crate::fault::Fault;
+use crate::fault::{Checked, Fault, Faults};
+use crate::limits::{LONGEST_PS, MOST_QUEUED};
 use crate::transfer::Transfer;
 use ethermeter_ethernet::frame::{IPV4_HEADER, OVERHEAD, SHORTEST, TAG, UDP_HEADER};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
-use ethermeter_traffic::source::Generator;
-use ethermeter_traffic::times::{LONGEST_PS, Times};
-use ethermeter_traffic::token_bucket::bucket_fault;
+use ethermeter_traffic::source::{Generator, MOST_BUFFERS};
+use ethermeter_traffic::times::Times;
 use ethermeter_traffic::voice::VoiceSpec;
 use ethermeter_traffic::{Shaping, SourceSpec};
+use ethermeter_trial_macros::table;
 use serde::{Deserialize, Serialize};
 
 /// A flow: what an application on one host sends to others, or onto its medium.
+#[table(together)]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -26,18 +28,23 @@ pub struct Flow {
     pub to: Vec<String>,
     /// Destination address.
     #[serde(default)]
+    #[file(key = "cast")]
     pub address: Address,
     /// Lengths of messages; must be absent with a transfer.
     #[serde(default = "no_lengths")]
+    #[file(key = "frames|data", skip)]
     pub frames: Lengths,
     /// What the length of a message means.
     #[serde(default)]
+    #[file(key = "")]
     pub framing: Framing,
     /// Name of the codec of a coder: it determines how the calls are rated, not the packets.
     #[serde(default)]
+    #[file(key = "arrivals.coder.codec")]
     pub codec: Option<String>,
     /// When messages come; must be absent with a transfer.
     #[serde(default = "no_arrivals")]
+    #[file(skip)]
     pub arrivals: Arrivals,
     /// Process behind a saturated source; messages are always available if absent.
     #[serde(default)]
@@ -45,6 +52,7 @@ pub struct Flow {
     /// Queue limit in messages, the one being handed over included, 1 to 10⁶ (on a medium 10⁷);
     /// unlimited if absent. Not with saturated arrivals or a coder.
     #[serde(default)]
+    #[file(key = "queue", unit = "room", least = 1, most = MOST_QUEUED)]
     pub queue_frames: Option<u32>,
     /// Host time between messages.
     #[serde(default = "none")]
@@ -58,6 +66,7 @@ pub struct Flow {
     /// Priority code point (802.1Q § 9.6), 0 to 7: all frames of the flow, responses included, are
     /// tagged, 4 octets longer. Untagged if absent, which counts as priority 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[file(least = 0, most = 7)]
     pub priority: Option<u8>,
     /// Messages wait at the sender until a token bucket has their volume; no shaper if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,13 +77,16 @@ pub struct Flow {
 ///
 /// The volume of a message is that of its frames on the wire of the sender: preambles, frames with
 /// tags, and gaps.
+#[table]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Shaper {
     /// Bits per second by which it fills, 1 to 10¹².
+    #[file(key = "rate", unit = "rate", least = 1, most = 1_000_000_000_000)]
     pub rate_bps: u64,
     /// Octets that it holds, 1 to 2³²; at least the volume of the longest message.
+    #[file(key = "burst", unit = "size", least = 1, most = 1 << 32)]
     pub burst_octets: u64,
 }
 
@@ -92,6 +104,7 @@ fn no_arrivals() -> Arrivals {
 }
 
 /// Destination address of a flow.
+#[table]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -106,6 +119,7 @@ pub enum Address {
 }
 
 /// What the length of a message means.
+#[table]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -114,23 +128,28 @@ pub enum Framing {
     #[default]
     Frame,
     /// The data of a UDP datagram, in as many IP fragments as are needed.
+    #[file(key = "")]
     Udp {
-        /// Longest IP packet in octets, 68 to 65535.
+        /// Longest IP packet in octets.
+        #[file(key = "mtu", unit = "size", least = 68, most = 65_535)]
         mtu_octets: u64,
     },
 }
 
 /// A response to each message.
+#[table]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Response {
     /// Lengths of responses.
+    #[file(key = "frames|data")]
     pub frames: Lengths,
     /// Time from the arrival of the message, or the end of the response before, to the response.
     pub think: Times,
     /// Timeout of the sender in picoseconds, 1 to 10¹⁵; it waits without limit if absent.
     #[serde(default)]
+    #[file(key = "timeout", unit = "time", least = 1, most = LONGEST_PS)]
     pub timeout_ps: Option<u64>,
 }
 
@@ -202,23 +221,138 @@ impl Flow {
         self.priority.map_or(0, |_| TAG_OCTETS)
     }
 
-    /// A transfer has nothing that messages have.
-    fn check_transfer(&self, transfer: &Transfer, key: &str) -> Result<(), Fault> {
-        let others = [
-            ("frames", self.frames == no_lengths()),
-            ("arrivals", self.arrivals == no_arrivals()),
-            ("generator", self.generator.is_none()),
-            ("queue_frames", self.queue_frames.is_none()),
-            ("service", self.service == none()),
-            ("framing", self.framing == Framing::Frame),
-            ("codec", self.codec.is_none()),
-            ("response", self.response.is_none()),
-            ("address", self.address == Address::Unicast),
-        ];
-        if let Some((name, _)) = others.iter().find(|(_, is_absent)| !is_absent) {
-            return Err(Fault::new(format!("{key}.{name}"), "must not be given with transfer"));
+    /// Name and presence of what a transfer does not have.
+    fn of_messages(&self) -> [(&'static str, bool); 9] {
+        [
+            ("frames", self.frames != no_lengths()),
+            ("arrivals", self.arrivals != no_arrivals()),
+            ("generator", self.generator.is_some()),
+            ("queue_frames", self.queue_frames.is_some()),
+            ("service", self.service != none()),
+            ("framing", self.framing != Framing::Frame),
+            ("codec", self.codec.is_some()),
+            ("response", self.response.is_some()),
+            ("address", self.address != Address::Unicast),
+        ]
+    }
+
+    fn has_coder(&self) -> bool {
+        matches!(self.arrivals, Arrivals::Coder { .. })
+    }
+
+    fn check_together(&self, faults: &mut Faults) {
+        let has_bucket = matches!(self.arrivals, Arrivals::TokenBucket { .. });
+        if self.shaper.is_some() && (has_bucket || self.has_coder() || self.transfer.is_some()) {
+            let allowed = "must not be given with token_bucket arrivals, a coder or a transfer";
+            faults.add("shaper", allowed);
         }
-        transfer.check(&format!("{key}.transfer"))
+        if self.transfer.is_some() {
+            for (name, _) in self.of_messages().iter().filter(|(_, is_given)| *is_given) {
+                faults.add(name, "must not be given with transfer");
+            }
+            return;
+        }
+        for (name, is_given) in &self.of_messages()[..2] {
+            if !is_given {
+                faults.add(name, "must be given, and not be 0, where there is no transfer");
+            }
+        }
+        self.check_source(faults);
+        let has_samples = matches!(self.frames, Lengths::Samples { .. });
+        if self.has_coder() || has_samples || self.codec.is_some() {
+            self.check_voice(faults);
+        }
+    }
+
+    /// What belongs to the source: lengths, arrivals, generator and queue.
+    fn check_source(&self, faults: &mut Faults) {
+        if self.frames != no_lengths() {
+            faults.within("frames", |faults| self.frames.check(faults));
+        }
+        let is_custom = matches!(self.arrivals, Arrivals::Python { .. });
+        if self.arrivals != no_arrivals() && !is_custom {
+            if let Some(what) = self.arrivals.fault() {
+                faults.add("arrivals", what);
+            }
+        }
+        let is_saturated = self.arrivals == Arrivals::Saturated {};
+        let has_next = is_saturated || matches!(self.arrivals, Arrivals::TokenBucket { .. });
+        if self.generator.is_some() && !is_saturated && !self.has_coder() {
+            faults.add("generator", "must be given with saturated arrivals only");
+        }
+        if let (true, Some(room)) = (has_next, self.queue_frames) {
+            let allowed = "must not be given with saturated or token_bucket arrivals";
+            faults.add_value("queue_frames", room, allowed);
+        }
+    }
+
+    /// A coder and packets of its samples.
+    fn check_voice(&self, faults: &mut Faults) {
+        let Some(voice) = self.voice() else {
+            faults.add(
+                "arrivals",
+                "must be of kind coder where frames are samples or codec is given, and frames samples with a coder",
+            );
+            return;
+        };
+        let others = [
+            ("generator", self.generator.is_some()),
+            ("queue_frames", self.queue_frames.is_some()),
+            ("response", self.response.is_some()),
+        ];
+        for (name, _) in others.iter().filter(|(_, is_given)| *is_given) {
+            faults.add(name, "must not be given with a coder");
+        }
+        if self.address != Address::Unicast {
+            let value = format!("{:?}", self.address);
+            faults.add_value("address", value, "must be unicast with a coder");
+        }
+        let is_in_range = self.frames.fault().is_none() && self.arrivals.fault().is_none();
+        if let Some(what) = is_in_range.then(|| voice.fault()).flatten() {
+            faults.add("frames", what);
+        }
+    }
+
+    /// Messages between hosts go in whole octets, packets of a coder in one frame each.
+    pub(crate) fn check_octets(&self, faults: &mut Faults) {
+        if self.transfer.is_some() {
+            return;
+        }
+        if matches!(self.arrivals, Arrivals::Python { .. }) {
+            faults.add("arrivals", "must not be a generator in Python in a network");
+        }
+        if let Some(voice) = self.voice() {
+            return self.check_packets(&voice, faults);
+        }
+        check_lengths(&self.frames, "frames", faults);
+        if let Some(response) = &self.response {
+            check_lengths(&response.frames, "response.frames", faults);
+        }
+    }
+
+    fn check_packets(&self, voice: &VoiceSpec, faults: &mut Faults) {
+        let (least, most) = match self.framing {
+            Framing::Frame => (OVERHEAD.0, MOST_OCTETS),
+            Framing::Udp { mtu_octets } => {
+                (0, MOST_OCTETS.min(mtu_octets.saturating_sub(IPV4_HEADER.0 + UDP_HEADER.0)))
+            }
+        };
+        let bits = [voice.overhead_bits, voice.min_bits, voice.max_bits];
+        if bits.iter().any(|bits| bits % 8 != 0)
+            || voice.overhead_bits < 8 * least
+            || voice.max_bits > 8 * most
+        {
+            let allowed = format!(
+                "must be whole octets, overhead_bits at least {} and max_bits at most {} so that a packet goes in one frame",
+                8 * least,
+                8 * most
+            );
+            faults.add_value("frames", format!("{:?}", self.frames), allowed);
+        }
+        if !voice.sample_bits.is_multiple_of(8) {
+            let allowed = "must have sample_bits of whole octets";
+            faults.add_value("arrivals", voice.sample_bits, allowed);
+        }
     }
 
     /// Data in a message whose frames have `octets` together, `padding` in the last of its
@@ -235,161 +369,46 @@ impl Flow {
         let tags = u64::from(self.tag_octets()) * u64::from(pieces.max(1));
         octets.saturating_sub(around + tags)
     }
+}
 
-    /// A coder and packets of its samples, which go in one frame each to one host.
-    fn check_voice(&self, key: &str) -> Result<(), Fault> {
-        let at = |what: &str| format!("{key}.{what}");
-        let Some(voice) = self.voice() else {
-            return Err(Fault::new(
-                at("arrivals"),
-                "must be of kind coder where frames are samples or codec is given, and frames samples with a coder",
-            ));
-        };
-        let others = [
-            ("generator", self.generator.is_none()),
-            ("queue_frames", self.queue_frames.is_none()),
-            ("response", self.response.is_none()),
-        ];
-        if let Some((name, _)) = others.iter().find(|(_, is_absent)| !is_absent) {
-            return Err(Fault::new(at(name), "must not be given with a coder"));
-        }
-        if self.address != Address::Unicast {
-            return Err(Fault::new(at("address"), "must be unicast with a coder")
-                .got(format!("{:?}", self.address)));
-        }
-        if let Some(what) = self.frames.fault().or_else(|| voice.fault()) {
-            return Err(Fault::new(at("frames"), what));
-        }
-        let (least, most) = match self.framing {
-            Framing::Frame => (OVERHEAD.0, MOST_OCTETS),
-            Framing::Udp { mtu_octets } => {
-                (0, MOST_OCTETS.min(mtu_octets.saturating_sub(IPV4_HEADER.0 + UDP_HEADER.0)))
-            }
-        };
-        let bits = [voice.overhead_bits, voice.min_bits, voice.max_bits];
-        if bits.iter().any(|bits| bits % 8 != 0)
-            || voice.overhead_bits < 8 * least
-            || voice.max_bits > 8 * most
-        {
-            return Err(Fault::new(at("frames"), format!("must be whole octets, overhead_bits at least {} and max_bits at most {} so that a packet goes in one frame", 8 * least, 8 * most)).got(format!("{:?}", self.frames)));
-        }
-        if voice.sample_bits % 8 != 0 {
-            return Err(Fault::new(at("arrivals"), "must have sample_bits of whole octets")
-                .got(voice.sample_bits));
-        }
-        Ok(())
-    }
-
-    /// Check the values; `key` is the path of this table.
-    ///
-    /// # Errors
-    /// With the first value that is out of range.
-    pub fn check(&self, key: &str) -> Result<(), Fault> {
-        let at = |what: &str| format!("{key}.{what}");
-        if let Some(priority) = self.priority.filter(|priority| *priority > 7) {
-            return Err(Fault::new(at("priority"), "must be from 0 to 7").got(priority));
-        }
-        if let Some(shaper) = &self.shaper {
-            if let Some(what) = bucket_fault(shaper.rate_bps, shaper.burst_octets) {
-                return Err(Fault::new(at("shaper"), what));
-            }
-            let others =
-                matches!(self.arrivals, Arrivals::TokenBucket { .. } | Arrivals::Coder { .. });
-            if others || self.transfer.is_some() {
-                let allowed = "must not be given with token_bucket arrivals, a coder or a transfer";
-                return Err(Fault::new(at("shaper"), allowed));
-            }
-        }
-        if let Some(transfer) = &self.transfer {
-            return self.check_transfer(transfer, key);
-        }
-        for (name, is_given) in
-            [("frames", self.frames != no_lengths()), ("arrivals", self.arrivals != no_arrivals())]
-        {
-            if !is_given {
-                return Err(Fault::new(
-                    at(name),
-                    "must be given, and not be 0, where there is no transfer",
-                ));
-            }
-        }
-        if let Framing::Udp { mtu_octets } = self.framing
-            && !(68..=65_535).contains(&mtu_octets)
-        {
-            return Err(Fault::new(at("framing.udp.mtu_octets"), "must be from 68 to 65535")
-                .got(mtu_octets));
-        }
-        let has_coder = matches!(self.arrivals, Arrivals::Coder { .. });
-        if has_coder || matches!(self.frames, Lengths::Samples { .. }) || self.codec.is_some() {
-            self.check_voice(key)?;
-        } else {
-            check_lengths(&self.frames, &at("frames"))?;
-        }
-        for (name, wrong) in
-            [("arrivals", self.arrivals.fault()), ("service", self.service.fault())]
-        {
-            if let Some(what) = wrong {
-                return Err(Fault::new(at(name), what));
-            }
-        }
-        if let Some(generator) = &self.generator {
-            if self.arrivals != (Arrivals::Saturated {})
-                || !(1..=1_000_000).contains(&generator.buffers)
-            {
-                return Err(Fault::new(
-                    at("generator"),
-                    "needs saturated arrivals and from 1 to 1000000 buffers",
-                ));
-            }
-            if let Some(what) = generator.time.fault() {
-                return Err(Fault::new(at("generator.time"), what));
-            }
-        }
-        if let Some(room) = self.queue_frames {
-            let has_next =
-                matches!(self.arrivals, Arrivals::Saturated {} | Arrivals::TokenBucket { .. });
-            if has_next || !(1..=1_000_000).contains(&room) {
-                return Err(Fault::new(
-                    at("queue_frames"),
-                    "must be from 1 to 1000000, and not with saturated or token_bucket arrivals",
-                )
-                .got(room));
-            }
-        }
-        let Some(response) = &self.response else { return Ok(()) };
-        check_lengths(&response.frames, &at("response.frames"))?;
-        if let Some(what) = response.think.fault() {
-            return Err(Fault::new(at("response.think"), what));
-        }
-        match response.timeout_ps {
-            Some(ps) if !(1..=LONGEST_PS).contains(&ps) => {
-                Err(Fault::new(at("response.timeout_ps"), "must be from 1 ps to 1000 s").got(ps))
-            }
-            _ => Ok(()),
+impl Checked for Lengths {
+    fn check(&self, faults: &mut Faults) {
+        if let Some(what) = self.fault() {
+            faults.add("", what);
         }
     }
 }
 
-fn check_lengths(lengths: &Lengths, key: &str) -> Result<(), Fault> {
-    if let Some(what) = lengths.fault() {
-        return Err(Fault::new(key, what));
+impl Checked for Times {
+    fn check(&self, faults: &mut Faults) {
+        if let Some(what) = self.fault() {
+            faults.add("", what);
+        }
     }
+}
+
+impl Checked for Generator {
+    fn check(&self, faults: &mut Faults) {
+        faults.range("buffers", self.buffers, 1, MOST_BUFFERS.into());
+        faults.within("time", |faults| self.time.check(faults));
+    }
+}
+
+/// Lengths of messages are whole octets.
+fn check_lengths(lengths: &Lengths, key: &str, faults: &mut Faults) {
     let bits = match lengths {
         Lengths::Fixed { bits } => std::slice::from_ref(bits),
         Lengths::Mix { bits, .. } => bits,
         Lengths::Samples { .. } => {
-            return Err(Fault::new(
-                key,
-                "must be fixed or mix here: samples are what a coder's packets have",
-            ));
+            let allowed = "must be fixed or mix here: samples are what a coder's packets have";
+            faults.add(key, allowed);
+            return;
         }
     };
     if let Some(odd) = bits.iter().find(|bits| **bits % 8 != 0 || **bits > 8 * MOST_OCTETS) {
-        return Err(
-            Fault::new(key, "must be whole octets, at most 65507").got(format!("{odd} bits"))
-        );
+        let allowed = format!("must be whole octets, at most {MOST_OCTETS}");
+        faults.add_value(key, format!("{odd} bits"), allowed);
     }
-    Ok(())
 }
 
 /// [`TAG`] as the length of a frame is counted.

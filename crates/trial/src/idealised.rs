@@ -1,10 +1,13 @@
 //! The medium access that theories assume.
 
+use crate::fault::{Checked, Faults};
+use ethermeter_trial_macros::table;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
 /// Carrier sense in slots.
+#[table]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -29,6 +32,10 @@ pub enum Persistence {
     Non,
     /// It waits, and starts in each idle slot with this probability.
     Persistent(f64),
+}
+
+impl Checked for Persistence {
+    fn check(&self, _: &mut Faults) {}
 }
 
 impl Serialize for Persistence {
@@ -87,6 +94,7 @@ impl<'de> Deserialize<'de> for Persistence {
 }
 
 /// Whether the last slot of a busy period is sensed as idle.
+#[table]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -98,6 +106,7 @@ pub enum Idle {
 }
 
 /// Population that offers frames.
+#[table]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -109,6 +118,7 @@ pub enum Population {
 }
 
 /// An infinite population.
+#[table]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -118,6 +128,7 @@ pub struct Infinite {
 }
 
 /// The stations, each with a frame at a time.
+#[table]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -129,6 +140,7 @@ pub struct Finite {
 }
 
 /// What a new frame does that comes in an idle slot.
+#[table]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -140,6 +152,7 @@ pub enum First {
 }
 
 /// Contention in slots that begin with the silence.
+#[table]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -155,6 +168,7 @@ pub struct Adaptive {
 }
 
 /// Which stations send in a contention slot.
+#[table]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -168,6 +182,7 @@ pub enum Policy {
 }
 
 /// When a frame starts that finds the medium idle.
+#[table]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -179,6 +194,7 @@ pub enum Empty {
 }
 
 /// Carrier sense without slots.
+#[table]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -190,6 +206,7 @@ pub struct Unslotted {
 }
 
 /// What a frame does that finds the medium busy, and how long collisions are.
+#[table]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -201,6 +218,7 @@ pub enum Access {
 }
 
 /// Sensing again after exponential times.
+#[table]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -212,6 +230,7 @@ pub struct NonPersistent {
 }
 
 /// Starting with the silence.
+#[table]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -227,6 +246,7 @@ pub struct OnePersistent {
 }
 
 /// Cyclic service of queues.
+#[table]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -238,6 +258,7 @@ pub struct Polling {
 }
 
 /// How much a station sends at a visit.
+#[table]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

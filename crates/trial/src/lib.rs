@@ -10,14 +10,19 @@
 //!   [`idealised`]: the constants of MACs.
 //! - [`flows`]: traffic. [`transfer`]: data over TCP. [`clocks`]: hosts' clocks.
 //! - [`counts`]: what an engine counts, before any formula.
-//! - [`fault`]: a fault by the path of its key.
+//! - [`mod@check`]: all faults of a scenario. [`fault`]: a fault by the path of its key.
+//!
+//! What an experiment file calls a field, its unit and its range stand beside the field, in the
+//! attribute `file`.
 
+pub mod check;
 pub mod clocks;
 pub mod counts;
 pub mod csma_cd;
 pub mod fault;
 pub mod flows;
 pub mod idealised;
+mod limits;
 pub mod medium;
 pub mod nodes;
 pub mod plca;

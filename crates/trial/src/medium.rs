@@ -1,12 +1,16 @@
 //! Shared media: attachment points, medium access, and the stations on them.
 
 pub use crate::csma_cd::CsmaCd;
+use crate::fault::{Checked, Faults};
 use crate::idealised::{Adaptive, Polling, Slotted, Unslotted};
-use crate::plca::{Interval, Plca, PlcaNodes};
+use crate::limits::LONGEST_DELAY_PS;
+use crate::plca::{Interval, Plca, PlcaNodes, check_intervals};
 use ethermeter_traffic::custom::PythonFunction;
+use ethermeter_trial_macros::table;
 use serde::{Deserialize, Serialize};
 
 /// A medium that several stations share.
+#[table]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -14,18 +18,21 @@ pub struct Medium {
     /// Name, unique among the media.
     pub name: String,
     /// Duration of a bit in picoseconds, 1 to 10⁹.
+    #[file(key = "rate", unit = "bit time", least = 1, most = 1_000_000_000)]
     pub bit_ps: u64,
     /// Medium access control.
     pub mac: Mac,
     /// One-way propagation in picoseconds between attachment points, a square and symmetric matrix
     /// of at most 1024 rows; its diagonal is the propagation between two stations at one point.
     /// Each value is at most 10¹² (1 s) and no longer than any detour.
+    #[file(skip)]
     pub delay_ps: Vec<Vec<u64>>,
     /// Stations on the medium, numbered through these groups in order; 1 to 1024 in all.
     pub stations: Vec<Stations>,
 }
 
 /// Medium access control: how stations share the medium.
+#[table]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -48,6 +55,7 @@ pub enum Mac {
 }
 
 /// Hosts that are alike but for their attachment points.
+#[table(together)]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -55,20 +63,24 @@ pub struct Stations {
     /// Name of the node: a host, whose `count` is the number of points.
     pub node: String,
     /// Attachment point of each host: an index into `delay_ps`.
+    #[file(skip)]
     pub points: Vec<u32>,
     /// Largest frequency error of the hosts' clocks in parts of 10⁹, at most 10⁷. Each clock has a
     /// uniform error of either sign; coder, load register and its ticks follow it.
     #[serde(default)]
+    #[file(key = "clock_error", unit = "clock error", least = 0, most = 10_000_000)]
     pub clock_error_ppb: u64,
     /// Priority wait in picoseconds, at most 10¹² (1 s): silence beyond the gap that the station
     /// waits for. Carrier in any part of gap and wait restarts both.
     #[serde(default)]
+    #[file(key = "priority_wait", unit = "time", least = 0, most = LONGEST_DELAY_PS)]
     pub priority_wait_ps: u64,
     /// Wait after a collision.
     #[serde(default)]
     pub backoff: Backoff,
     /// Transmissions tried before the frame is given up, the first included; 1 to 10⁶.
     #[serde(default = "attempt_limit")]
+    #[file(least = 1, most = 1_000)]
     pub attempt_limit: u32,
     /// What follows the last failed attempt.
     #[serde(default)]
@@ -85,12 +97,40 @@ pub struct Stations {
     pub down: Vec<Interval>,
 }
 
+impl Mac {
+    /// Its constants of CSMA/CD; none of an idealised one.
+    #[must_use]
+    pub fn csma_cd(&self) -> Option<&CsmaCd> {
+        match self {
+            Self::CsmaCd(constants) => Some(constants),
+            Self::Plca(plca) => Some(&plca.csma_cd),
+            _ => None,
+        }
+    }
+}
+
+impl Stations {
+    fn check_together(&self, faults: &mut Faults) {
+        faults.within("down", |faults| check_intervals(&self.down, faults));
+        if let Some(nodes) = self.plca.as_ref().filter(|nodes| nodes.ids.len() != self.points.len())
+        {
+            let allowed = format!("must have {} entries, one a station", self.points.len());
+            faults.add_value("plca.ids", nodes.ids.len(), allowed);
+        }
+    }
+}
+
+impl Checked for PythonFunction {
+    fn check(&self, _: &mut Faults) {}
+}
+
 // 802.3-2022 § 4.4.2: attemptLimit 16.
 fn attempt_limit() -> u32 {
     16
 }
 
 /// Rule for r, the number of slots to wait after the n-th collision of a frame.
+#[table]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "rule", rename_all = "snake_case", deny_unknown_fields)]
@@ -98,16 +138,19 @@ pub enum Backoff {
     /// r uniform, 0 ≤ r < 2^min(n, limit) (802.3-2022 § 4.2.3.2.5).
     Exponential {
         /// Collisions after which the range no longer doubles, at most 30.
+        #[file(least = 0, most = 30)]
         limit: u32,
     },
     /// r uniform, 0 ≤ r ≤ min(n, limit).
     Linear {
         /// Collisions after which the range no longer grows, at most 10⁶.
+        #[file(least = 0, most = 30)]
         limit: u32,
     },
     /// r uniform, 0 ≤ r < slots.
     Constant {
         /// Size of the range, 1 to 10⁶.
+        #[file(least = 1, most = 1_000_000)]
         slots: u32,
     },
     /// r = 0.
@@ -118,8 +161,10 @@ pub enum Backoff {
     #[serde(rename = "load-register")]
     LoadRegister {
         /// Low bits of the clock that are used, 1 to 16.
+        #[file(least = 1, most = 16)]
         bits: u32,
         /// Period of the clock in picoseconds, 1 to 10¹². Each host's clock starts at another phase.
+        #[file(key = "clock", unit = "time", least = 1, most = LONGEST_DELAY_PS)]
         clock_ps: u64,
         /// Whether the wait is counted in ticks, which come whenever the clock's time is a whole
         /// number of slots: the wait ends with the r-th tick after the jam, up to a slot earlier
@@ -157,6 +202,7 @@ impl Backoff {
 }
 
 /// What follows the last failed attempt.
+#[table]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -169,6 +215,7 @@ pub enum AfterAttemptLimit {
 }
 
 /// What follows a late collision.
+#[table]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

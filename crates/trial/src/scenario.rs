@@ -3,9 +3,11 @@
 use crate::clocks::Comparing;
 use crate::fault::Fault;
 use crate::flows::Flow;
+use crate::limits::LONGEST_END_PS;
 use crate::medium::Medium;
 use crate::nodes::{Link, Node};
 use ethermeter_traffic::Traces;
+use ethermeter_trial_macros::table;
 use serde::{Deserialize, Serialize};
 
 /// One trial of a plan.
@@ -49,6 +51,7 @@ pub enum Implementation {
 /// Nodes, links and media, the flows over them, and when what happens.
 ///
 /// A segment is one medium and its hosts, whose flows have no receiver.
+#[table]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -71,6 +74,7 @@ pub struct Scenario {
     pub phases: Phases,
     /// Equal parts of the measured window, from 1; at most 1000, with media only 100 000.
     #[serde(default = "batches")]
+    #[file(key = "run.batches", least = 1, most = 1_000)]
     pub batches: u32,
 }
 
@@ -79,6 +83,7 @@ fn batches() -> u32 {
 }
 
 /// Phases of a trial, in picoseconds from its start.
+#[table]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -92,8 +97,10 @@ pub struct Phases {
     /// End of the measured window, not included.
     pub measure_to_ps: u64,
     /// No attempt begins from this time on.
+    #[file(unit = "time", least = 1, most = LONGEST_END_PS)]
     pub end_ps: u64,
     /// Each station begins at `begin_ps` plus a uniform time below this.
+    #[file(key = "spread", unit = "time", least = 0, most = LONGEST_END_PS)]
     pub spread_ps: u64,
 }
 

@@ -1,29 +1,35 @@
 //! Data over a TCP connection.
 
-use crate::fault::{Fault, check_range};
+use crate::fault::Faults;
+use crate::limits::LONGEST_PS;
 use ethermeter_ethernet::frame::{OVERHEAD, SHORTEST};
-use ethermeter_traffic::times::{LONGEST_PS, Times};
+use ethermeter_traffic::times::Times;
+use ethermeter_trial_macros::table;
 use serde::{Deserialize, Serialize};
 
 /// Data over a connection of TCP.
+#[table]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Transfer {
     /// What the applications do.
+    #[file(key = "")]
     pub job: Job,
     /// How both ends do it.
     pub tcp: Tcp,
 }
 
 /// What the applications of a transfer do.
+#[table]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Job {
     /// Octets in one direction, as fast as possible.
     Stream {
-        /// Octets to send, 1 to 2⁵⁰; until the trial's stop if absent.
+        /// Octets to send; until the trial's stop if absent.
+        #[file(key = "size", unit = "size", least = 1, most = MOST_FILE_OCTETS)]
         #[serde(default)]
         octets: Option<u64>,
     },
@@ -32,6 +38,7 @@ pub enum Job {
 }
 
 /// A file that one host reads from, or writes to, another.
+#[table]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -40,12 +47,16 @@ pub struct File {
     pub direction: Direction,
     /// Length of the file in octets, 1 to 2⁵⁰; unlimited if absent.
     #[serde(default)]
+    #[file(key = "size", unit = "size", least = 1, most = MOST_FILE_OCTETS)]
     pub octets: Option<u64>,
     /// Length of a block in octets, 1 to 2³⁰; the last one may be shorter.
+    #[file(key = "block", unit = "size", least = 1, most = MOST_OCTETS)]
     pub block_octets: u64,
     /// Length of a request without block in octets, 1 to 2³⁰.
+    #[file(key = "request", unit = "size", least = 1, most = MOST_OCTETS)]
     pub request_octets: u64,
     /// Length of a response without block in octets, 1 to 2³⁰.
+    #[file(key = "answer", unit = "size", least = 1, most = MOST_OCTETS)]
     pub answer_octets: u64,
     /// Time of the client between a response and the next request, one at a time.
     pub client: Times,
@@ -53,10 +64,12 @@ pub struct File {
     pub server: Times,
     /// Outstanding requests, 1 to 10⁶.
     #[serde(default = "one")]
+    #[file(least = 1, most = 1_000_000)]
     pub ahead: u32,
 }
 
 /// Direction of the blocks of a file.
+#[table]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -68,6 +81,7 @@ pub enum Direction {
 }
 
 /// TCP at both ends of a connection.
+#[table(together)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -75,17 +89,22 @@ pub enum Direction {
 pub struct Tcp {
     /// Longest IP packet in octets, at most 65535.
     #[serde(default = "ethernet_mtu")]
+    #[file(key = "mtu", unit = "size", least = 68, most = 65_535)]
     pub mtu_octets: u64,
     /// TCP options of every segment in octets, at most 40: 12 with timestamps.
     #[serde(default)]
+    #[file(key = "options", unit = "size", least = 0, most = 40)]
     pub option_octets: u64,
     /// Receive buffer in octets, the largest window: from a segment to 2³⁰.
+    #[file(key = "window", unit = "size", least = 1, most = MOST_OCTETS)]
     pub window_octets: u64,
     /// Send buffer in octets, from a segment to 2³⁰; unlimited if absent.
     #[serde(default)]
+    #[file(key = "send_buffer", unit = "size", least = 1, most = MOST_OCTETS)]
     pub send_buffer_octets: Option<u64>,
     /// Initial congestion window in segments, 1 to 1000.
     #[serde(default = "ten")]
+    #[file(least = 1, most = 1_000)]
     pub initial_segments: u32,
     /// Congestion control.
     #[serde(default)]
@@ -118,19 +137,24 @@ pub struct Tcp {
     pub acknowledge: Acknowledge,
     /// Shortest retransmission timeout in picoseconds, 1 to 10¹⁵.
     #[serde(default = "a_fifth_of_a_second")]
+    #[file(key = "least_timeout", unit = "time", least = 1, most = LONGEST_PS)]
     pub least_timeout_ps: u64,
     /// Least difference of timeout and smoothed round-trip time in picoseconds, at most 10¹⁵.
     #[serde(default = "a_fifth_of_a_second")]
+    #[file(key = "timeout_margin", unit = "time", least = 0, most = LONGEST_PS)]
     pub timeout_margin_ps: u64,
     /// Timeout before a round trip is measured, in picoseconds, 1 to 10¹⁵.
     #[serde(default = "a_second")]
+    #[file(key = "first_timeout", unit = "time", least = 1, most = LONGEST_PS)]
     pub first_timeout_ps: u64,
     /// Time in which the application reads an octet, in picoseconds, at most 10⁹.
     #[serde(default)]
+    #[file(key = "read_per_byte", unit = "time", least = 0, most = 1_000_000_000)]
     pub read_ps_per_octet: u64,
 }
 
 /// Congestion control: how the window grows, and what a loss leaves of it.
+#[table]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -143,6 +167,7 @@ pub enum Congestion {
 }
 
 /// Fast recovery.
+#[table]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -155,16 +180,20 @@ pub enum Recovery {
 }
 
 /// Delayed acknowledgements of data in order.
+#[table]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Acknowledge {
     /// Segments that are acknowledged at once, 1 to 10⁶.
+    #[file(least = 1, most = 1_000_000)]
     pub segments: u32,
     /// Longest delay of an acknowledgement in picoseconds, 1 to 10¹⁵.
+    #[file(key = "time", unit = "time", least = 1, most = LONGEST_PS)]
     pub ps: u64,
     /// Segments at the beginning that are acknowledged without delay, until data are sent.
     #[serde(default)]
+    #[file(least = 0, most = 1_000_000)]
     pub quick: u32,
 }
 
@@ -207,8 +236,10 @@ fn a_fifth_of_a_second() -> u64 {
 /// Headers of IP (RFC 791) and TCP (RFC 9293) without options.
 pub const HEADER_OCTETS: u64 = 40;
 
-/// Beyond all windows: 2^30, the largest that can be scaled to (RFC 7323 § 2.3).
-const MOST_OCTETS: u64 = 1 << 30;
+/// The largest window that can be scaled to (RFC 7323 § 2.3).
+const MOST_OCTETS: i128 = 1 << 30;
+/// Most octets of a file or a stream.
+const MOST_FILE_OCTETS: i128 = 1 << 50;
 
 impl Tcp {
     /// Most data in a segment, in octets.
@@ -217,28 +248,23 @@ impl Tcp {
         self.mtu_octets - HEADER_OCTETS - self.option_octets
     }
 
-    fn check(&self, key: &str) -> Result<(), Fault> {
-        let ranges = [
-            ("option_octets", self.option_octets, 0, 40),
-            ("mtu_octets", self.mtu_octets, 68.max(HEADER_OCTETS + self.option_octets + 1), 65_535),
-            ("window_octets", self.window_octets, 1, MOST_OCTETS),
-            ("acknowledge.segments", self.acknowledge.segments.into(), 1, 1_000_000),
-            ("acknowledge.ps", self.acknowledge.ps, 1, LONGEST_PS),
-            ("least_timeout_ps", self.least_timeout_ps, 1, LONGEST_PS),
-            ("first_timeout_ps", self.first_timeout_ps, 1, LONGEST_PS),
-            ("timeout_margin_ps", self.timeout_margin_ps, 0, LONGEST_PS),
-            ("initial_segments", self.initial_segments.into(), 1, 1000),
-            ("acknowledge.quick", self.acknowledge.quick.into(), 0, 1_000_000),
-            ("read_ps_per_octet", self.read_ps_per_octet, 0, 1_000_000_000),
-        ];
-        check_ranges(key, &ranges)?;
-        let octets = self.segment_octets();
-        if self.window_octets < octets
-            || self.send_buffer_octets.is_some_and(|room| room < octets || room > MOST_OCTETS)
-        {
-            return Err(Fault::new(format!("{key}.window_octets"), format!("must be, as must send_buffer_octets, from a segment's {octets} to {MOST_OCTETS}")).got(format!("{} and {:?}", self.window_octets, self.send_buffer_octets)));
+    fn check_together(&self, faults: &mut Faults) {
+        let headers = HEADER_OCTETS + self.option_octets;
+        if self.mtu_octets <= headers {
+            let allowed = format!("must be above the {headers} B of headers and options");
+            return faults.add_value("mtu_octets", self.mtu_octets, allowed);
         }
-        Ok(())
+        let segment = self.segment_octets();
+        let buffers = [
+            ("window_octets", Some(self.window_octets)),
+            ("send_buffer_octets", self.send_buffer_octets),
+        ];
+        for (name, octets) in buffers {
+            if let Some(octets) = octets.filter(|octets| *octets < segment) {
+                let allowed = format!("must be at least {segment} B, a segment of the mtu");
+                faults.add_value(name, octets, allowed);
+            }
+        }
     }
 }
 
@@ -248,47 +274,6 @@ impl Transfer {
     pub fn longest_frame(&self) -> u64 {
         (self.tcp.mtu_octets + OVERHEAD.0).max(SHORTEST.0)
     }
-
-    /// Check the values; `key` is the path of this table.
-    ///
-    /// # Errors
-    /// With the first value that is out of range.
-    pub fn check(&self, key: &str) -> Result<(), Fault> {
-        self.tcp.check(&format!("{key}.tcp"))?;
-        let most = 1 << 50;
-        let file = match &self.job {
-            Job::Stream { octets } => {
-                return check_ranges(
-                    &format!("{key}.job.stream"),
-                    &[("octets", octets.unwrap_or(1), 1, most)],
-                );
-            }
-            Job::File(file) => file,
-        };
-        let key = format!("{key}.job.file");
-        check_ranges(
-            &key,
-            &[
-                ("octets", file.octets.unwrap_or(1), 1, most),
-                ("block_octets", file.block_octets, 1, MOST_OCTETS),
-                ("request_octets", file.request_octets, 1, MOST_OCTETS),
-                ("answer_octets", file.answer_octets, 1, MOST_OCTETS),
-                ("ahead", file.ahead.into(), 1, 1_000_000),
-            ],
-        )?;
-        for (name, times) in [("client", &file.client), ("server", &file.server)] {
-            if let Some(what) = times.fault() {
-                return Err(Fault::new(format!("{key}.{name}"), what));
-            }
-        }
-        Ok(())
-    }
-}
-
-fn check_ranges(key: &str, ranges: &[(&str, u64, u64, u64)]) -> Result<(), Fault> {
-    ranges.iter().try_for_each(|&(name, value, least, most)| {
-        check_range(&format!("{key}.{name}"), value, least, most)
-    })
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! A trial is read as it is written, and what is wrong with it is found where it is.
 
 use ethermeter_trial::Trial;
+use ethermeter_trial::fault::{Allowed, Checked, Fault, Faults};
 use ethermeter_trial::flows::Flow;
-use ethermeter_trial::nodes::{Kind, Stage};
+use ethermeter_trial::nodes::Kind;
 use serde_json::{Value, json};
 
 fn phases() -> Value {
@@ -112,7 +113,7 @@ fn the_fault_of_a_key_has_its_path() {
         change(&mut value);
         let fault = Trial::from_json(&value.to_string()).expect_err("a fault");
         assert_eq!(fault.path, path);
-        assert!(fault.allowed.starts_with(allowed), "{}", fault.allowed);
+        assert!(fault.allowed.to_string().starts_with(allowed), "{}", fault.allowed);
     }
 }
 
@@ -123,25 +124,92 @@ fn what_is_no_json_is_a_fault() {
     }
 }
 
+/// All faults of a value.
+fn faults(value: &impl Checked) -> Vec<Fault> {
+    let mut faults = Faults::default();
+    value.check(&mut faults);
+    faults.into_vec()
+}
+
 #[test]
-fn a_value_beyond_its_limit_is_a_fault_with_path_and_value() {
-    let stage = Stage { fixed_ps: 2_000_000_000_000, ..Stage::default() };
-    let fault = stage.check("nodes[3].kind.host.send[0]").expect_err("longer than a second");
+fn a_value_beyond_its_limit_is_a_fault_with_path_value_and_range() {
+    let mut trial = read(&network()).expect("a trial");
+    let Kind::Host(host) = &mut trial.scenario.nodes[0].kind else { panic!("a host") };
+    host.send[0].fixed_ps = 2_000_000_000_000;
+    let fault = trial.scenario.sound().expect_err("longer than a second");
     assert_eq!(
         fault.to_string(),
-        "nodes[3].kind.host.send[0].fixed_ps: must be at most 1000000000000, got 2000000000000"
+        "nodes[0].kind.host.send[0].fixed_ps: must be from 0 to 1000000000000, got 2000000000000"
     );
     assert_eq!(fault.value.as_deref(), Some("2000000000000"));
+    assert_eq!(fault.allowed, Allowed::Range(0, 1_000_000_000_000));
 
     let trial = read(&network()).expect("a trial");
     let Kind::Host(host) = &trial.scenario.nodes[0].kind else { panic!("a host") };
     let mut clock = host.clock.expect("given");
-    assert_eq!(clock.check("clock"), Ok(()));
+    assert_eq!(faults(&clock), []);
     clock.drift_ppb = 1_000_001;
-    assert_eq!(clock.check("clock").expect_err("too fast").path, "clock.drift_ppb");
+    assert_eq!(faults(&clock)[0].path, "drift_ppb");
 
     let mut flow: Flow = trial.scenario.flows[0].clone();
-    assert_eq!(flow.check("flows[0]"), Ok(()));
+    assert_eq!(faults(&flow), []);
     flow.queue_frames = Some(0);
-    assert_eq!(flow.check("flows[0]").expect_err("no room").path, "flows[0].queue_frames");
+    assert_eq!(faults(&flow)[0].path, "queue_frames");
+}
+
+#[test]
+fn all_faults_of_a_scenario_are_found_together() {
+    let mut trial = read(&network()).expect("a trial");
+    trial.scenario.batches = 7;
+    assert_eq!(trial.scenario.faults(), []);
+    trial.scenario.batches = 0;
+    trial.scenario.nodes[2].name = "a".to_owned();
+    trial.scenario.links[0].gap_octets = 65_537;
+    trial.scenario.links[1].ps_per_octet = 0;
+    trial.scenario.flows[0].queue_frames = Some(0);
+    trial.scenario.flows[0].priority = Some(8);
+    trial.scenario.flows[1].to = vec!["s".to_owned(), "nobody".to_owned()];
+    let paths: Vec<String> =
+        trial.scenario.faults().iter().map(|fault| fault.path.to_string()).collect();
+    for path in [
+        "batches",
+        "nodes[2].name",
+        "links[0].gap_octets",
+        "links[1].ps_per_octet",
+        "flows[0].queue_frames",
+        "flows[0].priority",
+        "flows[1].to",
+        "flows[1].to[0]",
+        "flows[1].to[1]",
+    ] {
+        assert!(paths.iter().any(|each| each == path), "{path} among {paths:?}");
+    }
+    assert_eq!(trial.scenario.sound(), Err(trial.scenario.faults().remove(0)));
+}
+
+#[test]
+fn a_loop_a_second_link_of_a_host_and_a_slow_pause_are_found_where_they_are() {
+    let of = |change: fn(&mut Value)| {
+        let mut value = network();
+        change(&mut value);
+        let faults = read(&value).expect("a trial").scenario.faults();
+        faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    };
+    let looped = of(|v| {
+        let again = v["scenario"]["links"][0].clone();
+        v["scenario"]["links"].as_array_mut().expect("links").push(again);
+    });
+    assert!(looped.contains("links[2].ends: closes a loop between"), "{looped}");
+    assert!(looped.contains("nodes[0]: a host must have one link, got 2"), "{looped}");
+    let paused = of(|v| {
+        v["scenario"]["nodes"][0]["kind"]["host"]["buffer"] = json!({"octets": 9000, "pause": {"high_octets": 8000, "low_octets": 8001, "quanta": 1}});
+    });
+    assert!(paused.contains("nodes[0].kind.host.buffer.pause.low_octets: must be at most high"));
+    assert!(!paused.contains("quanta"), "compared only once in order: {paused}");
+    let late = of(|v| {
+        v["scenario"]["nodes"][0]["kind"]["host"]["buffer"] =
+            json!({"octets": 9000, "pause": {"high_octets": 8000, "low_octets": 1, "quanta": 1}});
+    });
+    assert!(late.contains("nodes[0].kind.host.buffer.octets: must be at least"), "{late}");
+    assert!(late.contains("nodes[0].kind.host.buffer.pause.quanta: must be at least"), "{late}");
 }

@@ -32,12 +32,12 @@ from scipy import special
 from ethermeter.analysis import flows, groups
 from ethermeter.json_values import plain
 from ethermeter.metrics import Metric, caution_text
-from ethermeter.nodes import is_segment
 from ethermeter.results.estimates import Point, meanings
 from ethermeter.results.interval import LEVEL, Estimate, Floats, no_failure
 from ethermeter.results.trials import point_of
-from ethermeter.results.values import Whole, of_all
+from ethermeter.results.values import Whole, metrics_in, of_all
 from ethermeter.scenario import CoderArrivals, SaturatedArrivals
+from ethermeter.station_groups import flows_in
 
 if TYPE_CHECKING:
     from ethermeter.store import RunDirectory
@@ -150,7 +150,7 @@ def _cases(
             isinstance(flow.arrivals, SaturatedArrivals | CoderArrivals)
             for flow in example.scenario.flows
         )
-        counted = Metric.FRAMES if is_segment(example.scenario) else Metric.MESSAGES
+        counted = Metric.FRAMES if Metric.FRAMES in metrics_in(example) else Metric.MESSAGES
         for metric in COMPARED:
             if metric not in whole.metrics or (metric in DELAYS and is_saturated_or_voice):
                 continue
@@ -260,7 +260,7 @@ def read_pairs(run_dir: Path) -> tuple[Pair, ...]:
 
     run = RunDirectory(run_dir)
     trials = _of_both(run)
-    trials = tuple(trial for trial in trials if not is_segment(trial.scenario))
+    trials = tuple(trial for trial in trials if flows_in(trial.scenario))
     return tuple(pairs(list(flows.of_parts(run, trials, groups.by_table, metrics=SIDE_BY_SIDE))))
 
 

@@ -158,13 +158,13 @@ def _document(ctx: typer.Context) -> "Tables":
 
 
 def _keys(ctx: typer.Context) -> Iterator[Item]:
-    from ethermeter.experiment.document import TABLES, form_of
+    from ethermeter.experiment.document import TABLES, tables_of
 
     document = _document(ctx)
     if not document:
         return
     for top in TABLES:
-        if top in document or top in form_of(document).tables:
+        if top in document or top in tables_of(document):
             yield from _below(document, [top], document.get(top, {}), top)
     for top in ("title", "seed", "series", "notes"):
         yield top, _shown(document.get(top)) if top in document else ""
@@ -174,7 +174,7 @@ def _below(
     document: "Tables", path: Sequence[str | int], value: object, name: str
 ) -> Iterator[Item]:
     """Yield the keys below a value: those that it has, and those that it may have."""
-    from ethermeter.experiment.document import fields_at, form_of
+    from ethermeter.experiment.document import keys_at
 
     if isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
         is_alone = len(value) == 1 and name == "stations"  # needs neither name nor number
@@ -182,8 +182,7 @@ def _below(
             inner = name if is_alone else f"{name}.{each.get('name', at)}"
             yield from _below(document, [*path, at], each, inner)
     elif isinstance(value, Mapping):
-        fields = fields_at(form_of(document).document, path)
-        for key in dict.fromkeys([*value, *fields]):
+        for key in dict.fromkeys([*value, *keys_at(document, path)]):
             if key in value:
                 yield from _below(document, [*path, key], value[key], f"{name}.{key}")
             else:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from ethermeter import functions
 from ethermeter.counts import Counts
 from ethermeter.engines.cautions import flow_cautions, station_cautions
-from ethermeter.nodes import is_segment
 from ethermeter.scenario import Scenario
 from ethermeter.store.trial_result import TrialResult, counted
 from ethermeter.traces import NO_TRACES, Trace
@@ -31,7 +30,7 @@ def run_trial(
 
 def result_of(scenario: Scenario, counts: Counts, *, core_s: float) -> TrialResult:
     """Return the result of a simulation from its counts; `core_s` is the time it took, in s."""
-    if is_segment(scenario):
+    if len(counts.stations.frames):
         cautions = station_cautions(scenario, counts)
     else:
         cautions = flow_cautions(scenario, counts.flows)

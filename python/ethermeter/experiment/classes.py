@@ -8,13 +8,10 @@ from pydantic_core import CoreSchema
 
 from ethermeter import scenario
 from ethermeter.experiment.origin import lowered
-from ethermeter.experiment.quantity import Table, WholeBitRate, complaint, octets
+from ethermeter.experiment.quantity import Table, complaint, most_of, read_as
 
-PRIORITIES = 8
+PRIORITIES = most_of(scenario.Flow, "priority") + 1
 """Priorities of frames: three bits (802.1Q-2022 § 6.9.3)."""
-MOST_BURST_OCTETS = 1 << 32
-MOST_QUEUED = 1_000_000
-"""Frames that a queue of a class may have room for."""
 RECOMMENDED = (
     "00000000",
     "00001111",
@@ -42,24 +39,24 @@ class Class(Table):
         Field(min_length=1, max_length=PRIORITIES),
     ]
     """Priorities of the frames of the class; a frame without a tag has priority 0."""
-    quantum: Annotated[int, *octets(least=1, most=10**8)] | None = None
+    quantum: Annotated[int, *read_as(scenario.Class, "quantum_octets")] | None = None
     """Quantum of deficit round robin among adjacent classes that have one, in octets on the wire:
     preamble, frame and gap. Strict priority if absent.
     """
-    idle_slope: WholeBitRate | None = None
+    idle_slope: Annotated[int, *read_as(scenario.Class, "idle_slope_bps")] | None = None
     """Rate of the credit-based shaper; no shaper if absent."""
-    queue: Annotated[int, Field(ge=1, le=MOST_QUEUED)] | None = None
+    queue: Annotated[int, *read_as(scenario.Class, "queue_frames")] | None = None
     """Room of the queue in frames, the one being sent included; that of the node if absent."""
-    queue_size: Annotated[int, *octets(least=1, most=10**8)] | None = None
+    queue_size: Annotated[int, *read_as(scenario.Class, "queue_octets")] | None = None
     """Room of the queue in octets; that of the node if absent."""
 
 
 class TokenBucket(Table):
     """A token bucket, full at the start; it counts the octets of preambles, frames and gaps."""
 
-    rate: WholeBitRate
+    rate: Annotated[int, *read_as(scenario.Shaper, "rate_bps")]
     """Rate at which the bucket fills."""
-    burst: Annotated[int, *octets(least=1, most=MOST_BURST_OCTETS)]
+    burst: Annotated[int, *read_as(scenario.Shaper, "burst_octets")]
     """Capacity of the bucket; at least the longest message."""
 
 

@@ -11,25 +11,18 @@ from ethermeter.experiment import toml
 from ethermeter.experiment.classes import Classes, classes_plan
 from ethermeter.experiment.origin import lowered
 from ethermeter.experiment.quantity import (
-    PositiveTime,
     Table,
     Title,
     choice,
     complaint,
-    octets,
+    read_as,
     tag,
-    time_up_to,
     written,
 )
-from ethermeter.experiment.stations import MOST_QUEUED, room
 from ethermeter.experiment.traffic import known_word
-from ethermeter.units import PS_PER_S
 
 NAME = r"^[A-Za-z][A-Za-z0-9_-]{0,31}$"
 """What names of nodes, models and flows look like."""
-
-MOST_OCTETS = 65_536
-"""Octets that overlaps and additions to a frame may have."""
 
 _ALLOWED_FABRIC = (
     'expected "ideal", { shared = { name = … } } or { crossbar = { inward = { name = … }, outward ='
@@ -37,27 +30,25 @@ _ALLOWED_FABRIC = (
 )
 _ALLOWED_LEARNING = 'expected "known" or { learns = { age = "300 s", addresses = 8192 } }'
 
-StageTime = Annotated[int, *time_up_to(PS_PER_S)]
-"""A time of up to a second, in ps."""
-Overlap = Annotated[int, *octets(least=0, most=MOST_OCTETS)]
-Queue = Annotated[int | None, *room(MOST_QUEUED)]
+Overlap = Annotated[int, *read_as(scenario.Host, "overlap_octets")]
+Queue = Annotated[int | None, *read_as(scenario.Switch, "queue_frames")]
 
 
 class Burst(Table):
     """Cost of transfers that go in bursts."""
 
-    size: Annotated[int, *octets(least=1, most=10**8)]
+    size: Annotated[int, *read_as(scenario.Burst, "octets")]
     """Largest size of a burst."""
-    time: StageTime
+    time: Annotated[int, *read_as(scenario.Burst, "ps")]
     """Time for each burst, the last incomplete one included."""
 
 
 class Coalesce(Table):
     """Coalescing: served frames wait for each other and continue together."""
 
-    frames: Annotated[int, Field(ge=1, le=1_000_000)]
+    frames: Annotated[int, *read_as(scenario.Coalesce, "frames")]
     """Number of waiting frames after which they continue."""
-    time: Annotated[int, *time_up_to(PS_PER_S, positive=True)]
+    time: Annotated[int, *read_as(scenario.Coalesce, "ps")]
     """Longest wait of the first frame; all waiting frames continue then."""
 
 
@@ -74,11 +65,11 @@ class Stage(Table):
     """Resource that the stage occupies during a service; stages of one node with the same resource
     exclude each other. Not with `queue`.
     """
-    fixed: StageTime = written("0 s")
+    fixed: Annotated[int, *read_as(scenario.Stage, "fixed_ps")] = written("0 s")
     """Service time for each frame, at most 1 s."""
-    per_byte: Annotated[int, *time_up_to(PS_PER_S // 1000)] = written("0 s")
+    per_byte: Annotated[int, *read_as(scenario.Stage, "ps_per_octet")] = written("0 s")
     """Service time for each octet of the frame, destination address to FCS; at most 1 ms."""
-    extra: Annotated[int, *octets(least=-64, most=MOST_OCTETS)] = written("0 B")
+    extra: Annotated[int, *read_as(scenario.Stage, "extra_octets")] = written("0 B")
     """Octets added to the length of the frame; negative, such as "-4 B", where the stage carries no
     check sequence.
     """
@@ -87,7 +78,7 @@ class Stage(Table):
     overlap: Overlap | None = None
     """Octets after which the next stage may begin; all of the frame if absent. Not with `coalesce`.
     """
-    delay: StageTime = written("0 s")
+    delay: Annotated[int, *read_as(scenario.Stage, "delay_ps")] = written("0 s")
     """Time from the end of the service to the next stage, at most 1 s; the stage is free meanwhile.
     """
     queue: Queue = written("unlimited")
@@ -111,18 +102,18 @@ class Stage(Table):
 class Pause(Table):
     """Flow control by PAUSE frames (802.3-2022 annex 31B)."""
 
-    high: Annotated[int, *octets(least=0, most=10**8)]
+    high: Annotated[int, *read_as(scenario.Pause, "high_octets")]
     """Occupied memory above which the port asks its peer to pause; below `size`."""
-    low: Annotated[int, *octets(least=0, most=10**8)]
+    low: Annotated[int, *read_as(scenario.Pause, "low_octets")]
     """Occupied memory at which the peer may send again; at most `high`."""
-    quanta: Annotated[int, Field(ge=1, le=65_535)] = 65_535
+    quanta: Annotated[int, *read_as(scenario.Pause, "quanta")] = 65_535
     """Duration of a pause in units of 512 bit times; the request is repeated after half of it."""
 
 
 class Buffer(Table):
     """Memory of a port for frames that it receives."""
 
-    size: Annotated[int, *octets(least=64, most=10**8)]
+    size: Annotated[int, *read_as(scenario.Buffer, "octets")]
     """Size of the memory; a frame that finds no room is dropped."""
     pause: Pause | None = None
     """Flow control by PAUSE frames; none if absent."""
@@ -137,9 +128,9 @@ class Buffer(Table):
 class Learns(Table):
     """Address learning of a switch."""
 
-    age: PositiveTime
+    age: Annotated[int, *read_as(scenario.Learns, "age_ps")]
     """Time after the last frame from an address at which the switch forgets it."""
-    addresses: Annotated[int, Field(ge=1, le=10_000_000)]
+    addresses: Annotated[int, *read_as(scenario.Learns, "addresses")]
     """Largest number of addresses that the switch knows at a time."""
 
 
@@ -198,7 +189,7 @@ class Model(Table):
     """Hosts: stages from the application to the link, at most 64."""
     receive: Annotated[list[Stage], Field(max_length=64)] = Field(default_factory=list)
     """Hosts: stages from the link to the application, at most 64."""
-    ring: Annotated[int, Field(ge=1, le=1_000_000)] = 256
+    ring: Annotated[int, *read_as(scenario.Host, "ring")] = 256
     """Hosts: largest number of a flow's messages between their call and the end of their
     transmission.
     """
@@ -221,7 +212,7 @@ class Model(Table):
     """Switches and routers: room of the queue of each output port in frames, the one being sent
     included.
     """
-    queue_size: Annotated[int, *octets(least=1, most=10**8)] | None = None
+    queue_size: Annotated[int, *read_as(scenario.Switch, "queue_octets")] | None = None
     """Switches: room of the queue of each output port in octets; unlimited if absent."""
     forward: Stage | None = None
     """Routers: stage that all frames pass; it takes no time if absent."""

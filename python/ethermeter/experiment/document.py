@@ -1,7 +1,7 @@
 """The experiment file as a whole: its data model, its JSON Schema, and its faults."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import UnionType
 from typing import Annotated, NamedTuple, TypeGuard, TypeVar, Union, get_args, get_origin
 
@@ -169,10 +169,20 @@ TABLES: dict[str, type[Table]] = {
 """Tables of files of both short forms."""
 
 
-def form_of(document: Tables) -> Form:
+def form_of(document: Mapping[str, object]) -> Form:
     """Return the short form of a file."""
     has_network = "network" in document or ("flows" in document and "segment" not in document)
     return NETWORK if has_network else SEGMENT
+
+
+def tables_of(document: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the tables of a file whose keys can be varied and have a source."""
+    return form_of(document).tables
+
+
+def keys_at(document: Mapping[str, object], path: Sequence[Key]) -> list[str]:
+    """Return the keys that a file may have at a path."""
+    return list(fields_at(form_of(document).document, path))
 
 
 def json_schema() -> Tables:

@@ -13,8 +13,7 @@ from ethermeter.experiment.classes import Priority, TokenBucket
 from ethermeter.experiment.frames import Frames, Samples, Sizes, frames_plan, sizes_of
 from ethermeter.experiment.network import MOST_NODES, ExpandedNetwork, Name
 from ethermeter.experiment.origin import Origin, lowered
-from ethermeter.experiment.quantity import PositiveTime, Table, complaint, distinct, octets, written
-from ethermeter.experiment.stations import room
+from ethermeter.experiment.quantity import Table, complaint, distinct, read_as, written
 from ethermeter.experiment.trace_files import TraceFiles
 from ethermeter.experiment.traffic import (
     Arrivals,
@@ -71,7 +70,7 @@ class Response(Table):
     """
     think: Times = written("0 s")
     """Time between a request and its response; a receiver handles one request at a time."""
-    timeout: PositiveTime | None = None
+    timeout: Annotated[int, *read_as(scenario.Response, "timeout_ps")] | None = None
     """Time after which the sender continues without the missing responses. If absent, a simulation
     has no timeout and a measurement one of 1 s.
     """
@@ -121,7 +120,7 @@ class Flow(Table):
     """Lengths of the data of UDP datagrams, 1 B to 65507 B; instead of `frames`. Data longer than
     `mtu` allows are fragmented.
     """
-    mtu: Annotated[int, *octets(least=68, most=65_535)] | None = None
+    mtu: Annotated[int, *read_as(scenario.Udp, "mtu_octets")] | None = None
     """Longest IP packet, 68 B to 65535 B; with `data` only. 1500 B if absent."""
     arrivals: Arrivals | None = None
     """Arrival process of the messages; required without `transfer`. With `response`, "saturated"
@@ -129,7 +128,7 @@ class Flow(Table):
     """
     generator: Generator | None = None
     """Process that fills the buffers of a saturated host; there is always a message if absent."""
-    queue: Annotated[int | None, *room(1_000_000)] = written("unlimited")
+    queue: Annotated[int | None, *read_as(scenario.Flow, "queue_frames")] = written("unlimited")
     """Room of the queue at the source in messages, the one being handed over included; not with
     saturated arrivals, a token bucket or a coder.
     """

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from ethermeter import units
 from ethermeter.experiment import toml
-from ethermeter.experiment.document import MOST_TRIALS, TABLES, fields_of, form_of
+from ethermeter.experiment.document import MOST_TRIALS, TABLES, fields_of, tables_of
 from ethermeter.experiment.toml import EVERY, PathError, Tables, assigned
 from ethermeter.faults import Fault, Faults, Key, choices, nearest, shown
 from ethermeter.units import UnitError
@@ -21,9 +21,11 @@ _LISTED = {"stations": "group of stations", "flows": "flow"}
 
 
 def resolved(
-    document: Mapping[str, object], parts: Sequence[str], *, tops: Sequence[str]
+    document: Mapping[str, object], parts: Sequence[str], *, tops: Sequence[str] | None = None
 ) -> tuple[Key, ...]:
     """Return the path of a dotted key, split at its dots, with numbers for groups of stations.
+
+    `tops` are the tables that it may be in, those whose keys can be varied if not given.
 
     Raises
     ------
@@ -31,6 +33,7 @@ def resolved(
         If it names no known table, group or key, or begins with none of the tops.
 
     """
+    tops = tables_of(document) if tops is None else tops
     if len(parts) < 2 or parts[0] not in tops or len(parts) > LONGEST_PATH:
         dots = [f"{top}." for top in tops]
         raise PathError(choices(f"{parts[0]}.", dots, "expected a dotted key that begins with "))
@@ -233,14 +236,13 @@ def sweeps_of(document: Tables, *, file: str) -> tuple[list[Sweep], list[Fault]]
     table = document.get("vary", {})
     if not isinstance(table, dict):
         return [], [Fault(file, "vary", shown(table), "expected a table")]
-    tops = form_of(document).tables
     sweeps: list[Sweep] = []
     taken: dict[tuple[Key, ...], str] = {}
     for key, given in table.items():
         try:
             if "." not in key and isinstance(given, dict):
                 raise SweepError(_ALLOWED)
-            path = resolved(document, key.split("."), tops=tops)
+            path = resolved(document, key.split("."))
             values = _values(given)
         except (PathError, SweepError) as error:
             faults.add((key,), shown(given), str(error))

@@ -308,22 +308,21 @@ class Scenarios:
             phases=phases,
             batches=self._batches,
         )
-        found = _core.check_trial(core_trial(made))
-        if found is not None:
+        if found := _core.check_trial(core_trial(made)):
             flow_origins = [each.origin for each in sent]
             origins = Origins(
                 network.node_origins, network.link_origins, flow_origins, network.station_origins
             )
             document = self._assigned((), enumerate(choice))
-            raise InputError([origins.fault(found, made, document, file=self._file)])
+            faults = [origins.fault(each, made, document, file=self._file) for each in found]
+            raise InputError(dict.fromkeys(faults))
         return made
 
     # Tables of both.
 
     def _tables(self, name: str) -> Sequence[Mapping[str, object]]:
-        tables = self._document.get(name, ())
-        assert isinstance(tables, list | tuple), "validated"
-        return tables
+        tables = self._document.get(name)
+        return tables if isinstance(tables, list | tuple) else ()
 
     def _listed(
         self, name: str, model: type[M], choice: Sequence[int], faults: Faults
@@ -383,7 +382,9 @@ def _names(tables: Sequence[Mapping[str, object]]) -> list[tuple[str, str]]:
     """Return the name of every group's flow and node: groups may share one, nodes may not."""
     found: list[tuple[str, str]] = []
     for index, raw in enumerate(tables):
-        name = str(raw.get("name") or (f"group-{index}" if len(tables) > 1 else "stations"))
+        given = raw.get("name") if isinstance(raw, Mapping) else None
+        usual = f"group-{index}" if len(tables) > 1 else "stations"
+        name = given if isinstance(given, str) and given else usual
         node = name
         while any(node == taken for _, taken in found):
             node += "'"

@@ -37,28 +37,23 @@ from ethermeter.experiment.network_segments import (
 from ethermeter.experiment.origin import Origin, lowered
 from ethermeter.experiment.plca import GroupPlca, Outages
 from ethermeter.experiment.quantity import (
-    ClockDrift,
-    ClockOffset,
-    DriftSpread,
     Length,
     OctetTime,
-    OffsetSpread,
     Table,
     Velocity,
     complaint,
-    octets,
-    time_up_to,
+    read_as,
     written,
 )
 from ethermeter.experiment.segment import MOST_PLACES
 from ethermeter.faults import Faults, KeyPath, choices, dotted, shown
 from ethermeter.nodes import classes_of, kind_of, links_of
-from ethermeter.units import PS_PER_S
+from ethermeter.scenario import ClockSpec
 
 MOST_NODES = 1000
 """Nodes a network may have."""
 
-Overhead = Annotated[int, *octets(least=0, most=65_536)]
+CrossbarModule = Annotated[int, *read_as(scenario.End, "module")]
 Name = Annotated[str, StringConstraints(pattern=NAME)]
 ModelName = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
@@ -66,17 +61,17 @@ ModelName = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 class Clock(Table):
     """Clock of a host, by its offset and drift from true time."""
 
-    offset: ClockOffset = written("0 s")
+    offset: Annotated[int, *read_as(ClockSpec, "offset_ps")] = written("0 s")
     """Offset from true time at the start of the trial, -10 s to 10 s; positive if the clock is
     ahead.
     """
-    drift: ClockDrift = written("0 ppm")
+    drift: Annotated[int, *read_as(ClockSpec, "drift_ppb")] = written("0 ppm")
     """Frequency error of the clock, -1000 ppm to 1000 ppm; positive if the clock is fast."""
-    offset_spread: OffsetSpread = written("0 s")
+    offset_spread: Annotated[int, *read_as(ClockSpec, "offset_spread_ps")] = written("0 s")
     """Largest deviation from `offset`, at most 10 s; uniform, drawn by the seed for each host of a
     group.
     """
-    drift_spread: DriftSpread = written("0 ppm")
+    drift_spread: Annotated[int, *read_as(ClockSpec, "drift_spread_ppb")] = written("0 ppm")
     """Largest deviation from `drift`, at most 1000 ppm; uniform, drawn by the seed for each host of
     a group.
     """
@@ -128,7 +123,7 @@ class Switch(Table):
     """
     queue: Queue = written("unlimited")
     """Room of the queue of each output port in frames, the one being sent included."""
-    queue_size: Annotated[int, *octets(least=1, most=10**8)] | None = None
+    queue_size: Annotated[int, *read_as(scenario.Switch, "queue_octets")] | None = None
     """Room of the queue of each output port in octets; unlimited if absent."""
     buffer: Buffer | None = None
     """Memory of each input port, and flow control; unlimited if absent."""
@@ -168,7 +163,7 @@ class Hub(Table):
 
     name: Name
     """Name of the hub."""
-    delay: Annotated[int, *time_up_to(PS_PER_S)] = written("0 s")
+    delay: Annotated[int, *read_as(scenario.Hub, "delay_ps")] = written("0 s")
     """Delay from one link to another, at most 1 s."""
 
 
@@ -179,23 +174,24 @@ class Link(Table):
     """Names of the two ends. One of them may be a group, each of whose hosts gets a link."""
     modules: (
         Annotated[
-            list[Annotated[int, Field(ge=0, le=MOST_NODES)]], Field(min_length=2, max_length=2)
+            list[CrossbarModule],
+            Field(min_length=2, max_length=2),
         ]
         | None
     ) = None
     """Crossbar module of the port at each end, from 0; [0, 0] if absent."""
     rate: OctetTime | None = None
     """Bit rate, or time of an octet; `network.rate` if absent."""
-    delay: Annotated[int, *time_up_to(PS_PER_S)] | None = None
+    delay: Annotated[int, *read_as(scenario.Link, "delay_ps")] | None = None
     """One-way propagation delay, at most 1 s; instead of `length`. 0 s if both are absent."""
     length: Length | None = None
     """Length of the cable; instead of `delay`."""
     velocity: Velocity | None = None
     """Propagation velocity over the speed of light, with `length`; 0.585 (twisted pair) if absent.
     """
-    preamble: Overhead = written("8 B")
+    preamble: Annotated[int, *read_as(scenario.Link, "preamble_octets")] = written("8 B")
     """Preamble with start-of-frame delimiter."""
-    gap: Overhead = written("12 B")
+    gap: Annotated[int, *read_as(scenario.Link, "gap_octets")] = written("12 B")
     """Inter-frame gap."""
     half_duplex: bool | None = None
     """Whether only one end may send at a time. If absent, links of a hub are half-duplex and others
@@ -362,7 +358,7 @@ class _Maker:
 
     def _hosts(self, group: HostGroup, path: KeyPath) -> None:
         model, origin = self._model(group, path, HOST_KEYS)
-        clock = None if group.clock is None else lowered(scenario.ClockSpec, group.clock)
+        clock = None if group.clock is None else lowered(ClockSpec, group.clock)
         kind = scenario.Kind(host=host_plan(model, clock))
         names = [group.name]
         if group.count is not None:

@@ -12,6 +12,7 @@ from ethermeter.experiment.quantity import (
     Table,
     complaint,
     distinct,
+    most_of,
     number,
     written,
 )
@@ -84,7 +85,7 @@ class Phases(Table):
 
 
 Replications = Annotated[int, Field(ge=1, le=1000)]
-Batches = Annotated[int, Field(ge=2, le=1000)]
+Batches = Annotated[int, Field(ge=2, le=most_of(scenario.Scenario, "batches"))]
 Engine = Literal["simulation", "theory", "idealised", "ablation", "live"]
 """An engine that can answer."""
 

@@ -17,8 +17,10 @@ from ethermeter.experiment.quantity import (
     Table,
     Time,
     complaint,
+    file_keys,
+    most_of,
     number,
-    time_up_to,
+    read_as,
     written,
 )
 from ethermeter.faults import Faults, KeyPath, dotted
@@ -26,10 +28,8 @@ from ethermeter.scenario import CsmaCd
 
 STANDARD = "10base-t1s"
 """The standard that has PLCA."""
-MOST_IDS = 255
+MOST_IDS = most_of(scenario.PlcaNodes, "node_count")
 """Opportunities that a cycle may have (802.3-2022 clause 148: plca_node_count)."""
-LONGEST_LATENCY_PS = 10_000_000
-"""Latency that a PHY may have; clause 147 allows about 1 us."""
 HIGHEST_BIT_ERROR_RATE = 0.01
 
 NodeIds = tuple[tuple[int, ...], ...]
@@ -58,16 +58,18 @@ Outages = Annotated[list[Outage], Field(min_length=1, max_length=1000)]
 class Phy(Table):
     """Latencies of the PHYs on the segment, each at most 10 us."""
 
-    transmit: Annotated[int, *time_up_to(LONGEST_LATENCY_PS)] = written("0 s")
+    transmit: Annotated[int, *read_as(scenario.Plca, "transmit_ps")] = written("0 s")
     """Time from TX_EN at the MII to the line."""
-    carrier_on: Annotated[int, *time_up_to(LONGEST_LATENCY_PS)] = written("0 s")
+    carrier_on: Annotated[int, *read_as(scenario.Plca, "carrier_on_ps")] = written("0 s")
     """Time from the start of a signal on the line to carrier sense (CRS)."""
-    carrier_off: Annotated[int, *time_up_to(LONGEST_LATENCY_PS)] = written("0 s")
+    carrier_off: Annotated[int, *read_as(scenario.Plca, "carrier_off_ps")] = written("0 s")
     """Time from the end of a signal on the line to the end of carrier sense (CRS)."""
 
 
-def _whole(least: int, most: int) -> tuple[PlainValidator, WithJsonSchema]:
+def _setting(field: str) -> tuple[PlainValidator, WithJsonSchema]:
     """Return the reader of a setting that clause 30.16 limits."""
+    limits = file_keys(scenario.PlcaNodes)[field]
+    least, most = limits.least or 0, most_of(scenario.PlcaNodes, field)
 
     def read(value: object) -> int:
         if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
@@ -84,15 +86,15 @@ class _Settings(Table):
 
     enable: bool | None = None
     """Whether PLCA is on; true if neither the stations nor the segment have the key."""
-    node_count: Annotated[int, *_whole(1, MOST_IDS)] | None = Field(None, alias="node-cnt")
+    node_count: Annotated[int, *_setting("node_count")] | None = Field(None, alias="node-cnt")
     """Number of transmit opportunities in a cycle; only the coordinator's counts. One more than the
     highest node ID if absent.
     """
-    opportunity: Annotated[int, *_whole(1, 255)] | None = Field(None, alias="to-tmr")
+    opportunity: Annotated[int, *_setting("opportunity_bits")] | None = Field(None, alias="to-tmr")
     """Length of an unused transmit opportunity in bit times; 32 if absent."""
-    burst_count: Annotated[int, *_whole(0, 255)] | None = Field(None, alias="burst-cnt")
+    burst_count: Annotated[int, *_setting("burst_count")] | None = Field(None, alias="burst-cnt")
     """Number of frames that may follow the first in a transmit opportunity; 0 if absent."""
-    burst_time: Annotated[int, *_whole(0, 255)] | None = Field(None, alias="burst-tmr")
+    burst_time: Annotated[int, *_setting("burst_bits")] | None = Field(None, alias="burst-tmr")
     """Time for which the line is held for the next frame of a burst, in bit times; 128 if absent.
     """
     fall_back: bool | None = Field(None, alias="fall-back")

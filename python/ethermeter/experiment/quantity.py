@@ -1,10 +1,12 @@
 """Fields of an experiment file: tables, choices between kinds of them, and quantities."""
 
+import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
+from msgspec import Struct
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -18,6 +20,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from ethermeter import units
+from ethermeter.scenario import FileKey
 from ethermeter.units import Dimension, UnitError
 
 T = TypeVar("T")
@@ -147,6 +150,21 @@ def size_up_to(most_bits: int) -> Reader:
     return whole(Dimension.SIZE, most=most_bits, positive=True)
 
 
+def room(most: int) -> Reader:
+    """Return the reader of "unlimited" (None) or a number of frames up to `most`."""
+
+    def read(value: object) -> int | None:
+        if value == "unlimited":
+            return None
+        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most:
+            return value
+        raise complaint(f'expected "unlimited" or a number of frames from 1 to {most}')
+
+    return PlainValidator(read), WithJsonSchema(
+        {"oneOf": [{"const": "unlimited"}, {"type": "integer", "minimum": 1, "maximum": most}]}
+    )
+
+
 def octets(*, least: int, most: int) -> Reader:
     """Return the reader of a size in whole octets; bounds may be below zero."""
 
@@ -159,6 +177,67 @@ def octets(*, least: int, most: int) -> Reader:
         return int(bits / 8)
 
     return reader(read), _text(Dimension.SIZE, signed=least < 0)
+
+
+@functools.cache
+def file_keys(struct: type[Struct]) -> Mapping[str, FileKey]:
+    """Return what a file calls each field of a struct, how it writes it, and its range."""
+    hints = get_type_hints(struct, include_extras=True)
+    return {
+        name: next(
+            (each for each in get_args(hints[name]) if isinstance(each, FileKey)), FileKey(name)
+        )
+        for name in struct.__struct_fields__
+    }
+
+
+def read_as(struct: type[Struct], field: str) -> tuple[Any, ...]:
+    """Return the reader of a value that the core limits, by its unit and its range there."""
+    of_file = file_keys(struct)[field]
+    least, most = of_file.least, of_file.most
+    assert least is not None
+    assert most is not None, f"{struct.__name__}.{field} has a range"
+    match of_file.unit:
+        case "time":
+            return whole(Dimension.TIME, most=most, positive=least > 0, signed=least < 0)
+        case "clock error":
+            return whole(Dimension.CLOCK_ERROR, most=most, signed=least < 0)
+        case "rate":
+            return whole(Dimension.RATE, most=most, positive=True)
+        case "size":
+            return octets(least=least, most=most)
+        case "room":
+            return room(most)
+        case None:
+            return (Field(ge=least, le=most),)
+        case unit:
+            raise AssertionError(f"no reader of {unit}")
+
+
+def most_of(struct: type[Struct], field: str) -> int:
+    """Return the largest integer that the core allows."""
+    most = file_keys(struct)[field].most
+    assert most is not None, f"{struct.__name__}.{field} has a range"
+    return most
+
+
+def as_written(number: int, unit: str | None) -> str:
+    """Return an integer of a scenario as a file writes it, such as "1 ms" for 10^9 ps of time."""
+    scales = _SCALES.get(unit or "", ((1, ""),))
+    scale, name = next(each for each in scales if number % each[0] == 0)
+    return f"{number // scale} {name}".rstrip()
+
+
+_SCALES: Mapping[str, Sequence[tuple[int, str]]] = {
+    "time": ((10**12, "s"), (10**9, "ms"), (10**6, "us"), (10**3, "ns"), (1, "ps")),
+    "octet time": ((10**12, "s/B"), (10**9, "ms/B"), (10**6, "us/B"), (10**3, "ns/B"), (1, "ps/B")),
+    "size": ((10**6, "MB"), (10**3, "kB"), (1, "B")),
+    "bits": ((1, "bit"),),
+    "rate": ((10**9, "Gb/s"), (10**6, "Mb/s"), (10**3, "kb/s"), (1, "bit/s")),
+    "clock error": ((10**3, "ppm"), (1, "ppb")),
+    "room": ((1, ""),),
+}
+"""Units of a file for integers of a scenario in ps, octets, bit, bit/s or ppb, largest first."""
 
 
 def _bits_or_time(value: object) -> tuple[str, int]:
@@ -206,9 +285,6 @@ PositiveTime = Annotated[int, *time_up_to(units.LONGEST_PS, positive=True)]
 
 Delay = Annotated[int, *time_up_to(units.LONGEST_DELAY_PS)]
 """A propagation delay in ps."""
-
-PositiveDelay = Annotated[int, *time_up_to(units.LONGEST_DELAY_PS, positive=True)]
-"""A time above zero in ps, no longer than a propagation delay."""
 
 PhaseTime = Annotated[int, *time_up_to(units.LONGEST_TRIAL_PS)]
 """The length of a phase in ps."""
@@ -272,28 +348,8 @@ OctetTime = Annotated[
 BitRate = Annotated[Fraction, reader(units.rate_bps), _text(Dimension.RATE)]
 """A bit rate above zero in bit/s."""
 
-WholeBitRate = Annotated[int, *whole(Dimension.RATE, most=10**12, positive=True)]
-"""A bit rate above zero in whole bit/s, at most 1 Tb/s."""
-
 Frequency = Annotated[Fraction, reader(units.interval_ps), _text(Dimension.FREQUENCY)]
 """A frequency, as the mean time between events in ps."""
-
-ClockError = Annotated[int, *whole(Dimension.CLOCK_ERROR, most=units.LARGEST_CLOCK_ERROR_PPB)]
-"""How much too fast or too slow a clock may be, in parts of 10^9."""
-
-ClockOffset = Annotated[int, *whole(Dimension.TIME, most=units.FARTHEST_CLOCK_PS, signed=True)]
-"""How far a clock is ahead, in ps; behind with a minus."""
-
-ClockDrift = Annotated[
-    int, *whole(Dimension.CLOCK_ERROR, most=units.LARGEST_DRIFT_PPB, signed=True)
-]
-"""By how much a clock goes too fast, in parts of 10^9; too slow with a minus."""
-
-OffsetSpread = Annotated[int, *time_up_to(units.FARTHEST_CLOCK_PS)]
-"""Largest random deviation of a clock's offset, in ps."""
-
-DriftSpread = Annotated[int, *whole(Dimension.CLOCK_ERROR, most=units.LARGEST_DRIFT_PPB)]
-"""The same of a drift, in parts of 10^9."""
 
 Weight = Annotated[Fraction, *number("a weight, relative to the others", least=0, most=1e12)]
 """A weight, relative to the others of its list."""

@@ -159,7 +159,9 @@ def of_document(
     found.found += wrong
     _check_values(document, sweeps, found)
     if found.found or model is None:
-        raise InputError(found.found)
+        found.found += _between_tables(document, file=file, folder=path.parent)
+        found.raise_all()
+    assert model is not None, "else it has faults"
     experiment = Experiment(
         path=path,
         title=model.title,
@@ -187,13 +189,32 @@ def of_document(
     return experiment
 
 
+def _between_tables(document: Tables, *, file: str, folder: Path) -> Sequence[Fault]:
+    """Return what tables contradict of each other, of those that are sound by themselves.
+
+    Without varied values, so that a fault elsewhere does not hide it.
+    """
+    top = form_of(document).listed
+    listed, run = document.get(top), document.get("run")
+    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+        return ()
+    engines = run.get("engines") if isinstance(run, dict) else None
+    known = [each for each in engines if isinstance(each, str)] if isinstance(engines, list) else ()
+    scenarios = Scenarios(document, (), engines=known, batches=20, file=file, folder=folder)
+    try:
+        scenarios.point(())
+    except InputError as error:
+        return error.faults
+    return ()
+
+
 def _check_sources(document: Tables, faults: Faults) -> None:
     """Find sources of keys that are no parameter."""
     table = document.get("sources")
     for key, given in table.items() if isinstance(table, dict) else ():
         try:
             if isinstance(given, str):
-                resolved(document, key.split("."), tops=form_of(document).tables)
+                resolved(document, key.split("."))
         except PathError as error:
             faults.add(("sources", key), shown(given), str(error))
 

@@ -18,7 +18,9 @@ from ethermeter.experiment.quantity import (
     Table,
     Velocity,
     complaint,
+    most_of,
     number,
+    read_as,
     written,
 )
 from ethermeter.faults import Faults, KeyPath, choices, dotted
@@ -77,7 +79,7 @@ class Segment(Table):
     jam: BitsOrTime | None = None
     """Jam that a station sends after it has detected a collision; that of the standard if absent.
     """
-    turnaround: Delay = written("0 s")
+    turnaround: Annotated[int, *read_as(CsmaCd, "turnaround_ps")] = written("0 s")
     """Turnaround time: from a station's decision to transmit to its first bit. The station senses
     nothing meanwhile. Always "0 s" on 10BASE-T1S.
     """
@@ -136,13 +138,6 @@ INET_GAP_PART1_BITS = 0
 """First part of the gap in INET's MAC: the state WAIT_IFG ignores carrier (EthernetCsmaMac.cc)."""
 
 
-MOST_BITS = 1 << 24
-"""Bits that a slot, gap, preamble or jam may have.
-
-No jam, or neither gap nor turnaround time, would leave it open who heard whom first.
-"""
-
-
 @dataclass(frozen=True, slots=True)
 class Constants:
     """Constants of a segment: its standard with what the file changes about it."""
@@ -185,10 +180,11 @@ def constants_of(segment: Segment, *, file: str, path: KeyPath = ("segment",)) -
     # Without a gap and a turnaround time, a station could start in the very instant in which it
     # hears silence and carrier at once.
     least = {"slot": 1, "gap": 0 if segment.turnaround else 1, "jam": 1}
+    most = most_of(CsmaCd, "slot_bits")
     for key, number in bits.items():
-        if not least.get(key, 0) <= number <= MOST_BITS:
+        if not least.get(key, 0) <= number <= most:
             unless = ", or a turnaround time" if key == "gap" and not segment.turnaround else ""
-            allowed = f"expected from {least.get(key, 0)} to {MOST_BITS} bit{unless}"
+            allowed = f"expected from {least.get(key, 0)} to {most} bit{unless}"
             faults.add((key,), f"{number} bit", allowed)
     for shorter in ("gap_part1", "end_delimiter"):
         if bits.get(shorter, 0) > bits["gap"]:

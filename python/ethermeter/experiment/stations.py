@@ -6,10 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import (
     Field,
-    PlainValidator,
     StringConstraints,
     ValidationInfo,
-    WithJsonSchema,
     field_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -18,7 +16,7 @@ from ethermeter import scenario
 from ethermeter.experiment import plca, voice
 from ethermeter.experiment.frames import Frames, Samples, Sizes, frames_plan, sizes_of
 from ethermeter.experiment.plca import GroupPlca, Outages
-from ethermeter.experiment.quantity import ClockError, Delay, Length, Table, complaint, written
+from ethermeter.experiment.quantity import Length, Table, read_as, written
 from ethermeter.experiment.segment import MOST_PLACES, Constants
 from ethermeter.experiment.trace_files import TraceFiles
 from ethermeter.experiment.traffic import (
@@ -51,24 +49,6 @@ from ethermeter.units import LONGEST_PS
 MOST_STATIONS = 1024
 """Stations a group may have; the standard may allow fewer."""
 
-MOST_QUEUED = 10_000_000
-"""Frames a queue may have room for."""
-
-
-def room(most: int) -> tuple[PlainValidator, WithJsonSchema]:
-    """Return the reader of "unlimited" (None) or a number of frames up to `most`."""
-
-    def read(value: object) -> int | None:
-        if value == "unlimited":
-            return None
-        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most:
-            return value
-        raise complaint(f'expected "unlimited" or a number of frames from 1 to {most}')
-
-    return PlainValidator(read), WithJsonSchema(
-        {"oneOf": [{"const": "unlimited"}, {"type": "integer", "minimum": 1, "maximum": most}]}
-    )
-
 
 class StationGroup(Table):
     """A group of stations that differ only in their attachment points."""
@@ -89,21 +69,21 @@ class StationGroup(Table):
     """Host time between the end of a frame and the earliest start of the next."""
     generator: Generator | None = None
     """Process that fills the buffers of a saturated host; there is always a frame if absent."""
-    queue: Annotated[int | None, *room(MOST_QUEUED)] = written("unlimited")
+    queue: Annotated[int | None, *read_as(scenario.Flow, "queue_frames")] = written("unlimited")
     """Room of the queue in frames, the one being sent included; not with saturated arrivals or a
     coder.
     """
-    clock_error: ClockError = written("0 ppm")
+    clock_error: Annotated[int, *read_as(scenario.Stations, "clock_error_ppb")] = written("0 ppm")
     """Largest frequency error of a host's clock, at most 1%; the error of each host is drawn
     uniformly. Only with a coder or a load register, which follow that clock.
     """
-    priority_wait: Delay = written("0 s")
+    priority_wait: Annotated[int, *read_as(scenario.Stations, "priority_wait_ps")] = written("0 s")
     """Silence beyond the gap before a station starts, at most 0.1 s; stations with a shorter wait
     send first.
     """
     backoff: Backoff = "exponential"
     """Backoff rule: the wait after a collision."""
-    attempt_limit: Annotated[int, Field(ge=1, le=1000)] | None = None
+    attempt_limit: Annotated[int, *read_as(scenario.Stations, "attempt_limit")] | None = None
     """Attempts before a frame is given up, the first included; that of the standard if absent."""
     after_attempt_limit: Literal["discard", "resume"] | None = None
     """What follows the last attempt: "discard" loses the frame, "resume" hands it to the

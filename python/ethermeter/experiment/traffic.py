@@ -23,7 +23,6 @@ from ethermeter.experiment.quantity import (
     TIME_OR_RANDOM,
     Frequency,
     Load,
-    PositiveDelay,
     PositiveTime,
     Table,
     Time,
@@ -31,6 +30,7 @@ from ethermeter.experiment.quantity import (
     choice,
     complaint,
     number,
+    read_as,
     reader,
     tag,
     written,
@@ -173,7 +173,7 @@ Times = Annotated[
 class Generator(Table):
     """A user process that fills the buffers of a saturated host (Boggs et al. 1988, § 3.3)."""
 
-    buffers: Annotated[int, Field(ge=1, le=100_000)]
+    buffers: Annotated[int, *read_as(scenario.Generator, "buffers")]
     """Buffers in the ring between the process and the transmitter."""
     time: Times
     """Time to fill one buffer."""
@@ -330,14 +330,14 @@ Arrivals = Annotated[
 class Limit(Table):
     """Parameter of exponential and linear backoff."""
 
-    limit: Annotated[int, Field(ge=0, le=30)]
+    limit: Annotated[int, *read_as(scenario.ExponentialBackoff, "limit")]
     """Number of collisions after which the range stops growing."""
 
 
 class Slots(Table):
     """Parameter of constant backoff."""
 
-    slots: Annotated[int, Field(ge=1, le=1_000_000)]
+    slots: Annotated[int, *read_as(scenario.ConstantBackoff, "slots")]
     """Number of slots in the range from which the wait is drawn."""
 
 
@@ -365,9 +365,9 @@ class ConstantBackoff(Table):
 class Register(Table):
     """Parameters of the load register (Gonsalves 1982, section 2.2)."""
 
-    bits: Annotated[int, Field(ge=1, le=16)]
+    bits: Annotated[int, *read_as(scenario.LoadRegisterBackoff, "bits")]
     """Number of low bits of the host's clock that the register masks."""
-    clock: PositiveDelay
+    clock: Annotated[int, *read_as(scenario.LoadRegisterBackoff, "clock_ps")]
     """Time in which the host's clock advances by one, at most 0.1 s."""
     ticks: bool
     """Whether the wait ends with a tick of the clock, one in each slot; if false, it ends whole

@@ -3,32 +3,25 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from ethermeter import scenario
 from ethermeter.experiment.origin import lowered
 from ethermeter.experiment.quantity import (
-    PositiveTime,
     Table,
-    Time,
     complaint,
-    octets,
-    time_up_to,
+    read_as,
     written,
 )
 from ethermeter.experiment.traffic import Times, times_plan
 from ethermeter.framing import IP_HEADER_OCTETS, TCP_HEADER_OCTETS
 from ethermeter.units import PS_PER_S
 
-MOST_OCTETS = 1 << 50
-"""Of a file or a stream."""
 HEADERS = IP_HEADER_OCTETS + TCP_HEADER_OCTETS
 """Octets of the headers of IP and TCP, without options."""
-MOST_WINDOW = 1 << 30
-"""Octets of a window that TCP can scale to (RFC 7323, section 2.3)."""
 
-FileSize = Annotated[int, *octets(least=1, most=MOST_OCTETS)]
-BlockSize = Annotated[int, *octets(least=1, most=MOST_WINDOW)]
+FileSize = Annotated[int, *read_as(scenario.File, "octets")]
+BlockSize = Annotated[int, *read_as(scenario.File, "block_octets")]
 
 
 class Octets(Table):
@@ -61,7 +54,7 @@ class Copy(Table):
     """Time of the server between a complete request and its answer; it handles one request at a
     time.
     """
-    ahead: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    ahead: Annotated[int, *read_as(scenario.File, "ahead")] = 1
     """Largest number of outstanding requests."""
 
 
@@ -72,11 +65,11 @@ Stack = Literal["linux", "rfc-2581"]
 class Acknowledge(Table):
     """Acknowledgement of data that arrive in order."""
 
-    segments: Annotated[int, Field(ge=1, le=1_000_000)]
+    segments: Annotated[int, *read_as(scenario.Acknowledge, "segments")]
     """Number of segments that are acknowledged together."""
-    time: PositiveTime
+    time: Annotated[int, *read_as(scenario.Acknowledge, "ps")]
     """Longest delay of an acknowledgement after the first segment that it acknowledges."""
-    quick: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    quick: Annotated[int, *read_as(scenario.Acknowledge, "quick")] = 0
     """Number of segments that are acknowledged at once at the start, until the host sends data."""
 
 
@@ -124,15 +117,15 @@ class Tcp(Table):
     hosts of the 1990s.
     """
 
-    window: BlockSize
+    window: Annotated[int, *read_as(scenario.Tcp, "window_octets")]
     """Receive buffer: octets received and not yet read."""
-    send_buffer: BlockSize | None = None
+    send_buffer: Annotated[int, *read_as(scenario.Tcp, "send_buffer_octets")] | None = None
     """Send buffer: octets written and not yet acknowledged; unlimited if absent."""
-    mtu: Annotated[int, *octets(least=68, most=65_535)] = written("1500 B")
+    mtu: Annotated[int, *read_as(scenario.Tcp, "mtu_octets")] = written("1500 B")
     """Longest IP packet, 68 B to 65535 B."""
-    options: Annotated[int, *octets(least=0, most=40)] = written("0 B")
+    options: Annotated[int, *read_as(scenario.Tcp, "option_octets")] = written("0 B")
     """Options in the TCP header of every segment, at most 40 B; 12 B with timestamps."""
-    initial_segments: Annotated[int, Field(ge=1, le=1000)] | None = None
+    initial_segments: Annotated[int, *read_as(scenario.Tcp, "initial_segments")] | None = None
     """First congestion window in segments. If absent: 10 with the stack "linux", 2 with "rfc-2581".
     """
     congestion: Literal["reno", "cubic"] | None = None
@@ -170,17 +163,17 @@ class Tcp(Table):
     """Acknowledgement of data that arrive in order. If absent: { segments = 2, time = "40 ms",
     quick = 16 } with the stack "linux", { segments = 2, time = "200 ms" } with "rfc-2581".
     """
-    least_timeout: PositiveTime | None = None
+    least_timeout: Annotated[int, *read_as(scenario.Tcp, "least_timeout_ps")] | None = None
     """Shortest retransmission timeout. If absent: 200 ms with the stack "linux", 1 s with
     "rfc-2581".
     """
-    timeout_margin: Time | None = None
+    timeout_margin: Annotated[int, *read_as(scenario.Tcp, "timeout_margin_ps")] | None = None
     """Smallest difference between the retransmission timeout and the smoothed round-trip time. If
     absent: 200 ms with the stack "linux", 0 s with "rfc-2581".
     """
-    first_timeout: PositiveTime = written("1 s")
+    first_timeout: Annotated[int, *read_as(scenario.Tcp, "first_timeout_ps")] = written("1 s")
     """Retransmission timeout before the first measured round-trip time."""
-    read_per_byte: Annotated[int, *time_up_to(PS_PER_S // 1000)] = written("0 s")
+    read_per_byte: Annotated[int, *read_as(scenario.Tcp, "read_ps_per_octet")] = written("0 s")
     """Time in which the application reads an octet, at most 1 ms."""
 
     @model_validator(mode="after")

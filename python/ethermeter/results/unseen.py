@@ -16,7 +16,6 @@ from dataclasses import replace
 import numpy as np
 
 from ethermeter.metrics import Metric
-from ethermeter.nodes import is_segment
 from ethermeter.results.interval import Estimate, Floats, no_event, no_failure, no_success
 from ethermeter.results.trials import window_s
 from ethermeter.scenario import CoderArrivals, SamplesLengths, Scenario
@@ -67,18 +66,19 @@ def exposure(metric: Metric, counted: Mapping[Metric, Floats], scenario: Scenari
 
     if metric in SAMPLES:
         samples = of(Metric.SAMPLES_DELIVERED) + of(Metric.SAMPLES_LOST)
-        return _packets(samples, of(Metric.FRAMES), of(Metric.MESSAGES), scenario)
+        packets = of(Metric.FRAMES if Metric.FRAMES in counted else Metric.MESSAGES)
+        return _packets(samples, packets, scenario)
     if metric in BY_FRAME:
         return of(Metric.FRAMES)
     if metric != Metric.LOSS:
         return np.ones_like(nothing)
-    if not is_segment(scenario):
+    if Metric.FRAMES not in counted:
         return of(Metric.OFFERED_RATE) * window_s(scenario)
     return of(Metric.FRAMES) + of(Metric.DROPPED) + of(Metric.DISCARDED)
 
 
-def _packets(samples: Floats, frames: Floats, messages: Floats, scenario: Scenario) -> Floats:
-    """Packets that carried samples of voice.
+def _packets(samples: Floats, packets: Floats, scenario: Scenario) -> Floats:
+    """Return how many packets carried samples of voice.
 
     All that arrived where all is voice, else at least as many as the largest packets make.
     """
@@ -89,7 +89,7 @@ def _packets(samples: Floats, frames: Floats, messages: Floats, scenario: Scenar
         if isinstance(flow.arrivals, CoderArrivals) and isinstance(flow.frames, SamplesLengths)
     ]
     if len(most) == len(flows):
-        return frames if is_segment(scenario) else messages
+        return packets
     return samples / max(most, default=1.0)
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from ethermeter import plan
 from ethermeter.experiment import Experiment
-from ethermeter.experiment.document import form_of, validated
+from ethermeter.experiment.document import tables_of, validated
 from ethermeter.experiment.key_paths import resolved
 from ethermeter.experiment.reading import of_document
 from ethermeter.experiment.search import Search
@@ -206,11 +206,11 @@ class _Reader:
 
     def _path(self, key: str) -> tuple[Key, ...]:
         document = self._experiment.document
-        return resolved(document, key.split("."), tops=form_of(document).tables)
+        return resolved(document, key.split("."))
 
     def _add_key(self, direction: Direction, key: str, allowed: str) -> None:
         document = self._experiment.document
-        near = choices(key, _keys(document, form_of(document).tables))
+        near = choices(key, _keys(document, tables_of(document)))
         text = near if near.startswith("did you mean") else allowed
         self._add(direction, shown(key), text)
 

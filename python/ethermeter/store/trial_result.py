@@ -23,7 +23,7 @@ from ethermeter.counts import (
     zeros,
 )
 from ethermeter.metrics import Masks, Metric
-from ethermeter.nodes import clocks_of, is_segment
+from ethermeter.nodes import clocks_of
 from ethermeter.scenario import Scenario
 from ethermeter.store.columns import (
     CAUTION,
@@ -153,7 +153,7 @@ def counted(
     `cautions` are those of stations or flows, by the columns of their table; see `TABLES`.
     """
     tables: dict[str, Columns] = {HISTOGRAMS: _histograms(counts)}
-    if is_segment(scenario):
+    if len(counts.stations.frames):
         of_medium = flat(counts.medium)
         nodes = {name: column for name, column in of_medium.items() if name.startswith(OF_NODES)}
         tables[STATIONS] = {**cautions, **_inexact(flat(counts.stations)), **nodes}

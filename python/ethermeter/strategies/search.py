@@ -300,7 +300,7 @@ class ValueSearch:
             most_replications=asked.replications,
             seed=asked.seed,
             cautions=tuple(self._cautions(tried, samples)),
-            bound=bound_of(asked) if "network" in asked.experiment.document else None,
+            bound=bound_of(asked),
             points=points,
         )
 

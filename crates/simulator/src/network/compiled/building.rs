@@ -13,7 +13,7 @@ use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::scheduler::{Classes, Room};
 use ethermeter_traffic::times::LONGEST_PS;
 use ethermeter_trial::flows::Address;
-use ethermeter_trial::nodes::{Buffer, Class, Kind, Link, Node, Stage, check_classes};
+use ethermeter_trial::nodes::{Buffer, Class, Kind, Link, Node, Stage};
 use ethermeter_trial::{Fault, Phases, Trial};
 use expanded::Expanded;
 use std::collections::{BTreeMap, VecDeque};
@@ -23,6 +23,7 @@ const MOST_BATCHES: u64 = 1000;
 impl CompiledNetwork {
     /// Check a trial and make it ready.
     pub fn new(trial: &Trial) -> Result<Self, Fault> {
+        trial.scenario.sound()?;
         let nodes = &trial.scenario.nodes;
         let phases = trial.scenario.phases;
         if let Some(index) = nodes.iter().position(|node| node.count != 1) {
@@ -280,8 +281,7 @@ impl<'t> Builder<'t> {
     }
 
     /// A stage of a node, on the resource that it names or on one of its own.
-    fn stage(&mut self, node: u32, stage: &Stage, key: &str) -> Result<u32, Fault> {
-        stage.check(key)?;
+    fn stage(&mut self, node: u32, stage: &Stage) -> u32 {
         let room =
             Room { frames: stage.queue_frames.map_or(u64::MAX, u64::from), octets: u64::MAX };
         let resource = match &stage.resource {
@@ -294,7 +294,7 @@ impl<'t> Builder<'t> {
             }
         };
         self.compiled.timings.push(Timing::new(stage, resource));
-        Ok(small(self.compiled.timings.len() - 1))
+        small(self.compiled.timings.len() - 1)
     }
 
     fn route(&mut self, stages: &[u32], last: Last) -> u32 {
@@ -311,7 +311,6 @@ impl<'t> Builder<'t> {
             match &self.config(node).kind {
                 Kind::Host(host) => {
                     if let Some(clock) = host.clock {
-                        clock.check(&format!("{key}.host.clock"))?;
                         self.compiled.nodes[node as usize].clock =
                             Some(Clock::new(&clock, self.compiled.seed, node));
                     }
@@ -324,7 +323,7 @@ impl<'t> Builder<'t> {
                                 "must not be given: an application waits for room in its host's ring",
                             ));
                         }
-                        send.push(self.stage(node, stage, &key)?);
+                        send.push(self.stage(node, stage));
                     }
                     if !(1..=1_000_000).contains(&self.compiled.nodes[node as usize].ring) {
                         return Err(Fault::new(
@@ -336,12 +335,8 @@ impl<'t> Builder<'t> {
                     self.compiled.nodes[node as usize].send =
                         self.route(&send, Last::Port(ports[0] ^ 1));
                     let mut receive = Vec::new();
-                    for (index, stage) in host.receive.iter().enumerate() {
-                        receive.push(self.stage(
-                            node,
-                            stage,
-                            &format!("{key}.host.receive[{index}]"),
-                        )?);
+                    for stage in &host.receive {
+                        receive.push(self.stage(node, stage));
                     }
                     self.compiled.ports[ports[0] as usize].reception =
                         self.route(&receive, Last::Host(node));
@@ -350,8 +345,7 @@ impl<'t> Builder<'t> {
                     self.switch(node, &ports, switch, &format!("{key}.switch"))?;
                 }
                 Kind::Router(router) => {
-                    let forward =
-                        self.stage(node, &router.forward, &format!("{key}.router.forward"))?;
+                    let forward = self.stage(node, &router.forward);
                     for &port in &ports {
                         self.compiled.ports[port as usize].reception =
                             self.route(&[], Last::Lookup(port));
@@ -372,7 +366,6 @@ impl<'t> Builder<'t> {
         }
         for (index, flow) in flows.iter().enumerate() {
             let key = format!("flows[{index}]");
-            flow.check(&key)?;
             let host = |name: &str, key: String| {
                 let node = self.node(name, &key)?;
                 if self.compiled.nodes[node as usize].role == Role::Host {
@@ -442,7 +435,6 @@ impl<'t> Builder<'t> {
         for (id, port) in self.compiled.ports.iter().enumerate() {
             let (Some(buffer), link) = (port.buffer, &self.links_of()[id / 2]) else { continue };
             let key = format!("nodes[{}].kind", port.node);
-            buffer.check(&format!("{key}.buffer"))?;
             let Some(pause) = buffer.pause else { continue };
             if link.half_duplex {
                 return Err(Fault::new(
@@ -477,7 +469,6 @@ fn pause_headroom(longest: u64, link: &Link) -> u64 {
 
 /// The classes of a port at this link.
 fn check_line(classes: &[Class], link: &Link, key: &str) -> Result<(), Fault> {
-    check_classes(classes, key)?;
     if !classes.is_empty() && link.half_duplex {
         return Err(Fault::new(key, "must not be given for a node with a half-duplex link"));
     }

@@ -28,9 +28,6 @@ impl Builder<'_> {
                 "queue_frames and queue_octets must be at least 1",
             ));
         }
-        if let Some(buffer) = switch.buffer {
-            buffer.check(&format!("{key}.buffer"))?;
-        }
         for &port in ports {
             let mut reception = Vec::new();
             if let Some(stage) = &switch.ingress {
@@ -40,7 +37,7 @@ impl Builder<'_> {
                         "must not be given: each port has its own",
                     ));
                 }
-                reception.push(self.stage(node, stage, &format!("{key}.ingress"))?);
+                reception.push(self.stage(node, stage));
             }
             self.compiled.ports[port as usize].reception =
                 self.route(&reception, Last::Lookup(port));
@@ -48,7 +45,7 @@ impl Builder<'_> {
         match &switch.fabric {
             Fabric::Ideal => self.forward(node, ports, |_, _, _| Ok(Vec::new())),
             Fabric::Shared(stage) => {
-                let backplane = self.stage(node, stage, &format!("{key}.fabric.shared"))?;
+                let backplane = self.stage(node, stage);
                 self.forward(node, ports, |_, _, _| Ok(vec![backplane]))
             }
             Fabric::Crossbar { local, inward, outward } => {
@@ -62,8 +59,7 @@ impl Builder<'_> {
                     ] {
                         if let (Some(stage), false) = (stage, modules.contains_key(&(module, name)))
                         {
-                            let id =
-                                self.stage(node, stage, &format!("{key}.fabric.crossbar.{name}"))?;
+                            let id = self.stage(node, stage);
                             modules.insert((module, name), id);
                         }
                     }
