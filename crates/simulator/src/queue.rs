@@ -91,6 +91,14 @@ impl<E: Ranked + Copy> Queue<E> {
         self.heap.peek().map(|Reverse(entry)| entry.at)
     }
 
+    /// When the first event is, and its rank.
+    #[inline]
+    #[must_use]
+    pub fn next_rank(&self) -> Option<(i64, u8)> {
+        let rank = |order: u64| (order >> (IDENTITY_BITS + SERIAL_BITS)) as u8;
+        self.heap.peek().map(|Reverse(entry)| (entry.at, rank(entry.order)))
+    }
+
     /// Take the first event, with its time.
     #[inline]
     pub fn take(&mut self) -> Option<(i64, E)> {

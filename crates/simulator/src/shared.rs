@@ -138,6 +138,11 @@ impl<'w, H: Hosts> SharedMedium<'w, H> {
         either!(self, medium => medium.next_at())
     }
 
+    /// The same, and the rank of the event.
+    pub(crate) fn next_rank(&self) -> Option<(i64, u8)> {
+        either!(self, medium => medium.next_rank())
+    }
+
     /// Take its next event.
     pub fn step(&mut self) {
         either!(self, medium => drop(medium.step()));

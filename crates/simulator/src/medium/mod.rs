@@ -73,6 +73,9 @@ pub(crate) struct Node<A> {
     pub(crate) has: (bool, bool),
 }
 
+/// Rank of the end of an instant.
+const CLOSING: u8 = 8;
+
 /// What is looked at when all of an instant has happened, where carrier joins.
 #[derive(Debug, Default)]
 struct Closing {
@@ -204,6 +207,12 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
     pub fn next_at(&self) -> Option<i64> {
         let next = if self.is_closing() { Some(self.closing.at) } else { self.queue.next_at() };
         next.filter(|&at| at < self.end || self.on_line > 0)
+    }
+
+    /// The same, and the rank of the event.
+    pub(crate) fn next_rank(&self) -> Option<(i64, u8)> {
+        let at = self.next_at()?;
+        Some(self.queue.next_rank().filter(|next| next.0 == at).unwrap_or((at, CLOSING)))
     }
 
     /// Run to the end of the test and of the frames on the line then.

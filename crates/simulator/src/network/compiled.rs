@@ -164,6 +164,9 @@ pub(super) struct Port {
 pub(super) struct Segment {
     /// The port of each station.
     pub ports: Vec<u32>,
+    /// Whether it is made of links: what happens on them comes before all that arrives somewhere in
+    /// its instant, by rank, and what happens on a segment after it.
+    pub is_of_links: bool,
     pub medium: CompiledMedium,
     pub plca: Option<CompiledPlca>,
     /// What follows a collision at each station,

@@ -20,10 +20,10 @@ use super::table::{Forwarding, Tables};
 use crate::error::Error;
 use crate::queue::Queue;
 use crate::watch::{Poll, Watch};
-use cards::{NextEvents, PortMedium};
+use cards::{AFTER_ALL, NextEvents, PortMedium};
 use ethermeter_traffic::scheduler::{Next, Room, Scheduler, Waiting};
 use ethermeter_trial::Trial;
-use event::Event;
+use event::{AFTER_LINKS, Event};
 use std::collections::VecDeque;
 
 /// A copy of a frame, and where it is.
@@ -176,10 +176,10 @@ impl Engine<'_> {
 
     fn run(&mut self, poll: &mut Poll) {
         loop {
-            // What happens on a medium comes after all else in its instant.
-            let (of_medium, medium) = self.of_media.first();
-            let next = self.queue.next_at().filter(|&at| at <= of_medium);
-            let at = next.unwrap_or(of_medium);
+            let ((of_medium, rank), medium) = self.of_media.first();
+            let most = if rank == AFTER_ALL { AFTER_ALL } else { AFTER_LINKS - 1 };
+            let next = self.queue.next_rank().filter(|&next| next <= (of_medium, most));
+            let at = next.map_or(of_medium, |(at, _)| at);
             let now = at.cast_unsigned();
             if at >= self.end || !poll.goes_on(now) {
                 return;
@@ -212,6 +212,7 @@ impl Engine<'_> {
                     self.interrupt(now, stage);
                 }
             }
+            Event::Reach { copy, port } => self.reach_port(now, copy, port),
             Event::Arrive { copy, .. } => self.arrive(now, copy),
             Event::Send { flow } => self.send(now, flow),
             Event::Answer { receiver } => self.answer(now, receiver),

@@ -19,6 +19,8 @@ pub(super) enum Event {
     Gather { copy: u32, stage: u32 },
     /// The first of a batch, the one with this number, has waited long enough.
     Interrupt { stage: u32, batch: u64 },
+    /// A copy comes to a port from a shared medium.
+    Reach { copy: u32, port: u32 },
     /// A copy comes to its next stage, or to the end of its route.
     Arrive { copy: u32, lane: u32 },
     /// A flow's next message.
@@ -41,6 +43,7 @@ impl Event {
                 (2, port)
             }
             Self::Gather { stage, .. } => (3, stage),
+            Self::Reach { port, .. } => (3, port),
             Self::Interrupt { stage, .. } => (7, stage),
             Self::Arrive { lane, .. } => (3, lane),
             Self::Send { flow } => (4, flow),
@@ -50,6 +53,9 @@ impl Event {
         }
     }
 }
+
+/// Events of this rank and of higher ones come after what happens on links in their instant.
+pub(super) const AFTER_LINKS: u8 = 2;
 
 impl Ranked for Event {
     fn rank(&self) -> u8 {

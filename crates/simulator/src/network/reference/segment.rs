@@ -1,8 +1,8 @@
 //! Ports on shared media: each is a node of a [`crate::medium`]. A frame sent without collision comes
 //! to all other ports of the medium.
 
-use super::cards::Outcome;
-use super::{Copy, Engine};
+use super::cards::{AFTER_ALL, Outcome};
+use super::{Copy, Engine, Event};
 use crate::network::compiled::{GROUP, NONE, Role};
 use crate::network::frame::{Frame, Loss};
 use crate::segment::compiled::{NEVER, small};
@@ -22,7 +22,11 @@ impl Engine<'_> {
 
     /// See when a medium has its next event.
     pub(super) fn look_at_medium(&mut self, number: usize) {
-        self.of_media.set(number, self.media[number].next_at().unwrap_or(NEVER));
+        let mut next = self.media[number].next_rank();
+        if !self.compiled.segments[number].is_of_links {
+            next = next.map(|(at, _)| (at, AFTER_ALL));
+        }
+        self.of_media.set(number, next);
     }
 
     /// Take the next events of a medium, until ports hear of one, or something else comes first.
@@ -103,7 +107,7 @@ impl Engine<'_> {
         if is_right {
             let it = &mut self.copies[id as usize];
             (it.ready, it.complete) = (now, now);
-            self.reach_port(now, id, port);
+            self.schedule(now, Event::Reach { copy: id, port });
         } else {
             let loss = self.loss_of_damaged(&content, port);
             self.lose(now, id, loss);

@@ -68,6 +68,7 @@ impl Builder<'_> {
                 ports: (0..small(medium.stations.len()))
                     .map(|station| port + 2 * station)
                     .collect(),
+                is_of_links: false,
                 retries: medium.stations.iter().map(retry).collect(),
                 after_attempt_limit: medium
                     .stations
@@ -125,6 +126,7 @@ impl Builder<'_> {
             let gap = signed(8 * link.gap_octets * bit_ps);
             self.compiled.segments.push(Segment {
                 ports,
+                is_of_links: true,
                 retries: vec![retry; stations],
                 after_attempt_limit: vec![AfterAttemptLimit::Discard; stations],
                 after_late_collision: vec![AfterLateCollision::Backoff; stations],
