@@ -270,10 +270,11 @@ impl Flow {
             faults.within("frames", |faults| self.frames.check(faults));
         }
         let is_custom = matches!(self.arrivals, Arrivals::Python { .. });
-        if self.arrivals != no_arrivals() && !is_custom {
-            if let Some(what) = self.arrivals.fault() {
-                faults.add("arrivals", what);
-            }
+        if self.arrivals != no_arrivals()
+            && !is_custom
+            && let Some(what) = self.arrivals.fault()
+        {
+            faults.add("arrivals", what);
         }
         let is_saturated = self.arrivals == Arrivals::Saturated {};
         let has_next = is_saturated || matches!(self.arrivals, Arrivals::TokenBucket { .. });

@@ -53,11 +53,13 @@ pub trait Access {
     }
 
     /// Whether it may do something more when its MAC does this.
+    #[must_use]
     fn is_moved_by(_next: mac::access::Next) -> bool {
         true
     }
 
     /// Whether it does nothing more when its signals have changed from some to others.
+    #[must_use]
     fn is_at_rest(before: Inputs, after: Inputs) -> bool {
         before == after
     }

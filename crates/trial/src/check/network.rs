@@ -68,10 +68,10 @@ fn check_medium(medium: &Medium, faults: &mut Faults) {
     if medium.mac.csma_cd().is_none() {
         faults.add("mac", "must be csma_cd or plca in a network");
     }
-    if let Mac::CsmaCd(constants) = medium.mac {
-        if constants.turnaround_ps > 0 {
-            faults.add("mac.csma_cd.turnaround_ps", "must be 0 in a network");
-        }
+    if let Mac::CsmaCd(constants) = medium.mac
+        && constants.turnaround_ps > 0
+    {
+        faults.add("mac.csma_cd.turnaround_ps", "must be 0 in a network");
     }
     for (number, stations) in medium.stations.iter().enumerate() {
         faults.within("stations", |faults| {
@@ -297,10 +297,10 @@ impl<'s> Wires<'s> {
             }
         }
         let around = from.and_then(|from| self.around(from));
-        if let (true, Some(around)) = (is_in_range, around) {
-            if let Err(fault) = flow.shaping(around, "") {
-                faults.add(&fault.path.to_string(), fault.allowed);
-            }
+        if let (true, Some(around)) = (is_in_range, around)
+            && let Err(fault) = flow.shaping(around, "")
+        {
+            faults.add(&fault.path.to_string(), fault.allowed);
         }
     }
 
