@@ -23,6 +23,10 @@ pub trait Access {
     /// the two join.
     const JOINS: bool;
 
+    /// Whether its MAC hears the line itself, and says when it collides; otherwise
+    /// [`Access::mac_collision`] says so.
+    const MAC_HEARS: bool;
+
     /// Its MAC.
     fn mac(&mut self) -> &mut Self::Mac;
 
@@ -48,8 +52,8 @@ pub trait Access {
     }
 
     /// Whether the MAC gets a collision signal.
-    fn mac_collision(&self, inputs: Inputs) -> bool {
-        inputs.mac_sends && inputs.others
+    fn mac_collision(&self, _inputs: Inputs) -> bool {
+        false
     }
 
     /// Whether it may do something more when its MAC does this.
@@ -190,6 +194,7 @@ impl<M: mac::access::Access> Access for Direct<M> {
     type Counters = ();
 
     const JOINS: bool = true;
+    const MAC_HEARS: bool = true;
 
     fn mac(&mut self) -> &mut M {
         &mut self.0

@@ -1,4 +1,4 @@
-//! What has ended on a bus, counted while it goes on: what it keeps does not grow with time.
+//! What has ended on a medium, counted while it goes on: what it keeps does not grow with time.
 
 use super::access::{Access, Counters};
 use super::event::Event;

@@ -1,11 +1,12 @@
-//! Events of a bus, and the order in which those of one instant are taken:
+//! Events of a medium, and the order in which those of one instant are taken:
 //!
 //! 1. A frame is ready at the MAC, and then gaps are over: what the MAC begins in the instant in
 //!    which an opportunity of its node begins goes out in it.
 //! 2. Timers of the sublayer, those of the delay line first. What a node decides, it decides before
 //!    it hears what arrives in that instant.
 //! 3. Carrier that ends is heard before carrier that begins: two nodes that use opportunities which
-//!    follow each other leave a silence between them, however short.
+//!    follow each other leave a silence between them, however short. Where carrier joins, a MAC is
+//!    told of the end of carrier when all of the instant has happened.
 //! 4. The MAC has sent its frame, or its jam.
 
 use super::access::Timer;

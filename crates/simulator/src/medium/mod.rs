@@ -372,7 +372,7 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
         }
         let end = now + self.hosts.packet_time(station, now);
         let node = &mut self.nodes[station as usize];
-        let _ = node.access.mac().send(0); // the line tells of collisions
+        let collides = node.access.mac().send(0) && A::MAC_HEARS;
         node.first_attempt.get_or_insert(now);
         node.attempts += 1;
         let mac = Sent::new(station, now, end);
@@ -380,6 +380,9 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
             Some(UnderWay { mac, is_logical: false, on_line: None, mac_is_over: false });
         let version = self.version(station);
         self.schedule(end, Event::MacOver { station, version });
+        if collides {
+            self.collide(now, station);
+        }
     }
 
     /// Versions of ends count through all attempts of a station.
@@ -400,7 +403,9 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
             node.access.settle(now, inputs);
             let index = station as usize;
             node.access.count(index, now, &mut self.line, &mut self.counters);
-            self.collide_mac(now, station, inputs);
+            if inputs.mac_sends && node.access.mac_collision(inputs) {
+                self.collide(now, station);
+            }
             self.tell_mac(now, station, inputs);
             while let Some(started) = self.nodes[station as usize].access.take_started() {
                 let (timer, number) = (started.timer, started.number);
@@ -434,7 +439,9 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
         }
         node.mac_carrier = carrier;
         if carrier {
-            let _ = node.access.mac().carrier_on(); // the line tells of collisions
+            if node.access.mac().carrier_on().is_some() && A::MAC_HEARS {
+                self.collide(now, station);
+            }
         } else {
             let next = node.access.mac().carrier_off();
             self.follow(now, station, next);
@@ -442,13 +449,10 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
     }
 
     /// Tell the MAC of a collision.
-    fn collide_mac(&mut self, now: i64, station: u32, inputs: Inputs) {
+    fn collide(&mut self, now: i64, station: u32) {
         let preamble = if self.compiled.jams_at_once { 0 } else { self.compiled.preamble };
         let jam = self.compiled.jam;
         let node = &mut self.nodes[station as usize];
-        if !inputs.mac_sends || !node.access.mac_collision(inputs) {
-            return;
-        }
         let is_logical = !node.access.is_connected();
         let Some(frame) = &mut node.under_way else { return };
         if !frame.mac.collide(now, preamble, jam) {

@@ -62,6 +62,7 @@ impl Access for PlcaAccess {
     /// Two nodes that use opportunities which follow each other leave a silence between them,
     /// however short.
     const JOINS: bool = false;
+    const MAC_HEARS: bool = false;
 
     fn mac(&mut self) -> &mut CsmaCd {
         &mut self.mac
