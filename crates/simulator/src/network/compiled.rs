@@ -27,8 +27,6 @@ pub(super) const NONE: u32 = u32::MAX;
 /// Destination address of a group.
 pub(super) const GROUP: u32 = u32::MAX;
 
-const MOST_NODES: usize = 1000;
-
 pub(super) fn small(index: usize) -> u32 {
     u32::try_from(index).expect("at most a thousand nodes")
 }

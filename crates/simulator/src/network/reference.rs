@@ -8,6 +8,7 @@
 mod cards;
 mod event;
 mod memory;
+mod next_events;
 mod segment;
 
 use super::Traced;
@@ -20,10 +21,11 @@ use super::table::{Forwarding, Tables};
 use crate::error::Error;
 use crate::queue::Queue;
 use crate::watch::{Poll, Watch};
-use cards::{AFTER_ALL, NextEvents, PortMedium};
+use cards::PortMedium;
 use ethermeter_traffic::scheduler::{Next, Room, Scheduler, Waiting};
 use ethermeter_trial::Trial;
 use event::{AFTER_LINKS, Event};
+use next_events::{AFTER_ALL, NextEvents};
 use std::collections::VecDeque;
 
 /// A copy of a frame, and where it is.

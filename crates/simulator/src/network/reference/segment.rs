@@ -1,7 +1,8 @@
 //! Ports on shared media: each is a node of a [`crate::medium`]. A frame sent without collision comes
 //! to all other ports of the medium.
 
-use super::cards::{AFTER_ALL, Outcome};
+use super::cards::Outcome;
+use super::next_events::AFTER_ALL;
 use super::{Copy, Engine, Event};
 use crate::network::compiled::{GROUP, NONE, Role};
 use crate::network::frame::{Frame, Loss};

@@ -9,7 +9,7 @@ use crate::plca::compiled::CompiledPlca;
 use ethermeter_ethernet::timing::{HalfDuplexTiming, IEEE_10};
 use ethermeter_trial::Fault;
 use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff, Mac, Stations};
-use ethermeter_trial::nodes::{Kind, Link};
+use ethermeter_trial::nodes::Kind;
 use std::collections::BTreeMap;
 
 /// The constants of half-duplex links, of which slot, jam and limits are those at 100 Mb/s, too.
@@ -19,29 +19,6 @@ const TIMING: HalfDuplexTiming = IEEE_10;
 const LEAST_BITS: u64 = 512;
 
 impl Builder<'_> {
-    /// Media are named among nodes, and their stations are nodes.
-    pub fn name_segments(&mut self) -> Result<(), Fault> {
-        let nodes = self.trial.scenario.nodes.len();
-        let media = &self.trial.scenario.media;
-        for (number, medium) in media.iter().enumerate() {
-            for (station, stations) in medium.stations.iter().enumerate() {
-                let key = format!("media[{number}].stations[{station}].node");
-                let node = self.node(&stations.node, &key)?;
-                if matches!(self.config(node).kind, Kind::Hub(_)) {
-                    let allowed = "must be a host, a switch or a router";
-                    return Err(Fault::new(key, allowed).got(format!("{:?}", stations.node)));
-                }
-            }
-        }
-        for (number, medium) in media.iter().enumerate() {
-            if self.names.insert(medium.name.as_str(), small(nodes + number)).is_some() {
-                return Err(Fault::new(format!("media[{number}].name"), "must be unique")
-                    .got(format!("{:?} again", medium.name)));
-            }
-        }
-        Ok(())
-    }
-
     pub fn segments(&mut self) -> Result<(), Fault> {
         self.compiled.segment_of = vec![(NONE, NONE); self.compiled.ports.len()];
         let mut port = small(2 * self.trial.scenario.links.len());
@@ -53,10 +30,6 @@ impl Builder<'_> {
             let compiled = CompiledMedium::new(medium, &path)?;
             let plca = match &medium.mac {
                 Mac::Plca(plca) => Some(CompiledPlca::new(medium, plca, LEAST_BITS, &path)?),
-                _ if compiled.turnaround > 0 => {
-                    let key = format!("{path}.mac.csma_cd.turnaround_ps");
-                    return Err(Fault::new(key, "must be 0 in a network"));
-                }
                 _ => None,
             };
             let retry = |stations: &Stations| Retry {
@@ -90,7 +63,7 @@ impl Builder<'_> {
 
     /// The half-duplex links that are one collision domain are a shared medium of the ports at their
     /// ends; those of hubs only repeat.
-    pub fn half_duplex_links(&mut self) -> Result<(), Fault> {
+    pub fn half_duplex_links(&mut self) {
         for first in 0..small(self.compiled.ports.len()) {
             let port = self.compiled.ports[first as usize];
             if !port.half_duplex
@@ -106,14 +79,8 @@ impl Builder<'_> {
             let number = small(self.compiled.segments.len());
             let mut delays = Vec::new();
             for (station, &port) in ports.iter().enumerate() {
-                self.check_half_duplex(port, link)?;
                 let heard: BTreeMap<u32, u64> = self.heard_from(port).into_iter().collect();
                 let row = ports.iter().map(|port| heard.get(port).copied().unwrap_or(0));
-                let far = row.clone().max().unwrap_or(0);
-                let slot = TIMING.slot.0 * link.ps_per_octet / 8;
-                if 2 * far > slot {
-                    return Err(Fault::new(format!("links[{}].delay_ps", port / 2), format!("the round trip within a collision domain must be at most a slot of 512 bits, {slot} ps")).got(2 * far));
-                }
                 delays.extend(row.map(signed));
                 self.compiled.segment_of[port as usize] = (number, small(station));
             }
@@ -134,20 +101,6 @@ impl Builder<'_> {
                 plca: None,
             });
         }
-        Ok(())
-    }
-
-    fn check_half_duplex(&self, port: u32, like: &Link) -> Result<(), Fault> {
-        let link = &self.links_of()[port as usize / 2];
-        let constants = |l: &Link| (l.ps_per_octet, l.preamble_octets, l.gap_octets);
-        if constants(link) == constants(like)
-            && link.gap_octets > 0
-            && link.ps_per_octet.is_multiple_of(8)
-        {
-            return Ok(());
-        }
-        let allowed = "all links of a collision domain must have one ps_per_octet (a multiple of 8), one preamble_octets and one gap_octets (not 0)";
-        Err(Fault::new(format!("links[{}]", port / 2), allowed))
     }
 
     /// Who hears what `port` sends on its half-duplex link, and how much later.

@@ -2,51 +2,24 @@
 
 use super::Builder;
 use crate::network::compiled::Last;
-use ethermeter_trial::Fault;
-use ethermeter_trial::nodes::{Fabric, Learning, Switch};
+use ethermeter_trial::nodes::{Fabric, Switch};
 use std::collections::BTreeMap;
 
 impl Builder<'_> {
-    pub(super) fn switch(
-        &mut self,
-        node: u32,
-        ports: &[u32],
-        switch: &Switch,
-        key: &str,
-    ) -> Result<(), Fault> {
-        if let Learning::Learns { age_ps, addresses } = switch.learning
-            && (age_ps == 0 || addresses == 0)
-        {
-            return Err(Fault::new(
-                format!("{key}.learning.learns"),
-                "age_ps and addresses must be at least 1",
-            ));
-        }
-        if switch.queue_frames == Some(0) || switch.queue_octets == Some(0) {
-            return Err(Fault::new(
-                format!("{key}.queue_frames"),
-                "queue_frames and queue_octets must be at least 1",
-            ));
-        }
+    pub(super) fn switch(&mut self, node: u32, ports: &[u32], switch: &Switch) {
         for &port in ports {
             let mut reception = Vec::new();
             if let Some(stage) = &switch.ingress {
-                if stage.resource.is_some() {
-                    return Err(Fault::new(
-                        format!("{key}.ingress.resource"),
-                        "must not be given: each port has its own",
-                    ));
-                }
                 reception.push(self.stage(node, stage));
             }
             self.compiled.ports[port as usize].reception =
                 self.route(&reception, Last::Lookup(port));
         }
         match &switch.fabric {
-            Fabric::Ideal => self.forward(node, ports, |_, _, _| Ok(Vec::new())),
+            Fabric::Ideal => self.forward(node, ports, |_, _, _| Vec::new()),
             Fabric::Shared(stage) => {
                 let backplane = self.stage(node, stage);
-                self.forward(node, ports, |_, _, _| Ok(vec![backplane]))
+                self.forward(node, ports, |_, _, _| vec![backplane]);
             }
             Fabric::Crossbar { local, inward, outward } => {
                 let mut modules: BTreeMap<(u32, &'static str), u32> = BTreeMap::new();
@@ -67,12 +40,12 @@ impl Builder<'_> {
                 self.forward(node, ports, |builder, from, to| {
                     let [from, to] =
                         [from, to].map(|port| builder.compiled.ports[port as usize].module);
-                    Ok(if from == to {
+                    if from == to {
                         modules.get(&(from, "local")).copied().into_iter().collect()
                     } else {
                         vec![modules[&(from, "inward")], modules[&(to, "outward")]]
-                    })
-                })
+                    }
+                });
             }
         }
     }
@@ -82,17 +55,16 @@ impl Builder<'_> {
         &mut self,
         node: u32,
         ports: &[u32],
-        fabric: impl Fn(&Self, u32, u32) -> Result<Vec<u32>, Fault>,
-    ) -> Result<(), Fault> {
+        fabric: impl Fn(&Self, u32, u32) -> Vec<u32>,
+    ) {
         let mut forward = Vec::new();
         for &from in ports {
             for &to in ports {
-                let mut stages = fabric(self, from, to)?;
+                let mut stages = fabric(self, from, to);
                 stages.push(to);
                 forward.push(self.route(&stages, Last::Port(to ^ 1)));
             }
         }
         self.compiled.nodes[node as usize].forward = forward;
-        Ok(())
     }
 }
