@@ -4,30 +4,15 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::network::{fixed, half, host, hub, phases, saturated, switch};
-use common::{S, simulate};
+use common::network::{half, hub, ring, switch};
+use common::{S, cpu_seconds, simulate};
 use ethermeter_trial::Trial;
 use serde_json::json;
 
-/// Host i sends to host (i + 1) mod n, saturated, `octets` a frame, links of 100 Mb/s.
+/// Hosts with half-duplex links of 100 Mb/s to a hub or a switch.
 fn trial(has_hub: bool, hosts: u64, octets: u64, length_ps: u64) -> Trial {
-    let name = |i: u64| format!("h{i}");
-    let mut nodes: Vec<_> = (0..hosts).map(|i| host(&name(i), &json!({}))).collect();
-    nodes.push(if has_hub { hub("center") } else { switch("center", &json!({})) });
-    let links: Vec<_> = (0..hosts).map(|i| half(&name(i), "center", 80_000, 250_000)).collect();
-    let flow = |i: u64| {
-        json!({"name": name(i), "from": name(i), "to": [name((i + 1) % hosts)],
-            "frames": fixed(octets), "arrivals": saturated()})
-    };
-    let flows: Vec<_> = (0..hosts).map(flow).collect();
-    common::network::trial(1, &nodes, &links, &flows, &phases(length_ps))
-}
-
-/// Processor time of this process, which other load on the machine inflates less than the time of
-/// day.
-fn cpu_seconds() -> f64 {
-    let text = std::fs::read_to_string("/proc/self/schedstat").expect("Linux");
-    text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).expect("nanoseconds") * 1e-9
+    let center = if has_hub { hub("center") } else { switch("center", &json!({})) };
+    ring(hosts, octets, center, |host, _| half(host, "center", 80_000, 250_000), length_ps)
 }
 
 #[allow(clippy::cast_precision_loss)]

@@ -8,7 +8,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::{Group, segment, simulate};
+use common::{Group, cpu_seconds, segment, simulate};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::times::Times;
 use ethermeter_trial::Trial;
@@ -29,13 +29,6 @@ fn trial(
     });
     let mac = serde_json::from_value(mac.clone()).expect("a MAC");
     Trial { seed: 1, ..segment(SLOT, mac, vec![vec![0]], &[group], slots * SLOT) }
-}
-
-/// Processor time of this process, which other load on the machine inflates less than the time of
-/// day.
-fn cpu_seconds() -> f64 {
-    let text = std::fs::read_to_string("/proc/self/schedstat").expect("Linux");
-    text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).expect("nanoseconds") * 1e-9
 }
 
 #[expect(clippy::too_many_lines, reason = "one line a model")]

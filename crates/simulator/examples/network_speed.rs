@@ -4,34 +4,17 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::network::{fixed, host, link, phases, saturated};
-use common::{S, simulate};
+use common::network::{link, ring, switch};
+use common::{S, cpu_seconds, simulate};
 use ethermeter_trial::Trial;
 use ethermeter_trial::scenario::Implementation;
 use serde_json::json;
 
-/// Host i sends to host (i + 1) mod n, saturated, `octets` a frame, gigabit links.
+/// Hosts with gigabit links to a switch.
 fn trial(hosts: u64, octets: u64, length_ps: u64) -> Trial {
-    let name = |i: u64| format!("h{i}");
-    let mut nodes: Vec<_> = (0..hosts).map(|i| host(&name(i), &json!({}))).collect();
     let learning = json!({"learns": {"age_ps": 300 * S, "addresses": 8192}});
-    let switch = json!({"learning": learning, "queue_frames": 1000});
-    nodes.push(common::network::switch("switch", &switch));
-    let links: Vec<_> =
-        (0..hosts).map(|i| link(&name(i), "switch", 8000, 500_000 + 137 * i)).collect();
-    let flow = |i: u64| {
-        json!({"name": name(i), "from": name(i), "to": [name((i + 1) % hosts)],
-            "frames": fixed(octets), "arrivals": saturated()})
-    };
-    let flows: Vec<_> = (0..hosts).map(flow).collect();
-    common::network::trial(1, &nodes, &links, &flows, &phases(length_ps))
-}
-
-/// Processor time of this process, which other load on the machine inflates less than the time of
-/// day.
-fn cpu_seconds() -> f64 {
-    let text = std::fs::read_to_string("/proc/self/schedstat").expect("Linux");
-    text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).expect("nanoseconds") * 1e-9
+    let center = switch("switch", &json!({"learning": learning, "queue_frames": 1000}));
+    ring(hosts, octets, center, |host, i| link(host, "switch", 8000, 500_000 + 137 * i), length_ps)
 }
 
 #[allow(clippy::cast_precision_loss)]

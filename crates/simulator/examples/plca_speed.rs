@@ -4,7 +4,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::{Bus, S, US};
+use common::{Bus, S, US, cpu_seconds};
 use ethermeter_simulator::Watch;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_trial::Trial;
@@ -28,12 +28,6 @@ fn trial(mut bus: Bus, length_ps: u64, implementation: Implementation) -> Trial 
     let mut trial = bus.trial();
     trial.settings.implementation = implementation;
     trial
-}
-
-/// Processor time of this process.
-fn cpu_seconds() -> f64 {
-    let text = std::fs::read_to_string("/proc/self/schedstat").expect("Linux");
-    text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).expect("nanoseconds") * 1e-9
 }
 
 /// Frames per second of the processor, the best of some runs.

@@ -4,7 +4,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::{Group, IEEE_10, S, US, segment, simulate};
+use common::{Group, IEEE_10, S, US, cpu_seconds, segment, simulate};
 use ethermeter_traffic::times::Times;
 use ethermeter_trial::Trial;
 use ethermeter_trial::medium::{CsmaCd, Mac};
@@ -23,13 +23,6 @@ fn trial(stations: u32, octets: u64, seconds: u64, points: u32, end_to_end_ns: u
     let mac = Mac::CsmaCd(CsmaCd { gap_part1_bits: 0, ..IEEE_10 });
     let trial = segment(100_000, mac, delays, &[group], seconds * S);
     Trial { seed: 1988, ..trial }
-}
-
-/// Processor time of this process, which other load on the machine inflates less than the time of
-/// day.
-fn cpu_seconds() -> f64 {
-    let text = std::fs::read_to_string("/proc/self/schedstat").expect("Linux");
-    text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).expect("nanoseconds") * 1e-9
 }
 
 #[allow(clippy::cast_precision_loss)]

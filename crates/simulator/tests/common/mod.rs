@@ -183,6 +183,13 @@ pub fn simulate(trial: &Trial) -> Result<Counts, Error> {
     Ok(ethermeter_simulator::simulate(trial, &Watch::default())?.0)
 }
 
+/// Processor time of this process, which other load on the machine inflates less than the time of
+/// day.
+pub fn cpu_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/schedstat").expect("Linux");
+    text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).expect("nanoseconds") * 1e-9
+}
+
 /// Mean of `count` times whose sum is `sum_ps`, in seconds.
 #[allow(clippy::cast_precision_loss)]
 pub fn mean_s(sum_ps: u128, count: u64) -> f64 {

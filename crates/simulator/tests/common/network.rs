@@ -172,3 +172,24 @@ pub fn balances(outcome: &Counts) {
         }
     }
 }
+
+/// Hosts, each linked to `center` by what `link` makes of its name and number; host i sends frames
+/// of so many octets to host (i + 1) mod n, saturated.
+pub fn ring(
+    hosts: u64,
+    octets: u64,
+    center: Value,
+    link: impl Fn(&str, u64) -> Value,
+    length_ps: u64,
+) -> Trial {
+    let name = |i: u64| format!("h{i}");
+    let mut nodes: Vec<_> = (0..hosts).map(|i| host(&name(i), &json!({}))).collect();
+    nodes.push(center);
+    let links: Vec<_> = (0..hosts).map(|i| link(&name(i), i)).collect();
+    let flow = |i: u64| {
+        json!({"name": name(i), "from": name(i), "to": [name((i + 1) % hosts)],
+            "frames": fixed(octets), "arrivals": saturated()})
+    };
+    let flows: Vec<_> = (0..hosts).map(flow).collect();
+    trial(1, &nodes, &links, &flows, &phases(length_ps))
+}
