@@ -9,8 +9,9 @@ REQUIREMENTS := $(BIN)/python -c 'import sys, tomllib; of = tomllib.load(open("p
 # Requirements are fetched while ethermeter is compiled.
 INSTALL = $(REQUIREMENTS) $(EXTRAS) | $(PIP) --requirement /dev/stdin & $(PIP) --no-deps --editable . && wait $$!
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
-# Panics of what is shipped name files of crates, not of this machine.
-REMAPPED = --remap-path-prefix=$(CURDIR)= --remap-path-prefix=$(HOME)=
+# Panics of what is shipped name files of crates, not of this machine. RUSTFLAGS replaces the flags of
+# .cargo/config.toml.
+PACKAGED = -C llvm-args=-align-all-functions=5 --remap-path-prefix=$(CURDIR)= --remap-path-prefix=$(HOME)=
 INCONCLUSIVE := $(CURDIR)/target/inconclusive
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 
@@ -109,6 +110,8 @@ lint: $(VENV)/.dev deny ## formatting, lints, types, links of the crates, licenc
 	$(BIN)/lint-imports
 	scripts/check-circles
 	$(BIN)/python scripts/generate-scenario --check
+	$(BIN)/python scripts/generate-keys --check
+	$(BIN)/python scripts/mutants check
 	@$(BIN)/python scripts/count-options
 
 $(VENV)/.docs: $(VENV)/.dev
@@ -119,7 +122,7 @@ $(VENV)/.docs: $(VENV)/.dev
 wheel: $(BIN)/python ## build a wheel for any Linux with glibc 2.17, and the sources, into dist
 	$(PIP) 'maturin[zig]>=1.9,<2'
 	rm -rf dist
-	PATH="$(CURDIR)/$(BIN):$$PATH" RUSTFLAGS="$(REMAPPED)" maturin build --release --zig --compatibility manylinux2014 --out dist
+	PATH="$(CURDIR)/$(BIN):$$PATH" RUSTFLAGS="$(PACKAGED)" maturin build --release --zig --compatibility manylinux2014 --out dist
 	PATH="$(CURDIR)/$(BIN):$$PATH" maturin sdist --out dist
 
 develop: ## build all, and install what checks, tests and documentation need

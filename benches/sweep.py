@@ -191,6 +191,9 @@ def follow_run(words: Sequence[str], parts: Parts, *, kill_at: int | None) -> Se
             process.wait()
         errors.seek(0)
         last = (errors.read().decode(errors="replace").strip().splitlines() or [""])[-1]
+    if kill_at is not None and process.returncode == 0:
+        # Parts are written once a second, and removed at the end.
+        raise ChildError(f"ended before {kill_at} points were seen; --points: more")
     if process.returncode != (0 if kill_at is None else -signal.SIGKILL):
         raise ChildError(f"ethermeter {words[0]}: ended with {process.returncode}: {last}")
     found.wall_s = time.monotonic() - begun_s

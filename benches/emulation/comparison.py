@@ -158,7 +158,7 @@ def compare(measured: Measured, point: Point, *, runs: int, points: int) -> Comp
 def _values(counts: Counts) -> Floats:
     """Bit rate (as share of the line), collisions a frame, and mean delay [s]."""
     of = counts.stations
-    frames = of.frames.sum()
+    frames = max(1, of.frames.sum())  # hosts that were held up may have sent none
     charged = of.batches.charged_ps.sum() / counts.window_ps
     return np.array([charged, of.collisions.sum() / frames, of.delay_ps.sum() / frames / 1e12])
 
@@ -173,7 +173,7 @@ def _is_same(one: Counts, other: Counts) -> bool:
 
 def _distances(measured: Counts, simulated: Sequence[Counts]) -> tuple[float, Floats]:
     """Distance of the measured delays from all simulated ones, and of each simulation's."""
-    every = [each.medium.transmission_delay for each in (measured, *simulated)]
+    every = [each.media[0].transmission_delay for each in (measured, *simulated)]
     edges = np.unique(np.concatenate([each.high_ps for each in every]))
     counted = np.array([_counted(each, edges) for each in every])
     ours, others = counted[0], counted[1:]

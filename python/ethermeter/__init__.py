@@ -23,7 +23,9 @@ if TYPE_CHECKING:
         host,
         hub,
         link,
+        messages,
         network,
+        network_segment,
         router,
         segment,
         stations,
@@ -49,7 +51,9 @@ __all__ = [
     "hub",
     "link",
     "load",
+    "messages",
     "network",
+    "network_segment",
     "open",
     "register_backoff",
     "register_source",
@@ -69,7 +73,10 @@ _ON_DEMAND = {
     "register_source": "functions",
 }
 _ON_DEMAND |= dict.fromkeys(
-    ("flow", "host", "hub", "link", "network", "router", "segment", "stations", "switch"),
+    (
+        *("flow", "host", "hub", "link", "messages", "network", "network_segment", "router"),
+        *("segment", "stations", "switch"),
+    ),
     "experiment.builder",
 )
 """Modules of names that are in a module of their own."""

@@ -249,7 +249,8 @@ class Run(Results):
 def locate(name: Path | str) -> Path:
     """Return the path of an experiment: a file, or the name of a shipped one.
 
-    A path that looks like a file is returned even if there is none, for `load` to refuse.
+    A path that looks like a file is returned even if there is none, for `load` to refuse. A
+    directory does not hide a shipped experiment of its name.
 
     Raises
     ------
@@ -258,15 +259,17 @@ def locate(name: Path | str) -> Path:
 
     """
     path = Path(name)
-    if path.exists() or path.suffix == ".toml":
+    if path.is_file() or path.suffix == ".toml":
         return path
     from ethermeter import experiment
 
     shipped = experiment.shipped()
-    if str(name) not in shipped:
-        allowed = f"a file, or a shipped experiment: {choices(name, shipped)}"
-        raise InputError.of("command line", "experiment", str(name), allowed)
-    return shipped[str(name)]
+    if str(name) in shipped:
+        return shipped[str(name)]
+    if path.exists():
+        return path
+    allowed = f"a file, or a shipped experiment: {choices(name, shipped)}"
+    raise InputError.of("command line", "experiment", str(name), allowed)
 
 
 def load(

@@ -113,7 +113,7 @@ class StationVoice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StationCounts:
-    """Counts of the stations on a medium."""
+    """Counts of the stations on all media, medium by medium."""
 
     frames: Numbers
     bits: Numbers
@@ -125,6 +125,7 @@ class StationCounts:
     offered: Numbers
     dropped: Numbers
     damaged: Numbers
+    overdue: Numbers
     delay_ps: Numbers
     delay_ps2: Exact
     access_ps: Numbers
@@ -176,7 +177,7 @@ class PlcaCounts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MediumCounts:
-    """Counts of the shared medium."""
+    """Counts of a shared medium."""
 
     time_ps: Integers = field(
         metadata={"entities": 5, "parts": ("frame", "preamble", "gap", "collision", "idle")}
@@ -217,6 +218,7 @@ class FlowBatch:
     dropped: Numbers
     arrived: Numbers
     messages: Numbers
+    overdue: Numbers
     frames: Numbers
     octets: Numbers
     data_octets: Numbers
@@ -313,7 +315,7 @@ class ClockDelays:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlowCounts:
-    """Counts of the flows of a network.
+    """Counts of the flows that have receivers.
 
     Messages were offered for `offered_ps`, and received for `received_ps`: the measured window,
     except where hosts count over the whole transmission. `queued` were not sent before its end.
@@ -332,6 +334,7 @@ class FlowCounts:
     octets: Numbers
     data_octets: Numbers
     arrived: Numbers
+    overdue: Numbers
     answers: Numbers
     answer_octets: Numbers
     completed: Numbers
@@ -415,7 +418,7 @@ class Counts:
 
     window_ps: int
     events: int
-    medium: MediumCounts
+    media: tuple[MediumCounts, ...]
     stations: StationCounts
     flows: FlowCounts
     ports: PortCounts
@@ -564,7 +567,6 @@ def counters_of(kind: type, prefix: str = "", columns: Sequence[str] = ()) -> di
     return found
 
 
-NO_MEDIUM = zeros(MediumCounts)
 NO_STATIONS = zeros(StationCounts, 0)
 NO_FLOWS = zeros(FlowCounts, 0)
 NO_PORTS = zeros(PortCounts, 0)

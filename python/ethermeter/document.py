@@ -295,8 +295,8 @@ class Explorer:
         colour, such as "engine".
     title, text
         Caption.
-    of_flows
-        Whether metrics are of flows between hosts rather than of stations.
+    entity
+        What metrics are of: "station" or "flow".
 
     """
 
@@ -307,7 +307,7 @@ class Explorer:
     lines: str
     title: str
     text: str = ""
-    of_flows: bool = False
+    entity: str = "station"
 
 
 Block = Text | Heading | Bullets | Table | Figure | Explorer | Grid | Picture

@@ -7,9 +7,9 @@ from typing import Any
 from ethermeter.analysis.flows import OF_MESSAGES
 from ethermeter.analysis.groups import by_table
 from ethermeter.api import Loaded, load
+from ethermeter.entities import flows_in
 from ethermeter.faults import InputError
 from ethermeter.metrics import Metric
-from ethermeter.nodes import is_segment
 from ethermeter.notebook import html_table
 from ethermeter.results.query import Results
 from ethermeter.results.values import metrics_in
@@ -138,7 +138,7 @@ def explore(
         raise InputError.of("explore", "ipywidgets", "missing", allowed) from error
     loaded = load(source)
     trial = loaded.plan(replications=1).trials[0]
-    usual = SEGMENT_METRICS if is_segment(trial.scenario) else NETWORK_METRICS
+    usual = NETWORK_METRICS if flows_in(trial.scenario) else SEGMENT_METRICS
     return Exploration(
         source, _choices(loaded, keys, values or {}), [Metric(each) for each in metrics or usual]
     )

@@ -3,6 +3,7 @@
 from ethermeter.scenario import FixedLengths, Flow, Framing, Lengths, MixLengths, SamplesLengths
 
 SHORTEST_FRAME_OCTETS = 64
+FCS_OCTETS = 4
 AROUND_DATA_OCTETS = 18
 """Addresses, type and check sequence (802.3-2022 § 3.2)."""
 IP_HEADER_OCTETS, UDP_HEADER_OCTETS, TCP_HEADER_OCTETS = 20, 8, 20

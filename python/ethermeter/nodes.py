@@ -1,11 +1,10 @@
 """Nodes: of which kind each node of a scenario is, and the links between them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from msgspec.structs import replace
 
 from ethermeter.scenario import (
     Class,
@@ -24,6 +23,8 @@ from ethermeter.scenario import (
 
 Settings = Host | Switch | Router | Hub
 """Settings of a node, by its kind."""
+Neighbours = Mapping[str, Sequence[tuple[int, str]]]
+"""Of every node the numbers of its links, each with the node at the other end."""
 
 
 def classes_of(node: Node) -> tuple[Class, ...]:
@@ -58,11 +59,6 @@ def hosts_in(scenario: Scenario) -> list[str]:
     return [node.name for node in scenario.nodes if node.kind.host is not None]
 
 
-def is_segment(scenario: Scenario) -> bool:
-    """Whether a scenario is one medium with its stations, whose flows have no receivers."""
-    return len(scenario.media) == 1 and not scenario.links and not any(f.to for f in scenario.flows)
-
-
 def has_classes(scenario: Scenario) -> bool:
     """Whether some node of a scenario has traffic classes at its ports."""
     kinds = (node.kind for node in scenario.nodes)
@@ -81,31 +77,27 @@ def clocks_of(scenario: Scenario) -> int:
     return 2 if scenario.clocks == "compared" else 1
 
 
-@lru_cache(maxsize=256)
-def over_links(scenario: Scenario) -> Scenario:
-    """Return a network whose shared media are hubs, each with a half-duplex link to its stations.
-
-    The links of media come after all others, in the order of their stations, so that ports 2l and
-    2l + 1 are the ends of link l of what is returned. Preamble and gap of such a link are whole
-    octets; what its delay is depends on the receiver, here it is 0.
-    """
-    if not scenario.media:
-        return scenario
+def nodes_in(scenario: Scenario) -> tuple[Node, ...]:
+    """Return the nodes of a scenario, then a hub for each of its media."""
     hubs = [Node(name=medium.name, kind=Kind(hub=Hub())) for medium in scenario.media]
-    links = [link for medium in scenario.media for link in links_of(medium)]
-    return replace(
-        scenario,
-        nodes=(*scenario.nodes, *hubs),
-        links=(*scenario.links, *links),
-        media=(),
-    )
+    return (*scenario.nodes, *hubs)
 
 
-def media_of(scenario: Scenario) -> npt.NDArray[np.int64]:
-    """Return the medium of every port: its own, or one for all half-duplex links at hubs."""
-    network = over_links(scenario)
-    links = network.links
-    hubs = {node.name for node in network.nodes if node.kind.hub is not None}
+@lru_cache(maxsize=256)
+def links_in(scenario: Scenario) -> tuple[Link, ...]:
+    """Return the links of a scenario, then those that join stations to its media, half-duplex.
+
+    The latter are in the order of the stations, so that ports 2l and 2l + 1 are the ends of link l
+    of what is returned. Preamble and gap of such a link are whole octets; what its delay is depends
+    on the receiver, here it is 0.
+    """
+    return (*scenario.links, *(link for medium in scenario.media for link in links_of(medium)))
+
+
+def wires_of(scenario: Scenario) -> npt.NDArray[np.int64]:
+    """Return what each port sends on, by number: its wire, or all half-duplex links at hubs."""
+    links = links_in(scenario)
+    hubs = {node.name for node in nodes_in(scenario) if node.kind.hub is not None}
     domain = list(range(len(links)))
     first_at: dict[str, int] = {}
     for number, link in enumerate(links):
@@ -122,28 +114,25 @@ def media_of(scenario: Scenario) -> npt.NDArray[np.int64]:
 
 def paths_of(scenario: Scenario) -> list[set[tuple[int, str]]]:
     """Links on the paths of every flow to its receivers, each with the node that sends on it."""
-    neighbours = _neighbours(scenario)
+    neighbours = neighbours_of((node.name for node in nodes_in(scenario)), links_in(scenario))
     return [
-        {step for to in flow.to for step in _path(neighbours, flow.from_, to)}
+        {step for to in flow.to for step in path_of(neighbours, flow.from_, to)}
         for flow in scenario.flows
     ]
 
 
-def _neighbours(scenario: Scenario) -> dict[str, list[tuple[int, str]]]:
-    """Links of every node with the node at the other end."""
-    network = over_links(scenario)
-    neighbours: dict[str, list[tuple[int, str]]] = {node.name: [] for node in network.nodes}
-    for number, link in enumerate(network.links):
+def neighbours_of(nodes: Iterable[str], links: Iterable[Link]) -> Neighbours:
+    """Return the numbers of the links of every node, each with the node at the other end."""
+    neighbours: dict[str, list[tuple[int, str]]] = {name: [] for name in nodes}
+    for number, link in enumerate(links):
         first, second = (end.node for end in link.ends)
         neighbours[first].append((number, second))
         neighbours[second].append((number, first))
     return neighbours
 
 
-def _path(
-    neighbours: Mapping[str, list[tuple[int, str]]], start: str, to: str
-) -> Iterator[tuple[int, str]]:
-    """Links on the way, each with the node that sends on it."""
+def path_of(neighbours: Neighbours, start: str, to: str) -> Iterator[tuple[int, str]]:
+    """Yield the numbers of the links between two nodes, each with the node that sends on it."""
     before: dict[str, tuple[int, str]] = {}
     waiting = [start]
     for node in waiting:
@@ -165,7 +154,7 @@ def mac_of(medium: Medium) -> CsmaCd:
 
 
 def links_of(medium: Medium) -> list[Link]:
-    """Return the links of a medium in a network, as of `over_links`."""
+    """Return the links of a medium in a network, as of `links_in`."""
     mac = mac_of(medium)
     return [
         Link(

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-LIBRARIES = ("numpy", "pyarrow", "pydantic", "scipy")
+LIBRARIES = ("numpy", "pyarrow", "scipy")
 
 
 def begun(

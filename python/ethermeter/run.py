@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING
 
 from ethermeter import functions, provenance
 from ethermeter.engines.work import Finished, TrialError, UnderWay, Work
+from ethermeter.entities import (
+    charged_ps,
+    lengths_of,
+    senders,
+    stations_in,
+)
 from ethermeter.faults import InputError
-from ethermeter.nodes import over_links
+from ethermeter.nodes import links_in
 from ethermeter.results.query import Results
 from ethermeter.scenario import (
     CoderArrivals,
@@ -21,12 +27,6 @@ from ethermeter.scenario import (
     SamplesLengths,
     Scenario,
     TraceArrivals,
-)
-from ethermeter.station_groups import (
-    charged_ps,
-    groups_of,
-    lengths_of,
-    station_count,
 )
 from ethermeter.store import Recorder, RunDirectory, RunError
 from ethermeter.store.files import remove_abandoned
@@ -315,6 +315,12 @@ class _Session:
             if self._place is not None:
                 began |= {"measured": self._place.name}
                 began |= {"live_study": options.live_study} if options.live_study else {}
+            tables = {
+                table: sha256
+                for each in self._experiments
+                for table, sha256 in each.written.tables.items()
+            }
+            began |= {"tables": tables} if tables else {}
             if self._functions:
                 began |= {"functions": functions.written(self._functions)}
             before = self._recorder.provenance()
@@ -549,7 +555,7 @@ def effort_of(trial: "Trial") -> float:
         return duration_s(trial.scenario) * EFFORT_PER_S
     if trial.engine.startswith(THEORY):
         return 1.0
-    return 1.0 + _effort_on_medium(trial.scenario) + _effort_over_links(trial.scenario)
+    return 1.0 + _effort_on_medium(trial.scenario) + _effort_of_flows(trial.scenario)
 
 
 def _effort_on_medium(scenario: Scenario) -> float:
@@ -557,14 +563,14 @@ def _effort_on_medium(scenario: Scenario) -> float:
     time_ps = scenario.phases.end_ps - scenario.phases.begin_ps
     return sum(
         time_ps / charged_ps(scenario, min(lengths_of(group.flow.frames)[0]))
-        for group in groups_of(scenario)[:1]
-    ) * (1 + station_count(scenario))
+        for group in senders(scenario)[:1]
+    ) * (1 + stations_in(scenario))
 
 
-def _effort_over_links(scenario: Scenario) -> float:
+def _effort_of_flows(scenario: Scenario) -> float:
     """Messages that the flows offer at most, each of which passes several stages."""
     time_ps = scenario.phases.end_ps - scenario.phases.begin_ps
-    octet_ps = min((link.ps_per_octet for link in over_links(scenario).links), default=0)
+    octet_ps = min((link.ps_per_octet for link in links_in(scenario)), default=0)
     total = 0.0
     for flow in scenario.flows:
         if not flow.to:

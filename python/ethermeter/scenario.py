@@ -23,6 +23,8 @@ class FileKey:
     """Least integer; not limited if None."""
     most: int | None = None
     """Largest integer; not limited if None."""
+    items: tuple[int, int] | None = None
+    """Least and most entries of a list; not limited if None. Other limits are those of an entry."""
 
 
 class Table(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -33,66 +35,70 @@ class Burst(Table, frozen=True, kw_only=True):
     """Transfers in bursts."""
 
     octets: Annotated[int, FileKey(name="size", unit="size", least=1, most=100000000)]
-    """Longest burst in octets, from 1."""
+    """Largest size of a burst."""
     ps: Annotated[int, FileKey(name="time", unit="time", least=0, most=1000000000000)]
-    """Time for each burst, a partial one included, in picoseconds, at most 10¹²."""
+    """Time for each burst, the last incomplete one included."""
 
 
 class Coalesce(Table, frozen=True, kw_only=True):
     """Interrupt coalescing: when waiting frames go on."""
 
     frames: Annotated[int, FileKey(least=1, most=1000000)]
-    """As soon as this many frames wait, from 1."""
+    """Number of waiting frames after which they continue."""
     ps: Annotated[int, FileKey(name="time", unit="time", least=1, most=1000000000000)]
-    """Or this long after the first, in picoseconds, 1 to 10¹²."""
+    """Longest wait of the first frame; all waiting frames continue then."""
 
 
 class Stage(Table, frozen=True, kw_only=True):
     """A server that frames pass one by one, first come, first served."""
 
-    name: str
-    """Name for messages."""
-    resource: str | None = None
-    """Resource that it occupies, shared with other stages of the node; its own if absent."""
+    name: Annotated[str, FileKey(unit="name")]
+    """Name of the stage."""
+    resource: Annotated[str | None, FileKey(unit="name")] = None
+    """Resource that the stage occupies during a service; stages of one node with the same resource
+    exclude each other. Not with `queue`.
+    """
     fixed_ps: Annotated[int, FileKey(name="fixed", unit="time", least=0, most=1000000000000)] = 0
-    """Time for each frame in picoseconds, at most 10¹² (1 s)."""
+    """Service time for each frame, at most 1 s."""
     ps_per_octet: Annotated[
         int, FileKey(name="per_byte", unit="time", least=0, most=1000000000)
     ] = 0
-    """Time for each octet of the frame in picoseconds, at most 10⁹."""
+    """Service time for each octet of the frame, destination address to FCS; at most 1 ms."""
     extra_octets: Annotated[int, FileKey(name="extra", unit="size", least=-64, most=65536)] = 0
-    """Octets carried besides the frame's, −64 to 65536; negative where, for example, a bus does not
-    carry the check sequence.
+    """Octets added to the length of the frame; negative, such as "-4 B", where the stage carries no
+    check sequence.
     """
     burst: Burst | None = None
-    """Cost of bursts; none if absent."""
+    """Service time for bursts; none if absent."""
     overlap_octets: Annotated[
         int | None, FileKey(name="overlap", unit="size", least=0, most=65536)
     ] = None
-    """Octets of a frame after which the next stage may begin, at most 65536; it cannot end before
-    this one. The whole frame if absent.
+    """Octets after which the next stage may begin; all of the frame if absent. Not with `coalesce`.
     """
     delay_ps: Annotated[int, FileKey(name="delay", unit="time", least=0, most=1000000000000)] = 0
-    """Delay to the next stage in picoseconds, at most 10¹²; this stage is free meanwhile."""
+    """Time from the end of the service to the next stage, at most 1 s; the stage is free meanwhile.
+    """
     queue_frames: Annotated[
         int | None, FileKey(name="queue", unit="room", least=1, most=10000000)
     ] = None
-    """Queue limit in frames from 1, the frame in service included; frames that find it full are
-    dropped. Unlimited if absent.
+    """Room of the queue in frames, the one in service included; neither in `send` nor with
+    `resource`.
     """
     coalesce: Coalesce | None = None
-    """Interrupt coalescing: frames that have passed wait for each other. None if absent."""
+    """Coalescing of served frames, as by one interrupt for several; none if absent. Not with
+    `overlap`.
+    """
 
 
 class Pause(Table, frozen=True, kw_only=True):
     """Flow control: when a port sends PAUSE frames to its peer."""
 
     high_octets: Annotated[int, FileKey(name="high", unit="size", least=0, most=100000000)]
-    """Fill level in octets above which it pauses the peer."""
+    """Occupied memory above which the port asks its peer to pause; below `size`."""
     low_octets: Annotated[int, FileKey(name="low", unit="size", least=0, most=100000000)]
-    """Fill level in octets at which it lets the peer go on."""
-    quanta: Annotated[int, FileKey(least=1, most=65535)]
-    """Pause time in units of 512 bit times, from 1; repeated at half of it."""
+    """Occupied memory at which the peer may send again; at most `high`."""
+    quanta: Annotated[int, FileKey(least=1, most=65535)] = 65535
+    """Duration of a pause in units of 512 bit times; the request is repeated after half of it."""
 
 
 class Buffer(Table, frozen=True, kw_only=True):
@@ -103,9 +109,9 @@ class Buffer(Table, frozen=True, kw_only=True):
     """
 
     octets: Annotated[int, FileKey(name="size", unit="size", least=64, most=100000000)]
-    """Size in octets, 64 to 2⁴⁰; frames that do not fit are dropped."""
+    """Size of the memory; a frame that finds no room is dropped."""
     pause: Pause | None = None
-    """Flow control by PAUSE frames (802.3-2022 annex 31B); none if absent."""
+    """Flow control by PAUSE frames; none if absent."""
 
 
 class ClockSpec(Table, frozen=True, kw_only=True):
@@ -114,23 +120,25 @@ class ClockSpec(Table, frozen=True, kw_only=True):
     offset_ps: Annotated[
         int, FileKey(name="offset", unit="time", least=-10000000000000, most=10000000000000)
     ] = 0
-    """Offset when the trial begins, in picoseconds, positive if ahead; at most 10¹³ (10 s) either
-    way.
+    """Offset from true time at the start of the trial, -10 s to 10 s; positive if the clock is
+    ahead.
     """
     drift_ppb: Annotated[
         int, FileKey(name="drift", unit="clock error", least=-1000000, most=1000000)
     ] = 0
-    """Drift in parts of 10⁹, positive if too fast; at most 10⁶ either way."""
+    """Frequency error of the clock, -1000 ppm to 1000 ppm; positive if the clock is fast."""
     offset_spread_ps: Annotated[
         int, FileKey(name="offset_spread", unit="time", least=0, most=10000000000000)
     ] = 0
-    """Spread of the offset in picoseconds, at most 10¹³: a uniform value of either sign up to this,
-    drawn by the trial's seed, is added to the offset.
+    """Largest deviation from `offset`, at most 10 s; uniform, drawn by the seed for each host of a
+    group.
     """
     drift_spread_ppb: Annotated[
         int, FileKey(name="drift_spread", unit="clock error", least=0, most=1000000)
     ] = 0
-    """Spread of the drift in parts of 10⁹, at most 10⁶, drawn likewise."""
+    """Largest deviation from `drift`, at most 1000 ppm; uniform, drawn by the seed for each host of
+    a group.
+    """
 
 
 class Class(Table, frozen=True, kw_only=True):
@@ -140,62 +148,62 @@ class Class(Table, frozen=True, kw_only=True):
     Neighbours with a quantum share their level of priority by deficit round robin.
     """
 
-    priorities: tuple[int, ...]
-    """Priorities (PCP of 802.1Q, 0 to 7) of its frames; a frame without a tag has priority 0. Each
-    belongs to exactly one class of a port.
-    """
+    priorities: Annotated[tuple[int, ...], FileKey(least=0, most=7, items=(1, 8))]
+    """Priorities of the frames of the class; a frame without a tag has priority 0."""
     quantum_octets: Annotated[
         int | None, FileKey(name="quantum", unit="size", least=1, most=100000000)
     ] = None
-    """Quantum of deficit round robin in octets on the wire (preamble, frame and gap), from 1;
-    strict priority if absent.
+    """Quantum of deficit round robin among adjacent classes that have one, in octets on the wire:
+    preamble, frame and gap. Strict priority if absent.
     """
     idle_slope_bps: Annotated[
         int | None, FileKey(name="idle_slope", unit="rate", least=1, most=1000000000000)
     ] = None
-    """Rate of the credit-based shaper (802.1Q § 8.6.8.2) in bits per second, below that of the
-    link; no shaper if absent. Classes above it may have none, such as one of network control.
-    """
+    """Rate of the credit-based shaper; no shaper if absent."""
     queue_frames: Annotated[int | None, FileKey(name="queue", least=1, most=10000000)] = None
-    """Queue limit in frames, one being sent included; that of the node if absent."""
+    """Room of the queue in frames, the one being sent included; that of the node if absent."""
     queue_octets: Annotated[
         int | None, FileKey(name="queue_size", unit="size", least=1, most=100000000)
     ] = None
-    """Queue limit in octets; that of the node if absent."""
+    """Room of the queue in octets; that of the node if absent."""
 
 
 class Host(Table, frozen=True, kw_only=True):
     """A host: the stages between application and link."""
 
-    send: tuple[Stage, ...] = ()
-    """Stages from the application to the link."""
-    receive: tuple[Stage, ...] = ()
-    """Stages from the link to the application."""
+    send: Annotated[tuple[Stage, ...], FileKey(items=(0, 64))] = ()
+    """Stages from the application to the link, at most 64."""
+    receive: Annotated[tuple[Stage, ...], FileKey(items=(0, 64))] = ()
+    """Stages from the link to the application, at most 64."""
     ring: Annotated[int | None, FileKey(least=1, most=1000000)] = None
-    """Transmit ring: messages that may be between the application's call and the end of their
-    transmission; 256 if absent.
+    """Largest number of a flow's messages between their call and the end of their transmission; 256
+    if absent.
     """
     overlap_octets: Annotated[
         int | None, FileKey(name="overlap", unit="size", least=0, most=65536)
     ] = None
-    """Octets of a frame after which the first receiving stage may begin, at most 65536; the whole
-    frame if absent.
+    """Octets on the wire, without preamble, after which the first stage may begin; all of the frame
+    if absent.
     """
     buffer: Buffer | None = None
-    """Receive buffer and flow control; unlimited if absent."""
+    """Memory of each port for frames that it receives; unlimited if absent."""
     clock: ClockSpec | None = None
-    """Its clock; a perfect one if absent."""
+    """Clock of the host, for simulations only; true time if absent. A stream has clock metrics if
+    one of its ends has a clock.
+    """
     classes: tuple[Class, ...] = ()
-    """Classes of the queue of its port, highest first; one queue for all frames if empty."""
+    """Traffic classes of each output port, as in `network.classes`; those of its model or of the
+    network if absent.
+    """
 
 
 class Learns(Table, frozen=True, kw_only=True):
     """The table is empty at first; it learns the source address of each frame."""
 
     age_ps: Annotated[int, FileKey(name="age", unit="time", least=1, most=1000000000000000)]
-    """Ageing time in picoseconds."""
+    """Time after the last frame from an address at which the switch forgets it."""
     addresses: Annotated[int, FileKey(least=1, most=10000000)]
-    """Size of the address table."""
+    """Largest number of addresses that the switch knows at a time."""
 
 
 class LearningTable(Table, frozen=True, kw_only=True):
@@ -213,11 +221,11 @@ class Crossbar(Table, frozen=True, kw_only=True):
     """Modules of ports on a crossbar."""
 
     local: Stage | None = None
-    """Between ports of one module."""
+    """Stage between two ports of one module; no stage if absent."""
     inward: Stage
-    """From a module to the crossbar."""
+    """Stage from a module to the crossbar."""
     outward: Stage
-    """From the crossbar to a module."""
+    """Stage from the crossbar to a module."""
 
 
 class FabricTable(Table, frozen=True, kw_only=True):
@@ -236,48 +244,48 @@ Fabric = Literal["ideal"] | FabricTable
 class Switch(Table, frozen=True, kw_only=True):
     """A switch."""
 
-    learning: Learning
-    """Address learning."""
+    learning: Learning = "known"
+    """Learning of addresses. With "known" the switch knows all addresses from the start."""
     overlap_octets: Annotated[
         int | None, FileKey(name="overlap", unit="size", least=0, most=65536)
     ] = None
-    """Octets of a frame after which it may be forwarded (cut-through), at most 65536; the whole
-    frame (store and forward) if absent.
+    """Octets on the wire, without preamble, after which a frame continues (cut-through); all of the
+    frame if absent.
     """
     ingress: Stage | None = None
-    """Stage of each port for received frames; none if absent."""
+    """Stage of each input port; none if absent."""
     fabric: Fabric = "ideal"
-    """What connects its ports."""
+    """Switching fabric. "ideal" takes no time; `shared` is a backplane, `crossbar` joins modules of
+    ports.
+    """
     queue_frames: Annotated[
         int | None, FileKey(name="queue", unit="room", least=1, most=10000000)
     ] = None
-    """Queue limit of each output port in frames, the frame being sent included; unlimited if
-    absent.
-    """
+    """Room of the queue of each output port in frames, the one being sent included."""
     queue_octets: Annotated[
         int | None, FileKey(name="queue_size", unit="size", least=1, most=100000000)
     ] = None
-    """Queue limit of each output port in octets; unlimited if absent."""
+    """Room of the queue of each output port in octets; unlimited if absent."""
     buffer: Buffer | None = None
-    """Receive buffer of each port, and flow control; unlimited if absent."""
+    """Memory of each input port, and flow control; unlimited if absent."""
     classes: tuple[Class, ...] = ()
-    """Classes of the queue of each output port, highest first; one queue for all frames if empty.
+    """Traffic classes of each output port, as in `network.classes`; those of its model or of the
+    network if absent.
     """
 
 
 class Router(Table, frozen=True, kw_only=True):
     """A router."""
 
-    forward: Stage
-    """Stage that all frames pass."""
+    forward: Stage = Stage(name="forward")
+    """Stage that all frames pass; it takes no time if absent."""
     queue_frames: Annotated[
         int | None, FileKey(name="queue", unit="room", least=1, most=10000000)
     ] = None
-    """Queue limit of each output port in frames, the frame being sent included; unlimited if
-    absent.
-    """
+    """Room of the queue of each output port in frames, the one being sent included."""
     classes: tuple[Class, ...] = ()
-    """Classes of the queue of each output port, highest first; one queue for all frames if empty.
+    """Traffic classes of each output port, as in `network.classes`; those of its model or of the
+    network if absent.
     """
 
 
@@ -285,7 +293,7 @@ class Hub(Table, frozen=True, kw_only=True):
     """A hub."""
 
     delay_ps: Annotated[int, FileKey(name="delay", unit="time", least=0, most=1000000000000)] = 0
-    """Delay from one link to another in picoseconds."""
+    """Delay from one link to another, at most 1 s."""
 
 
 class Kind(Table, frozen=True, kw_only=True):
@@ -325,19 +333,21 @@ class Link(Table, frozen=True, kw_only=True):
     """A link between two nodes."""
 
     ends: tuple[End, ...]
-    """The two nodes that it joins."""
+    """Names of the two ends. One of them may be a group, each of whose hosts gets a link."""
     ps_per_octet: Annotated[int, FileKey(name="rate", unit="octet time", least=1, most=1000000000)]
-    """Duration of an octet in picoseconds, 1 to 10⁹."""
+    """Bit rate, or time of an octet; `network.rate` if absent."""
     delay_ps: Annotated[
         int, FileKey(name="delay|length", unit="time", least=0, most=1000000000000)
     ] = 0
-    """One-way propagation in picoseconds, at most 10¹² (1 s)."""
+    """One-way propagation delay, at most 1 s; instead of `length`. 0 s if both are absent."""
     preamble_octets: Annotated[int, FileKey(name="preamble", unit="size", least=0, most=65536)] = 8
-    """Preamble and start-of-frame delimiter in octets, at most 65536."""
+    """Preamble with start-of-frame delimiter."""
     gap_octets: Annotated[int, FileKey(name="gap", unit="size", least=0, most=65536)] = 12
-    """Inter-frame gap in octets, at most 65536."""
+    """Inter-frame gap."""
     half_duplex: bool = False
-    """Whether the link is half-duplex, with CSMA/CD; links of a hub must be."""
+    """Whether only one end may send at a time. If absent, links of a hub are half-duplex and others
+    are not.
+    """
 
 
 class CsmaCd(Table, frozen=True, kw_only=True):
@@ -581,21 +591,21 @@ class ExponentialBackoff(Table, frozen=True, kw_only=True, tag_field="rule", tag
     """r uniform, 0 ≤ r < 2^min(n, limit) (802.3-2022 § 4.2.3.2.5)."""
 
     limit: Annotated[int, FileKey(least=0, most=30)]
-    """Collisions after which the range no longer doubles, at most 30."""
+    """Number of collisions after which the range stops growing."""
 
 
 class LinearBackoff(Table, frozen=True, kw_only=True, tag_field="rule", tag="linear"):
     """r uniform, 0 ≤ r ≤ min(n, limit)."""
 
     limit: Annotated[int, FileKey(least=0, most=30)]
-    """Collisions after which the range no longer grows, at most 10⁶."""
+    """Number of collisions after which the range stops growing."""
 
 
 class ConstantBackoff(Table, frozen=True, kw_only=True, tag_field="rule", tag="constant"):
     """r uniform, 0 ≤ r < slots."""
 
     slots: Annotated[int, FileKey(least=1, most=1000000)]
-    """Size of the range, 1 to 10⁶."""
+    """Number of slots in the range from which the wait is drawn."""
 
 
 class NoneBackoff(Table, frozen=True, kw_only=True, tag_field="rule", tag="none"):
@@ -610,13 +620,12 @@ class LoadRegisterBackoff(Table, frozen=True, kw_only=True, tag_field="rule", ta
     """
 
     bits: Annotated[int, FileKey(least=1, most=16)]
-    """Low bits of the clock that are used, 1 to 16."""
+    """Number of low bits of the host's clock that the register masks."""
     clock_ps: Annotated[int, FileKey(name="clock", unit="time", least=1, most=100000000000)]
-    """Period of the clock in picoseconds, 1 to 10¹². Each host's clock starts at another phase."""
+    """Time in which the host's clock advances by one, at most 0.1 s."""
     ticks: bool
-    """Whether the wait is counted in ticks, which come whenever the clock's time is a whole number
-    of slots: the wait ends with the r-th tick after the jam, up to a slot earlier than r slots
-    after it.
+    """Whether the wait ends with a tick of the clock, one in each slot; if false, it ends whole
+    slots after the jam.
     """
 
 
@@ -675,35 +684,39 @@ class PlcaNodes(Table, frozen=True, kw_only=True):
 class Stations(Table, frozen=True, kw_only=True):
     """Hosts that are alike but for their attachment points."""
 
-    node: str
+    node: Annotated[str, FileKey(name="")]
     """Name of the node: a host, whose `count` is the number of points."""
-    points: tuple[int, ...]
+    points: Annotated[tuple[int, ...], FileKey(name="")]
     """Attachment point of each host: an index into `delay_ps`."""
     clock_error_ppb: Annotated[
         int, FileKey(name="clock_error", unit="clock error", least=0, most=10000000)
     ] = 0
-    """Largest frequency error of the hosts' clocks in parts of 10⁹, at most 10⁷. Each clock has a
-    uniform error of either sign; coder, load register and its ticks follow it.
+    """Largest frequency error of a host's clock, at most 1%; the error of each host is drawn
+    uniformly. Only with a coder or a load register, which follow that clock.
     """
     priority_wait_ps: Annotated[
         int, FileKey(name="priority_wait", unit="time", least=0, most=100000000000)
     ] = 0
-    """Priority wait in picoseconds, at most 10¹² (1 s): silence beyond the gap that the station
-    waits for. Carrier in any part of gap and wait restarts both.
+    """Silence beyond the gap before a station starts, at most 0.1 s; stations with a shorter wait
+    send first.
     """
     backoff: Backoff = ExponentialBackoff(limit=10)
-    """Wait after a collision."""
+    """Backoff rule: the wait after a collision; "exponential" with the limit of the standard if
+    absent.
+    """
     attempt_limit: Annotated[int, FileKey(least=1, most=1000)] = 16
-    """Transmissions tried before the frame is given up, the first included; 1 to 10⁶."""
+    """Attempts before a frame is given up, the first included; that of the standard if absent."""
     after_attempt_limit: AfterAttemptLimit = "discard"
-    """What follows the last failed attempt."""
+    """What follows the last attempt: "discard" loses the frame, "resume" hands it to the
+    transmitter again. If absent "resume" with a coder, else "discard".
+    """
     after_late_collision: AfterLateCollision = "backoff"
-    """What follows a late collision."""
+    """What follows a late collision: "backoff" and another attempt, or "discard" of the frame."""
     plca: PlcaNodes | None = None
-    """PLCA, if the medium has it and the stations use it."""
+    """PLCA settings that differ from those of the segment; 10BASE-T1S only."""
     down: tuple[Interval, ...] = ()
-    """When the stations are silent: they neither send nor take part in PLCA, and their frames wait.
-    What is on its way then is still sent. On media with PLCA only.
+    """Intervals in which the stations are silent: they neither send nor take part in PLCA.
+    10BASE-T1S only; never if absent.
     """
 
 
@@ -748,12 +761,14 @@ class MixLengths(Table, frozen=True, kw_only=True, tag_field="kind", tag="mix"):
 class SamplesLengths(Table, frozen=True, kw_only=True, tag_field="kind", tag="samples"):
     """As many of a coder's samples as there are when it is sent (crates/traffic/src/voice.rs)."""
 
-    overhead_bits: int
-    """Bits of a frame other than samples: addresses, type, check sequence, voice protocol."""
-    min_bits: int
-    """Length at which a frame is ready, overhead included."""
-    max_bits: int
-    """Length beyond which it does not grow, overhead included."""
+    overhead_bits: Annotated[int, FileKey(name="overhead", unit="bits", least=0, most=1000000000)]
+    """Part of the length that is not samples: addresses, type, check sequence and headers of a
+    voice protocol; in `data` only the latter.
+    """
+    min_bits: Annotated[int, FileKey(name="least", unit="bits", least=1, most=1000000000)]
+    """Length at which the frame is ready to be sent, overhead included."""
+    max_bits: Annotated[int, FileKey(name="most", unit="bits", least=1, most=1000000000)]
+    """Largest length, overhead included; beyond it each new sample replaces the oldest."""
 
 
 Lengths = FixedLengths | MixLengths | SamplesLengths
@@ -806,34 +821,32 @@ class SaturatedArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag=
 class RegularArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="regular"):
     """One frame every period."""
 
-    period_ps: int
-    """Time between frames."""
-    phase_ps: int | None = None
-    """Time from the begin of the source to its first frame, below the period; drawn uniformly from
-    the period if `None`.
+    period_ps: Annotated[int, FileKey(name="regular", unit="time", least=1, most=1000000000000000)]
+    """Time from one frame to the next."""
+    phase_ps: Annotated[int | None, FileKey(name="phase", unit="time or random")] = None
+    """Time from the start of the source to its first frame, below `regular`; "random" draws it
+    uniformly from the period, by seed and source.
     """
-    jitter_ps: int | None = None
-    """Largest deviation of each time between frames, drawn uniformly, below the period; none if
-    `None`.
-    """
+    jitter_ps: Annotated[int | None, FileKey(name="jitter", unit="time or 0")] = None
+    """Largest deviation of each time between two frames, uniform; below `regular`."""
 
 
 class PoissonArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="poisson"):
     """A Poisson process."""
 
-    mean_ps: float
-    """Mean time between frames."""
+    mean_ps: Annotated[float, FileKey(name="poisson", unit="frequency")]
+    """Mean number of frames of each station, or messages of each flow, a second."""
 
 
 class OnOffArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="on_off"):
     """Regular frames while on; on and off times are exponential."""
 
-    period_ps: int
-    """Time between frames while on."""
-    on_mean_ps: float
-    """Mean on time."""
-    off_mean_ps: float
-    """Mean off time."""
+    period_ps: Annotated[int, FileKey(name="period", unit="time", least=1, most=1000000000000000)]
+    """Time from one frame to the next while the source is on."""
+    on_mean_ps: Annotated[float, FileKey(name="on", unit="time", least=1, most=1000000000000000)]
+    """Mean on time, exponential."""
+    off_mean_ps: Annotated[float, FileKey(name="off", unit="time", least=1, most=1000000000000000)]
+    """Mean off time, exponential."""
 
 
 class CoderArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="coder"):
@@ -857,12 +870,12 @@ class TokenBucketArrivals(Table, frozen=True, kw_only=True, tag_field="kind", ta
     with preambles and gaps.
     """
 
-    rate_bps: int
-    """Bits per second by which the bucket fills, 1 to 10¹²."""
-    burst_octets: int
-    """Octets that the bucket holds, 1 to 2³²; at least the volume of the longest message."""
-    phase_ps: int | None = None
-    """Time from the begin of the source to its first message; 0 if `None`."""
+    rate_bps: Annotated[int, FileKey(name="rate", unit="rate", least=1, most=1000000000000)]
+    """Rate at which the bucket fills."""
+    burst_octets: Annotated[int, FileKey(name="burst", unit="size", least=1, most=4294967296)]
+    """Capacity of the bucket; at least the longest message."""
+    phase_ps: Annotated[int | None, FileKey(name="phase", unit="time or 0")] = None
+    """Time from the start of the source to its first message."""
 
 
 class PythonArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="python"):
@@ -915,8 +928,8 @@ Arrivals = (
 class ConstantTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="constant"):
     """Always the same."""
 
-    ps: int
-    """The time."""
+    ps: Annotated[int, FileKey(name="constant", unit="time", least=0, most=1000000000000000)]
+    """The time itself."""
 
 
 class UniformTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="uniform"):
@@ -931,19 +944,24 @@ class UniformTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="unif
 class ExponentialTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="exponential"):
     """`offset_ps` plus an exponential time with mean `mean_ps`."""
 
-    offset_ps: int
-    """Least."""
-    mean_ps: float
-    """Mean time beyond it."""
+    offset_ps: Annotated[
+        int, FileKey(name="offset", unit="time", least=0, most=1000000000000000)
+    ] = 0
+    """Constant part of the time."""
+    mean_ps: Annotated[float, FileKey(name="mean", unit="time", least=1, most=1000000000000000)]
+    """Mean of the exponential part."""
 
 
 class MeasuredTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="measured"):
     """One of `values_ps`, each as often as its weight says."""
 
-    values_ps: tuple[int, ...]
-    """The times."""
-    weights: tuple[float, ...]
-    """Their weights, not negative, with a positive sum."""
+    values_ps: Annotated[
+        tuple[int, ...],
+        FileKey(name="values", unit="time", least=0, most=1000000000000000, items=(1, 10000)),
+    ]
+    """Measured times."""
+    weights: Annotated[tuple[float, ...], FileKey(unit="weight", items=(1, 10000))]
+    """Frequency of each value, relative to the others; as many as `values`."""
 
 
 Times = ConstantTimes | UniformTimes | ExponentialTimes | MeasuredTimes
@@ -954,9 +972,9 @@ class Generator(Table, frozen=True, kw_only=True):
     """A process that fills buffers for the transmitter and waits when all are full."""
 
     buffers: Annotated[int, FileKey(least=1, most=100000)]
-    """Buffers in the ring, the one being sent included."""
+    """Buffers in the ring between the process and the transmitter."""
     time: Times
-    """Time to fill one."""
+    """Time to fill one buffer."""
 
 
 class Response(Table, frozen=True, kw_only=True):
@@ -964,12 +982,14 @@ class Response(Table, frozen=True, kw_only=True):
 
     frames: Annotated[Lengths, FileKey(name="frames|data")]
     """Lengths of responses."""
-    think: Times
-    """Time from the arrival of the message, or the end of the response before, to the response."""
+    think: Times = ConstantTimes(ps=0)
+    """Time between a request and its response; a receiver handles one request at a time."""
     timeout_ps: Annotated[
         int | None, FileKey(name="timeout", unit="time", least=1, most=1000000000000000)
     ] = None
-    """Timeout of the sender in picoseconds, 1 to 10¹⁵; it waits without limit if absent."""
+    """Time after which the sender continues without the missing responses. If absent, a simulation
+    has no timeout and a measurement one of 1 s.
+    """
 
 
 Direction = Literal["read", "write"]
@@ -980,23 +1000,29 @@ class File(Table, frozen=True, kw_only=True):
     """A file that one host reads from, or writes to, another."""
 
     direction: Direction
-    """Direction of the blocks."""
+    """Direction of the blocks: "read" sends them in answers, to the flow's `from`; "write" sends
+    them in requests, from it.
+    """
     octets: Annotated[
         int | None, FileKey(name="size", unit="size", least=1, most=1125899906842624)
     ] = None
-    """Length of the file in octets, 1 to 2⁵⁰; unlimited if absent."""
+    """Size of the file; without end if absent."""
     block_octets: Annotated[int, FileKey(name="block", unit="size", least=1, most=1073741824)]
-    """Length of a block in octets, 1 to 2³⁰; the last one may be shorter."""
+    """Size of a block; the last one may be shorter."""
     request_octets: Annotated[int, FileKey(name="request", unit="size", least=1, most=1073741824)]
-    """Length of a request without block in octets, 1 to 2³⁰."""
+    """Size of a request, without a block."""
     answer_octets: Annotated[int, FileKey(name="answer", unit="size", least=1, most=1073741824)]
-    """Length of a response without block in octets, 1 to 2³⁰."""
-    client: Times
-    """Time of the client between a response and the next request, one at a time."""
-    server: Times
-    """Time of the server between a request and its response, one at a time."""
+    """Size of an answer, without a block."""
+    client: Times = ConstantTimes(ps=0)
+    """Time of the client between a complete answer and the next request; it handles one answer at a
+    time.
+    """
+    server: Times = ConstantTimes(ps=0)
+    """Time of the server between a complete request and its answer; it handles one request at a
+    time.
+    """
     ahead: Annotated[int, FileKey(least=1, most=1000000)] = 1
-    """Outstanding requests, 1 to 10⁶."""
+    """Largest number of outstanding requests."""
 
 
 class Stream(Table, frozen=True, kw_only=True):
@@ -1005,7 +1031,7 @@ class Stream(Table, frozen=True, kw_only=True):
     octets: Annotated[
         int | None, FileKey(name="size", unit="size", least=1, most=1125899906842624)
     ] = None
-    """Octets to send; until the trial's stop if absent."""
+    """Number of octets; without end if absent."""
 
 
 class Job(Table, frozen=True, kw_only=True):
@@ -1019,7 +1045,7 @@ class Job(Table, frozen=True, kw_only=True):
 
 Congestion = Literal["reno", "cubic"]
 """Congestion control: how the window grows, and what a loss leaves of it."""
-Recovery = Literal["reno", "new_reno"]
+Recovery = Literal["reno", "new-reno"]
 """Fast recovery."""
 
 
@@ -1027,67 +1053,84 @@ class Acknowledge(Table, frozen=True, kw_only=True):
     """Delayed acknowledgements of data in order."""
 
     segments: Annotated[int, FileKey(least=1, most=1000000)]
-    """Segments that are acknowledged at once, 1 to 10⁶."""
+    """Number of segments that are acknowledged together."""
     ps: Annotated[int, FileKey(name="time", unit="time", least=1, most=1000000000000000)]
-    """Longest delay of an acknowledgement in picoseconds, 1 to 10¹⁵."""
+    """Longest delay of an acknowledgement after the first segment that it acknowledges."""
     quick: Annotated[int, FileKey(least=0, most=1000000)] = 0
-    """Segments at the beginning that are acknowledged without delay, until data are sent."""
+    """Number of segments that are acknowledged at once at the start, until the host sends data."""
 
 
 class Tcp(Table, frozen=True, kw_only=True):
     """TCP at both ends of a connection."""
 
     mtu_octets: Annotated[int, FileKey(name="mtu", unit="size", least=68, most=65535)] = 1500
-    """Longest IP packet in octets, at most 65535."""
+    """Longest IP packet, 68 B to 65535 B."""
     option_octets: Annotated[int, FileKey(name="options", unit="size", least=0, most=40)] = 0
-    """TCP options of every segment in octets, at most 40: 12 with timestamps."""
+    """Options in the TCP header of every segment, at most 40 B; 12 B with timestamps."""
     window_octets: Annotated[int, FileKey(name="window", unit="size", least=1, most=1073741824)]
-    """Receive buffer in octets, the largest window: from a segment to 2³⁰."""
+    """Receive buffer: octets received and not yet read."""
     send_buffer_octets: Annotated[
         int | None, FileKey(name="send_buffer", unit="size", least=1, most=1073741824)
     ] = None
-    """Send buffer in octets, from a segment to 2³⁰; unlimited if absent."""
+    """Send buffer: octets written and not yet acknowledged; unlimited if absent."""
     initial_segments: Annotated[int, FileKey(least=1, most=1000)] = 10
-    """Initial congestion window in segments, 1 to 1000."""
+    """First congestion window in segments. If absent: 10 with the stack "linux", 2 with "rfc-2581".
+    """
     congestion: Congestion = "cubic"
-    """Congestion control."""
+    """Congestion control: "reno" (RFC 5681) or "cubic" (RFC 9438). If absent: "cubic" with the
+    stack "linux", "reno" with "rfc-2581".
+    """
     hystart: bool = True
-    """`HyStart`: whether `Cubic` ends slow start when acknowledgements show a queue."""
+    """Whether CUBIC ends slow start when round-trip times grow or acknowledgements come in a train.
+    If absent: true with the stack "linux", false with "rfc-2581".
+    """
     byte_counting: bool = True
-    """Whether the window grows by what is acknowledged, instead of by acknowledgements (RFC 3465,
-    without its limit).
+    """Whether the congestion window grows by octets acknowledged (RFC 3465), not by
+    acknowledgements. If absent: true with the stack "linux", false with "rfc-2581".
     """
     sack: bool = True
-    """Selective acknowledgements (RFC 2018)."""
-    recovery: Recovery = "new_reno"
-    """Fast recovery without `sack`."""
+    """Whether selective acknowledgements are used (RFC 2018). If absent: true with the stack
+    "linux", false with "rfc-2581".
+    """
+    recovery: Recovery = "new-reno"
+    """End of a recovery without `sack`: with "new-reno" when all data sent before it are
+    acknowledged (RFC 6582), with "reno" at the first new acknowledgement. If absent: "new-reno"
+    with the stack "linux", "reno" with "rfc-2581".
+    """
     prr: bool = True
-    """Proportional rate reduction (RFC 6937)."""
+    """Whether a recovery reduces the congestion window in proportion to delivered data (RFC 6937),
+    not at once. If absent: true with the stack "linux", false with "rfc-2581".
+    """
     limited_transmit: bool = True
-    """Limited transmit: the first two duplicate acknowledgements release a segment each (RFC 3042).
+    """Whether the first two duplicate acknowledgements release a new segment each (RFC 3042). If
+    absent: true with the stack "linux", false with "rfc-2581".
     """
     nagle: bool = True
-    """Nagle's algorithm: a last, short segment waits for the acknowledgement of all before it (RFC
-    1122 § 4.2.3.4).
-    """
+    """Whether a short last segment waits for the acknowledgement of all data before it."""
     acknowledge: Acknowledge = Acknowledge(segments=2, ps=40000000000, quick=16)
-    """Delayed acknowledgements."""
+    """Acknowledgement of data that arrive in order. If absent: { segments = 2, time = "40 ms",
+    quick = 16 } with the stack "linux", { segments = 2, time = "200 ms" } with "rfc-2581".
+    """
     least_timeout_ps: Annotated[
         int, FileKey(name="least_timeout", unit="time", least=1, most=1000000000000000)
     ] = 200000000000
-    """Shortest retransmission timeout in picoseconds, 1 to 10¹⁵."""
+    """Shortest retransmission timeout. If absent: 200 ms with the stack "linux", 1 s with
+    "rfc-2581".
+    """
     timeout_margin_ps: Annotated[
         int, FileKey(name="timeout_margin", unit="time", least=0, most=1000000000000000)
     ] = 200000000000
-    """Least difference of timeout and smoothed round-trip time in picoseconds, at most 10¹⁵."""
+    """Smallest difference between the retransmission timeout and the smoothed round-trip time. If
+    absent: 200 ms with the stack "linux", 0 s with "rfc-2581".
+    """
     first_timeout_ps: Annotated[
         int, FileKey(name="first_timeout", unit="time", least=1, most=1000000000000000)
     ] = 1000000000000
-    """Timeout before a round trip is measured, in picoseconds, 1 to 10¹⁵."""
+    """Retransmission timeout before the first measured round-trip time."""
     read_ps_per_octet: Annotated[
         int, FileKey(name="read_per_byte", unit="time", least=0, most=1000000000)
     ] = 0
-    """Time in which the application reads an octet, in picoseconds, at most 10⁹."""
+    """Time in which the application reads an octet, at most 1 ms."""
 
 
 class Transfer(Table, frozen=True, kw_only=True):
@@ -1107,9 +1150,9 @@ class Shaper(Table, frozen=True, kw_only=True):
     """
 
     rate_bps: Annotated[int, FileKey(name="rate", unit="rate", least=1, most=1000000000000)]
-    """Bits per second by which it fills, 1 to 10¹²."""
+    """Rate at which the bucket fills."""
     burst_octets: Annotated[int, FileKey(name="burst", unit="size", least=1, most=4294967296)]
-    """Octets that it holds, 1 to 2³²; at least the volume of the longest message."""
+    """Capacity of the bucket; at least the longest message."""
 
 
 class Flow(Table, frozen=True, kw_only=True):
@@ -1122,7 +1165,9 @@ class Flow(Table, frozen=True, kw_only=True):
     to: tuple[str, ...] = ()
     """Names of the receiving hosts; none on a medium."""
     address: Annotated[Address, FileKey(name="cast")] = "unicast"
-    """Destination address."""
+    """Addressing: "unicast" is a flow to each of the receivers, "multicast" and "broadcast" send
+    each message to all of them.
+    """
     frames: Annotated[Lengths, FileKey(name="frames|data")] = FixedLengths(bits=0)
     """Lengths of messages; must be absent with a transfer."""
     framing: Annotated[Framing, FileKey(name="")] = "frame"
@@ -1132,25 +1177,34 @@ class Flow(Table, frozen=True, kw_only=True):
     arrivals: Arrivals = RegularArrivals(period_ps=0)
     """When messages come; must be absent with a transfer."""
     generator: Generator | None = None
-    """Process behind a saturated source; messages are always available if absent."""
+    """Process that fills the buffers of a saturated host; there is always a message if absent."""
     queue_frames: Annotated[
         int | None, FileKey(name="queue", unit="room", least=1, most=10000000)
     ] = None
-    """Queue limit in messages, the one being handed over included, 1 to 10⁶ (on a medium 10⁷);
-    unlimited if absent. Not with saturated arrivals or a coder.
+    """Room of the queue at the source in messages, the one being handed over included; not with
+    saturated arrivals, a token bucket or a coder.
     """
     service: Times = ConstantTimes(ps=0)
-    """Host time between messages."""
+    """Host time between two messages."""
     response: Response | None = None
-    """Response of each receiver to each message; none if absent."""
+    """Responses of the receivers; none if absent."""
     transfer: Transfer | None = None
-    """Data over TCP instead of messages."""
+    """Data over TCP instead of messages; excludes `frames`, `data`, `mtu`, `arrivals`, `generator`,
+    `queue`, `service`, `response`, `shaper` and `deadline`.
+    """
     priority: Annotated[int | None, FileKey(least=0, most=7)] = None
-    """Priority code point (802.1Q § 9.6), 0 to 7: all frames of the flow, responses included, are
-    tagged, 4 octets longer. Untagged if absent, which counts as priority 0.
+    """Priority code point of all frames of the flow, whose tag is 4 octets. If absent the frames
+    have no tag, which counts as priority 0.
     """
     shaper: Shaper | None = None
-    """Messages wait at the sender until a token bucket has their volume; no shaper if absent."""
+    """Token bucket in which messages wait at the host; none if absent."""
+    deadline_ps: Annotated[
+        int | None, FileKey(name="deadline", unit="time", least=1, most=1000000000000000)
+    ] = None
+    """Longest delay that a message may have, up to 1000 s: from its arrival at the source to that
+    of its last frame at the receiver or, onto a medium, to the end of its transmission. Messages
+    beyond it are counted, not discarded.
+    """
 
 
 Comparing = Literal["not_compared", "compared"]

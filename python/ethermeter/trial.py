@@ -4,18 +4,18 @@ import hashlib
 import re
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from ethermeter.nodes import is_segment
+from ethermeter.entities import Entity, flows_in, senders
 from ethermeter.scenario import Scenario
 from ethermeter.theory.assumptions import MODELS, NETWORK_MODELS, Assumptions
 from ethermeter.traces import NO_TRACES, Trace, digests
 
 SIMULATION, THEORY, IDEALISED, ABLATION = "simulation", "theory", "idealised", "ablation"
 LIVE = "live"
-RAW_FRAMES = "packet"
+RAW_FRAMES: Literal["packet"] = "packet"
 """Port by which the stations of a segment send."""
 
 T = TypeVar("T")
@@ -215,10 +215,14 @@ def _text(line: _Line | _CoreTrial) -> str:
 
 
 _KEYS = ("id", "series", "replication", "seed", "engine", "point", "scenario")
-_ENGINE_ON_MEDIUM = re.compile(
-    rf"simulation|live|(theory|idealised|ablation)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII
-)
-_ENGINE_OVER_LINKS = re.compile(rf"simulation|live|theory/({'|'.join(NETWORK_MODELS)})", re.ASCII)
+_COUNTING = "simulation|live"
+_SPEAKING: Mapping[Entity, re.Pattern[str]] = {
+    "station": re.compile(
+        rf"{_COUNTING}|(theory|idealised|ablation)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII
+    ),
+    "flow": re.compile(rf"{_COUNTING}|theory/({'|'.join(NETWORK_MODELS)})", re.ASCII),
+}
+"""Engines by the entities that they count or speak of."""
 _SOME = re.compile(".+", re.DOTALL)
 _ENGINES = (
     'engine as "simulation", "theory/MODEL", "idealised/MODEL", "ablation/MODEL/STEP" or "live"; '
@@ -263,7 +267,7 @@ def read_trial(line: str, shared: Shared | None = None) -> Trial | str:
     except (ValueError, RecursionError) as error:
         reason = type(error).__name__ if isinstance(error, RecursionError) else error
         return f"expected a scenario: {reason}"
-    engines = _ENGINE_ON_MEDIUM if is_segment(scenario) else _ENGINE_OVER_LINKS
+    engines = _SPEAKING["station" if senders(scenario) else "flow"]
     point, seed = plain["point"], plain["seed"]
     is_seed = _is_count(seed) and seed <= LARGEST_SEED
     is_point = isinstance(point, dict) and all(isinstance(text, str) for text in point.values())
@@ -286,7 +290,9 @@ def _shape_fault(scenario: Scenario) -> str:
         return "links between nodes, or a medium"
     contends = all(m.mac.csma_cd is not None or m.mac.plca is not None for m in scenario.media)
     stations = [len(medium.stations) for medium in scenario.media]
-    if not contends or (is_segment(scenario) and not 0 < len(scenario.flows) == stations[0]):
+    groups, onto = len(senders(scenario)), len(scenario.flows) - flows_in(scenario)
+    is_whole = groups == onto and groups in (0, sum(stations))
+    if not contends or not is_whole or not (scenario.flows or scenario.links):
         return "media with CSMA/CD or PLCA, and on a segment one flow for each group of stations"
     return ""
 

@@ -5,6 +5,7 @@ refused.
 """
 
 import functools
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,11 @@ LARGEST_CLOCK_ERROR_PPB = 10**7
 LONGEST_M = 10**5
 """The longest cable an experiment may name, in metres."""
 
+MOST_ROUNDING = Fraction(2, 10_000)
+"""Largest relative error of the time of a bit or an octet, which is a whole number of picoseconds.
+
+At 3 Mb/s it is 1e-7, at 155.52 Mb/s 7e-6.
+"""
 _LONGEST_TEXT = 48
 _MOST_EXPONENT = 40
 
@@ -259,12 +265,12 @@ def rate_bps(value: object) -> Fraction:
 
 
 def bit_ps(value: object) -> int:
-    """Read a bit rate as the time of one bit, a whole number of picoseconds from 1 ps to 1 ms."""
+    """Read a bit rate as the time of one bit, to the nearest picosecond, from 1 ps to 1 ms."""
     return _time_of(rate_bps(value), bits=1, what="a bit")
 
 
 def octet_ps(value: object) -> int:
-    """Read a bit rate as the time of one octet in whole picoseconds, or that time: "800 ns/B".
+    """Read a bit rate as the time of one octet to the nearest picosecond, or that time: "800 ns/B".
 
     A rate that was measured is seldom one at which an octet lasts whole picoseconds, which its time
     always can.
@@ -275,13 +281,19 @@ def octet_ps(value: object) -> int:
 
 
 def _time_of(rate_bps: Fraction, *, bits: int, what: str) -> int:
-    """Return the time of some bits in whole picoseconds, at most 1 ms."""
-    ps = bits * PS_PER_S / rate_bps
-    if ps.denominator != 1:
-        raise UnitError(f"expected a bit rate at which {what} lasts a whole number of picoseconds")
-    if ps > PS_PER_S // 1000:
+    """Return the time of some bits to the nearest picosecond, at most 1 ms."""
+    exact_ps = bits * PS_PER_S / rate_bps
+    ps = max(1, round(exact_ps))
+    if abs(ps - exact_ps) > MOST_ROUNDING * exact_ps:
+        near = sorted({max(1, math.floor(exact_ps)), math.ceil(exact_ps)})
+        rates = " or ".join(f"{float(Fraction(bits * 1000, each)):.9g} Gb/s" for each in near)
+        raise UnitError(
+            f"expected a bit rate at which {what} lasts a whole number of picoseconds to within"
+            f" 0.02%; the nearest is {rates}"
+        )
+    if exact_ps > PS_PER_S // 1000:
         raise UnitError(f"expected at least {bits} kb/s")
-    return int(ps)
+    return ps
 
 
 def interval_ps(value: object) -> Fraction:

@@ -1,11 +1,12 @@
 """Measure how many of sixty listed faults (`list.toml`) the tests find.
 
+    python scripts/mutants check
     python scripts/mutants apply TREE
     python scripts/mutants run TREE RESULTS.tsv [--known EARLIER.tsv] [NUMBER ...]
 
 `apply` puts all faults into a copy of the tree, each behind a switch: the fault whose number is in
 ETHERMETER_MUTANT is there, without it none. So one build serves all. A text that does not occur
-exactly once stops it.
+exactly once stops it; `check` (part of `make lint`) looks for such texts in this tree.
 
 `run` builds the copy once and runs the tests on each fault (or on those numbered; 0 is none) until
 one fails: first the test binaries of its crate and of those that depend on it, and the tests in
@@ -111,8 +112,8 @@ class Group:
         return replace(self, command=(*self.command, *words))
 
 
-def apply(tree: Path, mutants: list[Mutant], free: dict[str, list[str]]) -> None:
-    """Put all faults into a tree."""
+def switched(tree: Path, mutants: list[Mutant], free: dict[str, list[str]]) -> dict[str, str]:
+    """Return the files of a tree with all faults."""
     files = dict.fromkeys([*(mutant.file for mutant in mutants), *free])
     texts = {file: (tree / file).read_text() for file in files}
     for mutant in mutants:
@@ -120,7 +121,12 @@ def apply(tree: Path, mutants: list[Mutant], free: dict[str, list[str]]) -> None
     for file, names in free.items():
         for name in names:
             put(texts, file, f"const fn {name}(", f"fn {name}(")
-    for file, text in texts.items():
+    return texts
+
+
+def apply(tree: Path, mutants: list[Mutant], free: dict[str, list[str]]) -> None:
+    """Put all faults into a tree."""
+    for file, text in switched(tree, mutants, free).items():
         (tree / file).write_text(text if file.endswith(".rs") else text + PYTHON_SWITCH)
     for crate in dict.fromkeys(mutant.crate for mutant in mutants if mutant.crate):
         with (tree / f"crates/{crate}/src/lib.rs").open("a") as library:
@@ -279,10 +285,12 @@ def run(
 
 
 def main(arguments: list[str]) -> None:
-    """Do one of both steps."""
+    """Do one of the steps."""
     listed = tomllib.loads(Path(__file__).with_name("list.toml").read_text())
     mutants = [Mutant(**one) for one in listed["mutant"]]
     match arguments:
+        case ["check"]:
+            switched(Path.cwd(), mutants, listed["free"])
         case ["apply", tree]:
             apply(Path(tree).resolve(), mutants, listed["free"])
         case ["run", tree, results, "--known", earlier, *numbers]:

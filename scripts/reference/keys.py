@@ -16,7 +16,7 @@ This page is generated from the JSON Schema that `ethermeter schema` prints.
 
 A heading is the dotted path of a table, as `--set`, `[vary]` and error messages write it; a list of tables (`[[stations]]`) has the name or the number of a table after its key.
 """
-ROOTS = {"Document": "Files with a segment", "NetworkDocument": "Files with a network"}
+ROOTS = {"Document": "The file"}
 _UNITS = re.compile(r"\\s\*\(((?:[^()\\]|\\/)+)\)\\s\*\$$")
 """The units at the end of the pattern of a quantity."""
 MOST_PATHS = 4
@@ -89,8 +89,8 @@ class _Tables:
 
     def _below(self, name: str) -> Iterator[tuple[str, str]]:
         for key, value in self.definitions[name].get("properties", {}).items():
-            for reference in _references(value):
-                yield key, reference
+            for path, reference in _references(value, key):
+                yield path, reference
 
     def _is_wrapper(self, name: str) -> bool:
         """Whether a table has one key, so that it is shown where it is used."""
@@ -105,7 +105,7 @@ class _Tables:
                 return f"`{{ {key} = ` {self._allowed(inner)} `}}`"
             path = self.paths[name][0]
             return f"[table](#{re.sub(r'[^a-z0-9_-]', '', path)})"
-        for word in ("anyOf", "oneOf"):
+        for word in ("anyOf", "oneOf", "allOf"):
             if word in value:
                 return " or ".join(
                     self._allowed(one) for one in value[word] if one.get("type") != "null"
@@ -133,6 +133,9 @@ class _Tables:
             case "array":
                 items = self._allowed(value.get("items", {})) or "values"
                 return f"list of ({items})" if " or " in items else f"list of {items}"
+            case "object" if len(value.get("properties", {})) == 1:
+                ((key, inner),) = value["properties"].items()
+                return f"`{{ {key} = ` {self._allowed(inner)} `}}`"
             case "object":
                 named = next(iter(value.get("patternProperties", {}).values()), None)
                 inner = value.get("additionalProperties") or named
@@ -159,15 +162,20 @@ def _quantities(node: Any) -> Iterator[tuple[str, str]]:
             yield from _quantities(below)
 
 
-def _references(value: Any) -> Iterator[str]:
+def _references(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Yield the tables that a value may be, or have in it, with their paths."""
     if isinstance(value, dict):
         if "$ref" in value:
-            yield value["$ref"].rpartition("/")[2]
-        for below in value.values():
-            yield from _references(below)
+            yield path, value["$ref"].rpartition("/")[2]
+        for word, below in value.items():
+            if word == "properties":
+                for key, inner in below.items():
+                    yield from _references(inner, f"{path}.{key}")
+            else:
+                yield from _references(below, path)
     elif isinstance(value, list):
         for below in value:
-            yield from _references(below)
+            yield from _references(below, path)
 
 
 def _range(value: Schema) -> str:

@@ -1,6 +1,6 @@
 """The page of metrics and cautions, from their registry."""
 
-from ethermeter.metrics import Caution, Group, metrics_of
+from ethermeter.metrics import Caution, EntityKind, metrics_of
 
 HEAD = """# Metrics and cautions
 
@@ -11,28 +11,30 @@ Units are SI; a metric without a unit is a ratio or a count.
 Where an engine cannot know a value it is NaN, with the caution `no-samples`.
 """
 TITLES = {
-    Group.SEGMENT: "Segments",
-    Group.SEGMENT_VOICE: "Voice on segments",
-    Group.PLCA: "10BASE-T1S",
-    Group.FLOW: "Networks",
-    Group.FLOW_VOICE: "Voice in networks",
-    Group.CLOCK: "Clocks of hosts",
-    Group.SYNCHRONISED: "Synchronised clocks",
-    Group.PEER: "Quick measurements",
+    EntityKind.STATION: "Stations and media",
+    EntityKind.TALKER: "Voice of stations",
+    EntityKind.BUS: "Buses of 10BASE-T1S",
+    EntityKind.DUE_STATION: "Deadlines of stations",
+    EntityKind.FLOW: "Flows",
+    EntityKind.CALL: "Voice of flows",
+    EntityKind.DUE: "Deadlines of flows",
+    EntityKind.CLOCK: "Clocks of hosts",
+    EntityKind.SYNCHRONISED: "Synchronised clocks",
+    EntityKind.PEER: "Quick measurements",
 }
 
 
 def page() -> str:
     """Return the page."""
     parts = [HEAD]
-    for group, title in TITLES.items():
+    for kind, title in TITLES.items():
         rows = []
-        for metric in metrics_of(group):
-            (of,) = (of for of in metric.definitions if of.group is group)
-            each = f"{group.entity}, all" if of.is_of_each else "all"
+        for metric in metrics_of(kind):
+            (of,) = (of for of in metric.definitions if of.kind is kind)
+            each = f"{kind.entity}, all" if of.is_of_each else "all"
             rows.append(f"| `{metric}` | {metric.unit} | {each} | {of.meaning} |\n")
         parts.append(
-            f"\n## {title}\n\nIn {group.trials}; engines: {group.engines}.\n\n"
+            f"\n## {title}\n\nIn {kind.trials}; engines: {kind.engines}.\n\n"
             f"| metric | unit | of each | meaning |\n|---|---|---|---|\n{''.join(rows)}"
         )
     parts.append(

@@ -252,9 +252,9 @@ def test_saturated_hosts_do_what_simulated_ones_do_with_the_same_draws(tmp_path,
         of_both = [getattr(each.stations, name) for each in (counts, expected)]
         assert np.array_equal(*of_both), name
     for name in ("time_ps", "attempts_per_frame", "colliders"):
-        of_both = [getattr(each.medium, name) for each in (counts, expected)]
+        of_both = [getattr(each.media[0], name) for each in (counts, expected)]
         assert np.array_equal(*of_both), name
-    delays = [each.medium.transmission_delay for each in (counts, expected)]
+    delays = [each.media[0].transmission_delay for each in (counts, expected)]
     for name in ("low_ps", "high_ps", "count"):
         assert np.array_equal(*(getattr(each, name) for each in delays)), name
     # Every frame that a station sent without collision came to its receiver.

@@ -7,9 +7,9 @@ from typing import Any
 import ethermeter as em
 import numpy as np
 import pytest
-from ethermeter.analysis.flows import of_flows
+from ethermeter.analysis.flows import each_flow
 from ethermeter.analysis.groups import FLOW_METRICS
-from ethermeter.metrics import Group, Metric, metrics_of
+from ethermeter.metrics import EntityKind, Metric, metrics_of
 from ethermeter.metrics.evaluation import of_each_part
 from ethermeter.results.interval import Estimate
 from ethermeter.results.slices import batch_slices
@@ -129,9 +129,9 @@ def check_intervals(run: RunDirectory) -> Estimate:
     """
     trials = run.trials()
     ((_, _, by_batch),) = batch_slices(run, trials)
-    each = of_each_part(metrics_of(Group.FLOW), Group.FLOW, together(by_batch))
+    each = of_each_part(metrics_of(EntityKind.FLOW), EntityKind.FLOW, together(by_batch))
     (seen,) = values_of_each(run, trials, list(each))
-    points = {point.point["stations"]: point.estimates for point in of_flows(run, trials)}
+    points = {point.point["stations"]: point.estimates for point in each_flow(run, trials)}
     for flow, (name, metrics) in enumerate(FOLLOWS.items()):
         # What was not seen has a limit, whether it is counted by batch or not.
         limited = {

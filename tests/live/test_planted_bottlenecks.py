@@ -16,6 +16,7 @@ from ethermeter.analysis.roofline import read
 from ethermeter.bottleneck import load, make_bench
 from ethermeter.bottleneck.quota import Stopping, quota_on
 from ethermeter.store import RunDirectory
+from msgspec import structs
 from program import LIMIT_S, eventually
 
 pytestmark = pytest.mark.root
@@ -34,8 +35,8 @@ Rounds repeat the same transfers, and the rule that names a point allows for one
 def test_planted_bottlenecks_are_named(new_path, namespaces, in_quiet_window):
     for name in CHEAP:
         whole = load(name)
-        brief = whole.transfer.model_copy(update={"settle": 50 * MS, "duration": 250 * MS})
-        document = whole.model_copy(update={"transfer": brief})
+        brief = structs.replace(whole.transfer, settle=50 * MS, duration=250 * MS)
+        document = structs.replace(whole, transfer=brief)
 
         def bottleneck(document=document) -> str | None:
             out = new_path()

@@ -22,9 +22,9 @@ PLANTED = {
     "switch port of 15 Mb/s": ("path", None),
 }
 """Transfers, what of them is slow, and the number of the slow host."""
-UNSEEN = {"receive buffer of 40 kB"}
-"""Transfers whose link may show nowhere: the interface sends at its pace before the capture, and no
-queue is behind it."""
+UNSEEN = {"receive buffer of 40 kB", "send buffer of 40 kB", "iperf3 -w 80000"}
+"""Transfers whose link may show nowhere: their window is smaller than what the path holds, so that
+hardly a segment waits in a queue behind the capture."""
 FACTOR = 1.25
 """An estimate is met by a goodput that is at most so much above or below it."""
 STALL_S = 0.1

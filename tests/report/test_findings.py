@@ -138,7 +138,7 @@ def time_of(flow: str, bound_s: float, largest_s: float, method: str) -> FlowTim
     verdict = verdict_of(largest_s, bound_s)
     seen = Observed("simulation", unknown, {}, largest_s, 0.0, verdict)
     metric = Metric.ONE_WAY_DELAY
-    return FlowTime("s", {}, flow, metric, bound_s, method, math.nan, (), "", (seen,))
+    return FlowTime("s", {}, flow, metric, bound_s, math.nan, method, math.nan, (), "", (seen,))
 
 
 def delays(bounded: int, unbounded: int) -> SimpleNamespace:

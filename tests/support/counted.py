@@ -43,7 +43,7 @@ def of_segment(stations: StationCounts, medium: MediumCounts, *, window_ps: int)
     return Counts(
         window_ps=window_ps,
         events=int(sum(stations.frames + stations.collisions)),
-        medium=medium,
+        media=(medium,),
         stations=stations,
         flows=NO_FLOWS,
         ports=NO_PORTS,

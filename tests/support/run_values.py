@@ -1,7 +1,7 @@
 """What a run observed, by the name of the metric."""
 
 import ethermeter as em
-from ethermeter.station_groups import names_of
+from ethermeter.entities import names_of
 
 
 def values(run: em.Run, *, trial: int = 0, flow: int = -1) -> dict[str, float]:
@@ -17,7 +17,9 @@ def cautions(run: em.Run, metric: str, *, flow: int = -1) -> set[str]:
 def _found(run: em.Run, trial: int, flow: int) -> dict[str, tuple[float, str]]:
     table = run.frame(by="trial" if flow < 0 else "entity", library="arrow").to_pylist()
     name = run.trials()[trial].id
-    entity = None if flow < 0 else names_of(run.trials()[trial].scenario)[flow]
+    scenario = run.trials()[trial].scenario
+    names = names_of("flow", scenario) or names_of("station", scenario)
+    entity = None if flow < 0 else names[flow]
     return {
         row["metric"]: (row["value"], row["cautions"])
         for row in table

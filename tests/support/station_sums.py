@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from ethermeter.counts import Floats
-from ethermeter.metrics import Group, Metric
+from ethermeter.metrics import EntityKind, Metric
 from ethermeter.metrics.evaluation import of_all_parts
 from ethermeter.metrics.slices import Slice
 
@@ -25,12 +25,12 @@ class Sums:
 
 def graphs(sums: Sums) -> dict[Metric, Floats]:
     """Values of all stations together, shape (…)."""
-    return of_all_parts(Group.SEGMENT, slice_of(sums, parts=1))
+    return of_all_parts(EntityKind.STATION, slice_of(sums, parts=1))
 
 
 def graphs_left_out(sums: Sums) -> dict[Metric, Floats]:
     """The same with one batch left out, from sums of the shape (trials, batches, stations)."""
-    return of_all_parts(Group.SEGMENT, slice_of(sums, parts=sums.frames.shape[1]).left_out())
+    return of_all_parts(EntityKind.STATION, slice_of(sums, parts=sums.frames.shape[1]).left_out())
 
 
 def slice_of(sums: Sums, *, parts: int) -> Slice:

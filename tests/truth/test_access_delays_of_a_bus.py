@@ -31,7 +31,7 @@ def bus(experiment: Mapping[str, object]) -> Bus:
 
 def passed(bus: Bus, counts: Counts) -> list[str]:
     """Return what was longer than its bound: cycles, and access delays of each node."""
-    plca = counts.medium.plca
+    plca = counts.media[0].plca
     assert plca is not None
     seen = [("cycle", int(plca.cycle.max_ps[0]), bus.longest_ps)]
     for at, node in enumerate(bus.nodes):
@@ -89,7 +89,7 @@ def test_a_node_whose_frames_come_at_every_moment_of_a_saturated_cycle_comes_wit
         seed=1,
     )
     assert passed(bus, counts) == []
-    one, plca = bus.nodes[-1], counts.medium.plca
+    one, plca = bus.nodes[-1], counts.media[0].plca
     assert plca is not None
     assert plca.cycle.max_ps[0] == bus.longest_ps
     assert plca.nodes.attempt_max_ps[-1] > 0.99 * bus.attempt_delay_ps(one)
@@ -136,7 +136,7 @@ def test_a_lone_node_may_let_two_opportunities_pass(opportunities, passed_bits):
     by_hand_ps = (passed_bits + cycle_bits + 96) * 100_000
     assert bus.attempt_delay_ps(bus.nodes[0]) == by_hand_ps
     assert passed(bus, counts) == []
-    plca = counts.medium.plca
+    plca = counts.media[0].plca
     assert plca is not None
     assert plca.nodes.attempt_max_ps[0] > 0.96 * by_hand_ps
 

@@ -422,7 +422,7 @@ RUNS: dict[str, Callable[[], int]] = {
     "benches.means": lambda: means.main(1),
     # On a thread of its own, which has no other browser.
     "benches.pages": lambda: ThreadPoolExecutor(1).submit(pages.main, ["--runs", "1"]).result(),
-    "benches.sweep": lambda: sweep.main(["--points", "2000", "--workers", "2"]),
+    "benches.sweep": lambda: sweep.main(["--points", "6000", "--workers", "2"]),
     "benches.theory": theory.main,
 }
 """Benchmarks of one module, with one round; 1 if a time is not as aimed at."""

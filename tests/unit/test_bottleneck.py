@@ -236,7 +236,7 @@ def test_small_shares_of_a_processor_have_longer_periods_so_that_the_kernel_can_
         (
             'title = "t"\n[transfer]\nduration = "1 s"\nsource = { slow = "1 Mb/s", file = "x" }',
             "transfer.source.file",
-            'expected "memory"',
+            "allowed: slow",
         ),
         (
             'title = "t"\n[transfer]\nduration = "1 s"\nsource = { file = "/no/such" }',

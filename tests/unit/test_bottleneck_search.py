@@ -14,6 +14,7 @@ from ethermeter.bottleneck.setup import Setup
 from ethermeter.run import Progress, evaluate
 from ethermeter.store import RunDirectory
 from ethermeter.strategies.bottleneck import Answer
+from msgspec import structs
 
 
 def answer_of(name: str, directory: Path, spread: float, repetitions: int) -> Answer:
@@ -94,11 +95,10 @@ def test_the_answer_has_every_sample_and_a_roofline_that_reads_back(tmp_path):
 
 def test_a_faster_wire_is_no_bottleneck_before_the_window(tmp_path):
     document = load("receiver-window")
-    wire = document.wire.model_copy(
-        update={"rate": document.wire.rate * 10 if document.wire.rate else None}
-    )
+    rate = document.wire.rate
+    wire = structs.replace(document.wire, rate=rate * 10 if rate else None)
     found = search_bottleneck(
-        document.model_copy(update={"wire": wire}),
+        structs.replace(document, wire=wire),
         tmp_path / "run",
         lambda: nullcontext(Formula(0.02)),
         repetitions=5,

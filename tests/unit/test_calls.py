@@ -43,7 +43,7 @@ def rated(trial: Results, **change: Any) -> Quality:
         "beyond_s": 0.0,
         "wanted": Wanted(mos=4.0),
     }
-    return quality.rated(quality.of_segment(trial), **(asked | change))
+    return quality.rated(quality.heard_by_stations(trial), **(asked | change))
 
 
 def test_with_a_buffer_that_is_set_what_comes_later_is_lost():

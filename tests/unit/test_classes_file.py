@@ -1,10 +1,12 @@
 """Traffic classes, priorities and token buckets in a file: what the plan has of them."""
 
+import ethermeter as em
 import jsonschema
 import pytest
 from ethermeter.experiment import json_schema
 from ethermeter.scenario import Class, Scenario, Shaper, TokenBucketArrivals
-from shared_experiments import CLASSES, scenario, trials
+from faults_at import faults_of
+from shared_experiments import CLASSES, GATEWAY, scenario, trials
 
 
 def classes_of(scenario: Scenario) -> list[tuple[Class, ...]]:
@@ -75,3 +77,35 @@ def test_priorities_and_classes_can_be_varied():
     found = trials(CLASSES.changed({"network.classes": 1}, vary=vary))
     assert [trial.scenario.flows[0].priority for trial in found] == [0, 7, 0, 7]
     assert [len(classes_of(trial.scenario)[0]) for trial in found] == [1, 1, 8, 8]
+
+
+def test_a_gateway_of_a_bus_has_classes_at_its_other_ports():
+    def control(priority: int | None) -> object:
+        source = {"regular": "300 us", "phase": "0 s"}
+        keys = {"frames": "1000 B", "arrivals": source, "priority": priority}
+        return em.flow("control", "node2", "far", **keys)
+
+    up = GATEWAY["flows"][0]
+    fast = {"network.links.0.rate": "9 Mb/s", "phases": {"transmit": "20 ms", "measure": "all"}}
+    # In so short a trial the order on the bus may hide what the other port does.
+    plain = GATEWAY.changed({**fast, "seed": 2, "flows": [up, control(None)]})
+    classes = plain.changed({"network.switches.0.classes": 2})
+    run, same = em.simulate(plain), em.simulate(classes)
+    # Without priorities classes change nothing, the bus included.
+    for name in ("up", "control"):
+        assert run.value("one_way_delay", name) == same.value("one_way_delay", name)
+    first = em.simulate(classes.changed({"flows": [up, control(6)]}))
+    assert first.value("one_way_delay", "control") < same.value("one_way_delay", "control")
+    # A priority needs a port that heeds it, and the port at the bus does not.
+    (fault,) = faults_of(
+        lambda: trials(
+            plain.changed(
+                {
+                    "network.hosts.1.classes": 2,
+                    "flows": [up, control(6)],
+                }
+            )
+        )
+    )
+    assert fault.key == "network.hosts.1.classes"
+    assert "expected a full-duplex link" in fault.allowed

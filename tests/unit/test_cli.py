@@ -219,6 +219,26 @@ def test_the_schema_is_json():
     assert "$schema" in json.loads(invoke("schema").stdout)
 
 
+def test_a_directory_does_not_hide_a_shipped_experiment_of_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "office").mkdir()
+    (tmp_path / "stuff").mkdir()
+    assert invoke("validate", "office").stdout.startswith("office: valid")
+    refused = invoke("validate", "stuff")
+    assert (refused.returncode, "stuff: (file) = a directory" in refused.stderr) == (2, True)
+
+
+def test_figures_of_a_network_show_goodput_unless_another_metric_is_given(tmp_path):
+    run = tmp_path / "run"
+    ended = invoke("run", "office", "--set", "run.replications=1", "--out", run)
+    assert ended.returncode == 0, ended.stderr
+    drawn = invoke("figures", run, "--out", tmp_path / "figures", "--json")
+    assert drawn.returncode == 0, drawn.stderr
+    (figure,) = json.loads(drawn.stdout)["figures"]
+    assert Path(figure).name == "office-goodput.svg"
+    assert "<svg" in Path(figure).read_text()
+
+
 def test_shipped_experiments_are_listed_shown_and_copied(tmp_path):
     listed = json.loads(invoke("experiments", "--json").stdout)
     assert "poisson-load" in listed
@@ -273,7 +293,6 @@ def test_the_help_waits_for_no_large_library():
         "numpy",
         "pandas",
         "pyarrow",
-        "pydantic",
         "pyroute2",
         "rich",
         "scipy",

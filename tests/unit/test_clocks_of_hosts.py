@@ -10,7 +10,7 @@ from typing import Any
 import ethermeter as em
 import numpy as np
 import pytest
-from ethermeter.metrics import Group, metrics_of
+from ethermeter.metrics import EntityKind, metrics_of
 from ethermeter.nodes import clocks_of
 from ethermeter.results.values import metrics_in
 from ethermeter.studies import pages
@@ -18,7 +18,7 @@ from run_values import cautions, values
 from shared_experiments import CLOCKS, lowered, trials
 
 FLOW_METRICS, CLOCK_METRICS, SYNCHRONISED_METRICS = (
-    metrics_of(group) for group in (Group.FLOW, Group.CLOCK, Group.SYNCHRONISED)
+    metrics_of(group) for group in (EntityKind.FLOW, EntityKind.CLOCK, EntityKind.SYNCHRONISED)
 )
 WITHOUT = CLOCKS.changed({"network.hosts.0.clock": None})
 COMPARED = CLOCKS.changed({"network.clocks": "synchronised"})

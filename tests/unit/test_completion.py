@@ -88,6 +88,13 @@ def test_files_and_runs_are_offered_where_they_are(tmp_path):
     assert complete("bash", "ethermeter report runs/m", tmp_path) == ["runs/mine-0123"]
 
 
+def test_rows_of_message_tables_are_offered_by_their_names(tmp_path):
+    (tmp_path / "m.csv").write_text("name,from,to,size,period\nm,a,b,64 B,1 ms\n")
+    (tmp_path / "x.toml").write_text('title = "t"\nflows = "m.csv"\n')
+    found = complete("bash", "ethermeter run x.toml --set flows.m.fro", tmp_path)
+    assert found == ["flows.m.from="]
+
+
 def test_a_file_that_cannot_be_read_offers_no_keys_and_no_error(tmp_path):
     (tmp_path / "broken.toml").write_text("[")
     assert complete("bash", "ethermeter run broken.toml --set net", tmp_path) == []

@@ -121,7 +121,7 @@ def test_the_simulator_runs_whatever_the_reader_lets_through(
     experiment = em.segment(standard, stations=stations, phases=phases, **{**topology, **segment})
     result = simulated(experiment)
     assert len(result.stations.frames) == count
-    assert int(result.medium.time_ps.sum()) == result.window_ps == 10**9
+    assert int(result.media[0].time_ps.sum()) == result.window_ps == 10**9
 
 
 VOICE_FRAMES = {

@@ -6,29 +6,34 @@ from pathlib import Path
 
 import pytest
 from ethermeter.experiment import load
-from ethermeter.experiment.classes import Class, TokenBucket
-from ethermeter.experiment.components import (
-    Buffer,
-    Burst,
-    Coalesce,
-    Learns,
-    Model,
-    Modules,
-    Pause,
-    Stage,
-    shipped_models,
-)
-from ethermeter.experiment.document import Document, fields_of
+from ethermeter.experiment.components import Model, shipped_models
+from ethermeter.experiment.document import Document
 from ethermeter.experiment.flows import Flow, Response
-from ethermeter.experiment.frames import Growth
-from ethermeter.experiment.network import Clock, HostGroup, Hub, Link, Network, Router, Switch
-from ethermeter.experiment.phases import Phases, Run
+from ethermeter.experiment.message_tables import MessageTable
+from ethermeter.experiment.network import HostGroup, Hub, Link, Network, Router, Switch
+from ethermeter.experiment.phases import Phases, Run, Theory
 from ethermeter.experiment.plca import GroupPlca, Outage, Phy, SegmentPlca
 from ethermeter.experiment.search import Search
 from ethermeter.experiment.segment import Segment, Star
 from ethermeter.experiment.stations import StationGroup
-from ethermeter.experiment.traffic import Register
+from ethermeter.experiment.tables import keys_of, table_reader
+from ethermeter.experiment.transfers import Tcp, Transfer
 from ethermeter.experiment.voice import Coder
+from ethermeter.scenario import (
+    Acknowledge,
+    Buffer,
+    Burst,
+    Class,
+    ClockSpec,
+    Coalesce,
+    Crossbar,
+    File,
+    LoadRegisterBackoff,
+    Pause,
+    SamplesLengths,
+    Shaper,
+    Stage,
+)
 from ethermeter.units import UNITS
 
 from scripts.reference import keys
@@ -41,16 +46,28 @@ NETWORKS = "".join(
 TEXT = (REFERENCE / "experiment-file.md").read_text(encoding="utf-8")
 KEYS = keys.page()
 TABLES: tuple[type, ...] = (
-    *(Document, Segment, Star, StationGroup, Growth, Coder, Register, Phases, Run, Search),
-    *(SegmentPlca, GroupPlca, Phy, Outage),
-    *(Network, HostGroup, Clock, Switch, Router, Hub, Link, Model, Stage, Burst, Coalesce),
-    *(Buffer, Pause, Learns, Modules, TokenBucket, Flow, Response),
+    *(Document, Segment, Star, StationGroup, SamplesLengths, Coder, LoadRegisterBackoff, Phases),
+    *(Run, Theory, Search, SegmentPlca, GroupPlca, Phy, Outage),
+    *(Network, HostGroup, ClockSpec, Switch, Router, Hub, Link, Model, Stage, Burst, Coalesce),
+    *(
+        Buffer,
+        Pause,
+        Crossbar,
+        Shaper,
+        Flow,
+        Response,
+        Transfer,
+        Tcp,
+        File,
+        Acknowledge,
+        MessageTable,
+    ),
 )
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_every_key_has_a_row_with_its_meaning(table):
-    for key in fields_of(table):
+    for key in keys_of(table_reader(table)):
         rows = re.findall(rf"^\| `{re.escape(key)}` \| .+ \| .+ \| (.*) \|$", KEYS, re.MULTILINE)
         assert rows, key
         assert all(rows), key
@@ -88,7 +105,7 @@ def test_every_example_is_sound(tmp_path):
 
 
 def test_every_key_of_a_class_is_documented():
-    for key in fields_of(Class):
+    for key in keys_of(table_reader(Class)):
         assert f"`{key}`" in NETWORKS
 
 

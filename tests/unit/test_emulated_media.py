@@ -16,7 +16,7 @@ from ethermeter.engines.live.media import (
     windows_of,
 )
 from ethermeter.engines.live.offsets import without_offsets
-from ethermeter.engines.live.ports import port_counts
+from ethermeter.engines.live.ports import media_counts, port_counts
 from ethermeter.store.result import FlowResult, Result, Role, Sink, Stream, StreamWindow
 from ethermeter.store.result import Histogram as Times
 from ethermeter.testbed.relay import SegmentCounts, StationTotals
@@ -158,6 +158,19 @@ def test_ports_at_media_have_their_counts_and_others_have_none(monkeypatch):
     assert ports.octets[12] == 64 * ports.frames[12]
     assert ports.queue_most[[12, 14]].tolist() == [1, 2]
     assert ports.access_most_ps[[12, 14]].tolist() == [0, 100]
+
+
+def test_media_have_the_counts_of_segments_unless_one_was_not_emulated_to_the_end(monkeypatch):
+    trial = trial_of()
+    found = _core.simulate_trial(bytes(trials_of(trial)[0].trial).decode())
+    monkeypatch.setattr(_core, "read_counts", lambda _: found)
+    media, stations = media_counts(trial.scenario, {"cable": counted(2, "{}")})
+    assert media == found.media
+    assert np.array_equal(stations.frames, found.stations.frames)
+    assert np.isnan(stations.offered_load).all()
+    for segments in ({}, {"cable": counted(2, None)}):
+        media, stations = media_counts(trial.scenario, segments)
+        assert (media, len(stations.frames)) == ((), 0)
 
 
 def test_one_way_delays_lack_the_offset_of_each_medium_on_the_path():

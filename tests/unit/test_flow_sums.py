@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from ethermeter.analysis import flows
-from ethermeter.metrics import Group, Metric, metrics_of
+from ethermeter.metrics import EntityKind, Metric, metrics_of
 from ethermeter.metrics.evaluation import of_all_parts, of_each_part
 from ethermeter.metrics.slices import Slice
 from ethermeter.results import estimates
@@ -96,8 +96,8 @@ def test_all_batches_together_say_what_is_observed(run):
     ((_, positions, by_batch),) = batch_slices(run.directory, trials)
     assert positions.tolist() == [0, 1]
     assert by_batch["messages"].shape == (2, 7, 6)
-    whole = of_all_parts(Group.FLOW, together(by_batch))
-    each = of_each_part(metrics_of(Group.FLOW), Group.FLOW, together(by_batch))
+    whole = of_all_parts(EntityKind.FLOW, together(by_batch))
+    each = of_each_part(metrics_of(EntityKind.FLOW), EntityKind.FLOW, together(by_batch))
     assert set(whole) == FROM_SUMS
     assert set(each) == {*FROM_SUMS, Metric.ACKNOWLEDGEMENT_DELAY}
     observed = of_all(run.directory, trials)
@@ -149,7 +149,7 @@ def test_a_jackknife_of_a_rate_a_mean_and_a_loss_by_hand():
         one, false = np.ones((1, 1, 1)), np.zeros((1, 1, 1), np.bool_)
         flags = {"is_transfer": false, "is_lossless": np.full((1, 1, 1), is_lossless)}
         of = Slice(1, 2e12 * one, {**cube, "receivers": one, **flags}, counted_ps=1e12 * one)
-        values = of_all_parts(Group.FLOW, of.left_out())
+        values = of_all_parts(EntityKind.FLOW, of.left_out())
         found = estimates.errors_within([(np.array([1]), values)], 2)
         assert all(math.isnan(of.error[0]) and math.isnan(of.degrees[0]) for of in found.values())
         assert all(math.isnan(of.error[1]) or of.degrees[1] == 1 for of in found.values())
@@ -178,7 +178,7 @@ def test_two_replications_have_intervals_of_what_follows_from_sums_and_of_nothin
         point.estimates[metric].high == pytest.approx(-math.log(0.05) / 2) for metric in limits
     )
     ((_, _, by_batch),) = batch_slices(run.directory, run.trials())
-    delays = of_all_parts(Group.FLOW, by_batch.left_out())[Metric.ONE_WAY_DELAY]
+    delays = of_all_parts(EntityKind.FLOW, by_batch.left_out())[Metric.ONE_WAY_DELAY]
     variances = [6 / 7 * np.square(of - of.mean()).sum() for of in delays]
     found = point.estimates[Metric.ONE_WAY_DELAY]
     assert (found.error, found.degrees) == (
@@ -188,7 +188,7 @@ def test_two_replications_have_intervals_of_what_follows_from_sums_and_of_nothin
     assert found.cautions == ()
     by_flow = {
         each.point["stations"]: each.estimates
-        for each in flows.of_flows(run.directory, run.trials())
+        for each in flows.each_flow(run.directory, run.trials())
     }
     assert by_flow["load sender1"][Metric.ONE_WAY_DELAY].has_interval
     assert by_flow["copy"][Metric.ACKNOWLEDGEMENT_DELAY].has_interval
@@ -213,7 +213,7 @@ def test_how_fairly_flows_share_has_intervals_from_batches(run):
         {"load sender1", "load sender2", "load sender3"},
     )
     ((_, _, by_batch),) = batch_slices(run.directory, run.trials())
-    left = of_each_part([Metric.DATA_RATE], Group.FLOW, by_batch.left_out())
+    left = of_each_part([Metric.DATA_RATE], EntityKind.FLOW, by_batch.left_out())
     rates = left[Metric.DATA_RATE][:, :, :3]
     shares = rates[..., 0] / rates.sum(axis=-1)
     error = math.sqrt(6 / 7 * np.square(shares - shares.mean(axis=1, keepdims=True)).sum()) / 2

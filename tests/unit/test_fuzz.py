@@ -3,14 +3,14 @@
 import json
 
 from ethermeter.experiment import Experiment, shipped, toml
-from ethermeter.experiment.frames import Growth
 from ethermeter.experiment.phases import Phases, Run
 from ethermeter.experiment.segment import Segment
 from ethermeter.experiment.stations import StationGroup
-from ethermeter.experiment.traffic import Generator, Register
+from ethermeter.experiment.tables import keys_of, table_reader
 from ethermeter.experiment.voice import Coder
 from ethermeter.faults import InputError
 from ethermeter.plan import Plan, expand
+from ethermeter.scenario import Generator, LoadRegisterBackoff, SamplesLengths
 from fuzz_input import outcome_of_load, outcome_of_read
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -44,11 +44,11 @@ words = st.sampled_from(
 )
 keys = st.sampled_from(
     [
-        *Segment.model_fields,
-        *StationGroup.model_fields,
-        *Phases.model_fields,
-        *Run.model_fields,
-        *Generator.model_fields,
+        *keys_of(table_reader(Segment)),
+        *keys_of(table_reader(StationGroup)),
+        *keys_of(table_reader(Phases)),
+        *keys_of(table_reader(Run)),
+        *keys_of(table_reader(Generator)),
         "title",
         "segment",
         "stations",
@@ -62,9 +62,9 @@ keys = st.sampled_from(
         "coder",
         "samples",
         "load_register",
-        *Coder.model_fields,
-        *Growth.model_fields,
-        *Register.model_fields,
+        *keys_of(table_reader(Coder)),
+        *keys_of(table_reader(SamplesLengths)),
+        *keys_of(table_reader(LoadRegisterBackoff)),
         "on_off",
         "uniform",
         "linear",
@@ -136,9 +136,9 @@ def test_any_structure(tree):
 
 
 @given(
-    st.dictionaries(st.sampled_from(list(Segment.model_fields)), values, max_size=3),
-    st.dictionaries(st.sampled_from(list(StationGroup.model_fields)), values, max_size=3),
-    st.dictionaries(st.sampled_from(list(Phases.model_fields)), values, max_size=2),
+    st.dictionaries(st.sampled_from(list(keys_of(table_reader(Segment)))), values, max_size=3),
+    st.dictionaries(st.sampled_from(list(keys_of(table_reader(StationGroup)))), values, max_size=3),
+    st.dictionaries(st.sampled_from(list(keys_of(table_reader(Phases)))), values, max_size=2),
     st.dictionaries(keys, values, max_size=2),
 )
 def test_almost_sound_structures(segment: dict, group: dict, phases: dict, vary: dict) -> None:  # type: ignore[type-arg]

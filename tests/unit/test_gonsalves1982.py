@@ -11,11 +11,11 @@ import pytest
 from documents import page
 from ethermeter import plan
 from ethermeter.analysis import claims
+from ethermeter.entities import stations_in
 from ethermeter.experiment import load, shipped
 from ethermeter.metrics import Metric
 from ethermeter.results.interval import Floats
 from ethermeter.results.trials import Trial
-from ethermeter.station_groups import station_count
 from ethermeter.studies import registry
 from ethermeter.studies.gonsalves1982 import claims as paper
 from ethermeter.studies.judging import Entry
@@ -206,7 +206,7 @@ def judged(
             known[key] = [world(trial.series, trial.point, metric) for metric in WHOLE]
         shake = 1 + noise * (trial.replication - (replications - 1) / 2)
         rows.append(np.array(known[key]) * shake)
-        count = station_count(trial.scenario)
+        count = stations_in(trial.scenario)
         single.append(
             {
                 m: stations(trial.series, count, m)

@@ -16,7 +16,7 @@ from ethermeter.counts import Floats
 from ethermeter.engines.live.counts import stream_batches
 from ethermeter.engines.live.description import describe
 from ethermeter.engines.live.observed import observe
-from ethermeter.metrics import Group, Metric, metrics_of
+from ethermeter.metrics import EntityKind, Metric, metrics_of
 from ethermeter.metrics.counted import flow_batches
 from ethermeter.metrics.evaluation import of_all_parts, of_each_part
 from ethermeter.metrics.slices import Slice
@@ -180,7 +180,7 @@ def observed(result: TrialResult, metric: Metric, flow: int | None = None) -> fl
 
 
 def each_left_out(rows: TrialResult) -> dict[Metric, Floats]:
-    return of_each_part(metrics_of(Group.FLOW), Group.FLOW, slice_of(rows).left_out())
+    return of_each_part(metrics_of(EntityKind.FLOW), EntityKind.FLOW, slice_of(rows).left_out())
 
 
 def told(rows: TrialResult, flow: int) -> set[Metric]:
@@ -211,7 +211,7 @@ def test_a_number_of_parts_that_nobody_counts_is_refused_with_what_is_allowed(ba
 
 def test_sums_of_all_batches_are_what_is_observed_and_nothing_else_has_an_error():
     rows = observe(only_trial(ALL_KINDS), result_of(result()), took_s=1.0)
-    each = of_each_part(metrics_of(Group.FLOW), Group.FLOW, together(slice_of(rows)))
+    each = of_each_part(metrics_of(EntityKind.FLOW), EntityKind.FLOW, together(slice_of(rows)))
     for flow, metrics in enumerate((OF_STREAM, OF_EXCHANGE, {Metric.EXCHANGES}, OF_FILE)):
         assert told(rows, flow) == metrics, flow
         for metric in metrics:
@@ -228,15 +228,17 @@ def test_sums_of_all_batches_are_what_is_observed_and_nothing_else_has_an_error(
 
 def test_of_all_flows_together_there_is_what_all_of_them_count_by_part():
     rows = observe(only_trial(ALL_KINDS), result_of(result()), took_s=1.0)
-    found = errors_within([(np.array([0]), of_all_parts(Group.FLOW, slice_of(rows).left_out()))], 1)
+    found = errors_within(
+        [(np.array([0]), of_all_parts(EntityKind.FLOW, slice_of(rows).left_out()))], 1
+    )
     # Octets in bulk have no rate by part, exchanges no messages, a file no timeouts.
     follows = {Metric.EXCHANGES, Metric.ROUND_TRIP, Metric.INTER_ARRIVAL}
     assert {metric for metric, of in found.items() if math.isfinite(of.error[0])} == follows
-    whole = of_all_parts(Group.FLOW, together(slice_of(rows)))
+    whole = of_all_parts(EntityKind.FLOW, together(slice_of(rows)))
     for metric in follows:
         assert whole[metric][0, 0] == pytest.approx(observed(rows, metric), rel=1e-12), metric
     assert whole[Metric.EXCHANGES][0, 0] == 37 + 5
-    first = of_all_parts(Group.FLOW, slice_of(rows, slice(0, 1)).left_out())
+    first = of_all_parts(EntityKind.FLOW, slice_of(rows, slice(0, 1)).left_out())
     alone = errors_within([(np.array([0]), first)], 1)
     assert {metric for metric, of in alone.items() if math.isfinite(of.error[0])} == OF_STREAM
     # With one part of a quarter of a second left out: 9, 6, 8 and 7 messages in 0.75 s.

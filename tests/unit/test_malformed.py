@@ -152,3 +152,18 @@ def test_an_engine_to_which_no_model_applies_says_why_for_each(engine):
     assert (fault.key, fault.value) == ("run.engines", engine)
     assert "needs Poisson arrivals; they are regular (8 models)" in fault.allowed
     assert "needs stations that are saturated; arrivals are regular (1 model)" in fault.allowed
+
+
+def test_a_short_transmit_phase_alone_is_enough_and_hides_nothing():
+    (trial,) = trials(shared_experiments.NETWORK.changed(phases={"transmit": "1.2 s"}))
+    phases = trial.scenario.phases
+    assert (phases.measure_from_ps, phases.measure_to_ps) == (2 * 10**11, 12 * 10**11)
+    changes = {"phases": {"measure": "last 20 s"}, "flows.0.frames": "10 B"}
+    faults = faults_of(lambda: trials(shared_experiments.NETWORK.changed(changes)))
+    assert sorted(fault.key for fault in faults) == ["flows.0.frames", "phases.measure"]
+
+
+def test_too_many_nodes_are_one_fault():
+    changes = {"network.hosts.0.count": 999}
+    (fault,) = faults_of(lambda: trials(shared_experiments.NETWORK.changed(changes)))
+    assert (fault.key, fault.value) == ("network", "1001 nodes")

@@ -8,7 +8,7 @@ import ethermeter as em
 import numpy as np
 import pytest
 from ethermeter.framing import frame_octets
-from ethermeter.metrics import Group, Metric, metrics_of
+from ethermeter.metrics import EntityKind, Metric, metrics_of
 from ethermeter.run import RunOptions, execute
 from ethermeter.scenario import (
     ConstantTimes,
@@ -26,7 +26,7 @@ from run_values import cautions, values
 from scenarios import scenario_of
 from shared_experiments import SEGMENT
 
-FLOW_METRICS = metrics_of(Group.FLOW)
+FLOW_METRICS = metrics_of(EntityKind.FLOW)
 PING = em.network(
     title="Two PCs",
     rate="1 Gb/s",
@@ -135,7 +135,7 @@ def test_every_flow_and_all_flows_have_every_metric_in_the_order_of_the_list(sat
         rows, names = each[each["trial"] == trial.id], [flow.name for flow in trial.scenario.flows]
         assert list(rows["metric"].astype(str)) == [m.value for m in FLOW_METRICS for _ in names]
         assert list(rows["entity"]) == names * len(FLOW_METRICS)
-    assert set(FLOW_METRICS) == {m for m in Metric if m.group is Group.FLOW} | {
+    assert set(FLOW_METRICS) == {m for m in Metric if m.kind is EntityKind.FLOW} | {
         Metric.GOODPUT,
         Metric.LOSS,
         Metric.DROPPED,

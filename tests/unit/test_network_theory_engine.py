@@ -4,7 +4,7 @@ import json
 
 import ethermeter as em
 import pytest
-from ethermeter.engines import network_theory
+from ethermeter.engines import theory
 from ethermeter.theory.assumptions import BOUNDS
 from program import invoke
 
@@ -40,7 +40,7 @@ def test_a_theory_that_fails_costs_its_own_values_only(tmp_path, monkeypatch):
     def fail(_scenario):
         raise KeyError("a knot")
 
-    monkeypatch.setitem(network_theory._MODELS, BOUNDS, fail)
+    monkeypatch.setitem(theory._OF_FLOWS, BOUNDS, fail)
     file = BURST.changed({"vary": {}}).save(tmp_path / "x.toml")
     ended = invoke("run", file, "--out", tmp_path / "run", "--json")
     printed = json.loads(ended.stdout)

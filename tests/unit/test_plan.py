@@ -11,8 +11,8 @@ from pathlib import Path
 import ethermeter as em
 import pytest
 from ethermeter import plan
+from ethermeter.entities import stations_in
 from ethermeter.experiment import load, shipped
-from ethermeter.station_groups import station_count
 from ethermeter.studies import registry
 from faults_at import faults_of
 from segments import segment, table_of
@@ -34,7 +34,7 @@ def test_all_combinations_are_run_the_last_key_changing_fastest(varied):
         ("varied/00003", 1, {"stations.count": "1", "stations.frames": "65 B"}),
     ]
     assert len(made.trials) == 12
-    assert [station_count(trial.scenario) for trial in made.trials] == [1] * 4 + [2] * 4 + [3] * 4
+    assert [stations_in(trial.scenario) for trial in made.trials] == [1] * 4 + [2] * 4 + [3] * 4
 
 
 def test_a_line_is_the_compact_json_of_its_trial(varied):

@@ -7,10 +7,10 @@ import ethermeter as em
 import msgspec
 import pytest
 from ethermeter import _core, topology
+from ethermeter.entities import Senders, constants_of, medium_of, points_of, senders
 from ethermeter.experiment import load
 from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.scenario import Scenario
-from ethermeter.station_groups import Group, constants_of, groups_of, medium_of, points_of
 from hypothesis import given
 from hypothesis import strategies as st
 from segments import table_of
@@ -37,9 +37,9 @@ def of_segment(count: int = 1, **keys: object) -> Scenario:
     return scenario_of(of_group(count).changed(segment={"standard": "dix-10", **keys}))
 
 
-def first_of(count: int = 1, **keys: object) -> Group:
+def first_of(count: int = 1, **keys: object) -> Senders:
     """The first group of stations."""
-    return groups_of(scenario_of(of_group(count, **keys)))[0]
+    return senders(scenario_of(of_group(count, **keys)))[0]
 
 
 def test_the_constants_of_a_standard_are_passed_on():
@@ -129,15 +129,15 @@ def test_groups_are_dealt_on_and_may_choose_their_cluster():
         em.stations(count=3, per_cluster=[1, 0, 2], **common),
     ]
     net = em.segment("dix-10", round_trip="12 us", clusters=3, stations=stations)
-    groups = groups_of(scenario_of(net))
+    groups = senders(scenario_of(net))
     assert [group.stations.points for group in groups] == [(0, 1), (2, 0), (2, 2), (0, 2, 2)]
     assert [group.name for group in groups] == ["a", "b", "c", "group-3"]
 
 
-def test_groups_of_one_name_have_nodes_of_their_own():
+def test_a_group_without_a_name_has_one_that_no_other_has():
     unnamed = of_group(2)["stations"][0]
     scenario = scenario_of(of_group(name="group-1").changed({"stations.1": unnamed}))
-    assert [group.name for group in groups_of(scenario)] == ["group-1", "group-1"]
+    assert [group.name for group in senders(scenario)] == ["group-1", "group-1'"]
     assert [(node.name, node.count) for node in scenario.nodes] == [("group-1", 1), ("group-1'", 2)]
 
 
@@ -225,7 +225,7 @@ def test_the_load_of_a_mix_counts_its_mean_length():
         ),
         (
             {"exponential": {"mean": "3 us"}},
-            {"kind": "exponential", "offset_ps": 0, "mean_ps": 3e6},
+            {"kind": "exponential", "mean_ps": 3e6},
         ),
         (
             {"measured": {"values": ["1 us", "2 us"], "weights": [1, 2.5]}},

@@ -17,7 +17,7 @@ from ethermeter.counts import (
     zeros,
 )
 from ethermeter.engines.simulation import result_of
-from ethermeter.metrics import Caution, Group, Metric, metrics_of
+from ethermeter.metrics import Caution, EntityKind, Metric, metrics_of
 from ethermeter.metrics.statistics import RANKS, pooled, quantiles, sd_of_sums
 from ethermeter.scenario import Scenario
 from ethermeter.store.trial_result import TrialResult
@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from result_values import cautions_in, values_in
 from segments import segment
 
-METRICS = metrics_of(Group.SEGMENT)
+METRICS = metrics_of(EntityKind.STATION)
 WINDOW_PS = 10**12
 MS = 10**9
 CHARGED_PS = (544 + 64 + 96) * 100_000
@@ -204,7 +204,7 @@ def test_one_station_has_no_spread():
 def test_without_a_frame_means_are_undefined_and_say_so():
     nothing = integers(0, 0)
     counts = changed(
-        replace(result(), medium=replace(result().medium, transmission_delay=buckets())),
+        replace(result(), media=(replace(result().media[0], transmission_delay=buckets()),)),
         **dict.fromkeys(
             ("frames", "bits", "charged_ps", "discarded", "collisions", "delay_ps", "access_ps"),
             nothing,
@@ -263,7 +263,7 @@ def test_a_trial_has_every_metric_once_and_of_stations_only_those_that_are_their
         (metric, of.is_of_each)
         for metric in Metric
         for of in metric.definitions
-        if of.group is Group.SEGMENT
+        if of.kind is EntityKind.STATION
     }
     assert {metric for at, metric in found if at < 0} == {metric for metric, _ in asked}
     assert {metric for at, metric in found if at == 1} == {

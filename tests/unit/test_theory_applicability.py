@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from ethermeter import _core
 from ethermeter.engines.answer import answer
+from ethermeter.entities import constants_of, medium_of
 from ethermeter.metrics import Caution, Metric
-from ethermeter.station_groups import constants_of, medium_of
 from ethermeter.theory.ablation import steps
 from ethermeter.theory.assumptions import MODELS
 from ethermeter.theory.idealised import ideal

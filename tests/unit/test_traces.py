@@ -254,7 +254,7 @@ def test_a_trace_of_the_draws_of_a_poisson_source_does_the_same(tmp_path, place)
 
 
 def poisson_ps(seed: int, mean_ps: float, *, until_ps: int) -> list[int]:
-    """Times of the Poisson source of station 0 (crates/traffic/src/chance.rs)."""
+    """Times of the Poisson source of station 0 (crates/traffic/src/random.rs)."""
     golden, mask = 0x9E3779B97F4A7C15, 2**64 - 1
 
     def mix(z: int) -> int:

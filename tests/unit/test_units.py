@@ -107,9 +107,9 @@ def test_an_error_of_a_clock_is_whole_parts_of_a_billion(text, ppb):
         (units.time_ps, "9" * 60 + " s", "a time such as"),
         (units.size_bits, "0.3 bit", "whole number of bits"),
         (units.size_bits, "2 GB", "at most"),
-        (units.bit_ps, "3 Mb/s", "whole number of picoseconds"),
+        (units.bit_ps, "70 Gb/s", "the nearest is 71.4285714 Gb/s or 66.6666667 Gb/s"),
         (units.bit_ps, "0 b/s", "above zero"),
-        (units.bit_ps, "999 b/s", "whole number of picoseconds"),
+        (units.bit_ps, "999 b/s", "at least 1 kb/s"),
         (units.bit_ps, "500 b/s", "at least 1 kb/s"),
         (units.bit_ps, "10 MB/s", "unknown unit"),
         (units.length_m, "101 km", "at most 100 km"),
@@ -168,3 +168,22 @@ def test_a_rate_may_be_said_by_the_time_of_an_octet():
     for wrong in ("0 ns/B", "2 ms/B", "0.5 ps/B", "8 kb/B", "12 miles/B", "10 Mb/s/B"):
         with pytest.raises(UnitError):
             units.octet_ps(wrong)
+
+
+@pytest.mark.parametrize(
+    ("rate", "octet_ps"),
+    [
+        ("3 Mb/s", 2_666_667),
+        ("6 Mb/s", 1_333_333),
+        ("7 Mb/s", 1_142_857),
+        ("30 Mb/s", 266_667),
+        ("45 Mb/s", 177_778),
+        ("60 Mb/s", 133_333),
+        ("155.52 Mb/s", 51_440),
+        ("300 Mb/s", 26_667),
+        ("1.544 Mb/s", 5_181_347),
+        ("56 kb/s", 142_857_143),
+    ],
+)
+def test_an_octet_of_an_ordinary_rate_lasts_the_nearest_picosecond(rate, octet_ps):
+    assert units.octet_ps(rate) == octet_ps

@@ -108,7 +108,7 @@ def test_flows_have_limits_of_their_own_messages(tmp_path):
     run = run_of(tmp_path / "net", NETWORK)
     by_flow = {
         point.point["stations"]: point.estimates
-        for point in flows.of_flows(run.directory, run.trials())
+        for point in flows.each_flow(run.directory, run.trials())
     }
     (whole,) = estimates.compute(run.path)
     offered = {at: total(run, Metric.OFFERED_RATE, at) * 0.4 for at in (0, 1, -1)}

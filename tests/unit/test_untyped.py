@@ -31,7 +31,7 @@ TYPED = {
     "presentation.py",
     "provenance.py",
     "scenario.py",
-    "station_groups.py",
+    "entities.py",
     "store",
     "strategies",
     "studies",

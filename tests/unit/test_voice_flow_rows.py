@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from ethermeter.counts import Buckets
 from ethermeter.engines import simulation
-from ethermeter.metrics import Caution, Group, Metric, caution_text, metrics_of
+from ethermeter.metrics import Caution, EntityKind, Metric, caution_text, metrics_of
 from ethermeter.metrics.formulas import rated
 from ethermeter.results.query import Results
 from ethermeter.run import effort_of
@@ -23,7 +23,9 @@ from msgspec.structs import replace
 from result_values import results_of
 from scenarios import phases
 
-FLOW_METRICS, FLOW_VOICE_METRICS = (metrics_of(group) for group in (Group.FLOW, Group.FLOW_VOICE))
+FLOW_METRICS, FLOW_VOICE_METRICS = (
+    metrics_of(group) for group in (EntityKind.FLOW, EntityKind.CALL)
+)
 OF_FLOWS = (*FLOW_METRICS, *FLOW_VOICE_METRICS)
 S = 10**12
 CODER = {"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": None}
@@ -260,7 +262,7 @@ def test_what_remains_to_be_done_can_be_told_of_voice_too():
 
 def test_every_metric_of_voice_says_what_it_counts():
     for metric in FLOW_VOICE_METRICS:
-        (definition,) = (of for of in metric.definitions if of.group is Group.FLOW_VOICE)
+        (definition,) = (of for of in metric.definitions if of.kind is EntityKind.CALL)
         assert definition.is_of_each
-        assert metric.meaning(of_flows=True) == definition.meaning
+        assert metric.meaning("flow") == definition.meaning
         assert len(definition.meaning) > 20

@@ -15,7 +15,7 @@ from counted import buckets, changed, integers, of_segment
 from ethermeter.counts import Counts, MediumCounts, StationCounts, StationVoice, zeros
 from ethermeter.engines.simulation import result_of
 from ethermeter.experiment.builder import ExperimentTables
-from ethermeter.metrics import Caution, Group, Metric, metrics_of
+from ethermeter.metrics import Caution, EntityKind, Metric, metrics_of
 from ethermeter.results import estimates
 from ethermeter.run import effort_of
 from ethermeter.store.columns import STATIONS
@@ -28,8 +28,8 @@ WINDOW_PS = 10**12
 FRAMES = {"kind": "samples", "overhead_bits": 48, "min_bits": 512, "max_bits": 8192}
 CODER = {"kind": "coder", "sample_bits": 16, "sample_ps": 152_320_000, "spurts": None}
 CODED = {"sample": "16 bit", "every": "152.32 us"}
-METRICS = metrics_of(Group.SEGMENT)
-VOICE = list(metrics_of(Group.SEGMENT_VOICE))
+METRICS = metrics_of(EntityKind.STATION)
+VOICE = list(metrics_of(EntityKind.TALKER))
 
 
 SCENARIO = segment(
@@ -150,7 +150,7 @@ def test_few_frames_of_voice_are_cautioned_however_many_of_data_there_are():
 def test_where_nothing_was_delivered_nothing_is_known():
     counts = result()
     silent = changed(
-        replace(counts, medium=replace(counts.medium, transmission_delay=buckets())),
+        replace(counts, media=(replace(counts.media[0], transmission_delay=buckets()),)),
         frames=integers(200, 0, 0, 0),
         bits=integers(200 * 4096, 0, 0, 0),
         voice=replace(zeros(StationVoice, 4), samples=integers(0, 6565, 6565, 500)),

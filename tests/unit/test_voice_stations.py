@@ -89,13 +89,13 @@ def test_both_implementations_count_the_same_of_voice():
     for of in fields(StationVoice):
         if not of.name.endswith("_delay"):
             assert np.array_equal(getattr(one, of.name), getattr(other, of.name))
-    assert np.array_equal(fast.medium.time_ps, reference.medium.time_ps)
+    assert np.array_equal(fast.media[0].time_ps, reference.media[0].time_ps)
 
 
 def test_without_voice_nothing_is_counted_of_it():
     result = _core.simulate_trial(trial(DATA))
     assert result.stations.voice is None
-    assert result.medium.response_time is None
+    assert result.media[0].response_time is None
 
 
 @pytest.mark.parametrize(

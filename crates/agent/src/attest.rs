@@ -1,8 +1,8 @@
 //! Signed consent: a receiver signs a grant with the key of its certificate, so that no other host
 //! can grant for its address, not even the coordinator.
 
-use ethermeter_station::consent::{Grant, Proof, Renewal, Serial};
-use ethermeter_station::refusal::{Refusal, Rule};
+use ethermeter_station::consent::{CertificateSerial, Grant, LeaseRenewal, Proof};
+use ethermeter_station::refusal::{ConsentRule, Refusal};
 use rcgen::{KeyPair, SigningKey};
 use ring::rand::{SecureRandom, SystemRandom};
 use rustls_pki_types::pem::PemObject;
@@ -24,7 +24,7 @@ pub struct Credentials {
 }
 
 /// Whether the certificate with this serial number is accepted.
-fn check_serial(serial: &[u8], revoked: &[Serial]) -> Result<(), String> {
+fn check_serial(serial: &[u8], revoked: &[CertificateSerial]) -> Result<(), String> {
     let is_revoked = revoked.iter().any(|other| other.is(serial));
     if is_revoked { Err("the certificate is revoked".into()) } else { Ok(()) }
 }
@@ -59,7 +59,7 @@ fn verify(
 pub fn check_coordinator(
     certificate: &CertificateDer<'_>,
     authority: &CertificateDer<'_>,
-    revoked: &[Serial],
+    revoked: &[CertificateSerial],
     now: UnixTime,
 ) -> Result<(), String> {
     let certificate = EndEntityCert::try_from(certificate).map_err(|error| error.to_string())?;
@@ -74,12 +74,12 @@ pub struct Notary {
     key: KeyPair,
     certificate: CertificateDer<'static>,
     authority: CertificateDer<'static>,
-    revoked: Vec<Serial>,
+    revoked: Vec<CertificateSerial>,
 }
 
 /// A grant, and what proves it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Signed {
+pub struct AttestedGrant {
     /// A [`Grant`] as JSON: exactly what was signed.
     pub grant: Vec<u8>,
     /// The signature, ASN.1; empty without TLS.
@@ -94,7 +94,7 @@ const RENEWAL: &[u8] = b"ethermeter renewal 1\n";
 
 impl Notary {
     /// One with these credentials, which accepts no certificate that is `revoked`.
-    pub fn new(credentials: &Credentials, revoked: Vec<Serial>) -> Result<Self, String> {
+    pub fn new(credentials: &Credentials, revoked: Vec<CertificateSerial>) -> Result<Self, String> {
         let key = std::str::from_utf8(&credentials.key).map_err(|error| format!("key: {error}"))?;
         let key = KeyPair::from_pem(key).map_err(|error| format!("key: {error}"))?;
         if !key.is_compatible(&rcgen::PKCS_ECDSA_P256_SHA256) {
@@ -133,9 +133,9 @@ impl Notary {
     }
 
     /// Sign a grant.
-    pub fn sign(&self, grant: Vec<u8>) -> Result<Signed, String> {
+    pub fn sign(&self, grant: Vec<u8>) -> Result<AttestedGrant, String> {
         let signature = self.signature(CONSENT, &grant)?;
-        Ok(Signed { grant, signature, certificate: self.certificate.to_vec() })
+        Ok(AttestedGrant { grant, signature, certificate: self.certificate.to_vec() })
     }
 
     /// Sign a renewal of grants.
@@ -147,15 +147,15 @@ impl Notary {
         self.key.sign(&[purpose, text].concat()).map_err(|error| error.to_string())
     }
 
-    fn prove(&self, signed: &Signed, grant: &Grant, now: UnixTime) -> Result<(), String> {
+    fn prove(&self, signed: &AttestedGrant, grant: &Grant, now: UnixTime) -> Result<(), String> {
         let certificate = CertificateDer::from(signed.certificate.as_slice());
         let proven = || {
             let certificate = EndEntityCert::try_from(&certificate)?;
             verify(&certificate, &self.authority, FOR_SERVERS, now)?;
             certificate.verify_is_valid_for_subject_name(&ServerName::from(grant.address))?;
-            let said = [CONSENT, &signed.grant].concat();
+            let signed_text = [CONSENT, &signed.grant].concat();
             let algorithm = webpki::ring::ECDSA_P256_SHA256;
-            certificate.verify_signature(algorithm, &said, &signed.signature)?;
+            certificate.verify_signature(algorithm, &signed_text, &signed.signature)?;
             Ok(certificate)
         };
         let certificate = proven().map_err(|error: webpki::Error| error.to_string())?;
@@ -176,15 +176,15 @@ pub fn random() -> u64 {
 /// Read a grant and verify it. Without a notary, in an agent without TLS, nothing is verified.
 ///
 /// # Errors
-/// By [`Rule::ConsentUnproven`] if it cannot be read, or its proof is false.
+/// By [`ConsentRule::ConsentUnproven`] if it cannot be read, or its proof is false.
 pub fn read(
-    signed: &Signed,
+    signed: &AttestedGrant,
     notary: Option<&Notary>,
     now: UnixTime,
 ) -> Result<(Grant, Proof), Refusal> {
     let unproven = |error: &dyn Display| {
         Refusal::new(
-            Rule::ConsentUnproven,
+            ConsentRule::ConsentUnproven,
             error,
             "a grant signed with a certificate of the authority that names the address",
         )
@@ -200,29 +200,33 @@ pub fn read(
 /// `None` of a process that does not matter here.
 ///
 /// # Errors
-/// By [`Rule::ConsentUnproven`] if it cannot be read, or its signature is false.
+/// By [`ConsentRule::ConsentUnproven`] if it cannot be read, or its signature is false.
 pub fn read_renewal<'a>(
     text: &[u8],
     signature: &[u8],
     notary: Option<&Notary>,
     certificate_of: impl FnOnce(u64) -> Option<&'a [u8]>,
-) -> Result<Option<Renewal>, Refusal> {
+) -> Result<Option<LeaseRenewal>, Refusal> {
     let unproven = |error: &dyn Display| {
         Refusal::new(
-            Rule::ConsentUnproven,
+            ConsentRule::ConsentUnproven,
             error,
             "a renewal signed with the certificate of the grants",
         )
     };
-    let renewal: Renewal = serde_json::from_slice(text).map_err(|error| unproven(&error))?;
+    let renewal: LeaseRenewal = serde_json::from_slice(text).map_err(|error| unproven(&error))?;
     let Some(certificate) = certificate_of(renewal.session) else { return Ok(None) };
     if notary.is_some() {
         // That it is of our authority and names the address was proven with the grants.
         let certificate = CertificateDer::from(certificate);
         EndEntityCert::try_from(&certificate)
             .and_then(|certificate| {
-                let said = [RENEWAL, text].concat();
-                certificate.verify_signature(webpki::ring::ECDSA_P256_SHA256, &said, signature)
+                let signed_text = [RENEWAL, text].concat();
+                certificate.verify_signature(
+                    webpki::ring::ECDSA_P256_SHA256,
+                    &signed_text,
+                    signature,
+                )
             })
             .map_err(|error| unproven(&error))?;
     }
@@ -297,32 +301,37 @@ mod tests {
         let sender = notary(&ours.0, "10.0.0.1");
         let receiver = notary(&ours.0, "two");
         let now = unix_time();
-        let rule =
-            |signed: &Signed| read(signed, Some(&sender), now).err().map(|refusal| refusal.rule);
-        let unproven = Some(Rule::ConsentUnproven);
+        let rule = |signed: &AttestedGrant| {
+            read(signed, Some(&sender), now).err().map(|refusal| refusal.rule)
+        };
+        let unproven = Some(ConsentRule::ConsentUnproven);
 
         let signed = receiver.sign(grant("10.0.0.2")).expect("a signature");
         assert_eq!(read(&signed, Some(&sender), now).expect("proven").1, Proof::Signed);
 
-        let changed = Signed { grant: grant("10.0.0.1"), ..signed.clone() };
+        let changed = AttestedGrant { grant: grant("10.0.0.1"), ..signed.clone() };
         assert_eq!(rule(&changed), unproven, "changed after signing");
         let for_another = receiver.sign(grant("10.0.0.3")).expect("a signature");
         assert_eq!(rule(&for_another), unproven, "an address that the certificate does not name");
         let stranger = notary(&others.0, "two").sign(grant("10.0.0.2")).expect("a signature");
         assert_eq!(rule(&stranger), unproven, "another authority");
-        let swapped = Signed { certificate: stranger.certificate, ..signed.clone() };
+        let swapped = AttestedGrant { certificate: stranger.certificate, ..signed.clone() };
         assert_eq!(rule(&swapped), unproven, "another's certificate");
         let coordinator =
             notary(&ours.0, "coordinator").sign(grant("10.0.0.2")).expect("a signature");
         assert_eq!(rule(&coordinator), unproven, "the coordinator");
-        let unsigned = Signed { grant: grant("10.0.0.2"), ..Signed::default() };
+        let unsigned = AttestedGrant { grant: grant("10.0.0.2"), ..AttestedGrant::default() };
         assert_eq!(rule(&unsigned), unproven, "no signature");
         assert_eq!(
             read(&unsigned, None, now).expect("readable").1,
             Proof::None,
             "an agent without TLS proves nothing"
         );
-        assert_eq!(rule(&Signed { grant: b"{}".to_vec(), ..signed }), unproven, "no grant at all");
+        assert_eq!(
+            rule(&AttestedGrant { grant: b"{}".to_vec(), ..signed }),
+            unproven,
+            "no grant at all"
+        );
         let year = Duration::from_secs(86_400 * (certificates::VALID_DAYS + 1));
         let later = UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs()) + year);
         let signed = receiver.sign(grant("10.0.0.2")).expect("a signature");
@@ -336,18 +345,19 @@ mod tests {
             .expect("certificates");
         let (sender, receiver) = (notary(&scratch.0, "10.0.0.1"), notary(&scratch.0, "10.0.0.2"));
         let text =
-            serde_json::to_vec(&Renewal { session: 3, answers: Vec::new() }).expect("numbers");
+            serde_json::to_vec(&LeaseRenewal { session: 3, answers: Vec::new() }).expect("numbers");
         let certificate = receiver.certificate.to_vec();
         let read = |text: &[u8], signature: &[u8]| {
-            let known = |session| (session == 3).then_some(certificate.as_slice());
-            read_renewal(text, signature, Some(&sender), known).map_err(|refusal| refusal.rule)
+            let certificate_of = |session| (session == 3).then_some(certificate.as_slice());
+            read_renewal(text, signature, Some(&sender), certificate_of)
+                .map_err(|refusal| refusal.rule)
         };
         let signature = receiver.sign_renewal(&text).expect("a signature");
         assert_eq!(read(&text, &signature).map(|renewal| renewal.is_some()), Ok(true));
         let other =
-            serde_json::to_vec(&Renewal { session: 4, answers: Vec::new() }).expect("numbers");
+            serde_json::to_vec(&LeaseRenewal { session: 4, answers: Vec::new() }).expect("numbers");
         assert_eq!(read(&other, &[]), Ok(None), "no grant of that process is in use");
-        let unproven = Err(Rule::ConsentUnproven);
+        let unproven = Err(ConsentRule::ConsentUnproven);
         assert_eq!(
             read(&[&text[..], b" "].concat(), &signature),
             unproven,
@@ -374,22 +384,22 @@ mod tests {
             certificates::make(&scratch.0, &["10.0.0.1".to_owned()]).expect("certificates");
         }
         let now = unix_time();
-        let of = |scratch: &Scratch, name: &str| {
+        let path_in = |scratch: &Scratch, name: &str| {
             let pem = credentials(&scratch.0, name);
             let read = |pem: &[u8]| CertificateDer::from_pem_slice(pem).expect("a certificate");
             (read(&pem.certificate), read(&pem.authority))
         };
-        let (coordinator, authority) = of(&ours, "coordinator");
-        let check = |certificate: &CertificateDer<'_>, revoked: &[Serial]| {
+        let (coordinator, authority) = path_in(&ours, "coordinator");
+        let check = |certificate: &CertificateDer<'_>, revoked: &[CertificateSerial]| {
             check_coordinator(certificate, &authority, revoked, now)
         };
         assert_eq!(check(&coordinator, &[]), Ok(()));
-        assert!(check(&of(&ours, "10.0.0.1").0, &[]).is_err(), "a host");
-        assert!(check(&of(&others, "coordinator").0, &[]).is_err(), "another authority");
+        assert!(check(&path_in(&ours, "10.0.0.1").0, &[]).is_err(), "a host");
+        assert!(check(&path_in(&others, "coordinator").0, &[]).is_err(), "another authority");
         let serial =
             EndEntityCert::try_from(&coordinator).expect("a certificate").serial().to_vec();
         let digits = serial.iter().map(|octet| format!("{octet:02X}")).collect::<Vec<_>>().concat();
-        let serial = |text: &str| text.parse::<Serial>().expect("a serial number");
+        let serial = |text: &str| text.parse::<CertificateSerial>().expect("a serial number");
         assert!(check(&coordinator, &[serial("00ff")]).is_ok(), "another is revoked");
         assert!(check(&coordinator, &[serial("00ff"), serial(&digits)]).is_err(), "it is revoked");
     }
@@ -407,7 +417,8 @@ mod tests {
         let own = ["10.0.0.1".parse().expect("an address")];
         let (agent, last) = (notary(&ours.0, "10.0.0.1"), certificates::VALID_DAYS - 2);
         assert_eq!(agent.check(&own, now), Ok(Vec::new()));
-        let warned = |found: Result<Vec<String>, String>| found.expect("it is accepted").join("");
+        let warned =
+            |warnings: Result<Vec<String>, String>| warnings.expect("it is accepted").join("");
         assert!(warned(agent.check(&own, in_days(last))).contains("within 30 days"));
         assert!(warned(agent.check(&[], now)).contains("no address of this host"));
         assert!(agent.check(&own, in_days(last + 3)).is_err(), "it has run out");

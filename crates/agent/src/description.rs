@@ -3,11 +3,11 @@
 use crate::result::Receivers;
 use ethermeter_ethernet::{Carrier, Octets, frame};
 use ethermeter_live::wire::{MARK_OCTETS, SPEECH_OCTETS, shortest_frame};
-use ethermeter_station::consent::{Cast, HIGHEST_PRIORITY, PortKind, Transport};
+use ethermeter_station::consent::{Cast, FlowTransport, HIGHEST_PRIORITY, PortKind};
 use ethermeter_station::experiment::{
-    LONGEST_BLOCK_OCTETS, Phases, read_file, read_responses, read_source,
+    ExperimentPhases, LONGEST_BLOCK_OCTETS, read_file, read_responses, read_source,
 };
-use ethermeter_station::refusal::{Refusal, Rule, refuse};
+use ethermeter_station::refusal::{ConsentRule, Refusal, refuse};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use serde::Deserialize;
@@ -19,21 +19,21 @@ use std::ops::RangeInclusive;
 /// A test.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Test {
+pub struct TestDescription {
     /// With a station's number it determines every draw.
     pub(crate) seed: u64,
     pub(crate) agents: Vec<AgentEntry>,
-    pub(crate) phases: Phases,
-    pub(crate) flows: Vec<Flow>,
+    pub(crate) phases: ExperimentPhases,
+    pub(crate) flows: Vec<FlowDescription>,
     #[serde(default)]
-    pub(crate) clocks: Clocks,
+    pub(crate) clocks: ClockComparison,
 }
 
 /// When the clocks of senders of streams are compared with those of their receivers on the data
 /// path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Clocks {
+pub enum ClockComparison {
     /// Where they are not one.
     #[default]
     Compared,
@@ -49,7 +49,7 @@ pub enum Clocks {
 pub struct AgentEntry {
     pub name: String,
     pub control: SocketAddr,
-    /// Its station's address for what is measured.
+    /// Address of the station for what is measured.
     pub address: IpAddr,
     /// The interface that flows use, for raw frames and groups in particular; that of the address
     /// without.
@@ -60,15 +60,15 @@ pub struct AgentEntry {
 /// Frames from one agent to another, or to several.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Flow {
+pub struct FlowDescription {
     pub name: String,
     pub from: String,
     pub to: Receivers,
     /// To how many stations each frame goes.
     #[serde(default)]
     pub cast: Cast,
-    /// With which priority, 0 to 7, if any. Frames of raw ports are tagged then: four octets longer,
-    /// as `traffic` says.
+    /// With which priority, 0 to 7, if any. Frames of raw ports are tagged then: four octets
+    /// longer, as `traffic` says.
     #[serde(default)]
     pub priority: Option<u8>,
     /// By which port frames go.
@@ -79,18 +79,18 @@ pub struct Flow {
     /// What consent is asked for: bits per second, frames from destination address to FCS. Nothing
     /// faster is sent.
     pub most_bps: u64,
-    /// The same in frames per second.
+    /// Most frames per second of what is sent.
     pub most_frames_per_s: u64,
-    /// The same of what goes back, which its sender grants: answers, or a server's octets. As
-    /// much as there without.
+    /// Most bits per second that go back, which the sender grants: answers, or a server's octets.
+    /// As much as there without.
     #[serde(default)]
     pub most_response_bps: Option<u64>,
-    /// The same in frames per second.
+    /// Most frames per second that go back.
     #[serde(default)]
     pub most_response_frames_per_s: Option<u64>,
-    pub traffic: Traffic,
+    pub traffic: FlowTraffic,
     #[serde(default)]
-    pub attention: Attention,
+    pub attention: ReceiverAttention,
     /// Congestion control at both ends of a TCP connection; the hosts' own without.
     #[serde(default)]
     pub congestion: Option<String>,
@@ -99,7 +99,7 @@ pub struct Flow {
 /// How a receiver waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Attention {
+pub enum ReceiverAttention {
     /// It asks again and again.
     Spinning,
     /// It sleeps until something comes.
@@ -109,7 +109,7 @@ pub enum Attention {
     Collecting,
 }
 
-impl Attention {
+impl ReceiverAttention {
     pub fn word(self) -> &'static str {
         match self {
             Self::Spinning => "spinning",
@@ -122,7 +122,7 @@ impl Attention {
 /// What a flow does.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Traffic {
+pub enum FlowTraffic {
     /// A stream of what a source offers.
     Stream {
         /// Frame lengths, as in a plan.
@@ -145,7 +145,7 @@ pub enum Traffic {
         /// emulated medium gives credit.
         #[serde(default)]
         credit_frames: Option<u32>,
-        /// Its source begins at a draw below this after the transmission.
+        /// The source begins at a draw below this after the transmission.
         #[serde(default)]
         spread_ps: u64,
     },
@@ -174,7 +174,7 @@ pub enum Traffic {
         timeout_ns: u64,
         /// How long answers are and when they come.
         #[serde(default)]
-        response: Response,
+        response: FlowResponse,
     },
     /// A file block by block, over TCP: `from` is the client, `to` the server.
     File {
@@ -186,7 +186,7 @@ pub enum Traffic {
 /// How receivers answer.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Response {
+pub struct FlowResponse {
     /// Lengths of answers, as in a plan; as long as their requests without.
     #[serde(default)]
     pub frames: Option<Value>,
@@ -195,15 +195,15 @@ pub struct Response {
     pub think: Option<Value>,
 }
 
-impl Response {
+impl FlowResponse {
     /// As the protocol has it; empty of answers as long as their requests and at once.
     pub fn text(&self) -> String {
         let parts = [("frames", &self.frames), ("think", &self.think)];
-        let said: serde_json::Map<String, Value> = parts
+        let given: serde_json::Map<String, Value> = parts
             .into_iter()
             .filter_map(|(name, part)| Some((name.to_owned(), part.clone()?)))
             .collect();
-        if said.is_empty() { String::new() } else { Value::Object(said).to_string() }
+        if given.is_empty() { String::new() } else { Value::Object(given).to_string() }
     }
 
     /// What is wrong with it, by the agents' own rules.
@@ -215,7 +215,7 @@ impl Response {
     }
 }
 
-impl Traffic {
+impl FlowTraffic {
     /// How receivers answer, as the protocol has it.
     pub fn responses_text(&self) -> String {
         match self {
@@ -229,10 +229,10 @@ fn common_block() -> u32 {
     1 << 16
 }
 
-impl Flow {
+impl FlowDescription {
     /// By which kind of port, to how many.
-    pub fn transport(&self) -> Transport {
-        Transport { kind: self.port, cast: self.cast, priority: self.priority }
+    pub fn transport(&self) -> FlowTransport {
+        FlowTransport { kind: self.port, cast: self.cast, priority: self.priority }
     }
 
     /// Octets of its longest frame; 0 of octets in bulk.
@@ -246,12 +246,14 @@ impl Flow {
     /// Octets of the longest answer's frame; 0 of octets in bulk.
     pub fn longest_response_octets(&self) -> u32 {
         match &self.traffic {
-            Traffic::Exchange { response, .. } => match response.read() {
+            FlowTraffic::Exchange { response, .. } => match response.read() {
                 Ok(Some(frames)) => longest_octets(&frames),
                 Ok(None) => self.longest_frame_octets(),
                 Err(_) => u32::MAX,
             },
-            Traffic::Stream { .. } | Traffic::Transfer { .. } | Traffic::File { .. } => 0,
+            FlowTraffic::Stream { .. }
+            | FlowTraffic::Transfer { .. }
+            | FlowTraffic::File { .. } => 0,
         }
     }
 
@@ -277,7 +279,7 @@ impl Flow {
         let mut faults = Vec::new();
         let source = self.source_text().and_then(|text| read_source(&text).ok());
         let Some(voice) = source.and_then(|source| source.voice()) else { return faults };
-        if !matches!(self.traffic, Traffic::Stream { .. }) {
+        if !matches!(self.traffic, FlowTraffic::Stream { .. }) {
             return faults;
         }
         if !self.port.traits().knows_departures {
@@ -305,11 +307,11 @@ impl Flow {
         faults
     }
 
-    /// Its source, as the protocol has it; none of octets in bulk.
+    /// The flow's source, as the protocol has it; none of octets in bulk.
     pub fn source_text(&self) -> Option<String> {
         match &self.traffic {
-            Traffic::Stream { frames, arrivals, shaping, trace, .. }
-            | Traffic::Exchange { frames, arrivals, shaping, trace, .. } => {
+            FlowTraffic::Stream { frames, arrivals, shaping, trace, .. }
+            | FlowTraffic::Exchange { frames, arrivals, shaping, trace, .. } => {
                 let mut source = serde_json::json!({"frames": frames, "arrivals": arrivals});
                 for (key, value) in [("shaping", shaping), ("trace", trace)] {
                     if let Some(value) = value {
@@ -318,7 +320,7 @@ impl Flow {
                 }
                 Some(source.to_string())
             }
-            Traffic::Transfer { .. } | Traffic::File { .. } => None,
+            FlowTraffic::Transfer { .. } | FlowTraffic::File { .. } => None,
         }
     }
 }
@@ -336,27 +338,27 @@ fn shortest(frames: &Lengths) -> u32 {
 /// Refuse credit that cannot be: it goes to the interface of one sender of frames.
 ///
 /// # Errors
-/// By [`Rule::Description`].
-pub(crate) fn check_credit(transport: Transport, frames: u32) -> Result<(), Refusal> {
+/// By [`ConsentRule::Description`].
+pub(crate) fn check_credit(transport: FlowTransport, frames: u32) -> Result<(), Refusal> {
     let has_frames = matches!(transport.kind, PortKind::Udp | PortKind::Packet);
     if has_frames && !transport.is_group() && (1..=MOST_CREDIT).contains(&frames) {
         return Ok(());
     }
     let value = format!("credit_frames {frames} by {transport}");
     let allowed = format!("1 to {MOST_CREDIT} by unicast udp or packet");
-    refuse(Rule::Description, value, allowed)
+    refuse(ConsentRule::Description, value, allowed)
 }
 
 /// Refuse a spread that cannot be.
 ///
 /// # Errors
-/// By [`Rule::Description`].
+/// By [`ConsentRule::Description`].
 pub(crate) fn check_spread(spread_ps: u64) -> Result<(), Refusal> {
     if spread_ps <= LONGEST_SPREAD_PS {
         return Ok(());
     }
     let value = format!("spread_ps {spread_ps}");
-    refuse(Rule::Description, value, format!("at most {LONGEST_SPREAD_PS}"))
+    refuse(ConsentRule::Description, value, format!("at most {LONGEST_SPREAD_PS}"))
 }
 
 /// Frames that a sender may have ahead of an emulated medium.
@@ -367,7 +369,7 @@ const LONGEST_SPREAD_PS: u64 = 10_000_000_000_000_000;
 /// The refusal of requests by a coder.
 pub(crate) fn no_coder() -> Refusal {
     Refusal::new(
-        Rule::Description,
+        ConsentRule::Description,
         "a coder",
         "requests that are saturated, regular, poisson or on_off",
     )
@@ -378,7 +380,7 @@ pub const CLOCK_FLOW: &str = "clock ";
 /// Longest name of an agent or a flow.
 const LONGEST_NAME: usize = 64;
 
-impl Test {
+impl TestDescription {
     /// Read and check a test.
     ///
     /// # Errors
@@ -433,7 +435,7 @@ impl Test {
                 }),
             );
             self.check_traffic(flow, &mut faults);
-            if let Traffic::Stream { credit_frames, spread_ps, .. } = flow.traffic {
+            if let FlowTraffic::Stream { credit_frames, spread_ps, .. } = flow.traffic {
                 let credit = credit_frames.map(|frames| check_credit(flow.transport(), frames));
                 let refusals = [credit, Some(check_spread(spread_ps))].into_iter().flatten();
                 let refused = refusals.filter_map(Result::err);
@@ -449,7 +451,7 @@ impl Test {
     }
 
     /// What is wrong with what a flow does.
-    fn check_traffic(&self, flow: &Flow, faults: &mut Vec<String>) {
+    fn check_traffic(&self, flow: &FlowDescription, faults: &mut Vec<String>) {
         let at = format!("flows.{}", flow.name);
         if let Some(name) = flow.congestion.as_ref().filter(|_| flow.port != PortKind::Tcp) {
             faults.push(format!(
@@ -457,7 +459,7 @@ impl Test {
                 flow.port.word()
             ));
         }
-        if matches!(flow.traffic, Traffic::Transfer { .. } | Traffic::File { .. })
+        if matches!(flow.traffic, FlowTraffic::Transfer { .. } | FlowTraffic::File { .. })
             && flow.port != PortKind::Tcp
         {
             faults.push(format!(
@@ -475,7 +477,7 @@ impl Test {
             }
         };
         let refusals = match &flow.traffic {
-            Traffic::Transfer { octets, block_octets } => {
+            FlowTraffic::Transfer { octets, block_octets } => {
                 let is_fine = (1..=LONGEST_BLOCK_OCTETS).contains(&(*block_octets as usize))
                     && *octets != Some(0);
                 let allowed = format!("at least 1 octet, in blocks of 1 to {LONGEST_BLOCK_OCTETS}");
@@ -484,13 +486,13 @@ impl Test {
                 }
                 vec![]
             }
-            Traffic::File { file } => vec![("", read_file(&file.to_string()).map(|_| ()))],
-            Traffic::Stream { .. } | Traffic::Exchange { .. } => {
+            FlowTraffic::File { file } => vec![("", read_file(&file.to_string()).map(|_| ()))],
+            FlowTraffic::Stream { .. } | FlowTraffic::Exchange { .. } => {
                 let source = flow.source_text().map(|text| read_source(&text)).transpose();
                 let mut refusals = match source {
                     Ok(Some(source)) => {
                         check("", &source.frames);
-                        let is_asked = matches!(flow.traffic, Traffic::Exchange { .. });
+                        let is_asked = matches!(flow.traffic, FlowTraffic::Exchange { .. });
                         let is_voice =
                             is_asked && matches!(source.arrivals, Arrivals::Coder { .. });
                         vec![("", if is_voice { Err(no_coder()) } else { Ok(()) })]
@@ -498,7 +500,7 @@ impl Test {
                     Ok(None) => vec![],
                     Err(refusal) => vec![("", Err(refusal))],
                 };
-                if let Traffic::Exchange { response, .. } = &flow.traffic {
+                if let FlowTraffic::Exchange { response, .. } = &flow.traffic {
                     match response.read() {
                         Ok(Some(frames)) => check(".response", &frames),
                         Ok(None) => {}
@@ -514,7 +516,7 @@ impl Test {
     }
 
     /// Faults in the sender and the receivers.
-    fn check_ends(&self, flow: &Flow, names: &BTreeSet<&str>, faults: &mut Vec<String>) {
+    fn check_ends(&self, flow: &FlowDescription, names: &BTreeSet<&str>, faults: &mut Vec<String>) {
         let at = format!("flows.{}", flow.name);
         let receivers = flow.to.names();
         for (key, name) in

@@ -26,7 +26,7 @@ mod service;
 mod time;
 
 pub use attest::Credentials;
-pub use description::Test;
+pub use description::TestDescription;
 
 /// The protocol: code generated from `proto/agent.proto`, which `tests/generated.rs` keeps current.
 #[allow(missing_docs, clippy::pedantic)]

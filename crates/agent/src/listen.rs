@@ -1,12 +1,12 @@
 //! Sockets, TLS, and limits that keep strangers from using up an agent.
 
 use crate::attest::{Credentials, Notary, check_coordinator};
-use crate::pending::Pending;
+use crate::pending::PendingConnections;
 use crate::protocol::agent_server::AgentServer;
-use crate::service::Service;
+use crate::service::AgentService;
 use crate::time::{after, sleep, unix_time};
 use ethermeter_live::SkewedClock;
-use ethermeter_station::consent::{Ceilings, Serial};
+use ethermeter_station::consent::{Ceilings, CertificateSerial};
 use ethermeter_station::interfaces::interfaces;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
@@ -38,7 +38,7 @@ use tonic::transport::Server;
 use tonic::transport::server::{Connected, TcpConnectInfo};
 
 /// Authenticated connections; further ones are closed at once. Those that
-/// have not are held by `Pending`.
+/// have not are held by `PendingConnections`.
 pub const MOST_CONNECTIONS: usize = 32;
 /// Timeout of authentication.
 const HANDSHAKE: Duration = Duration::from_secs(2);
@@ -74,11 +74,11 @@ pub enum ListenError {
 }
 
 /// An agent that has its address and does not yet answer.
-pub struct Listening {
+pub struct BoundAgent {
     listener: TcpListener,
     server: Server,
     tls: Option<TlsAcceptor>,
-    service: Service,
+    service: AgentService,
     /// What its operator should know.
     pub warnings: Vec<String>,
 }
@@ -92,7 +92,7 @@ pub async fn listen(
     ceilings: Ceilings,
     credentials: Option<&Credentials>,
     own_clock: SkewedClock,
-) -> Result<Listening, ListenError> {
+) -> Result<BoundAgent, ListenError> {
     if credentials.is_none() && !at.ip().is_loopback() {
         return Err(ListenError::Plain(at));
     }
@@ -110,26 +110,28 @@ pub async fn listen(
     let tls = tls.map_err(ListenError::Credentials)?;
     let notary = credentials.map(|credentials| Notary::new(credentials, revoked())).transpose();
     let notary = notary.map_err(ListenError::Credentials)?;
-    let own: Vec<IpAddr> =
-        interfaces().iter().flat_map(|each| each.addresses().collect::<Vec<_>>()).collect();
+    let own: Vec<IpAddr> = interfaces()
+        .iter()
+        .flat_map(|interface| interface.addresses().collect::<Vec<_>>())
+        .collect();
     let warnings = notary.as_ref().map(|notary| notary.check(&own, unix_time())).transpose();
     let warnings = warnings.map_err(ListenError::Credentials)?.unwrap_or_default();
     let listener =
         TcpListener::bind(at).await.map_err(|source| ListenError::System { at, source })?;
-    let service = Service::new(ceilings, notary, own_clock);
-    Ok(Listening { listener, server, tls, service, warnings })
+    let service = AgentService::new(ceilings, notary, own_clock);
+    Ok(BoundAgent { listener, server, tls, service, warnings })
 }
 
 /// Who may be a coordinator: a certificate of the authority is proven as for any client, and then
 /// looked at for what it is for.
 #[derive(Debug)]
-struct Coordinators {
+struct CoordinatorVerifier {
     clients: Arc<dyn ClientCertVerifier>,
     authority: CertificateDer<'static>,
-    revoked: Vec<Serial>,
+    revoked: Vec<CertificateSerial>,
 }
 
-impl ClientCertVerifier for Coordinators {
+impl ClientCertVerifier for CoordinatorVerifier {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         self.clients.root_hint_subjects()
     }
@@ -172,7 +174,10 @@ impl ClientCertVerifier for Coordinators {
 }
 
 /// TLS with a certificate at both ends, each of the authority.
-fn acceptor(credentials: &Credentials, revoked: Vec<Serial>) -> Result<TlsAcceptor, String> {
+fn acceptor(
+    credentials: &Credentials,
+    revoked: Vec<CertificateSerial>,
+) -> Result<TlsAcceptor, String> {
     let Credentials { certificate, key, authority } = credentials;
     let read = |pem: &[u8], what: &str| -> Result<Vec<CertificateDer<'static>>, String> {
         CertificateDer::pem_slice_iter(pem)
@@ -186,7 +191,7 @@ fn acceptor(credentials: &Credentials, revoked: Vec<Serial>) -> Result<TlsAccept
     let clients = WebPkiClientVerifier::builder(Arc::new(roots))
         .build()
         .map_err(|error| format!("authority: {error}"))?;
-    let clients = Arc::new(Coordinators { clients, authority, revoked });
+    let clients = Arc::new(CoordinatorVerifier { clients, authority, revoked });
     let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| format!("key: {error}"))?;
     let mut config = ServerConfig::builder_with_protocol_versions(&[&TLS13])
         .with_client_cert_verifier(clients)
@@ -200,7 +205,7 @@ fn acceptor(credentials: &Credentials, revoked: Vec<Serial>) -> Result<TlsAccept
 /// address and what the operator should know, `should_stop` every 50 ms.
 ///
 /// # Errors
-/// As [`listen`] and [`Listening::serve`], and if the system refuses a runtime.
+/// As [`listen`] and [`BoundAgent::serve`], and if the system refuses a runtime.
 pub fn serve_blocking(
     at: SocketAddr,
     ceilings: Ceilings,
@@ -229,7 +234,7 @@ pub(crate) async fn stop_requested(should_stop: impl Fn() -> bool) {
 }
 
 /// An error with all that caused it.
-pub(crate) fn whole(error: &dyn std::error::Error) -> String {
+pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -242,7 +247,7 @@ pub(crate) fn whole(error: &dyn std::error::Error) -> String {
     text
 }
 
-impl Listening {
+impl BoundAgent {
     /// Where it listens.
     ///
     /// # Errors
@@ -267,12 +272,12 @@ impl Listening {
         let watching = self.service.clone();
         std::thread::Builder::new()
             .name("ways".into())
-            .spawn(move || watching.watch_ways())
+            .spawn(move || watching.watch_paths())
             .expect("a thread for the watch: without it no change of routes would be seen");
         let Self { listener, server, tls, service, warnings: _ } = self;
         let outcome = match tls {
             Some(tls) => serve(listener, server, &service, tls, end).await,
-            None => serve(listener, server, &service, Preface, end).await,
+            None => serve(listener, server, &service, PlainHandshake, end).await,
         };
         // Joining threads would block the others that are still to end.
         let _ = tokio::task::spawn_blocking(move || service.shut_down()).await;
@@ -280,10 +285,10 @@ impl Listening {
     }
 }
 
-async fn serve<H: Handshake>(
+async fn serve<H: PeerHandshake>(
     listener: TcpListener,
     mut server: Server,
-    service: &Service,
+    service: &AgentService,
     handshake: H,
     end: impl Future<Output = ()>,
 ) -> Result<(), ListenError> {
@@ -305,7 +310,7 @@ async fn serve<H: Handshake>(
 pub(crate) const LONGEST_RESULT: usize = 64 << 20;
 
 /// Authentication of a peer.
-trait Handshake: Clone + Send + 'static {
+trait PeerHandshake: Clone + Send + 'static {
     /// A connection whose other end has done so.
     type Stream: AsyncRead
         + AsyncWrite
@@ -317,35 +322,35 @@ trait Handshake: Clone + Send + 'static {
     /// Wait for the proof.
     fn shake(
         &self,
-        connection: Connection,
+        connection: TimedConnection,
     ) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 
     /// The connection beneath.
-    fn connection(stream: &mut Self::Stream) -> &mut Connection;
+    fn connection(stream: &mut Self::Stream) -> &mut TimedConnection;
 }
 
-impl Handshake for TlsAcceptor {
-    type Stream = TlsStream<Connection>;
+impl PeerHandshake for TlsAcceptor {
+    type Stream = TlsStream<TimedConnection>;
 
-    async fn shake(&self, connection: Connection) -> io::Result<Self::Stream> {
+    async fn shake(&self, connection: TimedConnection) -> io::Result<Self::Stream> {
         self.accept(connection).await
     }
 
-    fn connection(stream: &mut Self::Stream) -> &mut Connection {
+    fn connection(stream: &mut Self::Stream) -> &mut TimedConnection {
         stream.get_mut().0
     }
 }
 
 /// Without TLS: all peers are of this host, and a coordinator begins with the preface of HTTP/2.
 #[derive(Clone, Copy)]
-struct Preface;
+struct PlainHandshake;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-impl Handshake for Preface {
-    type Stream = Connection;
+impl PeerHandshake for PlainHandshake {
+    type Stream = TimedConnection;
 
-    async fn shake(&self, connection: Connection) -> io::Result<Self::Stream> {
+    async fn shake(&self, connection: TimedConnection) -> io::Result<Self::Stream> {
         let mut first = [0; PREFACE.len()];
         loop {
             let octets = connection.stream.peek(&mut first).await?;
@@ -360,25 +365,25 @@ impl Handshake for Preface {
         }
     }
 
-    fn connection(stream: &mut Self::Stream) -> &mut Connection {
+    fn connection(stream: &mut Self::Stream) -> &mut TimedConnection {
         stream
     }
 }
 
 /// Handshakes under way, and a handle to abort each.
 #[derive(Default)]
-struct Handshakes {
-    pending: Pending,
+struct PendingHandshakes {
+    pending: PendingConnections,
     ends: BTreeMap<u64, AbortHandle>,
 }
 
-fn lock(handshakes: &Mutex<Handshakes>) -> MutexGuard<'_, Handshakes> {
+fn lock(handshakes: &Mutex<PendingHandshakes>) -> MutexGuard<'_, PendingHandshakes> {
     handshakes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Removes a pending handshake when it ends, however it ends.
 struct PendingGuard {
-    handshakes: Arc<Mutex<Handshakes>>,
+    handshakes: Arc<Mutex<PendingHandshakes>>,
     number: u64,
 }
 
@@ -390,13 +395,13 @@ impl Drop for PendingGuard {
     }
 }
 
-async fn accept<H: Handshake>(
+async fn accept<H: PeerHandshake>(
     listener: TcpListener,
     handshake: H,
     accepted: mpsc::Sender<io::Result<H::Stream>>,
 ) {
     let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    let handshakes = Arc::new(Mutex::new(Handshakes::default()));
+    let handshakes = Arc::new(Mutex::new(PendingHandshakes::default()));
     loop {
         let Ok((stream, peer)) = listener.accept().await else {
             // Out of descriptors, or a connection that was gone at once: neither is for ever.
@@ -404,7 +409,7 @@ async fn accept<H: Handshake>(
             continue;
         };
         let _ = stream.set_nodelay(true);
-        let connection = Connection { stream, quiet: Box::pin(sleep(QUIET)), permit: None };
+        let connection = TimedConnection { stream, quiet: Box::pin(sleep(QUIET)), permit: None };
         let mut pending = lock(&handshakes);
         let (number, gone) = pending.pending.admit(peer.ip());
         if let Some(end) = gone.and_then(|gone| pending.ends.remove(&gone)) {
@@ -426,14 +431,14 @@ async fn accept<H: Handshake>(
 }
 
 /// A connection that ends when nothing arrives on it.
-struct Connection {
+struct TimedConnection {
     stream: TcpStream,
     quiet: Pin<Box<Sleep>>,
-    /// Its slot among authenticated connections.
+    /// Slot of the connection among authenticated ones.
     permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Connected for Connection {
+impl Connected for TimedConnection {
     type ConnectInfo = TcpConnectInfo;
 
     fn connect_info(&self) -> TcpConnectInfo {
@@ -441,7 +446,7 @@ impl Connected for Connection {
     }
 }
 
-impl AsyncRead for Connection {
+impl AsyncRead for TimedConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -459,7 +464,7 @@ impl AsyncRead for Connection {
     }
 }
 
-impl AsyncWrite for Connection {
+impl AsyncWrite for TimedConnection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,7 +1,7 @@
 //! `ethermeter-agent`: an agent, a coordinator by hand, and certificates.
 
 use ethermeter_agent::Credentials;
-use ethermeter_agent::result::{HostAnswer, Outcome};
+use ethermeter_agent::result::{HostAnswer, TestOutcome};
 use ethermeter_agent::{certificates, coordinator, listen};
 use ethermeter_live::SkewedClock;
 use ethermeter_station::consent::Ceilings;
@@ -35,7 +35,7 @@ enum Command {
 }
 
 #[derive(Default)]
-struct Options {
+struct AgentOptions {
     listen: Option<SocketAddr>,
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
 
 fn run() -> Result<ExitCode, String> {
     let mut parser = lexopt::Parser::from_env();
-    let mut options = Options::default();
+    let mut options = AgentOptions::default();
     let mut words: Vec<OsString> = Vec::new();
     while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
         match argument {
@@ -157,7 +157,7 @@ fn read_text(path: &Path) -> Result<String, String> {
     String::from_utf8(read(path)?).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-impl Options {
+impl AgentOptions {
     fn credentials(&self) -> Result<Option<Credentials>, String> {
         match (&self.certificate, &self.key, &self.authority) {
             (None, None, None) => Ok(None),
@@ -183,10 +183,10 @@ fn runtime() -> Result<tokio::runtime::Runtime, String> {
 }
 
 /// When a signal asks the process to end.
-async fn asked_to_end() {
-    let asked = |kind| signal(kind).ok();
+async fn termination_signal() {
+    let listened = |kind| signal(kind).ok();
     let (mut interrupt, mut terminate) =
-        (asked(SignalKind::interrupt()), asked(SignalKind::terminate()));
+        (listened(SignalKind::interrupt()), listened(SignalKind::terminate()));
     let wait = async |signal: &mut Option<tokio::signal::unix::Signal>| match signal {
         Some(signal) => signal.recv().await,
         None => std::future::pending().await,
@@ -197,7 +197,7 @@ async fn asked_to_end() {
     }
 }
 
-fn agent(options: &Options) -> Result<ExitCode, String> {
+fn agent(options: &AgentOptions) -> Result<ExitCode, String> {
     let at = options.listen.ok_or_else(|| format!("listen: missing\n{HELP}"))?;
     let ceilings = match &options.ceilings {
         None => Ceilings::default(),
@@ -219,7 +219,7 @@ fn agent(options: &Options) -> Result<ExitCode, String> {
         }
         let local = listening.local().map_err(|error| error.to_string())?;
         println!("listening on {local}");
-        listening.serve(asked_to_end()).await.map_err(|error| error.to_string())?;
+        listening.serve(termination_signal()).await.map_err(|error| error.to_string())?;
         Ok(ExitCode::SUCCESS)
     })
 }
@@ -228,12 +228,12 @@ fn json(value: &impl serde::Serialize) -> Result<String, String> {
     serde_json::to_string(value).map_err(|error| error.to_string())
 }
 
-fn measure(path: &Path, options: &Options) -> Result<ExitCode, String> {
+fn measure(path: &Path, options: &AgentOptions) -> Result<ExitCode, String> {
     let test = read_text(path)?;
     let credentials = options.credentials()?;
-    let run = coordinator::run(&test, credentials.as_ref(), asked_to_end(), async |_| ());
+    let run = coordinator::run(&test, credentials.as_ref(), termination_signal(), async |_| ());
     let result = runtime()?.block_on(run).map_err(|error| error.to_string())?;
     println!("{}", json(&result)?);
     // A test that did not run to its end is no success, though its data are kept.
-    Ok(if result.outcome == Outcome::Complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if result.outcome == TestOutcome::Complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -5,21 +5,21 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Connections that may wait at once: two of each host of a network of 254, so that one of them with
-/// a single connection never has to go.
+/// Connections that may wait at once: two of each host of a network of 254, so that one of them
+/// with a single connection never has to go.
 pub const MOST_PENDING: usize = 512;
-/// Those of one address.
+/// Most connections of one address that may wait.
 pub const MOST_OF_ONE: usize = 16;
 
 /// Connections that wait, by where they come from, the oldest first.
 #[derive(Debug, Default)]
-pub struct Pending {
+pub struct PendingConnections {
     by_origin: BTreeMap<IpAddr, VecDeque<u64>>,
     count: usize,
     next: u64,
 }
 
-impl Pending {
+impl PendingConnections {
     /// A connection has come from `address`: its number, and that of the one that has to go for it,
     /// if any. An address that has as many as one may have makes room itself; when there are as
     /// many as may be at all, the address with most of them does, and of several such the one that
@@ -53,8 +53,8 @@ impl Pending {
     pub fn leave(&mut self, number: u64) {
         let mut emptied = None;
         for (origin, numbers) in &mut self.by_origin {
-            if let Ok(place) = numbers.binary_search(&number) {
-                numbers.remove(place);
+            if let Ok(index) = numbers.binary_search(&number) {
+                numbers.remove(index);
                 self.count -= 1;
                 emptied = numbers.is_empty().then_some(*origin);
                 break;
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn an_address_with_many_connections_makes_room_for_its_own_and_not_others_for_it() {
-        let mut pending = Pending::default();
+        let mut pending = PendingConnections::default();
         let (quiet, _) = pending.admit(ip("10.0.0.1"));
         let gone: Vec<u64> = (0..1000).filter_map(|_| pending.admit(ip("10.0.0.2")).1).collect();
         assert_eq!(gone.len(), 1000 - MOST_OF_ONE);
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn when_all_is_taken_the_address_with_most_makes_room() {
-        let mut pending = Pending::default();
+        let mut pending = PendingConnections::default();
         let (quiet, _) = pending.admit(ip("10.0.0.130"));
         // Three of each of 230 strangers at the lowest and highest addresses, over and over.
         for last in (1..=115u8).chain(140..=254).cycle().take(10 * MOST_PENDING) {
@@ -115,7 +115,7 @@ mod tests {
         // at the lowest or the highest address, waits as long as they do.
         let stranger = |at: u32| IpAddr::from((0x0A01_0000 + at).to_be_bytes());
         for own in ["10.0.0.1", "10.2.0.1"] {
-            let mut pending = Pending::default();
+            let mut pending = PendingConnections::default();
             let mut strangers = (0..1024).cycle().map(stranger);
             for stranger in strangers.by_ref().take(3 * MOST_PENDING) {
                 pending.admit(stranger);
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_network_of_ipv6_counts_as_one_address() {
-        let mut pending = Pending::default();
+        let mut pending = PendingConnections::default();
         let gone = (0..100u128)
             .filter_map(|host| pending.admit(Ipv6Addr::from_bits((0xfd00 << 112) | host).into()).1);
         assert_eq!(gone.count(), 100 - MOST_OF_ONE);
@@ -139,7 +139,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_more_are_pending_than_may_be_and_all_are_counted(steps in proptest::collection::vec((0u8..40, any::<bool>(), any::<prop::sample::Index>()), 1..600)) {
-            let mut pending = Pending::default();
+            let mut pending = PendingConnections::default();
             let mut there: Vec<u64> = Vec::new();
             for (last, is_leaving, which) in steps {
                 if is_leaving && !there.is_empty() {

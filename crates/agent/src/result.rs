@@ -1,10 +1,10 @@
 //! Results of tests, which the coordinator makes of the reports of agents;
 //! docs/reference/agent-tests.md describes their keys.
 
-use ethermeter_live::loss::Losses;
+use ethermeter_live::loss::PathLosses;
 use ethermeter_live::plca::PlcaFacts;
 use ethermeter_station::consent::{Cast, Ceilings, PortKind};
-use ethermeter_station::experiment::Phases;
+use ethermeter_station::experiment::ExperimentPhases;
 use ethermeter_station::{AgentReport, RoleReport};
 use ethermeter_traffic::clock::rounds::ClockEstimate;
 use serde::{Deserialize, Serialize};
@@ -15,15 +15,15 @@ use std::net::{IpAddr, SocketAddr};
 #[derive(Debug, Serialize)]
 pub struct TestResult {
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: TestOutcome,
     /// The agent that was lost, if one was.
     pub lost: Option<LostAgent>,
     /// Number of the experiment, in hexadecimal.
     pub experiment: String,
-    /// Its seed.
+    /// Seed of the test.
     pub seed: u64,
-    /// Its phases.
-    pub phases: Phases,
+    /// Phases of the test.
+    pub phases: ExperimentPhases,
     /// By name.
     pub agents: BTreeMap<String, AgentResult>,
     /// By name.
@@ -33,7 +33,7 @@ pub struct TestResult {
 /// How a test ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum TestOutcome {
     /// At its time.
     Complete,
     /// It was stopped.
@@ -45,7 +45,7 @@ pub enum Outcome {
 /// An agent that was lost.
 #[derive(Debug, Serialize)]
 pub struct LostAgent {
-    /// Its name.
+    /// Name of the agent.
     pub agent: String,
     /// What is known of the cause.
     pub what: String,
@@ -71,7 +71,7 @@ pub enum HostAnswer {
 pub struct HostDescription {
     /// Where it listens to coordinators.
     pub control: SocketAddr,
-    /// Its version.
+    /// Version of the agent.
     pub version: String,
     /// Name of its host.
     pub host: String,
@@ -79,7 +79,7 @@ pub struct HostDescription {
     pub kernel: String,
     /// Boot of that; hosts of one boot are one machine.
     pub boot: String,
-    /// Its clock, compared with the coordinator's.
+    /// Clock of the agent, compared with the coordinator's.
     pub clock: CoordinatorClock,
     /// Artificial offset and drift of its clock, if it has any.
     pub artificial_clock: Option<ArtificialClock>,
@@ -88,7 +88,7 @@ pub struct HostDescription {
     /// PLCA of the interfaces that have it, where it was read.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub plca: BTreeMap<String, PlcaFacts>,
-    /// Its operator's ceilings.
+    /// Ceilings of the agent's operator.
     pub ceilings: Option<Ceilings>,
 }
 
@@ -129,12 +129,12 @@ pub struct ArtificialClock {
 /// An agent, and its report if it could be collected.
 #[derive(Debug, Serialize)]
 pub struct AgentResult {
-    /// Its description.
+    /// Description of the host.
     #[serde(flatten)]
     pub host: HostDescription,
-    /// Its station's address.
+    /// Address of the agent's station.
     pub address: IpAddr,
-    /// Its report.
+    /// Report of the agent.
     #[serde(rename = "result", skip_serializing_if = "Option::is_none")]
     pub report: Option<AgentReport>,
     /// The error in place of the report.
@@ -168,7 +168,7 @@ pub struct FlowResult {
     pub sending: Option<RoleReport>,
     /// What became of it.
     #[serde(flatten)]
-    pub received: Received,
+    pub received: FlowReceivers,
     /// Cautions.
     pub cautions: BTreeSet<Caution>,
 }
@@ -184,7 +184,7 @@ pub enum Receivers {
 }
 
 impl Receivers {
-    /// Their names.
+    /// Names of the receivers.
     #[must_use]
     pub fn names(&self) -> &[String] {
         match self {
@@ -209,7 +209,7 @@ pub enum Caution {
 /// Receivers of a flow.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub enum Received {
+pub enum FlowReceivers {
     /// By one.
     One(Box<ReceiverResult>),
     /// By each of a group.
@@ -222,11 +222,11 @@ pub enum Received {
 /// Result of one receiver of a flow; what is not known is left out.
 #[derive(Debug, Default, Serialize)]
 pub struct ReceiverResult {
-    /// Its report.
+    /// Report of the receiver.
     pub receiving: Option<RoleReport>,
     /// The sender's clock; of streams.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub clock: Option<SenderClock>,
+    pub clock: Option<SenderClockState>,
     /// Frames of a stream.
     #[serde(flatten)]
     pub stream: Option<StreamLosses>,
@@ -246,7 +246,7 @@ pub struct StreamLosses {
     /// Frames received.
     pub received: u64,
     /// Where the others were lost.
-    pub losses: Losses,
+    pub losses: PathLosses,
     /// Whether both hosts are one machine.
     pub hosts_are_one: bool,
 }
@@ -263,10 +263,10 @@ pub struct TransferOctets {
 /// How a sender's clock relates to its receiver's.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub enum SenderClock {
-    /// They were synchronised by exchanges of times.
+pub enum SenderClockState {
+    /// The clocks were synchronised by exchanges of times.
     Synchronised(ClockEstimate),
-    /// They were not.
+    /// The clocks were not synchronised.
     NotSynchronised {
         /// Whether they are one clock.
         shared: bool,

@@ -1,22 +1,23 @@
 //! Role plans, read from the protocol and permitted by the rules.
 
-use crate::attest::{self, Notary, Signed};
+use crate::attest::{self, AttestedGrant, Notary};
 use crate::description::{check_credit, check_spread, longest_octets, no_coder};
 use crate::protocol::{self as wire, role::Role as WireRole};
 use crate::time::unix_time;
 use ethermeter_live::interface::mtu;
 use ethermeter_live::port::tcp::set_congestion;
-use ethermeter_live::roles::Attention;
+use ethermeter_live::roles::ReceiveMode;
 use ethermeter_live::{HostTime, Timeline};
 use ethermeter_station::consent::{
-    Cast, Consent, Grant, Moment, PortKind, Reach, RuleBook, Transport, Wish,
+    Cast, ClockReading, Consent, FlowTransport, Grant, PortKind, Reachability, RuleBook,
+    SendRequest,
 };
 use ethermeter_station::experiment::{
-    Endpoint, Experiment, LONGEST_BLOCK_OCTETS, Permitted, Phases, RolePlan, Task, clocks,
-    longest_frame_octets, read_file, read_responses, read_source,
+    Experiment, ExperimentPhases, LONGEST_BLOCK_OCTETS, LocalEndpoint, PermittedSender, RolePlan,
+    RoleTask, clocks, longest_frame_octets, read_file, read_responses, read_source,
 };
-use ethermeter_station::interfaces::{Way, place_of, reach};
-use ethermeter_station::refusal::{Refusal, Rule, refuse};
+use ethermeter_station::interfaces::{PacketPath, attachment_of, reach};
+use ethermeter_station::refusal::{ConsentRule, Refusal, refuse};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use socket2::{Domain, Socket, Type};
@@ -32,26 +33,26 @@ impl RoleReader<'_> {
     /// The permit by the grants of all receivers, and these grants.
     fn permit(
         &self,
-        context: &Context<'_>,
+        context: &RoleContext<'_>,
         books: &mut RoleBooks<'_>,
-        endpoint: &Endpoint,
+        endpoint: &LocalEndpoint,
         wanted: WantedRates,
         grants: Vec<wire::SignedGrant>,
-    ) -> Result<(Permitted, Vec<Grant>), Refusal> {
+    ) -> Result<(PermittedSender, Vec<Grant>), Refusal> {
         let now = unix_time();
         let (mut consents, mut certificates) =
             (Vec::with_capacity(grants.len()), Vec::with_capacity(grants.len()));
         for wire::SignedGrant { grant, signature, certificate } in grants {
-            let signed = Signed { grant, signature, certificate };
+            let signed = AttestedGrant { grant, signature, certificate };
             let (grant, proof) = attest::read(&signed, self.notary, now)?;
             let reach = reach(endpoint.local, grant.address);
             consents.push(Consent { grant, proof, reach });
             certificates.push(signed.certificate);
         }
         let Some(target) = consents.first().and_then(|consent| consent.grant.target()) else {
-            return refuse(Rule::ConsentMissing, context.flow, "a receiver's grant");
+            return refuse(ConsentRule::ConsentMissing, context.flow, "a receiver's grant");
         };
-        let wish = Wish {
+        let send_request = SendRequest {
             transport: endpoint.transport,
             sender: endpoint.local,
             target,
@@ -59,64 +60,68 @@ impl RoleReader<'_> {
             rate_frames_per_s: wanted.rate_frames_per_s,
             longest_frame_octets: wanted.longest_frame_octets,
             duration_ns: context.phases.duration_ns(),
-            place: endpoint.place.clone(),
+            attachment: endpoint.attachment.clone(),
             interface: endpoint.interface.clone(),
         };
-        let moment = Moment { now_ns: HostTime.now_ns(), unix_s: now.as_secs() };
-        let permit = books.rules.permit(context.experiment, &wish, &consents, moment)?;
-        let Some(place) = wish.place else { unreachable!("what is permitted has a place") };
-        let reached: Vec<(Grant, Reach)> = consents
+        let moment = ClockReading { now_ns: HostTime.now_ns(), unix_s: now.as_secs() };
+        let permit = books.rules.permit(context.experiment, &send_request, &consents, moment)?;
+        let Some(attachment) = send_request.attachment else {
+            unreachable!("what is permitted has a place")
+        };
+        let reached: Vec<(Grant, Reachability)> = consents
             .into_iter()
             .filter_map(|Consent { grant, reach, .. }| Some((grant, reach?)))
             .collect();
-        let way = Way::new(place, &reached);
+        let path = PacketPath::new(attachment, &reached);
         let grants: Vec<Grant> = reached.into_iter().map(|(grant, _)| grant).collect();
         let leases = grants
             .iter()
             .zip(&certificates)
             .map(|(grant, certificate)| books.experiment.lease_of(grant, certificate));
         let leases = leases.collect::<Result<_, _>>()?;
-        Ok((Permitted { permit, leases, way }, grants))
+        Ok((PermittedSender { permit, leases, path }, grants))
     }
 
     #[expect(clippy::too_many_lines, reason = "one arm a kind of role")]
     pub fn plan(
         &self,
-        context: &Context<'_>,
+        context: &RoleContext<'_>,
         books: &mut RoleBooks<'_>,
-        asked: wire::Role,
+        role_message: wire::Role,
     ) -> Result<RolePlan, Refusal> {
-        let wire::Role { flow, kind, cast, priority, interface, stream, role, congestion } = asked;
-        let transport = Transport::read(&kind, &cast, priority)?;
-        let stream = u16::try_from(stream)
-            .or_else(|_| refuse(Rule::Description, format!("stream {stream}"), "0 to 65535"))?;
+        let wire::Role { flow, kind, cast, priority, interface, stream, role, congestion } =
+            role_message;
+        let transport = FlowTransport::read(&kind, &cast, priority)?;
+        let stream = u16::try_from(stream).or_else(|_| {
+            refuse(ConsentRule::Description, format!("stream {stream}"), "0 to 65535")
+        })?;
         let granted = books.experiment.granted(context.flow).map(|grant| grant.address);
         // Where the flow was granted, which is where it is received.
         let own = || {
-            let refused = || Refusal::new(Rule::ConsentMissing, context.flow, GRANTED_HERE);
+            let refused = || Refusal::new(ConsentRule::ConsentMissing, context.flow, GRANTED_HERE);
             Ok(endpoint(transport, granted.ok_or_else(refused)?, &interface))
         };
         let sender = |text: &str| Ok(endpoint(transport, address(text)?, &interface));
-        let wanted = |rate_bps, rate_frames_per_s, longest_frame_octets| WantedRates {
+        let rates = |rate_bps, rate_frames_per_s, longest_frame_octets| WantedRates {
             rate_bps,
             rate_frames_per_s,
             longest_frame_octets,
         };
         let by_tcp = |what: &str| match transport.kind {
             PortKind::Tcp => Ok(()),
-            _ => refuse(Rule::Description, transport, format_args!("{what} by tcp")),
+            _ => refuse(ConsentRule::Description, transport, format_args!("{what} by tcp")),
         };
-        let mut permit = |endpoint: &Endpoint, wanted, grants| {
-            self.permit(context, books, endpoint, wanted, grants)
+        let mut permit = |endpoint: &LocalEndpoint, rates, grants| {
+            self.permit(context, books, endpoint, rates, grants)
         };
         let (task, endpoint, permitted) = match role {
-            None => return refuse(Rule::Description, "no role", ROLES),
+            None => return refuse(ConsentRule::Description, "no role", ROLES),
             Some(WireRole::Send(role)) => {
                 let endpoint = sender(&role.address)?;
                 let source = Box::new(read_source(&role.source_json)?);
                 let longest = longest_octets(&source.frames);
-                let wanted = wanted(role.rate_bps, role.rate_frames_per_s, longest);
-                let (permitted, _) = permit(&endpoint, wanted, role.grants)?;
+                let rates = rates(role.rate_bps, role.rate_frames_per_s, longest);
+                let (permitted, _) = permit(&endpoint, rates, role.grants)?;
                 let wire::Send {
                     seed,
                     station,
@@ -131,7 +136,7 @@ impl RoleReader<'_> {
                     check_credit(transport, credit_frames)?;
                 }
                 check_spread(spread_ps)?;
-                let task = Task::Send {
+                let task = RoleTask::Send {
                     source,
                     seed,
                     station,
@@ -144,9 +149,9 @@ impl RoleReader<'_> {
             }
             Some(WireRole::Clock(role)) => {
                 let endpoint = own()?;
-                let wanted = wanted(role.rate_bps, role.rate_frames_per_s, clocks::FRAME_OCTETS);
-                let (permitted, _) = permit(&endpoint, wanted, role.grants)?;
-                (Task::Clock, endpoint, Some(permitted))
+                let rates = rates(role.rate_bps, role.rate_frames_per_s, clocks::FRAME_OCTETS);
+                let (permitted, _) = permit(&endpoint, rates, role.grants)?;
+                (RoleTask::Clock, endpoint, Some(permitted))
             }
             Some(WireRole::BulkSender(role)) => {
                 let endpoint = sender(&role.address)?;
@@ -155,20 +160,20 @@ impl RoleReader<'_> {
                 if transport.kind != PortKind::Tcp || !is_block {
                     let value = format!("{block_octets} octets by {transport}");
                     let allowed = format!("blocks of 1 to {LONGEST_BLOCK_OCTETS} octets by tcp");
-                    return refuse(Rule::Description, value, allowed);
+                    return refuse(ConsentRule::Description, value, allowed);
                 }
-                let wanted = wanted(role.rate_bps, role.rate_frames_per_s, IN_BULK);
-                let (permitted, _) = permit(&endpoint, wanted, role.grants)?;
+                let rates = rates(role.rate_bps, role.rate_frames_per_s, IN_BULK);
+                let (permitted, _) = permit(&endpoint, rates, role.grants)?;
                 let octets = Some(role.octets).filter(|&octets| octets > 0);
-                (Task::SendBulk { octets, block_octets }, endpoint, Some(permitted))
+                (RoleTask::SendBulk { octets, block_octets }, endpoint, Some(permitted))
             }
             Some(WireRole::BulkReceiver(_)) => {
                 by_tcp("octets in bulk")?;
-                (Task::ReceiveBulk, own()?, None)
+                (RoleTask::ReceiveBulk, own()?, None)
             }
             Some(WireRole::Sink(role)) => {
                 let clock = Some(role.clock).filter(|name| !name.is_empty());
-                (Task::Sink { attention: attention(&role.attention)?, clock }, own()?, None)
+                (RoleTask::Sink { attention: attention(&role.attention)?, clock }, own()?, None)
             }
             Some(WireRole::Requester(role)) => {
                 let endpoint = own()?;
@@ -177,20 +182,20 @@ impl RoleReader<'_> {
                     return Err(no_coder());
                 }
                 let longest = longest_frame_octets(&endpoint, &source.frames)?;
-                let wanted = wanted(role.rate_bps, role.rate_frames_per_s, longest);
+                let rates = rates(role.rate_bps, role.rate_frames_per_s, longest);
                 let attention = attention(&role.attention)?;
-                let (permitted, grants) = permit(&endpoint, wanted, role.grants)?;
+                let (permitted, grants) = permit(&endpoint, rates, role.grants)?;
                 let grants = grants.iter().filter(|_| transport.is_group());
                 let responders = grants.map(Grant::station).collect();
                 let wire::Requester { timeout_ns, seed, station, .. } = role;
                 let draws = (seed, station);
-                let task = Task::Request { source, draws, timeout_ns, responders, attention };
+                let task = RoleTask::Request { source, draws, timeout_ns, responders, attention };
                 (task, endpoint, Some(permitted))
             }
             Some(WireRole::Responder(role)) => {
                 // Responses go to one station, also those to what arrived at a group.
-                let unicast = Transport { cast: Cast::Unicast, ..transport };
-                let endpoint = Endpoint { transport: unicast, ..own()? };
+                let unicast = FlowTransport { cast: Cast::Unicast, ..transport };
+                let endpoint = LocalEndpoint { transport: unicast, ..own()? };
                 let responses = match role.responses_json.as_str() {
                     "" => None,
                     text => Some(Box::new(read_responses(text, role.seed, role.station)?)),
@@ -199,24 +204,32 @@ impl RoleReader<'_> {
                 let as_requests = Lengths::Fixed { bits: u64::from(role.longest_frame_octets) * 8 };
                 let frames = responses.as_ref().and_then(|responses| responses.frames.as_ref());
                 let longest = longest_frame_octets(&endpoint, frames.unwrap_or(&as_requests))?;
-                let wanted = wanted(role.rate_bps, role.rate_frames_per_s, longest);
+                let rates = rates(role.rate_bps, role.rate_frames_per_s, longest);
                 let attention = attention(&role.attention)?;
-                let (permitted, _) = permit(&endpoint, wanted, role.grant.into_iter().collect())?;
-                (Task::Respond { responses, attention }, endpoint, Some(permitted))
+                let (permitted, _) = permit(&endpoint, rates, role.grant.into_iter().collect())?;
+                (RoleTask::Respond { responses, attention }, endpoint, Some(permitted))
             }
             Some(WireRole::Client(role)) => {
                 by_tcp("a file")?;
                 let (endpoint, file) = (own()?, Box::new(read_file(&role.file_json)?));
-                let wanted = wanted(role.rate_bps, role.rate_frames_per_s, IN_BULK);
-                let (permitted, _) = permit(&endpoint, wanted, role.grants)?;
-                (Task::Client { file, draws: (role.seed, role.station) }, endpoint, Some(permitted))
+                let rates = rates(role.rate_bps, role.rate_frames_per_s, IN_BULK);
+                let (permitted, _) = permit(&endpoint, rates, role.grants)?;
+                (
+                    RoleTask::Client { file, draws: (role.seed, role.station) },
+                    endpoint,
+                    Some(permitted),
+                )
             }
             Some(WireRole::Server(role)) => {
                 by_tcp("a file")?;
                 let (endpoint, file) = (own()?, Box::new(read_file(&role.file_json)?));
-                let wanted = wanted(role.rate_bps, role.rate_frames_per_s, IN_BULK);
-                let (permitted, _) = permit(&endpoint, wanted, role.grant.into_iter().collect())?;
-                (Task::Server { file, draws: (role.seed, role.station) }, endpoint, Some(permitted))
+                let rates = rates(role.rate_bps, role.rate_frames_per_s, IN_BULK);
+                let (permitted, _) = permit(&endpoint, rates, role.grant.into_iter().collect())?;
+                (
+                    RoleTask::Server { file, draws: (role.seed, role.station) },
+                    endpoint,
+                    Some(permitted),
+                )
             }
         };
         let congestion = Some(congestion).filter(|name| !name.is_empty());
@@ -237,20 +250,20 @@ pub(crate) struct RoleBooks<'a> {
     pub experiment: &'a mut Experiment,
 }
 
-/// Endpoint of flows by `transport` at the own `address`, whose interface is to be `name` if that is
-/// not empty.
-pub(crate) fn endpoint(transport: Transport, address: IpAddr, name: &str) -> Endpoint {
-    let place = place_of(address);
-    let mtu = place.as_ref().and_then(|place| mtu(&place.interface.name).ok());
+/// Endpoint of flows by `transport` at the own `address`, whose interface is to be `name` if that
+/// is not empty.
+pub(crate) fn endpoint(transport: FlowTransport, address: IpAddr, name: &str) -> LocalEndpoint {
+    let attachment = attachment_of(address);
+    let mtu = attachment.as_ref().and_then(|attachment| mtu(&attachment.interface.name).ok());
     let interface = Some(name.to_owned()).filter(|name| !name.is_empty());
-    Endpoint { transport, local: address, place, interface, mtu }
+    LocalEndpoint { transport, local: address, attachment, interface, mtu }
 }
 
 /// What all roles of a request are prepared under.
-pub(crate) struct Context<'a> {
+pub(crate) struct RoleContext<'a> {
     pub experiment: u64,
     pub flow: &'a str,
-    pub phases: &'a Phases,
+    pub phases: &'a ExperimentPhases,
 }
 
 /// What a role would like to send.
@@ -266,13 +279,14 @@ struct WantedRates {
 const IN_BULK: u32 = 0;
 
 /// Refuse a congestion control that this host does not have, before anything is sent.
-fn check_congestion(name: &str, transport: Transport) -> Result<(), Refusal> {
+fn check_congestion(name: &str, transport: FlowTransport) -> Result<(), Refusal> {
     if transport.kind != PortKind::Tcp {
         let value = format!("congestion {name} by {transport}");
-        return refuse(Rule::Description, value, "congestion by tcp");
+        return refuse(ConsentRule::Description, value, "congestion by tcp");
     }
-    let refused =
-        |error: String| Refusal::new(Rule::Description, error, "a congestion control of this host");
+    let refused = |error: String| {
+        Refusal::new(ConsentRule::Description, error, "a congestion control of this host")
+    };
     // The kernel loads a module of this name if there is one.
     if name.len() > 15
         || !name.bytes().all(|octet| {
@@ -287,23 +301,24 @@ fn check_congestion(name: &str, transport: Transport) -> Result<(), Refusal> {
 }
 
 pub(crate) fn address(text: &str) -> Result<IpAddr, Refusal> {
-    text.parse().map_err(|_| Refusal::new(Rule::Address, format!("{text:?}"), "an IP address"))
+    text.parse()
+        .map_err(|_| Refusal::new(ConsentRule::Address, format!("{text:?}"), "an IP address"))
 }
 
-fn attention(text: &str) -> Result<Attention, Refusal> {
+fn attention(text: &str) -> Result<ReceiveMode, Refusal> {
     match text {
-        "spinning" => Ok(Attention::Spinning),
-        "sleeping" => Ok(Attention::Sleeping),
-        "collecting" => Ok(Attention::Collecting),
+        "spinning" => Ok(ReceiveMode::Spinning),
+        "sleeping" => Ok(ReceiveMode::Sleeping),
+        "collecting" => Ok(ReceiveMode::Collecting),
         other => refuse(
-            Rule::Description,
+            ConsentRule::Description,
             format!("attention {other:?}"),
             "spinning, sleeping or collecting",
         ),
     }
 }
 
-impl From<wire::Phases> for Phases {
+impl From<wire::Phases> for ExperimentPhases {
     fn from(phases: wire::Phases) -> Self {
         let wire::Phases {
             settle_ns,
@@ -318,10 +333,16 @@ impl From<wire::Phases> for Phases {
     }
 }
 
-impl From<Phases> for wire::Phases {
-    fn from(phases: Phases) -> Self {
-        let Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches } =
-            phases;
+impl From<ExperimentPhases> for wire::Phases {
+    fn from(phases: ExperimentPhases) -> Self {
+        let ExperimentPhases {
+            settle_ns,
+            transmit_ns,
+            measure_from_ns,
+            measure_to_ns,
+            drain_ns,
+            batches,
+        } = phases;
         Self { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches }
     }
 }

@@ -1,20 +1,21 @@
 //! The calls of the protocol; the rule book admits each first.
 
 use crate::PROTOCOL;
-use crate::attest::{self, Notary, Signed, random};
+use crate::attest::{self, AttestedGrant, Notary, random};
 use crate::protocol as wire;
 use crate::protocol::agent_server::Agent;
-use crate::role_plans::{Context, RoleBooks, RoleReader, address, endpoint};
+use crate::role_plans::{RoleBooks, RoleContext, RoleReader, address, endpoint};
 use crate::time::{sleep, unix_time};
 use ethermeter_live::plca::plca;
-use ethermeter_live::route::Changes;
+use ethermeter_live::route::RouteChanges;
 use ethermeter_live::{HostTime, SkewedClock, Timeline};
 use ethermeter_station::consent::{
-    Ceilings, Challenge, MOST_CHALLENGES, Renewal, RuleBook, Stamp, Transport, Wish,
+    Ceilings, FlowTransport, LeaseRenewal, MOST_CHALLENGES, RenewalChallenge, RequestStamp,
+    RuleBook, SendRequest,
 };
-use ethermeter_station::experiment::{Experiment, Phases};
+use ethermeter_station::experiment::{Experiment, ExperimentPhases};
 use ethermeter_station::interfaces::interfaces;
-use ethermeter_station::refusal::{Refusal, Rule};
+use ethermeter_station::refusal::{ConsentRule, Refusal};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -35,13 +36,13 @@ const PROGRESS: Duration = Duration::from_millis(250);
 /// Longest name of a flow.
 const LONGEST_NAME: usize = 64;
 
-struct Books {
+struct ServiceState {
     rules: RuleBook,
     experiments: BTreeMap<u64, Experiment>,
     lapsed_ns: BTreeMap<u64, u64>,
 }
 
-impl Books {
+impl ServiceState {
     /// Forget an experiment; the caller joins its threads outside of the lock.
     fn take(&mut self, number: u64, now_ns: u64) -> Option<Experiment> {
         self.rules.end(number, now_ns);
@@ -58,8 +59,9 @@ impl Books {
             if experiment.lease().is_overdue_at(now_ns) {
                 let since_ns = *self.lapsed_ns.entry(number).or_insert(now_ns);
                 let is_old = needs_room || now_ns.saturating_sub(since_ns) > KEPT_NS;
-                // A sender may go on until its last lease ends, and its rate is kept for it so long.
-                // `collect` waits for that end, and finds one that has not begun a little later.
+                // A sender may go on until its last lease ends, and its rate is kept for it so
+                // long. `collect` waits for that end, and finds one that has not begun a little
+                // later.
                 let late_ns = if experiment.has_begun() { 0 } else { COLLECTED_WITHIN_NS };
                 let kept_until_ns = experiment.renewed_until_ns().saturating_add(late_ns);
                 let is_over = experiment.running() == 0 && now_ns >= kept_until_ns;
@@ -76,20 +78,21 @@ impl Books {
 
 /// An agent.
 #[derive(Clone)]
-pub struct Service {
-    books: Arc<Mutex<Books>>,
+pub struct AgentService {
+    books: Arc<Mutex<ServiceState>>,
     notary: Option<Arc<Notary>>,
     session: u64,
     own_clock: SkewedClock,
 }
 
-impl Service {
+impl AgentService {
     /// One under an operator's ceilings; without a notary it is one without TLS, and keeps to
     /// loopback addresses. Its frames show the time of `own_clock`.
     pub fn new(ceilings: Ceilings, notary: Option<Notary>, own_clock: SkewedClock) -> Self {
         let session = random();
         let rules = RuleBook::new(ceilings, session, notary.is_none());
-        let books = Books { rules, experiments: BTreeMap::new(), lapsed_ns: BTreeMap::new() };
+        let books =
+            ServiceState { rules, experiments: BTreeMap::new(), lapsed_ns: BTreeMap::new() };
         Self {
             books: Arc::new(Mutex::new(books)),
             notary: notary.map(Arc::new),
@@ -98,7 +101,7 @@ impl Service {
         }
     }
 
-    fn books(&self) -> MutexGuard<'_, Books> {
+    fn books(&self) -> MutexGuard<'_, ServiceState> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -111,17 +114,17 @@ impl Service {
         }
     }
 
-    /// Look at the ways of frames whenever interfaces, addresses, routes or neighbours change, and now
-    /// and then, for ever; on a thread of its own.
-    pub fn watch_ways(&self) -> ! {
-        let mut changes = Changes::new().ok();
+    /// Look at the ways of frames whenever interfaces, addresses, routes or neighbours change, and
+    /// now and then, for ever; on a thread of its own.
+    pub fn watch_paths(&self) -> ! {
+        let mut changes = RouteChanges::new().ok();
         loop {
             match &mut changes {
                 Some(changes) => changes.wait(),
                 None => HostTime.sleep_until(HostTime.now_ns() + WATCH_NS),
             }
             for experiment in self.books().experiments.values() {
-                experiment.look_at_ways();
+                experiment.check_paths();
             }
         }
     }
@@ -145,7 +148,7 @@ impl Service {
     fn with<T>(
         &self,
         caller: &str,
-        stamp: &Stamp,
+        stamp: &RequestStamp,
         act: impl FnOnce(&mut RuleBook, &mut Experiment, u64) -> Result<T, Refusal>,
     ) -> Result<T, Status> {
         let now_ns = HostTime.now_ns();
@@ -162,10 +165,10 @@ impl Service {
     fn renew(
         &self,
         experiment: &mut Experiment,
-        challenges: &[Challenge],
+        challenges: &[RenewalChallenge],
         renewals: &[wire::SignedRenewal],
         now_ns: u64,
-    ) -> Result<(wire::LeaseReply, Renewal), Refusal> {
+    ) -> Result<(wire::LeaseReply, LeaseRenewal), Refusal> {
         let until_ns = experiment.lease().renew(now_ns);
         for wire::SignedRenewal { renewal, signature } in renewals {
             let certificate_of = |session| experiment.certificate_of(session);
@@ -186,12 +189,12 @@ impl Service {
             is_renewed: experiment.is_renewed(now_ns),
             renewal: None,
         };
-        Ok((reply, Renewal { session: self.session, answers }))
+        Ok((reply, LeaseRenewal { session: self.session, answers }))
     }
 }
 
-fn wire_challenge(challenge: Challenge) -> wire::Challenge {
-    let Challenge { session, run, nonce, grants } = challenge;
+fn wire_challenge(challenge: RenewalChallenge) -> wire::Challenge {
+    let RenewalChallenge { session, run, nonce, grants } = challenge;
     wire::Challenge { session, run, nonce, grants }
 }
 
@@ -199,14 +202,14 @@ fn status(refusal: &Refusal) -> Status {
     Status::permission_denied(refusal.to_string())
 }
 
-fn stamp(stamp: Option<wire::Stamp>) -> Result<Stamp, Status> {
+fn stamp(stamp: Option<wire::Stamp>) -> Result<RequestStamp, Status> {
     let wire::Stamp { session, experiment, counter, made_ns } =
         stamp.ok_or_else(|| Status::invalid_argument("the stamp is missing"))?;
-    Ok(Stamp { session, experiment, counter, made_ns })
+    Ok(RequestStamp { session, experiment, counter, made_ns })
 }
 
-/// Identity of the caller: the end of its certificate, which holds the authority's signature. Without TLS all
-/// are alike.
+/// Identity of the caller: the end of its certificate, which holds the authority's signature.
+/// Without TLS all are alike.
 fn caller<T>(request: &Request<T>) -> String {
     let certificates = request.peer_certs();
     match certificates.as_deref().and_then(|chain| chain.first()) {
@@ -231,15 +234,15 @@ fn read_line(path: &str) -> String {
 
 /// PLCA of the interfaces that have it, as JSON, by name.
 fn plcas() -> BTreeMap<String, String> {
-    let found = interfaces().into_iter().filter_map(|interface| {
+    let addresses = interfaces().into_iter().filter_map(|interface| {
         let facts = plca(&interface.name).ok().flatten()?;
         Some((interface.name, serde_json::to_string(&facts).ok()?))
     });
-    found.collect()
+    addresses.collect()
 }
 
 #[tonic::async_trait]
-impl Agent for Service {
+impl Agent for AgentService {
     async fn hello(
         &self,
         request: Request<wire::HelloRequest>,
@@ -283,19 +286,19 @@ impl Agent for Service {
         let own = address(&request.address).map_err(refused)?;
         let port = u16::try_from(request.port);
         let port =
-            port.map_err(|_| status(&Refusal::new(Rule::Port, request.port, "0 to 65535")))?;
+            port.map_err(|_| status(&Refusal::new(ConsentRule::Port, request.port, "0 to 65535")))?;
         if request.flow.len() > LONGEST_NAME {
             let length = format!("a name of {} octets", request.flow.len());
             return Err(status(&Refusal::new(
-                Rule::Description,
+                ConsentRule::Description,
                 length,
                 format!("{LONGEST_NAME} octets"),
             )));
         }
         let transport =
-            Transport::read(&request.kind, &request.cast, request.priority).map_err(refused)?;
+            FlowTransport::read(&request.kind, &request.cast, request.priority).map_err(refused)?;
         let endpoint = endpoint(transport, own, &request.interface);
-        let wish = Wish {
+        let send_request = SendRequest {
             transport,
             sender,
             target: endpoint.target(stamp.experiment, port).map_err(refused)?,
@@ -303,7 +306,7 @@ impl Agent for Service {
             rate_frames_per_s: request.rate_frames_per_s,
             longest_frame_octets: request.longest_frame_octets,
             duration_ns: request.duration_ns,
-            place: endpoint.place.clone(),
+            attachment: endpoint.attachment.clone(),
             interface: endpoint.interface.clone(),
         };
         let now_ns = HostTime.now_ns();
@@ -314,7 +317,8 @@ impl Agent for Service {
             let experiment = books.experiments.entry(stamp.experiment).or_insert_with(|| {
                 Experiment::new(stamp.experiment, random(), self.own_clock, now_ns)
             });
-            let grant = books.rules.grant(stamp.experiment, own, &wish, unix_time().as_secs());
+            let grant =
+                books.rules.grant(stamp.experiment, own, &send_request, unix_time().as_secs());
             let opened = grant.and_then(|mut grant| {
                 experiment.open(
                     &request.flow,
@@ -333,9 +337,9 @@ impl Agent for Service {
             serde_json::to_vec(&grant).map_err(|error| Status::internal(error.to_string()))?;
         let signed = match &self.notary {
             Some(notary) => notary.sign(text).map_err(Status::internal)?,
-            None => Signed { grant: text, ..Signed::default() },
+            None => AttestedGrant { grant: text, ..AttestedGrant::default() },
         };
-        let Signed { grant, signature, certificate } = signed;
+        let AttestedGrant { grant, signature, certificate } = signed;
         Ok(Response::new(wire::GrantReply { grant, signature, certificate }))
     }
 
@@ -348,7 +352,7 @@ impl Agent for Service {
         let stamp = stamp(request.stamp)?;
         let phases =
             request.phases.ok_or_else(|| Status::invalid_argument("the phases are missing"))?;
-        let phases = Phases::from(phases);
+        let phases = ExperimentPhases::from(phases);
         let now_ns = HostTime.now_ns();
         {
             // A station that only sends has not been asked for a grant: its experiment begins here.
@@ -356,7 +360,7 @@ impl Agent for Service {
             if !books.experiments.contains_key(&stamp.experiment) {
                 books.sweep(now_ns, true);
                 // The request itself is admitted below; this one before it only makes room.
-                let before = Stamp { counter: 0, ..stamp };
+                let before = RequestStamp { counter: 0, ..stamp };
                 books
                     .rules
                     .admit_beginning(&before, &caller, now_ns)
@@ -368,14 +372,14 @@ impl Agent for Service {
         }
         self.with(&caller, &stamp, |rules, experiment, _| {
             if let Some(fault) = phases.fault() {
-                return Err(Refusal::new(Rule::Description, fault, "phases that fit"));
+                return Err(Refusal::new(ConsentRule::Description, fault, "phases that fit"));
             }
             let reader = RoleReader { notary: self.notary.as_deref() };
             let mut roles = Vec::with_capacity(request.roles.len().min(LONGEST_NAME));
             for role in request.roles {
                 let flow = role.flow.clone();
                 let context =
-                    Context { experiment: stamp.experiment, flow: &flow, phases: &phases };
+                    RoleContext { experiment: stamp.experiment, flow: &flow, phases: &phases };
                 roles.push(reader.plan(&context, &mut RoleBooks { rules, experiment }, role)?);
             }
             experiment.prepare(roles, phases)
@@ -388,13 +392,13 @@ impl Agent for Service {
         request: Request<wire::StartRequest>,
     ) -> Result<Response<wire::StartReply>, Status> {
         let caller = caller(&request);
-        let wire::StartRequest { stamp: asked, begin_ns } = request.into_inner();
-        self.with(&caller, &stamp(asked)?, |_, experiment, now_ns| {
+        let wire::StartRequest { stamp: stamp_message, begin_ns } = request.into_inner();
+        self.with(&caller, &stamp(stamp_message)?, |_, experiment, now_ns| {
             let latest_ns = now_ns.saturating_add(START_AHEAD_NS);
             if !(now_ns..=latest_ns).contains(&begin_ns) {
                 let allowed = format!("{now_ns} to {latest_ns} ns");
                 return Err(Refusal::new(
-                    Rule::Clock,
+                    ConsentRule::Clock,
                     format!("a beginning at {begin_ns} ns"),
                     allowed,
                 ));
@@ -413,20 +417,20 @@ impl Agent for Service {
         let caller = caller(&request);
         let stamp = stamp(request.into_inner().stamp)?;
         self.with(&caller, &stamp, |_, _, _| Ok(()))?;
-        let (tell, told) = mpsc::channel(1);
+        let (report_sender, reports) = mpsc::channel(1);
         let service = self.clone();
         tokio::spawn(async move {
             loop {
                 let report = service.books().experiments.get(&stamp.experiment).map(report);
                 let Some(report) = report else { break };
                 let has_ended = !report.ended.is_empty();
-                if tell.send(Ok(report)).await.is_err() || has_ended {
+                if report_sender.send(Ok(report)).await.is_err() || has_ended {
                     break;
                 }
                 sleep(PROGRESS).await;
             }
         });
-        Ok(Response::new(ReceiverStream::new(told)))
+        Ok(Response::new(ReceiverStream::new(reports)))
     }
 
     async fn lease(
@@ -434,19 +438,20 @@ impl Agent for Service {
         request: Request<wire::LeaseRequest>,
     ) -> Result<Response<wire::LeaseReply>, Status> {
         let caller = caller(&request);
-        let wire::LeaseRequest { stamp: asked, challenges, renewals } = request.into_inner();
-        let stamp = stamp(asked)?;
+        let wire::LeaseRequest { stamp: stamp_message, challenges, renewals } =
+            request.into_inner();
+        let stamp = stamp(stamp_message)?;
         let most = MOST_CHALLENGES;
         let is_short = |count: usize| count <= most;
         let are_short = challenges.iter().all(|challenge| is_short(challenge.grants.len()));
         if !is_short(challenges.len()) || !is_short(renewals.len()) || !are_short {
             let allowed = format!("{most} challenges, grants in each, and renewals");
-            return Err(status(&Refusal::new(Rule::Description, "a longer list", allowed)));
+            return Err(status(&Refusal::new(ConsentRule::Description, "a longer list", allowed)));
         }
         let session = self.session;
         let ours = challenges.into_iter().filter(|challenge| challenge.session == session);
-        let challenges: Vec<Challenge> = ours
-            .map(|wire::Challenge { session, run, nonce, grants }| Challenge {
+        let challenges: Vec<RenewalChallenge> = ours
+            .map(|wire::Challenge { session, run, nonce, grants }| RenewalChallenge {
                 session,
                 run,
                 nonce,

@@ -4,7 +4,7 @@
 use crate::common::hand::{refused, Hand, EXPERIMENT};
 use crate::common::{exchange, flow, measure, test, Agent, Scratch, MS};
 use ethermeter_agent::protocol::{role, Responder, SignedGrant, StartRequest};
-use ethermeter_live::wire::{Kind, Mark};
+use ethermeter_live::wire::{MarkKind, Mark};
 use ethermeter_live::{HostTime, Timeline};
 use serde_json::{json, Value};
 use std::net::UdpSocket;
@@ -44,14 +44,14 @@ fn answers_are_as_long_as_is_said_by_udp_and_tcp_and_both_ways_about() {
         by("tcp", flow("stream", &asking(80, &json!({"frames": fixed(3000)})))),
     ];
     let measured = measure("lengths", &test(&[&a, &b], 300, &flows), &[]);
-    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    assert_eq!(measured.code, Some(0), "{}", measured.printed);
     for name in ["long", "short", "stream"] {
         let flow = &measured.result["flows"][name];
-        let (asked, echoed) = (&flow["sending"]["counted"], &flow["receiving"]["counted"]);
-        assert!(number(&asked["complete"]) > 0, "{name}: {asked} {echoed}");
+        let (requester, echoed) = (&flow["sending"]["counted"], &flow["receiving"]["counted"]);
+        assert!(number(&requester["complete"]) > 0, "{name}: {requester} {echoed}");
         assert_eq!(
-            number(&asked["answered"]) + number(&asked["lost"]),
-            number(&asked["requests"]),
+            number(&requester["answered"]) + number(&requester["lost"]),
+            number(&requester["requests"]),
             "{name}"
         );
         assert_eq!(number(&echoed["answered"]), number(&echoed["port"]["taken"]), "{name}");
@@ -63,14 +63,14 @@ fn an_answer_is_thought_about_and_the_next_request_waits() {
     let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
     let traffic = asking(76, &json!({"think": constant(5_000 * MS)})); // 5 ms
     let measured = measure("think", &test(&[&a, &b], 500, &[flow("ask", &traffic)]), &[]);
-    assert_eq!(measured.code, Some(0), "{}", measured.said);
-    let asked = &measured.result["flows"]["ask"]["sending"]["counted"];
-    let requests = number(&asked["requests"]);
-    assert!((1..=100).contains(&requests), "{asked}");
-    assert!(number(&asked["fastest_ns"]) >= 5 * MS);
+    assert_eq!(measured.code, Some(0), "{}", measured.printed);
+    let requester = &measured.result["flows"]["ask"]["sending"]["counted"];
+    let requests = number(&requester["requests"]);
+    assert!((1..=100).contains(&requests), "{requester}");
+    assert!(number(&requester["fastest_ns"]) >= 5 * MS);
     // A request arrived each millisecond: most were not sent by the end, and the others had waited.
-    assert!((499..=501).contains(&(requests + number(&asked["queued"]))), "{asked}");
-    assert!(number(&asked["since_arrival"]["quantiles_ps"]["1"]) >= (4 * requests + 1) * 1000 * MS);
+    assert!((499..=501).contains(&(requests + number(&requester["queued"]))), "{requester}");
+    assert!(number(&requester["since_arrival"]["quantiles_ps"]["1"]) >= (4 * requests + 1) * 1000 * MS);
 }
 
 #[test]
@@ -78,27 +78,27 @@ fn each_station_of_a_group_answers_with_its_own_length() {
     let scratch = Scratch::new("long-groups");
     let file = scratch.write("ceilings.toml", "groups = [\"multicast\"]").display().to_string();
     let agents = [(); 3].map(|()| Agent::spawn(&["--ceilings".into(), file.clone()]));
-    let mut asked = flow("ask", &asking(76, &json!({"frames": fixed(1400)})));
-    asked["to"] = json!(["b", "c"]);
-    asked["cast"] = json!("multicast");
-    let mut description = test(&[&agents[0], &agents[1], &agents[2]], 300, &[asked]);
-    for (place, address) in ["127.0.0.1", "127.0.0.2", "127.0.0.3"].into_iter().enumerate() {
-        description["agents"][place]["address"] = json!(address);
+    let mut ask_flow = flow("ask", &asking(76, &json!({"frames": fixed(1400)})));
+    ask_flow["to"] = json!(["b", "c"]);
+    ask_flow["cast"] = json!("multicast");
+    let mut description = test(&[&agents[0], &agents[1], &agents[2]], 300, &[ask_flow]);
+    for (index, address) in ["127.0.0.1", "127.0.0.2", "127.0.0.3"].into_iter().enumerate() {
+        description["agents"][index]["address"] = json!(address);
     }
     let measured = measure("long-groups", &description, &[]);
-    assert_eq!(measured.code, Some(0), "{}", measured.said);
-    let asked = &measured.result["flows"]["ask"]["sending"]["counted"];
-    assert!(number(&asked["complete"]) > 0, "{asked}");
+    assert_eq!(measured.code, Some(0), "{}", measured.printed);
+    let requester = &measured.result["flows"]["ask"]["sending"]["counted"];
+    assert!(number(&requester["complete"]) > 0, "{requester}");
 }
 
 #[test]
 fn answers_go_no_faster_than_their_receiver_allows() {
     let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
-    let mut asked = flow("ask", &asking(76, &json!({"frames": fixed(1000)})));
-    asked["most_response_bps"] = json!(800_000); // a hundred of 1000 octets a second, and one asked each millisecond
-    asked["traffic"]["timeout_ns"] = json!(2 * MS);
-    let measured = measure("slow-back", &test(&[&a, &b], 500, &[asked]), &[]);
-    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    let mut ask_flow = flow("ask", &asking(76, &json!({"frames": fixed(1000)})));
+    ask_flow["most_response_bps"] = json!(800_000); // a hundred of 1000 octets a second, and one asked each millisecond
+    ask_flow["traffic"]["timeout_ns"] = json!(2 * MS);
+    let measured = measure("slow-back", &test(&[&a, &b], 500, &[ask_flow]), &[]);
+    assert_eq!(measured.code, Some(0), "{}", measured.printed);
     let flow = &measured.result["flows"]["ask"];
     let answered = number(&flow["receiving"]["counted"]["answered"]);
     // From the beginning of the experiment on: its settling, the transmission, and the first one at
@@ -126,7 +126,7 @@ fn a_file_is_read_and_written_block_by_block() {
         by("tcp", flow("ahead", &file("read", octets, 8, 0, 0))),
     ];
     let measured = measure("file", &test(&[&a, &b], 600, &flows), &[]);
-    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    assert_eq!(measured.code, Some(0), "{}", measured.printed);
     for (name, request, answer) in
         [("read", 64, 32 + 4096), ("write", 64 + 4096, 32), ("ahead", 64, 32 + 4096)]
     {
@@ -139,11 +139,11 @@ fn a_file_is_read_and_written_block_by_block() {
         );
         assert_eq!((number(&server["requests"]), number(&server["answers"])), (26, 26));
         let short = |whole: u64| if whole > 4096 { 26 * whole - 4096 + 100 } else { 26 * whole };
-        let (asked, answered) = (number(&client["written_octets"]), number(&client["read_octets"]));
-        assert_eq!((asked, answered), (short(request), short(answer)), "{name}");
+        let (written, answered) = (number(&client["written_octets"]), number(&client["read_octets"]));
+        assert_eq!((written, answered), (short(request), short(answer)), "{name}");
         assert_eq!(
             (number(&server["read_octets"]), number(&server["written_octets"])),
-            (asked, answered)
+            (written, answered)
         );
         assert_eq!(
             (client["ended_by"].as_str(), server["ended_by"].as_str()),
@@ -164,7 +164,7 @@ fn a_file_without_end_is_asked_for_until_the_transmission_ends() {
     endless["file"].as_object_mut().expect("a file").remove("octets");
     let measured =
         measure("endless", &test(&[&a, &b], 300, &[by("tcp", flow("read", &endless))]), &[]);
-    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    assert_eq!(measured.code, Some(0), "{}", measured.printed);
     let flow = &measured.result["flows"]["read"];
     let client = &flow["sending"]["counted"];
     assert_eq!(
@@ -219,7 +219,7 @@ fn what_is_no_answer_is_told_before_anything_is_asked_for() {
     for (flow, expected) in cases {
         let measured = measure("no-answer", &test(&[&a, &b], 100, &[flow]), &[]);
         assert_eq!(measured.code, Some(2), "{}", measured.result);
-        assert!(measured.said.contains(expected), "{expected}: {}", measured.said);
+        assert!(measured.printed.contains(expected), "{expected}: {}", measured.printed);
     }
 }
 
@@ -311,7 +311,7 @@ async fn long_requests_at_a_high_rate_are_answered_no_longer_and_no_faster_than_
     let experiment = u16::try_from(EXPERIMENT & 0xFFFF).expect("16 bits");
     let (mut sent, mut answers, mut payload, mut buffer) = (0, 0, [0; 1472], [0; 2000]);
     while HostTime.now_ns() < begin_ns + 500 * MS {
-        let mark = Mark { kind: Kind::Request, experiment, stream: 0, sequence: sent, sent_ns: 0 };
+        let mark = Mark { kind: MarkKind::Request, experiment, stream: 0, sequence: sent, sent_ns: 0 };
         mark.emit(&mut payload);
         sent += u64::from(asker.send_to(&payload, ("127.0.0.1", port)).is_ok());
         std::thread::sleep(Duration::from_micros(200));

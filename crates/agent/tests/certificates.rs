@@ -40,15 +40,15 @@ impl Authority {
     }
 
     /// Write a certificate and its key, and the authority's certificate, as a host has them.
-    fn issue(&self, directory: &Path, asked: &Asked<'_>) -> Vec<String> {
-        let mut params = CertificateParams::new(vec![asked.name.to_owned()]).expect("a name");
-        params.extended_key_usages.clone_from(&asked.usages);
+    fn issue(&self, directory: &Path, request: &Asked<'_>) -> Vec<String> {
+        let mut params = CertificateParams::new(vec![request.name.to_owned()]).expect("a name");
+        params.extended_key_usages.clone_from(&request.usages);
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.serial_number = Some(SerialNumber::from(asked.serial));
+        params.serial_number = Some(SerialNumber::from(request.serial));
         let now = SystemTime::now();
         params.not_before = (now - 30 * DAY).into();
-        let days = asked.days.unsigned_abs();
-        let until = if asked.days < 0 { now - days * DAY } else { now + days * DAY };
+        let days = request.days.unsigned_abs();
+        let until = if request.days < 0 { now - days * DAY } else { now + days * DAY };
         params.not_after = until.into();
         let key = KeyPair::generate().expect("a key");
         let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
@@ -58,7 +58,7 @@ impl Authority {
             ("authority", self.pem.clone()),
         ];
         let write = |(option, text): (&str, String)| {
-            let path = directory.join(format!("{option}-{}.pem", asked.serial));
+            let path = directory.join(format!("{option}-{}.pem", request.serial));
             std::fs::write(&path, text).expect("a file");
             [format!("--{option}"), path.display().to_string()]
         };
@@ -96,7 +96,7 @@ async fn only_a_certificate_for_coordinators_is_answered() {
     let mut options = ours.issue(&scratch.0, &host(1));
     options.extend(["--ceilings".into(), ceilings]);
     let agent = Agent::spawn(&options);
-    for (what, authority, asked, expected) in [
+    for (what, authority, request, expected) in [
         ("as it should be", &ours, coordinator(2), true),
         ("of another name", &ours, Asked { name: "127.0.0.1", ..coordinator(3) }, false),
         ("for nothing in particular", &ours, Asked { usages: vec![], ..coordinator(4) }, false),
@@ -106,7 +106,7 @@ async fn only_a_certificate_for_coordinators_is_answered() {
         ("that is revoked", &ours, coordinator(11), false),
         ("of a host", &ours, host(8), false),
     ] {
-        let credentials = authority.issue(&scratch.0, &asked);
+        let credentials = authority.issue(&scratch.0, &request);
         assert_eq!(answers(&agent, &ours, &credentials).await, expected, "{what}");
     }
 }
@@ -130,8 +130,8 @@ fn an_agent_does_not_start_with_a_certificate_that_others_refuse() {
         let mut words = vec!["--listen", "127.0.0.1:0"];
         words.extend(options.iter().map(String::as_str));
         let ended = run(&words);
-        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-        assert_eq!(ended.status.code(), Some(2), "{what}: {said}");
-        assert!(said.contains("certificate: "), "{what}: {said}");
+        let printed = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(2), "{what}: {printed}");
+        assert!(printed.contains("certificate: "), "{what}: {printed}");
     }
 }

@@ -3,8 +3,8 @@
 use crate::common::{flow, measure, paced, run, test, Agent};
 use serde_json::{json, Value};
 
-/// The sender's clock is behind, and falls back further, so that delays by clocks that are taken for
-/// equal are a quarter of a second at the least.
+/// The sender's clock is behind, and falls back further, so that delays by clocks that are taken
+/// for equal are a quarter of a second at the least.
 const OFFSET_NS: i64 = -250_000_000;
 
 fn agents() -> (Agent, Agent) {
@@ -21,7 +21,7 @@ fn flow_with(clocks: &str, agents: &(Agent, Agent)) -> Value {
     let mut test = test(&[&agents.0, &agents.1], 300, &[flow("paced", &paced())]);
     test["clocks"] = json!(clocks);
     let measured = measure("clocks", &test, &[]);
-    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    assert_eq!(measured.code, Some(0), "{}", measured.printed);
     assert_eq!(measured.result["agents"]["a"]["artificial_clock"]["offset_ns"], OFFSET_NS);
     assert!(measured.result["agents"]["b"]["artificial_clock"].is_null());
     measured.result["flows"]["paced"].clone()
@@ -80,7 +80,7 @@ fn clocks_that_are_one_are_not_compared_unless_told_so() {
         let mut test = test(&[&agents.0, &agents.1], 300, &[flow("paced", &paced())]);
         test["clocks"] = json!(clocks);
         let measured = measure("one-clock", &test, &[]);
-        assert_eq!(measured.code, Some(0), "{}", measured.said);
+        assert_eq!(measured.code, Some(0), "{}", measured.printed);
         let flow = &measured.result["flows"]["paced"];
         if clocks == "compared" {
             assert_eq!(flow["clock"], json!({"shared": true}));
@@ -105,12 +105,12 @@ fn artificial_clocks_and_reserved_names_out_of_range_are_told() {
         ("--clock-drift", "-1000001"),
     ] {
         let output = run(&["--listen", "127.0.0.1:0", option, value]);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(&format!("{value}: must be a whole number from -")), "{said}");
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{printed}");
+        assert!(printed.contains(&format!("{value}: must be a whole number from -")), "{printed}");
     }
     let (a, b) = agents();
     let measured = measure("reserved", &test(&[&a, &b], 100, &[flow("clock 0", &paced())]), &[]);
     assert_eq!(measured.code, Some(2));
-    assert!(measured.said.contains("must not begin with \"clock \""), "{}", measured.said);
+    assert!(measured.printed.contains("must not begin with \"clock \""), "{}", measured.printed);
 }

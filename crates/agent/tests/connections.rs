@@ -29,7 +29,7 @@ fn octets_in_bulk_go_both_ways_at_once_within_the_consent() {
         back(by_tcp("back", &json!({"kind": "transfer", "block_octets": 5000}))),
     ];
     let measured = measure("bulk", &test(&[&a, &b], 500, &flows), &[]);
-    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    assert_eq!(measured.code, Some(0), "{}", measured.printed);
     for name in ["there", "back"] {
         let flow = &measured.result["flows"][name];
         let (given, taken) = (&flow["sending"]["counted"], &flow["receiving"]["counted"]);
@@ -73,7 +73,7 @@ fn a_transfer_of_so_many_octets_ends_when_all_have_come() {
     let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
     let traffic = json!({"kind": "transfer", "octets": 100_001, "block_octets": 1000});
     let measured = measure("file", &test(&[&a, &b], 500, &[by_tcp("file", &traffic)]), &[]);
-    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    assert_eq!(measured.code, Some(0), "{}", measured.printed);
     let flow = &measured.result["flows"]["file"];
     assert_eq!(number(&flow["received_octets"]), 100_001);
     assert_eq!(flow["receiving"]["counted"]["ended_by"], "closed");
@@ -86,14 +86,14 @@ fn a_transfer_of_so_many_octets_ends_when_all_have_come() {
 #[test]
 fn messages_and_exchanges_go_over_a_connection_like_frames() {
     let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
-    let mut asked = exchange();
-    asked["frames"]["bits"] = json!(8 * 100);
+    let mut description = exchange();
+    description["frames"]["bits"] = json!(8 * 100);
     let mut messages = paced();
     messages["frames"]["bits"] = json!(8 * 200);
     let flows =
-        [by_tcp("messages", &messages), by_tcp("full", &saturated()), by_tcp("ask", &asked)];
+        [by_tcp("messages", &messages), by_tcp("full", &saturated()), by_tcp("ask", &description)];
     let measured = measure("messages", &test(&[&a, &b], 300, &flows), &[]);
-    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    assert_eq!(measured.code, Some(0), "{}", measured.printed);
     let flows = &measured.result["flows"];
     for name in ["messages", "full"] {
         let flow = &flows[name];
@@ -101,8 +101,8 @@ fn messages_and_exchanges_go_over_a_connection_like_frames() {
         assert!(flow["sending"]["counted"]["mode"]["congestion_window"].is_u64(), "{flow}");
     }
     assert_eq!(number(&flows["messages"]["sent"]), 300);
-    let asked = &flows["ask"]["sending"]["counted"];
-    assert!(number(&asked["answered"]) > 0 && number(&asked["lost"]) == 0, "{asked}");
+    let description = &flows["ask"]["sending"]["counted"];
+    assert!(number(&description["answered"]) > 0 && number(&description["lost"]) == 0, "{description}");
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn both_ends_have_the_congestion_control_of_the_test_and_tell_it() {
         flow["congestion"] = json!("reno");
     }
     let measured = measure("congestion", &test(&[&a, &b], 300, &flows), &[]);
-    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    assert_eq!(measured.code, Some(0), "{}", measured.printed);
     let system = |setting: &str| {
         std::fs::read_to_string(format!("/proc/sys/net/ipv4/{setting}"))
             .expect("a setting")
@@ -168,9 +168,9 @@ fn a_congestion_control_that_a_host_does_not_have_is_refused_with_those_that_it_
     let measured = measure("no-congestion", &test(&[&a, &b], 100, &[flow]), &[]);
     assert_ne!(measured.code, Some(0), "{}", measured.result);
     assert!(
-        measured.said.contains("none-such") && measured.said.contains("reno"),
+        measured.printed.contains("none-such") && measured.printed.contains("reno"),
         "{}",
-        measured.said
+        measured.printed
     );
 }
 
@@ -192,6 +192,6 @@ fn transfers_that_cannot_be_are_told() {
         flow["port"] = json!(port);
         let measured = measure("faulty", &test(&[&a, &b], 100, &[flow]), &[]);
         assert_eq!(measured.code, Some(2), "{}", measured.result);
-        assert!(measured.said.contains(expected), "{}", measured.said);
+        assert!(measured.printed.contains(expected), "{}", measured.printed);
     }
 }

@@ -420,7 +420,7 @@ fn works(agent: &Agent, options: &[String]) {
         .collect();
     let measured =
         measure("fuzzed", &test(&[agent, &other], 100, &[flow("paced", &paced())]), &coordinator);
-    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    assert_eq!(measured.code, Some(0), "{}", measured.printed);
 }
 
 const CALLS: usize = 1500;
@@ -504,17 +504,17 @@ async fn calls_at_random_are_refused_or_answered_by_an_agent_with_certificates()
 
 /// A frame of HTTP/2 with any head and any body.
 fn frame() -> impl Strategy<Value = Vec<u8>> {
-    let said = prop_oneof![4 => Just(None), 1 => (0u32..1 << 24).prop_map(Some)];
+    let stated = prop_oneof![4 => Just(None), 1 => (0u32..1 << 24).prop_map(Some)];
     let body = proptest::collection::vec(any::<u8>(), 0..100);
     (
-        said,
+        stated,
         prop_oneof![4 => 0u8..10, 1 => any::<u8>()],
         any::<u8>(),
         prop_oneof![0u32..5, any::<u32>()],
         body,
     )
-        .prop_map(|(said, kind, flags, stream, body)| {
-            let octets = said.unwrap_or(u32::try_from(body.len()).expect("a short body"));
+        .prop_map(|(stated, kind, flags, stream, body)| {
+            let octets = stated.unwrap_or(u32::try_from(body.len()).expect("a short body"));
             [&octets.to_be_bytes()[1..], &[kind, flags], &stream.to_be_bytes(), &body].concat()
         })
 }
@@ -572,7 +572,7 @@ proptest! {
     fn no_text_makes_reading_a_test_panic(
         text in "(\\PC{0,5}|\\{|\\}|\\[|\\]|\"|:|,|seed|agents|flows|kind|stream|[0-9]{1,20}){0,60}", at: proptest::sample::Index, octet: u8,
     ) {
-        let _ = ethermeter_agent::Test::parse(&text);
+        let _ = ethermeter_agent::TestDescription::parse(&text);
         let test = serde_json::json!({
             "seed": 1, "clocks": "always_compared", "phases": {"settle_ns": MS, "transmit_ns": MS, "measure_from_ns": 0, "measure_to_ns": MS, "drain_ns": 0},
             "agents": [{"name": "a", "control": "127.0.0.1:1", "address": "127.0.0.1"}, {"name": "b", "control": "127.0.0.1:2", "address": "::1"}],
@@ -582,7 +582,7 @@ proptest! {
         let at = at.index(octets.len());
         octets[at] ^= octet;
         if let Ok(text) = String::from_utf8(octets) {
-            let _ = ethermeter_agent::Test::parse(&text);
+            let _ = ethermeter_agent::TestDescription::parse(&text);
         }
     }
 }

@@ -16,8 +16,8 @@ fn agents(scratch: &Scratch, groups: &str) -> [Agent; 3] {
 fn among(agents: &[Agent; 3], transmit_ms: u64, flows: &[Value]) -> Value {
     let [a, b, c] = agents;
     let mut test = test(&[a, b, c], transmit_ms, flows);
-    for (place, address) in ["127.0.0.1", "127.0.0.2", "127.0.0.3"].into_iter().enumerate() {
-        test["agents"][place]["address"] = json!(address);
+    for (index, address) in ["127.0.0.1", "127.0.0.2", "127.0.0.3"].into_iter().enumerate() {
+        test["agents"][index]["address"] = json!(address);
     }
     test
 }
@@ -49,7 +49,7 @@ fn each_of_several_receivers_has_what_was_sent_once() {
         to_both("all", "udp", "broadcast", &paced()),
     ];
     let measured = measure("groups", &among(&agents, 300, &flows), &[]);
-    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    assert_eq!(measured.code, Some(0), "{}", measured.printed);
     for name in ["many", "all"] {
         check_group(&measured.result["flows"][name], 300);
     }
@@ -65,26 +65,26 @@ fn a_request_to_a_group_is_answered_by_each_of_its_stations() {
             &among(&agents, 300, &[to_both("ask", "udp", cast, &exchange())]),
             &[],
         );
-        assert_eq!(measured.code, Some(0), "{}", measured.said);
+        assert_eq!(measured.code, Some(0), "{}", measured.printed);
         check_responses(&measured.result["flows"]["ask"]);
     }
 }
 
 fn check_responses(flow: &Value) {
-    let asked = &flow["sending"]["counted"];
-    let requests = number(&asked["requests"]);
-    assert_eq!(number(&asked["answered"]) + number(&asked["lost"]), 2 * requests, "{flow}");
-    let by_station = asked["by_station"].as_array().expect("stations");
+    let requester = &flow["sending"]["counted"];
+    let requests = number(&requester["requests"]);
+    assert_eq!(number(&requester["answered"]) + number(&requester["lost"]), 2 * requests, "{flow}");
+    let by_station = requester["by_station"].as_array().expect("stations");
     let answered: Vec<u64> =
         by_station.iter().map(|station| number(&station["answered"])).collect();
-    assert_eq!((answered.len(), answered.iter().sum::<u64>()), (2, number(&asked["answered"])));
-    let complete = number(&asked["complete"]);
-    assert!(complete > 0 && answered.iter().all(|&answers| answers >= complete), "{asked}");
-    assert_eq!(number(&asked["group_round_trip"]["total"]), complete);
+    assert_eq!((answered.len(), answered.iter().sum::<u64>()), (2, number(&requester["answered"])));
+    let complete = number(&requester["complete"]);
+    assert!(complete > 0 && answered.iter().all(|&answers| answers >= complete), "{requester}");
+    assert_eq!(number(&requester["group_round_trip"]["total"]), complete);
     // The last answer is never before the first.
     assert!(
-        number(&asked["group_round_trip"]["quantiles_ps"]["0.5"])
-            >= number(&asked["round_trip"]["quantiles_ps"]["0.01"])
+        number(&requester["group_round_trip"]["quantiles_ps"]["0.5"])
+            >= number(&requester["round_trip"]["quantiles_ps"]["0.01"])
     );
 }
 
@@ -97,7 +97,7 @@ fn an_operator_who_says_nothing_of_groups_allows_none() {
             measure("no-groups", &among(&agents, 100, &[to_both("g", port, cast, &paced())]), &[]);
         assert_eq!(measured.code, Some(2), "{}", measured.result);
         let expected = format!("rule groups: {cast} is refused, allowed: unicast");
-        assert!(measured.said.contains(&expected), "{}", measured.said);
+        assert!(measured.printed.contains(&expected), "{}", measured.printed);
     }
 }
 
@@ -119,6 +119,6 @@ fn what_does_not_go_together_is_told_before_anything_is_asked_for() {
     for (test, expected) in cases {
         let measured = measure("together", &test, &[]);
         assert_eq!(measured.code, Some(2), "{}", measured.result);
-        assert!(measured.said.contains(expected), "{}", measured.said);
+        assert!(measured.printed.contains(expected), "{}", measured.printed);
     }
 }

@@ -4,8 +4,8 @@ use crate::common::{
     credentials, exchange, flow, make_certificates, measure, paced, saturated,
     silence_after_a_kill, test, wait_for, Agent, Measuring, Scratch, LIMIT,
 };
-use ethermeter_agent::coordinator::Stage;
-use ethermeter_agent::result::Outcome;
+use ethermeter_agent::coordinator::TestStage;
+use ethermeter_agent::result::TestOutcome;
 use ethermeter_live::{HostTime, Timeline};
 use crate::common::quiet::in_quiet_window;
 use serde_json::{json, Value};
@@ -110,7 +110,7 @@ fn saturated_paced_and_answered_flows_run_between_two_agents() {
     let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
     let flows = [flow("paced", &paced()), flow("full", &saturated()), flow("ask", &exchange())];
     let measured = measure("kinds", &test(&[&a, &b], 500, &flows), &[]);
-    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    assert_eq!(measured.code, Some(0), "{}", measured.printed);
     check_all_kinds(&measured.result);
 }
 
@@ -132,10 +132,10 @@ fn the_same_runs_with_certificates_and_not_without() {
     for (who, options) in strangers {
         let measured = measure("stranger", &description, &options);
         assert_eq!(measured.code, Some(2), "{who}: {}", measured.result);
-        assert!(measured.said.contains("agent a at 127.0.0.1"), "{who}: {}", measured.said);
+        assert!(measured.printed.contains("agent a at 127.0.0.1"), "{who}: {}", measured.printed);
     }
     let measured = measure("coordinator", &description, &credentials(&ours, "coordinator"));
-    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    assert_eq!(measured.code, Some(0), "{}", measured.printed);
     check_all_kinds(&measured.result);
 }
 
@@ -148,7 +148,7 @@ fn an_agent_that_is_killed_ends_the_test_and_the_others_data_are_kept() {
     std::thread::sleep(Duration::from_secs(1));
     b.kill();
     let measured = measuring.finish();
-    assert_eq!(measured.code, Some(1), "{}", measured.said);
+    assert_eq!(measured.code, Some(1), "{}", measured.printed);
     let result = &measured.result;
     assert_eq!(
         (result["outcome"].as_str(), result["lost"]["agent"].as_str()),
@@ -176,7 +176,7 @@ fn an_interrupt_stops_all_and_keeps_what_was_counted() {
         (measured.code, measured.result["outcome"].as_str()),
         (Some(1), Some("stopped")),
         "{}",
-        measured.said
+        measured.printed
     );
     assert!(number(&measured.result["flows"]["paced"]["received"]) > 0);
     assert!(!a.has_roles() && !b.has_roles());
@@ -242,8 +242,8 @@ fn an_operators_ceilings_are_named_when_they_refuse() {
             let measured = measure("ceiling", &test(&agents, 100, &[flow("paced", &paced())]), &[]);
             assert_eq!(measured.code, Some(2), "{ceiling}: {}", measured.result);
             let is_named =
-                measured.said.contains(expected) && measured.said.contains(&format!("agent {who}"));
-            assert!(is_named, "{ceiling}: {}", measured.said);
+                measured.printed.contains(expected) && measured.printed.contains(&format!("agent {who}"));
+            assert!(is_named, "{ceiling}: {}", measured.printed);
         }
     }
 }
@@ -255,7 +255,7 @@ fn twenty_tests_in_a_row_leave_nothing_behind() {
     let description = test(&[&a, &b], 100, &flows);
     let run = || {
         let measured = measure("row", &description, &[]);
-        assert_eq!(measured.code, Some(0), "{}", measured.said);
+        assert_eq!(measured.code, Some(0), "{}", measured.printed);
     };
     let state = |agent: &Agent| {
         // The connection's end and idle threads of the runtime may come a little later than the
@@ -306,7 +306,7 @@ fn agents_get_a_later_beginning_where_the_first_was_told_late() {
     let description = test(&[&a, &b], 100, &[flow("paced", &paced())]).to_string();
     let beginnings = std::cell::RefCell::new(Vec::new());
     let tell = async |stage| {
-        let Stage::Running { begin_ns } = stage else { return };
+        let TestStage::Running { begin_ns } = stage else { return };
         beginnings.borrow_mut().push(begin_ns);
         if beginnings.borrow().len() == 1 {
             let late_ns = begin_ns.saturating_sub(HostTime.now_ns());
@@ -314,7 +314,7 @@ fn agents_get_a_later_beginning_where_the_first_was_told_late() {
         }
     };
     let run = ethermeter_agent::coordinator::run_blocking(&description, None, || false, tell);
-    assert_eq!(run.expect("agents that answer").outcome, Outcome::Complete);
+    assert_eq!(run.expect("agents that answer").outcome, TestOutcome::Complete);
     let beginnings = beginnings.into_inner();
     assert!(beginnings.len() > 1 && beginnings.is_sorted(), "{beginnings:?}");
 }
@@ -335,7 +335,7 @@ fn callers_without_a_runtime_can_measure_and_stop() {
         let before_ns = HostTime.now_ns();
         let result =
             ethermeter_agent::coordinator::run_blocking(&description, None, should_stop, tell);
-        let [Stage::Connecting, Stage::Arranging, Stage::Running { begin_ns }, Stage::Collecting] =
+        let [TestStage::Connecting, TestStage::Arranging, TestStage::Running { begin_ns }, TestStage::Collecting] =
             stages.into_inner()[..]
         else {
             panic!("four stages")
@@ -343,6 +343,6 @@ fn callers_without_a_runtime_can_measure_and_stop() {
         assert!(before_ns < begin_ns, "{before_ns} {begin_ns}");
         result.expect("agents that answer").outcome
     };
-    assert_eq!(run(100, u32::MAX), Outcome::Complete);
-    assert_eq!(run(30_000, 20), Outcome::Stopped);
+    assert_eq!(run(100, u32::MAX), TestOutcome::Complete);
+    assert_eq!(run(30_000, 20), TestOutcome::Stopped);
 }

@@ -118,14 +118,14 @@ where
     F: Future<Output = (JoinHandle<(u64, u64)>, u64)>,
 {
     // A lease lasts 0.7 s.
-    let found = in_quiet_window(Duration::from_millis(200), || {
+    let waited_ns = in_quiet_window(Duration::from_millis(200), || {
         let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
         let (listening, renewed_ns) = runtime.block_on(renew());
         let (frames, last_ns) = listening.join().expect("a listener");
         assert!(frames > 0);
         last_ns.saturating_sub(renewed_ns)
     });
-    assert!(found.unwrap_or(0) < 1000 * MS, "{found:?} ns after");
+    assert!(waited_ns.unwrap_or(0) < 1000 * MS, "{waited_ns:?} ns after");
 }
 
 #[test]
@@ -268,8 +268,8 @@ async fn a_coordinator_cannot_grant_in_a_receivers_name() {
     hand.client.prepare(request).await.expect("as signed");
     // Nor can it renew in a receiver's name.
     let request = LeaseRequest { stamp: hand.stamp(), ..LeaseRequest::default() };
-    let asked = hand.client.lease(request).await.expect("renewed").into_inner().challenges;
-    let renewals = asked.iter().map(unsigned).collect();
+    let challenges = hand.client.lease(request).await.expect("renewed").into_inner().challenges;
+    let renewals = challenges.iter().map(unsigned).collect();
     let request = LeaseRequest { stamp: hand.stamp(), renewals, ..LeaseRequest::default() };
     refused(hand.client.lease(request).await, "consent-unproven");
 }
@@ -333,7 +333,7 @@ fn bombard(mut agent: Agent, options: &[String]) {
             &test(&[agent, &other], 100, &[flow("paced", &paced())]),
             &coordinator,
         );
-        assert_eq!(measured.code, Some(0), "{}", measured.said);
+        assert_eq!(measured.code, Some(0), "{}", measured.printed);
     };
     works(&agent);
     let before = agent.resident_octets();
@@ -379,11 +379,11 @@ fn noise_and_idle_connections_do_no_harm_to_an_agent_with_certificates() {
 fn nothing_listens_beyond_loopback_without_certificates() {
     for at in ["0.0.0.0:0", "[::]:0", "192.0.2.1:4988"] {
         let output = run(&["--listen", at]);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{said}");
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{printed}");
         assert!(
-            said.contains("listen = ") && said.contains("loopback") && output.stdout.is_empty(),
-            "{said}"
+            printed.contains("listen = ") && printed.contains("loopback") && output.stdout.is_empty(),
+            "{printed}"
         );
     }
 }
@@ -419,9 +419,9 @@ fn wrong_options_and_files_are_told_with_what_is_allowed() {
     ];
     for (arguments, expected) in cases {
         let output = run(arguments);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{PROGRAM} {arguments:?}: {said}");
-        assert!(said.contains(expected) && !said.contains("panicked"), "{arguments:?}: {said}");
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{PROGRAM} {arguments:?}: {printed}");
+        assert!(printed.contains(expected) && !printed.contains("panicked"), "{arguments:?}: {printed}");
     }
 }
 
@@ -443,6 +443,6 @@ fn every_fault_of_a_test_is_told_at_once() {
         "only once",
         "flows.f.to = \"c\"",
     ] {
-        assert!(measured.said.contains(expected), "{expected}: {}", measured.said);
+        assert!(measured.printed.contains(expected), "{expected}: {}", measured.printed);
     }
 }

@@ -21,17 +21,17 @@ fn every_sample_of_a_coder_is_told_by_its_sender_and_its_receiver(address: &str)
         agent["address"] = json!(address);
     }
     let measured = measure("voice", &test, &[]);
-    assert_eq!(measured.code, Some(0), "{}", measured.said);
+    assert_eq!(measured.code, Some(0), "{}", measured.printed);
     check_samples(&measured.result["flows"]["talk"]);
 }
 
 /// Every sample is accounted for, and none is lost in the network.
 fn check_samples(flow: &Value) {
-    let (said, heard) = (
+    let (sender, receiver) = (
         &flow["sending"]["counted"]["voice"],
         &flow["receiving"]["counted"]["streams"][0]["voice"],
     );
-    let (sent, came) = (&said["measured"], &heard["measured"]);
+    let (sent, came) = (&sender["measured"], &receiver["measured"]);
     assert_eq!(
         number(&sent["made"]),
         number(&sent["sent"]) + number(&sent["lost"]) + number(&sent["left"])
@@ -40,16 +40,16 @@ fn check_samples(flow: &Value) {
     assert_eq!(number(&sent["made"]), 2000);
     assert_eq!(flow["sent"], flow["received"]);
     assert_eq!(
-        (&said["samples"], &sent["sent"], &sent["packets"]),
-        (&heard["samples"], &came["samples"], &came["packets"])
+        (&sender["samples"], &sent["sent"], &sent["packets"]),
+        (&receiver["samples"], &came["samples"], &came["packets"])
     );
     assert_eq!(came["voice_delay"]["total"], came["packets"]);
     assert_eq!(came["sample_delay"]["total"], came["samples"]);
     // No packet has fewer than 80 samples, and the oldest waits for the others.
-    assert!(number(&flow["sent"]) * 80 <= number(&said["samples"]));
+    assert!(number(&flow["sent"]) * 80 <= number(&sender["samples"]));
     assert!(number(&came["voice_delay"]["quantiles_ps"]["0.01"]) >= 79 * 125_000_000);
     let pacing = &flow["sending"]["counted"]["pacing"];
-    assert_eq!(number(&pacing["frames"]) + number(&said["waited"]), number(&flow["sent"]));
+    assert_eq!(number(&pacing["frames"]) + number(&sender["waited"]), number(&flow["sent"]));
     // A sender that gets no processor while the longest packet gathers, for 140 ms, loses samples.
     let latest_ps = number(&pacing["lateness"]["quantiles_ps"]["1"]);
     assert!(number(&sent["lost"]) == 0 || latest_ps > 100_000_000_000, "{flow}");
@@ -89,6 +89,6 @@ fn what_cannot_be_voice_is_told_before_anything_is_asked_for() {
         flow["port"] = json!(port);
         let measured = measure("faulty-voice", &test(&[&a, &b], 100, &[flow]), &[]);
         assert_eq!(measured.code, Some(2), "{expected}");
-        assert!(measured.said.contains(expected), "{expected}: {}", measured.said);
+        assert!(measured.printed.contains(expected), "{expected}: {}", measured.printed);
     }
 }

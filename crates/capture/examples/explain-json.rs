@@ -6,10 +6,10 @@
 //! explain-json --packets FILE       number · connection · end · findings as `name` or `name=value`
 //! ```
 
-use ethermeter_capture::connection::{Again, Basis, Finding};
+use ethermeter_capture::connection::{BackwardSegment, Evidence, SegmentMeaning};
 use ethermeter_capture::explain::{Explainer, explain};
-use ethermeter_capture::input::Input;
-use ethermeter_capture::{Capture, Error, json};
+use ethermeter_capture::input::CaptureInput;
+use ethermeter_capture::{CaptureError, CaptureReader, json};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
@@ -22,11 +22,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
-fn open(path: &str) -> Result<Input, Error> {
-    Input::open(Path::new(path)).map_err(|source| Error::System { at: 0, source })
+fn open(path: &str) -> Result<CaptureInput, CaptureError> {
+    CaptureInput::open(Path::new(path)).map_err(|source| CaptureError::System { at: 0, source })
 }
 
-fn explain_file(path: &str) -> Result<(), Error> {
+fn explain_file(path: &str) -> Result<(), CaptureError> {
     let before_s = cpu_s();
     let explanation = explain(open(path)?, |_| true)?;
     let spent_s = cpu_s() - before_s;
@@ -57,30 +57,32 @@ fn resident_kb() -> String {
     line.map_or_else(|| "?".to_owned(), |rest| rest.trim().trim_end_matches(" kB").to_owned())
 }
 
-fn packets(path: &str) -> Result<(), Error> {
-    let mut capture = Capture::new(open(path)?)?;
+fn packets(path: &str) -> Result<(), CaptureError> {
+    let mut capture = CaptureReader::new(open(path)?)?;
     let mut explainer = Explainer::default();
     let mut to = BufWriter::new(std::io::stdout().lock());
     let mut number = 0;
     while let Some(packet) = capture.read_packet()? {
         number += 1;
-        let Some(met) = explainer.packet(&packet) else { continue };
-        let line = format!("{number} {} {} {}", met.connection, met.from, words(&met.finding));
-        writeln!(to, "{line}").map_err(|source| Error::System { at: capture.octets(), source })?;
+        let Some(record) = explainer.packet(&packet) else { continue };
+        let line =
+            format!("{number} {} {} {}", record.connection, record.from, words(&record.finding));
+        writeln!(to, "{line}")
+            .map_err(|source| CaptureError::System { at: capture.octets(), source })?;
     }
     Ok(())
 }
 
-fn words(finding: &Finding) -> String {
-    let mut found = Vec::new();
+fn words(finding: &SegmentMeaning) -> String {
+    let mut words = Vec::new();
     if let Some((again, basis)) = finding.again {
-        let again = if again == Again::Resent { "resent" } else { "late" };
+        let again = if again == BackwardSegment::Resent { "resent" } else { "late" };
         let basis = match basis {
-            Basis::Seen => "seen",
-            Basis::Timestamp => "timestamp",
-            Basis::Timing => "timing",
+            Evidence::Seen => "seen",
+            Evidence::Timestamp => "timestamp",
+            Evidence::Timing => "timing",
         };
-        found.push(format!("{again}={basis}"));
+        words.push(format!("{again}={basis}"));
     }
     for (is_so, name) in [
         (finding.is_needless, "needless"),
@@ -93,15 +95,15 @@ fn words(finding: &Finding) -> String {
         (finding.is_ambiguous, "ambiguous"),
     ] {
         if is_so {
-            found.push(name.to_owned());
+            words.push(name.to_owned());
         }
     }
     for (value, name) in
         [(finding.acknowledges_after_ns, "after"), (finding.handshake_ns, "handshake")]
     {
         if let Some(ns) = value {
-            found.push(format!("{name}={ns}"));
+            words.push(format!("{name}={ns}"));
         }
     }
-    found.join(" ")
+    words.join(" ")
 }

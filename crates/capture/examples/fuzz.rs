@@ -11,8 +11,8 @@
 #![expect(clippy::disallowed_methods, reason = "it times what it does")]
 
 use ethermeter_capture::explain::explain;
-use ethermeter_capture::write::Writer;
-use ethermeter_capture::{Error, Link, json};
+use ethermeter_capture::write::CaptureWriter;
+use ethermeter_capture::{CaptureError, LinkType, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("fuzz SECONDS SEED [FILE ...]".into());
     };
     let (seconds, seed): (u64, u64) = (seconds.parse()?, seed.parse()?);
-    let mut seeds = made();
+    let mut seeds = seed_captures();
     for file in files {
         let mut octets = std::fs::read(file)?;
         octets.truncate(MOST_OCTETS);
@@ -100,20 +100,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn run(mutant: &[u8], ends: &mut Ends) {
     match explain(mutant, |_| true) {
-        Ok(found) => {
-            ends.packets += found.packets;
-            match found.ended_by {
+        Ok(explanation) => {
+            ends.packets += explanation.packets;
+            match explanation.ended_by {
                 None => ends.complete += 1,
-                Some(Error::Truncated { .. }) => ends.truncated += 1,
+                Some(CaptureError::Truncated { .. }) => ends.truncated += 1,
                 Some(_) => ends.corrupt += 1,
             }
             // JSON is made of one in so many: it takes longer than the rest.
             if ends.packets.is_multiple_of(64) {
-                assert!(json::to_json(&found).is_object());
+                assert!(json::to_json(&explanation).is_object());
             }
         }
-        Err(Error::Foreign(_)) => ends.foreign += 1,
-        Err(Error::Truncated { .. }) => ends.truncated += 1,
+        Err(CaptureError::Foreign(_)) => ends.foreign += 1,
+        Err(CaptureError::Truncated { .. }) => ends.truncated += 1,
         Err(_) => ends.corrupt += 1,
     }
 }
@@ -177,9 +177,9 @@ fn mutated(seeds: &[Vec<u8>], draws: &mut Draws) -> Vec<u8> {
 
 /// Small captures: TCP that loses and repeats, UDP and raw frames with marks, and a pcapng file of
 /// two interfaces.
-fn made() -> Vec<Vec<u8>> {
+fn seed_captures() -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
-    let mut writer = Writer::new(Vec::new(), Link::Ethernet, 96).expect("memory");
+    let mut writer = CaptureWriter::new(Vec::new(), LinkType::Ethernet, 96).expect("memory");
     let mut frames = Vec::new();
     for at in 0..12u8 {
         let (from, sequence) = (at % 3 / 2, if at == 7 { 300 } else { u32::from(at) * 100 });

@@ -5,8 +5,8 @@
 //! make-capture FILE PACKETS CONNECTIONS
 //! ```
 
-use ethermeter_capture::Link;
-use ethermeter_capture::write::Writer;
+use ethermeter_capture::LinkType;
+use ethermeter_capture::write::CaptureWriter;
 use std::fs::File;
 use std::io::BufWriter;
 
@@ -19,7 +19,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("make-capture FILE PACKETS CONNECTIONS".into());
     };
     let (packets, connections): (u32, u32) = (packets.parse()?, connections.parse()?);
-    let mut writer = Writer::new(BufWriter::new(File::create(path)?), Link::Ethernet, 64)?;
+    let mut writer =
+        CaptureWriter::new(BufWriter::new(File::create(path)?), LinkType::Ethernet, 64)?;
     let mut frame = vec![0; HEADERS + SEGMENT as usize];
     for at in 0..packets {
         let (round, connection) = (at / connections, at % connections);

@@ -5,7 +5,7 @@ pub const CAUSES: usize = 13;
 
 /// What a connection can wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum WaitCause {
     /// The handshake, and what follows the last that was sent.
     Opening,
     /// An end, to answer what the other one sent.
@@ -35,7 +35,7 @@ pub enum Cause {
     RoundTrip,
 }
 
-impl Cause {
+impl WaitCause {
     /// All of them, in the order of their places.
     pub const ALL: [Self; CAUSES] = [
         Self::Opening,
@@ -53,7 +53,7 @@ impl Cause {
         Self::RoundTrip,
     ];
 
-    /// Its name.
+    /// Name of the cause.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

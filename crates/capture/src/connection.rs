@@ -34,10 +34,10 @@
 mod half;
 
 use crate::ahead::prefetch;
-use crate::delays::Delays;
-use crate::limits::{Limits, News, Sent};
-use crate::packet::Tcp;
-use crate::series::Series;
+use crate::delays::DelayHistogram;
+use crate::limits::{Announcement, Limits, NewData};
+use crate::packet::TcpHeader;
+use crate::series::SliceSeries;
 use std::collections::VecDeque;
 
 /// Segments of one end that may be under way; of more, the oldest are forgotten and counted.
@@ -57,7 +57,7 @@ const PAUSE_NS: i64 = 1_000_000_000;
 
 /// A segment that is not acknowledged yet.
 #[derive(Clone, Copy, Debug)]
-struct Outstanding {
+struct UnacknowledgedSegment {
     start: u64,
     end: u64,
     sent_ns: i64,
@@ -68,7 +68,7 @@ struct Outstanding {
 
 /// What it is that a segment begins before the highest number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Again {
+pub enum BackwardSegment {
     /// It was sent again.
     Resent,
     /// It was captured after one that was sent later.
@@ -77,10 +77,10 @@ pub enum Again {
 
 /// The evidence for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
+pub enum Evidence {
     /// It was captured before: certain.
     Seen,
-    /// Its timestamp: certain, unless something on the path writes timestamps.
+    /// The segment's timestamp: certain, unless something on the path writes timestamps.
     Timestamp,
     /// How soon it arrived: a guess.
     Timing,
@@ -89,9 +89,9 @@ pub enum Basis {
 /// What a segment meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)] // independent findings
-pub struct Finding {
+pub struct SegmentMeaning {
     /// It begins before the highest number, and is no keep-alive.
-    pub again: Option<(Again, Basis)>,
+    pub again: Option<(BackwardSegment, Evidence)>,
     /// All of it was acknowledged before.
     pub is_needless: bool,
     /// It begins beyond the highest number.
@@ -117,7 +117,7 @@ pub struct Finding {
 /// What one end of a connection sent, and the acknowledgements of it.
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools)] // independent facts
-pub struct Half {
+pub struct ConnectionEnd {
     /// Segments, those without payload too.
     pub segments: u64,
     /// Of these, SYNs.
@@ -174,21 +174,21 @@ pub struct Half {
     /// interface still had to cut it.
     pub largest_payload: u32,
     /// From a segment of this end with payload to the acknowledgement that covers it.
-    pub ack_delay: Delays,
+    pub ack_delay: DelayHistogram,
     /// Likewise, where the acknowledgement ends with the segment; SYN and FIN too.
-    pub round_trip: Delays,
+    pub round_trip: DelayHistogram,
     /// The last round trip before each time that losses began.
-    pub loss_round_trip: Delays,
+    pub loss_round_trip: DelayHistogram,
     /// Times per octet between acknowledgements that arrived close together, in ps: the path is at
     /// least as fast.
-    pub trains: Delays,
+    pub trains: DelayHistogram,
     /// Of these, those of segments that had waited in a queue: of the slowest link on the path.
-    pub spacing: Delays,
+    pub spacing: DelayHistogram,
     /// The first window that this end announced, in octets: of its SYN, which is not scaled, if
     /// that was captured.
     pub first_window: Option<u64>,
     /// What happened when.
-    pub series: Series,
+    pub series: SliceSeries,
     /// Segments that were forgotten before they were acknowledged.
     pub forgotten: u64,
     /// It has closed its side.
@@ -206,7 +206,7 @@ pub struct Half {
     holes_at: VecDeque<(u64, u64)>,
     /// Below this, holes may have been forgotten.
     known_from: u64,
-    outstanding: VecDeque<Outstanding>,
+    outstanding: VecDeque<UnacknowledgedSegment>,
     // What this end announced last as a receiver.
     last_ack: Option<u64>,
     last_ack_ns: i64,
@@ -228,9 +228,9 @@ pub struct Half {
 
 /// A connection.
 #[derive(Clone, Debug, Default)]
-pub struct Connection {
+pub struct TcpConnection {
     /// What each end sent; the first is the one of the first segment, unless that answers a SYN.
-    pub halves: [Half; 2],
+    pub halves: [ConnectionEnd; 2],
     /// From SYN over its answer to the third segment of the handshake, if all three were captured.
     pub handshake_ns: Option<i64>,
     /// From SYN to its answer, likewise; this and what follows is how far the ends are away.
@@ -251,10 +251,16 @@ pub struct Connection {
     syns: [Option<u32>; 2],
 }
 
-impl Connection {
+impl TcpConnection {
     /// Take in a segment that end `from` (0 or 1) sent, captured at `now_ns`, less than 2^62 from
     /// 0, with `payload` octets.
-    pub fn segment(&mut self, from: usize, now_ns: i64, tcp: &Tcp, payload: u32) -> Finding {
+    pub fn segment(
+        &mut self,
+        from: usize,
+        now_ns: i64,
+        tcp: &TcpHeader,
+        payload: u32,
+    ) -> SegmentMeaning {
         let (first_ns, last_ns) = self.times_ns.unwrap_or((now_ns, now_ns));
         self.times_ns = Some((first_ns, last_ns.max(now_ns)));
         if now_ns - last_ns >= PAUSE_NS {
@@ -263,7 +269,7 @@ impl Connection {
                 (self.pauses.0 + 1, self.pauses.1.saturating_add(pause), self.pauses.2.max(pause));
         }
         let after_ns = now_ns.max(first_ns).abs_diff(first_ns);
-        let mut finding = Finding::default();
+        let mut finding = SegmentMeaning::default();
         self.negotiate(from, now_ns, tcp, payload, &mut finding);
         let handshake_ns = self.handshake_ns;
         let [first, second] = &mut self.halves;
@@ -314,7 +320,7 @@ impl Connection {
             let is_known = self.is_scaled.is_some() || tcp.window == 0;
             let edge = own.edge.filter(|_| is_known).unwrap_or(u64::MAX);
             let acknowledged = other.acknowledged;
-            let news = News { at_ns: now_ns, acknowledged, edge, delay_ns };
+            let news = Announcement { at_ns: now_ns, acknowledged, edge, delay_ns };
             self.limits.announce(1 - from, news);
             other.note_announced(after_ns, own.edge.filter(|_| self.is_scaled.is_some()));
         }
@@ -330,11 +336,11 @@ impl Connection {
             );
         }
         if is_news || tcp.rst {
-            let sent = Sent {
+            let sent = NewData {
                 end: start + u64::from(length),
                 payload,
                 is_syn: tcp.syn,
-                is_resent: matches!(finding.again, Some((Again::Resent, _))),
+                is_resent: matches!(finding.again, Some((BackwardSegment::Resent, _))),
                 segment: self.segment_octets(from),
                 away_ns: self.away_ns(from).unwrap_or(0),
                 least_ns: self.halves[from].round_trip.least_ns().unwrap_or(0),
@@ -353,9 +359,9 @@ impl Connection {
         &mut self,
         from: usize,
         now_ns: i64,
-        tcp: &Tcp,
+        tcp: &TcpHeader,
         payload: u32,
-        finding: &mut Finding,
+        finding: &mut SegmentMeaning,
     ) {
         if tcp.syn {
             self.syns[from] = Some(tcp.sequence);
@@ -403,10 +409,10 @@ impl Connection {
     /// carries, or less if there never was as much.
     #[must_use]
     pub fn segment_octets(&self, end: usize) -> u32 {
-        let wanted = self.halves.iter().filter_map(|half| half.wanted_segment).min();
+        let segment = self.halves.iter().filter_map(|half| half.wanted_segment).min();
         let overhead = if self.halves[end].has_timestamps { TIMESTAMPS_OCTETS } else { 0 };
-        let agreed = wanted.map_or(ETHERNET_SEGMENT, u32::from).saturating_sub(overhead).max(1);
-        if wanted.is_some() {
+        let agreed = segment.map_or(ETHERNET_SEGMENT, u32::from).saturating_sub(overhead).max(1);
+        if segment.is_some() {
             return agreed;
         }
         agreed.min(self.halves[end].largest_payload.max(1))
@@ -414,7 +420,7 @@ impl Connection {
 
     /// Whether a SYN with this number begins another connection between the same ends.
     #[must_use]
-    pub fn is_over_for(&self, from: usize, tcp: &Tcp) -> bool {
+    pub fn is_over_for(&self, from: usize, tcp: &TcpHeader) -> bool {
         tcp.syn
             && !tcp.ack
             && self.syns[from] != Some(tcp.sequence)
@@ -424,11 +430,12 @@ impl Connection {
     /// Octets of memory beyond the value itself.
     #[must_use]
     pub fn held_octets(&self) -> usize {
-        self.limits.held_octets() + self.halves.iter().map(Half::held_octets).sum::<usize>()
+        self.limits.held_octets()
+            + self.halves.iter().map(ConnectionEnd::held_octets).sum::<usize>()
     }
 
     /// Ask for the memory that a segment will need, beyond the value itself.
-    pub(crate) fn prefetch_fields(&self, from: usize, now_ns: i64, tcp: &Tcp, payload: u32) {
+    pub(crate) fn prefetch_fields(&self, from: usize, now_ns: i64, tcp: &TcpHeader, payload: u32) {
         let (own, other) = (&self.halves[from], &self.halves[1 - from]);
         if payload > 0 {
             own.outstanding.back().inspect(|kept| prefetch(*kept));

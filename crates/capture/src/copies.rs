@@ -1,12 +1,12 @@
-//! Packets that a capture has more than once: taken on several interfaces (a bond, a bridge, "any"),
-//! or from a mirror port that shows both directions.
+//! Packets that a capture has more than once: taken on several interfaces (a bond, a bridge,
+//! "any"), or from a mirror port that shows both directions.
 //!
 //! A *copy* has the octets of a packet that was captured shortly before: the same addresses,
-//! identification, length, and contents as far as they are compared. Who sends something again gives
-//! it another identification (RFC 791, section 3.2); where there is none (IPv6, or 0), the time
-//! between both must be shorter than any sender takes. A source that gives different packets the same
-//! identification gives none. A copy is *elsewhere* if its interface, or
-//! its time to live, differs.
+//! identification, length, and contents as far as they are compared. Who sends something again
+//! gives it another identification (RFC 791, section 3.2); where there is none (IPv6, or 0), the
+//! time between both must be shorter than any sender takes. A source that gives different packets
+//! the same identification gives none. A copy is *elsewhere* if its interface, or its time to live,
+//! differs.
 //!
 //! ```text
 //!                                                  elsewhere      the same interface
@@ -47,13 +47,13 @@ const SOURCES: usize = 1 << 10;
 pub(crate) struct Fingerprint {
     /// Hash of its source.
     pub(crate) source: u32,
-    /// Its identification, 0 if it has none.
+    /// Identification of the packet, 0 if it has none.
     pub(crate) identification: u32,
     /// Hash of what a copy has in common with it.
     pub(crate) hash: u64,
     /// Interface on which it was captured.
     pub(crate) interface: u32,
-    /// Its time to live.
+    /// Time to live of the packet.
     pub(crate) hops: u8,
     /// It is a fragment: those of a packet have its identification.
     pub(crate) is_fragment: bool,
@@ -63,7 +63,7 @@ pub(crate) struct Fingerprint {
 
 /// Rows of the table above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum Identification {
     Identified,
     Contents,
     Bare,
@@ -71,7 +71,7 @@ enum Kind {
 
 /// The last packet of a source that was no copy.
 #[derive(Clone, Copy, Debug, Default)]
-struct Source {
+struct CopySource {
     address: u32,
     identification: u32,
     hash: u64,
@@ -79,7 +79,7 @@ struct Source {
     is_constant: bool,
 }
 
-impl Kind {
+impl Identification {
     /// How much later than its packet a copy comes at the most; -1 for never.
     fn within_ns(self, is_elsewhere: bool, are_common: bool) -> i64 {
         match (self, is_elsewhere) {
@@ -94,7 +94,7 @@ impl Kind {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct CopySlot {
     hash: u64,
     time_ns: i64,
     interface: u32,
@@ -105,8 +105,8 @@ struct Slot {
 /// Recognises copies.
 #[derive(Debug)]
 pub(crate) struct Copies {
-    slots: Vec<Option<Slot>>,
-    sources: Vec<Source>,
+    slots: Vec<Option<CopySlot>>,
+    sources: Vec<CopySource>,
     /// Packets of the first two rows that came again, and the others.
     repeated: u64,
     single: u64,
@@ -116,7 +116,7 @@ impl Default for Copies {
     fn default() -> Self {
         Self {
             slots: vec![None; SLOTS],
-            sources: vec![Source::default(); SOURCES],
+            sources: vec![CopySource::default(); SOURCES],
             repeated: 0,
             single: 0,
         }
@@ -125,15 +125,16 @@ impl Default for Copies {
 
 impl Copies {
     /// Whether a packet that was captured at `now_ns` is a copy; it is remembered if not.
-    pub(crate) fn is_copy(&mut self, of: &Fingerprint, now_ns: i64) -> bool {
+    pub(crate) fn is_copy(&mut self, fingerprint: &Fingerprint, now_ns: i64) -> bool {
         let are_common =
             self.repeated >= FEWEST && self.repeated.saturating_mul(COMMON) > self.single;
-        let kind = self.kind(of);
-        let slot = &mut self.slots[place(of.hash)];
-        let known = slot.as_mut().filter(|slot| slot.hash == of.hash);
+        let kind = self.kind(fingerprint);
+        let slot = &mut self.slots[slot_index(fingerprint.hash)];
+        let earlier = slot.as_mut().filter(|slot| slot.hash == fingerprint.hash);
         let (mut is_copy, mut is_repeated) = (false, false);
-        if let Some(slot) = known {
-            let is_elsewhere = slot.interface != of.interface || slot.hops != of.hops;
+        if let Some(slot) = earlier {
+            let is_elsewhere =
+                slot.interface != fingerprint.interface || slot.hops != fingerprint.hops;
             let within_ns = kind.within_ns(is_elsewhere, are_common);
             let after_ns = now_ns.saturating_sub(slot.time_ns).abs();
             is_repeated = after_ns <= within_ns.max(SOON_NS);
@@ -144,15 +145,15 @@ impl Copies {
             is_copy = after_ns <= within_ns && slot.repeated <= MOST_COPIES;
         }
         if !is_repeated {
-            *slot = Some(Slot {
-                hash: of.hash,
+            *slot = Some(CopySlot {
+                hash: fingerprint.hash,
                 time_ns: now_ns,
-                interface: of.interface,
-                hops: of.hops,
+                interface: fingerprint.interface,
+                hops: fingerprint.hops,
                 repeated: 0,
             });
         }
-        if kind != Kind::Bare {
+        if kind != Identification::Bare {
             self.repeated += u64::from(is_repeated);
             self.single += u64::from(!is_repeated);
         }
@@ -160,33 +161,36 @@ impl Copies {
     }
 
     /// What recognises a packet; its source is remembered with its identification.
-    fn kind(&mut self, of: &Fingerprint) -> Kind {
-        if of.is_fragment {
-            return Kind::Identified;
+    fn kind(&mut self, fingerprint: &Fingerprint) -> Identification {
+        if fingerprint.is_fragment {
+            return Identification::Identified;
         }
-        let known = &mut self.sources[of.source as usize & (SOURCES - 1)];
-        if known.address != of.source || known.hash != of.hash {
-            let is_constant = known.address == of.source
-                && known.hash != 0
-                && known.identification == of.identification;
-            let Fingerprint { source: address, identification, hash, .. } = *of;
-            *known = Source { address, identification, hash, is_constant };
+        let last_packet = &mut self.sources[fingerprint.source as usize & (SOURCES - 1)];
+        if last_packet.address != fingerprint.source || last_packet.hash != fingerprint.hash {
+            let is_constant = last_packet.address == fingerprint.source
+                && last_packet.hash != 0
+                && last_packet.identification == fingerprint.identification;
+            let Fingerprint { source: address, identification, hash, .. } = *fingerprint;
+            *last_packet = CopySource { address, identification, hash, is_constant };
         }
-        match (of.identification != 0 && !known.is_constant, of.has_contents) {
-            (true, _) => Kind::Identified,
-            (false, true) => Kind::Contents,
-            (false, false) => Kind::Bare,
+        match (
+            fingerprint.identification != 0 && !last_packet.is_constant,
+            fingerprint.has_contents,
+        ) {
+            (true, _) => Identification::Identified,
+            (false, true) => Identification::Contents,
+            (false, false) => Identification::Bare,
         }
     }
 
     /// Prefetch what [`Copies::is_copy`] needs.
-    pub(crate) fn prefetch(&self, of: &Fingerprint) {
-        prefetch(&self.slots[place(of.hash)]);
+    pub(crate) fn prefetch(&self, fingerprint: &Fingerprint) {
+        prefetch(&self.slots[slot_index(fingerprint.hash)]);
     }
 }
 
 #[allow(clippy::cast_possible_truncation)] // masked
-fn place(hash: u64) -> usize {
+fn slot_index(hash: u64) -> usize {
     hash as usize & (SLOTS - 1)
 }
 
@@ -234,9 +238,9 @@ mod tests {
     fn where_payload_is_copied_acknowledgements_are_too() {
         let mut copies = Copies::default();
         for hash in 1..100 {
-            let of = Fingerprint { hash, ..print(0, true, 0) };
-            assert!(!copies.is_copy(&of, 0));
-            assert!(copies.is_copy(&of, 5000));
+            let fingerprint = Fingerprint { hash, ..print(0, true, 0) };
+            assert!(!copies.is_copy(&fingerprint, 0));
+            assert!(copies.is_copy(&fingerprint, 5000));
         }
         let bare = Fingerprint { hash: 1000, ..print(0, false, 0) };
         assert!(!copies.is_copy(&bare, 0));
@@ -246,8 +250,8 @@ mod tests {
     #[test]
     fn what_comes_again_and_again_is_sent_so() {
         let mut copies = Copies::default();
-        let found = (0..100).filter(|at| copies.is_copy(&print(9, false, 0), at * 1000));
-        assert_eq!(found.count(), usize::from(MOST_COPIES));
+        let repeated = (0..100).filter(|at| copies.is_copy(&print(9, false, 0), at * 1000));
+        assert_eq!(repeated.count(), usize::from(MOST_COPIES));
     }
 
     #[test]

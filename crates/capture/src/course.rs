@@ -1,5 +1,5 @@
-//! Course of a sender's flight, round trip by round trip: it distinguishes a send buffer from a congestion
-//! window.
+//! Course of a sender's flight, round trip by round trip: it distinguishes a send buffer from a
+//! congestion window.
 //!
 //! A capture holds neither of them. It holds the *flight*: octets sent and not acknowledged, as the
 //! sender knows it. While the sender waits for acknowledgements with room in the receiver's window,
@@ -25,7 +25,7 @@
 //! flight varies: a writer is woken when a third of the buffer is free. An application that keeps a
 //! fixed amount of data outstanding looks the same.
 
-use crate::cause::Cause;
+use crate::cause::WaitCause;
 
 /// Segments a round by which a growing congestion window grows at the least: a fifth of CUBIC's
 /// slowest growth.
@@ -51,7 +51,7 @@ const WAITED: u64 = 4;
 
 /// Sums over the rounds of a block; peaks in segments.
 #[derive(Clone, Debug, Default)]
-struct Block {
+struct RoundBlock {
     rounds: f64,
     peaks: f64,
     squares: f64,
@@ -61,7 +61,7 @@ struct Block {
     short: u64,
 }
 
-impl Block {
+impl RoundBlock {
     fn add(&mut self, peak: f64) {
         self.products += self.rounds * peak;
         self.rounds += 1.0;
@@ -93,27 +93,27 @@ impl Block {
 
     /// What the block belongs to; `rises` if the next round's peak ends it by rising, `before` is
     /// the peak before the last loss.
-    fn cause(&self, rises: bool, before: Option<f64>) -> Cause {
+    fn cause(&self, rises: bool, before: Option<f64>) -> WaitCause {
         let grows = self.rounds >= GROWING_ROUNDS
             && self
                 .slope()
                 .is_some_and(|(slope, error)| slope > 0.0 && slope - 2.0 * error > GROWING);
         if grows {
-            Cause::CongestionWindow
+            WaitCause::CongestionWindow
         } else if self.is_steady() {
             let is_written = self.short.saturating_mul(SHORT) > self.segments;
-            if is_written { Cause::SenderApplication } else { Cause::SendBuffer }
+            if is_written { WaitCause::SenderApplication } else { WaitCause::SendBuffer }
         } else if rises || before.is_some_and(|peak| self.mean() < RECOVERED * peak) {
-            Cause::CongestionWindow
+            WaitCause::CongestionWindow
         } else {
-            Cause::Window
+            WaitCause::Window
         }
     }
 }
 
 /// Rounds in which a sender waited for acknowledgements.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Rounds {
+pub struct FlightRounds {
     /// All of them.
     pub all: u64,
     /// Of these, those with a steady flight.
@@ -126,8 +126,8 @@ pub struct Rounds {
 
 /// The course of one sender's flight.
 #[derive(Clone, Debug, Default)]
-pub struct Course {
-    block: Block,
+pub struct FlightCourse {
+    block: RoundBlock,
     segment: f64,
     /// Peak before the last loss.
     before: Option<f64>,
@@ -140,10 +140,10 @@ pub struct Course {
     waited_ns: u64,
     window_ns: u64,
     is_lossy: bool,
-    rounds: Rounds,
+    rounds: FlightRounds,
 }
 
-impl Course {
+impl FlightCourse {
     /// Count time that the sender spent: waiting for acknowledgements or not, and of the first
     /// whether a window is to blame.
     pub(crate) fn spend(&mut self, ns: u64, waits: bool, by_window: bool) {
@@ -160,7 +160,7 @@ impl Course {
         highest: u64,
         (payload, segment): (u32, u32),
         is_recovering: bool,
-    ) -> Option<(Cause, u64)> {
+    ) -> Option<(WaitCause, u64)> {
         let segment = segment.max(1);
         self.segment = f64::from(segment);
         self.block.segments += u64::from(payload.div_ceil(segment));
@@ -172,7 +172,7 @@ impl Course {
     }
 
     #[allow(clippy::cast_precision_loss)] // a flight in segments
-    fn end_round(&mut self, highest: u64) -> Option<(Cause, u64)> {
+    fn end_round(&mut self, highest: u64) -> Option<(WaitCause, u64)> {
         let peak = self.peak as f64 / self.segment;
         let counts = !self.is_lossy
             && peak > 0.0
@@ -198,15 +198,15 @@ impl Course {
         ended
     }
 
-    fn end_block(&mut self, rises: bool) -> (Cause, u64) {
+    fn end_block(&mut self, rises: bool) -> (WaitCause, u64) {
         self.rounds = self.rounds();
         let ended = (self.block.cause(rises, self.before), self.block.waited_ns);
-        self.block = Block::default();
+        self.block = RoundBlock::default();
         ended
     }
 
     /// Something of the sender was lost, or it paused: the block ends.
-    pub(crate) fn interrupt(&mut self, is_loss: bool) -> (Cause, u64) {
+    pub(crate) fn interrupt(&mut self, is_loss: bool) -> (WaitCause, u64) {
         if is_loss && !self.is_lossy {
             // Of two losses in a row the second finds no round in between: the peak before the
             // first stays.
@@ -221,16 +221,16 @@ impl Course {
     }
 
     /// Time of the current block, with its cause so far.
-    pub(crate) fn open_block(&self) -> (Cause, u64) {
+    pub(crate) fn open_block(&self) -> (WaitCause, u64) {
         (self.block.cause(false, self.before), self.block.waited_ns.saturating_add(self.window_ns))
     }
 
     /// The rounds so far.
     #[must_use]
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // counts of rounds
-    pub fn rounds(&self) -> Rounds {
+    pub fn rounds(&self) -> FlightRounds {
         let mut rounds = self.rounds;
-        if self.block.cause(false, None) == Cause::SendBuffer {
+        if self.block.cause(false, None) == WaitCause::SendBuffer {
             let octets =
                 rounds.steady_octets * rounds.steady as f64 + self.block.peaks * self.segment;
             rounds.steady += self.block.rounds as u64;
@@ -248,8 +248,8 @@ mod tests {
 
     /// Cause of a flight of 40 segments at first that changes by so many octets in each of 20
     /// rounds.
-    fn cause(change: i64) -> Cause {
-        let mut course = Course::default();
+    fn cause(change: i64) -> WaitCause {
+        let mut course = FlightCourse::default();
         let mut acknowledged = 0;
         for round in 0..20 {
             let peak = u64::try_from(40 * i64::from(SEGMENT) + round * change).expect("positive");
@@ -262,8 +262,8 @@ mod tests {
 
     #[test]
     fn a_flight_that_grows_is_a_congestion_window_and_one_that_falls_is_not_steady() {
-        assert_eq!(cause(0), Cause::SendBuffer);
-        assert_eq!(cause(500), Cause::CongestionWindow);
-        assert_eq!(cause(-500), Cause::Window);
+        assert_eq!(cause(0), WaitCause::SendBuffer);
+        assert_eq!(cause(500), WaitCause::CongestionWindow);
+        assert_eq!(cause(-500), WaitCause::Window);
     }
 }

@@ -14,13 +14,13 @@ const OCTAVE_OCTETS: usize = SUB * 8 + 16;
 /// Thousands of connections have some of these each, and most of them have seen a few times only:
 /// an octave takes 256 octets, and a connection's times lie in ten of them or so.
 #[derive(Clone, Debug, Default)]
-pub struct Delays {
+pub struct DelayHistogram {
     count: u64,
     sum_ns: u128,
     least_ns: u64,
     most_ns: u64,
     /// A bit for every octave that was met.
-    met: u64,
+    octaves: u64,
     /// The counts of those octaves, one after the other.
     counts: Vec<u64>,
 }
@@ -44,7 +44,7 @@ fn top_of(octave: u8, bucket: usize) -> u64 {
     u64::try_from(next - 1).unwrap_or(u64::MAX)
 }
 
-impl Delays {
+impl DelayHistogram {
     /// Count a time.
     pub fn record(&mut self, ns: u64) {
         self.least_ns = if self.count == 0 { ns } else { self.least_ns.min(ns) };
@@ -53,8 +53,8 @@ impl Delays {
         self.sum_ns += u128::from(ns);
         let (octave, bucket) = bucket_of(ns);
         let at = self.before(octave) * SUB;
-        if self.met >> octave & 1 == 0 {
-            self.met |= 1 << octave;
+        if self.octaves >> octave & 1 == 0 {
+            self.octaves |= 1 << octave;
             self.counts.reserve_exact(SUB);
             self.counts.splice(at..at, [0; SUB]);
         }
@@ -63,16 +63,16 @@ impl Delays {
 
     /// Octaves that were met below this one.
     fn before(&self, octave: u8) -> usize {
-        (self.met & ((1 << octave) - 1)).count_ones() as usize
+        (self.octaves & ((1 << octave) - 1)).count_ones() as usize
     }
 
     /// Octaves that were met, and their counts.
     fn octaves(&self) -> impl Iterator<Item = (u8, &[u64])> {
-        let octaves = (0..64).filter(|octave| self.met >> octave & 1 == 1);
+        let octaves = (0..64).filter(|octave| self.octaves >> octave & 1 == 1);
         octaves.zip(self.counts.chunks_exact(SUB))
     }
 
-    /// Ask for the memory of the count of a time.
+    /// Prefetch the memory of the count of a time.
     pub(crate) fn prefetch(&self, ns: u64) {
         let (octave, bucket) = bucket_of(ns);
         self.counts.get(self.before(octave) * SUB + bucket).inspect(|count| prefetch(*count));
@@ -96,13 +96,13 @@ impl Delays {
         (self.count > 0).then_some(self.most_ns)
     }
 
-    /// Their sum.
+    /// Sum of the times.
     #[must_use]
     pub fn sum_ns(&self) -> u128 {
         self.sum_ns
     }
 
-    /// Their mean; nothing if there was none.
+    /// Mean of the times; nothing if there was none.
     #[must_use]
     #[allow(clippy::cast_precision_loss)] // a mean to 53 bits
     pub fn mean_ns(&self) -> Option<f64> {
@@ -117,13 +117,12 @@ impl Delays {
         if self.count == 0 {
             return None;
         }
-        let wanted =
-            ((share.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).clamp(1, self.count);
-        let mut seen = 0;
+        let rank = ((share.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).clamp(1, self.count);
+        let mut below = 0;
         for (octave, counts) in self.octaves() {
             for (bucket, &count) in counts.iter().enumerate() {
-                seen += count;
-                if seen >= wanted {
+                below += count;
+                if below >= rank {
                     return Some(top_of(octave, bucket).clamp(self.least_ns, self.most_ns));
                 }
             }
@@ -143,7 +142,7 @@ impl Delays {
     /// Octets of memory beyond the value itself.
     #[must_use]
     pub fn held_octets(&self) -> usize {
-        self.met.count_ones() as usize * OCTAVE_OCTETS
+        self.octaves.count_ones() as usize * OCTAVE_OCTETS
     }
 }
 
@@ -155,7 +154,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_quantile_is_at_most_one_in_32_above_the_time_of_its_rank(mut times in prop::collection::vec(any::<u64>(), 1..200), share in 0.0f64..=1.0) {
-            let mut delays = Delays::default();
+            let mut delays = DelayHistogram::default();
             for (at, time) in times.iter_mut().enumerate() {
                 *time >>= at % 64; // of all sizes
                 delays.record(*time);
@@ -163,8 +162,8 @@ mod tests {
             times.sort_unstable();
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
             let rank = ((share * times.len() as f64).ceil() as usize).clamp(1, times.len());
-            let (exact, found) = (times[rank - 1], delays.quantile_ns(share).expect("some"));
-            prop_assert!(exact <= found && found - exact <= exact / 32 + 1, "{} for {}", found, exact);
+            let (exact, estimated) = (times[rank - 1], delays.quantile_ns(share).expect("some"));
+            prop_assert!(exact <= estimated && estimated - exact <= exact / 32 + 1, "{} for {}", estimated, exact);
             prop_assert_eq!(delays.filled().iter().map(|(_, count)| count).sum::<u64>(), times.len() as u64);
             prop_assert_eq!((delays.least_ns(), delays.most_ns()), (times.first().copied(), times.last().copied()));
         }
@@ -172,7 +171,7 @@ mod tests {
 
     #[test]
     fn without_a_time_there_is_nothing() {
-        let delays = Delays::default();
+        let delays = DelayHistogram::default();
         assert_eq!(
             (delays.least_ns(), delays.most_ns(), delays.quantile_ns(0.5)),
             (None, None, None)

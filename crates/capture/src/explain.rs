@@ -6,23 +6,23 @@
 //! counted, and what comes of it later is a connection of its own. Of all that are finished the
 //! [`MOST_LISTED`] with most payload are kept whole, of the others their sums.
 
-use crate::connection::{Connection, Finding};
+use crate::connection::{SegmentMeaning, TcpConnection};
 use crate::copies::Copies;
-use crate::file::{Capture, Dropped, Error, Item, Packet};
-use crate::flow::{Flow, Mark};
-use crate::fragments::Fragments;
+use crate::file::{CaptureDrops, CaptureError, CaptureItem, CaptureReader, Packet};
+use crate::flow::{CapturedFlow, FlowMark};
+use crate::fragments::Reassembly;
 use crate::index::Seeds;
-use crate::input::Input;
+use crate::input::CaptureInput;
 use crate::largest::Largest;
-use crate::noted::{FlowKey, Noted, Pair, What};
-use crate::packet::{Encapsulation, End, Other, Tcp};
-use crate::path::{Path, Paths};
-use crate::recent::Recent;
+use crate::packet::{Encapsulation, EndAddress, TcpHeader, UnreadPacket};
+use crate::path::{AddressPath, AddressPaths};
+use crate::recent::RecentTable;
+use crate::summary::{EndpointPair, FlowKey, PacketKind, PacketSummary};
 use std::collections::BTreeMap;
 use std::io::Read;
 
-pub use crate::largest::{Listed, MOST_LISTED, Rest};
-pub use crate::noted::Station;
+pub use crate::largest::{Listed, MOST_LISTED, UnlistedSums};
+pub use crate::summary::FlowEndpoint;
 
 /// Connections, and flows, that are followed at a time.
 pub const MOST_LIVE: usize = 32_768;
@@ -41,31 +41,31 @@ const FARTHEST_NS: i64 = 1 << 61;
 
 /// A connection and between whom it is.
 #[derive(Clone, Debug)]
-pub struct Between {
+pub struct ConnectionRecord {
     /// The end that opened, as far as known, and the other one.
-    pub ends: [End; 2],
+    pub ends: [EndAddress; 2],
     /// What was found.
-    pub connection: Connection,
+    pub connection: TcpConnection,
 }
 
 /// A flow and between whom it is.
 #[derive(Clone, Debug)]
-pub struct FromTo {
+pub struct FlowRecord {
     /// The sender.
-    pub source: Station,
+    pub source: FlowEndpoint,
     /// The receiver.
-    pub destination: Station,
-    /// Its mark.
-    pub mark: Option<Mark>,
+    pub destination: FlowEndpoint,
+    /// Mark of the flow's packets.
+    pub mark: Option<FlowMark>,
     /// Priority in the tags of its frames, 0 to 7; `None` without tags.
     pub priority: Option<u8>,
     /// What was found.
-    pub flow: Flow,
+    pub flow: CapturedFlow,
 }
 
 /// Packets by what they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Kinds {
+pub struct PacketCounts {
     /// TCP.
     pub tcp: u64,
     /// UDP.
@@ -107,9 +107,9 @@ pub struct Explanation {
     /// they count nowhere else.
     pub damaged: u64,
     /// Packets that the capture reports as lost.
-    pub dropped: Dropped,
+    pub dropped: CaptureDrops,
     /// What they are.
-    pub kinds: Kinds,
+    pub kinds: PacketCounts,
     /// Link that is not read, if there was one.
     pub unread_link: Option<u16>,
     /// Packets in encapsulations that are not read.
@@ -117,26 +117,26 @@ pub struct Explanation {
     /// IP packets that were put together from fragments, and those that lack some.
     pub reassembled: (u64, u64),
     /// Paths, the one with most payload first.
-    pub paths: Vec<Path>,
+    pub paths: Vec<AddressPath>,
     /// Connections, the one with most payload first.
-    pub connections: Vec<Listed<Between>>,
+    pub connections: Vec<Listed<ConnectionRecord>>,
     /// How many there are, and what of these is not listed, and how many were evicted.
-    pub connection_sums: (u64, Rest, u64),
+    pub connection_sums: (u64, UnlistedSums, u64),
     /// Flows, the same.
-    pub flows: Vec<Listed<FromTo>>,
+    pub flows: Vec<Listed<FlowRecord>>,
     /// See `connection_sums`.
-    pub flow_sums: (u64, Rest, u64),
+    pub flow_sums: (u64, UnlistedSums, u64),
     /// Why the file could not be read to its end.
-    pub ended_by: Option<Error>,
+    pub ended_by: Option<CaptureError>,
 }
 
 /// Something that is followed, and the octets that are remembered of it.
 #[derive(Debug)]
-struct Live<T> {
-    held: usize,
+struct OpenEntry<T> {
+    memory_octets: usize,
     /// Of a connection, whether its first end is the lower one of its pair.
     is_first_low: bool,
-    /// Its path, if that is followed.
+    /// Path of the connection, if that is followed.
     path: Option<u32>,
     listed: Listed<T>,
 }
@@ -151,39 +151,39 @@ pub struct Explainer {
     backward: u64,
     cut: u64,
     damaged: u64,
-    kinds: Kinds,
+    kinds: PacketCounts,
     unread_link: Option<u16>,
     encapsulations: BTreeMap<Encapsulation, u64>,
     seeds: Seeds,
     copies: Copies,
-    fragments: Fragments,
-    paths: Paths,
-    live: Recent<Pair, Live<Between>>,
-    live_flows: Recent<FlowKey, Live<FromTo>>,
-    held: usize,
+    fragments: Reassembly,
+    paths: AddressPaths,
+    live: RecentTable<EndpointPair, OpenEntry<ConnectionRecord>>,
+    live_flows: RecentTable<FlowKey, OpenEntry<FlowRecord>>,
+    memory_octets: usize,
     connections: u64,
     flows: u64,
-    done: Largest<Between>,
-    done_flows: Largest<FromTo>,
+    done: Largest<ConnectionRecord>,
+    done_flows: Largest<FlowRecord>,
     most_live: Option<usize>,
 }
 
 /// What a packet meant to its connection.
 #[derive(Clone, Copy, Debug)]
-pub struct Met {
+pub struct SegmentRecord {
     /// Number of the connection.
     pub connection: u64,
     /// Which end sent it.
     pub from: usize,
     /// What it meant.
-    pub finding: Finding,
+    pub finding: SegmentMeaning,
 }
 
-fn packets_of(connection: &Connection) -> u64 {
+fn packets_of(connection: &TcpConnection) -> u64 {
     connection.halves.iter().map(|half| half.segments).sum()
 }
 
-fn octets_of(connection: &Connection) -> u64 {
+fn octets_of(connection: &TcpConnection) -> u64 {
     connection.halves.iter().map(|half| half.octets).sum()
 }
 
@@ -195,141 +195,150 @@ impl Explainer {
     }
 
     /// Take in a packet; of TCP, what it meant.
-    pub fn packet(&mut self, packet: &Packet<'_>) -> Option<Met> {
+    pub fn packet(&mut self, packet: &Packet<'_>) -> Option<SegmentRecord> {
         if packet.errors.is_any() {
             self.damaged += 1;
             return None;
         }
-        let noted = self.note(packet);
-        let hash = self.hash(&noted.what);
-        self.take(&noted, hash)
+        let summary = self.note(packet);
+        let hash = self.hash(&summary.kind);
+        self.take(&summary, hash)
     }
 
-    fn note(&self, packet: &Packet<'_>) -> Noted {
-        Noted::of(packet, &self.seeds)
+    fn note(&self, packet: &Packet<'_>) -> PacketSummary {
+        PacketSummary::of(packet, &self.seeds)
     }
 
     /// Take in packets, one after the other. `hashes` is where hashes are kept meanwhile.
-    fn batch(&mut self, batch: &[Noted], hashes: &mut Vec<u32>) {
+    fn batch(&mut self, batch: &[PacketSummary], hashes: &mut Vec<u32>) {
         hashes.clear();
-        hashes.extend(batch.iter().map(|noted| self.hash(&noted.what)));
+        hashes.extend(batch.iter().map(|summary| self.hash(&summary.kind)));
         if self.live.len() + self.live_flows.len() > FEW_LIVE {
             self.prefetch(batch, hashes);
         }
-        for (noted, hash) in batch.iter().zip(&*hashes) {
-            self.take(noted, *hash);
+        for (summary, hash) in batch.iter().zip(&*hashes) {
+            self.take(summary, *hash);
         }
     }
 
     /// Ask for the memory that the packets of a batch will need: where their connections and flows
     /// are, these, and what they point to.
-    fn prefetch(&self, batch: &[Noted], hashes: &[u32]) {
-        for (noted, hash) in batch.iter().zip(hashes) {
-            if let Some(fingerprint) = &noted.fingerprint {
+    fn prefetch(&self, batch: &[PacketSummary], hashes: &[u32]) {
+        for (summary, hash) in batch.iter().zip(hashes) {
+            if let Some(fingerprint) = &summary.fingerprint {
                 self.copies.prefetch(fingerprint);
             }
-            match noted.what {
-                What::Segment(..) => self.live.prefetch_index(*hash),
-                What::Datagram(..) => self.live_flows.prefetch_index(*hash),
-                What::Other(_) => {}
+            match summary.kind {
+                PacketKind::Segment(..) => self.live.prefetch_index(*hash),
+                PacketKind::Datagram(..) => self.live_flows.prefetch_index(*hash),
+                PacketKind::Other(_) => {}
             }
         }
         let mut slots = [None; BATCH];
-        for ((noted, hash), slot) in batch.iter().zip(hashes).zip(&mut slots) {
-            *slot = match noted.what {
-                What::Segment(..) => self.live.likely(*hash),
-                What::Datagram(..) => self.live_flows.likely(*hash),
-                What::Other(_) => None,
+        for ((summary, hash), slot) in batch.iter().zip(hashes).zip(&mut slots) {
+            *slot = match summary.kind {
+                PacketKind::Segment(..) => self.live.likely(*hash),
+                PacketKind::Datagram(..) => self.live_flows.likely(*hash),
+                PacketKind::Other(_) => None,
             };
-            match (noted.what, *slot) {
-                (What::Segment(..), Some(slot)) => self.live.prefetch(slot),
-                (What::Datagram(..), Some(slot)) => self.live_flows.prefetch(slot),
+            match (summary.kind, *slot) {
+                (PacketKind::Segment(..), Some(slot)) => self.live.prefetch(slot),
+                (PacketKind::Datagram(..), Some(slot)) => self.live_flows.prefetch(slot),
                 _ => {}
             }
         }
-        for (noted, slot) in batch.iter().zip(slots) {
-            let (Some(slot), now_ns) = (slot, noted.time_ns.unwrap_or(0)) else { continue };
-            match &noted.what {
-                What::Segment(_, is_low, tcp, payload) => {
+        for (summary, slot) in batch.iter().zip(slots) {
+            let (Some(slot), now_ns) = (slot, summary.time_ns.unwrap_or(0)) else { continue };
+            match &summary.kind {
+                PacketKind::Segment(_, is_low, tcp, payload) => {
                     if let Some(of) = self.live.at(slot) {
                         let from = usize::from(of.is_first_low != *is_low);
-                        of.listed.what.connection.prefetch_fields(from, now_ns, tcp, *payload);
+                        of.listed.record.connection.prefetch_fields(from, now_ns, tcp, *payload);
                     }
                 }
-                What::Datagram(..) => {
+                PacketKind::Datagram(..) => {
                     if let Some(of) = self.live_flows.at(slot) {
-                        of.listed.what.flow.prefetch_fields(now_ns);
+                        of.listed.record.flow.prefetch_fields(now_ns);
                     }
                 }
-                What::Other(_) => {}
+                PacketKind::Other(_) => {}
             }
         }
     }
 
-    fn hash(&self, what: &What) -> u32 {
-        match what {
-            What::Segment(pair, ..) => self.live.hash(pair),
-            What::Datagram(key, ..) => self.live_flows.hash(key),
-            What::Other(_) => 0,
+    fn hash(&self, kind: &PacketKind) -> u32 {
+        match kind {
+            PacketKind::Segment(pair, ..) => self.live.hash(pair),
+            PacketKind::Datagram(key, ..) => self.live_flows.hash(key),
+            PacketKind::Other(_) => 0,
         }
     }
 
-    fn take(&mut self, noted: &Noted, hash: u32) -> Option<Met> {
+    fn take(&mut self, summary: &PacketSummary, hash: u32) -> Option<SegmentRecord> {
         self.packets += 1;
-        self.wire_octets += u64::from(noted.original);
-        self.cut += u64::from(noted.is_cut);
-        let now_ns = self.clock(noted.time_ns);
-        if noted.fingerprint.is_some_and(|of| self.copies.is_copy(&of, now_ns)) {
+        self.wire_octets += u64::from(summary.original);
+        self.cut += u64::from(summary.is_cut);
+        let now_ns = self.clock(summary.time_ns);
+        if summary.fingerprint.is_some_and(|fingerprint| self.copies.is_copy(&fingerprint, now_ns))
+        {
             self.kinds.copied += 1;
-            self.note_copy(&noted.what, hash);
+            self.note_copy(&summary.kind, hash);
             return None;
         }
-        if let Some((fragment, addresses)) = &noted.fragment {
+        if let Some((fragment, addresses)) = &summary.fragment {
             self.kinds.fragment += 1;
-            let what = self.fragments.join(now_ns, *addresses, fragment, noted.what)?;
-            let hash = self.hash(&what);
-            return self.follow(now_ns, &what, hash, None);
+            let kind = self.fragments.join(now_ns, *addresses, fragment, summary.kind)?;
+            let hash = self.hash(&kind);
+            return self.follow(now_ns, &kind, hash, None);
         }
-        match &noted.what {
-            What::Segment(..) => self.kinds.tcp += 1,
-            What::Datagram(FlowKey { source: Station::Ip(_), .. }, ..) => self.kinds.udp += 1,
-            What::Datagram(..) => self.kinds.raw += 1,
-            What::Other(Other::Link(number)) => {
+        match &summary.kind {
+            PacketKind::Segment(..) => self.kinds.tcp += 1,
+            PacketKind::Datagram(FlowKey { source: FlowEndpoint::Ip(_), .. }, ..) => {
+                self.kinds.udp += 1;
+            }
+            PacketKind::Datagram(..) => self.kinds.raw += 1,
+            PacketKind::Other(UnreadPacket::Link(number)) => {
                 self.kinds.unread += 1;
                 self.unread_link = Some(*number);
             }
-            What::Other(Other::Encapsulation(which)) => {
+            PacketKind::Other(UnreadPacket::Encapsulation(which)) => {
                 self.kinds.encapsulated += 1;
                 *self.encapsulations.entry(*which).or_default() += 1;
             }
-            What::Other(Other::Fragment) => self.kinds.fragment += 1,
-            What::Other(Other::Broken) => self.kinds.broken += 1,
-            What::Other(Other::Protocol) => self.kinds.other += 1,
+            PacketKind::Other(UnreadPacket::Fragment) => self.kinds.fragment += 1,
+            PacketKind::Other(UnreadPacket::Broken) => self.kinds.broken += 1,
+            PacketKind::Other(UnreadPacket::Protocol) => self.kinds.other += 1,
         }
-        self.follow(now_ns, &noted.what, hash, Some(noted.original))
+        self.follow(now_ns, &summary.kind, hash, Some(summary.original))
     }
 
     /// Take a whole packet to its connection or flow; `octets` of it were on the wire, unless it
     /// was in fragments.
-    fn follow(&mut self, now_ns: i64, what: &What, hash: u32, octets: Option<u32>) -> Option<Met> {
-        match what {
-            What::Segment(pair, is_low, tcp, payload) => {
+    fn follow(
+        &mut self,
+        now_ns: i64,
+        kind: &PacketKind,
+        hash: u32,
+        octets: Option<u32>,
+    ) -> Option<SegmentRecord> {
+        match kind {
+            PacketKind::Segment(pair, is_low, tcp, payload) => {
                 Some(self.segment(now_ns, (pair, hash, *is_low), tcp, (*payload, octets)))
             }
-            What::Datagram(key, number, payload) => {
+            PacketKind::Datagram(key, number, payload) => {
                 self.datagram(now_ns, key, hash, *number, *payload);
                 None
             }
-            What::Other(_) => None,
+            PacketKind::Other(_) => None,
         }
     }
 
-    fn note_copy(&mut self, what: &What, hash: u32) {
-        if let What::Segment(pair, is_low, ..) = what
+    fn note_copy(&mut self, kind: &PacketKind, hash: u32) {
+        if let PacketKind::Segment(pair, is_low, ..) = kind
             && let Some(of) = self.live.find_mut(pair, hash)
         {
             let from = usize::from(of.is_first_low != *is_low);
-            of.listed.what.connection.halves[from].copies += 1;
+            of.listed.record.connection.halves[from].copies += 1;
         }
     }
 
@@ -349,47 +358,52 @@ impl Explainer {
     fn segment(
         &mut self,
         now_ns: i64,
-        (pair, hash, is_low): (&Pair, u32, bool),
-        tcp: &Tcp,
+        (pair, hash, is_low): (&EndpointPair, u32, bool),
+        tcp: &TcpHeader,
         (payload, octets): (u32, Option<u32>),
-    ) -> Met {
+    ) -> SegmentRecord {
         let begins = tcp.syn && !tcp.ack;
         let before = if begins { self.live.find(pair, hash) } else { None };
-        let is_over = before.is_some_and(|of| {
-            of.listed.what.connection.is_over_for(usize::from(of.is_first_low != is_low), tcp)
+        let is_over = before.is_some_and(|entry| {
+            entry
+                .listed
+                .record
+                .connection
+                .is_over_for(usize::from(entry.is_first_low != is_low), tcp)
         });
-        if is_over && let Some(of) = self.live.take(pair, hash) {
-            self.held = self.held.saturating_sub(of.held);
-            self.finish(of.listed, false);
+        if is_over && let Some(entry) = self.live.take(pair, hash) {
+            self.memory_octets = self.memory_octets.saturating_sub(entry.memory_octets);
+            self.finish(entry.listed, false);
         }
         let (connections, packets) = (&mut self.connections, self.packets);
         let paths = &mut self.paths;
-        let of = self.live.meet(pair, hash, || {
+        let entry = self.live.meet(pair, hash, || {
             *connections += 1;
             let (low, high) = pair.ends();
             // Who answers a SYN did not begin.
             let is_first_low = (is_low != (tcp.syn && tcp.ack)) || low == high;
             let ends = if is_first_low { [low, high] } else { [high, low] };
-            let what = Between { ends, connection: Connection::default() };
+            let record = ConnectionRecord { ends, connection: TcpConnection::default() };
             let listed =
-                Listed { number: *connections, first_packet: packets, is_evicted: false, what };
+                Listed { number: *connections, first_packet: packets, is_evicted: false, record };
             // Between ports of one address both directions are the same.
             let addresses = [low.address, high.address];
             let path = (low.address != high.address).then(|| paths.meet(addresses)).flatten();
-            Live { held: 0, is_first_low, path, listed }
+            OpenEntry { memory_octets: 0, is_first_low, path, listed }
         });
-        if let (Some(path), Some(octets), true) = (of.path, octets, payload > 0) {
+        if let (Some(path), Some(octets), true) = (entry.path, octets, payload > 0) {
             self.paths.segment(path, is_low, now_ns, octets, payload);
         }
-        let from = usize::from(of.is_first_low != is_low);
-        let connection = &mut of.listed.what.connection;
-        connection.spare(self.held > MUCH_HELD);
+        let from = usize::from(entry.is_first_low != is_low);
+        let connection = &mut entry.listed.record.connection;
+        connection.spare(self.memory_octets > MUCH_HELD);
         let finding = connection.segment(from, now_ns, tcp, payload);
-        let held = connection.held_octets();
-        let met = Met { connection: of.listed.number, from, finding };
-        self.held = (self.held + held).saturating_sub(std::mem::replace(&mut of.held, held));
+        let memory_octets = connection.held_octets();
+        let record = SegmentRecord { connection: entry.listed.number, from, finding };
+        self.memory_octets = (self.memory_octets + memory_octets)
+            .saturating_sub(std::mem::replace(&mut entry.memory_octets, memory_octets));
         self.evict();
-        met
+        record
     }
 
     fn datagram(
@@ -401,53 +415,58 @@ impl Explainer {
         octets: u32,
     ) {
         let (flows, packets) = (&mut self.flows, self.packets);
-        let of = self.live_flows.meet(key, hash, || {
+        let entry = self.live_flows.meet(key, hash, || {
             *flows += 1;
             let FlowKey { source, destination, mark, priority } = *key;
-            let flow = Flow::new(now_ns, number);
-            let what = FromTo { source, destination, mark, priority, flow };
-            let listed = Listed { number: *flows, first_packet: packets, is_evicted: false, what };
-            Live { held: 0, is_first_low: true, path: None, listed }
+            let flow = CapturedFlow::new(now_ns, number);
+            let record = FlowRecord { source, destination, mark, priority, flow };
+            let listed =
+                Listed { number: *flows, first_packet: packets, is_evicted: false, record };
+            OpenEntry { memory_octets: 0, is_first_low: true, path: None, listed }
         });
-        let flow = &mut of.listed.what.flow;
-        flow.series.spare(self.held > MUCH_HELD);
+        let flow = &mut entry.listed.record.flow;
+        flow.series.spare(self.memory_octets > MUCH_HELD);
         flow.packet(now_ns, octets, number);
-        let held = flow.held_octets();
-        self.held = (self.held + held).saturating_sub(std::mem::replace(&mut of.held, held));
+        let memory_octets = flow.held_octets();
+        self.memory_octets = (self.memory_octets + memory_octets)
+            .saturating_sub(std::mem::replace(&mut entry.memory_octets, memory_octets));
         self.evict();
     }
 
     fn evict(&mut self) {
         let most = self.most_live.unwrap_or(MOST_LIVE);
-        while self.live.len() > most || (self.held > MOST_HELD && self.live.len() > 1) {
-            let Some(of) = self.live.take_oldest() else { break };
-            self.held = self.held.saturating_sub(of.held);
-            self.finish(of.listed, true);
+        while self.live.len() > most || (self.memory_octets > MOST_HELD && self.live.len() > 1) {
+            let Some(entry) = self.live.take_oldest() else { break };
+            self.memory_octets = self.memory_octets.saturating_sub(entry.memory_octets);
+            self.finish(entry.listed, true);
         }
-        while self.live_flows.len() > most || (self.held > MOST_HELD && self.live_flows.len() > 1) {
-            let Some(of) = self.live_flows.take_oldest() else { break };
-            self.held = self.held.saturating_sub(of.held);
-            self.finish_flow(of.listed, true);
+        while self.live_flows.len() > most
+            || (self.memory_octets > MOST_HELD && self.live_flows.len() > 1)
+        {
+            let Some(entry) = self.live_flows.take_oldest() else { break };
+            self.memory_octets = self.memory_octets.saturating_sub(entry.memory_octets);
+            self.finish_flow(entry.listed, true);
         }
     }
 
-    fn finish(&mut self, mut of: Listed<Between>, is_evicted: bool) {
-        of.is_evicted = is_evicted;
-        of.what.connection.settle();
-        let (packets, octets) = (packets_of(&of.what.connection), octets_of(&of.what.connection));
-        self.done.add(of, packets, octets);
+    fn finish(&mut self, mut entry: Listed<ConnectionRecord>, is_evicted: bool) {
+        entry.is_evicted = is_evicted;
+        entry.record.connection.settle();
+        let (packets, octets) =
+            (packets_of(&entry.record.connection), octets_of(&entry.record.connection));
+        self.done.add(entry, packets, octets);
     }
 
-    fn finish_flow(&mut self, mut of: Listed<FromTo>, is_evicted: bool) {
-        of.is_evicted = is_evicted;
-        let (packets, octets) = (of.what.flow.packets, of.what.flow.octets);
-        self.done_flows.add(of, packets, octets);
+    fn finish_flow(&mut self, mut entry: Listed<FlowRecord>, is_evicted: bool) {
+        entry.is_evicted = is_evicted;
+        let (packets, octets) = (entry.record.flow.packets, entry.record.flow.octets);
+        self.done_flows.add(entry, packets, octets);
     }
 
     /// What was found. `file_octets` is how much of the file was read, `ended_by` why no more; what
     /// the file says of its losses is left to be added.
     #[must_use]
-    pub fn explanation(mut self, file_octets: u64, ended_by: Option<Error>) -> Explanation {
+    pub fn explanation(mut self, file_octets: u64, ended_by: Option<CaptureError>) -> Explanation {
         while let Some(of) = self.live.take_oldest() {
             self.finish(of.listed, false);
         }
@@ -465,7 +484,7 @@ impl Explainer {
             backward: self.backward,
             cut: self.cut,
             damaged: self.damaged,
-            dropped: Dropped::default(),
+            dropped: CaptureDrops::default(),
             kinds: self.kinds,
             unread_link: self.unread_link,
             encapsulations: self.encapsulations,
@@ -485,9 +504,9 @@ impl Explainer {
 /// # Errors
 /// As [`explain`].
 pub fn explain_input(
-    input: Input,
+    input: CaptureInput,
     watch: &mut dyn FnMut(u64) -> bool,
-) -> Result<Explanation, Error> {
+) -> Result<Explanation, CaptureError> {
     explain(input, watch)
 }
 
@@ -505,8 +524,8 @@ const WATCHED_OCTETS: u64 = 1 << 26;
 pub fn explain<R: Read>(
     reader: R,
     mut watch: impl FnMut(u64) -> bool,
-) -> Result<Explanation, Error> {
-    let mut capture = Capture::new(reader)?;
+) -> Result<Explanation, CaptureError> {
+    let mut capture = CaptureReader::new(reader)?;
     let mut explainer = Explainer::default();
     let (mut batch, mut hashes) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
     let (mut watched, mut watched_octets) = (0, 0);
@@ -521,10 +540,10 @@ pub fn explain<R: Read>(
         batch.clear();
         let end = loop {
             match capture.read_item() {
-                Ok(Item::Packet(packet)) if packet.errors.is_any() => explainer.damaged += 1,
-                Ok(Item::Packet(packet)) => batch.push(explainer.note(&packet)),
-                Ok(Item::Other) => {}
-                Ok(Item::End) => break Some(None),
+                Ok(CaptureItem::Packet(packet)) if packet.errors.is_any() => explainer.damaged += 1,
+                Ok(CaptureItem::Packet(packet)) => batch.push(explainer.note(&packet)),
+                Ok(CaptureItem::Other) => {}
+                Ok(CaptureItem::End) => break Some(None),
                 Err(error) => break Some(Some(error)),
             }
             if batch.len() == BATCH

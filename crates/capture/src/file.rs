@@ -1,5 +1,5 @@
-//! A capture file as packets: pcap (of either byte order, microseconds or nanoseconds, of version 2.4
-//! and those before) and pcapng.
+//! A capture file as packets: pcap (of either byte order, microseconds or nanoseconds, of version
+//! 2.4 and those before) and pcapng.
 //!
 //! ```text
 //! pcap     header (24 octets) · { time, captured, original (16 octets) · captured octets }*
@@ -8,18 +8,18 @@
 //!
 //! Before version 2.3 the captured length comes after the original one, and in version 2.3 it may.
 //!
-//! Sources: draft-ietf-opsawg-pcap-05, draft-ietf-opsawg-pcapng-03, the registry of link types of the
-//! tcpdump group, and libpcap (sf-pcap.c) for the versions before 2.4.
+//! Sources: draft-ietf-opsawg-pcap-05, draft-ietf-opsawg-pcapng-03, the registry of link types of
+//! the tcpdump group, and libpcap (sf-pcap.c) for the versions before 2.4.
 
 mod errors;
 mod interface;
 
-use interface::{Interface, Resolution};
+use interface::{InterfaceDescription, Resolution};
 use std::io::{ErrorKind, Read};
 use thiserror::Error;
 
-pub use errors::Errors;
-pub use interface::{Dropped, Link};
+pub use errors::LinkErrors;
+pub use interface::{CaptureDrops, LinkType};
 
 /// Octets of the largest packet that is read: libpcap's own bound.
 pub const MOST_CAPTURED: u32 = 262_144;
@@ -38,7 +38,7 @@ const BYTE_ORDER: u32 = 0x1A2B_3C4D;
 
 /// Why a file, or the rest of it, cannot be read.
 #[derive(Debug, Error)]
-pub enum Error {
+pub enum CaptureError {
     /// It does not begin like a capture.
     #[error("not a capture: begins with {0:02x?}; expected pcap or pcapng")]
     Foreign(Vec<u8>),
@@ -84,7 +84,7 @@ pub struct Packet<'a> {
     /// When, in nanoseconds since 1970; `None` if the file has no time.
     pub time_ns: Option<i64>,
     /// What it begins with.
-    pub link: Link,
+    pub link: LinkType,
     /// Which of the section's interfaces.
     pub interface: u32,
     /// Octets that it had.
@@ -92,26 +92,26 @@ pub struct Packet<'a> {
     /// Octets of it that were kept.
     pub data: &'a [u8],
     /// What was wrong with it on the link, as far as the file has it.
-    pub errors: Errors,
+    pub errors: LinkErrors,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
-    Classic { interface: Interface, lengths: Lengths },
+enum FileFormat {
+    Classic { interface: InterfaceDescription, lengths: LengthOrder },
     Blocks,
 }
 
 /// Which of the two lengths of a packet comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lengths {
+enum LengthOrder {
     CapturedFirst,
     OriginalFirst,
     /// The captured length, which is the smaller one, may be either.
     Either,
 }
 
-impl Lengths {
-    /// Those of a version. The second of 543 is of a tcpdump for DG/UX.
+impl LengthOrder {
+    /// Order of the lengths in a version. The second of 543 is of a tcpdump for DG/UX.
     fn of((major, minor): (u16, u16)) -> Self {
         match (major, minor) {
             (2, 0..=2) | (543, _) => Self::OriginalFirst,
@@ -132,7 +132,7 @@ impl Lengths {
 
 /// What is read of a capture in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Item<'a> {
+pub enum CaptureItem<'a> {
     /// A packet.
     Packet(Packet<'a>),
     /// Something else, such as a description of an interface.
@@ -143,13 +143,13 @@ pub enum Item<'a> {
 
 /// A capture that is being read.
 #[derive(Debug)]
-pub struct Capture<R> {
+pub struct CaptureReader<R> {
     reader: R,
-    kind: Kind,
+    kind: FileFormat,
     is_big: bool,
-    interfaces: Vec<Interface>,
+    interfaces: Vec<InterfaceDescription>,
     /// Of the sections before.
-    dropped: Dropped,
+    dropped: CaptureDrops,
     /// Octets read of the current packet or block.
     buffer: Vec<u8>,
     /// Octets read.
@@ -157,25 +157,25 @@ pub struct Capture<R> {
     packets: u64,
 }
 
-impl<R: Read> Capture<R> {
+impl<R: Read> CaptureReader<R> {
     /// Begin to read. Hand in a reader that buffers.
     ///
     /// # Errors
     /// If it is no capture, or its header is not whole.
-    pub fn new(reader: R) -> Result<Self, Error> {
+    pub fn new(reader: R) -> Result<Self, CaptureError> {
         let mut new = Self {
             reader,
-            kind: Kind::Blocks,
+            kind: FileFormat::Blocks,
             is_big: false,
             interfaces: Vec::new(),
-            dropped: Dropped::default(),
+            dropped: CaptureDrops::default(),
             buffer: Vec::new(),
             at: 0,
             packets: 0,
         };
         let got = new.fill(4)?;
         if got < 4 {
-            return Err(Error::Foreign(new.buffer[..got].to_vec()));
+            return Err(CaptureError::Foreign(new.buffer[..got].to_vec()));
         }
         let magic = [new.buffer[0], new.buffer[1], new.buffer[2], new.buffer[3]];
         let (is_big, exponent) = match magic {
@@ -187,22 +187,22 @@ impl<R: Read> Capture<R> {
             [0xa1, 0xb2, 0xc3, 0xd4] => (true, 6),
             [0x4d, 0x3c, 0xb2, 0xa1] => (false, 9),
             [0xa1, 0xb2, 0x3c, 0x4d] => (true, 9),
-            _ => return Err(Error::Foreign(magic.to_vec())),
+            _ => return Err(CaptureError::Foreign(magic.to_vec())),
         };
         new.is_big = is_big;
         new.require(20, "header")?;
-        let lengths = Lengths::of((new.u16_at(0), new.u16_at(2)));
+        let lengths = LengthOrder::of((new.u16_at(0), new.u16_at(2)));
         let snap = new.u32_at(12);
         // The upper half has flags of the check sequence.
-        let link = Link::of((new.u32_at(16) & 0xffff) as u16);
-        let interface = Interface {
+        let link = LinkType::of((new.u32_at(16) & 0xffff) as u16);
+        let interface = InterfaceDescription {
             link,
             snap,
             resolution: Resolution::Decimal(exponent),
             offset_s: 0,
-            dropped: Dropped::default(),
+            dropped: CaptureDrops::default(),
         };
-        new.kind = Kind::Classic { interface, lengths };
+        new.kind = FileFormat::Classic { interface, lengths };
         Ok(new)
     }
 
@@ -221,7 +221,7 @@ impl<R: Read> Capture<R> {
     /// Packets that the capture reports as lost so far; an interface may report it
     /// more than once, and the last counts.
     #[must_use]
-    pub fn dropped(&self) -> Dropped {
+    pub fn dropped(&self) -> CaptureDrops {
         self.interfaces.iter().fold(self.dropped, |sum, interface| sum.and(interface.dropped))
     }
 
@@ -229,12 +229,12 @@ impl<R: Read> Capture<R> {
     ///
     /// # Errors
     /// If the file ends within a packet, or a number in it cannot be. What comes after is not read.
-    pub fn read_packet(&mut self) -> Result<Option<Packet<'_>>, Error> {
+    pub fn read_packet(&mut self) -> Result<Option<Packet<'_>>, CaptureError> {
         loop {
             match self.step()? {
-                Step::Packet(found) => return Ok(Some(self.packet_of(found))),
-                Step::Other => {}
-                Step::End => return Ok(None),
+                ReadStep::Packet(location) => return Ok(Some(self.packet_of(location))),
+                ReadStep::Other => {}
+                ReadStep::End => return Ok(None),
             }
         }
     }
@@ -242,32 +242,37 @@ impl<R: Read> Capture<R> {
     /// The next packet, or something else: a file may hold many things without a packet between.
     ///
     /// # Errors
-    /// As [`Capture::read_packet`].
-    pub fn read_item(&mut self) -> Result<Item<'_>, Error> {
+    /// As [`CaptureReader::read_packet`].
+    pub fn read_item(&mut self) -> Result<CaptureItem<'_>, CaptureError> {
         Ok(match self.step()? {
-            Step::Packet(found) => Item::Packet(self.packet_of(found)),
-            Step::Other => Item::Other,
-            Step::End => Item::End,
+            ReadStep::Packet(location) => CaptureItem::Packet(self.packet_of(location)),
+            ReadStep::Other => CaptureItem::Other,
+            ReadStep::End => CaptureItem::End,
         })
     }
 
-    fn step(&mut self) -> Result<Step, Error> {
+    fn step(&mut self) -> Result<ReadStep, CaptureError> {
         match self.kind {
-            Kind::Classic { interface, lengths } => self.classic(interface, lengths),
-            Kind::Blocks => self.block(),
+            FileFormat::Classic { interface, lengths } => self.classic(interface, lengths),
+            FileFormat::Blocks => self.block(),
         }
     }
 
-    fn packet_of(&self, found: Found) -> Packet<'_> {
-        let Found { time_ns, link, interface, original, from, captured, errors } = found;
+    fn packet_of(&self, location: PacketLocation) -> Packet<'_> {
+        let PacketLocation { time_ns, link, interface, original, from, captured, errors } =
+            location;
         let data = &self.buffer[from..from + captured];
         Packet { time_ns, link, interface, original, data, errors }
     }
 
-    fn classic(&mut self, interface: Interface, lengths: Lengths) -> Result<Step, Error> {
+    fn classic(
+        &mut self,
+        interface: InterfaceDescription,
+        lengths: LengthOrder,
+    ) -> Result<ReadStep, CaptureError> {
         let begin = self.at;
         match self.fill(16)? {
-            0 => return Ok(Step::End),
+            0 => return Ok(ReadStep::End),
             16 => {}
             _ => return Err(self.truncated("packet's header")),
         }
@@ -282,28 +287,28 @@ impl<R: Read> Capture<R> {
         let time_ns = Some(
             i64::from(seconds) * 1_000_000_000 + i64::from(fraction) * 10i64.pow(9 - exponent),
         );
-        Ok(Step::Packet(Found {
+        Ok(ReadStep::Packet(PacketLocation {
             time_ns,
             link: interface.link,
             interface: 0,
             original,
             from: 0,
             captured: captured as usize,
-            errors: Errors::default(),
+            errors: LinkErrors::default(),
         }))
     }
 
-    fn block(&mut self) -> Result<Step, Error> {
+    fn block(&mut self) -> Result<ReadStep, CaptureError> {
         let begin = self.at;
         match self.fill(4)? {
-            0 => return Ok(Step::End),
+            0 => return Ok(ReadStep::End),
             4 => {}
             _ => return Err(self.truncated("block")),
         }
         // A section's type reads the same in both orders, and determines which one follows.
         if self.buffer[..4] == SECTION.to_be_bytes() {
             self.section()?;
-            return Ok(Step::Other);
+            return Ok(ReadStep::Other);
         }
         let kind = self.u32_at(0);
         self.require(4, "block")?;
@@ -315,7 +320,7 @@ impl<R: Read> Capture<R> {
             }
             _ => {
                 self.skip(body as u64 + 4)?;
-                return Ok(Step::Other);
+                return Ok(ReadStep::Other);
             }
         }
         let closing = self.u32_at(body);
@@ -327,29 +332,29 @@ impl<R: Read> Capture<R> {
                 format!("{length}, as before it"),
             ));
         }
-        let found = match kind {
+        let location = match kind {
             INTERFACE => {
                 self.describe(begin, body)?;
-                return Ok(Step::Other);
+                return Ok(ReadStep::Other);
             }
             STATISTICS => {
                 self.account(begin, body)?;
-                return Ok(Step::Other);
+                return Ok(ReadStep::Other);
             }
             SIMPLE_PACKET => self.simple(begin, body)?,
             _ => self.stamped(begin, body, kind == OLD_PACKET)?,
         };
         self.packets += 1;
-        let options = found.from + found.captured.next_multiple_of(4);
+        let options = location.from + location.captured.next_multiple_of(4);
         let errors = match kind {
             ENHANCED_PACKET => self.errors(begin, options, body),
-            _ => Errors::default(),
+            _ => LinkErrors::default(),
         };
-        Ok(Step::Packet(Found { errors, ..found }))
+        Ok(ReadStep::Packet(PacketLocation { errors, ..location }))
     }
 
     /// The rest of a section's first block. Its type has been read.
-    fn section(&mut self) -> Result<(), Error> {
+    fn section(&mut self) -> Result<(), CaptureError> {
         let begin = self.at - 4;
         self.require(8, "section")?;
         let order = [self.buffer[4], self.buffer[5], self.buffer[6], self.buffer[7]];
@@ -373,7 +378,7 @@ impl<R: Read> Capture<R> {
         self.skip(body as u64 - 4 + 4)
     }
 
-    fn describe(&mut self, begin: u64, body: usize) -> Result<(), Error> {
+    fn describe(&mut self, begin: u64, body: usize) -> Result<(), CaptureError> {
         if body < 8 {
             return Err(self.corrupt(
                 begin,
@@ -386,12 +391,12 @@ impl<R: Read> Capture<R> {
             let allowed = format!("at most {MOST_INTERFACES}");
             return Err(self.corrupt(begin, "number of interfaces", MOST_INTERFACES + 1, allowed));
         }
-        let mut interface = Interface {
-            link: Link::of(self.u16_at(0)),
+        let mut interface = InterfaceDescription {
+            link: LinkType::of(self.u16_at(0)),
             snap: self.u32_at(4),
             resolution: Resolution::Decimal(6),
             offset_s: 0,
-            dropped: Dropped::default(),
+            dropped: CaptureDrops::default(),
         };
         let mut at = 8;
         while let Some((code, length, value)) = self.option(begin, &mut at, body)? {
@@ -406,7 +411,7 @@ impl<R: Read> Capture<R> {
     }
 
     /// Losses that an interface reports.
-    fn account(&mut self, begin: u64, body: usize) -> Result<(), Error> {
+    fn account(&mut self, begin: u64, body: usize) -> Result<(), CaptureError> {
         if body < 12 {
             return Err(self.corrupt(
                 begin,
@@ -417,7 +422,7 @@ impl<R: Read> Capture<R> {
         }
         let number = self.u32_at(0);
         self.interface(begin, number)?;
-        let mut dropped = Dropped::default();
+        let mut dropped = CaptureDrops::default();
         let mut at = 12;
         while let Some((code, length, value)) = self.option(begin, &mut at, body)? {
             match (code, length) {
@@ -437,7 +442,7 @@ impl<R: Read> Capture<R> {
         begin: u64,
         at: &mut usize,
         body: usize,
-    ) -> Result<Option<(u16, usize, usize)>, Error> {
+    ) -> Result<Option<(u16, usize, usize)>, CaptureError> {
         if *at + 4 > body || self.u16_at(*at) == 0 {
             return Ok(None);
         }
@@ -454,7 +459,7 @@ impl<R: Read> Capture<R> {
         Ok(Some((code, length, value)))
     }
 
-    fn resolution(&self, begin: u64, octet: u8) -> Result<Resolution, Error> {
+    fn resolution(&self, begin: u64, octet: u8) -> Result<Resolution, CaptureError> {
         let exponent = u32::from(octet & 0x7f);
         let most = if octet & 0x80 == 0 { 19 } else { 63 };
         if exponent > most {
@@ -472,7 +477,7 @@ impl<R: Read> Capture<R> {
         })
     }
 
-    fn simple(&self, begin: u64, body: usize) -> Result<Found, Error> {
+    fn simple(&self, begin: u64, body: usize) -> Result<PacketLocation, CaptureError> {
         let interface = self.interface(begin, 0)?;
         if body < 4 {
             return Err(self.corrupt(
@@ -485,18 +490,23 @@ impl<R: Read> Capture<R> {
         let original = self.u32_at(0);
         let kept = if interface.snap == 0 { original } else { original.min(interface.snap) };
         self.check_room(begin, kept, body - 4)?;
-        Ok(Found {
+        Ok(PacketLocation {
             time_ns: None,
             link: interface.link,
             interface: 0,
             original,
             from: 4,
             captured: kept as usize,
-            errors: Errors::default(),
+            errors: LinkErrors::default(),
         })
     }
 
-    fn stamped(&self, begin: u64, body: usize, is_old: bool) -> Result<Found, Error> {
+    fn stamped(
+        &self,
+        begin: u64,
+        body: usize,
+        is_old: bool,
+    ) -> Result<PacketLocation, CaptureError> {
         if body < 20 {
             return Err(self.corrupt(
                 begin,
@@ -511,28 +521,29 @@ impl<R: Read> Capture<R> {
         let (captured, original) = (self.u32_at(12), self.u32_at(16));
         self.check_room(begin, captured, body - 20)?;
         let time_ns = interface.resolution.ns(units, interface.offset_s);
-        Ok(Found {
+        Ok(PacketLocation {
             time_ns,
             link: interface.link,
             interface: number,
             original,
             from: 20,
             captured: captured as usize,
-            errors: Errors::default(),
+            errors: LinkErrors::default(),
         })
     }
 
-    /// Errors of the link in the options at `at` of a packet's block; none in options that cannot be.
-    fn errors(&self, begin: u64, mut at: usize, body: usize) -> Errors {
+    /// Errors of the link in the options at `at` of a packet's block; none in options that cannot
+    /// be.
+    fn errors(&self, begin: u64, mut at: usize, body: usize) -> LinkErrors {
         while let Ok(Some((code, length, value))) = self.option(begin, &mut at, body) {
             if (code, length) == (2, 4) {
-                return Errors::of(self.u32_at(value));
+                return LinkErrors::of(self.u32_at(value));
             }
         }
-        Errors::default()
+        LinkErrors::default()
     }
 
-    fn interface(&self, begin: u64, number: u32) -> Result<Interface, Error> {
+    fn interface(&self, begin: u64, number: u32) -> Result<InterfaceDescription, CaptureError> {
         self.interfaces.get(number as usize).copied().ok_or_else(|| {
             let allowed =
                 format!("below {}, the interfaces described before", self.interfaces.len());
@@ -540,7 +551,7 @@ impl<R: Read> Capture<R> {
         })
     }
 
-    fn check_room(&self, begin: u64, captured: u32, room: usize) -> Result<(), Error> {
+    fn check_room(&self, begin: u64, captured: u32, room: usize) -> Result<(), CaptureError> {
         self.check(begin, "captured length", captured, MOST_CAPTURED)?;
         if captured as usize > room {
             return Err(self.corrupt(
@@ -554,7 +565,7 @@ impl<R: Read> Capture<R> {
     }
 
     /// Octets of a block's body; what is before and after it are 12.
-    fn body_of(&self, begin: u64, length: u32) -> Result<usize, Error> {
+    fn body_of(&self, begin: u64, length: u32) -> Result<usize, CaptureError> {
         if length < 12 || !length.is_multiple_of(4) || length > MOST_BLOCK {
             let allowed = format!("a multiple of 4 from 12 to {MOST_BLOCK}");
             return Err(self.corrupt(begin, "length of a block", length, allowed));
@@ -562,7 +573,13 @@ impl<R: Read> Capture<R> {
         Ok(length as usize - 12)
     }
 
-    fn check(&self, begin: u64, what: &'static str, value: u32, most: u32) -> Result<(), Error> {
+    fn check(
+        &self,
+        begin: u64,
+        what: &'static str,
+        value: u32,
+        most: u32,
+    ) -> Result<(), CaptureError> {
         if value > most {
             return Err(self.corrupt(begin, what, value, format!("at most {most}")));
         }
@@ -575,8 +592,8 @@ impl<R: Read> Capture<R> {
         what: &'static str,
         value: V,
         allowed: String,
-    ) -> Error {
-        Error::Corrupt {
+    ) -> CaptureError {
+        CaptureError::Corrupt {
             at,
             what,
             value: value.try_into().unwrap_or(u64::MAX),
@@ -585,18 +602,18 @@ impl<R: Read> Capture<R> {
         }
     }
 
-    fn truncated(&self, what: &'static str) -> Error {
-        Error::Truncated { at: self.at, what, packets: self.packets }
+    fn truncated(&self, what: &'static str) -> CaptureError {
+        CaptureError::Truncated { at: self.at, what, packets: self.packets }
     }
 
     /// Read `wanted` octets into the buffer, or as many as there are.
-    fn fill(&mut self, wanted: usize) -> Result<usize, Error> {
-        if self.buffer.len() < wanted {
-            self.buffer.resize(wanted, 0);
+    fn fill(&mut self, octets: usize) -> Result<usize, CaptureError> {
+        if self.buffer.len() < octets {
+            self.buffer.resize(octets, 0);
         }
         let mut got = 0;
-        while got < wanted {
-            match self.reader.read(&mut self.buffer[got..wanted]) {
+        while got < octets {
+            match self.reader.read(&mut self.buffer[got..octets]) {
                 Ok(0) => break,
                 Ok(more) => got += more,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -605,22 +622,24 @@ impl<R: Read> Capture<R> {
                     self.at += got as u64;
                     return Err(self.truncated("compressed stream"));
                 }
-                Err(source) => return Err(Error::System { at: self.at + got as u64, source }),
+                Err(source) => {
+                    return Err(CaptureError::System { at: self.at + got as u64, source });
+                }
             }
         }
         self.at += got as u64;
         Ok(got)
     }
 
-    fn require(&mut self, wanted: usize, what: &'static str) -> Result<(), Error> {
-        if self.fill(wanted)? < wanted {
+    fn require(&mut self, octets: usize, what: &'static str) -> Result<(), CaptureError> {
+        if self.fill(octets)? < octets {
             return Err(self.truncated(what));
         }
         Ok(())
     }
 
     /// Skip octets in chunks, so that a large block takes no memory.
-    fn skip(&mut self, octets: u64) -> Result<(), Error> {
+    fn skip(&mut self, octets: u64) -> Result<(), CaptureError> {
         let mut left = octets;
         while left > 0 {
             let chunk = usize::try_from(left.min(1 << 16)).expect("at most 65 536");
@@ -649,20 +668,20 @@ impl<R: Read> Capture<R> {
 
 /// A packet, and where in the buffer its captured octets are.
 #[derive(Clone, Copy, Debug)]
-struct Found {
+struct PacketLocation {
     time_ns: Option<i64>,
-    link: Link,
+    link: LinkType,
     interface: u32,
     original: u32,
     from: usize,
     captured: usize,
-    errors: Errors,
+    errors: LinkErrors,
 }
 
 /// What one step of reading found.
 #[derive(Clone, Copy, Debug)]
-enum Step {
-    Packet(Found),
+enum ReadStep {
+    Packet(PacketLocation),
     Other,
     End,
 }

@@ -1,13 +1,13 @@
-//! Packets of one direction without acknowledgements: UDP, and raw frames of `EtherType` 88B5; by their
-//! numbers, where they carry ethermeter's mark.
+//! Packets of one direction without acknowledgements: UDP, and raw frames of `EtherType` 88B5; by
+//! their numbers, where they carry ethermeter's mark.
 //!
 //! The mark is described in docs/reference/test-frames.md: octet 0 is E3, the upper half of octet 1
 //! the version (1), its lower half the kind; then experiment, stream (16 bit each) and sequence
 //! number (48 bit), big-endian.
 
 use crate::ahead::prefetch;
-use crate::delays::Delays;
-use crate::series::Series;
+use crate::delays::DelayHistogram;
+use crate::series::SliceSeries;
 use ethermeter_traffic::{Account, Sequence};
 
 /// The local experimental `EtherType` (802-2014, table 1) that raw frames of ethermeter have.
@@ -18,7 +18,7 @@ const MARK_OCTETS: usize = 18;
 
 /// Contents of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Mark {
+pub struct FlowMark {
     /// 0 of a stream, 1 to be answered, 2 an answer.
     pub kind: u8,
     /// The experiment.
@@ -29,19 +29,19 @@ pub struct Mark {
 
 /// Read a mark, and the packet's number.
 #[must_use]
-pub fn mark(payload: &[u8]) -> Option<(Mark, u64)> {
+pub fn mark(payload: &[u8]) -> Option<(FlowMark, u64)> {
     let head: &[u8; MARK_OCTETS] = payload.first_chunk()?;
     if head[0] != 0xE3 || head[1] >> 4 != 1 || head[1] & 0x0F > 2 {
         return None;
     }
     let sequence = head[6..12].iter().fold(0, |number, octet| number << 8 | u64::from(*octet));
     let half = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
-    Some((Mark { kind: head[1] & 0x0F, experiment: half(2), stream: half(4) }, sequence))
+    Some((FlowMark { kind: head[1] & 0x0F, experiment: half(2), stream: half(4) }, sequence))
 }
 
 /// Packets from one end to another.
 #[derive(Clone, Debug)]
-pub struct Flow {
+pub struct CapturedFlow {
     /// Packets.
     pub packets: u64,
     /// Octets of payload; of a raw frame that is all after its type, padding too.
@@ -49,13 +49,13 @@ pub struct Flow {
     /// When the first and the last were captured.
     pub times_ns: (i64, i64),
     /// Between one and the next.
-    pub gaps: Delays,
+    pub gaps: DelayHistogram,
     /// What happened when.
-    pub series: Series,
+    pub series: SliceSeries,
     numbers: Option<Sequence>,
 }
 
-impl Flow {
+impl CapturedFlow {
     /// A flow whose first packet is captured at `now_ns`, with its number if it has one.
     #[must_use]
     pub fn new(now_ns: i64, number: Option<u64>) -> Self {
@@ -64,8 +64,8 @@ impl Flow {
             packets: 0,
             octets: 0,
             times_ns: (now_ns, now_ns),
-            gaps: Delays::default(),
-            series: Series::default(),
+            gaps: DelayHistogram::default(),
+            series: SliceSeries::default(),
             numbers,
         }
     }

@@ -36,13 +36,13 @@ impl Seeds {
 
     /// The hash of a key, twice as long: keys are told apart by it.
     pub fn long_hash(&self, key: &impl Hash) -> u64 {
-        let mut folding = Folding { state: self.first, by: self.second };
+        let mut folding = FoldingHasher { state: self.first, by: self.second };
         key.hash(&mut folding);
         fold(folding.state, self.second)
     }
 }
 
-struct Folding {
+struct FoldingHasher {
     state: u64,
     by: u64,
 }
@@ -54,7 +54,7 @@ fn fold(number: u64, by: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-impl Hasher for Folding {
+impl Hasher for FoldingHasher {
     fn write_u64(&mut self, word: u64) {
         // What is added is another number at each word, so their order counts.
         self.state = fold(self.state.rotate_left(23) ^ word, self.by);
@@ -84,25 +84,25 @@ impl Hasher for Folding {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Cell {
+struct IndexCell {
     hash: u32,
     slot: u32,
 }
 
 /// Places by the hashes of their keys.
 #[derive(Debug)]
-pub struct Index {
-    cells: Vec<Cell>,
+pub struct HashIndex {
+    cells: Vec<IndexCell>,
     count: usize,
 }
 
-impl Default for Index {
+impl Default for HashIndex {
     fn default() -> Self {
-        Self { cells: vec![Cell { hash: 0, slot: EMPTY }; FEWEST], count: 0 }
+        Self { cells: vec![IndexCell { hash: 0, slot: EMPTY }; FEWEST], count: 0 }
     }
 }
 
-impl Index {
+impl HashIndex {
     /// Number of slots.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -144,12 +144,12 @@ impl Index {
         if 2 * (self.count + 1) > self.cells.len() {
             let more = 2 * self.cells.len();
             let cells =
-                std::mem::replace(&mut self.cells, vec![Cell { hash: 0, slot: EMPTY }; more]);
+                std::mem::replace(&mut self.cells, vec![IndexCell { hash: 0, slot: EMPTY }; more]);
             for cell in cells.into_iter().filter(|cell| cell.slot != EMPTY) {
                 self.put(cell);
             }
         }
-        self.put(Cell { hash, slot });
+        self.put(IndexCell { hash, slot });
         self.count += 1;
     }
 
@@ -182,7 +182,7 @@ impl Index {
         self.count -= 1;
     }
 
-    fn put(&mut self, cell: Cell) {
+    fn put(&mut self, cell: IndexCell) {
         let mut at = self.home(cell.hash);
         while self.cells[at].slot != EMPTY {
             at = self.next(at);
@@ -209,7 +209,7 @@ mod tests {
         // Few hashes, so that most collide, and runs of cells that wrap around the end.
         #[test]
         fn every_place_is_found_until_it_is_removed(steps in prop::collection::vec((0u32..40, any::<bool>()), 0..300)) {
-            let mut index = Index::default();
+            let mut index = HashIndex::default();
             let mut model: BTreeMap<u32, u32> = BTreeMap::new();
             for (slot, is_added) in steps {
                 let hash = (slot / 3).wrapping_mul(7).wrapping_sub(8);
@@ -222,8 +222,8 @@ mod tests {
                 prop_assert_eq!(index.len(), model.len());
                 for slot in 0..40 {
                     let hash = (slot / 3u32).wrapping_mul(7).wrapping_sub(8);
-                    let found = index.find(hash, |other| other == slot);
-                    prop_assert_eq!(found, model.contains_key(&slot).then_some(slot));
+                    let slot_found = index.find(hash, |other| other == slot);
+                    prop_assert_eq!(slot_found, model.contains_key(&slot).then_some(slot));
                 }
             }
         }

@@ -16,26 +16,26 @@ pub const MOST_EXPANDED: u64 = 1 << 36;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// A file or a pipe.
-pub struct Input {
-    reader: Reader,
+pub struct CaptureInput {
+    reader: InputReader,
     octets: Rc<Cell<u64>>,
 }
 
 /// The octets that told what it is, and the rest.
-type Whole = Chain<Cursor<Vec<u8>>, BufReader<Counted>>;
+type Whole = Chain<Cursor<Vec<u8>>, BufReader<CountingReader>>;
 
-enum Reader {
+enum InputReader {
     Plain(Whole),
-    Gzip(Box<BufReader<Expanded>>),
+    Gzip(Box<BufReader<GzipDecoder>>),
 }
 
 /// Counts what is read of the file.
-struct Counted {
+struct CountingReader {
     reader: Box<dyn Read>,
     octets: Rc<Cell<u64>>,
 }
 
-impl Read for Counted {
+impl Read for CountingReader {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let octets = self.reader.read(to)?;
         self.octets.set(self.octets.get() + octets as u64);
@@ -44,12 +44,12 @@ impl Read for Counted {
 }
 
 /// Expands gzip, but not without end.
-struct Expanded {
+struct GzipDecoder {
     decoder: MultiGzDecoder<Whole>,
     left: u64,
 }
 
-impl Read for Expanded {
+impl Read for GzipDecoder {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let octets = self.decoder.read(to)?;
         self.left = self.left.checked_sub(octets as u64).ok_or_else(|| {
@@ -60,7 +60,7 @@ impl Read for Expanded {
     }
 }
 
-impl Input {
+impl CaptureInput {
     /// Open a file.
     ///
     /// # Errors
@@ -75,17 +75,17 @@ impl Input {
     /// If it cannot be read.
     pub fn new(reader: impl Read + 'static) -> io::Result<Self> {
         let octets = Rc::new(Cell::new(0));
-        let counted = Counted { reader: Box::new(reader), octets: Rc::clone(&octets) };
+        let counted = CountingReader { reader: Box::new(reader), octets: Rc::clone(&octets) };
         let mut buffered = BufReader::with_capacity(READ_OCTETS, counted);
         let mut begin = Vec::with_capacity(GZIP.len());
         buffered.by_ref().take(GZIP.len() as u64).read_to_end(&mut begin)?;
         let is_gzip = begin == GZIP;
-        let whole = Cursor::new(begin).chain(buffered);
+        let input = Cursor::new(begin).chain(buffered);
         let reader = if is_gzip {
-            let expanded = Expanded { decoder: MultiGzDecoder::new(whole), left: MOST_EXPANDED };
-            Reader::Gzip(Box::new(BufReader::with_capacity(READ_OCTETS, expanded)))
+            let expanded = GzipDecoder { decoder: MultiGzDecoder::new(input), left: MOST_EXPANDED };
+            InputReader::Gzip(Box::new(BufReader::with_capacity(READ_OCTETS, expanded)))
         } else {
-            Reader::Plain(whole)
+            InputReader::Plain(input)
         };
         Ok(Self { reader, octets })
     }
@@ -94,22 +94,22 @@ impl Input {
     #[must_use]
     pub fn compressed_octets(&self) -> Option<Rc<Cell<u64>>> {
         match self.reader {
-            Reader::Plain(_) => None,
-            Reader::Gzip(_) => Some(Rc::clone(&self.octets)),
+            InputReader::Plain(_) => None,
+            InputReader::Gzip(_) => Some(Rc::clone(&self.octets)),
         }
     }
 }
 
-impl Read for Input {
+impl Read for CaptureInput {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         match &mut self.reader {
-            Reader::Plain(whole) => whole.read(to),
-            Reader::Gzip(expanded) => expanded.read(to),
+            InputReader::Plain(input) => input.read(to),
+            InputReader::Gzip(expanded) => expanded.read(to),
         }
     }
 }
 
-impl std::fmt::Debug for Input {
+impl std::fmt::Debug for CaptureInput {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         to.debug_struct("Input").field("octets", &self.octets.get()).finish_non_exhaustive()
     }

@@ -17,8 +17,8 @@
 //! - [`delays`], [`series`], [`recent`], [`index`]: histograms, slices of time and tables that stay
 //!   small.
 //!
-//! Pure but for the reader that is handed in, and the input that is opened. A file may hold anything: nothing here panics on it,
-//! and a fault has its offset in the file.
+//! Pure but for the reader that is handed in, and the input that is opened. A file may hold
+//! anything: nothing here panics on it, and a fault has its offset in the file.
 
 mod ahead;
 pub mod cause;
@@ -35,11 +35,11 @@ pub mod input;
 pub mod json;
 mod largest;
 pub mod limits;
-mod noted;
 pub mod packet;
 pub mod path;
 pub mod recent;
 pub mod series;
+mod summary;
 pub mod write;
 
-pub use file::{Capture, Error, Link, Packet};
+pub use file::{CaptureError, CaptureReader, LinkType, Packet};

@@ -38,8 +38,8 @@
 //! Each piece belongs to its x, the end that waited.
 
 use crate::ahead::prefetch;
-use crate::cause::{CAUSES, Cause};
-use crate::course::{Course, Rounds};
+use crate::cause::{CAUSES, WaitCause};
+use crate::course::{FlightCourse, FlightRounds};
 use std::collections::VecDeque;
 
 /// News of acknowledgements that may be on its way to a sender; of more, the oldest are taken as
@@ -63,8 +63,8 @@ const PAUSE_NS: u64 = 200_000_000;
 /// application, if the window was used up: Linux acknowledges at once only what leaves the window
 /// as large as it was.
 const LATE: u64 = 4;
-/// An acknowledgement that takes so much longer than a round trip was delayed: by 40 ms or more, with
-/// the timers of the common systems.
+/// An acknowledgement that takes so much longer than a round trip was delayed: by 40 ms or more,
+/// with the timers of the common systems.
 const DELAYED_NS: u64 = 20_000_000;
 /// Segments from which on a receiver acknowledges at once (RFC 9293, section 3.8.6.3).
 const AT_ONCE: u64 = 2;
@@ -73,7 +73,7 @@ const OPEN_QUARTERS: u64 = 3;
 
 /// Something new that an end sent.
 #[derive(Clone, Copy, Debug)]
-pub struct Sent {
+pub struct NewData {
     /// Number after its last octet.
     pub end: u64,
     /// Octets of payload.
@@ -92,7 +92,7 @@ pub struct Sent {
 
 /// What an acknowledgement announces to an end.
 #[derive(Clone, Copy, Debug)]
-pub struct News {
+pub struct Announcement {
     /// When it was captured.
     pub at_ns: i64,
     /// Number up to which all has arrived.
@@ -105,8 +105,8 @@ pub struct News {
 
 /// Time that an end spent on a cause: in all, in how many pieces, and the longest of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent {
-    /// Their sum.
+pub struct CauseTime {
+    /// Sum of the times.
     pub ns: u64,
     /// How many.
     pub count: u64,
@@ -114,7 +114,7 @@ pub struct Spent {
     pub most_ns: u64,
 }
 
-impl Spent {
+impl CauseTime {
     fn add(&mut self, ns: u64) {
         self.ns = self.ns.saturating_add(ns);
         self.count += 1;
@@ -122,16 +122,17 @@ impl Spent {
     }
 }
 
-/// Segments that waited for the delayed acknowledgement of the segment before: the sizes of both, as
-/// most had them (Boyer and Moore 1991), and how long those acknowledgements were delayed in all.
+/// Segments that waited for the delayed acknowledgement of the segment before: the sizes of both,
+/// as most had them (Boyer and Moore 1991), and how long those acknowledgements were delayed in
+/// all.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+struct DelayedSegments {
     sizes: Option<(u32, u32)>,
     votes: u64,
     delayed_ns: u64,
 }
 
-impl Held {
+impl DelayedSegments {
     fn vote(&mut self, sizes: (u32, u32)) {
         if self.votes == 0 {
             self.sizes = Some(sizes);
@@ -146,12 +147,12 @@ impl Held {
 
 /// What an end knows as a sender.
 #[derive(Clone, Debug, Default)]
-struct View {
-    spent: [Spent; CAUSES],
-    held: Held,
+struct SenderView {
+    spent: [CauseTime; CAUSES],
+    held: DelayedSegments,
     /// It probes a window of zero.
     is_probing: bool,
-    news: VecDeque<News>,
+    news: VecDeque<Announcement>,
     /// News have reached it; before, neither its window nor what arrived is known.
     is_informed: bool,
     /// Latest announced acknowledgement and window edge, whether it has arrived or not.
@@ -167,7 +168,7 @@ struct View {
     episodes: u64,
     /// The largest window that was announced with its scale known.
     largest_window: u64,
-    course: Course,
+    course: FlightCourse,
     /// Time from the segment before the last to the last, if no other end's was between; else 0.
     gap_ns: u64,
     /// Mean time from segment to segment where nothing was waited for, later ones weighing more; 0
@@ -189,12 +190,12 @@ struct Trigger {
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
     last: Option<(i64, usize, bool)>,
-    views: [View; 2],
+    views: [SenderView; 2],
 }
 
 impl Limits {
     /// Announce news to end `x`.
-    pub fn announce(&mut self, x: usize, news: News) {
+    pub fn announce(&mut self, x: usize, news: Announcement) {
         let view = &mut self.views[x];
         // Older news arrived late and contains nothing new.
         let announced = (news.acknowledged, news.edge);
@@ -214,8 +215,9 @@ impl Limits {
         self.views[x].is_probing = true;
     }
 
-    /// End `x` sends something, captured at `now_ns`; returns whether it begins to make losses good.
-    pub fn send(&mut self, x: usize, now_ns: i64, sent: &Sent) -> bool {
+    /// End `x` sends something, captured at `now_ns`; returns whether it begins to make losses
+    /// good.
+    pub fn send(&mut self, x: usize, now_ns: i64, sent: &NewData) -> bool {
         if let Some((last_ns, previous, is_syn)) = self.last {
             let gap_ns = u64::try_from(now_ns.saturating_sub(last_ns)).unwrap_or(0);
             self.explain(x, now_ns, (last_ns, gap_ns), sent, previous == x, is_syn);
@@ -254,7 +256,7 @@ impl Limits {
         x: usize,
         now_ns: i64,
         (last_ns, gap_ns): (i64, u64),
-        sent: &Sent,
+        sent: &NewData,
         is_own: bool,
         after_syn: bool,
     ) {
@@ -267,7 +269,7 @@ impl Limits {
             view.last_payload == 0 || !view.last_payload.is_multiple_of(sent.segment.max(1));
         // A host that hands its interface many segments at once may wait until there is room for as
         // many.
-        let wanted = need.max(u64::from(view.largest.min(sent.payload)));
+        let least_room = need.max(u64::from(view.largest.min(sent.payload)));
         // Full segments that follow each other evenly leave a queue, whether or not the one before
         // was acknowledged: capture behind a slow interface.
         let is_even = is_own && !is_short && gap_ns.abs_diff(view.gap_ns) <= view.gap_ns / EVEN;
@@ -278,9 +280,9 @@ impl Limits {
             && view.usual_ns > 0
             && gap_ns / PAUSED > view.usual_ns;
         let rest = if is_short || is_idle || is_paused {
-            Cause::SenderApplication
+            WaitCause::SenderApplication
         } else {
-            Cause::SenderPace
+            WaitCause::SenderPace
         };
         let since =
             |at_ns: i64| u64::try_from(at_ns.saturating_sub(last_ns)).unwrap_or(0).min(gap_ns);
@@ -289,7 +291,7 @@ impl Limits {
         // Who waits for an acknowledgement waits longer for it than it then takes.
         let awaited = trigger.filter(|trigger| {
             let wait_ns = since(trigger.at_ns);
-            trigger.room_before >= wanted
+            trigger.room_before >= least_room
                 && gap_ns - wait_ns <= REACTION_NS.min(wait_ns)
                 && !is_short
                 && trigger.flight_before > 0
@@ -310,27 +312,27 @@ impl Limits {
         }
         let view = &self.views[x];
         if sent.is_resent || is_recovering {
-            self.spend(x, Cause::Loss, gap_ns);
+            self.spend(x, WaitCause::Loss, gap_ns);
             return;
         }
         if sent.is_syn || after_syn {
             // What the handshake takes after its second segment is for the end that goes on to wait
             // for.
             let opening = if sent.is_syn { gap_ns } else { gap_ns.min(sent.away_ns) };
-            self.spend(x, Cause::Opening, opening);
-            self.spend(x, Cause::SenderApplication, gap_ns - opening);
+            self.spend(x, WaitCause::Opening, opening);
+            self.spend(x, WaitCause::SenderApplication, gap_ns - opening);
             return;
         }
         if let Some(trigger) = trigger {
             let wait_ns = since(trigger.at_ns);
             let is_prompt = gap_ns - wait_ns <= REACTION_NS;
-            if trigger.room_before < wanted {
+            if trigger.room_before < least_room {
                 let late_ns =
                     round_trip_ns.saturating_add(round_trip_ns / LATE).saturating_add(REACTION_NS);
                 let is_late =
                     trigger.delay_ns.is_some_and(|ns| ns.saturating_add(sent.away_ns) > late_ns);
                 let cause = if is_late {
-                    Cause::ReceiverApplication
+                    WaitCause::ReceiverApplication
                 } else {
                     view.cause_of_window(trigger.window_before)
                 };
@@ -340,12 +342,12 @@ impl Limits {
             }
             let is_held = is_own && is_prompt && self.views[x].hold(&trigger, sent, round_trip_ns);
             if is_held {
-                self.spend(x, Cause::DelayedAck, gap_ns);
+                self.spend(x, WaitCause::DelayedAck, gap_ns);
                 return;
             }
             if awaited.is_some() {
                 // The course determines the cause of the other time when the block has ended.
-                self.spend(x, Cause::Queue, if is_queued { gap_ns } else { 0 });
+                self.spend(x, WaitCause::Queue, if is_queued { gap_ns } else { 0 });
                 return;
             }
         } else if is_own && room < need {
@@ -353,7 +355,7 @@ impl Limits {
             return;
         }
         if is_own {
-            if rest == Cause::SenderPace {
+            if rest == WaitCause::SenderPace {
                 let view = &mut self.views[x];
                 let mean_ns = view.usual_ns - view.usual_ns / 8 + gap_ns / 8;
                 view.usual_ns = if view.usual_ns == 0 { gap_ns } else { mean_ns.max(1) };
@@ -361,19 +363,19 @@ impl Limits {
             self.spend(x, rest, gap_ns);
         } else {
             let travel_ns = gap_ns.min(sent.away_ns);
-            self.spend(x, Cause::RoundTrip, travel_ns);
-            self.spend(x, Cause::TurnAround, gap_ns - travel_ns);
+            self.spend(x, WaitCause::RoundTrip, travel_ns);
+            self.spend(x, WaitCause::TurnAround, gap_ns - travel_ns);
         }
     }
 
-    fn spend(&mut self, x: usize, cause: Cause, ns: u64) {
+    fn spend(&mut self, x: usize, cause: WaitCause, ns: u64) {
         if ns > 0 {
             self.views[x].spent[cause as usize].add(ns);
         }
     }
 
-    /// Time spent on each cause, in the order of [`Cause::ALL`], of a connection that lasted from
-    /// `first_ns` to `last_ns`: it is their sum.
+    /// Time spent on each cause, in the order of [`WaitCause::ALL`], of a connection that lasted
+    /// from `first_ns` to `last_ns`: it is their sum.
     #[must_use]
     pub fn spent_ns(&self, first_ns: i64, last_ns: i64) -> [u64; CAUSES] {
         let mut spent = [0u64; CAUSES];
@@ -384,20 +386,20 @@ impl Limits {
         }
         let all = u64::try_from(last_ns.saturating_sub(first_ns)).unwrap_or(0);
         let explained: u64 = spent.iter().fold(0, |sum, ns| sum.saturating_add(*ns));
-        spent[Cause::Opening as usize] += all.saturating_sub(explained);
+        spent[WaitCause::Opening as usize] += all.saturating_sub(explained);
         spent
     }
 
-    /// Time that end `x` spent on each cause up to `last_ns`, in the order of [`Cause::ALL`]; what
-    /// neither end waited for is left out.
+    /// Time that end `x` spent on each cause up to `last_ns`, in the order of [`WaitCause::ALL`];
+    /// what neither end waited for is left out.
     #[must_use]
-    pub fn spent(&self, x: usize, last_ns: i64) -> [Spent; CAUSES] {
+    pub fn spent(&self, x: usize, last_ns: i64) -> [CauseTime; CAUSES] {
         let view = &self.views[x];
         let mut spent = view.spent;
         let (cause, ns) = view.course.open_block();
         let stalled = self.stalled(last_ns).filter(|(end, _)| *end == x);
         let stalled_ns = stalled.map_or(0, |(_, ns)| ns);
-        for (cause, ns) in [(cause, ns), (Cause::ReceiverApplication, stalled_ns)] {
+        for (cause, ns) in [(cause, ns), (WaitCause::ReceiverApplication, stalled_ns)] {
             if ns > 0 {
                 spent[cause as usize].add(ns);
             }
@@ -446,7 +448,7 @@ impl Limits {
 
     /// Round trips in which end `x` waited for acknowledgements.
     #[must_use]
-    pub fn rounds(&self, x: usize) -> Rounds {
+    pub fn rounds(&self, x: usize) -> FlightRounds {
         self.views[x].course.rounds()
     }
 
@@ -459,11 +461,11 @@ impl Limits {
     /// Octets of memory beyond the value itself.
     #[must_use]
     pub fn held_octets(&self) -> usize {
-        self.views.iter().map(|view| view.news.capacity() * size_of::<News>()).sum()
+        self.views.iter().map(|view| view.news.capacity() * size_of::<Announcement>()).sum()
     }
 }
 
-impl View {
+impl SenderView {
     fn flight(&self) -> u64 {
         if self.is_informed {
             self.highest.saturating_sub(self.acknowledged)
@@ -483,20 +485,20 @@ impl View {
 
     /// Whether the receiver's buffer is small, or full of what its application has not read;
     /// `window` is what was announced.
-    fn cause_of_window(&self, window: u64) -> Cause {
+    fn cause_of_window(&self, window: u64) -> WaitCause {
         if window == 0
             || window.saturating_mul(4) < self.largest_window.saturating_mul(OPEN_QUARTERS)
         {
-            Cause::ReceiverApplication
+            WaitCause::ReceiverApplication
         } else {
-            Cause::ReceiverWindow
+            WaitCause::ReceiverWindow
         }
     }
 
     /// Whether a segment was held back until a delayed acknowledgement came, which is noted: it is
     /// not full, nothing else is outstanding any more, and less was than a receiver acknowledges at
     /// once.
-    fn hold(&mut self, trigger: &Trigger, sent: &Sent, round_trip_ns: u64) -> bool {
+    fn hold(&mut self, trigger: &Trigger, sent: &NewData, round_trip_ns: u64) -> bool {
         let at_once = AT_ONCE.saturating_mul(sent.segment.into());
         let delayed_ns = trigger
             .delay_ns
@@ -512,7 +514,7 @@ impl View {
         is_held
     }
 
-    fn take(&mut self, news: &News) {
+    fn take(&mut self, news: &Announcement) {
         if news.edge != u64::MAX {
             self.largest_window =
                 self.largest_window.max(news.edge.saturating_sub(news.acknowledged));

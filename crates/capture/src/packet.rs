@@ -2,12 +2,12 @@
 
 mod layers;
 
-use crate::file::{Link, Packet};
+use crate::file::{LinkType, Packet};
 use std::fmt::{Display, Formatter};
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 
-pub use layers::{Encapsulation, Fragment, Other};
+pub use layers::{Encapsulation, IpFragment, UnreadPacket};
 use layers::{TCP, UDP};
 
 /// Octets of the largest payload that is believed: no window has room for more (RFC 7323, section
@@ -16,16 +16,16 @@ pub(crate) const MOST_PAYLOAD: u32 = 1 << 30;
 
 /// One end of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct End {
-    /// Its address.
+pub struct EndAddress {
+    /// Address of the end.
     pub address: IpAddr,
-    /// Its port.
+    /// Port of the end.
     pub port: u16,
 }
 
 // Written out, since it is done for both ends of every packet: two words, or three, and not each
 // octet for itself.
-impl Hash for End {
+impl Hash for EndAddress {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self.address {
             IpAddr::V4(address) => {
@@ -39,7 +39,7 @@ impl Hash for End {
     }
 }
 
-impl Display for End {
+impl Display for EndAddress {
     fn fmt(&self, to: &mut Formatter<'_>) -> std::fmt::Result {
         SocketAddr::new(self.address, self.port).fmt(to)
     }
@@ -47,30 +47,30 @@ impl Display for End {
 
 /// A packet of TCP or UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Headers {
+pub struct TransportPacket {
     /// Who sends.
-    pub source: End,
+    pub source: EndAddress,
     /// Who shall receive.
-    pub destination: End,
+    pub destination: EndAddress,
     /// Octets of payload that the packet had, however many were captured.
     pub payload: u32,
     /// What the transport adds.
-    pub transport: Transport,
+    pub transport: TransportHeader,
 }
 
 /// Contents of a transport header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
+pub enum TransportHeader {
     /// UDP: nothing more.
     Udp,
     /// TCP.
-    Tcp(Tcp),
+    Tcp(TcpHeader),
 }
 
 /// A TCP header (RFC 9293, section 3.1), with the options that matter here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)] // flags of the header
-pub struct Tcp {
+pub struct TcpHeader {
     /// Sequence number of the first octet of payload, or of SYN.
     pub sequence: u32,
     /// Next octet that is expected, if `ack`.
@@ -89,7 +89,7 @@ pub struct Tcp {
     pub largest_segment: Option<u16>,
     /// Bits by which the sender's windows are to be shifted (RFC 7323, section 2).
     pub window_shift: Option<u8>,
-    /// Its time and the one it echoes (RFC 7323, section 3).
+    /// The segment's time and the one it echoes (RFC 7323, section 3).
     pub timestamps: Option<(u32, u32)>,
     /// Whether there are selective acknowledgements (RFC 2018).
     pub selective: bool,
@@ -104,12 +104,12 @@ pub struct Tcp {
 ///
 /// # Errors
 /// With what it is instead.
-pub fn headers(packet: &Packet<'_>) -> Result<Headers, Other> {
-    let found = read_packet(packet)?;
-    if found.fragment.is_some() {
-        return Err(Other::Fragment);
+pub fn headers(packet: &Packet<'_>) -> Result<TransportPacket, UnreadPacket> {
+    let contents = read_packet(packet)?;
+    if contents.fragment.is_some() {
+        return Err(UnreadPacket::Fragment);
     }
-    found.headers.ok_or(Other::Protocol)
+    contents.headers.ok_or(UnreadPacket::Protocol)
 }
 
 /// Addresses of the sender and the receiver of an IP packet, fragments too, of a tunnel those of
@@ -132,19 +132,19 @@ pub fn frame_octets(packet: &Packet<'_>) -> Option<u32> {
 
 /// A TCP or UDP packet, or a fragment of one.
 #[derive(Clone, Copy, Debug)]
-pub struct Read<'a> {
+pub struct PacketContents<'a> {
     /// Its headers; of a fragment `None` unless it is the first. The payload of a first fragment is
     /// what this fragment has of it.
-    pub headers: Option<Headers>,
+    pub headers: Option<TransportPacket>,
     /// Payload of the transport as far as it was captured.
     pub body: &'a [u8],
     /// Which fragment it is; `None` of whole packets.
-    pub fragment: Option<Fragment>,
+    pub fragment: Option<IpFragment>,
     /// Addresses of the sender and the receiver.
     pub addresses: (IpAddr, IpAddr),
     /// Identification of its IP packet, 0 if it has none.
     pub identification: u32,
-    /// Its time to live, or hop limit.
+    /// Time to live of the packet, or hop limit.
     pub hops: u8,
     /// Contents of its IP packet as far as captured: the transport's header and payload.
     pub contents: &'a [u8],
@@ -156,9 +156,9 @@ pub struct Read<'a> {
 ///
 /// # Errors
 /// With what it is instead.
-pub fn read_packet<'a>(packet: &Packet<'a>) -> Result<Read<'a>, Other> {
+pub fn read_packet<'a>(packet: &Packet<'a>) -> Result<PacketContents<'a>, UnreadPacket> {
     let ip = layers::innermost(packet)?;
-    let mut found = Read {
+    let mut contents = PacketContents {
         headers: None,
         body: &[],
         fragment: ip.fragment,
@@ -170,32 +170,32 @@ pub fn read_packet<'a>(packet: &Packet<'a>) -> Result<Read<'a>, Other> {
     };
     if ip.fragment.is_some_and(|fragment| fragment.offset > 0) {
         return match ip.protocol {
-            TCP | UDP => Ok(found),
-            _ => Err(Other::Fragment),
+            TCP | UDP => Ok(contents),
+            _ => Err(UnreadPacket::Fragment),
         };
     }
     let (ports, header, transport) = match ip.protocol {
         TCP => tcp(ip.payload.octets)?,
         UDP => {
-            let header: &[u8; 8] = ip.payload.octets.first_chunk().ok_or(Other::Broken)?;
-            (ports_of(header), 8, Transport::Udp)
+            let header: &[u8; 8] = ip.payload.octets.first_chunk().ok_or(UnreadPacket::Broken)?;
+            (ports_of(header), 8, TransportHeader::Udp)
         }
-        _ if ip.fragment.is_some() => return Err(Other::Fragment),
-        _ => return Err(Other::Protocol),
+        _ if ip.fragment.is_some() => return Err(UnreadPacket::Fragment),
+        _ => return Err(UnreadPacket::Protocol),
     };
-    found.body = ip.payload.octets.get(header..).unwrap_or_default();
-    let header = u32::try_from(header).map_err(|_| Other::Broken)?;
-    let payload = ip.payload.length.checked_sub(header).ok_or(Other::Broken)?;
+    contents.body = ip.payload.octets.get(header..).unwrap_or_default();
+    let header = u32::try_from(header).map_err(|_| UnreadPacket::Broken)?;
+    let payload = ip.payload.length.checked_sub(header).ok_or(UnreadPacket::Broken)?;
     if payload > MOST_PAYLOAD {
-        return Err(Other::Broken);
+        return Err(UnreadPacket::Broken);
     }
-    found.headers = Some(Headers {
-        source: End { address: ip.source, port: ports.0 },
-        destination: End { address: ip.destination, port: ports.1 },
+    contents.headers = Some(TransportPacket {
+        source: EndAddress { address: ip.source, port: ports.0 },
+        destination: EndAddress { address: ip.destination, port: ports.1 },
         payload,
         transport,
     });
-    Ok(found)
+    Ok(contents)
 }
 
 fn ports_of(header: &[u8]) -> (u16, u16) {
@@ -203,17 +203,17 @@ fn ports_of(header: &[u8]) -> (u16, u16) {
 }
 
 /// Ports, octets of the header, and contents of a TCP header; its options as far as captured.
-fn tcp(octets: &[u8]) -> Result<((u16, u16), usize, Transport), Other> {
-    let header: &[u8; 20] = octets.first_chunk().ok_or(Other::Broken)?;
+fn tcp(octets: &[u8]) -> Result<((u16, u16), usize, TransportHeader), UnreadPacket> {
+    let header: &[u8; 20] = octets.first_chunk().ok_or(UnreadPacket::Broken)?;
     let word = |at: usize| {
         u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
     };
     let length = usize::from(header[12] >> 4) * 4;
     if length < 20 {
-        return Err(Other::Broken);
+        return Err(UnreadPacket::Broken);
     }
     let is_set = |bit: u8| header[13] & bit != 0;
-    let mut found = Tcp {
+    let mut tcp = TcpHeader {
         sequence: word(4),
         acknowledgment: word(8),
         window: u16::from_be_bytes([header[14], header[15]]),
@@ -222,13 +222,13 @@ fn tcp(octets: &[u8]) -> Result<((u16, u16), usize, Transport), Other> {
         rst: is_set(4),
         ack: is_set(16),
         has_cut_options: octets.len() < length,
-        ..Tcp::default()
+        ..TcpHeader::default()
     };
-    found.read_options(&octets[20..length.min(octets.len())]);
-    Ok((ports_of(header), length, Transport::Tcp(found)))
+    tcp.read_options(&octets[20..length.min(octets.len())]);
+    Ok((ports_of(header), length, TransportHeader::Tcp(tcp)))
 }
 
-impl Tcp {
+impl TcpHeader {
     /// Read options (RFC 9293, section 3.1). One of a kind that is not known, or of another length
     /// than its kind has, is passed over by its length; a length that cannot be ends them, and what
     /// preceded stands.
@@ -290,8 +290,8 @@ fn duplicate(
 
 /// Addresses of an Ethernet frame, its type behind any tags, and its payload.
 #[must_use]
-pub fn frame<'a>(packet: &Packet<'a>) -> Option<Frame<'a>> {
-    if packet.link != Link::Ethernet {
+pub fn frame<'a>(packet: &Packet<'a>) -> Option<EthernetFrame<'a>> {
+    if packet.link != LinkType::Ethernet {
         return None;
     }
     let (&destination, rest) = packet.data.split_first_chunk::<6>()?;
@@ -300,7 +300,7 @@ pub fn frame<'a>(packet: &Packet<'a>) -> Option<Frame<'a>> {
         let (&kind, payload) = rest.split_first_chunk::<2>()?;
         let kind = u16::from_be_bytes(kind);
         if kind != 0x8100 && kind != 0x88a8 {
-            return Some(Frame { source, destination, kind, payload });
+            return Some(EthernetFrame { source, destination, kind, payload });
         }
         rest = payload.get(2..)?;
     }
@@ -310,7 +310,7 @@ pub fn frame<'a>(packet: &Packet<'a>) -> Option<Frame<'a>> {
 /// without a tag.
 #[must_use]
 pub fn priority(packet: &Packet<'_>) -> Option<u8> {
-    if packet.link != Link::Ethernet {
+    if packet.link != LinkType::Ethernet {
         return None;
     }
     match packet.data.get(12..15)? {
@@ -321,12 +321,12 @@ pub fn priority(packet: &Packet<'_>) -> Option<u8> {
 
 /// An Ethernet frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame<'a> {
+pub struct EthernetFrame<'a> {
     /// Address of the sender.
     pub source: [u8; 6],
     /// Address of the receiver.
     pub destination: [u8; 6],
-    /// Its type.
+    /// Type of the frame's contents.
     pub kind: u16,
     /// What follows, as far as it was captured, padding too.
     pub payload: &'a [u8],

@@ -4,7 +4,7 @@
 //! do: where they leave a full link, each follows the one before it as long after as the link takes
 //! for it.
 
-use crate::delays::Delays;
+use crate::delays::DelayHistogram;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -13,7 +13,7 @@ pub const MOST_PATHS: usize = 1024;
 
 /// Segments with payload from one address to another.
 #[derive(Clone, Debug, Default)]
-pub struct Direction {
+pub struct DirectedTraffic {
     /// How many.
     pub segments: u64,
     /// Octets of their packets, as captures count them.
@@ -23,11 +23,11 @@ pub struct Direction {
     /// When the first and the last were captured.
     pub times_ns: Option<(i64, i64)>,
     /// Times per octet from one segment to the next of the same length, in ps.
-    pub spacing: Delays,
+    pub spacing: DelayHistogram,
     last_octets: u32,
 }
 
-impl Direction {
+impl DirectedTraffic {
     fn segment(&mut self, now_ns: i64, packet_octets: u32, payload: u32) {
         let (first_ns, last_ns) = self.times_ns.unwrap_or((now_ns, now_ns));
         if self.segments > 0 && packet_octets == self.last_octets && packet_octets > 0 {
@@ -44,37 +44,37 @@ impl Direction {
 
 /// What two addresses sent each other.
 #[derive(Clone, Debug)]
-pub struct Path {
+pub struct AddressPath {
     /// Both addresses, the lower one first.
     pub addresses: [IpAddr; 2],
     /// Connections between them.
     pub connections: u64,
     /// From the first address to the second, and back.
-    pub directions: [Direction; 2],
+    pub directions: [DirectedTraffic; 2],
 }
 
 /// All paths.
 #[derive(Debug, Default)]
-pub(crate) struct Paths {
-    places: BTreeMap<[IpAddr; 2], u32>,
-    paths: Vec<Path>,
+pub(crate) struct AddressPaths {
+    indices: BTreeMap<[IpAddr; 2], u32>,
+    paths: Vec<AddressPath>,
 }
 
-impl Paths {
+impl AddressPaths {
     /// The number of the path of another connection between two addresses, the lower one first;
     /// `None` if there are too many.
     pub(crate) fn meet(&mut self, addresses: [IpAddr; 2]) -> Option<u32> {
-        if let Some(place) = self.places.get(&addresses) {
-            self.paths[*place as usize].connections += 1;
-            return Some(*place);
+        if let Some(index) = self.indices.get(&addresses) {
+            self.paths[*index as usize].connections += 1;
+            return Some(*index);
         }
         if self.paths.len() >= MOST_PATHS {
             return None;
         }
-        let place = u32::try_from(self.paths.len()).ok()?;
-        self.places.insert(addresses, place);
-        self.paths.push(Path { addresses, connections: 1, directions: Default::default() });
-        Some(place)
+        let index = u32::try_from(self.paths.len()).ok()?;
+        self.indices.insert(addresses, index);
+        self.paths.push(AddressPath { addresses, connections: 1, directions: Default::default() });
+        Some(index)
     }
 
     /// Take in a segment with payload on a path, from its lower address or not.
@@ -94,10 +94,10 @@ impl Paths {
     }
 
     /// All of them, the one with most payload first.
-    pub(crate) fn sorted(self) -> Vec<Path> {
+    pub(crate) fn sorted(self) -> Vec<AddressPath> {
         let mut paths = self.paths;
         paths.sort_by_key(|path| {
-            std::cmp::Reverse(path.directions.iter().map(|each| each.octets).sum::<u64>())
+            std::cmp::Reverse(path.directions.iter().map(|traffic| traffic.octets).sum::<u64>())
         });
         paths
     }

@@ -4,42 +4,42 @@
 //! to note that it was met touches no other value.
 
 use crate::ahead::prefetch;
-use crate::index::{Index, Seeds};
+use crate::index::{HashIndex, Seeds};
 use std::hash::Hash;
 
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
-struct Link {
+struct OrderLink {
     hash: u32,
     earlier: u32,
     later: u32,
 }
 
 #[derive(Debug)]
-struct Slot<K, V> {
+struct RecentSlot<K, V> {
     key: K,
     value: V,
 }
 
 /// Values by key, in the order in which they were met last.
 #[derive(Debug)]
-pub struct Recent<K, V> {
+pub struct RecentTable<K, V> {
     seeds: Seeds,
-    index: Index,
-    links: Vec<Link>,
+    index: HashIndex,
+    links: Vec<OrderLink>,
     // Boxed, so that the table grows without moving them.
-    slots: Vec<Option<Box<Slot<K, V>>>>,
+    slots: Vec<Option<Box<RecentSlot<K, V>>>>,
     free: Vec<u32>,
     oldest: u32,
     newest: u32,
 }
 
-impl<K: Hash + Eq + Copy, V> Default for Recent<K, V> {
+impl<K: Hash + Eq + Copy, V> Default for RecentTable<K, V> {
     fn default() -> Self {
         Self {
             seeds: Seeds::default(),
-            index: Index::default(),
+            index: HashIndex::default(),
             links: Vec::new(),
             slots: Vec::new(),
             free: Vec::new(),
@@ -49,7 +49,7 @@ impl<K: Hash + Eq + Copy, V> Default for Recent<K, V> {
     }
 }
 
-impl<K: Hash + Eq + Copy, V> Recent<K, V> {
+impl<K: Hash + Eq + Copy, V> RecentTable<K, V> {
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -85,8 +85,8 @@ impl<K: Hash + Eq + Copy, V> Recent<K, V> {
             self.append(number);
             number
         } else {
-            let slot = Some(Box::new(Slot { key: *key, value: make() }));
-            let link = Link { hash, earlier: NONE, later: NONE };
+            let slot = Some(Box::new(RecentSlot { key: *key, value: make() }));
+            let link = OrderLink { hash, earlier: NONE, later: NONE };
             let number = if let Some(number) = self.free.pop() {
                 (self.slots[number as usize], self.links[number as usize]) = (slot, link);
                 number
@@ -120,13 +120,13 @@ impl<K: Hash + Eq + Copy, V> Recent<K, V> {
         self.index.find(hash, |_| true)
     }
 
-    /// The value in a slot from [`Recent::likely`], if nothing was taken out since.
+    /// The value in a slot from [`RecentTable::likely`], if nothing was taken out since.
     #[must_use]
     pub fn at(&self, number: u32) -> Option<&V> {
         self.slots.get(number as usize)?.as_ref().map(|slot| &slot.value)
     }
 
-    /// Prefetch the memory that [`Recent::likely`] needs.
+    /// Prefetch the memory that [`RecentTable::likely`] needs.
     pub(crate) fn prefetch_index(&self, hash: u32) {
         self.index.prefetch(hash);
     }
@@ -159,11 +159,11 @@ impl<K: Hash + Eq + Copy, V> Recent<K, V> {
         self.index.find(hash, |number| self.slot(number).key == *key)
     }
 
-    fn slot(&self, number: u32) -> &Slot<K, V> {
+    fn slot(&self, number: u32) -> &RecentSlot<K, V> {
         self.slots[number as usize].as_ref().expect("what is linked is there")
     }
 
-    fn link(&self, number: u32) -> Link {
+    fn link(&self, number: u32) -> OrderLink {
         self.links[number as usize]
     }
 
@@ -180,7 +180,7 @@ impl<K: Hash + Eq + Copy, V> Recent<K, V> {
     }
 
     fn unlink(&mut self, number: u32) {
-        let Link { earlier, later, .. } = self.link(number);
+        let OrderLink { earlier, later, .. } = self.link(number);
         if earlier == NONE {
             self.oldest = later;
         } else {
@@ -202,7 +202,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_oldest_goes_first_whatever_was_met_and_taken(steps in prop::collection::vec((0u8..12, 0u8..4), 0..200)) {
-            let mut recent = Recent::default();
+            let mut recent = RecentTable::default();
             let mut model: Vec<u8> = Vec::new();
             for (key, what) in steps {
                 match what {

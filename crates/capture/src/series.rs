@@ -50,14 +50,14 @@ impl Slice {
 
 /// Slices from a beginning on.
 #[derive(Clone, Debug, Default)]
-pub struct Series {
+pub struct SliceSeries {
     slices: Vec<Slice>,
     /// How often the width was doubled.
     doubled: u32,
     is_short: bool,
 }
 
-impl Series {
+impl SliceSeries {
     /// The slice of a time after the beginning.
     pub fn at(&mut self, after_ns: u64) -> &mut Slice {
         let most = if self.is_short { FEW_SLICES } else { MOST_SLICES };
@@ -129,7 +129,7 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_added_is_there_in_the_slice_of_its_time(times in prop::collection::vec(any::<u64>(), 1..100), shift in 0u32..60) {
-            let mut series = Series::default();
+            let mut series = SliceSeries::default();
             for time in &times {
                 let slice = series.at(time >> shift);
                 slice.packets += 1;
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn where_memory_is_short_there_are_few_slices_and_nothing_is_lost() {
-        let mut series = Series::default();
+        let mut series = SliceSeries::default();
         for at in 0..MOST_SLICES as u64 {
             series.at(at * FIRST_WIDTH_NS).packets += 1;
         }
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn short_series_keep_their_first_width() {
-        let mut series = Series::default();
+        let mut series = SliceSeries::default();
         series.at(FIRST_WIDTH_NS * MOST_SLICES as u64 - 1).packets += 1;
         assert_eq!((series.width_ns(), series.slices().len()), (FIRST_WIDTH_NS, MOST_SLICES));
         series.at(FIRST_WIDTH_NS * MOST_SLICES as u64).packets += 1;

@@ -3,25 +3,25 @@
 
 pub mod blocks;
 
-use crate::file::{Link, MOST_CAPTURED};
+use crate::file::{LinkType, MOST_CAPTURED};
 use std::io::{Error, ErrorKind, Result, Write};
 
 const MAGIC: u32 = 0xA1B2_3C4D;
 
 /// A capture that is being written.
 #[derive(Debug)]
-pub struct Writer<W> {
+pub struct CaptureWriter<W> {
     to: W,
     snap: u32,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> CaptureWriter<W> {
     /// Begin a capture of packets that begin as `link` says, of which at most `snap` octets are
     /// kept.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn new(mut to: W, link: Link, snap: u32) -> Result<Self> {
+    pub fn new(mut to: W, link: LinkType, snap: u32) -> Result<Self> {
         let snap = snap.min(MOST_CAPTURED);
         to.write_all(&MAGIC.to_ne_bytes())?;
         to.write_all(&2u16.to_ne_bytes())?;

@@ -1,10 +1,10 @@
 //! Explanations of captures written octet by octet, in bounded memory.
 
-use ethermeter_capture::connection::Connection;
+use ethermeter_capture::connection::TcpConnection;
 use ethermeter_capture::explain::{explain, Explainer, Explanation, MOST_LISTED};
-use ethermeter_capture::file::{Errors, Packet};
-use ethermeter_capture::write::Writer;
-use ethermeter_capture::{json, Capture, Link};
+use ethermeter_capture::file::{LinkErrors, Packet};
+use ethermeter_capture::write::CaptureWriter;
+use ethermeter_capture::{json, CaptureReader, LinkType};
 use proptest::prelude::*;
 
 fn ethernet(kind: u16, rest: &[&[u8]]) -> Vec<u8> {
@@ -52,7 +52,7 @@ fn marked(stream: u16, sequence: u8) -> Vec<u8> {
 }
 
 fn explained(frames: &[Vec<u8>]) -> Explanation {
-    let mut writer = Writer::new(Vec::new(), Link::Ethernet, 65_535).expect("memory");
+    let mut writer = CaptureWriter::new(Vec::new(), LinkType::Ethernet, 65_535).expect("memory");
     for (at, frame) in (0i64..).zip(frames) {
         writer.packet(1_000_000_000 + at * 1_000_000, frame).expect("memory");
     }
@@ -67,7 +67,7 @@ const FIN: u8 = 1;
 fn every_packet_is_of_one_kind() {
     let mut fragment = udp(b"abc");
     fragment[20] = 0x20;
-    let found = explained(&[
+    let explanation = explained(&[
         tcp((1, 2), 0, SYN, b""),
         udp(b"abc"),
         ethernet(0x88b5, &[&marked(1, 0)]),
@@ -75,13 +75,13 @@ fn every_packet_is_of_one_kind() {
         fragment,
         vec![1, 2, 3],
     ]);
-    let kinds = found.kinds;
+    let kinds = explanation.kinds;
     assert_eq!(
         (kinds.tcp, kinds.udp, kinds.raw, kinds.other, kinds.fragment, kinds.broken, kinds.unread),
         (1, 1, 1, 1, 1, 1, 0)
     );
-    assert_eq!((found.packets, found.times_ns), (6, Some((1_000_000_000, 1_005_000_000))));
-    assert!(found.ended_by.is_none());
+    assert_eq!((explanation.packets, explanation.times_ns), (6, Some((1_000_000_000, 1_005_000_000))));
+    assert!(explanation.ended_by.is_none());
 }
 
 /// Packets with their times in µs, interface, and octets, explained.
@@ -90,19 +90,19 @@ fn explained_at(packets: &[(i64, u32, Vec<u8>)]) -> Explanation {
     for (at_us, interface, data) in packets {
         explainer.packet(&Packet {
             time_ns: Some(1_000_000_000 + at_us * 1000),
-            link: Link::Ethernet,
+            link: LinkType::Ethernet,
             interface: *interface,
             original: u32::try_from(data.len()).expect("short"),
             data,
-            errors: Errors::default(),
+            errors: LinkErrors::default(),
         });
     }
     explainer.explanation(0, None)
 }
 
-fn only(found: &Explanation) -> &Connection {
-    assert_eq!(found.connection_sums.0, 1);
-    &found.connections[0].what.connection
+fn only(explanation: &Explanation) -> &TcpConnection {
+    assert_eq!(explanation.connection_sums.0, 1);
+    &explanation.connections[0].record.connection
 }
 
 /// The frame with another identification of IPv4.
@@ -123,12 +123,12 @@ fn a_packet_that_is_captured_twice_counts_once() {
             packets.push((now + after, 0, frame.clone()));
         }
     }
-    let found = explained_at(&packets);
-    let [client, server] = &only(&found).halves;
+    let explanation = explained_at(&packets);
+    let [client, server] = &only(&explanation).halves;
     assert_eq!((client.octets, client.resent, client.late, client.copies), (2000, 0, 0, 20));
     // It says the same number twenty times.
     assert_eq!((server.segments, server.duplicate_acks, server.copies), (20, 19, 20));
-    assert_eq!((found.kinds.copied, found.kinds.tcp, found.packets), (40, 40, 80));
+    assert_eq!((explanation.kinds.copied, explanation.kinds.tcp, explanation.packets), (40, 40, 80));
 }
 
 #[test]
@@ -136,8 +136,8 @@ fn what_is_sent_again_is_no_copy() {
     let segment = tcp((9, 80), 1, ACK, &[7; 100]);
     let resent = |frame: Vec<u8>, after_us: i64| {
         let packets = [(0, 0, identified(segment.clone(), 1)), (after_us, 0, frame)];
-        let found = explained_at(&packets);
-        (only(&found).halves[0].resent, found.kinds.copied)
+        let explanation = explained_at(&packets);
+        (only(&explanation).halves[0].resent, explanation.kinds.copied)
     };
     // Another identification, however soon.
     assert_eq!(resent(identified(segment.clone(), 2), 5), (1, 0));
@@ -155,16 +155,16 @@ fn what_is_sent_again_is_no_copy() {
 #[test]
 fn without_an_identification_only_what_no_sender_could_send_so_soon_is_a_copy() {
     let segment = identified(tcp((9, 80), 1, ACK, &[7; 100]), 0);
-    let found = explained_at(&[(0, 0, segment.clone()), (5, 0, segment.clone())]);
-    assert_eq!(found.kinds.copied, 1);
-    let found = explained_at(&[(0, 0, segment.clone()), (20, 0, segment.clone())]);
-    assert_eq!(found.kinds.copied, 0);
-    let found = explained_at(&[(0, 0, segment.clone()), (20, 1, segment)]);
-    assert_eq!(found.kinds.copied, 1);
+    let explanation = explained_at(&[(0, 0, segment.clone()), (5, 0, segment.clone())]);
+    assert_eq!(explanation.kinds.copied, 1);
+    let explanation = explained_at(&[(0, 0, segment.clone()), (20, 0, segment.clone())]);
+    assert_eq!(explanation.kinds.copied, 0);
+    let explanation = explained_at(&[(0, 0, segment.clone()), (20, 1, segment)]);
+    assert_eq!(explanation.kinds.copied, 1);
     // Duplicate acknowledgements are alike, and meant so.
     let answer = identified(tcp((80, 9), 1, ACK, b""), 0);
-    let found = explained_at(&[(0, 0, answer.clone()), (5, 0, answer.clone()), (10, 0, answer)]);
-    assert_eq!(found.kinds.copied, 0);
+    let explanation = explained_at(&[(0, 0, answer.clone()), (5, 0, answer.clone()), (10, 0, answer)]);
+    assert_eq!(explanation.kinds.copied, 0);
 }
 
 /// Fragments of a UDP packet of so many octets of payload, each of at most 1480.
@@ -174,14 +174,14 @@ fn fragments(octets: usize, identification: u8) -> Vec<Vec<u8>> {
     contents.extend(length.to_be_bytes());
     contents.resize(8 + octets, 0);
     let count = contents.len().div_ceil(1480);
-    let each = contents.chunks(1480).enumerate().map(|(at, chunk)| {
+    let fragments = contents.chunks(1480).enumerate().map(|(at, chunk)| {
         let mut frame = identified(ip(17, chunk), identification);
         let more = if at + 1 < count { 0x2000 } else { 0 };
-        let place = u16::try_from(at * 185).expect("short") | more;
-        frame[20..22].copy_from_slice(&place.to_be_bytes());
+        let offset_field = u16::try_from(at * 185).expect("short") | more;
+        frame[20..22].copy_from_slice(&offset_field.to_be_bytes());
         frame
     });
-    each.collect()
+    fragments.collect()
 }
 
 #[test]
@@ -191,21 +191,21 @@ fn udp_in_fragments_is_one_flow_of_whole_packets() {
     let mut frames = fragments(4000, 1);
     frames.extend(fragments(4000, 2).into_iter().rev());
     frames.extend(fragments(4000, 3).into_iter().skip(1));
-    let found = explained(&frames);
-    let flow = &found.flows[0].what;
-    assert_eq!((found.flow_sums.0, flow.flow.packets, flow.flow.octets), (1, 2, 8000));
+    let explanation = explained(&frames);
+    let flow = &explanation.flows[0].record;
+    assert_eq!((explanation.flow_sums.0, flow.flow.packets, flow.flow.octets), (1, 2, 8000));
     assert_eq!(flow.source.to_string(), "10.0.0.1:5000");
-    assert_eq!((found.kinds.fragment, found.kinds.udp, found.packets), (8, 0, 8));
-    assert_eq!(found.reassembled, (2, 1));
+    assert_eq!((explanation.kinds.fragment, explanation.kinds.udp, explanation.packets), (8, 0, 8));
+    assert_eq!(explanation.reassembled, (2, 1));
 }
 
 #[test]
 fn fragments_that_are_captured_twice_count_once() {
     let frames: Vec<Vec<u8>> =
         fragments(4000, 1).into_iter().flat_map(|frame| [frame.clone(), frame]).collect();
-    let found = explained(&frames);
-    assert_eq!((found.kinds.fragment, found.kinds.copied, found.reassembled), (3, 3, (1, 0)));
-    assert_eq!(found.flows[0].what.flow.octets, 4000);
+    let explanation = explained(&frames);
+    assert_eq!((explanation.kinds.fragment, explanation.kinds.copied, explanation.reassembled), (3, 3, (1, 0)));
+    assert_eq!(explanation.flows[0].record.flow.octets, 4000);
 }
 
 #[test]
@@ -218,11 +218,11 @@ fn fragments_without_end_take_no_memory_without_end() {
         let original = u32::try_from(data.len()).expect("short");
         explainer.packet(&Packet {
             time_ns: Some(0),
-            link: Link::Ethernet,
+            link: LinkType::Ethernet,
             interface: 0,
             original,
             data: &data,
-            errors: Errors::default(),
+            errors: LinkErrors::default(),
         });
     }
     assert_eq!(explainer.explanation(0, None).reassembled, (0, 20_000));
@@ -230,9 +230,9 @@ fn fragments_without_end_take_no_memory_without_end() {
 
 #[test]
 fn encapsulations_that_are_not_read_are_counted_by_name() {
-    let found = explained(&[ip(50, &[0; 40]), ip(50, &[1; 40]), ethernet(0x88e5, &[&[0; 40]])]);
-    assert_eq!(found.kinds.encapsulated, 3);
-    let json = json::to_json(&found);
+    let explanation = explained(&[ip(50, &[0; 40]), ip(50, &[1; 40]), ethernet(0x88e5, &[&[0; 40]])]);
+    assert_eq!(explanation.kinds.encapsulated, 3);
+    let json = json::to_json(&explanation);
     assert_eq!(json["encapsulations"], serde_json::json!({ "ESP (IPsec)": 2, "MACsec": 1 }));
 }
 
@@ -246,8 +246,8 @@ fn connections_of_one_path_are_summed_up_by_direction() {
         frames.push(tcp((80, port), 1, ACK, b""));
     }
     frames.push(tcp((80, 1000), 1, ACK, b"answer"));
-    let found = explained(&frames);
-    let [path] = &found.paths[..] else { panic!("one path") };
+    let explanation = explained(&frames);
+    let [path] = &explanation.paths[..] else { panic!("one path") };
     assert_eq!(path.connections, 2);
     assert_eq!(path.addresses.map(|address| address.to_string()), ["10.0.0.1", "10.0.0.2"]);
     let [forth, back] = &path.directions;
@@ -266,25 +266,25 @@ fn a_mark_tells_what_was_lost_and_reordered_of_each_stream() {
     let mut frames: Vec<Vec<u8>> = numbers.iter().map(|&number| udp(&marked(1, number))).collect();
     frames.extend([5, 6, 8].map(|number| ethernet(0x88b5, &[&marked(2, number)])));
     frames.push(udp(b"no mark"));
-    let found = explained(&frames);
-    assert_eq!(found.flow_sums.0, 3);
+    let explanation = explained(&frames);
+    assert_eq!(explanation.flow_sums.0, 3);
     let of = |stream| {
-        found
+        explanation
             .flows
             .iter()
-            .find(|flow| flow.what.mark.is_some_and(|mark| mark.stream == stream))
+            .find(|flow| flow.record.mark.is_some_and(|mark| mark.stream == stream))
             .expect("there")
     };
-    let account = of(1).what.flow.account().expect("marked");
+    let account = of(1).record.flow.account().expect("marked");
     assert_eq!((account.sent, account.received, account.missing), (8, 6, 2));
     assert_eq!((account.reordered, account.duplicate, account.longest_gap), (1, 1, 2));
     // What happened before the capture began is unknown, and not lost.
-    let account = of(2).what.flow.account().expect("marked");
+    let account = of(2).record.flow.account().expect("marked");
     assert_eq!((account.sent, account.missing), (4, 1));
-    assert_eq!(of(2).what.source.to_string(), "02:00:00:00:00:02");
-    let bare = found.flows.iter().find(|flow| flow.what.mark.is_none()).expect("there");
-    assert_eq!((bare.what.flow.octets, bare.what.flow.account()), (7, None));
-    assert_eq!(of(1).what.flow.gaps.quantile_ns(0.5), Some(1_000_000));
+    assert_eq!(of(2).record.source.to_string(), "02:00:00:00:00:02");
+    let bare = explanation.flows.iter().find(|flow| flow.record.mark.is_none()).expect("there");
+    assert_eq!((bare.record.flow.octets, bare.record.flow.account()), (7, None));
+    assert_eq!(of(1).record.flow.gaps.quantile_ns(0.5), Some(1_000_000));
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn the_priority_of_a_flow_is_that_of_its_tags() {
         ethernet(tag, &[&control, &[0x88, 0xb5], &marked(1, number)])
     };
     let datagram = udp(b"abc");
-    let found = explained(&[
+    let explanation = explained(&[
         tagged(0x8100, [0b1100_0000, 0], 0),
         tagged(0x8100, [0b1100_0000, 0], 1),
         // DEI and VID do not count.
@@ -306,7 +306,7 @@ fn the_priority_of_a_flow_is_that_of_its_tags() {
         datagram,
     ]);
     let mut flows: Vec<_> =
-        found.flows.iter().map(|of| (of.number, of.what.priority, of.what.flow.packets)).collect();
+        explanation.flows.iter().map(|listed| (listed.number, listed.record.priority, listed.record.flow.packets)).collect();
     flows.sort_unstable();
     let expected = [
         (1, Some(6), 2),
@@ -318,12 +318,12 @@ fn the_priority_of_a_flow_is_that_of_its_tags() {
     ];
     assert_eq!(flows, expected);
     // A tag is no payload: octets are those of what follows the type within it.
-    assert!(found
+    assert!(explanation
         .flows
         .iter()
-        .filter(|of| of.what.mark.is_some())
-        .all(|of| { of.what.flow.octets == of.what.flow.packets * marked(1, 0).len() as u64 }));
-    let json = json::to_json(&found);
+        .filter(|listed| listed.record.mark.is_some())
+        .all(|listed| { listed.record.flow.octets == listed.record.flow.packets * marked(1, 0).len() as u64 }));
+    let json = json::to_json(&explanation);
     let of_json = json["flows"].as_array().expect("flows");
     assert_eq!(of_json.iter().find(|flow| flow["number"] == 1).expect("there")["priority"], 6);
 }
@@ -339,19 +339,19 @@ fn the_same_ports_are_another_connection_after_another_syn() {
         tcp((9, 80), 9000, SYN, b""),
         tcp((9, 80), 9001, ACK, b"defgh"),
     ];
-    let found = explained(&frames);
+    let explanation = explained(&frames);
     let octets: Vec<u64> =
-        found.connections.iter().map(|of| of.what.connection.halves[0].octets).collect();
-    assert_eq!((found.connection_sums.0, octets), (2, vec![5, 3]));
-    assert_eq!(found.connections.iter().map(|of| of.first_packet).collect::<Vec<_>>(), [6, 1]);
+        explanation.connections.iter().map(|listed| listed.record.connection.halves[0].octets).collect();
+    assert_eq!((explanation.connection_sums.0, octets), (2, vec![5, 3]));
+    assert_eq!(explanation.connections.iter().map(|of| of.first_packet).collect::<Vec<_>>(), [6, 1]);
 }
 
 #[test]
 fn who_answers_a_syn_did_not_begin() {
-    let found = explained(&[tcp((80, 9), 500, SYN | ACK, b""), tcp((9, 80), 101, ACK, b"abc")]);
-    assert_eq!(found.connection_sums.0, 1);
-    assert_eq!(found.connections[0].what.ends.map(|end| end.port), [9, 80]);
-    assert_eq!(found.connections[0].what.connection.halves[0].octets, 3);
+    let explanation = explained(&[tcp((80, 9), 500, SYN | ACK, b""), tcp((9, 80), 101, ACK, b"abc")]);
+    assert_eq!(explanation.connection_sums.0, 1);
+    assert_eq!(explanation.connections[0].record.ends.map(|end| end.port), [9, 80]);
+    assert_eq!(explanation.connections[0].record.connection.halves[0].octets, 3);
 }
 
 #[test]
@@ -362,20 +362,20 @@ fn of_more_connections_than_are_followed_the_oldest_are_finished_and_counted() {
         let original = u32::try_from(data.len()).expect("short");
         explainer.packet(&Packet {
             time_ns: Some(0),
-            link: Link::Ethernet,
+            link: LinkType::Ethernet,
             interface: 0,
             original,
             data: &data,
-            errors: Errors::default(),
+            errors: LinkErrors::default(),
         });
     };
     (0..25).for_each(|port| send(port, 0));
     // Of those that are still followed nothing is torn apart.
     (15..25).for_each(|port| send(port, 1));
-    let found = explainer.explanation(0, None);
-    assert_eq!((found.connection_sums.0, found.connection_sums.2), (25, 15));
+    let explanation = explainer.explanation(0, None);
+    assert_eq!((explanation.connection_sums.0, explanation.connection_sums.2), (25, 15));
     assert_eq!(
-        found.connections.iter().filter(|of| of.what.connection.halves[0].segments == 2).count(),
+        explanation.connections.iter().filter(|listed| listed.record.connection.halves[0].segments == 2).count(),
         10
     );
 }
@@ -391,18 +391,18 @@ fn twenty_thousand_connections_side_by_side_are_followed_to_their_end() {
             let original = u32::try_from(data.len()).expect("short");
             explainer.packet(&Packet {
                 time_ns,
-                link: Link::Ethernet,
+                link: LinkType::Ethernet,
                 interface: 0,
                 original,
                 data: &data,
-                errors: Errors::default(),
+                errors: LinkErrors::default(),
             });
         }
     }
-    let found = explainer.explanation(0, None);
-    assert_eq!((found.connection_sums.0, found.connection_sums.2), (20_000, 0));
-    for of in &found.connections {
-        let half = &of.what.connection.halves[0];
+    let explanation = explainer.explanation(0, None);
+    assert_eq!((explanation.connection_sums.0, explanation.connection_sums.2), (20_000, 0));
+    for listed in &explanation.connections {
+        let half = &listed.record.connection.halves[0];
         assert_eq!(half.octets, 8);
         assert_eq!(half.series.slices().iter().map(|slice| slice.octets).sum::<u64>(), 8);
     }
@@ -421,19 +421,19 @@ fn what_is_not_listed_is_in_the_sums() {
             )
         })
         .collect();
-    let found = explained(&frames);
-    let (count, rest, evicted) = found.connection_sums;
+    let explanation = explained(&frames);
+    let (count, rest, evicted) = explanation.connection_sums;
     assert_eq!((count, rest.count, rest.packets, evicted), (1050, 50, 50, 0));
-    let listed: u64 = found.connections.iter().map(|of| of.what.connection.halves[0].octets).sum();
-    assert_eq!((found.connections.len(), listed + rest.octets), (MOST_LISTED, 525 * 4));
+    let listed: u64 = explanation.connections.iter().map(|listed| listed.record.connection.halves[0].octets).sum();
+    assert_eq!((explanation.connections.len(), listed + rest.octets), (MOST_LISTED, 525 * 4));
     // The smallest, and of these the last, are those that are not listed.
     assert_eq!(rest.octets, 0);
 }
 
 #[test]
 fn json_has_everything_and_no_number_that_json_has_not() {
-    let found = explained(&[tcp((9, 80), 1, ACK, b"abc"), udp(&marked(1, 0))]);
-    let json = json::to_json(&found);
+    let explanation = explained(&[tcp((9, 80), 1, ACK, b"abc"), udp(&marked(1, 0))]);
+    let json = json::to_json(&explanation);
     assert_eq!(json["connections"][0]["ends"][0]["octets"], 3);
     assert_eq!(json["connections"][0]["handshake_ns"], serde_json::Value::Null);
     assert_eq!(json["connections"][0]["limits_ns"].as_object().expect("a table").len(), 13);
@@ -467,14 +467,14 @@ fn packets_that_are_read_ahead_are_explained_as_one_by_one() {
             frames.push(ethernet(0x0806, &[&[0; 28]]));
         }
     }
-    let mut writer = Writer::new(Vec::new(), Link::Ethernet, 65_535).expect("memory");
+    let mut writer = CaptureWriter::new(Vec::new(), LinkType::Ethernet, 65_535).expect("memory");
     for (at, frame) in (0i64..).zip(&frames) {
         writer.packet(1_000_000_000 + at * 70_000, frame).expect("memory");
     }
     let file = writer.finish().expect("memory");
     let at_once = explain(&file[..], |_| true).expect("a capture");
     let (mut one_by_one, mut capture) =
-        (Explainer::default(), Capture::new(&file[..]).expect("a capture"));
+        (Explainer::default(), CaptureReader::new(&file[..]).expect("a capture"));
     while let Some(packet) = capture.read_packet().expect("complete") {
         one_by_one.packet(&packet);
     }
@@ -488,16 +488,16 @@ fn packets_that_are_read_ahead_are_explained_as_one_by_one() {
 
 #[test]
 fn who_watches_may_end_it() {
-    let mut writer = Writer::new(Vec::new(), Link::Ethernet, 65_535).expect("memory");
+    let mut writer = CaptureWriter::new(Vec::new(), LinkType::Ethernet, 65_535).expect("memory");
     for at in 0..100_000 {
         writer.packet(at, &[0; 60]).expect("memory");
     }
     let mut calls = 0;
-    let found = explain(&writer.finish().expect("memory")[..], |_| {
+    let explanation = explain(&writer.finish().expect("memory")[..], |_| {
         calls += 1;
         calls < 3
     });
-    assert_eq!((found.expect("a capture").packets, calls), (65_536, 3));
+    assert_eq!((explanation.expect("a capture").packets, calls), (65_536, 3));
 }
 
 proptest! {
@@ -508,9 +508,9 @@ proptest! {
         octets in prop::collection::vec(any::<u8>(), 0..400),
         begin in prop::sample::select(vec![&b""[..], &b"\xd4\xc3\xb2\xa1"[..], &b"\x4d\x3c\xb2\xa1"[..], &b"\x0a\x0d\x0d\x0a\x1c\0\0\0\x4d\x3c\x2b\x1a"[..]]),
     ) {
-        if let Ok(found) = explain(&[begin, &octets].concat()[..], |_| true) {
-            prop_assert!(found.file_octets <= (begin.len() + octets.len()) as u64);
-            prop_assert!(json::to_json(&found).is_object());
+        if let Ok(explanation) = explain(&[begin, &octets].concat()[..], |_| true) {
+            prop_assert!(explanation.file_octets <= (begin.len() + octets.len()) as u64);
+            prop_assert!(json::to_json(&explanation).is_object());
         }
     }
 
@@ -541,15 +541,15 @@ proptest! {
                 data[16..18].fill(0);
                 original = original.max((time >> 32) as u32);
             }
-            explainer.packet(&Packet { time_ns: Some(time.cast_signed() >> (time % 64)), link: Link::Ethernet, interface: 0, original, data: &data, errors: Errors::default() });
+            explainer.packet(&Packet { time_ns: Some(time.cast_signed() >> (time % 64)), link: LinkType::Ethernet, interface: 0, original, data: &data, errors: LinkErrors::default() });
         }
-        let found = explainer.explanation(0, None);
-        let kinds = found.kinds;
+        let explanation = explainer.explanation(0, None);
+        let kinds = explanation.kinds;
         let all = kinds.tcp + kinds.udp + kinds.raw + kinds.other + kinds.fragment + kinds.encapsulated + kinds.copied + kinds.broken + kinds.unread;
-        prop_assert_eq!((found.packets, all), (frames.len() as u64, frames.len() as u64));
-        let segments: u64 = found.connections.iter().flat_map(|of| &of.what.connection.halves).map(|half| half.segments).sum();
+        prop_assert_eq!((explanation.packets, all), (frames.len() as u64, frames.len() as u64));
+        let segments: u64 = explanation.connections.iter().flat_map(|listed| &listed.record.connection.halves).map(|half| half.segments).sum();
         prop_assert_eq!(segments, kinds.tcp);
-        let text = json::to_json(&found).to_string();
+        let text = json::to_json(&explanation).to_string();
         prop_assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
     }
 }

@@ -2,22 +2,22 @@
 //! way.
 
 use ethermeter_capture::explain::explain;
-use ethermeter_capture::file::{Dropped, Errors, MOST_CAPTURED};
-use ethermeter_capture::write::blocks::{Blocks, Direction, Seen, Statistics, END_OCTETS};
-use ethermeter_capture::write::Writer;
-use ethermeter_capture::input::Input;
-use ethermeter_capture::{Capture, Error, Link};
+use ethermeter_capture::file::{CaptureDrops, LinkErrors, MOST_CAPTURED};
+use ethermeter_capture::write::blocks::{BlockWriter, PacketDirection, CapturedPacket, InterfaceStatistics, END_OCTETS};
+use ethermeter_capture::write::CaptureWriter;
+use ethermeter_capture::input::CaptureInput;
+use ethermeter_capture::{CaptureReader, CaptureError, LinkType};
 use flate2::write::GzEncoder;
 use flate2::Compression;
 use proptest::prelude::*;
 use std::io::{Cursor, Write};
 
-type Read = (Option<i64>, Link, u32, u32, Vec<u8>);
+type Read = (Option<i64>, LinkType, u32, u32, Vec<u8>);
 
 /// Everything that a file has, and what ended it.
-fn read(file: &[u8]) -> (Vec<Read>, Option<Error>) {
+fn read(file: &[u8]) -> (Vec<Read>, Option<CaptureError>) {
     let mut packets = Vec::new();
-    let mut capture = match Capture::new(file) {
+    let mut capture = match CaptureReader::new(file) {
         Ok(capture) => capture,
         Err(error) => return (packets, Some(error)),
     };
@@ -67,12 +67,12 @@ fn classic(magic: u32, is_big: bool, packets: &[(u32, u32, u32, &[u8])]) -> Vec<
 fn block(kind: u32, is_big: bool, body: &[u8]) -> Vec<u8> {
     let padded = body.len().next_multiple_of(4);
     let length = word(u32::try_from(padded + 12).expect("short"), is_big);
-    let mut made = word(kind, is_big).to_vec();
-    made.extend(length);
-    made.extend(body);
-    made.resize(8 + padded, 0);
-    made.extend(length);
-    made
+    let mut block = word(kind, is_big).to_vec();
+    block.extend(length);
+    block.extend(body);
+    block.resize(8 + padded, 0);
+    block.extend(length);
+    block
 }
 
 fn section(is_big: bool) -> Vec<u8> {
@@ -113,12 +113,12 @@ fn a_classic_file_of_either_order_and_resolution_gives_its_packets() {
             let (packets, error) = read(&file);
             assert!(error.is_none());
             let first =
-                (Some(1_000_000_000 + 5 * per_unit), Link::Ethernet, 0, 60, b"abc".to_vec());
+                (Some(1_000_000_000 + 5 * per_unit), LinkType::Ethernet, 0, 60, b"abc".to_vec());
             assert_eq!(
                 packets,
                 [
                     first,
-                    (Some(2_000_000_000 + 999 * per_unit), Link::Ethernet, 0, 2, b"de".to_vec())
+                    (Some(2_000_000_000 + 999 * per_unit), LinkType::Ethernet, 0, 2, b"de".to_vec())
                 ]
             );
         }
@@ -138,7 +138,7 @@ fn of_version(version: (u16, u16), lengths: (u32, u32), data: &[u8]) -> Vec<u8> 
 
 #[test]
 fn before_version_2_3_the_original_length_comes_first_and_in_2_3_either() {
-    let expected = [(Some(1_000_005_000), Link::Ethernet, 0, 60, b"abc".to_vec())];
+    let expected = [(Some(1_000_005_000), LinkType::Ethernet, 0, 60, b"abc".to_vec())];
     for (version, lengths) in [
         ((2, 0), (60, 3)),
         ((2, 2), (60, 3)),
@@ -157,13 +157,13 @@ fn before_version_2_3_the_original_length_comes_first_and_in_2_3_either() {
 fn a_compressed_file_has_the_packets_of_the_file() {
     let file = classic(0xA1B2_3C4D, false, &[(1, 5, 60, b"abc"), (2, 999, 2, b"de")]);
     let of = |octets: Vec<u8>| {
-        let input = Input::new(Cursor::new(octets)).expect("memory");
-        let mut capture = Capture::new(input)?;
+        let input = CaptureInput::new(Cursor::new(octets)).expect("memory");
+        let mut capture = CaptureReader::new(input)?;
         let mut lengths = Vec::new();
         while let Some(packet) = capture.read_packet()? {
             lengths.push(packet.data.len());
         }
-        Ok::<_, Error>(lengths)
+        Ok::<_, CaptureError>(lengths)
     };
     let compressed = gzip(&file);
     assert_eq!(of(file.clone()).expect("whole"), [3, 2]);
@@ -173,7 +173,7 @@ fn a_compressed_file_has_the_packets_of_the_file() {
     // Cut anywhere it ends too soon, with the packets before.
     for cut in 3..compressed.len() {
         let error = of(compressed[..cut].to_vec()).expect_err("cut");
-        assert!(matches!(error, Error::Truncated { .. } | Error::Foreign(_)), "{cut}: {error}");
+        assert!(matches!(error, CaptureError::Truncated { .. } | CaptureError::Foreign(_)), "{cut}: {error}");
     }
     // A broken octet is found by the checksum at the latest.
     for at in 10..compressed.len() {
@@ -193,14 +193,14 @@ fn what_expands_a_thousandfold_takes_no_memory_and_is_watched_without_packets() 
     assert!(compressed.len() < file.len() / 500);
     drop(file);
     let mut calls = 0;
-    let found = explain(Input::new(Cursor::new(compressed)).expect("memory"), |_| {
+    let explanation = explain(CaptureInput::new(Cursor::new(compressed)).expect("memory"), |_| {
         calls += 1;
         calls < 3
     });
-    let found = found.expect("a capture");
+    let explanation = explanation.expect("a capture");
     // At the beginning, after 64 MiB, and after 128.
-    assert_eq!((calls, found.packets), (3, 0));
-    assert!((128 << 20..=(128 + 16) << 20).contains(&found.file_octets), "{}", found.file_octets);
+    assert_eq!((calls, explanation.packets), (3, 0));
+    assert!((128 << 20..=(128 + 16) << 20).contains(&explanation.file_octets), "{}", explanation.file_octets);
 }
 
 fn gzip(octets: &[u8]) -> Vec<u8> {
@@ -228,10 +228,10 @@ fn a_pcapng_file_tells_times_by_its_interfaces_and_may_have_blocks_nobody_knows(
         let (packets, error) = read(&file);
         assert!(error.is_none(), "{error:?}");
         let expected: [Read; 4] = [
-            (Some(5_000_000_001), Link::Ethernet, 0, 60, b"abcde".to_vec()),
-            (Some(101_500_000_000), Link::Ip, 1, 4, b"wxyz".to_vec()),
-            (Some(7_000), Link::Cooked, 2, 1, b"q".to_vec()),
-            (None, Link::Ethernet, 0, 9, b"123456789".to_vec()),
+            (Some(5_000_000_001), LinkType::Ethernet, 0, 60, b"abcde".to_vec()),
+            (Some(101_500_000_000), LinkType::Ip, 1, 4, b"wxyz".to_vec()),
+            (Some(7_000), LinkType::Cooked, 2, 1, b"q".to_vec()),
+            (None, LinkType::Ethernet, 0, 9, b"123456789".to_vec()),
         ];
         assert_eq!(packets, expected);
     }
@@ -248,7 +248,7 @@ fn a_second_section_may_have_the_other_order_and_begins_with_no_interface() {
     file.extend(section(false));
     file.extend(enhanced(false, 0, 3, 1, b"c"));
     let (packets, error) = read(&file);
-    assert_eq!(packets.iter().map(|p| p.1).collect::<Vec<_>>(), [Link::Ethernet, Link::Cooked2]);
+    assert_eq!(packets.iter().map(|p| p.1).collect::<Vec<_>>(), [LinkType::Ethernet, LinkType::Cooked2]);
     assert!(error.expect("no interface 0").to_string().contains("interface 0; expected below 0"));
 }
 
@@ -271,7 +271,7 @@ fn a_file_cut_anywhere_gives_its_whole_packets_and_says_where_it_ends() {
         assert_eq!(packets.len(), whole);
         match error {
             None => assert!(cut == 24 || cut == 43),
-            Some(Error::Truncated { at, packets, .. }) => {
+            Some(CaptureError::Truncated { at, packets, .. }) => {
                 assert_eq!((at, packets), (cut as u64, whole as u64));
             }
             Some(other) => panic!("{other}"),
@@ -325,20 +325,20 @@ proptest! {
         packets in prop::collection::vec((0..4_294_967_295_999_999_999i64, prop::collection::vec(any::<u8>(), 0..200)), 0..20),
         snap in 1u32..150,
     ) {
-        let mut writer = Writer::new(Vec::new(), Link::Ethernet, snap).expect("memory");
+        let mut writer = CaptureWriter::new(Vec::new(), LinkType::Ethernet, snap).expect("memory");
         for (time_ns, data) in &packets {
             writer.packet(*time_ns, data).expect("memory");
         }
-        let (found, error) = read(&writer.finish().expect("memory"));
+        let (read_back, error) = read(&writer.finish().expect("memory"));
         prop_assert!(error.is_none());
         let expected: Vec<Read> = packets
             .iter()
             .map(|(time_ns, data)| {
                 let kept = data.len().min(snap as usize);
-                (Some(*time_ns), Link::Ethernet, 0, u32::try_from(data.len()).expect("short"), data[..kept].to_vec())
+                (Some(*time_ns), LinkType::Ethernet, 0, u32::try_from(data.len()).expect("short"), data[..kept].to_vec())
             })
             .collect();
-        prop_assert_eq!(found, expected);
+        prop_assert_eq!(read_back, expected);
     }
 
     #[test]
@@ -370,40 +370,40 @@ proptest! {
 /// The blocks of a file in this machine's byte order: type and body of each.
 fn blocks_of(file: &[u8]) -> Vec<(u32, Vec<u8>)> {
     let word_at = |at: usize| u32::from_ne_bytes(*file[at..].first_chunk().expect("whole words"));
-    let (mut at, mut found) = (0, Vec::new());
+    let (mut at, mut blocks) = (0, Vec::new());
     while at < file.len() {
         let length = word_at(at + 4) as usize;
         assert_eq!(word_at(at + length - 4) as usize, length);
-        found.push((word_at(at), file[at + 8..at + length - 4].to_vec()));
+        blocks.push((word_at(at), file[at + 8..at + length - 4].to_vec()));
         at += length;
     }
-    found
+    blocks
 }
 
 /// The options of a block's body from `at` on.
 fn options_of(body: &[u8], mut at: usize) -> Vec<(u16, Vec<u8>)> {
-    let mut found = Vec::new();
+    let mut options = Vec::new();
     loop {
         let half_at =
             |at: usize| u16::from_ne_bytes(*body[at..].first_chunk().expect("whole words"));
         let (code, length) = (half_at(at), half_at(at + 2) as usize);
         if code == 0 {
             assert_eq!(at + 4, body.len());
-            return found;
+            return options;
         }
-        found.push((code, body[at + 4..at + 4 + length].to_vec()));
+        options.push((code, body[at + 4..at + 4 + length].to_vec()));
         at += 4 + length.next_multiple_of(4);
     }
 }
 
-fn seen(time_ns: u64, original: u32, direction: Direction, pieces: [&[u8]; 3]) -> Seen<'_> {
-    Seen {
+fn captured_packet(time_ns: u64, original: u32, direction: PacketDirection, chunks: [&[u8]; 3]) -> CapturedPacket<'_> {
+    CapturedPacket {
         interface: 0,
         time_ns,
         original,
         direction,
-        pieces,
-        errors: Errors::default(),
+        chunks,
+        errors: LinkErrors::default(),
         comment: "",
     }
 }
@@ -412,20 +412,20 @@ fn seen(time_ns: u64, original: u32, direction: Direction, pieces: [&[u8]; 3]) -
 fn blocks_that_are_written_are_read_back_with_their_times_lengths_and_cut_octets() {
     let time_ns = 1_700_000_000_123_456_789;
     let mut written =
-        Blocks::new(Vec::new(), &["em0"], Link::Ethernet, 7).expect("memory takes all");
-    for (later, original, pieces) in [
+        BlockWriter::new(Vec::new(), &["em0"], LinkType::Ethernet, 7).expect("memory takes all");
+    for (later, original, chunks) in [
         (0, 5, [&b"ab"[..], b"", b"cde"]),
         (1, 1500, [b"abcd", b"VLAN", b"efghijkl"]),
         (2, 0, [b"", b"", b""]),
     ] {
         let before = written.octets();
-        let room = written.octets_of(pieces.iter().map(|piece| piece.len()).sum(), "");
-        let seen = seen(time_ns + later, original, Direction::In, pieces);
-        written.packet(&seen).expect("memory takes all");
+        let room = written.octets_of(chunks.iter().map(|piece| piece.len()).sum(), "");
+        let captured_packet = captured_packet(time_ns + later, original, PacketDirection::In, chunks);
+        written.packet(&captured_packet).expect("memory takes all");
         assert_eq!(written.octets() - before, room);
     }
     let before = written.octets();
-    let (file, octets) = written.finish(&[Statistics::default()]).expect("memory takes all");
+    let (file, octets) = written.finish(&[InterfaceStatistics::default()]).expect("memory takes all");
     assert_eq!(octets, before + END_OCTETS);
     assert_eq!(octets, file.len() as u64);
     let (packets, error) = read(&file);
@@ -434,9 +434,9 @@ fn blocks_that_are_written_are_read_back_with_their_times_lengths_and_cut_octets
     assert_eq!(
         packets,
         [
-            (at(0), Link::Ethernet, 0, 5, b"abcde".to_vec()),
-            (at(1), Link::Ethernet, 0, 1500, b"abcdVLA".to_vec()),
-            (at(2), Link::Ethernet, 0, 0, Vec::new()),
+            (at(0), LinkType::Ethernet, 0, 5, b"abcde".to_vec()),
+            (at(1), LinkType::Ethernet, 0, 1500, b"abcdVLA".to_vec()),
+            (at(2), LinkType::Ethernet, 0, 0, Vec::new()),
         ]
     );
 }
@@ -444,16 +444,16 @@ fn blocks_that_are_written_are_read_back_with_their_times_lengths_and_cut_octets
 #[test]
 fn what_was_lost_and_which_way_packets_went_stand_where_the_specification_wants_them() {
     let mut written =
-        Blocks::new(Vec::new(), &["em0"], Link::Ethernet, 128).expect("memory takes all");
-    for direction in [Direction::In, Direction::Out] {
-        let seen = seen(1, 1, direction, [b"x", b"", b""]);
-        written.packet(&seen).expect("memory takes all");
+        BlockWriter::new(Vec::new(), &["em0"], LinkType::Ethernet, 128).expect("memory takes all");
+    for direction in [PacketDirection::In, PacketDirection::Out] {
+        let captured_packet = captured_packet(1, 1, direction, [b"x", b"", b""]);
+        written.packet(&captured_packet).expect("memory takes all");
     }
     let (begun_ns, ended_ns) = (0x1234_5678_9ABC_DEF0, 0x1234_5679_0000_0001);
     let statistics_at_end =
-        Statistics { begun_ns, ended_ns, accepted: 7, dropped: 1 << 40, delivered: 2 };
+        InterfaceStatistics { begun_ns, ended_ns, accepted: 7, dropped: 1 << 40, delivered: 2 };
     let (file, _) = written.finish(&[statistics_at_end]).expect("memory takes all");
-    assert_eq!(dropped(&file), Dropped { by_interface: None, by_system: Some(1 << 40) });
+    assert_eq!(dropped(&file), CaptureDrops { by_interface: None, by_system: Some(1 << 40) });
     let blocks = blocks_of(&file);
     // Section header, interface description, two enhanced packets, interface statistics.
     assert_eq!(blocks.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [0x0A0D_0D0A, 1, 6, 6, 5]);
@@ -479,33 +479,33 @@ fn what_was_lost_and_which_way_packets_went_stand_where_the_specification_wants_
 fn packets_of_several_interfaces_have_errors_of_the_link_and_comments() {
     let names = ["station-1", "station-2"];
     let mut written =
-        Blocks::new(Vec::new(), &names, Link::Ethernet, 128).expect("memory takes all");
-    let errors = Errors::CHECK.and(Errors::SHORT);
+        BlockWriter::new(Vec::new(), &names, LinkType::Ethernet, 128).expect("memory takes all");
+    let errors = LinkErrors::CHECK.and(LinkErrors::SHORT);
     for (interface, errors, comment) in
-        [(1, errors, "collision"), (0, Errors::default(), "attempt"), (1, Errors::CHECK, "")]
+        [(1, errors, "collision"), (0, LinkErrors::default(), "attempt"), (1, LinkErrors::CHECK, "")]
     {
-        let of = seen(1, 1, Direction::Out, [b"x", b"", b""]);
+        let packet = captured_packet(1, 1, PacketDirection::Out, [b"x", b"", b""]);
         let (before, room) = (written.octets(), written.octets_of(1, comment));
-        written.packet(&Seen { interface, errors, comment, ..of }).expect("memory takes all");
+        written.packet(&CapturedPacket { interface, errors, comment, ..packet }).expect("memory takes all");
         assert_eq!(written.octets() - before, room);
     }
     let (before, room) = (written.octets(), written.end_octets());
-    let dropped_then = |dropped| Statistics { dropped, ..Statistics::default() };
+    let dropped_then = |dropped| InterfaceStatistics { dropped, ..InterfaceStatistics::default() };
     let (file, octets) =
         written.finish(&[dropped_then(1), dropped_then(2)]).expect("memory takes all");
     assert_eq!(octets, before + room);
-    assert_eq!(dropped(&file), Dropped { by_interface: None, by_system: Some(3) });
+    assert_eq!(dropped(&file), CaptureDrops { by_interface: None, by_system: Some(3) });
     let blocks = blocks_of(&file);
     assert_eq!(options_of(&blocks[2].1, 8)[0], (2, b"station-2".to_vec()));
     // epb_flags: bit 24 is a wrong check sequence, bit 26 a packet that is too short.
     let flags = (2, (2u32 | 1 << 24 | 1 << 26).to_ne_bytes().to_vec());
     assert_eq!(options_of(&blocks[3].1, 24), [(1, b"collision".to_vec()), flags]);
-    let mut capture = Capture::new(&file[..]).expect("a capture");
-    let mut found = Vec::new();
+    let mut capture = CaptureReader::new(&file[..]).expect("a capture");
+    let mut errors_read = Vec::new();
     while let Some(packet) = capture.read_packet().expect("a whole file") {
-        found.push((packet.interface, packet.errors));
+        errors_read.push((packet.interface, packet.errors));
     }
-    assert_eq!(found, [(1, errors), (0, Errors::default()), (1, Errors::CHECK)]);
+    assert_eq!(errors_read, [(1, errors), (0, LinkErrors::default()), (1, LinkErrors::CHECK)]);
     // No receiver took the damaged ones.
     let explained = explain(&file[..], |_| true).expect("a capture");
     assert_eq!((explained.packets, explained.damaged, explained.kinds.broken), (1, 2, 1));
@@ -513,14 +513,14 @@ fn packets_of_several_interfaces_have_errors_of_the_link_and_comments() {
 
 #[test]
 fn options_that_cannot_be_are_no_errors_of_a_packet() {
-    let mut written = Blocks::new(Vec::new(), &["a"], Link::Ethernet, 9).expect("memory takes all");
-    let of = Seen { errors: Errors::CHECK, ..seen(1, 1, Direction::In, [b"x", b"", b""]) };
-    written.packet(&of).expect("memory takes all");
-    let (mut file, _) = written.finish(&[Statistics::default()]).expect("memory takes all");
+    let mut written = BlockWriter::new(Vec::new(), &["a"], LinkType::Ethernet, 9).expect("memory takes all");
+    let damaged = CapturedPacket { errors: LinkErrors::CHECK, ..captured_packet(1, 1, PacketDirection::In, [b"x", b"", b""]) };
+    written.packet(&damaged).expect("memory takes all");
+    let (mut file, _) = written.finish(&[InterfaceStatistics::default()]).expect("memory takes all");
     let begin = [2u16.to_ne_bytes(), 4u16.to_ne_bytes()].concat();
     let at = file.windows(4).position(|octets| octets == begin).expect("the option of the flags");
     file[at + 2..at + 4].fill(0xff);
-    let mut capture = Capture::new(&file[..]).expect("a capture");
+    let mut capture = CaptureReader::new(&file[..]).expect("a capture");
     let packet = capture.read_packet().expect("a whole file").expect("a packet");
     assert!(!packet.errors.is_any());
 }
@@ -536,15 +536,15 @@ fn statistics(is_big: bool, number: u32, counts: &[(u16, u64)]) -> Vec<u8> {
     block(5, is_big, &body)
 }
 
-fn dropped(file: &[u8]) -> Dropped {
-    let mut capture = Capture::new(file).expect("a capture");
+fn dropped(file: &[u8]) -> CaptureDrops {
+    let mut capture = CaptureReader::new(file).expect("a capture");
     while capture.read_packet().expect("a whole file").is_some() {}
     capture.dropped()
 }
 
 #[test]
 fn what_a_capture_says_that_it_lost_is_the_last_word_of_each_interface_over_all_sections() {
-    let lost = |by_interface, by_system| Dropped { by_interface, by_system };
+    let lost = |by_interface, by_system| CaptureDrops { by_interface, by_system };
     for is_big in [false, true] {
         let two =
             [section(is_big), interface(is_big, 1, 0, &[]), interface(is_big, 1, 0, &[])].concat();

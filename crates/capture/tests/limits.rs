@@ -1,9 +1,9 @@
 //! Connections in which one cause is planted: the time that was planted is found, to the
 //! nanosecond.
 
-use ethermeter_capture::cause::Cause;
-use ethermeter_capture::connection::Connection;
-use ethermeter_capture::packet::Tcp;
+use ethermeter_capture::cause::WaitCause;
+use ethermeter_capture::connection::TcpConnection;
+use ethermeter_capture::packet::TcpHeader;
 use proptest::prelude::*;
 
 const SEGMENT: u32 = 1460;
@@ -15,7 +15,7 @@ const SERVER: usize = 1;
 /// A connection under way: numbers begin at 1 after the SYNs.
 #[derive(Default)]
 struct Talk {
-    connection: Connection,
+    connection: TcpConnection,
     next: [u32; 2],
     window: [u16; 2],
 }
@@ -28,18 +28,18 @@ impl Talk {
         // As large as a SYN can say, which is not scaled.
         let [of_client, of_server] =
             windows.map(|window| u16::try_from(u32::from(window) << 7).unwrap_or(u16::MAX));
-        let syn = Tcp {
+        let syn = TcpHeader {
             syn: true,
             window: of_client,
             largest_segment: Some(1460),
             window_shift: Some(7),
-            ..Tcp::default()
+            ..TcpHeader::default()
         };
         talk.connection.segment(CLIENT, 0, &syn, 0);
         talk.connection.segment(
             SERVER,
             answer_ns,
-            &Tcp { ack: true, acknowledgment: 1, window: of_server, ..syn },
+            &TcpHeader { ack: true, acknowledgment: 1, window: of_server, ..syn },
             0,
         );
         talk.next = [1, 1];
@@ -47,9 +47,9 @@ impl Talk {
         talk
     }
 
-    fn header(&self, from: usize) -> Tcp {
+    fn header(&self, from: usize) -> TcpHeader {
         let (sequence, acknowledgment) = (self.next[from], self.next[1 - from]);
-        Tcp { sequence, acknowledgment, ack: true, window: self.window[from], ..Tcp::default() }
+        TcpHeader { sequence, acknowledgment, ack: true, window: self.window[from], ..TcpHeader::default() }
     }
 
     fn data(&mut self, at_ns: i64, from: usize, payload: u32) {
@@ -59,7 +59,7 @@ impl Talk {
     }
 
     fn again(&mut self, at_ns: i64, from: usize, payload: u32) {
-        let header = Tcp { sequence: self.next[from] - payload, ..self.header(from) };
+        let header = TcpHeader { sequence: self.next[from] - payload, ..self.header(from) };
         self.connection.segment(from, at_ns, &header, payload);
     }
 
@@ -74,7 +74,7 @@ impl Talk {
         at_ns + (segments - 1) * US
     }
 
-    fn spent_ns(&self, cause: Cause) -> i64 {
+    fn spent_ns(&self, cause: WaitCause) -> i64 {
         let (first_ns, last_ns) = self.connection.times_ns.expect("there were segments");
         let spent = self.connection.limits.spent_ns(first_ns, last_ns);
         assert_eq!(
@@ -109,27 +109,27 @@ fn a_window_that_is_used_up_is_what_a_sender_waits_for() {
     // 114 times 128 are 14 592 octets: room for nine segments and 1452 octets, so that the tenth
     // goes beyond; 115 have room for ten only.
     let talk = rounds_at_the_sender(115, |_| ROUND_TRIP);
-    assert_eq!(talk.spent_ns(Cause::ReceiverWindow), ROUNDS * (ROUND_TRIP + 20 * US));
-    assert_eq!(talk.spent_ns(Cause::SenderPace), ROUNDS * 9 * US);
-    assert_eq!(talk.spent_ns(Cause::CongestionWindow), 0);
+    assert_eq!(talk.spent_ns(WaitCause::ReceiverWindow), ROUNDS * (ROUND_TRIP + 20 * US));
+    assert_eq!(talk.spent_ns(WaitCause::SenderPace), ROUNDS * 9 * US);
+    assert_eq!(talk.spent_ns(WaitCause::CongestionWindow), 0);
 }
 
 #[test]
 fn a_flight_that_stays_below_the_window_over_many_round_trips_is_a_send_buffer() {
     let talk = rounds_at_the_sender(5000, |_| ROUND_TRIP);
-    assert_eq!(talk.spent_ns(Cause::SendBuffer), ROUNDS * (ROUND_TRIP + 20 * US));
-    assert_eq!(talk.spent_ns(Cause::ReceiverWindow) + talk.spent_ns(Cause::CongestionWindow), 0);
+    assert_eq!(talk.spent_ns(WaitCause::SendBuffer), ROUNDS * (ROUND_TRIP + 20 * US));
+    assert_eq!(talk.spent_ns(WaitCause::ReceiverWindow) + talk.spent_ns(WaitCause::CongestionWindow), 0);
     let rounds = talk.connection.limits.rounds(CLIENT);
     assert_eq!((rounds.all, rounds.steady, rounds.steady_octets), (40, 40, 14_600.0));
-    assert_eq!(talk.spent_ns(Cause::Opening), ROUND_TRIP + 10 * US);
+    assert_eq!(talk.spent_ns(WaitCause::Opening), ROUND_TRIP + 10 * US);
 }
 
 #[test]
 fn round_trips_of_more_than_twice_the_least_are_a_queue() {
     let talk =
         rounds_at_the_sender(5000, |round| if round == 0 { ROUND_TRIP } else { 4 * ROUND_TRIP });
-    assert_eq!(talk.spent_ns(Cause::Queue), (ROUNDS - 1) * (4 * ROUND_TRIP + 20 * US));
-    assert_eq!(talk.spent_ns(Cause::SendBuffer), ROUND_TRIP + 20 * US);
+    assert_eq!(talk.spent_ns(WaitCause::Queue), (ROUNDS - 1) * (4 * ROUND_TRIP + 20 * US));
+    assert_eq!(talk.spent_ns(WaitCause::SendBuffer), ROUND_TRIP + 20 * US);
 }
 
 /// The same rounds, seen by the receiver: it acknowledges 10 µs after the last segment, and the
@@ -149,9 +149,9 @@ fn rounds_at_the_receiver(window: u16) -> Talk {
 #[test]
 fn where_the_capture_was_made_changes_neither() {
     let talk = rounds_at_the_receiver(115);
-    assert_eq!(talk.spent_ns(Cause::ReceiverWindow), ROUNDS * (ROUND_TRIP + 10 * US));
+    assert_eq!(talk.spent_ns(WaitCause::ReceiverWindow), ROUNDS * (ROUND_TRIP + 10 * US));
     let talk = rounds_at_the_receiver(5000);
-    assert_eq!(talk.spent_ns(Cause::SendBuffer), ROUNDS * (ROUND_TRIP + 10 * US));
+    assert_eq!(talk.spent_ns(WaitCause::SendBuffer), ROUNDS * (ROUND_TRIP + 10 * US));
 }
 
 #[test]
@@ -163,9 +163,9 @@ fn an_application_that_writes_now_and_then_is_what_limits_it() {
         talk.data(now, CLIENT, 500);
         talk.ack(now + ROUND_TRIP, SERVER);
     }
-    assert_eq!(talk.spent_ns(Cause::SenderApplication), ROUNDS * 50 * MS);
+    assert_eq!(talk.spent_ns(WaitCause::SenderApplication), ROUNDS * 50 * MS);
     // The last acknowledgement.
-    assert_eq!(talk.spent_ns(Cause::Opening), ROUND_TRIP + 10 * US + ROUND_TRIP);
+    assert_eq!(talk.spent_ns(WaitCause::Opening), ROUND_TRIP + 10 * US + ROUND_TRIP);
 }
 
 #[test]
@@ -179,8 +179,8 @@ fn full_segments_that_follow_each_other_evenly_are_a_pace_though_each_was_acknow
         talk.ack(now + 10 * US, SERVER);
     }
     // The first two gaps are compared with nothing that is as long.
-    assert_eq!(talk.spent_ns(Cause::SenderPace), (ROUNDS - 2) * 24 * MS);
-    assert_eq!(talk.spent_ns(Cause::SenderApplication), 2 * 24 * MS);
+    assert_eq!(talk.spent_ns(WaitCause::SenderPace), (ROUNDS - 2) * 24 * MS);
+    assert_eq!(talk.spent_ns(WaitCause::SenderApplication), 2 * 24 * MS);
 }
 
 #[test]
@@ -195,10 +195,10 @@ fn a_short_segment_that_waits_for_a_delayed_acknowledgement_is_held_by_nagle() {
         talk.data(now + 320 * US + 40 * MS, SERVER, 276);
         now += 45 * MS;
     }
-    assert_eq!(talk.spent_ns(Cause::DelayedAck), ROUNDS * (40 * MS + 20 * US));
+    assert_eq!(talk.spent_ns(WaitCause::DelayedAck), ROUNDS * (40 * MS + 20 * US));
     let (first_ns, last_ns) = talk.connection.times_ns.expect("there were segments");
     let [of_client, of_server] = [CLIENT, SERVER].map(|end| {
-        talk.connection.limits.spent(end, last_ns)[Cause::DelayedAck as usize]
+        talk.connection.limits.spent(end, last_ns)[WaitCause::DelayedAck as usize]
     });
     assert_eq!((of_client.count, of_server.count), (0, u64::try_from(ROUNDS).expect("positive")));
     assert_eq!(of_server.most_ns, 40_020_000);
@@ -219,7 +219,7 @@ fn who_waits_for_an_acknowledgement_that_takes_a_round_trip_waits_for_no_timer()
         talk.ack(now + 80 * MS + 20 * US, SERVER);
         now += 90 * MS;
     }
-    assert_eq!(talk.spent_ns(Cause::DelayedAck), 0);
+    assert_eq!(talk.spent_ns(WaitCause::DelayedAck), 0);
 }
 
 #[test]
@@ -231,19 +231,19 @@ fn a_window_of_zero_at_the_end_is_the_receiving_applications() {
     talk.window[SERVER] = 0;
     talk.ack(last + ROUND_TRIP, SERVER);
     for second in 1..=19 {
-        let probe = Tcp { sequence: talk.next[CLIENT] - 1, ..talk.header(CLIENT) };
+        let probe = TcpHeader { sequence: talk.next[CLIENT] - 1, ..talk.header(CLIENT) };
         talk.connection.segment(CLIENT, last + second * 1000 * MS, &probe, 0);
         talk.ack(last + second * 1000 * MS + 10 * US, SERVER);
     }
     let all = 19_000 * MS + 10 * US - ROUND_TRIP;
-    assert_eq!(talk.spent_ns(Cause::ReceiverApplication), all);
+    assert_eq!(talk.spent_ns(WaitCause::ReceiverApplication), all);
     // Without a probe, and with nothing outstanding, the sender may have had no more.
     let mut talk = Talk::open(ROUND_TRIP, 10 * US, [512, 23]);
     let last = talk.burst(now, CLIENT, 2);
     talk.window[SERVER] = 0;
     talk.ack(last + ROUND_TRIP, SERVER);
     talk.ack(last + 19_000 * MS, SERVER);
-    assert_eq!(talk.spent_ns(Cause::ReceiverApplication), 0);
+    assert_eq!(talk.spent_ns(WaitCause::ReceiverApplication), 0);
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn segments_that_leave_at_the_pace_of_acknowledgements_tell_of_no_link() {
         let now = begin + at * MS;
         if at >= 10 {
             let header =
-                Tcp { acknowledgment: talk.next[CLIENT] - 9 * SEGMENT, ..talk.header(SERVER) };
+                TcpHeader { acknowledgment: talk.next[CLIENT] - 9 * SEGMENT, ..talk.header(SERVER) };
             talk.connection.segment(SERVER, now - 10 * US, &header, 0);
         }
         talk.data(now, CLIENT, SEGMENT);
@@ -274,9 +274,9 @@ fn an_answer_is_a_round_trip_and_what_its_application_took() {
         now += 7 * MS;
     }
     // The client's answers come 7 ms after, of which 10 µs are its way.
-    assert_eq!(talk.spent_ns(Cause::RoundTrip), ROUNDS * ROUND_TRIP + (ROUNDS - 1) * 10 * US);
+    assert_eq!(talk.spent_ns(WaitCause::RoundTrip), ROUNDS * ROUND_TRIP + (ROUNDS - 1) * 10 * US);
     assert_eq!(
-        talk.spent_ns(Cause::TurnAround),
+        talk.spent_ns(WaitCause::TurnAround),
         ROUNDS * 30 * MS + (ROUNDS - 1) * (7 * MS - 10 * US)
     );
 }
@@ -293,7 +293,7 @@ fn what_a_lost_segment_holds_up_is_loss_until_it_has_arrived() {
         now += 300 * MS + ROUND_TRIP + 20 * US;
     }
     talk.data(now, CLIENT, SEGMENT);
-    assert_eq!(talk.spent_ns(Cause::Loss), ROUNDS * (300 * MS + ROUND_TRIP + 20 * US));
+    assert_eq!(talk.spent_ns(WaitCause::Loss), ROUNDS * (300 * MS + ROUND_TRIP + 20 * US));
 }
 
 #[test]
@@ -305,12 +305,12 @@ fn a_sender_that_waits_for_nothing_is_as_fast_as_it_is() {
         if at >= 20 {
             // Each is acknowledged ten milliseconds after, a moment behind another that is sent.
             let header =
-                Tcp { acknowledgment: talk.next[CLIENT] - 20 * SEGMENT, ..talk.header(SERVER) };
+                TcpHeader { acknowledgment: talk.next[CLIENT] - 20 * SEGMENT, ..talk.header(SERVER) };
             talk.connection.segment(SERVER, now - 499 * US, &header, 0);
         }
         talk.data(now, CLIENT, SEGMENT);
     }
-    assert_eq!(talk.spent_ns(Cause::SenderPace), 1999 * 500 * US);
+    assert_eq!(talk.spent_ns(WaitCause::SenderPace), 1999 * 500 * US);
 }
 
 #[test]
@@ -327,7 +327,7 @@ fn a_closed_window_is_the_receiving_applications_until_it_opens() {
         now += 200 * MS + 20 * US;
     }
     talk.data(now, CLIENT, SEGMENT);
-    assert_eq!(talk.spent_ns(Cause::ReceiverApplication), ROUNDS * (200 * MS + 20 * US));
+    assert_eq!(talk.spent_ns(WaitCause::ReceiverApplication), ROUNDS * (200 * MS + 20 * US));
     assert_eq!(
         talk.connection.halves[SERVER].zero_windows,
         u64::try_from(ROUNDS).expect("positive")
@@ -337,24 +337,24 @@ fn a_closed_window_is_the_receiving_applications_until_it_opens() {
 #[test]
 fn without_the_handshake_a_small_window_is_no_evidence() {
     // Whether it is scaled is not known, so that only the window's being zero tells.
-    let mut connection = Connection::default();
+    let mut connection = TcpConnection::default();
     for round in 0..ROUNDS {
         let now = round * ROUND_TRIP;
         let sequence = 1 + u32::try_from(round).expect("small") * SEGMENT;
-        let data = Tcp { sequence, acknowledgment: 1, ack: true, window: 500, ..Tcp::default() };
+        let data = TcpHeader { sequence, acknowledgment: 1, ack: true, window: 500, ..TcpHeader::default() };
         connection.segment(CLIENT, now, &data, SEGMENT);
-        let ack = Tcp {
+        let ack = TcpHeader {
             sequence: 1,
             acknowledgment: sequence + SEGMENT,
             ack: true,
             window: 10,
-            ..Tcp::default()
+            ..TcpHeader::default()
         };
         connection.segment(SERVER, now + ROUND_TRIP - 10 * US, &ack, 0);
     }
     let spent = connection.limits.spent_ns(0, ROUNDS * ROUND_TRIP);
-    assert_eq!(spent[Cause::ReceiverWindow as usize], 0);
-    assert!(spent[Cause::SendBuffer as usize] > 0);
+    assert_eq!(spent[WaitCause::ReceiverWindow as usize], 0);
+    assert!(spent[WaitCause::SendBuffer as usize] > 0);
 }
 
 /// Rounds with so many segments each, acknowledged a round trip later, seen by the sender with room
@@ -383,23 +383,23 @@ const PER_ROUND: i64 = ROUND_TRIP + 20 * US;
 #[test]
 fn a_flight_that_grows_by_a_segment_a_round_trip_is_a_congestion_window() {
     let talk = rounds_of(&(10..40).collect::<Vec<_>>());
-    assert_eq!(talk.spent_ns(Cause::CongestionWindow), 30 * PER_ROUND);
+    assert_eq!(talk.spent_ns(WaitCause::CongestionWindow), 30 * PER_ROUND);
     assert_eq!(talk.connection.limits.rounds(CLIENT).steady, 0);
 }
 
 #[test]
 fn slow_start_doubles_and_its_last_round_trip_may_be_either() {
     let talk = rounds_of(&[2, 4, 8, 16, 32, 64]);
-    assert_eq!(talk.spent_ns(Cause::CongestionWindow), 5 * PER_ROUND);
-    assert_eq!(talk.spent_ns(Cause::Window), PER_ROUND);
+    assert_eq!(talk.spent_ns(WaitCause::CongestionWindow), 5 * PER_ROUND);
+    assert_eq!(talk.spent_ns(WaitCause::Window), PER_ROUND);
     assert_eq!(talk.connection.limits.rounds(CLIENT).steps, 5);
 }
 
 #[test]
 fn a_flight_that_stays_for_few_round_trips_may_be_either() {
     let talk = rounds_of(&[20; 9]);
-    assert_eq!(talk.spent_ns(Cause::Window), 9 * PER_ROUND);
-    assert_eq!(rounds_of(&[20; 10]).spent_ns(Cause::SendBuffer), 10 * PER_ROUND);
+    assert_eq!(talk.spent_ns(WaitCause::Window), 9 * PER_ROUND);
+    assert_eq!(rounds_of(&[20; 10]).spent_ns(WaitCause::SendBuffer), 10 * PER_ROUND);
 }
 
 /// Windows of CUBIC in segments, a round trip apart, from a loss at `largest` segments on (RFC
@@ -427,9 +427,9 @@ fn a_flight_that_falls_at_losses_and_grows_as_cubic_does_is_a_congestion_window(
             flights.push(0);
         }
         let talk = rounds_of(&flights);
-        assert_eq!(talk.spent_ns(Cause::SendBuffer), 0, "{largest} {round_trip_s}");
+        assert_eq!(talk.spent_ns(WaitCause::SendBuffer), 0, "{largest} {round_trip_s}");
         assert!(
-            talk.spent_ns(Cause::CongestionWindow) >= 120 * PER_ROUND,
+            talk.spent_ns(WaitCause::CongestionWindow) >= 120 * PER_ROUND,
             "{largest} {round_trip_s}"
         );
         assert_eq!(talk.connection.limits.loss_episodes(CLIENT), 4);
@@ -439,8 +439,8 @@ fn a_flight_that_falls_at_losses_and_grows_as_cubic_does_is_a_congestion_window(
 #[test]
 fn what_stays_below_the_flight_before_a_loss_is_a_congestion_window() {
     let talk = rounds_of(&[20, 20, 20, 20, 0, 10, 10, 10]);
-    assert_eq!(talk.spent_ns(Cause::Window), 4 * PER_ROUND);
-    assert_eq!(talk.spent_ns(Cause::CongestionWindow), 3 * PER_ROUND);
+    assert_eq!(talk.spent_ns(WaitCause::Window), 4 * PER_ROUND);
+    assert_eq!(talk.spent_ns(WaitCause::CongestionWindow), 3 * PER_ROUND);
 }
 
 #[test]
@@ -451,14 +451,14 @@ fn a_send_buffer_stays_one_across_losses() {
         flights.extend([0, 15, 25]);
     }
     let talk = rounds_of(&flights);
-    assert_eq!(talk.spent_ns(Cause::SendBuffer), 150 * PER_ROUND);
+    assert_eq!(talk.spent_ns(WaitCause::SendBuffer), 150 * PER_ROUND);
 }
 
 #[test]
 fn a_send_buffer_whose_writer_is_woken_now_and_then_varies_and_does_not_grow() {
-    let seen = [41, 40, 42, 57, 53, 41, 41, 44, 41, 40, 50, 41, 43, 41, 51, 47, 41, 41, 45, 41];
-    let flights: Vec<i64> = seen.iter().cycle().take(60).copied().collect();
-    assert_eq!(rounds_of(&flights).spent_ns(Cause::SendBuffer), 60 * PER_ROUND);
+    let flight_sizes = [41, 40, 42, 57, 53, 41, 41, 44, 41, 40, 50, 41, 43, 41, 51, 47, 41, 41, 45, 41];
+    let flights: Vec<i64> = flight_sizes.iter().cycle().take(60).copied().collect();
+    assert_eq!(rounds_of(&flights).spent_ns(WaitCause::SendBuffer), 60 * PER_ROUND);
 }
 
 #[test]
@@ -476,14 +476,14 @@ fn a_steady_flight_of_short_writes_is_the_sending_applications() {
     talk.data(now, CLIENT, SEGMENT);
     // The last of each round is full, so that the course tells; a microsecond follows the short
     // one, 20 µs the handshake.
-    assert_eq!(talk.spent_ns(Cause::SenderApplication), ROUNDS * (PER_ROUND + US) + 20 * US);
+    assert_eq!(talk.spent_ns(WaitCause::SenderApplication), ROUNDS * (PER_ROUND + US) + 20 * US);
 }
 
 #[test]
 fn a_window_used_up_that_is_acknowledged_late_waits_for_the_receiving_application() {
     let talk = rounds_at_the_sender(115, |round| if round == 0 { ROUND_TRIP } else { 15 * MS });
-    assert_eq!(talk.spent_ns(Cause::ReceiverWindow), PER_ROUND);
-    assert_eq!(talk.spent_ns(Cause::ReceiverApplication), (ROUNDS - 1) * (15 * MS + 20 * US));
+    assert_eq!(talk.spent_ns(WaitCause::ReceiverWindow), PER_ROUND);
+    assert_eq!(talk.spent_ns(WaitCause::ReceiverApplication), (ROUNDS - 1) * (15 * MS + 20 * US));
 }
 
 #[test]
@@ -499,8 +499,8 @@ fn a_window_that_unread_data_makes_smaller_is_the_receiving_applications() {
     }
     talk.data(now, CLIENT, SEGMENT);
     // At first the window was at its largest.
-    assert_eq!(talk.spent_ns(Cause::ReceiverWindow), PER_ROUND);
-    assert_eq!(talk.spent_ns(Cause::ReceiverApplication), (ROUNDS - 1) * PER_ROUND);
+    assert_eq!(talk.spent_ns(WaitCause::ReceiverWindow), PER_ROUND);
+    assert_eq!(talk.spent_ns(WaitCause::ReceiverApplication), (ROUNDS - 1) * PER_ROUND);
 }
 
 #[test]
@@ -511,18 +511,18 @@ fn a_handshake_that_a_busy_host_answers_late_hides_no_acknowledgement() {
     let mut now = ROUND_TRIP + 5 * MS + 30 * US;
     for round in 0..30 {
         for segment in 0..10 {
-            let header = Tcp { timestamps: Some((7, 100 + round)), ..talk.header(CLIENT) };
+            let header = TcpHeader { timestamps: Some((7, 100 + round)), ..talk.header(CLIENT) };
             talk.connection.segment(CLIENT, now + segment * US, &header, SEGMENT - 12);
             talk.next[CLIENT] += SEGMENT - 12;
         }
         now += 9 * US + ROUND_TRIP;
-        let header = Tcp { timestamps: Some((101 + round, 7)), ..talk.header(SERVER) };
+        let header = TcpHeader { timestamps: Some((101 + round, 7)), ..talk.header(SERVER) };
         talk.connection.segment(SERVER, now, &header, 0);
         now += 20 * US;
     }
     talk.data(now, CLIENT, SEGMENT - 12);
     assert_eq!(talk.connection.away_ns(CLIENT), Some(20_000));
-    assert_eq!(talk.spent_ns(Cause::SendBuffer), 30 * PER_ROUND);
+    assert_eq!(talk.spent_ns(WaitCause::SendBuffer), 30 * PER_ROUND);
 }
 
 #[test]
@@ -534,12 +534,12 @@ fn full_segments_in_bursts_with_pauses_are_the_sending_applications() {
             talk.data(now + at * 300 * US, CLIENT, SEGMENT);
         }
         // Others that are under way are acknowledged in between, at no moment that it waits for.
-        let header = Tcp { acknowledgment: talk.next[CLIENT] - SEGMENT, ..talk.header(SERVER) };
+        let header = TcpHeader { acknowledgment: talk.next[CLIENT] - SEGMENT, ..talk.header(SERVER) };
         talk.connection.segment(SERVER, now + 900 * US + 3 * MS, &header, 0);
         now += 7 * MS;
     }
-    assert_eq!(talk.spent_ns(Cause::SenderPace), ROUNDS * 900 * US);
-    assert_eq!(talk.spent_ns(Cause::SenderApplication), (ROUNDS - 1) * 6100 * US);
+    assert_eq!(talk.spent_ns(WaitCause::SenderPace), ROUNDS * 900 * US);
+    assert_eq!(talk.spent_ns(WaitCause::SenderApplication), (ROUNDS - 1) * 6100 * US);
 }
 
 #[test]
@@ -552,7 +552,7 @@ fn acknowledgements_one_after_the_other_tell_the_rate_of_the_slowest_link() {
         now += ROUND_TRIP;
         // Two segments each 240 µs, as 97.3 Mb/s of payload.
         for pair in 1..=10 {
-            let header = Tcp { acknowledgment: first + pair * 2 * SEGMENT, ..talk.header(SERVER) };
+            let header = TcpHeader { acknowledgment: first + pair * 2 * SEGMENT, ..talk.header(SERVER) };
             talk.connection.segment(SERVER, now + i64::from(pair) * 240 * US, &header, 0);
         }
         now += 11 * 240 * US;
@@ -570,12 +570,12 @@ proptest! {
     fn every_moment_of_any_segments_has_one_cause(
         segments in prop::collection::vec((0usize..2, -5i64..50, any::<(u8, u8)>(), any::<u8>(), 0u32..3000, any::<u16>()), 1..200),
     ) {
-        let mut connection = Connection::default();
+        let mut connection = TcpConnection::default();
         let mut now = 0;
         for (from, step, (sequence, acknowledgment), flags, payload, window) in segments {
             now += step * 1000;
             let bit = |at: u8| flags >> at & 1 == 1;
-            let tcp = Tcp {
+            let tcp = TcpHeader {
                 sequence: u32::from(sequence) << 10,
                 acknowledgment: u32::from(acknowledgment) << 10,
                 window,
@@ -585,7 +585,7 @@ proptest! {
                 rst: bit(5) && bit(6) && bit(7),
                 window_shift: bit(7).then_some(3),
                 timestamps: bit(4).then_some((u32::from(sequence), 0)),
-                ..Tcp::default()
+                ..TcpHeader::default()
             };
             connection.segment(from, now, &tcp, payload);
         }

@@ -3,7 +3,7 @@
 //! Time is a count of picoseconds: one octet is a whole number of them at every standard rate from
 //! 10 Mb/s to 1.6 Tb/s, and 64 bits of them last 213 days.
 
-use std::ops::Add;
+use std::ops::{Add, AddAssign, Mul, Rem, Sub, SubAssign};
 
 /// Picoseconds in a second.
 pub const PS_PER_S: u64 = 1_000_000_000_000;
@@ -13,7 +13,7 @@ pub const PS_PER_S: u64 = 1_000_000_000_000;
 pub struct Bits(pub u64);
 
 /// A length in octets (eight bits each).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Octets(pub u64);
 
 /// How long one bit lasts on the medium, in picoseconds.
@@ -21,10 +21,91 @@ pub struct Octets(pub u64);
 pub struct BitTime(pub u64);
 
 impl Octets {
+    /// No octet.
+    pub const ZERO: Self = Self(0);
+
     /// The same length in bits.
     #[must_use]
     pub const fn bits(self) -> Bits {
         Bits(self.0 * 8)
+    }
+
+    /// How many whole parts of a length it has.
+    #[inline]
+    #[must_use]
+    pub const fn parts(self, part: Self) -> u64 {
+        self.0 / part.0
+    }
+
+    /// Half as many, rounded down.
+    #[inline]
+    #[must_use]
+    pub const fn half(self) -> Self {
+        Self(self.0 / 2)
+    }
+
+    /// The sum, at most the largest length.
+    #[inline]
+    #[must_use]
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// The difference, or nothing if the other is longer.
+    #[inline]
+    #[must_use]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Add for Octets {
+    type Output = Self;
+
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Octets {
+    #[inline]
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Octets {
+    type Output = Self;
+
+    #[inline]
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 - other.0)
+    }
+}
+
+impl SubAssign for Octets {
+    #[inline]
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+
+impl Mul<u64> for Octets {
+    type Output = Self;
+
+    #[inline]
+    fn mul(self, count: u64) -> Self {
+        Self(self.0 * count)
+    }
+}
+
+impl Rem for Octets {
+    type Output = Self;
+
+    #[inline]
+    fn rem(self, other: Self) -> Self {
+        Self(self.0 % other.0)
     }
 }
 

@@ -21,7 +21,7 @@ pub enum Error {
     Range {
         /// What was given.
         what: &'static str,
-        /// Its value.
+        /// Value that was given.
         value: u64,
         /// What is allowed instead.
         allowed: String,

@@ -25,7 +25,7 @@ const LOOK_NS: u64 = 50_000_000;
 /// What a line is.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Line {
+pub struct DelayLine {
     /// The interfaces at its ends, in this network namespace.
     pub ends: [String; 2],
     /// How much later a frame leaves than it arrived, at most 10 s.
@@ -42,7 +42,7 @@ pub struct Line {
 
 /// What became of frames, for each direction: from the first end to the second, and back.
 #[derive(Debug, Default, Serialize)]
-pub struct Carried {
+pub struct DelayLineCounts {
     /// Frames that left.
     pub frames: [u64; 2],
     /// Frames that found no room.
@@ -54,7 +54,7 @@ pub struct Carried {
 /// # Errors
 /// If a number is out of range, or the system refuses: packet sockets need the right to raw network
 /// access.
-pub fn carry(line: &Line) -> Result<Carried, Error> {
+pub fn carry(line: &DelayLine) -> Result<DelayLineCounts, Error> {
     Error::unless_within("delay_ns", line.delay_ns, 0, 10 * NS_PER_S)?;
     Error::unless_within("frame_ns", line.frame_ns, 0, 10 * NS_PER_S)?;
     Error::unless_within("room_frames", line.room_frames, 1, 1 << 20)?;
@@ -69,7 +69,7 @@ pub fn carry(line: &Line) -> Result<Carried, Error> {
         let back = one_way(back_from, &back_to, line, end_ns);
         let there = joined(there)?;
         let back = back?;
-        Ok(Carried { frames: [there.0, back.0], lost: [there.1, back.1] })
+        Ok(DelayLineCounts { frames: [there.0, back.0], lost: [there.1, back.1] })
     })
 }
 
@@ -84,7 +84,12 @@ fn listening(interface: &str) -> Result<Socket, Error> {
 }
 
 /// Frames that left and that were lost.
-fn one_way(mut from: Socket, to: &Socket, line: &Line, end_ns: u64) -> Result<(u64, u64), Error> {
+fn one_way(
+    mut from: Socket,
+    to: &Socket,
+    line: &DelayLine,
+    end_ns: u64,
+) -> Result<(u64, u64), Error> {
     let mut in_transit: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
     let mut spare: Vec<Vec<u8>> = Vec::new();
     let mut room = vec![0; LONGEST_FRAME];

@@ -18,7 +18,7 @@ const LONGEST: u64 = 1 << 30;
 /// How often and how long a stage is tried.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Sampling {
+pub struct StageSampling {
     /// Samples, at most 1000.
     pub samples: u32,
     /// How long each takes at least, at most 10 s.
@@ -28,7 +28,7 @@ pub struct Sampling {
 /// The stage.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "stage", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Stage {
+pub enum HostStage {
     /// Copy so many octets of memory.
     Copy {
         /// Octets; as long as they fit into a cache it is the cache that is measured.
@@ -88,14 +88,14 @@ pub enum DiskAccess {
 
 /// Samples of a stage.
 #[derive(Debug, Default, Serialize)]
-pub struct Samples {
+pub struct StageSamples {
     /// Bits a second, of the octets that the stage was given, one for each sample.
     pub bits_per_s: Vec<f64>,
     /// How long each sample took.
     pub taken_ns: Vec<u64>,
 }
 
-impl Samples {
+impl StageSamples {
     #[expect(clippy::cast_precision_loss, reason = "a rate needs no more than 53 bits")]
     fn add(&mut self, octets: usize, taken_ns: u64) {
         self.bits_per_s.push(8.0 * octets as f64 / (taken_ns as f64 / NS_PER_S as f64));
@@ -107,23 +107,23 @@ impl Samples {
 ///
 /// # Errors
 /// If a number is out of range, or the system refuses.
-pub fn try_out(stage: &Stage, sampling: Sampling) -> Result<Samples, Error> {
+pub fn try_out(stage: &HostStage, sampling: StageSampling) -> Result<StageSamples, Error> {
     Error::unless_within("samples", u64::from(sampling.samples), 1, 1000)?;
     Error::unless_within("sample_ns", sampling.sample_ns, 1000, 10 * NS_PER_S)?;
     match stage {
-        Stage::Copy { octets } => Ok(copy(length(*octets)?, sampling)),
-        Stage::Checksum { octets } => {
+        HostStage::Copy { octets } => Ok(copy(length(*octets)?, sampling)),
+        HostStage::Checksum { octets } => {
             let packet = pattern(length(*octets)?);
             sampled(sampling, || {
                 black_box(internet_checksum(black_box(&packet)));
                 Ok(packet.len())
             })
         }
-        Stage::Call { octets } => call(length(*octets)?, sampling),
-        Stage::Datagram { octets } => datagram(length(*octets)?, sampling),
-        Stage::Loopback => loopback(sampling),
-        Stage::Frames { interface, octets } => frames(interface, length(*octets)?, sampling),
-        Stage::Disk { directory, octets, access } => {
+        HostStage::Call { octets } => call(length(*octets)?, sampling),
+        HostStage::Datagram { octets } => datagram(length(*octets)?, sampling),
+        HostStage::Loopback => loopback(sampling),
+        HostStage::Frames { interface, octets } => frames(interface, length(*octets)?, sampling),
+        HostStage::Disk { directory, octets, access } => {
             disk(directory, length(*octets)?, *access, sampling)
         }
     }
@@ -159,17 +159,17 @@ fn pattern(octets: usize) -> Vec<u8> {
     (0..=u8::MAX).cycle().take(octets).collect()
 }
 
-/// Repeat `piece`, which says how many octets it moved, for each sample until its time is over.
+/// Repeat `chunk`, which says how many octets it moved, for each sample until its time is over.
 fn sampled(
-    sampling: Sampling,
-    mut piece: impl FnMut() -> io::Result<usize>,
-) -> Result<Samples, Error> {
-    let mut samples = Samples::default();
+    sampling: StageSampling,
+    mut chunk: impl FnMut() -> io::Result<usize>,
+) -> Result<StageSamples, Error> {
+    let mut samples = StageSamples::default();
     for _ in 0..sampling.samples {
         let start_ns = HostTime.now_ns();
         let mut octets = 0;
         let taken_ns = loop {
-            octets += piece().map_err(Error::system("trying a stage"))?;
+            octets += chunk().map_err(Error::system("trying a stage"))?;
             let taken_ns = HostTime.now_ns() - start_ns;
             if taken_ns >= sampling.sample_ns {
                 break taken_ns;
@@ -180,7 +180,7 @@ fn sampled(
     Ok(samples)
 }
 
-fn copy(octets: usize, sampling: Sampling) -> Samples {
+fn copy(octets: usize, sampling: StageSampling) -> StageSamples {
     let from = pattern(octets);
     let mut to = vec![1; octets];
     sampled(sampling, || {
@@ -190,7 +190,7 @@ fn copy(octets: usize, sampling: Sampling) -> Samples {
     .expect("memory refuses nothing")
 }
 
-fn call(octets: usize, sampling: Sampling) -> Result<Samples, Error> {
+fn call(octets: usize, sampling: StageSampling) -> Result<StageSamples, Error> {
     let mut sink = OpenOptions::new()
         .write(true)
         .open("/dev/null")
@@ -205,7 +205,7 @@ fn call(octets: usize, sampling: Sampling) -> Result<Samples, Error> {
     })
 }
 
-fn datagram(octets: usize, sampling: Sampling) -> Result<Samples, Error> {
+fn datagram(octets: usize, sampling: StageSampling) -> Result<StageSamples, Error> {
     Error::unless_within("octets", octets as u64, 1, 65_507)?;
     let opening = || Error::system("opening a socket on loopback");
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(opening())?;
@@ -222,7 +222,7 @@ fn datagram(octets: usize, sampling: Sampling) -> Result<Samples, Error> {
     })
 }
 
-fn loopback(sampling: Sampling) -> Result<Samples, Error> {
+fn loopback(sampling: StageSampling) -> Result<StageSamples, Error> {
     let opening = || Error::system("opening a connection on loopback");
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(opening())?;
     let mut writer =
@@ -236,14 +236,14 @@ fn loopback(sampling: Sampling) -> Result<Samples, Error> {
             while writer.write_all(&data).is_ok() {}
         });
         let mut room = vec![0; 128 << 10];
-        let found = sampled(sampling, || reader.read(&mut room));
+        let samples = sampled(sampling, || reader.read(&mut room));
         drop(reader);
         sending.join().expect("a writer does not panic");
-        found
+        samples
     })
 }
 
-fn frames(interface: &str, octets: usize, sampling: Sampling) -> Result<Samples, Error> {
+fn frames(interface: &str, octets: usize, sampling: StageSampling) -> Result<StageSamples, Error> {
     Error::unless_within("octets", octets as u64, 60, 9018)?;
     let socket = packet_socket(interface, 0)?;
     let mut frame = vec![0; octets];
@@ -261,9 +261,9 @@ fn frames(interface: &str, octets: usize, sampling: Sampling) -> Result<Samples,
 }
 
 /// A file that is gone when this is.
-struct Temporary(PathBuf);
+struct TemporaryFile(PathBuf);
 
-impl Drop for Temporary {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         // A failure to remove it cannot be reported from here.
         let _ = std::fs::remove_file(&self.0);
@@ -274,12 +274,12 @@ fn disk(
     directory: &Path,
     octets: usize,
     access: DiskAccess,
-    sampling: Sampling,
-) -> Result<Samples, Error> {
+    sampling: StageSampling,
+) -> Result<StageSamples, Error> {
     Error::unless_within("octets", octets as u64, CHUNK as u64, LONGEST)?;
     let doing = || Error::system("making a temporary file");
     let name = format!("ethermeter-{}-{}", std::process::id(), HostTime.now_ns());
-    let file_path = Temporary(directory.join(name));
+    let file_path = TemporaryFile(directory.join(name));
     let mut plain = OpenOptions::new()
         .read(true)
         .write(true)
@@ -299,7 +299,7 @@ fn disk(
     };
     drop(file_path); // the open file lives on, and is gone with the process, however that ends
     let chunks = octets / CHUNK;
-    let mut room = Aligned::new();
+    let mut room = AlignedBuffer::new();
     if matches!(access, DiskAccess::ReadCached | DiskAccess::ReadDirect) {
         for _ in 0..chunks {
             plain.write_all(room.octets()).map_err(doing())?;
@@ -307,7 +307,7 @@ fn disk(
         plain.sync_all().map_err(doing())?;
     }
     // A sample is the complete file, however long that takes: less would measure the cache.
-    let one_file = Sampling { sample_ns: 1000, ..sampling };
+    let one_file = StageSampling { sample_ns: 1000, ..sampling };
     sampled(one_file, || {
         file.seek(SeekFrom::Start(0))?;
         for _ in 0..chunks {
@@ -325,12 +325,12 @@ fn disk(
 }
 
 /// A chunk of memory where direct transfers want it.
-struct Aligned {
+struct AlignedBuffer {
     memory: Vec<u8>,
     from: usize,
 }
 
-impl Aligned {
+impl AlignedBuffer {
     const BOUNDARY: usize = 4096;
 
     fn new() -> Self {
@@ -348,7 +348,7 @@ impl Aligned {
 mod tests {
     use super::*;
 
-    const BRIEF: Sampling = Sampling { samples: 2, sample_ns: 1_000_000 };
+    const BRIEF: StageSampling = StageSampling { samples: 2, sample_ns: 1_000_000 };
 
     #[test]
     fn the_checksum_is_that_of_the_example_in_rfc_1071() {
@@ -374,16 +374,16 @@ mod tests {
     #[test]
     fn every_sample_of_what_needs_no_rights_is_above_nothing() {
         for stage in [
-            Stage::Copy { octets: 1 << 16 },
-            Stage::Checksum { octets: 1460 },
-            Stage::Call { octets: 64 },
-            Stage::Datagram { octets: 64 },
-            Stage::Loopback,
+            HostStage::Copy { octets: 1 << 16 },
+            HostStage::Checksum { octets: 1460 },
+            HostStage::Call { octets: 64 },
+            HostStage::Datagram { octets: 64 },
+            HostStage::Loopback,
         ] {
-            let found = try_out(&stage, BRIEF).expect("needs no rights").bits_per_s;
+            let rates = try_out(&stage, BRIEF).expect("needs no rights").bits_per_s;
             assert!(
-                found.len() == 2 && found.iter().all(|rate| rate.is_finite() && *rate > 0.0),
-                "{stage:?} {found:?}"
+                rates.len() == 2 && rates.iter().all(|rate| rate.is_finite() && *rate > 0.0),
+                "{stage:?} {rates:?}"
             );
         }
     }
@@ -394,7 +394,7 @@ mod tests {
             std::env::temp_dir().join(format!("ethermeter-disk-{}", std::process::id()));
         std::fs::create_dir(&directory).expect("a directory of our own");
         for access in [DiskAccess::WriteCached, DiskAccess::WriteSynced, DiskAccess::ReadCached] {
-            let stage = Stage::Disk { directory: directory.clone(), octets: 2 << 20, access };
+            let stage = HostStage::Disk { directory: directory.clone(), octets: 2 << 20, access };
             assert_eq!(try_out(&stage, BRIEF).expect("a file").bits_per_s.len(), 2);
         }
         // Fails if a file is left in it.
@@ -403,8 +403,8 @@ mod tests {
 
     #[test]
     fn numbers_out_of_range_are_refused_with_what_is_allowed() {
-        let refused = try_out(&Stage::Copy { octets: 0 }, BRIEF).unwrap_err().to_string();
+        let refused = try_out(&HostStage::Copy { octets: 0 }, BRIEF).unwrap_err().to_string();
         assert_eq!(refused, "octets = 0: 1 to 1073741824");
-        assert!(try_out(&Stage::Loopback, Sampling { samples: 0, ..BRIEF }).is_err());
+        assert!(try_out(&HostStage::Loopback, StageSampling { samples: 0, ..BRIEF }).is_err());
     }
 }

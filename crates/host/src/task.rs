@@ -1,19 +1,19 @@
 //! The door: a task as one line of JSON, its result likewise.
 
 use crate::Error;
-use crate::line::{Line, carry};
-use crate::stages::{Sampling, Stage, try_out};
-use crate::transfer::{Receiving, Sender, receive, send};
+use crate::line::{DelayLine, carry};
+use crate::stages::{HostStage, StageSampling, try_out};
+use crate::transfer::{TransferReceiver, TransferSender, receive, send};
 use serde::Deserialize;
 
 /// What a host can be asked to do.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-enum Task {
-    Try { stage: Stage, sampling: Sampling },
-    Receive(Receiving),
-    Send(Sender),
-    Carry(Line),
+enum HostTask {
+    Try { stage: HostStage, sampling: StageSampling },
+    Receive(TransferReceiver),
+    Send(TransferSender),
+    Carry(DelayLine),
 }
 
 /// Do a task to its end, which is bounded.
@@ -22,10 +22,10 @@ enum Task {
 /// If it makes no sense, a number is out of range, or the system refuses.
 pub fn perform(line: &str) -> Result<String, Error> {
     let result = match serde_json::from_str(line)? {
-        Task::Try { stage, sampling } => serde_json::to_string(&try_out(&stage, sampling)?),
-        Task::Receive(receiving) => serde_json::to_string(&receive(&receiving)?),
-        Task::Send(sender) => serde_json::to_string(&send(&sender)?),
-        Task::Carry(line) => serde_json::to_string(&carry(&line)?),
+        HostTask::Try { stage, sampling } => serde_json::to_string(&try_out(&stage, sampling)?),
+        HostTask::Receive(receiving) => serde_json::to_string(&receive(&receiving)?),
+        HostTask::Send(sender) => serde_json::to_string(&send(&sender)?),
+        HostTask::Carry(line) => serde_json::to_string(&carry(&line)?),
     };
     Ok(result?)
 }

@@ -17,16 +17,16 @@
 
 use ethermeter_ethernet::Octets;
 use ethermeter_live::pacing::{Pacer, PriorityGuard};
-use ethermeter_live::port::packet::{PacketOptions, PacketPort, Ring};
+use ethermeter_live::port::packet::{PacketOptions, PacketPort, RingKind};
 use ethermeter_live::port::udp::{UdpOptions, UdpPort};
 use ethermeter_live::port::xdp::{XdpOptions, XdpPort};
-use ethermeter_live::port::{Address, Port};
+use ethermeter_live::port::{NetworkPort, StationAddress};
 use ethermeter_live::roles::{
-    Attention, RequestPlan, Requests, ResponsePlan, SendPlan, SendersClock, SinkPlan, request,
-    respond, send, sink,
+    ReceiveMode, RequestPlan, RequestTraffic, ResponsePlan, SendPlan, SenderClockRelation,
+    SinkPlan, request, respond, send, sink,
 };
 use ethermeter_live::time::sleep;
-use ethermeter_live::wire::Mac;
+use ethermeter_live::wire::MacAddress;
 use ethermeter_live::{HostTime, SkewedClock, Timeline};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
@@ -84,13 +84,13 @@ impl Words {
         Ok((seconds * NS_PER_S) as u64)
     }
 
-    fn attention(&self) -> Attention {
+    fn attention(&self) -> ReceiveMode {
         if self.has("spin") {
-            Attention::Spinning
+            ReceiveMode::Spinning
         } else if self.has("collect") {
-            Attention::Collecting
+            ReceiveMode::Collecting
         } else {
-            Attention::Sleeping
+            ReceiveMode::Sleeping
         }
     }
 }
@@ -122,19 +122,19 @@ fn run() -> Outcome<()> {
             };
             let mut port = UdpPort::open(&options)?;
             if let Some(to) = words.value("to")? {
-                port.aim(Address::Socket(to))?;
+                port.aim(StationAddress::Socket(to))?;
             }
             play(&role, &mut port, &words)?
         }
         kind @ ("packet" | "blocks") => {
             let options = PacketOptions {
                 past_queue: words.has("past-queue"),
-                ring: if kind == "packet" { Ring::Frames } else { Ring::Blocks },
+                ring: if kind == "packet" { RingKind::Frames } else { RingKind::Blocks },
                 batch: words.or("batch", 64)?,
                 room_octets: words.or("room", 4 << 20)?,
                 ..PacketOptions::on(
                     &interface().ok_or("interface is missing")?,
-                    words.or("mac", Mac::BROADCAST)?,
+                    words.or("mac", MacAddress::BROADCAST)?,
                 )
             };
             play(&role, &mut PacketPort::open(&options)?, &words)?
@@ -146,7 +146,7 @@ fn run() -> Outcome<()> {
                 ..XdpOptions::on(
                     &interface().ok_or("interface is missing")?,
                     words.value("source")?.ok_or("source is missing")?,
-                    words.or("mac", Mac::BROADCAST)?,
+                    words.or("mac", MacAddress::BROADCAST)?,
                 )
             };
             let mut port = XdpPort::open(&options)?;
@@ -161,7 +161,7 @@ fn run() -> Outcome<()> {
     Ok(())
 }
 
-fn play<P: Port>(role: &str, port: &mut P, words: &Words) -> Outcome<Value> {
+fn play<P: NetworkPort>(role: &str, port: &mut P, words: &Words) -> Outcome<Value> {
     eprintln!("ready");
     let begin_ns = HostTime.now_ns();
     let until_ns = begin_ns + words.ns("seconds", 1.0)?;
@@ -178,7 +178,12 @@ fn play<P: Port>(role: &str, port: &mut P, words: &Words) -> Outcome<Value> {
     Ok(result)
 }
 
-fn play_send<P: Port>(port: &mut P, words: &Words, begin_ns: u64, until_ns: u64) -> Outcome<Value> {
+fn play_send<P: NetworkPort>(
+    port: &mut P,
+    words: &Words,
+    begin_ns: u64,
+    until_ns: u64,
+) -> Outcome<Value> {
     let frame: u64 = words.or("frame", 64)?;
     let source = SourceSpec {
         frames: Lengths::Fixed { bits: Octets(frame).bits().0 },
@@ -262,7 +267,7 @@ fn arrivals(words: &Words) -> Outcome<Arrivals> {
 }
 
 /// What is set a while after standard input has ended, where that was asked for.
-fn told_to_end(words: &Words) -> Outcome<Arc<AtomicBool>> {
+fn stop_flag(words: &Words) -> Outcome<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     if let Some(linger_ms) = words.value("linger")? {
         let stop = Arc::clone(&stop);
@@ -275,7 +280,7 @@ fn told_to_end(words: &Words) -> Outcome<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-fn play_sink<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Value> {
+fn play_sink<P: NetworkPort>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Value> {
     let plan = SinkPlan {
         experiment: EXPERIMENT,
         begin_ns: 0,
@@ -286,10 +291,10 @@ fn play_sink<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Val
         until_ns,
         most_frames: words.or("frames", u64::MAX)?,
         memory: 1 << 16,
-        senders_clock: SendersClock::Equal,
+        senders_clock: SenderClockRelation::Equal,
         attention: words.attention(),
     };
-    let stop = told_to_end(words)?;
+    let stop = stop_flag(words)?;
     let sunk = sink(port, &HostTime, SkewedClock::of_epoch(0), &plan, &stop)?;
     let stream = &sunk.streams.first().ok_or("streams: must be at least 1")?.measured;
     let accounts: Vec<Account> = sunk.streams.iter().map(|stream| stream.sequence).collect();
@@ -313,7 +318,7 @@ fn play_sink<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Val
     }))
 }
 
-fn play_responder<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Value> {
+fn play_responder<P: NetworkPort>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Value> {
     let plan = ResponsePlan {
         experiment: EXPERIMENT,
         stream: None,
@@ -323,14 +328,14 @@ fn play_responder<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcom
         most_responses: words.or("frames", u64::MAX)?,
         attention: words.attention(),
     };
-    let stop = told_to_end(words)?;
+    let stop = stop_flag(words)?;
     let responded = respond(port, &HostTime, SkewedClock::of_epoch(0), &plan, &stop)?;
     Ok(
         json!({"answered": responded.answered, "unsent": responded.unsent, "unexpected": responded.unexpected}),
     )
 }
 
-fn play_requester<P: Port>(
+fn play_requester<P: NetworkPort>(
     port: &mut P,
     words: &Words,
     begin_ns: u64,
@@ -343,7 +348,7 @@ fn play_requester<P: Port>(
         experiment: EXPERIMENT,
         stream: 0,
         responders: &[],
-        requests: Requests::Spaced {
+        requests: RequestTraffic::Spaced {
             payload_octets: usize::try_from(payload.0)?,
             interval_ns: words.or("interval", 0)? * 1000,
         },
@@ -369,7 +374,7 @@ fn play_requester<P: Port>(
 }
 
 #[allow(clippy::cast_precision_loss)] // for reading
-fn quantiles_ns(of: &Distribution) -> Value {
-    let at = |share: &str| of.quantiles_ps[share].map(|ps| ps as f64 / 1000.0);
+fn quantiles_ns(distribution: &Distribution) -> Value {
+    let at = |share: &str| distribution.quantiles_ps[share].map(|ps| ps as f64 / 1000.0);
     json!({"p1": at("0.01"), "p50": at("0.5"), "p90": at("0.9"), "p99": at("0.99"), "p999": at("0.999"), "max": at("1")})
 }

@@ -4,4 +4,4 @@
 mod ongoing;
 
 pub use ethermeter_traffic::clock::{ClockError, Exchange, PIECES, Relation};
-pub use ongoing::{Known, Ongoing};
+pub use ongoing::{CachedRelation, SharedRelation};

@@ -22,7 +22,7 @@ pub enum Error {
     Refused {
         /// What was given.
         what: &'static str,
-        /// Its value.
+        /// Value of the setting.
         value: String,
         /// What is allowed instead.
         allowed: String,

@@ -64,7 +64,7 @@ pub struct InterfaceFacts {
     pub mtu: Option<u32>,
     /// Name of the driver.
     pub driver: Option<String>,
-    /// Its version.
+    /// Version of the driver.
     pub driver_version: Option<String>,
     /// Version of the firmware.
     pub firmware: Option<String>,
@@ -114,9 +114,9 @@ const WORDS: usize = 64; // more than the longest of these answers
 const SPEED_UNKNOWN: u32 = u32::MAX;
 
 /// An answer: the words of a structure of `linux/ethtool.h`, the first of which is the question.
-struct Answer([u32; WORDS]);
+struct EthtoolAnswer([u32; WORDS]);
 
-impl Answer {
+impl EthtoolAnswer {
     /// Octets of the structure.
     fn octets(&self) -> Vec<u8> {
         self.0.iter().flat_map(|word| word.to_ne_bytes()).collect()
@@ -137,8 +137,8 @@ impl Answer {
     }
 }
 
-fn ask(socket: &OwnedFd, interface: &str, question: u32) -> Option<Answer> {
-    let mut answer = Answer([0; WORDS]);
+fn query(socket: &OwnedFd, interface: &str, question: u32) -> Option<EthtoolAnswer> {
+    let mut answer = EthtoolAnswer([0; WORDS]);
     answer.0[0] = question;
     let mut request = request_of(interface).ok()?;
     request.ifr_ifru.ifru_data = answer.0.as_mut_ptr().cast();
@@ -150,20 +150,20 @@ fn ask(socket: &OwnedFd, interface: &str, question: u32) -> Option<Answer> {
 }
 
 impl InterfaceFacts {
-    /// Ask.
+    /// Read the facts of an interface.
     ///
     /// # Errors
     /// If there is no such interface.
     pub fn of(interface: &str) -> Result<Self, Error> {
         let mtu = mtu(interface)?;
         let socket = any_socket()?;
-        let ask = |question| ask(&socket, interface, question);
+        let query = |question| query(&socket, interface, question);
         let mut facts = Self { mtu: Some(mtu), ..Self::default() };
-        if let Some(driver) = ask(DRIVER) {
+        if let Some(driver) = query(DRIVER) {
             (facts.driver, facts.driver_version) = (driver.text(4), driver.text(36));
             (facts.firmware, facts.bus) = (driver.text(68), driver.text(100));
         }
-        if let Some(settings) = ask(SETTINGS) {
+        if let Some(settings) = query(SETTINGS) {
             // The low half of the speed is behind three words, the high one behind seven.
             let speed = settings.half(12) | settings.half(28) << 16;
             facts.speed_mbps =
@@ -175,17 +175,17 @@ impl InterfaceFacts {
             };
         }
         for (name, question) in OFFLOADS {
-            if let Some(answer) = ask(question) {
+            if let Some(answer) = query(question) {
                 facts.offloads.insert(name.to_owned(), answer.0[1] != 0);
             }
         }
-        if let Some(flags) = ask(FLAGS) {
+        if let Some(flags) = query(FLAGS) {
             facts.offloads.extend(
                 OFFLOADS_OF_FLAGS.map(|(name, flag)| (name.to_owned(), flags.0[1] & flag != 0)),
             );
         }
-        facts.rings = ask(RINGS).map(|answer| [answer.0[5], answer.0[8]]);
-        facts.interrupt_delays_us = ask(COALESCE).map(|answer| [answer.0[1], answer.0[5]]);
+        facts.rings = query(RINGS).map(|answer| [answer.0[5], answer.0[8]]);
+        facts.interrupt_delays_us = query(COALESCE).map(|answer| [answer.0[1], answer.0[5]]);
         let index = nix::net::if_::if_nametoindex(interface).ok();
         let queues =
             queues().unwrap_or_default().into_iter().filter(|queue| Some(queue.interface) == index);

@@ -1,8 +1,8 @@
 //! Real frames on real hosts: the data path of live measurement.
 //!
 //! Logic is apart from the operating system: times are arguments or come from a [`Timeline`],
-//! frames go through a [`Port`]. Neither is ever assumed to be the real one. Nothing here allocates
-//! for each frame, and nothing runs on without a limit of time.
+//! frames go through a [`NetworkPort`]. Neither is ever assumed to be the real one. Nothing here
+//! allocates for each frame, and nothing runs on without a limit of time.
 //!
 //! - [`wire`]: the mark that every frame of ours carries, and raw frames.
 //! - [`port`]: network ports: memory (for tests), UDP, TCP, `AF_PACKET`, `AF_XDP`; a tap
@@ -12,8 +12,8 @@
 //! - [`pacing`]: sleep, then spin, to absolute times; what was achieved is recorded.
 //! - [`clock`]: offset and drift of another station's clock, and how sure they are, from exchanges
 //!   on the data path.
-//! - [`skewed_clock`]: the time that a station puts on the wire, with an artificial offset and drift for
-//!   tests.
+//! - [`skewed_clock`]: the time that a station puts on the wire, with an artificial offset and
+//!   drift for tests.
 //! - [`loss`]: where frames were lost, from the counters along their path.
 //! - [`interface`], [`route`], [`plca`], [`provenance`]: what an interface and a host are.
 //! - `netlink`: messages to and from the kernel.
@@ -39,5 +39,5 @@ pub mod wire;
 
 pub use error::Error;
 pub use ethermeter_traffic::skewed_clock::{self, SkewedClock};
-pub use port::Port;
+pub use port::NetworkPort;
 pub use time::{HostTime, Timeline};

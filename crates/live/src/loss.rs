@@ -13,7 +13,7 @@ use serde::Serialize;
 /// What was counted along the path of one test's frames, as differences between its end and its
 /// begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Path {
+pub struct PathCounters {
     /// Frames that the sender's kernel took.
     pub sent: u64,
     /// Dropped by the sender's queue.
@@ -34,7 +34,7 @@ pub struct Path {
 /// Where a frame was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Place {
+pub enum DropPoint {
     /// The sender's queue.
     SenderQueue,
     /// The sender's interface.
@@ -49,33 +49,33 @@ pub enum Place {
 
 /// What is missing and where it went.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Losses {
+pub struct PathLosses {
     /// Frames sent and not received.
     pub missing: u64,
     /// What counters saw, in the order of the path; points without a loss are left out.
-    pub seen: Vec<(Place, u64)>,
+    pub seen: Vec<(DropPoint, u64)>,
     /// Missing frames that no counter saw.
     pub unexplained: u64,
     /// Drops beyond what is missing: frames of other flows, or a frame counted at two places.
     pub excess: u64,
 }
 
-impl Path {
+impl PathCounters {
     /// Attribute what is missing.
     #[must_use]
-    pub fn losses(&self) -> Losses {
-        let places = [
-            (Place::SenderQueue, self.dropped_in_queue),
-            (Place::SenderInterface, self.dropped_at_sender),
-            (Place::Network, self.dropped_in_network),
-            (Place::ReceiverInterface, self.dropped_at_receiver),
-            (Place::Socket, self.dropped_at_socket),
+    pub fn losses(&self) -> PathLosses {
+        let drop_points = [
+            (DropPoint::SenderQueue, self.dropped_in_queue),
+            (DropPoint::SenderInterface, self.dropped_at_sender),
+            (DropPoint::Network, self.dropped_in_network),
+            (DropPoint::ReceiverInterface, self.dropped_at_receiver),
+            (DropPoint::Socket, self.dropped_at_socket),
         ];
-        let dropped = places.iter().fold(0, |sum: u64, (_, count)| sum.saturating_add(*count));
+        let dropped = drop_points.iter().fold(0, |sum: u64, (_, count)| sum.saturating_add(*count));
         let missing = self.sent.saturating_sub(self.received);
-        Losses {
+        PathLosses {
             missing,
-            seen: places.into_iter().filter(|(_, count)| *count > 0).collect(),
+            seen: drop_points.into_iter().filter(|(_, count)| *count > 0).collect(),
             unexplained: missing.saturating_sub(dropped),
             excess: dropped.saturating_sub(missing),
         }
@@ -93,7 +93,7 @@ mod tests {
             sent in 0..1u64 << 40, lost in 0..1u64 << 40, counts in any::<[u32; 5]>(),
         ) {
             let [queue, sender, network, receiver, socket] = counts.map(u64::from);
-            let losses = Path {
+            let losses = PathCounters {
                 sent,
                 dropped_in_queue: queue,
                 dropped_at_sender: sender,
@@ -103,17 +103,22 @@ mod tests {
                 received: sent.saturating_sub(lost),
             }
             .losses();
-            let seen: u64 = losses.seen.iter().map(|(_, count)| count).sum();
-            prop_assert_eq!(losses.missing + losses.excess, seen + losses.unexplained);
+            let counted: u64 = losses.seen.iter().map(|(_, count)| count).sum();
+            prop_assert_eq!(losses.missing + losses.excess, counted + losses.unexplained);
             prop_assert!(losses.excess == 0 || losses.unexplained == 0);
         }
     }
 
     #[test]
     fn a_socket_that_drops_explains_what_is_missing() {
-        let losses =
-            Path { sent: 100, dropped_at_socket: 7, received: 90, ..Path::default() }.losses();
+        let losses = PathCounters {
+            sent: 100,
+            dropped_at_socket: 7,
+            received: 90,
+            ..PathCounters::default()
+        }
+        .losses();
         assert_eq!((losses.missing, losses.unexplained, losses.excess), (10, 3, 0));
-        assert_eq!(losses.seen, [(Place::Socket, 7)]);
+        assert_eq!(losses.seen, [(DropPoint::Socket, 7)]);
     }
 }

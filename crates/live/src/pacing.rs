@@ -15,7 +15,7 @@ pub mod rest;
 pub mod trial;
 
 pub(crate) use pacer::Achieved;
-pub use pacer::{Pacer, Pacing, PacingCounts, Step};
-pub use priority::{Priority, PriorityGuard};
-pub use rest::{Rest, Rests};
-pub use trial::Trial;
+pub use pacer::{Pacer, PacerStep, Pacing, PacingCounts};
+pub use priority::{PriorityGuard, ThreadPriority};
+pub use rest::{RestKind, Rests};
+pub use trial::PacingTrial;

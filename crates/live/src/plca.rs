@@ -1,5 +1,5 @@
-//! PLCA of an interface, as `ethtool --get-plca-cfg` and `--get-plca-status` show it: asked for over
-//! generic netlink, of the family `ethtool`.
+//! PLCA of an interface, as `ethtool --get-plca-cfg` and `--get-plca-status` show it: asked for
+//! over generic netlink, of the family `ethtool`.
 //!
 //! Messages and attributes are those of `net/ethtool/plca.c` and
 //! `Documentation/networking/ethtool-netlink.rst` (Linux 6.3). Two requests of a few octets need no
@@ -74,15 +74,15 @@ pub fn plca(interface: &str) -> Result<Option<PlcaFacts>, Error> {
     let header = header_of(interface)?;
     let mut netlink = Netlink::open(SockProtocol::NetlinkGeneric, DOING)?;
     let name = attribute(CTRL_ATTR_FAMILY_NAME, ETHTOOL_GENL_NAME);
-    let found = asked(&mut netlink, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, &name)?;
-    let Some(family) = found.as_deref().and_then(family_in) else { return Ok(None) };
+    let message = query(&mut netlink, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, &name)?;
+    let Some(family) = message.as_deref().and_then(family_in) else { return Ok(None) };
     let mut facts = PlcaFacts::default();
-    let Some(found) = asked(&mut netlink, family, ETHTOOL_MSG_PLCA_GET_CFG, &header)? else {
+    let Some(message) = query(&mut netlink, family, ETHTOOL_MSG_PLCA_GET_CFG, &header)? else {
         return Ok(None);
     };
-    facts.add(&found);
-    if let Some(found) = asked(&mut netlink, family, ETHTOOL_MSG_PLCA_GET_STATUS, &header)? {
-        facts.add(&found);
+    facts.add(&message);
+    if let Some(message) = query(&mut netlink, family, ETHTOOL_MSG_PLCA_GET_STATUS, &header)? {
+        facts.add(&message);
     }
     Ok(Some(facts))
 }
@@ -95,7 +95,7 @@ fn header_of(interface: &str) -> Result<Vec<u8>, Error> {
 }
 
 /// The attributes of the answer to a request; `None` if the kernel knows nothing of the kind.
-fn asked(
+fn query(
     netlink: &mut Netlink,
     family: u16,
     command: u8,
@@ -129,8 +129,8 @@ fn answered(octets: &[u8], family: u16) -> Result<&[u8], i32> {
     Err(libc::EBADMSG)
 }
 
-fn family_in(found: &[u8]) -> Option<u16> {
-    let id = attributes(found).find(|(kind, _)| *kind == CTRL_ATTR_FAMILY_ID)?;
+fn family_in(message: &[u8]) -> Option<u16> {
+    let id = attributes(message).find(|(kind, _)| *kind == CTRL_ATTR_FAMILY_ID)?;
     u16::try_from(number(id.1)?).ok()
 }
 
@@ -148,16 +148,16 @@ impl PlcaFacts {
     /// Take over what an answer says.
     fn add(&mut self, answer: &[u8]) {
         for (kind, value) in attributes(answer) {
-            let found = number(value);
+            let parsed = number(value);
             match kind {
-                ETHTOOL_A_PLCA_VERSION => self.version = found,
-                ETHTOOL_A_PLCA_ENABLED => self.enable = found.map(|value| value != 0),
-                ETHTOOL_A_PLCA_STATUS => self.is_ok = found.map(|value| value != 0),
-                ETHTOOL_A_PLCA_NODE_CNT => self.node_cnt = found,
-                ETHTOOL_A_PLCA_NODE_ID => self.node_id = found,
-                ETHTOOL_A_PLCA_TO_TMR => self.to_tmr = found,
-                ETHTOOL_A_PLCA_BURST_CNT => self.burst_cnt = found,
-                ETHTOOL_A_PLCA_BURST_TMR => self.burst_tmr = found,
+                ETHTOOL_A_PLCA_VERSION => self.version = parsed,
+                ETHTOOL_A_PLCA_ENABLED => self.enable = parsed.map(|value| value != 0),
+                ETHTOOL_A_PLCA_STATUS => self.is_ok = parsed.map(|value| value != 0),
+                ETHTOOL_A_PLCA_NODE_CNT => self.node_cnt = parsed,
+                ETHTOOL_A_PLCA_NODE_ID => self.node_id = parsed,
+                ETHTOOL_A_PLCA_TO_TMR => self.to_tmr = parsed,
+                ETHTOOL_A_PLCA_BURST_CNT => self.burst_cnt = parsed,
+                ETHTOOL_A_PLCA_BURST_TMR => self.burst_tmr = parsed,
                 _ => {}
             }
         }
@@ -296,9 +296,9 @@ mod tests {
             dress: bool,
         ) {
             let octets = if dress { request(FAMILY, 0, &octets) } else { octets };
-            if let Ok(found) = answered(&octets, FAMILY) {
-                PlcaFacts::default().add(found);
-                let _ = family_in(found);
+            if let Ok(message) = answered(&octets, FAMILY) {
+                PlcaFacts::default().add(message);
+                let _ = family_in(message);
             }
         }
     }

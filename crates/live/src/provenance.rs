@@ -50,7 +50,7 @@ const SETTINGS: [&str; 24] = [
     "net/ipv4/tcp_wmem",
     "net/ipv4/udp_rmem_min",
 ];
-/// The same under `/sys/devices/system`.
+/// Settings of the system under `/sys/devices/system`.
 const SYSTEM: [&str; 5] = [
     "clocksource/clocksource0/current_clocksource",
     "cpu/cpuidle/current_driver",

@@ -9,9 +9,11 @@
 use crate::Error;
 use crate::port::tap::{Tap, TapOptions, Tapped};
 use crate::time::{HostTime, Timeline, wall_ns};
-use ethermeter_capture::Link;
-use ethermeter_capture::file::Errors;
-use ethermeter_capture::write::blocks::{Blocks, Direction, Seen, Statistics};
+use ethermeter_capture::LinkType;
+use ethermeter_capture::file::LinkErrors;
+use ethermeter_capture::write::blocks::{
+    BlockWriter, CapturedPacket, InterfaceStatistics, PacketDirection,
+};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +31,7 @@ const LAST_ROUND_MS: u16 = 5;
 
 /// Account of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Account {
+pub struct RecordingCounts {
     /// Frames in the capture.
     pub frames: u64,
     /// Frames that had to be left out when it had reached its largest size.
@@ -48,7 +50,7 @@ pub struct Account {
 #[derive(Debug)]
 pub struct Recording {
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<Account, Error>>>,
+    thread: Option<JoinHandle<Result<RecordingCounts, Error>>>,
 }
 
 fn writing(source: io::Error) -> Error {
@@ -69,16 +71,16 @@ impl Recording {
     ) -> Result<Self, Error> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let (tell, told) = mpsc::channel();
+        let (opened_sender, opened_receiver) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("recorder".into())
             .spawn(move || {
                 let opened = first()
                     .map_err(Error::system("entering a network namespace"))
-                    .and_then(|()| Recorder::open(&options, to, most_octets));
+                    .and_then(|()| RecordingThread::open(&options, to, most_octets));
                 match opened {
                     Ok(recorder) => {
-                        let _ = tell.send(());
+                        let _ = opened_sender.send(());
                         recorder.run(&stopped)
                     }
                     Err(error) => Err(error),
@@ -86,7 +88,7 @@ impl Recording {
             })
             .map_err(Error::system("starting a recorder"))?;
         let mut recording = Self { stop, thread: Some(thread) };
-        if told.recv().is_err() {
+        if opened_receiver.recv().is_err() {
             recording.join()?;
         }
         Ok(recording)
@@ -101,16 +103,17 @@ impl Recording {
     ///
     /// # Errors
     /// If the capture could not be written; it ends there.
-    pub fn finish(mut self) -> Result<Account, Error> {
+    pub fn finish(mut self) -> Result<RecordingCounts, Error> {
         self.join()
     }
 
-    fn join(&mut self) -> Result<Account, Error> {
+    fn join(&mut self) -> Result<RecordingCounts, Error> {
         self.stop();
         let panicked = || writing(io::Error::other("the recorder has panicked"));
-        self.thread
-            .take()
-            .map_or_else(|| Ok(Account::default()), |thread| thread.join().map_err(|_| panicked())?)
+        self.thread.take().map_or_else(
+            || Ok(RecordingCounts::default()),
+            |thread| thread.join().map_err(|_| panicked())?,
+        )
     }
 }
 
@@ -122,14 +125,14 @@ impl Drop for Recording {
 }
 
 /// What the thread of a recording has.
-struct Recorder {
+struct RecordingThread {
     tap: Tap,
-    capture: Blocks<BufWriter<Box<dyn Write + Send>>>,
+    capture: BlockWriter<BufWriter<Box<dyn Write + Send>>>,
     most_octets: u64,
-    account: Account,
+    account: RecordingCounts,
 }
 
-impl Recorder {
+impl RecordingThread {
     fn open(
         options: &TapOptions,
         to: Box<dyn Write + Send>,
@@ -138,40 +141,41 @@ impl Recorder {
         let begun_ns = wall_ns(); // before the first frame
         let tap = Tap::open(options)?;
         let to = BufWriter::with_capacity(PIECE, to);
-        let capture = Blocks::new(to, &[&options.interface], Link::Ethernet, options.snap_octets)
-            .map_err(writing)?;
-        let account = Account { begun_ns, ..Account::default() };
+        let capture =
+            BlockWriter::new(to, &[&options.interface], LinkType::Ethernet, options.snap_octets)
+                .map_err(writing)?;
+        let account = RecordingCounts { begun_ns, ..RecordingCounts::default() };
         Ok(Self { tap, capture, most_octets, account })
     }
 
-    fn run(mut self, stop: &AtomicBool) -> Result<Account, Error> {
-        let mut taken = 0;
+    fn run(mut self, stop: &AtomicBool) -> Result<RecordingCounts, Error> {
+        let mut frames_read = 0;
         while !stop.load(Ordering::Relaxed) {
-            taken += self.take()?;
+            frames_read += self.take()?;
             self.tap.wait(ROUND_MS);
         }
         self.tap.shut()?;
         self.account.ended_ns = wall_ns();
         let until_ns = HostTime.now_ns() + LAST_NS;
         let counters = loop {
-            taken += self.take()?;
+            frames_read += self.take()?;
             let counters = self.tap.counters()?;
-            if taken + counters.dropped >= counters.accepted || HostTime.now_ns() > until_ns {
+            if frames_read + counters.dropped >= counters.accepted || HostTime.now_ns() > until_ns {
                 break counters;
             }
             self.tap.wait(LAST_ROUND_MS);
         };
         // Whatever was not handed over counts as dropped.
-        self.account.dropped = counters.accepted.saturating_sub(taken);
-        let said = Statistics {
+        self.account.dropped = counters.accepted.saturating_sub(frames_read);
+        let statistics = InterfaceStatistics {
             begun_ns: self.account.begun_ns,
             ended_ns: self.account.ended_ns,
             accepted: counters.accepted,
             dropped: self.account.dropped,
             delivered: self.account.frames,
         };
-        let (_, file_octets) = self.capture.finish(&[said]).map_err(writing)?;
-        Ok(Account { file_octets, ..self.account })
+        let (_, file_octets) = self.capture.finish(&[statistics]).map_err(writing)?;
+        Ok(RecordingCounts { file_octets, ..self.account })
     }
 
     fn take(&mut self) -> Result<u64, Error> {
@@ -183,9 +187,9 @@ impl Recorder {
 /// Write a frame, unless the capture has its largest size.
 fn keep<W: Write>(
     frame: &Tapped<'_>,
-    capture: &mut Blocks<W>,
+    capture: &mut BlockWriter<W>,
     most_octets: u64,
-    account: &mut Account,
+    account: &mut RecordingCounts,
 ) -> Result<(), Error> {
     let tag = frame.tag.as_ref().map_or(&[][..], |tag| &tag[..]);
     let kept = frame.head.len() + tag.len() + frame.rest.len();
@@ -197,16 +201,16 @@ fn keep<W: Write>(
         return Ok(());
     }
     account.frames += 1;
-    let direction = if frame.is_sent { Direction::Out } else { Direction::In };
-    let pieces = [frame.head, tag, frame.rest];
-    let seen = Seen {
+    let direction = if frame.is_sent { PacketDirection::Out } else { PacketDirection::In };
+    let chunks = [frame.head, tag, frame.rest];
+    let packet = CapturedPacket {
         interface: 0,
         time_ns: frame.stamped_wall_ns,
         original: frame.octets,
         direction,
-        pieces,
-        errors: Errors::default(),
+        chunks,
+        errors: LinkErrors::default(),
         comment: "",
     };
-    capture.packet(&seen).map_err(writing)
+    capture.packet(&packet).map_err(writing)
 }

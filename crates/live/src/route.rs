@@ -1,15 +1,16 @@
-//! How packets leave this host: the interface towards an address, the station that answers for it, and when either changes.
+//! How packets leave this host: the interface towards an address, the station that answers for it,
+//! and when either changes.
 
 use crate::Error;
 use crate::netlink::{Netlink, attribute, attributes, error_of, messages, request, word};
-use crate::wire::Mac;
+use crate::wire::MacAddress;
 use nix::sys::socket::SockProtocol;
 use std::io;
 use std::net::IpAddr;
 
 /// The way of packets to an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Route {
+pub struct PacketRoute {
     /// Index of the interface that they leave by.
     pub interface: u32,
     /// Whether they stay on this host.
@@ -36,7 +37,7 @@ fn family_and_octets(address: IpAddr) -> (u8, Vec<u8>) {
 ///
 /// # Errors
 /// If there is none, or the kernel does not report it.
-pub fn route(from: IpAddr, to: IpAddr) -> Result<Route, Error> {
+pub fn route(from: IpAddr, to: IpAddr) -> Result<PacketRoute, Error> {
     let ((family, to), (_, from)) = (family_and_octets(to), family_and_octets(from));
     let bits = if to.len() == 4 { 32 } else { 128 };
     let mut body = vec![0; BODY_OCTETS];
@@ -46,7 +47,7 @@ pub fn route(from: IpAddr, to: IpAddr) -> Result<Route, Error> {
     let answer = answered(ROUTE, libc::RTM_GETROUTE, &body, libc::RTM_NEWROUTE)?;
     let kind = answer.get(7).copied(); // rtm_type
     let mut route =
-        Route { interface: 0, is_local: kind == Some(libc::RTN_LOCAL), has_gateway: false };
+        PacketRoute { interface: 0, is_local: kind == Some(libc::RTN_LOCAL), has_gateway: false };
     for (kind, value) in attributes(answer.get(BODY_OCTETS..).unwrap_or(&[])) {
         match kind {
             libc::RTA_OIF => route.interface = word(value, 0).unwrap_or(0),
@@ -62,7 +63,7 @@ pub fn route(from: IpAddr, to: IpAddr) -> Result<Route, Error> {
 ///
 /// # Errors
 /// If the kernel does not report it.
-pub fn neighbour(interface: u32, address: IpAddr) -> Result<Option<Mac>, Error> {
+pub fn neighbour(interface: u32, address: IpAddr) -> Result<Option<MacAddress>, Error> {
     let (family, octets) = family_and_octets(address);
     let mut body = vec![0; BODY_OCTETS];
     body[0] = family;
@@ -75,9 +76,9 @@ pub fn neighbour(interface: u32, address: IpAddr) -> Result<Option<Mac>, Error> 
         }
         Err(error) => return Err(error),
     };
-    let mut known = attributes(answer.get(BODY_OCTETS..).unwrap_or(&[]));
-    let found = known.find(|(kind, _)| *kind == libc::NDA_LLADDR);
-    Ok(found.and_then(|(_, value)| value.first_chunk().copied()).map(Mac))
+    let mut neighbour = attributes(answer.get(BODY_OCTETS..).unwrap_or(&[]));
+    let link_address = neighbour.find(|(kind, _)| *kind == libc::NDA_LLADDR);
+    Ok(link_address.and_then(|(_, value)| value.first_chunk().copied()).map(MacAddress))
 }
 
 /// Have the kernel find out which station answers for `address`, without a packet to it. Needs the
@@ -89,9 +90,9 @@ pub fn solicit(interface: u32, address: IpAddr) {
     body[4..8].copy_from_slice(&interface.to_ne_bytes());
     body[10] = libc::NTF_USE;
     body.extend(attribute(libc::NDA_DST, &octets));
-    let asked = request(libc::RTM_NEWNEIGH, libc::NLM_F_CREATE, &body);
+    let message = request(libc::RTM_NEWNEIGH, libc::NLM_F_CREATE, &body);
     if let Ok(netlink) = Netlink::open(SockProtocol::NetlinkRoute, NEIGHBOUR) {
-        let _ = netlink.send(&asked);
+        let _ = netlink.send(&message);
     }
 }
 
@@ -112,9 +113,9 @@ fn answered(doing: &'static str, kind: u16, body: &[u8], expected: u16) -> Resul
 }
 
 /// Changes of interfaces, addresses, routes and neighbours of this host.
-pub struct Changes(Netlink);
+pub struct RouteChanges(Netlink);
 
-impl Changes {
+impl RouteChanges {
     /// From now on.
     ///
     /// # Errors
@@ -151,8 +152,11 @@ mod tests {
     fn loopback_addresses_are_local_and_have_no_neighbour() {
         let lo = crate::port::packet::interface_index("lo").expect("a loopback interface");
         for (from, to) in [("127.0.0.1", "127.9.9.9"), ("::1", "::1")] {
-            let found = route(ip(from), ip(to)).expect("a route");
-            assert_eq!(found, Route { interface: lo, is_local: true, has_gateway: false });
+            let loopback_route = route(ip(from), ip(to)).expect("a route");
+            assert_eq!(
+                loopback_route,
+                PacketRoute { interface: lo, is_local: true, has_gateway: false }
+            );
         }
         assert_eq!(neighbour(lo, ip("127.0.0.1")).expect("an answer"), None);
     }

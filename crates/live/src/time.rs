@@ -1,8 +1,8 @@
 //! The host's clock. Only this file reads it, and sleeps by it.
 //!
 //! Times are nanoseconds of `CLOCK_MONOTONIC`, which all processes of a machine share and which is
-//! never set. The kernel stamps frames with `CLOCK_REALTIME`; both are steered alike, so they differ by
-//! a constant until the wall clock is set.
+//! never set. The kernel stamps frames with `CLOCK_REALTIME`; both are steered alike, so they
+//! differ by a constant until the wall clock is set.
 
 use crate::pacing::priority;
 use nix::sys::time::TimeSpec;
@@ -25,8 +25,8 @@ pub trait Timeline {
     /// What is done between two looks at the clock while spinning.
     fn spin(&self) {}
 
-    /// Spin at ordinary priority until `at_ns`, or until some time after it if another program wants
-    /// the processor.
+    /// Spin at ordinary priority until `at_ns`, or until some time after it if another program
+    /// wants the processor.
     fn yield_until(&self, at_ns: u64) {
         while self.now_ns() < at_ns {
             self.spin();
@@ -125,8 +125,8 @@ impl WallClock {
         monotonic_ns.wrapping_add(self.ahead_ns)
     }
 
-    /// By how much the wall clock was set since `earlier`, in nanoseconds: steps, not steering, which
-    /// both clocks follow.
+    /// By how much the wall clock was set since `earlier`, in nanoseconds: steps, not steering,
+    /// which both clocks follow.
     #[must_use]
     pub fn stepped_ns(self, earlier: Self) -> u64 {
         let forward_ns = self.ahead_ns.wrapping_sub(earlier.ahead_ns);

@@ -3,13 +3,13 @@
 
 use ethermeter_ethernet::{Carrier, Octets};
 use ethermeter_live::clock::Exchange;
-use ethermeter_live::port::memory::{connected, Verdict};
+use ethermeter_live::port::memory::{connected, FrameFate};
 use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::udp::{UdpOptions, UdpPort};
-use ethermeter_live::port::{Address, Arrival, Port, PortCounters, Wait};
+use ethermeter_live::port::{StationAddress, ReceivedPayload, NetworkPort, PortCounters, ReceiveWait};
 use ethermeter_live::roles::{
-    request, respond, Attention, RequestPlan, RequesterCounts, Requests, ResponderCounts,
-    ResponsePlan, Responses,
+    request, respond, ReceiveMode, RequestPlan, RequesterCounts, RequestTraffic, ResponderCounts,
+    ResponsePlan, ResponseTraffic,
 };
 use ethermeter_live::{Error, HostTime, SkewedClock, Timeline};
 use ethermeter_traffic::arrivals::{ArrivalTimes, Arrivals};
@@ -33,7 +33,7 @@ struct Noting<P> {
     octets: Vec<u64>,
 }
 
-impl<P: Port> Port for Noting<P> {
+impl<P: NetworkPort> NetworkPort for Noting<P> {
     fn carrier(&self) -> Carrier {
         self.port.carrier()
     }
@@ -46,7 +46,7 @@ impl<P: Port> Port for Noting<P> {
         self.port.batch()
     }
 
-    fn aim(&mut self, at: Address) -> Result<(), Error> {
+    fn aim(&mut self, at: StationAddress) -> Result<(), Error> {
         self.port.aim(at)
     }
 
@@ -63,7 +63,7 @@ impl<P: Port> Port for Noting<P> {
         })
     }
 
-    fn receive<F: FnMut(&Arrival<'_>)>(&mut self, wait: Wait, take: F) -> Result<usize, Error> {
+    fn receive<F: FnMut(&ReceivedPayload<'_>)>(&mut self, wait: ReceiveWait, take: F) -> Result<usize, Error> {
         self.port.receive(wait, take)
     }
 
@@ -77,7 +77,7 @@ fn udp_pair() -> (UdpPort, UdpPort) {
         UdpOptions { stamps: true, ..UdpOptions::at("127.0.0.1:0".parse().expect("an address")) };
     let far = UdpPort::open(&options).expect("a port");
     let mut near = UdpPort::open(&options).expect("a port");
-    near.aim(Address::Socket(far.local().expect("an address"))).expect("an IP address");
+    near.aim(StationAddress::Socket(far.local().expect("an address"))).expect("an IP address");
     (near, far)
 }
 
@@ -96,8 +96,8 @@ fn source(arrivals: Arrivals, frames: Lengths) -> SourceSpec {
     }
 }
 
-fn answers(frames: Option<Lengths>, think: Times) -> Responses {
-    Responses { frames, think, seed: SEED, station: ANSWERER }
+fn answers(frames: Option<Lengths>, think: Times) -> ResponseTraffic {
+    ResponseTraffic { frames, think, seed: SEED, station: ANSWERER }
 }
 
 /// What became of it, and the lengths of what the requester and the responder have sent.
@@ -108,10 +108,10 @@ struct Talk {
     answers: Vec<u64>,
 }
 
-fn talk<P: Port + Send>(
+fn talk<P: NetworkPort + Send>(
     ports: (P, P),
     source: &SourceSpec,
-    answers: &Responses,
+    answers: &ResponseTraffic,
     duration_ns: u64,
 ) -> Talk {
     let (mut near, mut far) =
@@ -122,14 +122,14 @@ fn talk<P: Port + Send>(
         experiment: 7,
         stream: 1,
         responders: &[],
-        requests: Requests::Offered { source, seed: SEED, station: ASKER },
+        requests: RequestTraffic::Offered { source, seed: SEED, station: ASKER },
         begin_ns,
         until_ns: begin_ns + duration_ns,
         batches: 7,
         most_requests: u64::MAX,
         timeout_ns: 10_000 * MS, // longer than anybody waits for a processor
         exchanges: 10_000,
-        attention: Attention::Sleeping,
+        attention: ReceiveMode::Sleeping,
     };
     let echo_plan = ResponsePlan {
         experiment: 7,
@@ -138,7 +138,7 @@ fn talk<P: Port + Send>(
         answers: Some(answers),
         until_ns: u64::MAX,
         most_responses: u64::MAX,
-        attention: Attention::Sleeping,
+        attention: ReceiveMode::Sleeping,
     };
     let (requested, responded) = thread::scope(|scope| {
         let responded =
@@ -158,7 +158,7 @@ fn drawn(lengths: &Lengths, station: u32, carrier: Carrier, count: usize) -> Vec
     (0..count).map(|_| payload(lengths.draw(&mut chance))).collect()
 }
 
-fn lengths_both_ways_are_those_of_a_simulation<P: Port + Send>(ports: (P, P)) {
+fn lengths_both_ways_are_those_of_a_simulation<P: NetworkPort + Send>(ports: (P, P)) {
     let carrier = ports.0.carrier();
     let (requests, responses) = (mixed([100, 700]), mixed([100, 1400]));
     let talk = talk(
@@ -191,8 +191,8 @@ fn lengths_both_ways_are_those_of_a_simulation<P: Port + Send>(ports: (P, P)) {
     );
     let sum_ps = batches.iter().map(|part| u128::from(part.since_arrival_ps)).sum::<u128>();
     assert!(low_ps <= sum_ps && sum_ps <= high_ps, "{low_ps} {sum_ps} {high_ps}");
-    // As many as a simulated source offers in this time: requests that arrived and were not sent are
-    // reported.
+    // As many as a simulated source offers in this time: requests that arrived and were not sent
+    // are reported.
     let mut times = ArrivalTimes::new(
         &Arrivals::Poisson { mean_ps: 1e9 },
         0,
@@ -207,7 +207,7 @@ fn lengths_both_ways_are_those_of_a_simulation<P: Port + Send>(ports: (P, P)) {
 
 #[test]
 fn in_memory_lengths_both_ways_are_those_of_a_simulation() {
-    lengths_both_ways_are_those_of_a_simulation(connected(|_| Verdict::Pass, 64));
+    lengths_both_ways_are_those_of_a_simulation(connected(|_| FrameFate::Pass, 64));
 }
 
 #[test]
@@ -288,10 +288,10 @@ fn an_answerer_that_is_told_to_end_does_not_think_on() {
         answers: Some(&answers),
         until_ns: u64::MAX,
         most_responses: u64::MAX,
-        attention: Attention::Sleeping,
+        attention: ReceiveMode::Sleeping,
     };
     let mark = ethermeter_live::wire::Mark {
-        kind: ethermeter_live::wire::Kind::Request,
+        kind: ethermeter_live::wire::MarkKind::Request,
         experiment: 7,
         stream: 0,
         sequence: 0,
@@ -323,7 +323,7 @@ fn answers_without_room_for_a_mark_are_refused_with_what_is_allowed() {
         answers: Some(&answers),
         until_ns: u64::MAX,
         most_responses: u64::MAX,
-        attention: Attention::Sleeping,
+        attention: ReceiveMode::Sleeping,
     };
     let refused = respond(&mut far, &HostTime, TRUE, &plan, &AtomicBool::new(false))
         .expect_err("refused")

@@ -1,9 +1,9 @@
 //! Recordings of the loopback interface: every frame is there, or counted. Needs the right to open
 //! packet sockets.
 
-use ethermeter_capture::Capture;
+use ethermeter_capture::CaptureReader;
 use ethermeter_live::port::tap::{Tap, TapOptions};
-use ethermeter_live::record::{Account, Recording};
+use ethermeter_live::record::{RecordingCounts, Recording};
 use ethermeter_live::time::NS_PER_S;
 use ethermeter_live::{Error, HostTime, Timeline};
 use std::io::{ErrorKind, Result, Write};
@@ -36,7 +36,7 @@ fn recorded(
     snap_octets: u32,
     most_octets: u64,
     net: u8,
-) -> Option<(Account, Vec<u8>)> {
+) -> Option<(RecordingCounts, Vec<u8>)> {
     let address = |host| Ipv4Addr::new(127, 88, net, host);
     let sockets = [1, 2, 3]
         .map(|host| UdpSocket::bind((address(host), 0)).expect("loopback addresses are ours"));
@@ -56,13 +56,13 @@ fn recorded(
         }
         begun => begun.expect("an interface that every host has"),
     };
-    let mut heard = vec![0; octets];
+    let mut received = vec![0; octets];
     for _ in 0..count {
         // The last is between others; one that leaves the network of the address is not wanted
         // either.
         for (from, at) in [(0, 1), (1, 0), (1, 2)] {
             sockets[from].send_to(&vec![7; octets], to(at)).expect("loopback has room");
-            sockets[at].recv(&mut heard).expect("it was sent");
+            sockets[at].recv(&mut received).expect("it was sent");
         }
     }
     let account = recording.finish().expect("memory takes all");
@@ -71,23 +71,23 @@ fn recorded(
 }
 
 fn frames(file: &[u8]) -> Vec<(i64, u32, usize)> {
-    let mut capture = Capture::new(file).expect("a capture");
-    let mut found = Vec::new();
+    let mut capture = CaptureReader::new(file).expect("a capture");
+    let mut packets = Vec::new();
     while let Some(packet) = capture.read_packet().expect("a whole capture") {
-        found.push((packet.time_ns.expect("stamped"), packet.original, packet.data.len()));
+        packets.push((packet.time_ns.expect("stamped"), packet.original, packet.data.len()));
     }
-    found
+    packets
 }
 
 #[test]
 fn every_frame_of_an_address_is_recorded_once_with_its_time_and_length_and_of_others_none() {
     let Some((account, file)) = recorded(500, 300, 128, 1 << 30, 1) else { return };
-    let found = frames(&file);
+    let packets = frames(&file);
     assert_eq!((account.frames, account.dropped, account.beyond_size), (1000, 0, 0));
     assert_eq!(account.file_octets, file.len() as u64);
-    assert_eq!(found.len(), 1000);
+    assert_eq!(packets.len(), 1000);
     let (begun_ns, ended_ns) = (account.begun_ns.cast_signed(), account.ended_ns.cast_signed());
-    for (time_ns, original, kept) in found {
+    for (time_ns, original, kept) in packets {
         assert_eq!((original as usize, kept), (HEADERS + 300, 128));
         assert!(begun_ns <= time_ns && time_ns <= ended_ns, "{begun_ns} {time_ns} {ended_ns}");
     }
@@ -147,27 +147,27 @@ fn what_a_full_ring_has_no_room_for_is_counted_as_dropped() {
     let [from, at] = addresses
         .map(|address| UdpSocket::bind((address, 0)).expect("loopback addresses are ours"));
     let to = at.local_addr().expect("bound");
-    let mut heard = [0; 200];
+    let mut received = [0; 200];
     for _ in 0..FRAMES {
-        from.send_to(&heard.clone(), to).expect("loopback has room");
-        at.recv(&mut heard).expect("it was sent");
+        from.send_to(&received.clone(), to).expect("loopback has room");
+        at.recv(&mut received).expect("it was sent");
     }
     tap.shut().expect("a filter");
-    from.send_to(&heard, to).expect("loopback has room"); // after it was shut
-    let mut taken = 0;
+    from.send_to(&received, to).expect("loopback has room"); // after it was shut
+    let mut delivered = 0;
     let until_ns = HostTime.now_ns() + 300 * NS_PER_S;
     let counters = loop {
-        taken += tap.take(|_| Ok(())).expect("nothing that fails");
+        delivered += tap.take(|_| Ok(())).expect("nothing that fails");
         let counters = tap.counters().expect("a socket");
-        if taken + counters.dropped == counters.accepted {
+        if delivered + counters.dropped == counters.accepted {
             break counters;
         }
-        assert!(HostTime.now_ns() < until_ns, "{taken} taken, {counters:?}");
+        assert!(HostTime.now_ns() < until_ns, "{delivered} taken, {counters:?}");
         tap.wait(5);
     };
     assert_eq!(counters.accepted, FRAMES);
     // One block holds them, whatever the kernel puts around each: 48 octets and an address at
     // least.
-    assert!(taken > 0 && taken * (128 + 48) <= 1 << 17, "{taken}");
-    assert_eq!(counters.dropped, FRAMES - taken);
+    assert!(delivered > 0 && delivered * (128 + 48) <= 1 << 17, "{delivered}");
+    assert_eq!(counters.dropped, FRAMES - delivered);
 }

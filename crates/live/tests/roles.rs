@@ -3,13 +3,13 @@
 use ethermeter_ethernet::{Carrier, Octets};
 use ethermeter_live::clock::Relation;
 use ethermeter_live::pacing::Pacer;
-use ethermeter_live::port::memory::{connected, MemoryPort, Rule, Verdict};
+use ethermeter_live::port::memory::{connected, MemoryPort, FateRule, FrameFate};
 use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::udp::{UdpOptions, UdpPort};
-use ethermeter_live::port::{Address, Port, Wait};
+use ethermeter_live::port::{StationAddress, NetworkPort, ReceiveWait};
 use ethermeter_live::roles::{
-    request, respond, send, sink, Attention, RequestPlan, RequesterCounts, Requests,
-    ResponderCounts, ResponsePlan, SendPlan, SenderCounts, SendersClock, SinkCounts, SinkPlan,
+    request, respond, send, sink, ReceiveMode, RequestPlan, RequesterCounts, RequestTraffic,
+    ResponderCounts, ResponsePlan, SendPlan, SenderCounts, SenderClockRelation, SinkCounts, SinkPlan,
     StreamBatch,
 };
 use ethermeter_live::skewed_clock::between_ns;
@@ -28,7 +28,7 @@ fn udp_pair() -> (UdpPort, UdpPort) {
     let options = UdpOptions::at("127.0.0.1:0".parse().expect("an address"));
     let sink = UdpPort::open(&options).expect("a port");
     let mut sender = UdpPort::open(&options).expect("a port");
-    sender.aim(Address::Socket(sink.local().expect("an address"))).expect("an IP address");
+    sender.aim(StationAddress::Socket(sink.local().expect("an address"))).expect("an IP address");
     (sender, sink)
 }
 
@@ -70,13 +70,13 @@ fn sink_plan(most_frames: u64) -> SinkPlan<'static> {
         until_ns: HostTime.now_ns() + 10 * S,
         most_frames,
         memory: 1024,
-        senders_clock: SendersClock::Equal,
-        attention: Attention::Sleeping,
+        senders_clock: SenderClockRelation::Equal,
+        attention: ReceiveMode::Sleeping,
     }
 }
 
 /// Send `frames` and take them at the other end.
-fn flow<P: Port + Send>(
+fn flow<P: NetworkPort + Send>(
     (mut sender, mut receiver): (P, P),
     frames: u64,
     arriving: u64,
@@ -116,7 +116,7 @@ fn check_parts(sunk: &SinkCounts) {
     assert!(low_ps <= sum_ps && sum_ps <= high_ps, "{low_ps} {sum_ps} {high_ps}");
 }
 
-fn everything_sent_is_received_once<P: Port + Send>(ports: (P, P)) {
+fn everything_sent_is_received_once<P: NetworkPort + Send>(ports: (P, P)) {
     let carrier = ports.0.carrier();
     let (sent, sunk) = flow(ports, 1000, 1000);
     assert_eq!((sent.frames, sent.unsent), (1000, 0));
@@ -140,7 +140,7 @@ fn everything_sent_is_received_once<P: Port + Send>(ports: (P, P)) {
 
 #[test]
 fn in_memory_everything_sent_is_received_once() {
-    everything_sent_is_received_once(connected(|_| Verdict::Pass, 64));
+    everything_sent_is_received_once(connected(|_| FrameFate::Pass, 64));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn a_connection_that_is_closed_ends_the_sink_and_keeps_its_count() {
     assert_eq!((sent.frames, sunk.streams[0].sequence.received), (50, 50));
 }
 
-fn flow_in_memory(rule: Rule, arriving: u64) -> Account {
+fn flow_in_memory(rule: FateRule, arriving: u64) -> Account {
     let (sent, sunk) = flow(connected(rule, 100_000), 100, arriving);
     assert_eq!(sunk.streams[0].sequence.sent, sent.frames);
     sunk.streams[0].sequence
@@ -174,15 +174,15 @@ fn flow_in_memory(rule: Rule, arriving: u64) -> Account {
 #[test]
 fn what_a_network_does_to_frames_is_told_apart() {
     let lost = flow_in_memory(
-        |index| if (40..43).contains(&index) { Verdict::Drop } else { Verdict::Pass },
+        |index| if (40..43).contains(&index) { FrameFate::Drop } else { FrameFate::Pass },
         97,
     );
     assert_eq!((lost.missing, lost.gaps, lost.longest_gap, lost.reordered), (3, 1, 3, 0));
     let doubled =
-        flow_in_memory(|index| if index == 40 { Verdict::Twice } else { Verdict::Pass }, 101);
+        flow_in_memory(|index| if index == 40 { FrameFate::Twice } else { FrameFate::Pass }, 101);
     assert_eq!((doubled.missing, doubled.duplicate), (0, 1));
     let displaced =
-        flow_in_memory(|index| if index == 40 { Verdict::After(5) } else { Verdict::Pass }, 100);
+        flow_in_memory(|index| if index == 40 { FrameFate::After(5) } else { FrameFate::Pass }, 100);
     assert_eq!((displaced.missing, displaced.reordered, displaced.farthest_reordered), (0, 1, 5));
 }
 
@@ -192,7 +192,7 @@ fn what_comes_counts_in_the_part_in_which_it_comes_and_outside_of_them_in_none()
     // ms.
     let source =
         source(Arrivals::Regular { period_ps: 200_000_000, phase_ps: None, jitter_ps: None });
-    let (mut sender, mut receiver) = connected(|_| Verdict::Pass, 100_000);
+    let (mut sender, mut receiver) = connected(|_| FrameFate::Pass, 100_000);
     let stop = AtomicBool::new(false);
     let plan = plan(&source, S / 5, u64::MAX);
     let measured_ns = plan.begin_ns + S / 20..plan.begin_ns + S * 3 / 20;
@@ -221,13 +221,13 @@ fn what_comes_counts_in_the_part_in_which_it_comes_and_outside_of_them_in_none()
 
 #[test]
 fn a_full_port_costs_time_and_no_frames() {
-    let (sent, sunk) = flow(connected(|_| Verdict::Pass, 3), 500, 500);
+    let (sent, sunk) = flow(connected(|_| FrameFate::Pass, 3), 500, 500);
     assert_eq!((sent.frames, sunk.streams[0].sequence.received), (500, 500));
 }
 
 #[test]
 fn a_sender_whose_port_takes_nothing_falls_silent_when_told_to() {
-    let (mut sender, _receiver): (MemoryPort, MemoryPort) = connected(|_| Verdict::Pass, 0);
+    let (mut sender, _receiver): (MemoryPort, MemoryPort) = connected(|_| FrameFate::Pass, 0);
     let stop = AtomicBool::new(false);
     let source = source(Arrivals::Saturated {});
     thread::scope(|scope| {
@@ -244,7 +244,7 @@ fn a_sender_whose_port_takes_nothing_falls_silent_when_told_to() {
 fn frames_go_out_at_the_times_at_which_a_simulated_station_offers_them() {
     let arrivals = Arrivals::Poisson { mean_ps: 1e8 };
     let source = source(arrivals.clone());
-    let (mut sender, _receiver) = connected(|_| Verdict::Pass, 100_000);
+    let (mut sender, _receiver) = connected(|_| FrameFate::Pass, 100_000);
     let stop = AtomicBool::new(false);
     let sent = send(&mut sender, &HostTime, TRUE, &plan(&source, S / 20, u64::MAX), &stop)
         .expect("a sender");
@@ -267,7 +267,7 @@ fn a_regular_source_with_a_phase_sends_as_many_frames_as_times_from_that_phase_o
             phase_ps: Some(phase_ps),
             jitter_ps: None,
         });
-        let (mut sender, _receiver) = connected(|_| Verdict::Pass, 100_000);
+        let (mut sender, _receiver) = connected(|_| FrameFate::Pass, 100_000);
         let plan = plan(&source, 3 * S / 100 + 1, u64::MAX);
         let sent =
             send(&mut sender, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("a sender");
@@ -278,7 +278,7 @@ fn a_regular_source_with_a_phase_sends_as_many_frames_as_times_from_that_phase_o
 
 #[test]
 fn a_length_without_room_for_a_mark_is_refused_with_what_is_allowed() {
-    let (mut sender, _receiver) = connected(|_| Verdict::Pass, 1);
+    let (mut sender, _receiver) = connected(|_| FrameFate::Pass, 1);
     let mut source = source(Arrivals::Saturated {});
     source.frames = Lengths::Fixed { bits: 63 * 8 };
     let refused = send(&mut sender, &HostTime, TRUE, &plan(&source, S, 1), &AtomicBool::new(false));
@@ -287,7 +287,7 @@ fn a_length_without_room_for_a_mark_is_refused_with_what_is_allowed() {
 }
 
 /// Ask `requests` questions of another station whose clock is `others`.
-fn conversation<P: Port + Send>(
+fn conversation<P: NetworkPort + Send>(
     (mut near, mut far): (P, P),
     requests: u64,
     others: SkewedClock,
@@ -298,14 +298,14 @@ fn conversation<P: Port + Send>(
         experiment: 7,
         stream: 1,
         responders: &[],
-        requests: Requests::Spaced { payload_octets: 46, interval_ns: 100_000 },
+        requests: RequestTraffic::Spaced { payload_octets: 46, interval_ns: 100_000 },
         begin_ns: 0,
         until_ns,
         batches: 1,
         most_requests: requests,
         timeout_ns: S, // longer than anybody waits for a processor
         exchanges: 10_000,
-        attention: Attention::Sleeping,
+        attention: ReceiveMode::Sleeping,
     };
     let may_respond_to = |_| true;
     let echo_plan = ResponsePlan {
@@ -315,7 +315,7 @@ fn conversation<P: Port + Send>(
         answers: None,
         until_ns,
         most_responses: u64::MAX,
-        attention: Attention::Sleeping,
+        attention: ReceiveMode::Sleeping,
     };
     thread::scope(|scope| {
         let responded = scope
@@ -327,7 +327,7 @@ fn conversation<P: Port + Send>(
     })
 }
 
-fn every_request_is_answered<P: Port + Send>(ports: (P, P)) {
+fn every_request_is_answered<P: NetworkPort + Send>(ports: (P, P)) {
     let (requested, responded) = conversation(ports, 200, TRUE);
     assert_eq!(
         (requested.requests, requested.answered, requested.lost, requested.unexpected),
@@ -339,7 +339,7 @@ fn every_request_is_answered<P: Port + Send>(ports: (P, P)) {
 
 #[test]
 fn in_memory_every_request_is_answered() {
-    every_request_is_answered(connected(|_| Verdict::Pass, 64));
+    every_request_is_answered(connected(|_| FrameFate::Pass, 64));
 }
 
 #[test]
@@ -354,7 +354,7 @@ fn over_tcp_every_request_is_answered() {
 
 #[test]
 fn a_lost_request_is_given_up_and_the_next_is_asked() {
-    let ports = connected(|index| if index == 3 { Verdict::Drop } else { Verdict::Pass }, 64);
+    let ports = connected(|index| if index == 3 { FrameFate::Drop } else { FrameFate::Pass }, 64);
     let (requested, _) = conversation(ports, 10, TRUE);
     // One frame is lost in each direction: the fourth request, and the fourth answer, which is to
     // the fifth.
@@ -363,9 +363,9 @@ fn a_lost_request_is_given_up_and_the_next_is_asked() {
 
 #[test]
 fn nobody_is_answered_who_may_not_be() {
-    let (mut requester, mut responder) = connected(|_| Verdict::Pass, 64);
+    let (mut requester, mut responder) = connected(|_| FrameFate::Pass, 64);
     let mark = ethermeter_live::wire::Mark {
-        kind: ethermeter_live::wire::Kind::Request,
+        kind: ethermeter_live::wire::MarkKind::Request,
         experiment: 7,
         stream: 0,
         sequence: 0,
@@ -383,14 +383,14 @@ fn nobody_is_answered_who_may_not_be() {
         answers: None,
         until_ns: HostTime.now_ns() + S / 100,
         most_responses: u64::MAX,
-        attention: Attention::Spinning,
+        attention: ReceiveMode::Spinning,
     };
     let results =
         respond(&mut responder, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("an echo");
     assert_eq!((results.answered, results.not_allowed), (0, 1));
     assert_eq!(
         requester
-            .receive(Wait::No, |_| unreachable!("nothing was answered"))
+            .receive(ReceiveWait::No, |_| unreachable!("nothing was answered"))
             .expect("an open port"),
         0
     );
@@ -425,7 +425,7 @@ fn carriers_of_ports_are_those_of_their_addresses() {
 
 /// Send what `arrivals` offer in 20 ms, beginning in `lead_ns`.
 fn scheduled(arrivals: Arrivals, pacer: Pacer, lead_ns: u64) -> SenderCounts {
-    let (mut sender, _receiver) = connected(|_| Verdict::Pass, usize::MAX);
+    let (mut sender, _receiver) = connected(|_| FrameFate::Pass, usize::MAX);
     let source = source(arrivals);
     let begin_ns = HostTime.now_ns() + lead_ns;
     let plan = SendPlan { begin_ns, pacer, ..plan(&source, S / 50, u64::MAX) };

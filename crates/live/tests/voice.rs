@@ -5,12 +5,12 @@ use ethermeter_ethernet::Carrier;
 use ethermeter_live::pacing::Pacer;
 use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::udp::{UdpOptions, UdpPort};
-use ethermeter_live::port::{Address, Arrival, Port, PortCounters, Wait};
+use ethermeter_live::port::{StationAddress, ReceivedPayload, NetworkPort, PortCounters, ReceiveWait};
 use ethermeter_live::roles::{
-    sink, talk, Attention, SenderCounts, SendersClock, SinkCounts, SinkPlan, TalkCounts, TalkPlan,
+    sink, talk, ReceiveMode, SenderCounts, SenderClockRelation, SinkCounts, SinkPlan, VoiceSenderCounts, VoicePlan,
 };
 use ethermeter_live::skewed_clock::between_ns;
-use ethermeter_live::wire::{Kind, Mac, Mark, Speech};
+use ethermeter_live::wire::{MarkKind, MacAddress, Mark, VoiceMark};
 use ethermeter_live::{Error, HostTime, SkewedClock, Timeline};
 use ethermeter_traffic::packets::{HostSamples, Packets};
 use ethermeter_traffic::voice::{Spurts, VoiceSpec};
@@ -69,7 +69,7 @@ impl<'a> Wire<'a> {
     }
 }
 
-impl Port for Wire<'_> {
+impl NetworkPort for Wire<'_> {
     fn carrier(&self) -> Carrier {
         Carrier::Raw
     }
@@ -82,7 +82,7 @@ impl Port for Wire<'_> {
         1
     }
 
-    fn aim(&mut self, _at: Address) -> Result<(), Error> {
+    fn aim(&mut self, _at: StationAddress) -> Result<(), Error> {
         Ok(())
     }
 
@@ -100,9 +100,9 @@ impl Port for Wire<'_> {
         Ok(1)
     }
 
-    fn receive<F: FnMut(&Arrival<'_>)>(
+    fn receive<F: FnMut(&ReceivedPayload<'_>)>(
         &mut self,
-        _wait: Wait,
+        _wait: ReceiveWait,
         mut take: F,
     ) -> Result<usize, Error> {
         if self.carried.is_empty() {
@@ -110,9 +110,9 @@ impl Port for Wire<'_> {
         }
         for (index, (at_ns, payload)) in std::mem::take(&mut self.carried).iter().enumerate() {
             if !(self.is_lost)(index) {
-                take(&Arrival {
+                take(&ReceivedPayload {
                     payload,
-                    from: Address::Mac(Mac([2; 6])),
+                    from: StationAddress::Mac(MacAddress([2; 6])),
                     stamped_ns: Some(*at_ns),
                 });
             }
@@ -129,8 +129,8 @@ impl Port for Wire<'_> {
     }
 }
 
-fn plan(voice: &VoiceSpec, seed: u64, duration_ns: u64, measured_ns: Range<u64>) -> TalkPlan<'_> {
-    TalkPlan {
+fn plan(voice: &VoiceSpec, seed: u64, duration_ns: u64, measured_ns: Range<u64>) -> VoicePlan<'_> {
+    VoicePlan {
         experiment: 7,
         stream: 0,
         voice,
@@ -143,7 +143,7 @@ fn plan(voice: &VoiceSpec, seed: u64, duration_ns: u64, measured_ns: Range<u64>)
     }
 }
 
-fn listened<P: Port, T: Timeline>(port: &mut P, time: &T, until_ns: u64) -> SinkCounts {
+fn listened<P: NetworkPort, T: Timeline>(port: &mut P, time: &T, until_ns: u64) -> SinkCounts {
     let plan = SinkPlan {
         experiment: 7,
         begin_ns: 0,
@@ -154,31 +154,31 @@ fn listened<P: Port, T: Timeline>(port: &mut P, time: &T, until_ns: u64) -> Sink
         until_ns,
         most_frames: u64::MAX,
         memory: 1024,
-        senders_clock: SendersClock::Equal,
-        attention: Attention::Sleeping,
+        senders_clock: SenderClockRelation::Equal,
+        attention: ReceiveMode::Sleeping,
     };
     sink(port, time, TRUE, &plan, &AtomicBool::new(false)).expect("a sink")
 }
 
 /// Talk over a wire of `rate_bps`: what the talker counted, and the packets: sent, made, samples,
 /// measured, octets.
-fn talked_over(rate_bps: u64, plan: &TalkPlan<'_>) -> (SenderCounts, Vec<(u64, Speech, usize)>) {
+fn talked_over(rate_bps: u64, plan: &VoicePlan<'_>) -> (SenderCounts, Vec<(u64, VoiceMark, usize)>) {
     let time = Hand(Cell::new(0));
     let mut wire = Wire::of(&time, rate_bps);
     let talked = talk(&mut wire, &time, TRUE, plan, &AtomicBool::new(false)).expect("a talker");
     let read = |(_, payload): &(u64, Vec<u8>)| {
         let mark = Mark::read(payload).expect("a mark");
-        assert_eq!((mark.kind, mark.experiment, mark.stream), (Kind::Voice, 7, 0));
-        (mark.sent_ns, Speech::read(payload).expect("voice"), payload.len())
+        assert_eq!((mark.kind, mark.experiment, mark.stream), (MarkKind::Voice, 7, 0));
+        (mark.sent_ns, VoiceMark::read(payload).expect("voice"), payload.len())
     };
     (talked, wire.carried.iter().map(read).collect())
 }
 
-fn voice_of(talked: &SenderCounts) -> &TalkCounts {
+fn voice_of(talked: &SenderCounts) -> &VoiceSenderCounts {
     talked.voice.as_ref().expect("samples of a coder")
 }
 
-fn window(plan: &TalkPlan<'_>) -> Window {
+fn window(plan: &VoicePlan<'_>) -> Window {
     Window {
         begin_ps: 0,
         stop_ps: plan.duration_ns * 1000,
@@ -262,7 +262,7 @@ fn before_a_wire_that_carries_the_coder_but_no_packet_of_the_least_length_packet
 }
 
 /// Times of all samples: those of a packet that is wanted with one and has room for one.
-fn all_samples(spec: &VoiceSpec, plan: &TalkPlan<'_>) -> Vec<u64> {
+fn all_samples(spec: &VoiceSpec, plan: &VoicePlan<'_>) -> Vec<u64> {
     let single = VoiceSpec {
         overhead_bits: 8,
         min_bits: 8 + spec.sample_bits,
@@ -320,7 +320,7 @@ proptest! {
         prop_assert_eq!(made, coming.iter().filter(|&&at_ps| is_measured(at_ps)).count() as u64);
         let (mut measured, mut missing) = (0, 0);
         for (index, (_, payload)) in wire.carried.iter().enumerate() {
-            let (mark, speech) = (Mark::read(payload).expect("a mark"), Speech::read(payload).expect("voice"));
+            let (mark, speech) = (Mark::read(payload).expect("a mark"), VoiceMark::read(payload).expect("voice"));
             prop_assert_eq!(mark.sequence, index as u64);
             while let Some(at_ps) = coming.front().copied().filter(|at_ps| *at_ps <= mark.sent_ns * 1000) {
                 coming.pop_front();
@@ -423,7 +423,7 @@ fn over_udp_on_the_loopback_interface_every_sample_arrives() {
     let mut tx = UdpPort::open(&UdpOptions { peer, ..options }).expect("a port");
     let spec = VoiceSpec { overhead_bits: 60 * 8, min_bits: 140 * 8, max_bits: 1400 * 8, ..SPEC };
     let begin_ns = HostTime.now_ns() + 10 * MS_NS;
-    let plan = TalkPlan { begin_ns, ..plan(&spec, 1, 300 * MS_NS, 0..300 * MS_NS) };
+    let plan = VoicePlan { begin_ns, ..plan(&spec, 1, 300 * MS_NS, 0..300 * MS_NS) };
     let (talked, sunk) = thread::scope(|scope| {
         let sunk = scope.spawn(|| listened(&mut rx, &HostTime, begin_ns + 400 * MS_NS));
         let talked =

@@ -17,24 +17,24 @@ const HOPS: i32 = 255;
 
 /// A datagram that arrived.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrived {
-    /// Its octets in the buffer, cut to the buffer's length.
+pub(crate) struct ReceivedDatagram {
+    /// Octets of the datagram in the buffer, cut to the buffer's length.
     pub octets: usize,
-    /// Its sender.
+    /// Sender of the datagram.
     pub from: SocketAddr,
     /// When the kernel saw it, by the wall clock; when it was read if the kernel gave no time.
     pub wall_ns: u64,
-    /// Its hop limit on arrival, if the kernel reported it.
+    /// Hop limit on arrival, if the kernel reported it.
     pub hops: Option<u8>,
 }
 
 /// A UDP socket.
-pub(crate) struct Datagrams {
+pub(crate) struct DatagramSocket {
     socket: UdpSocket,
     control: Vec<u8>,
 }
 
-impl Datagrams {
+impl DatagramSocket {
     /// Open a socket at an address, with a peer if one is given.
     pub fn open(local: SocketAddr, peer: Option<SocketAddr>) -> Result<Self, Error> {
         let socket = UdpSocket::bind(local).map_err(Error::system("binding a UDP socket"))?;
@@ -54,7 +54,7 @@ impl Datagrams {
         Ok(Self { socket, control: nix::cmsg_space!(TimeSpec, libc_int, libc_int) })
     }
 
-    /// Its own address.
+    /// Own address of the socket.
     pub fn local(&self) -> Result<SocketAddr, Error> {
         self.socket.local_addr().map_err(Error::system("asking for a socket's address"))
     }
@@ -70,7 +70,7 @@ impl Datagrams {
     }
 
     /// Read a datagram, if there is one.
-    pub fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<Arrived>, Error> {
+    pub fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<ReceivedDatagram>, Error> {
         let read_ns = wall_ns();
         let fd = self.socket.as_raw_fd();
         let mut slices = [IoSliceMut::new(buffer)];
@@ -106,24 +106,24 @@ impl Datagrams {
                 _ => {}
             }
         }
-        Ok(Some(Arrived { octets: message.bytes, from, wall_ns: stamped_ns, hops }))
+        Ok(Some(ReceivedDatagram { octets: message.bytes, from, wall_ns: stamped_ns, hops }))
     }
 
     /// Send a datagram to the socket's peer; returns whether the kernel took it.
     pub fn send(&self, octets: &[u8]) -> Result<bool, Error> {
-        taken(self.socket.send(octets))
+        is_sent(self.socket.send(octets))
     }
 
     /// Send a datagram to an address; returns whether the kernel took it.
     pub fn send_to(&self, octets: &[u8], to: SocketAddr) -> Result<bool, Error> {
-        taken(self.socket.send_to(octets, to))
+        is_sent(self.socket.send_to(octets, to))
     }
 }
 
 #[allow(non_camel_case_types)]
 type libc_int = i32;
 
-fn taken(sent: io::Result<usize>) -> Result<bool, Error> {
+fn is_sent(sent: io::Result<usize>) -> Result<bool, Error> {
     match sent {
         Ok(_) => Ok(true),
         Err(error)

@@ -11,7 +11,7 @@ pub enum Error {
     System {
         /// What was tried.
         doing: &'static str,
-        /// Its answer.
+        /// Error of the system.
         source: io::Error,
     },
     /// A task that is not valid.
@@ -27,6 +27,9 @@ pub enum Error {
         /// Allowed values.
         allowed: String,
     },
+    /// The peer closed the connection.
+    #[error("{0}")]
+    Closed(String),
     /// The peer does not answer, refuses, or breaks the protocol.
     #[error("{0}")]
     Peer(String),

@@ -1,17 +1,17 @@
 //! A measurement with a peer as one line of JSON, its result likewise.
 
 use crate::Error;
-use crate::iperf3::client::Test;
-use crate::stamp::sender::Session;
+use crate::iperf3::client::Iperf3Test;
+use crate::stamp::sender::StampSession;
 use serde::Deserialize;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A measurement with a peer.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
-enum Task {
-    Stamp(Session),
-    Iperf3(Test),
+enum PeerTask {
+    Stamp(StampSession),
+    Iperf3(Iperf3Test),
 }
 
 /// Perform a measurement; a key is for STAMP's authenticated mode.
@@ -21,10 +21,10 @@ enum Task {
 /// refuses, or `stop` is set.
 pub fn perform(line: &str, key: Option<&[u8]>, stop: &AtomicBool) -> Result<String, Error> {
     let result = match serde_json::from_str(line)? {
-        Task::Stamp(session) => {
+        PeerTask::Stamp(session) => {
             serde_json::to_string(&session.perform(key, || stop.load(Ordering::Relaxed))?)
         }
-        Task::Iperf3(test) => serde_json::to_string(&test.perform(stop)?),
+        PeerTask::Iperf3(test) => serde_json::to_string(&test.perform(stop)?),
     };
     Ok(result?)
 }

@@ -1,13 +1,13 @@
-//! What peers and strangers may send: nothing makes a reflector answer more than it got, or a client
-//! fail other than by an error within its time.
+//! What peers and strangers may send: nothing makes a reflector answer more than it got, or a
+//! client fail other than by an error within its time.
 
 use ethermeter_live::time::sleep;
 use ethermeter_peer::Error;
-use ethermeter_peer::iperf3::client::Test;
-use ethermeter_peer::iperf3::messages::Results;
-use ethermeter_peer::stamp::Key;
-use ethermeter_peer::stamp::packet::{Answer, Mode, Request, sign};
-use ethermeter_peer::stamp::reflector::{Arrival, Reflector, Rules};
+use ethermeter_peer::iperf3::client::Iperf3Test;
+use ethermeter_peer::iperf3::messages::EndResults;
+use ethermeter_peer::stamp::StampKey;
+use ethermeter_peer::stamp::packet::{ReflectorPacket, SenderPacket, StampMode, sign};
+use ethermeter_peer::stamp::reflector::{Reflector, ReflectorRules, RequestArrival};
 use ethermeter_peer::stamp::tlv;
 use ethermeter_peer::task::perform;
 use proptest::prelude::*;
@@ -18,16 +18,16 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 fn reflector(key: Option<&[u8]>) -> Reflector {
-    let rules = Rules {
+    let rules = ReflectorRules {
         allowed: serde_json::from_str(r#"["0.0.0.0/0", "::/0"]"#).expect("networks"),
         rate_packets_per_s: 1_000_000,
         is_stateless: false,
     };
-    Reflector::new(rules, key.map(|key| Key::new(key).expect("a key")), 0).expect("rules")
+    Reflector::new(rules, key.map(|key| StampKey::new(key).expect("a key")), 0).expect("rules")
 }
 
-fn arrival() -> Arrival {
-    Arrival {
+fn arrival() -> RequestArrival {
+    RequestArrival {
         from: "192.0.2.7:4000".parse().expect("an address"),
         wall_ns: 1,
         hops: None,
@@ -49,7 +49,7 @@ proptest! {
 
     #[test]
     fn authentic_packets_with_any_tlvs_are_answered(extension in prop::collection::vec(any::<u8>(), 0..200)) {
-        let key = Key::new(b"secret").expect("a key");
+        let key = StampKey::new(b"secret").expect("a key");
         let mut packet = vec![0; 112];
         packet[25] = 1; // the multiplier of the error estimate
         packet.extend(&extension);
@@ -60,15 +60,15 @@ proptest! {
 
     #[test]
     fn tlvs_of_any_octets_end(extension in prop::collection::vec(any::<u8>(), 0..200)) {
-        let whole: usize = tlv::places(&extension).map(|place| place.octets.map_or(0, |octets| octets + 4)).sum();
+        let whole: usize = tlv::positions(&extension).map(|position| position.octets.map_or(0, |octets| octets + 4)).sum();
         prop_assert!(whole <= extension.len());
     }
 
     #[test]
     fn packets_of_any_octets_are_read_or_not(octets in prop::collection::vec(any::<u8>(), 0..200)) {
-        for mode in [Mode::Open, Mode::Authenticated] {
-            prop_assert_eq!(Request::read(mode, &octets).is_some(), octets.len() >= if mode == Mode::Open { 14 } else { 112 });
-            if let Some(answer) = Answer::read(mode, &octets) {
+        for mode in [StampMode::Open, StampMode::Authenticated] {
+            prop_assert_eq!(SenderPacket::read(mode, &octets).is_some(), octets.len() >= if mode == StampMode::Open { 14 } else { 112 });
+            if let Some(answer) = ReflectorPacket::read(mode, &octets) {
                 let _ = answer.received.wall_ns(answer.error.is_ptp(), u64::MAX);
                 let _ = answer.timestamp.wall_ns(answer.error.is_ptp(), 0);
             }
@@ -77,8 +77,8 @@ proptest! {
 
     #[test]
     fn results_of_any_text_are_read_or_refused(text in "[0-9a-z\\[\\]{}:,\".-]{0,200}", octets in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = Results::read(text.as_bytes(), 1);
-        prop_assert!(Results::read(&octets, 1).is_err());
+        let _ = EndResults::read(text.as_bytes(), 1);
+        prop_assert!(EndResults::read(&octets, 1).is_err());
     }
 
     #[test]
@@ -97,7 +97,7 @@ fn against(serve: impl FnOnce(TcpStream) + Send + 'static) -> String {
     error.to_string()
 }
 
-fn test(to: SocketAddr) -> Test {
+fn test(to: SocketAddr) -> Iperf3Test {
     let text = format!(
         r#"{{"to": "{to}", "protocol": "tcp", "direction": "up", "streams": 1, "duration_ns": 200000000,
         "interval_ns": 50000000, "octets": 1000, "rate_bps": 0, "patience_ns": 300000000}}"#
@@ -125,7 +125,6 @@ fn answering(octets: Vec<u8>) -> impl FnOnce(TcpStream) + Send {
 #[test]
 fn servers_that_hang_close_or_talk_nonsense_are_named() {
     assert!(against(answering(vec![])).contains("sent nothing for 300 ms"));
-    assert!(against(drop).contains("closed the connection"));
     assert!(against(answering(vec![77])).contains("77, which is no state"));
     assert!(against(answering(vec![14])).contains("out of order"));
     assert!(against(answering(vec![0xfe, 0, 0, 0, 5, 0, 0, 0, 0])).contains("error 5"));
@@ -133,8 +132,8 @@ fn servers_that_hang_close_or_talk_nonsense_are_named() {
     assert!(error.to_string().contains("refuses connections"), "{error}");
 }
 
-#[test]
-fn a_busy_server_is_tried_again_and_then_named() {
+/// Be a server that does the same with each connection, and return the client's last error.
+fn against_each_try(serve: impl Fn(TcpStream) + Send + 'static) -> Error {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
     let to = listener.local_addr().expect("bound");
     let tries = Arc::new(AtomicUsize::new(0));
@@ -143,12 +142,25 @@ fn a_busy_server_is_tried_again_and_then_named() {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             counted.fetch_add(1, Ordering::Relaxed);
-            answering(vec![0xff])(stream.expect("a client"));
+            serve(stream.expect("a client"));
         }
     });
-    let error = test(to).perform(&AtomicBool::new(false)).expect_err("a busy server");
-    assert!(matches!(error, Error::Busy), "{error}");
+    let error = test(to).perform(&AtomicBool::new(false)).expect_err("a server that has no test");
     assert!(tries.load(Ordering::Relaxed) >= 2);
+    error
+}
+
+#[test]
+fn a_busy_server_is_tried_again_and_then_named() {
+    let error = against_each_try(|stream| answering(vec![0xff])(stream));
+    assert!(matches!(error, Error::Busy), "{error}");
+}
+
+#[test]
+fn a_server_that_drops_clients_is_tried_again_and_then_named() {
+    // As a listener that is closed: nothing was read.
+    let error = against_each_try(drop);
+    assert!(error.to_string().contains("closed the connection"), "{error}");
 }
 
 #[test]
@@ -212,6 +224,6 @@ fn results_of_any_length_cost_no_more_than_the_limit() {
 fn a_stopped_client_ends_at_once() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
     let to = listener.local_addr().expect("bound");
-    let found = test(to).perform(&AtomicBool::new(true));
-    assert!(matches!(found, Err(Error::Stopped)), "{found:?}");
+    let measurement = test(to).perform(&AtomicBool::new(true));
+    assert!(matches!(measurement, Err(Error::Stopped)), "{measurement:?}");
 }

@@ -1,5 +1,5 @@
-//! Functions in Python by which stations wait and offer frames. Each call takes the GIL, and nothing
-//! else does.
+//! Functions in Python by which stations wait and offer frames. Each call takes the GIL, and
+//! nothing else does.
 
 use ethermeter_simulator::Watch;
 use ethermeter_simulator::custom::{Custom, CustomBackoff, Rule};
@@ -53,12 +53,12 @@ impl Draws {
 
 /// What the calls of one trial share.
 #[derive(Debug)]
-struct Calls {
+struct FunctionCalls {
     watch: Arc<Watch>,
     failure: Mutex<Option<PyErr>>,
 }
 
-impl Calls {
+impl FunctionCalls {
     /// What a call returns; `None` once one has failed or the trial is stopped.
     fn call<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
         if self.watch.is_stopped() {
@@ -75,15 +75,15 @@ impl Calls {
 }
 
 /// The functions of one trial: `ethermeter.functions` makes them.
-pub struct Functions {
+pub struct TrialFunctions {
     made_by: Py<PyAny>,
-    calls: Arc<Calls>,
+    calls: Arc<FunctionCalls>,
 }
 
-impl Functions {
+impl TrialFunctions {
     /// Functions that `made_by` makes; one that fails stops the trial by its watch.
     pub fn new(made_by: Py<PyAny>, watch: Arc<Watch>) -> Self {
-        Self { made_by, calls: Arc::new(Calls { watch, failure: Mutex::new(None) }) }
+        Self { made_by, calls: Arc::new(FunctionCalls { watch, failure: Mutex::new(None) }) }
     }
 
     /// The exception of the first call that failed, if any.
@@ -92,14 +92,14 @@ impl Functions {
     }
 }
 
-impl Custom for Functions {
+impl Custom for TrialFunctions {
     fn backoff(&self, rule: &Rule<'_>, chance: Stream) -> Arc<Mutex<dyn CustomBackoff>> {
-        let made = self.calls.call(|py| {
+        let backoff = self.calls.call(|py| {
             let given = (&rule.function.name, &rule.function.sha256, rule.station);
             let function = self.made_by.bind(py).call_method1("backoff", given)?.unbind();
             Ok((function, Py::new(py, Draws(chance))?))
         });
-        Arc::new(Mutex::new(Backoff { made, calls: Arc::clone(&self.calls) }))
+        Arc::new(Mutex::new(PythonBackoff { backoff, calls: Arc::clone(&self.calls) }))
     }
 
     fn source(
@@ -112,35 +112,35 @@ impl Custom for Functions {
             let lengths = (least_bits, most_bits);
             let (name, sha256) = (&rule.function.name, &rule.function.sha256);
             let given = (name, sha256, rule.station, lengths, Draws(chance));
-            let made = self.made_by.bind(py).call_method1("source", given)?;
-            Ok(made.cast_into::<PyIterator>()?.unbind())
+            let source = self.made_by.bind(py).call_method1("source", given)?;
+            Ok(source.cast_into::<PyIterator>()?.unbind())
         });
-        Arc::new(Mutex::new(Source { frames, calls: Arc::clone(&self.calls) }))
+        Arc::new(Mutex::new(PythonSource { frames, calls: Arc::clone(&self.calls) }))
     }
 }
 
 /// The backoff of one station: its function, and the draws for it.
 #[derive(Debug)]
-struct Backoff {
-    made: Option<(Py<PyAny>, Py<Draws>)>,
-    calls: Arc<Calls>,
+struct PythonBackoff {
+    backoff: Option<(Py<PyAny>, Py<Draws>)>,
+    calls: Arc<FunctionCalls>,
 }
 
-impl CustomBackoff for Backoff {
+impl CustomBackoff for PythonBackoff {
     fn slots(&mut self, collisions: u32) -> Option<f64> {
-        let (function, draws) = self.made.as_ref()?;
+        let (function, draws) = self.backoff.as_ref()?;
         self.calls.call(|py| function.bind(py).call1((collisions, draws))?.extract())
     }
 }
 
 /// The source of one station: a generator.
 #[derive(Debug)]
-struct Source {
+struct PythonSource {
     frames: Option<Py<PyIterator>>,
-    calls: Arc<Calls>,
+    calls: Arc<FunctionCalls>,
 }
 
-impl CustomSource for Source {
+impl CustomSource for PythonSource {
     fn next(&mut self) -> Option<CustomFrame> {
         let frames = self.frames.as_ref()?;
         let next = self.calls.call(|py| {

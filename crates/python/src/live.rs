@@ -1,8 +1,8 @@
 //! Agents and their coordinator. What they do runs on a thread of its own, while the caller's looks
 //! at signals and asks whether to stop.
 
-use ethermeter_agent::coordinator::{self, Error, Stage};
-use ethermeter_agent::{Credentials, Test, certificates, listen};
+use ethermeter_agent::coordinator::{self, TestError, TestStage};
+use ethermeter_agent::{Credentials, TestDescription, certificates, listen};
 use ethermeter_live::SkewedClock;
 use ethermeter_station::consent::Ceilings;
 use pyo3::exceptions::{
@@ -39,11 +39,11 @@ fn address(text: &str) -> PyResult<SocketAddr> {
 /// `ValueError` if no interface can have the name.
 #[pyfunction]
 pub fn interface_plca(interface: &str) -> PyResult<Option<String>> {
-    let found = ethermeter_live::plca::plca(interface).map_err(|error| match error {
+    let facts = ethermeter_live::plca::plca(interface).map_err(|error| match error {
         ethermeter_live::Error::Refused { allowed, .. } => PyValueError::new_err(allowed),
         error => PyOSError::new_err(error.to_string()),
     })?;
-    Ok(found.map(|facts| serde_json::to_string(&facts).expect("facts are JSON")))
+    Ok(facts.map(|facts| serde_json::to_string(&facts).expect("facts are JSON")))
 }
 
 /// Refuse, with a `ValueError`, a text that is not TOML of an operator's ceilings.
@@ -56,7 +56,7 @@ pub fn check_ceilings(text: &str) -> PyResult<()> {
 /// line a fault.
 #[pyfunction]
 pub fn check_test(test: &str) -> PyResult<()> {
-    Test::parse(test).map(|_| ()).map_err(PyValueError::new_err)
+    TestDescription::parse(test).map(|_| ()).map_err(PyValueError::new_err)
 }
 
 /// Make a private authority, a coordinator's certificate and one for each host, `NAME` or
@@ -104,8 +104,8 @@ pub fn serve_agent(
             let credentials = credentials.as_ref();
             listen::serve_blocking(at, ceilings, credentials, own_clock, listening, should_stop)
         },
-        |said: Option<(String, Vec<String>)>| match said {
-            Some(said) => ready.call1(said).map(|_| false),
+        |described: Option<(String, Vec<String>)>| match described {
+            Some(described) => ready.call1(described).map(|_| false),
             None => should_stop.call0()?.is_truthy(),
         },
     )?
@@ -125,7 +125,7 @@ pub fn ask_hosts(
 ) -> PyResult<String> {
     let controls = controls.iter().map(|control| address(control)).collect::<PyResult<Vec<_>>>()?;
     let credentials = self::credentials(credentials);
-    let asked = attended(
+    let answers = attended(
         py,
         namespace,
         move |stop, _| {
@@ -135,16 +135,16 @@ pub fn ask_hosts(
         |_: Option<()>| Ok(false),
     )?;
     // Only a signal stops it, which has raised its own exception.
-    asked
+    answers
         .map_err(raise)?
         .ok_or_else(|| PyKeyboardInterrupt::new_err(()))
         .and_then(|hosts| json(&hosts))
 }
 
-/// Run a test between agents; its result, as JSON. `follow` is called with the word of each stage as
-/// it begins, and every 50 ms with None; it returns whether to stop. Its second argument is None but
-/// where the agents are about to be started: the monotonic time in ns at which they begin. They are
-/// started when it has returned; if that was late, it is called again with a later time. With a
+/// Run a test between agents; its result, as JSON. `follow` is called with the word of each stage
+/// as it begins, and every 50 ms with None; it returns whether to stop. Its second argument is None
+/// but where the agents are about to be started: the monotonic time in ns at which they begin. They
+/// are started when it has returned; if that was late, it is called again with a later time. With a
 /// namespace, agents are reached from there.
 #[pyfunction]
 #[pyo3(signature = (test, *, credentials=None, namespace=None, follow=None))]
@@ -170,8 +170,8 @@ pub fn measure_test(
             let should_stop = || stop.load(Ordering::Relaxed);
             coordinator::run_blocking(&test, credentials.as_ref(), should_stop, tell)
         },
-        |told: Option<(Entered, oneshot::Sender<()>)>| {
-            let (stage, done) = told.unzip();
+        |entered_stage: Option<(Entered, oneshot::Sender<()>)>| {
+            let (stage, done) = entered_stage.unzip();
             let (stage, begin_ns) = stage.unzip();
             let arguments = (stage, begin_ns.flatten());
             let stops = follow.map_or(Ok(false), |follow| follow.call1(arguments)?.is_truthy());
@@ -190,23 +190,23 @@ fn json(value: &impl serde::Serialize) -> PyResult<String> {
 type Entered = (&'static str, Option<u64>);
 
 /// What a stage is called in Python.
-fn entered(stage: Stage) -> Entered {
+fn entered(stage: TestStage) -> Entered {
     match stage {
-        Stage::Connecting => ("connecting", None),
-        Stage::Arranging => ("arranging", None),
-        Stage::Running { begin_ns } => ("running", Some(begin_ns)),
-        Stage::Collecting => ("collecting", None),
+        TestStage::Connecting => ("connecting", None),
+        TestStage::Arranging => ("arranging", None),
+        TestStage::Running { begin_ns } => ("running", Some(begin_ns)),
+        TestStage::Collecting => ("collecting", None),
     }
 }
 
 #[allow(clippy::needless_pass_by_value)] // as `map_err` wants it
-fn raise(error: Error) -> PyErr {
+fn raise(error: TestError) -> PyErr {
     let text = error.to_string();
     match error {
-        Error::Description(_) => PyValueError::new_err(text),
-        Error::Unreachable { .. } => PyConnectionError::new_err(text),
-        Error::System(_) => PyOSError::new_err(text),
-        Error::Refused { .. } => PyPermissionError::new_err(text),
+        TestError::Description(_) => PyValueError::new_err(text),
+        TestError::Unreachable { .. } => PyConnectionError::new_err(text),
+        TestError::System(_) => PyOSError::new_err(text),
+        TestError::Refused { .. } => PyPermissionError::new_err(text),
     }
 }
 
@@ -227,13 +227,13 @@ pub fn attended<T: Send + 'static, M: Send + 'static>(
     })?;
     let mut raised: Option<PyErr> = None;
     loop {
-        let heard = py.detach(|| next(&mut receiver));
-        if heard.is_err() {
+        let stage = py.detach(|| next(&mut receiver));
+        if stage.is_err() {
             break;
         }
         let answer = py
             .check_signals()
-            .and_then(|()| if raised.is_none() { hear(heard.unwrap_or(None)) } else { Ok(true) });
+            .and_then(|()| if raised.is_none() { hear(stage.unwrap_or(None)) } else { Ok(true) });
         match answer {
             Ok(false) => {}
             Ok(true) => stop.store(true, Ordering::Relaxed),
@@ -266,9 +266,10 @@ fn next<M>(receiver: &mut Receiver<M>) -> Result<Option<M>, ()> {
 
 /// Move this thread, and no other, into a network namespace.
 pub fn enter(namespace: &Path) -> std::io::Result<()> {
-    let of = |error: std::io::Error| {
+    let raise_system = |error: std::io::Error| {
         std::io::Error::new(error.kind(), format!("{}: {error}", namespace.display()))
     };
-    let file = File::open(namespace).map_err(of)?;
-    nix::sched::setns(file, nix::sched::CloneFlags::CLONE_NEWNET).map_err(|error| of(error.into()))
+    let file = File::open(namespace).map_err(raise_system)?;
+    nix::sched::setns(file, nix::sched::CloneFlags::CLONE_NEWNET)
+        .map_err(|error| raise_system(error.into()))
 }

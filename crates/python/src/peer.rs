@@ -1,7 +1,7 @@
 //! Measurements with hosts that run no agent, and reflectors; on Linux only.
 
 use crate::live::attended;
-use ethermeter_peer::stamp::service::Service;
+use ethermeter_peer::stamp::service::ReflectorService;
 use ethermeter_peer::{Error, task};
 use pyo3::exceptions::{PyConnectionError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -38,7 +38,7 @@ pub fn serve_reflector(
     ready: &Bound<'_, PyAny>,
     should_stop: &Bound<'_, PyAny>,
 ) -> PyResult<String> {
-    let service = Service::parse(service).map_err(raise)?;
+    let service = ReflectorService::parse(service).map_err(raise)?;
     let served = attended(
         py,
         None,
@@ -60,7 +60,9 @@ fn raise(error: Error) -> PyErr {
     let text = error.to_string();
     match error {
         Error::Task(_) | Error::Range { .. } => PyValueError::new_err(text),
-        Error::Peer(_) | Error::Refused(_) | Error::Busy => PyConnectionError::new_err(text),
+        Error::Peer(_) | Error::Closed(_) | Error::Refused(_) | Error::Busy => {
+            PyConnectionError::new_err(text)
+        }
         Error::System { .. } | Error::Stopped => PyOSError::new_err(text),
     }
 }

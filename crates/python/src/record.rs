@@ -39,11 +39,12 @@ impl Recorder {
         most_octets: u64,
         only: Option<(&str, u8)>,
     ) -> PyResult<Self> {
-        let of = |text: &str| {
+        let parsed = |text: &str| {
             let address: Result<Ipv4Addr, _> = text.parse();
             address.map_err(|_| PyValueError::new_err(format!("{text}: must be an IPv4 address")))
         };
-        let only = only.map(|(text, bits)| of(text).map(|address| (address, bits))).transpose()?;
+        let only =
+            only.map(|(text, bits)| parsed(text).map(|address| (address, bits))).transpose()?;
         let options = TapOptions { interface, snap_octets, ring_octets: RING_OCTETS, only };
         py.detach(|| {
             // Another user may have put a link there.

@@ -1,7 +1,7 @@
 //! Wires between interfaces, for the process that plays them; on Linux only.
 
 use ethermeter_live::Error;
-use ethermeter_relay::Plan;
+use ethermeter_relay::RelayPlan;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::Mutex;
@@ -15,7 +15,7 @@ impl Relay {
     /// Open the interfaces of a plan of wires (JSON, `crates/relay/src/plan.rs`).
     #[new]
     fn open(plan: &str) -> PyResult<Self> {
-        let plan = Plan::read(plan).map_err(raise)?;
+        let plan = RelayPlan::read(plan).map_err(raise)?;
         Ok(Self(Mutex::new(Some(ethermeter_relay::Relay::open(&plan).map_err(raise)?))))
     }
 
@@ -28,7 +28,7 @@ impl Relay {
             .expect("no thread panics while it holds the lock")
             .take()
             .ok_or_else(|| PyRuntimeError::new_err("a relay runs once only"))?;
-        py.detach(|| relay.run()).map(|told| told.to_string()).map_err(raise)
+        py.detach(|| relay.run()).map(|end| end.to_string()).map_err(raise)
     }
 }
 

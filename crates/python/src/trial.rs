@@ -1,10 +1,11 @@
 //! Trials of any scenario.
 
-use crate::functions::Functions;
+use crate::functions::TrialFunctions;
 use crate::watch::{Watch, or_none};
 use crate::{counts, raise};
 use ethermeter_simulator::custom::Custom;
-use ethermeter_simulator::{check, simulate_with};
+use ethermeter_simulator::plan::Plan;
+use ethermeter_simulator::simulate_with;
 use ethermeter_traffic::Traces;
 use ethermeter_trial::fault::{Allowed, Step};
 use ethermeter_trial::scenario::Implementation;
@@ -55,9 +56,9 @@ pub fn check_trial(py: Python<'_>, text: &str) -> Vec<PyFault> {
         Err(fault) => vec![fault],
         Ok(trial) => {
             let mut faults = trial.scenario.faults();
-            // Of links all is known; what a MAC does not support is known by its implementation.
-            if faults.is_empty() && !trial.scenario.media.is_empty() {
-                faults.extend(check(&trial).err());
+            // What a MAC does not support is known by its implementation.
+            if faults.is_empty() {
+                faults.extend(Plan::check(&trial).err());
             }
             faults
         }
@@ -70,9 +71,9 @@ pub fn check_trial(py: Python<'_>, text: &str) -> Vec<PyFault> {
 /// Raises `ValueError` for anything else.
 #[pyfunction]
 pub fn read_counts<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
-    let found: Counts =
+    let counts: Counts =
         serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    counts::convert(py, &found, Implementation::Reference)
+    counts::convert(py, &counts, Implementation::Reference)
 }
 
 /// A trace, given as its text: recorded messages that a source replays.
@@ -111,17 +112,17 @@ pub fn simulate_trial<'py>(
         .flatten()
         .map(|(digest, trace)| (digest, Arc::clone(&trace.get().0)))
         .collect();
-    let functions = functions.map(|made_by| Functions::new(made_by, Arc::clone(&watch)));
+    let functions = functions.map(|made_by| TrialFunctions::new(made_by, Arc::clone(&watch)));
     let run = || {
         let mut trial = Trial::from_json(text)?;
         trial.give(&traces)?;
         let custom = functions.as_ref().map(|functions| functions as &dyn Custom);
         simulate_with(&trial, &watch, custom)
     };
-    let found = py.detach(run);
-    if let Some(failure) = functions.as_ref().and_then(Functions::failure) {
+    let result = py.detach(run);
+    if let Some(failure) = functions.as_ref().and_then(TrialFunctions::failure) {
         return Err(failure);
     }
-    let (found, implementation) = found.map_err(raise)?;
-    counts::convert(py, &found, implementation)
+    let (counts, implementation) = result.map_err(raise)?;
+    counts::convert(py, &counts, implementation)
 }

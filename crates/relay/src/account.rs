@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 
 /// Frames that did not leave, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Dropped {
+pub struct DirectionDrops {
     /// Too much waited for the wire.
     pub queue: u64,
     /// Lost on the way, as was asked for.
     pub lost: u64,
     /// Longer than the wire's longest: several frames in one, by segmentation offload.
     pub too_long: u64,
-    /// Their checksums were left to an interface that computes them.
+    /// Frames whose checksums were left to an interface that computes them.
     pub unfinished: u64,
-    /// They arrived when the ring between kernel and relay was full.
+    /// Frames that arrived when the ring between kernel and relay was full.
     pub ring: u64,
     /// The interface they were to leave by did not take them.
     pub refused: u64,
@@ -24,22 +24,22 @@ pub struct Dropped {
 
 /// What happened in one direction.
 #[derive(Clone, Debug, Default)]
-pub struct Account {
+pub struct DirectionCounts {
     /// Frames read from the ring.
     pub came: u64,
     /// Frames that left.
     pub left: u64,
     /// Octets of them, destination address to FCS.
     pub octets: u64,
-    /// Those that did not.
-    pub dropped: Dropped,
+    /// Frames that did not leave, by cause.
+    pub dropped: DirectionDrops,
     /// How long after they should have frames left.
     pub lateness: Histogram,
     /// How long after the kernel's stamp frames were noticed.
     pub noticed: Histogram,
 }
 
-impl Account {
+impl DirectionCounts {
     /// Frames so far as JSON, with those still under way: `arrived` = `left` + `under_way` + all of
     /// `dropped`; `latest_ns` is the greatest lateness of any.
     #[must_use]
@@ -90,8 +90,9 @@ mod tests {
     #[test]
     fn frames_that_came_left_or_were_dropped_or_are_under_way() {
         let dropped =
-            Dropped { queue: 1, lost: 2, too_long: 3, unfinished: 4, ring: 5, refused: 6 };
-        let account = Account { came: 100, left: 80, dropped, ..Account::default() };
+            DirectionDrops { queue: 1, lost: 2, too_long: 3, unfinished: 4, ring: 5, refused: 6 };
+        let account =
+            DirectionCounts { came: 100, left: 80, dropped, ..DirectionCounts::default() };
         let counted = account.with_lateness(account.counted("a", "b", 4, &[]));
         let lost: u64 = counted["dropped"]
             .as_object()

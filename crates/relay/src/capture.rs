@@ -14,7 +14,7 @@ mod comments;
 mod tests;
 mod writer;
 
-use crate::recorder::{Buffer, Recorder};
+use crate::recorder::{AttemptBuffer, AttemptRecorder};
 use ethermeter_live::pacing::priority::become_ordinary;
 use ethermeter_live::time::{PS_PER_NS, WallClock};
 use ethermeter_live::{Error, HostTime, Timeline};
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::time::Duration;
-use writer::Writer;
+use writer::CaptureThread;
 
 /// Buffers of a capture: some 14 MB of memory, of which only what is used is taken.
 const BUFFERS: usize = 8;
@@ -39,7 +39,7 @@ const SNAPS: std::ops::RangeInclusive<u32> = 64..=65_536;
 /// What is to be captured.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Options {
+pub struct CaptureOptions {
     /// The segment, by its number in the plan.
     pub segment: usize,
     /// Names of its stations, for the interfaces of the file.
@@ -54,11 +54,11 @@ pub struct Options {
 }
 
 /// A capture at work, as the relay's loop has it.
-pub(crate) struct Capture {
-    full: SyncSender<Buffer>,
-    empty: Receiver<Buffer>,
+pub(crate) struct MediumCapture {
+    full: SyncSender<AttemptBuffer>,
+    empty: Receiver<AttemptBuffer>,
     /// The one that no medium has at present.
-    buffer: Option<Buffer>,
+    buffer: Option<AttemptBuffer>,
     is_over: Arc<AtomicBool>,
     ended: Receiver<()>,
     begun_ns: u64,
@@ -66,7 +66,7 @@ pub(crate) struct Capture {
     handed_over_ns: u64,
 }
 
-impl Options {
+impl CaptureOptions {
     /// What cannot be, of a segment with so many interfaces.
     #[must_use]
     pub fn fault(&self, ends: usize) -> Option<String> {
@@ -82,17 +82,17 @@ impl Options {
     }
 }
 
-impl Capture {
+impl MediumCapture {
     /// Begin to write into a file. The account goes to `client`, whose end ends the capture.
     ///
     /// # Errors
     /// If the system refuses a thread.
-    pub fn begin(options: Options, file: File, client: UnixStream) -> Result<Self, Error> {
+    pub fn begin(options: CaptureOptions, file: File, client: UnixStream) -> Result<Self, Error> {
         let (full, filled) = sync_channel(BUFFERS);
         let (cleared, empty) = channel();
         let stations = options.names.len();
         for _ in 1..BUFFERS {
-            let _ = cleared.send(Buffer::new(stations)); // its receiver is here
+            let _ = cleared.send(AttemptBuffer::new(stations)); // its receiver is here
         }
         let begun_ns = HostTime.now_ns();
         let begun_wall_ns = WallClock::compared().wall_ns(begun_ns);
@@ -103,11 +103,18 @@ impl Capture {
             .name("capture".into())
             .spawn(move || {
                 become_ordinary();
-                Writer::run(&options, file, client, begun_wall_ns, (&filled, &cleared), &over);
+                CaptureThread::run(
+                    &options,
+                    file,
+                    client,
+                    begun_wall_ns,
+                    (&filled, &cleared),
+                    &over,
+                );
                 let _ = tell_end.send(()); // the relay may have ended before
             })
             .map_err(|source| Error::System { doing: "starting a capture", source })?;
-        let buffer = Some(Buffer::new(stations));
+        let buffer = Some(AttemptBuffer::new(stations));
         let handed_over_ns = begun_ns;
         Ok(Self { full, empty, buffer, is_over, ended, begun_ns, snap, handed_over_ns })
     }
@@ -118,18 +125,18 @@ impl Capture {
     }
 
     /// What keeps the attempts of a medium whose time 0 is `began_ns`.
-    pub fn recorder(&mut self, began_ns: u64) -> Option<Recorder> {
+    pub fn recorder(&mut self, began_ns: u64) -> Option<AttemptRecorder> {
         let began = picoseconds(began_ns, self.begun_ns);
-        Some(Recorder::new(began, self.snap, self.buffer.take()?))
+        Some(AttemptRecorder::new(began, self.snap, self.buffer.take()?))
     }
 
     /// A medium has ended, or its capture.
-    pub fn take_back(&mut self, recorder: Recorder) {
+    pub fn take_back(&mut self, recorder: AttemptRecorder) {
         self.buffer = Some(recorder.buffer);
     }
 
     /// Hand a buffer over for an empty one, if it is time for it and there is one.
-    pub fn exchange(&mut self, buffer: &mut Buffer, now_ns: u64) {
+    pub fn exchange(&mut self, buffer: &mut AttemptBuffer, now_ns: u64) {
         let is_due = buffer.is_half_full() || now_ns > self.handed_over_ns + HAND_OVER_NS;
         if !is_due || buffer.is_empty() {
             return;
@@ -142,17 +149,17 @@ impl Capture {
     }
 
     /// Hand over what there is; the writer ends after it.
-    pub fn end(self) -> Ending {
+    pub fn end(self) -> CaptureEnd {
         let Self { full, buffer, ended, .. } = self;
         let _ = buffer.map(|buffer| full.try_send(buffer));
-        Ending(ended)
+        CaptureEnd(ended)
     }
 }
 
 /// The end of a capture, whose writer may still be at work.
-pub(crate) struct Ending(Receiver<()>);
+pub(crate) struct CaptureEnd(Receiver<()>);
 
-impl Ending {
+impl CaptureEnd {
     /// Wait for the writer, but not for long.
     pub fn wait(&self) {
         let _ = self.0.recv_timeout(END_LIMIT);

@@ -1,11 +1,11 @@
 //! One direction of a wire whose queue has traffic classes.
 //!
 //! Which frame comes next is decided when the wire is free, so it is not known at the arrival of a
-//! frame when it leaves. The decision is made as late as it can be: a frame is due at the end of the
-//! wire no sooner than the shortest frame takes, and until then frames are taken into account that
-//! arrived before the decision but were noticed after it.
+//! frame when it leaves. The decision is made as late as it can be: a frame is due at the end of
+//! the wire no sooner than the shortest frame takes, and until then frames are taken into account
+//! that arrived before the decision but were noticed after it.
 
-use crate::direction::{Losses, Properties};
+use crate::direction::{DirectionProperties, LossState};
 use ethermeter_ethernet::Octets;
 use ethermeter_ethernet::frame::{GAP, PREAMBLE, SHORTEST, TAG_TYPE};
 use ethermeter_traffic::classes::{Class, ClassCounts};
@@ -14,8 +14,8 @@ use std::collections::VecDeque;
 
 /// What becomes of a frame whose turn it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
-    /// Its last bit arrives at the other end at this time, in picoseconds.
+pub enum ServedFrame {
+    /// The frame's last bit arrives at the other end at this time, in picoseconds.
     Leaves(u64),
     /// It is lost on its way.
     Lost,
@@ -23,9 +23,9 @@ pub enum Turn {
 
 /// One direction of a wire at work.
 #[derive(Debug)]
-pub struct Classed {
-    properties: Properties,
-    losses: Losses,
+pub struct ClassedDirection {
+    properties: DirectionProperties,
+    losses: LossState,
     classes: Classes,
     scheduler: Scheduler<()>,
     /// Octets of the frames that wait, by class: end to end in one ring, with their lengths.
@@ -40,15 +40,15 @@ pub struct Classed {
     due_ps: Option<u64>,
 }
 
-impl Classed {
+impl ClassedDirection {
     /// An idle one, with room for `queue_octets` of each class that has none of its own; `number`
     /// tells its losses from those of other directions with the same seed.
     #[must_use]
-    pub fn new(properties: Properties, classes: &[Class], number: u32) -> Self {
+    pub fn new(properties: DirectionProperties, classes: &[Class], number: u32) -> Self {
         let room = Room { frames: u64::MAX, octets: properties.queue_octets };
         let compiled = Classes::new(classes, room);
         Self {
-            losses: Losses::new(&properties, number),
+            losses: LossState::new(&properties, number),
             scheduler: Scheduler::new(&compiled),
             frames: classes.iter().map(|_| Default::default()).collect(),
             classes: compiled,
@@ -60,15 +60,15 @@ impl Classed {
         }
     }
 
-    /// A frame of this priority arrives, in pieces; whether there was room. Decisions before it must
-    /// have been made ([`Self::advance`]).
+    /// A frame of this priority arrives, in pieces; whether there was room. Decisions before it
+    /// must have been made ([`Self::advance`]).
     ///
     /// Returns how long ago the latest decision was that it should have been part of, too.
     pub fn offer(
         &mut self,
         arrived_ps: u64,
         priority: u8,
-        pieces: &[&[u8]],
+        chunks: &[&[u8]],
         frame: Octets,
     ) -> (bool, u64) {
         let overtaken_ps = self.decided_ps.saturating_sub(arrived_ps);
@@ -85,8 +85,8 @@ impl Classed {
         }
         let (octets, lengths) = &mut self.frames[class];
         let before = octets.len();
-        for piece in pieces {
-            octets.extend(*piece);
+        for chunk in chunks {
+            octets.extend(*chunk);
         }
         lengths.push_back(octets.len() - before);
         let earliest_ps = now_ps.max(self.free_ps);
@@ -96,7 +96,7 @@ impl Classed {
 
     /// Make all decisions up to this time; `take` is given each frame whose turn came, in two
     /// pieces.
-    pub fn advance(&mut self, until_ps: u64, mut take: impl FnMut(Turn, &[u8], &[u8])) {
+    pub fn advance(&mut self, until_ps: u64, mut take: impl FnMut(ServedFrame, &[u8], &[u8])) {
         while let Some(due_ps) = self.due_ps.filter(|&due_ps| due_ps <= until_ps) {
             self.leave(due_ps);
             match self.scheduler.next(&self.classes, due_ps) {
@@ -140,7 +140,12 @@ impl Classed {
         }
     }
 
-    fn send(&mut self, class: usize, now_ps: u64, take: &mut impl FnMut(Turn, &[u8], &[u8])) {
+    fn send(
+        &mut self,
+        class: usize,
+        now_ps: u64,
+        take: &mut impl FnMut(ServedFrame, &[u8], &[u8]),
+    ) {
         let volume = self.scheduler.first_volume(class);
         let end_ps = now_ps + self.properties.ps_for(Octets(volume - GAP.0));
         self.free_ps = now_ps + self.properties.ps_for(Octets(volume));
@@ -148,9 +153,9 @@ impl Classed {
         self.end_ps = Some(end_ps);
         self.due_ps = Some(self.free_ps);
         let turn = if self.losses.take_next() {
-            Turn::Lost
+            ServedFrame::Lost
         } else {
-            Turn::Leaves(end_ps + self.properties.delay_ns * 1000)
+            ServedFrame::Leaves(end_ps + self.properties.delay_ns * 1000)
         };
         let (octets, lengths) = &mut self.frames[class];
         let length = lengths.pop_front().expect("a frame of the class waits");
@@ -183,15 +188,15 @@ pub fn priority_of(tag: Option<[u8; 4]>, rest: &[u8]) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::direction::{Direction, Fate, Loss};
+    use crate::direction::{LossRule, SingleDirection, WireFate};
     use proptest::prelude::*;
 
     const US: u64 = 1_000_000;
-    const TEN: Properties = Properties {
+    const TEN: DirectionProperties = DirectionProperties {
         rate_bps: 10_000_000,
         delay_ns: 3000,
         queue_octets: 1 << 20,
-        loss: Loss::None,
+        loss: LossRule::None,
         seed: 1,
     };
 
@@ -199,13 +204,13 @@ mod tests {
         Class { priorities: priorities.to_vec(), ..Class::default() }
     }
 
-    /// Send frames, each with its arrival in microseconds, its priority and its octets; the number of
-    /// each with the time at which it leaves, in order.
-    fn left(wire: &mut Classed, frames: &[(u64, u8, u64)]) -> Vec<(u8, u64)> {
+    /// Send frames, each with its arrival in microseconds, its priority and its octets; the number
+    /// of each with the time at which it leaves, in order.
+    fn left(wire: &mut ClassedDirection, frames: &[(u64, u8, u64)]) -> Vec<(u8, u64)> {
         let mut all = Vec::new();
         let mut note = |turn, first: &[u8], second: &[u8]| match turn {
-            Turn::Leaves(at_ps) => all.push(([first, second].concat()[0], at_ps)),
-            Turn::Lost => {}
+            ServedFrame::Leaves(at_ps) => all.push(([first, second].concat()[0], at_ps)),
+            ServedFrame::Lost => {}
         };
         for (number, &(at_us, priority, octets)) in (0u8..).zip(frames) {
             wire.advance((at_us * US).saturating_sub(1), &mut note);
@@ -219,7 +224,7 @@ mod tests {
     #[test]
     fn a_frame_of_a_higher_class_is_next_and_none_is_interrupted() {
         // 72 octets with the preamble take 57.6 us, 84 with the gap 67.2; the delay is 3 us
-        let mut wire = Classed::new(TEN, &[class(&[4, 5, 6, 7]), class(&[0, 1, 2, 3])], 0);
+        let mut wire = ClassedDirection::new(TEN, &[class(&[4, 5, 6, 7]), class(&[0, 1, 2, 3])], 0);
         let frames = [(0, 0, 64), (10, 1, 64), (20, 5, 64), (67, 7, 64)];
         let expected = [(0, 60_600_000), (2, 127_800_000), (3, 195_000_000), (1, 262_200_000)];
         assert_eq!(left(&mut wire, &frames), expected);
@@ -231,7 +236,7 @@ mod tests {
     fn a_credit_based_shaper_keeps_its_rate() {
         // 84 octets are 672 bits; at an idle slope of 1 Mb/s a class has them back after 672 us
         let shaped = Class { idle_slope_bps: Some(1_000_000), ..class(&[7]) };
-        let mut wire = Classed::new(TEN, &[shaped, class(&[0, 1, 2, 3, 4, 5, 6])], 0);
+        let mut wire = ClassedDirection::new(TEN, &[shaped, class(&[0, 1, 2, 3, 4, 5, 6])], 0);
         let times: Vec<u64> =
             left(&mut wire, &[(0, 7, 64); 4]).into_iter().map(|(_, at_ps)| at_ps).collect();
         let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -241,7 +246,7 @@ mod tests {
     #[test]
     fn room_of_a_class_counts_its_frames_one_being_sent_among_them() {
         let small = Class { queue_frames: Some(2), ..class(&[7]) };
-        let mut wire = Classed::new(TEN, &[small, class(&[0, 1, 2, 3, 4, 5, 6])], 0);
+        let mut wire = ClassedDirection::new(TEN, &[small, class(&[0, 1, 2, 3, 4, 5, 6])], 0);
         assert_eq!(left(&mut wire, &[(0, 7, 64), (1, 7, 64), (2, 7, 64), (3, 0, 64)]).len(), 3);
         assert_eq!(wire.counts()[0].dropped, 1);
     }
@@ -263,8 +268,8 @@ mod tests {
         fn one_class_is_no_class(
             arrivals in proptest::collection::vec((0..400u64, 64..1519u64), 1..60),
         ) {
-            let mut plain = Direction::new(TEN, 0);
-            let mut wire = Classed::new(TEN, &[class(&[0, 1, 2, 3, 4, 5, 6, 7])], 0);
+            let mut plain = SingleDirection::new(TEN, 0);
+            let mut wire = ClassedDirection::new(TEN, &[class(&[0, 1, 2, 3, 4, 5, 6, 7])], 0);
             let mut now_us = 0;
             let frames: Vec<(u64, u8, u64)> = arrivals
                 .into_iter()
@@ -276,13 +281,13 @@ mod tests {
             let expected: Vec<u64> = frames
                 .iter()
                 .filter_map(|&(at_us, _, octets)| match plain.offer(at_us * US, Octets(octets)) {
-                    Fate::Leaves { at_ps } => Some(at_ps),
+                    WireFate::Leaves { at_ps } => Some(at_ps),
                     _ => None,
                 })
                 .collect();
-            let found: Vec<u64> =
+            let served: Vec<u64> =
                 left(&mut wire, &frames).into_iter().map(|(_, at_ps)| at_ps).collect();
-            prop_assert_eq!(found, expected);
+            prop_assert_eq!(served, expected);
         }
 
         /// Decisions made late, as long as a frame takes, are the same as decisions at once; frames
@@ -305,17 +310,17 @@ mod tests {
                     (now_us, priority, octets)
                 })
                 .collect();
-            let mut wire = Classed::new(TEN, &classes, 0);
+            let mut wire = ClassedDirection::new(TEN, &classes, 0);
             let at_once = left(&mut wire, &frames);
             prop_assert_eq!(at_once.len(), frames.len());
-            let mut late = Classed::new(TEN, &classes, 0);
-            let mut found = Vec::new();
+            let mut late = ClassedDirection::new(TEN, &classes, 0);
+            let mut served = Vec::new();
             let mut next = frames.iter().zip(0u8..).peekable();
             // every 20 us what has come is noticed, and what can wait no longer is decided
             for now_us in (0..=now_us + 100_000).step_by(20) {
                 let mut note = |turn, first: &[u8], second: &[u8]| {
-                    if let Turn::Leaves(at_ps) = turn {
-                        found.push(([first, second].concat()[0], at_ps));
+                    if let ServedFrame::Leaves(at_ps) = turn {
+                        served.push(([first, second].concat()[0], at_ps));
                     }
                 };
                 while let Some((&(at_us, priority, octets), number)) =
@@ -329,7 +334,7 @@ mod tests {
                 }
                 late.advance((now_us * US).saturating_sub(late.slack_ps()), &mut note);
             }
-            prop_assert_eq!(found, at_once);
+            prop_assert_eq!(served, at_once);
         }
     }
 }

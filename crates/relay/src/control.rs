@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// What is asked of a relay.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Request {
+pub enum ControlRequest {
     /// What was counted so far.
     Count {},
     /// Begin a trial on every segment.
@@ -32,22 +32,22 @@ pub enum Request {
     /// End the trial on every segment, and say what was counted of it.
     End {},
     /// Capture a segment into the file that is passed with the request.
-    Capture(capture::Options),
+    Capture(capture::CaptureOptions),
 }
 
 /// The longest request.
 const LONGEST_OCTETS: usize = 64 << 20;
 
 /// Where requests come from.
-pub(crate) struct Control {
+pub(crate) struct ControlSocket {
     path: PathBuf,
     listener: UnixListener,
-    client: Option<Client>,
+    client: Option<ControlClient>,
     /// One descriptor to wait for both.
     epoll: Epoll,
 }
 
-struct Client {
+struct ControlClient {
     stream: UnixStream,
     input: Vec<u8>,
     /// What it has not taken yet of an answer.
@@ -56,7 +56,7 @@ struct Client {
     file: Option<File>,
 }
 
-impl Control {
+impl ControlSocket {
     /// Listen at a path, where nothing may be but a socket that nobody listens on any more.
     ///
     /// # Errors
@@ -76,12 +76,12 @@ impl Control {
     }
 
     /// The next request, or what is wrong with it; a new program takes the place of the one before.
-    pub fn next(&mut self) -> Option<Result<Request, String>> {
+    pub fn next(&mut self) -> Option<Result<ControlRequest, String>> {
         if let Ok((stream, _)) = self.listener.accept() {
             let is_fine = stream.set_nonblocking(true).is_ok();
             let event = EpollEvent::new(EpollFlags::EPOLLIN, 1);
             if is_fine && self.epoll.add(&stream, event).is_ok() {
-                self.client = Some(Client::new(stream));
+                self.client = Some(ControlClient::new(stream));
             }
         }
         let client = self.client.as_mut()?;
@@ -99,7 +99,7 @@ impl Control {
     /// requests.
     pub fn take_client(&mut self) -> Option<(File, UnixStream)> {
         let file = self.client.as_mut()?.file.take()?;
-        let Client { stream, .. } = self.client.take()?;
+        let ControlClient { stream, .. } = self.client.take()?;
         let _ = self.epoll.delete(&stream); // it was added
         Some((file, stream))
     }
@@ -118,18 +118,18 @@ impl Control {
     }
 }
 
-impl Client {
+impl ControlClient {
     fn new(stream: UnixStream) -> Self {
         Self { stream, input: Vec::new(), output: Vec::new(), file: None }
     }
 
     /// Read what it has written; whether it is still there.
     fn is_there(&mut self) -> bool {
-        let mut piece = [0; 1 << 14];
+        let mut buffer = [0; 1 << 14];
         loop {
-            match self.receive(&mut piece) {
+            match self.receive(&mut buffer) {
                 Ok(0) => return false,
-                Ok(octets) => self.input.extend_from_slice(&piece[..octets]),
+                Ok(octets) => self.input.extend_from_slice(&buffer[..octets]),
                 Err(error) => return error == Errno::EAGAIN,
             }
             if self.input.len() > LONGEST_OCTETS {
@@ -141,10 +141,10 @@ impl Client {
     /// Receive octets, and the file that may be with them.
     fn receive(&mut self, piece: &mut [u8]) -> nix::Result<usize> {
         let mut space = nix::cmsg_space!([i32; 2]);
-        let mut pieces = [IoSliceMut::new(piece)];
+        let mut slices = [IoSliceMut::new(piece)];
         let flags = MsgFlags::MSG_CMSG_CLOEXEC;
         let received =
-            recvmsg::<UnixAddr>(self.stream.as_raw_fd(), &mut pieces, Some(&mut space), flags)?;
+            recvmsg::<UnixAddr>(self.stream.as_raw_fd(), &mut slices, Some(&mut space), flags)?;
         for message in received.cmsgs()? {
             let ControlMessageOwned::ScmRights(descriptors) = message else { continue };
             for descriptor in descriptors {
@@ -169,13 +169,13 @@ impl Client {
     }
 }
 
-impl AsFd for Control {
+impl AsFd for ControlSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.0.as_fd()
     }
 }
 
-impl Drop for Control {
+impl Drop for ControlSocket {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }

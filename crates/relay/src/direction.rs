@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 /// Which frames are lost on their way. A lost frame takes its time of the wire all the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case", tag = "kind")]
-pub enum Loss {
+pub enum LossRule {
     /// None.
     #[default]
     None,
@@ -35,7 +35,7 @@ pub enum Loss {
 /// What one direction of a wire is.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Properties {
+pub struct DirectionProperties {
     /// Line rate in bit/s.
     pub rate_bps: u64,
     /// Propagation delay in ns.
@@ -43,12 +43,12 @@ pub struct Properties {
     /// Room for frames that wait for the wire, each with preamble and gap.
     pub queue_octets: u64,
     /// Which frames are lost.
-    pub loss: Loss,
+    pub loss: LossRule,
     /// Seed of the losses.
     pub seed: u64,
 }
 
-impl Properties {
+impl DirectionProperties {
     /// How long `octets` last on the wire, to the nearest picosecond.
     ///
     /// # Panics
@@ -63,8 +63,8 @@ impl Properties {
 
 /// What becomes of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// Its last bit arrives at the other end at this time.
+pub enum WireFate {
+    /// The frame's last bit arrives at the other end at this time.
     Leaves {
         /// In picoseconds.
         at_ps: u64,
@@ -77,23 +77,23 @@ pub enum Fate {
 
 /// What decides which frames are lost.
 #[derive(Debug)]
-pub(crate) enum Losses {
+pub(crate) enum LossState {
     None,
     Chance { coin: Coin, chance: Stream, spared: u64 },
     Every { frames: u64, since: u64 },
 }
 
-impl Losses {
-    pub(crate) fn new(properties: &Properties, number: u32) -> Self {
+impl LossState {
+    pub(crate) fn new(properties: &DirectionProperties, number: u32) -> Self {
         match properties.loss {
-            Loss::None => Self::None,
-            Loss::Chance { probability } => {
+            LossRule::None => Self::None,
+            LossRule::Chance { probability } => {
                 let coin = Coin::new(probability);
                 let mut chance = Stream::new(properties.seed, number, Purpose::Loss);
                 let spared = coin.tails(&mut chance);
                 Self::Chance { coin, chance, spared }
             }
-            Loss::Every { frames } => Self::Every { frames, since: 0 },
+            LossRule::Every { frames } => Self::Every { frames, since: 0 },
         }
     }
 
@@ -119,9 +119,9 @@ impl Losses {
 
 /// One direction of a wire at work.
 #[derive(Debug)]
-pub struct Direction {
-    properties: Properties,
-    losses: Losses,
+pub struct SingleDirection {
+    properties: DirectionProperties,
+    losses: LossState,
     free_ps: u64,
     latest_ps: u64,
     /// When each frame that waits will begin, and what it takes of the queue.
@@ -129,11 +129,11 @@ pub struct Direction {
     waiting_octets: u64,
 }
 
-impl Direction {
+impl SingleDirection {
     /// An idle one; `number` tells its losses from those of other directions with the same seed.
     #[must_use]
-    pub fn new(properties: Properties, number: u32) -> Self {
-        let losses = Losses::new(&properties, number);
+    pub fn new(properties: DirectionProperties, number: u32) -> Self {
+        let losses = LossState::new(&properties, number);
         Self {
             properties,
             losses,
@@ -146,7 +146,7 @@ impl Direction {
 
     /// A frame, destination address to FCS, arrives. A time before that of the frame before it is
     /// taken for the same.
-    pub fn offer(&mut self, arrived_ps: u64, frame: Octets) -> Fate {
+    pub fn offer(&mut self, arrived_ps: u64, frame: Octets) -> WireFate {
         let arrived_ps = arrived_ps.max(self.latest_ps);
         self.latest_ps = arrived_ps;
         while let Some(&(_, octets)) =
@@ -159,7 +159,7 @@ impl Direction {
         if begin_ps > arrived_ps {
             let octets = charged(frame).0;
             if self.waiting_octets + octets > self.properties.queue_octets {
-                return Fate::NoRoom;
+                return WireFate::NoRoom;
             }
             self.waiting.push_back((begin_ps, octets));
             self.waiting_octets += octets;
@@ -167,9 +167,9 @@ impl Direction {
         let sent_ps = begin_ps + self.properties.ps_for(Octets(PREAMBLE.0 + frame.0));
         self.free_ps = begin_ps + self.properties.ps_for(Octets(PREAMBLE.0 + frame.0 + GAP.0));
         if self.losses.take_next() {
-            return Fate::Lost;
+            return WireFate::Lost;
         }
-        Fate::Leaves { at_ps: sent_ps + self.properties.delay_ns * 1000 }
+        WireFate::Leaves { at_ps: sent_ps + self.properties.delay_ns * 1000 }
     }
 }
 
@@ -179,17 +179,17 @@ mod tests {
     use proptest::prelude::*;
 
     const US: u64 = 1_000_000;
-    const TEN: Properties = Properties {
+    const TEN: DirectionProperties = DirectionProperties {
         rate_bps: 10_000_000,
         delay_ns: 0,
         queue_octets: 150_000,
-        loss: Loss::None,
+        loss: LossRule::None,
         seed: 1,
     };
 
-    fn leaves(fate: Fate) -> u64 {
+    fn leaves(fate: WireFate) -> u64 {
         match fate {
-            Fate::Leaves { at_ps } => at_ps,
+            WireFate::Leaves { at_ps } => at_ps,
             other => panic!("{other:?}"),
         }
     }
@@ -197,19 +197,19 @@ mod tests {
     #[test]
     fn a_frame_that_finds_the_wire_idle_takes_the_time_of_its_bits_and_the_delay() {
         // 8 + 64 octets at 0.8 us, 8 + 1518 likewise
-        let mut wire = Direction::new(Properties { delay_ns: 3000, ..TEN }, 0);
+        let mut wire = SingleDirection::new(DirectionProperties { delay_ns: 3000, ..TEN }, 0);
         assert_eq!(leaves(wire.offer(100 * US, Octets(64))), 100 * US + 57_600_000 + 3 * US);
         assert_eq!(leaves(wire.offer(1000 * US, Octets(1518))), 1000 * US + 1_220_800_000 + 3 * US);
     }
 
     #[test]
     fn a_frame_behind_another_begins_after_the_gap() {
-        let mut wire = Direction::new(TEN, 0);
+        let mut wire = SingleDirection::new(TEN, 0);
         let of_both = [(); 2].map(|()| leaves(wire.offer(0, Octets(64))));
         assert_eq!(of_both, [57_600_000, 67_200_000 + 57_600_000]);
         // the second ends its gap at 134.4 us: a frame that comes then does not wait, one that
         // comes a picosecond before it waits that long
-        let mut other = Direction::new(TEN, 0);
+        let mut other = SingleDirection::new(TEN, 0);
         assert_eq!([(); 2].map(|()| leaves(other.offer(0, Octets(64)))), of_both);
         assert_eq!(leaves(wire.offer(134_400_000, Octets(64))), 134_400_000 + 57_600_000);
         assert_eq!(leaves(other.offer(134_399_999, Octets(64))), 134_400_000 + 57_600_000);
@@ -218,53 +218,61 @@ mod tests {
     #[test]
     fn what_waits_beyond_the_queue_is_dropped_and_takes_no_time() {
         // one on the wire and two of 84 octets waiting
-        let mut wire = Direction::new(Properties { queue_octets: 168, ..TEN }, 0);
+        let mut wire = SingleDirection::new(DirectionProperties { queue_octets: 168, ..TEN }, 0);
         let fates = [(); 4].map(|()| wire.offer(0, Octets(64)));
         assert_eq!(leaves(fates[2]), 2 * 67_200_000 + 57_600_000);
-        assert_eq!(fates[3], Fate::NoRoom);
+        assert_eq!(fates[3], WireFate::NoRoom);
         // when the second begins there is room for one again
-        assert_eq!(wire.offer(67_199_999, Octets(64)), Fate::NoRoom);
+        assert_eq!(wire.offer(67_199_999, Octets(64)), WireFate::NoRoom);
         assert_eq!(leaves(wire.offer(67_200_000, Octets(64))), 3 * 67_200_000 + 57_600_000);
     }
 
     #[test]
     fn every_third_frame_is_lost_and_takes_its_time() {
-        let mut wire = Direction::new(Properties { loss: Loss::Every { frames: 3 }, ..TEN }, 0);
+        let mut wire = SingleDirection::new(
+            DirectionProperties { loss: LossRule::Every { frames: 3 }, ..TEN },
+            0,
+        );
         let fates = [(); 6].map(|()| wire.offer(0, Octets(64)));
-        assert_eq!(fates.map(|fate| fate == Fate::Lost), [false, false, true, false, false, true]);
+        assert_eq!(
+            fates.map(|fate| fate == WireFate::Lost),
+            [false, false, true, false, false, true]
+        );
         assert_eq!(leaves(fates[3]), 3 * 67_200_000 + 57_600_000);
     }
 
     #[test]
     fn losses_by_chance_are_as_frequent_as_asked_for_and_the_same_with_the_same_seed() {
         let lost = |seed, number| {
-            let loss = Loss::Chance { probability: 0.01 };
-            let mut wire = Direction::new(Properties { loss, seed, ..TEN }, number);
+            let loss = LossRule::Chance { probability: 0.01 };
+            let mut wire = SingleDirection::new(DirectionProperties { loss, seed, ..TEN }, number);
             (0..100_000u64)
-                .map(|i| wire.offer(i * 100 * US, Octets(64)) == Fate::Lost)
+                .map(|i| wire.offer(i * 100 * US, Octets(64)) == WireFate::Lost)
                 .collect::<Vec<_>>()
         };
-        let one = lost(1, 0);
-        let count = one.iter().filter(|&&lost| lost).count();
+        let lost_frames = lost(1, 0);
+        let count = lost_frames.iter().filter(|&&lost| lost).count();
         // binomial: mean 1000, standard deviation 31.5; five of them
         assert!((842..=1158).contains(&count), "{count}");
-        assert_eq!(one, lost(1, 0));
-        assert_ne!(one, lost(1, 1));
-        assert_ne!(one, lost(2, 0));
+        assert_eq!(lost_frames, lost(1, 0));
+        assert_ne!(lost_frames, lost(1, 1));
+        assert_ne!(lost_frames, lost(2, 0));
     }
 
     #[test]
     fn certain_loss_loses_all() {
-        let mut wire =
-            Direction::new(Properties { loss: Loss::Chance { probability: 1.0 }, ..TEN }, 0);
-        assert!((0..100).all(|_| wire.offer(0, Octets(64)) == Fate::Lost));
+        let mut wire = SingleDirection::new(
+            DirectionProperties { loss: LossRule::Chance { probability: 1.0 }, ..TEN },
+            0,
+        );
+        assert!((0..100).all(|_| wire.offer(0, Octets(64)) == WireFate::Lost));
     }
 
     #[test]
     fn a_rate_that_divides_no_octet_is_kept_to_a_picosecond_a_frame() {
         // 2.94 Mb/s: 84 octets take 228 571 428.57 ps; 999 of them and the 72 octets of the last
         // 228 538 775 510 ps
-        let mut wire = Direction::new(Properties { rate_bps: 2_940_000, ..TEN }, 0);
+        let mut wire = SingleDirection::new(DirectionProperties { rate_bps: 2_940_000, ..TEN }, 0);
         let last = (0..1000).map(|_| leaves(wire.offer(0, Octets(64)))).last().expect("a thousand");
         assert!(last.abs_diff(228_538_775_510) <= 500, "{last}");
     }
@@ -274,12 +282,12 @@ mod tests {
         fn frames_leave_in_their_order_never_faster_than_the_wire_nor_before_their_bits(
             arrivals in proptest::collection::vec((0..3000u64, 64..1519u64), 1..200),
         ) {
-            let mut wire = Direction::new(Properties { queue_octets: 20_000, ..TEN }, 0);
+            let mut wire = SingleDirection::new(DirectionProperties { queue_octets: 20_000, ..TEN }, 0);
             let (mut now_ps, mut before) = (0, None::<u64>);
             for (gap_us, octets) in arrivals {
                 now_ps += gap_us * US;
                 match wire.offer(now_ps, Octets(octets)) {
-                    Fate::Leaves { at_ps } => {
+                    WireFate::Leaves { at_ps } => {
                         prop_assert!(at_ps >= now_ps + TEN.ps_for(Octets(8 + octets)));
                         // the last bits of two frames are a gap, a preamble and the second frame
                         // apart at least
@@ -288,8 +296,8 @@ mod tests {
                         prop_assert!(at_ps <= now_ps + TEN.ps_for(Octets(20_000 + 1538)));
                         before = Some(at_ps);
                     }
-                    Fate::NoRoom => prop_assert!(before.is_some_and(|before| before > now_ps)),
-                    Fate::Lost => prop_assert!(false),
+                    WireFate::NoRoom => prop_assert!(before.is_some_and(|before| before > now_ps)),
+                    WireFate::Lost => prop_assert!(false),
                 }
             }
         }

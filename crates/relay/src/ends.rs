@@ -35,14 +35,14 @@ pub fn open_socket(name: &str) -> Result<(Socket, u32), Error> {
 }
 
 /// A frame in the ring.
-pub struct Arrived<'a> {
+pub struct ReceivedFrame<'a> {
     /// The kernel's stamp.
     pub stamped_wall_ns: u64,
     /// Octets of the frame without FCS, and more than there are in `head` and `rest` if it was cut.
     pub octets: usize,
-    /// Its addresses.
+    /// Destination and source address of the frame.
     pub head: &'a [u8],
-    /// Its VLAN tag, which the kernel keeps apart.
+    /// VLAN tag of the frame, which the kernel keeps apart.
     pub tag: Option<[u8; 4]>,
     /// What follows.
     pub rest: &'a [u8],
@@ -53,12 +53,12 @@ pub struct Arrived<'a> {
 }
 
 /// The ring of a socket.
-pub struct Ring(FrameRing);
+pub struct CaptureRing(FrameRing);
 
-impl Ring {
+impl CaptureRing {
     /// Give a socket its ring, and let frames come.
     pub fn open(socket: &Socket, index: u32, longest_octets: u32) -> Result<Self, Error> {
-        let ring = FrameRing::made(socket, RING_OCTETS, BLOCK_OCTETS, longest_octets as usize)?;
+        let ring = FrameRing::new(socket, RING_OCTETS, BLOCK_OCTETS, longest_octets as usize)?;
         let promiscuous = libc::packet_mreq {
             mr_ifindex: i32::try_from(index).expect("an index"),
             mr_type: u16::try_from(libc::PACKET_MR_PROMISC).expect("a kind"),
@@ -76,18 +76,19 @@ impl Ring {
         Ok(Self(ring))
     }
 
-    /// Hand on at most `most` frames; returns how many. One at which `hand_on` breaks stays the next.
+    /// Hand on at most `most` frames; returns how many. One at which `hand_on` breaks stays the
+    /// next.
     #[inline]
     pub fn take(
         &mut self,
         most: usize,
-        mut hand_on: impl FnMut(&Arrived<'_>) -> ControlFlow<()>,
+        mut hand_on: impl FnMut(&ReceivedFrame<'_>) -> ControlFlow<()>,
     ) -> usize {
         self.0.take(most, |head, frame| {
             let (addresses, rest) = frame.split_at(frame.len().min(ADDRESSES_OCTETS));
             let tag = vlan_tag(head.tp_status, head.tp_vlan_tpid, head.tp_vlan_tci);
             let octets = head.tp_len as usize + if tag.is_some() { 4 } else { 0 };
-            hand_on(&Arrived {
+            hand_on(&ReceivedFrame {
                 stamped_wall_ns: nanoseconds(i64::from(head.tp_sec), i64::from(head.tp_nsec)),
                 octets: octets.max(SHORTEST_OCTETS),
                 head: addresses,
@@ -107,9 +108,9 @@ pub fn dropped_since(socket: &Socket) -> Result<u64, Error> {
 
 /// Send a frame of two pieces; says whether the interface took it.
 #[inline]
-pub fn send(socket: &Socket, pieces: (&[u8], &[u8])) -> bool {
-    let slices = [IoSlice::new(pieces.0), IoSlice::new(pieces.1)];
-    let slices = if pieces.1.is_empty() { &slices[..1] } else { &slices[..] };
+pub fn send(socket: &Socket, chunks: (&[u8], &[u8])) -> bool {
+    let slices = [IoSlice::new(chunks.0), IoSlice::new(chunks.1)];
+    let slices = if chunks.1.is_empty() { &slices[..1] } else { &slices[..] };
     socket.send_vectored_with_flags(slices, libc::MSG_DONTWAIT).is_ok()
 }
 

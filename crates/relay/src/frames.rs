@@ -6,15 +6,15 @@ const FCS_OCTETS: u64 = 4;
 
 /// Frames by number.
 #[derive(Debug, Default)]
-pub(crate) struct Frames {
+pub(crate) struct FrameStore {
     octets: Vec<Vec<u8>>,
     holders: Vec<u32>,
     spare: Vec<u32>,
 }
 
-impl Frames {
+impl FrameStore {
     /// Keep a frame of these pieces; it has one holder.
-    pub fn keep(&mut self, pieces: &[&[u8]]) -> u32 {
+    pub fn keep(&mut self, chunks: &[&[u8]]) -> u32 {
         let number = self.spare.pop().unwrap_or_else(|| {
             self.octets.push(Vec::new());
             self.holders.push(0);
@@ -22,8 +22,8 @@ impl Frames {
         });
         let octets = &mut self.octets[number as usize];
         octets.clear();
-        for piece in pieces {
-            octets.extend_from_slice(piece);
+        for chunk in chunks {
+            octets.extend_from_slice(chunk);
         }
         self.holders[number as usize] = 1;
         number
@@ -43,18 +43,18 @@ impl Frames {
         }
     }
 
-    /// Its octets, without check sequence.
+    /// Octets of a frame, without check sequence.
     #[inline]
     pub fn octets(&self, number: u32) -> &[u8] {
         &self.octets[number as usize]
     }
 
-    /// The same, to be written.
+    /// Octets of a frame, to be written.
     pub fn octets_mut(&mut self, number: u32) -> &mut Vec<u8> {
         &mut self.octets[number as usize]
     }
 
-    /// Its length in bits, check sequence included.
+    /// Length of a frame in bits, check sequence included.
     #[inline]
     pub fn bits(&self, number: u32) -> u64 {
         8 * (self.octets[number as usize].len() as u64 + FCS_OCTETS)

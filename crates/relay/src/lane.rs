@@ -1,9 +1,9 @@
 //! One direction of a wire at work: its queue, the frames on their way, and what happened.
 
-use crate::account::Account;
-use crate::classed::{Classed, Turn, priority_of};
-use crate::direction::{Direction, Fate, Properties};
-use crate::ends::{self, Arrived};
+use crate::account::DirectionCounts;
+use crate::classed::{ClassedDirection, ServedFrame, priority_of};
+use crate::direction::{DirectionProperties, SingleDirection, WireFate};
+use crate::ends::{self, ReceivedFrame};
 use crate::transit::Transit;
 use ethermeter_ethernet::Octets;
 use ethermeter_ethernet::frame::FCS;
@@ -13,33 +13,33 @@ use socket2::Socket;
 
 /// One direction with all that belongs to it; that of number i comes in at end i and leaves by end
 /// i with the last bit turned.
-pub(crate) struct Lane {
-    queue: Queue,
+pub(crate) struct WireDirection {
+    queue: DirectionQueue,
     transit: Transit,
-    pub account: Account,
+    pub account: DirectionCounts,
 }
 
 /// What waits for a wire.
-enum Queue {
+enum DirectionQueue {
     /// First come, first served.
-    Single(Direction),
+    Single(SingleDirection),
     /// By traffic class.
-    Classed(Box<Classed>),
+    Classed(Box<ClassedDirection>),
 }
 
-impl Lane {
+impl WireDirection {
     /// The direction of this number in the order of the plan.
-    pub fn new(properties: Properties, classes: &[Class], number: u32) -> Self {
+    pub fn new(properties: DirectionProperties, classes: &[Class], number: u32) -> Self {
         let queue = if classes.is_empty() {
-            Queue::Single(Direction::new(properties, number))
+            DirectionQueue::Single(SingleDirection::new(properties, number))
         } else {
-            Queue::Classed(Box::new(Classed::new(properties, classes, number)))
+            DirectionQueue::Classed(Box::new(ClassedDirection::new(properties, classes, number)))
         };
-        Self { queue, transit: Transit::default(), account: Account::default() }
+        Self { queue, transit: Transit::default(), account: DirectionCounts::default() }
     }
 
     /// Take a frame that arrived then.
-    pub fn take(&mut self, arrived: &Arrived<'_>, arrived_ps: u64, longest_octets: u32) {
+    pub fn take(&mut self, arrived: &ReceivedFrame<'_>, arrived_ps: u64, longest_octets: u32) {
         self.account.came += 1;
         let dropped = &mut self.account.dropped;
         let frame = Octets(arrived.octets as u64 + FCS.0);
@@ -52,18 +52,18 @@ impl Lane {
             return;
         }
         let tag = arrived.tag.as_ref().map_or(&[][..], |tag| &tag[..]);
-        let pieces = [arrived.head, tag, arrived.rest, arrived.padding];
+        let chunks = [arrived.head, tag, arrived.rest, arrived.padding];
         match &mut self.queue {
-            Queue::Single(direction) => match direction.offer(arrived_ps, frame) {
-                Fate::Leaves { at_ps } => self.transit.push(at_ps, &pieces),
-                Fate::Lost => dropped.lost += 1,
-                Fate::NoRoom => dropped.queue += 1,
+            DirectionQueue::Single(direction) => match direction.offer(arrived_ps, frame) {
+                WireFate::Leaves { at_ps } => self.transit.push(at_ps, &chunks),
+                WireFate::Lost => dropped.lost += 1,
+                WireFate::NoRoom => dropped.queue += 1,
             },
-            Queue::Classed(classed) => {
+            DirectionQueue::Classed(classed) => {
                 let until_ps = arrived_ps.saturating_sub(1);
                 advance(classed, &mut self.transit, &mut dropped.lost, until_ps);
                 let priority = priority_of(arrived.tag, arrived.rest);
-                let (has_room, overtaken_ps) = classed.offer(arrived_ps, priority, &pieces, frame);
+                let (has_room, overtaken_ps) = classed.offer(arrived_ps, priority, &chunks, frame);
                 dropped.queue += u64::from(!has_room);
                 if overtaken_ps > 0 {
                     self.account.lateness.record(overtaken_ps);
@@ -74,7 +74,7 @@ impl Lane {
 
     /// Make the decisions that can wait no longer.
     pub fn decide(&mut self, now_ps: u64) {
-        let Queue::Classed(classed) = &mut self.queue else { return };
+        let DirectionQueue::Classed(classed) = &mut self.queue else { return };
         let until_ps = now_ps.saturating_sub(classed.slack_ps());
         advance(classed, &mut self.transit, &mut self.account.dropped.lost, until_ps);
     }
@@ -82,8 +82,8 @@ impl Lane {
     /// When something is to be done next: a frame sent, or a decision made.
     pub fn next_ps(&self) -> Option<u64> {
         let decision_ps = match &self.queue {
-            Queue::Single(_) => None,
-            Queue::Classed(classed) => classed.wake_ps(),
+            DirectionQueue::Single(_) => None,
+            DirectionQueue::Classed(classed) => classed.wake_ps(),
         };
         [self.transit.next_ps(), decision_ps].into_iter().flatten().min()
     }
@@ -91,8 +91,8 @@ impl Lane {
     /// What was counted so far of the direction that comes in at an end, as JSON.
     pub fn counted(&self, names: &[String], end: usize) -> Value {
         let (waiting, classes) = match &self.queue {
-            Queue::Single(_) => (0, Vec::new()),
-            Queue::Classed(classed) => (classed.waiting(), classed.counts()),
+            DirectionQueue::Single(_) => (0, Vec::new()),
+            DirectionQueue::Classed(classed) => (classed.waiting(), classed.counts()),
         };
         let under_way = self.transit.frames() + waiting;
         self.account.counted(&names[end], &names[end ^ 1], under_way, &classes)
@@ -119,9 +119,9 @@ impl Lane {
 }
 
 /// Make the decisions of a queue up to a time.
-fn advance(classed: &mut Classed, transit: &mut Transit, lost: &mut u64, until_ps: u64) {
+fn advance(classed: &mut ClassedDirection, transit: &mut Transit, lost: &mut u64, until_ps: u64) {
     classed.advance(until_ps, |turn, first, second| match turn {
-        Turn::Leaves(at_ps) => transit.push(at_ps, &[first, second]),
-        Turn::Lost => *lost += 1,
+        ServedFrame::Leaves(at_ps) => transit.push(at_ps, &[first, second]),
+        ServedFrame::Lost => *lost += 1,
     });
 }

@@ -8,7 +8,7 @@
 /// others, whatever its priority. Its frames are a little late then, which costs nothing of their
 /// rate.
 #[derive(Clone, Copy, Debug)]
-pub struct Margin {
+pub struct SleepMargin {
     late_ns: u64,
     saved_ns: u64,
 }
@@ -22,14 +22,14 @@ const STEPS_UP: u64 = 49;
 const STEP_NS: u64 = 40;
 const MOST_SAVED_NS: u64 = 1_000_000;
 
-impl Default for Margin {
+impl Default for SleepMargin {
     /// The longest, until something is known.
     fn default() -> Self {
         Self { late_ns: LONGEST_NS, saved_ns: MOST_SAVED_NS }
     }
 }
 
-impl Margin {
+impl SleepMargin {
     /// The margin of one that has been awake for `awake_ns` since its last sleep.
     #[inline]
     #[must_use]
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn it_begins_at_the_longest_and_shrinks_to_what_is_needed() {
-        let mut margin = Margin::default();
+        let mut margin = SleepMargin::default();
         assert_eq!(margin.ns(0), LONGEST_NS);
         (0..2000).for_each(|_| margin.learn(8_000));
         // around 8 us by at most a step up, and a quarter more
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn late_wakings_make_it_grow_to_the_longest_and_no_further() {
-        let mut margin = Margin::default();
+        let mut margin = SleepMargin::default();
         (0..2000).for_each(|_| margin.learn(0));
         (0..100).for_each(|_| margin.learn(u64::MAX));
         assert_eq!(margin.ns(0), LONGEST_NS);
@@ -81,7 +81,8 @@ mod tests {
 
     #[test]
     fn one_waking_in_fifty_is_later_than_what_it_has_learnt() {
-        let (mut margin, mut chance) = (Margin::default(), Stream::new(1, 0, Purpose::Service));
+        let (mut margin, mut chance) =
+            (SleepMargin::default(), Stream::new(1, 0, Purpose::Service));
         let later = (0..200_000)
             .filter(|&index| {
                 let late_ns = chance.below(20_000);
@@ -99,7 +100,7 @@ mod tests {
     fn being_awake_is_paid_for_with_as_much_sleep() {
         // A frame is due every 67 us, and no wake-up is late: what is left of the time
         // after the margin is slept.
-        let mut margin = Margin::default();
+        let mut margin = SleepMargin::default();
         let (mut awake_ns, mut slept_ns) = (0, 0);
         for _ in 0..10_000 {
             let spun_ns = margin.ns(0);
@@ -113,7 +114,7 @@ mod tests {
 
     #[test]
     fn who_has_been_awake_for_all_he_has_saved_spins_no_longer() {
-        let margin = Margin::default();
+        let margin = SleepMargin::default();
         assert_eq!(margin.ns(MOST_SAVED_NS - 10_000), 10_000);
         assert_eq!(margin.ns(u64::MAX), 0);
     }

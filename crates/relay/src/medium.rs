@@ -2,65 +2,74 @@
 //! ([`ethermeter_simulator::medium`]) with real frames in their cards.
 //!
 //! Times are those of the medium, in picoseconds since it began. Frames are offered with the stamps
-//! of their arrival, and [`Medium::advance`] decides what happens up to a time; so who collides with
-//! whom depends on stamps and draws alone, as long as every stamp is known when its time comes. One
-//! that is older than what is decided counts as a violation, and its frame arrives now.
+//! of their arrival, and [`EmulatedMedium::advance`] decides what happens up to a time; so who
+//! collides with whom depends on stamps and draws alone, as long as every stamp is known when its
+//! time comes. One that is older than what is decided counts as a violation, and its frame arrives
+//! now.
 //!
 //! The draws are those of a simulation of the same trial: the same arrivals give the same attempts.
 
-use crate::cards::Cards;
-pub use crate::cards::{Address, Delivery, StationTotals};
-use crate::recorder::Recorder;
+use crate::cards::EmulatedCards;
+pub use crate::cards::{Address, CardDelivery, StationTotals};
+use crate::recorder::AttemptRecorder;
 use crate::speech;
+use ethermeter_simulator::event_queue::{EventQueue, Ranked};
+use ethermeter_simulator::identity::StationId;
+use ethermeter_simulator::mac::transmitter::Attempt;
 use ethermeter_simulator::plca::idle::IdleCycles;
 use ethermeter_simulator::segment::compiled::CompiledSegment;
-use ethermeter_simulator::segment::station::Attempt;
 use ethermeter_simulator::shared::{SharedMedium, SharedSegment};
+use ethermeter_simulator::time::Instant;
 use ethermeter_traffic::Histogram;
 use ethermeter_trial::{Counts, Fault};
 use serde::Serialize;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
-/// A frame that is to arrive at a card.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Arrival {
-    at: i64,
-    station: u32,
-    serial: u64,
+/// A frame that is to arrive at a card. Of one instant, those of the first station come first.
+#[derive(Clone, Copy, Debug)]
+struct CardArrival {
+    station: StationId,
     frame: u32,
+}
+
+impl Ranked for CardArrival {
+    fn rank(&self) -> u8 {
+        0
+    }
+
+    fn identity(&self) -> u32 {
+        self.station.number()
+    }
 }
 
 /// What a station did with its own transmit opportunities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Turns {
+pub struct OpportunityCounts {
     /// Whether the PLCA status is OK.
     pub is_ok: bool,
     /// Opportunities in which it sent.
     pub used: u64,
-    /// Those that it let pass.
+    /// Opportunities that the station let pass.
     pub yielded: u64,
-    /// Those in which it held the line in vain, or another station sent.
+    /// Opportunities in which the station held the line in vain, or another one sent.
     pub missed: u64,
 }
 
 /// A shared segment at work.
-pub struct Medium<'s> {
+pub struct EmulatedMedium<'s> {
     has_plca: bool,
-    bus: SharedMedium<'s, Cards<'s>>,
+    bus: SharedMedium<'s, EmulatedCards<'s>>,
     idle_cycles: Option<IdleCycles>,
     /// Whether nothing but idle cycles happens until the next frame arrives.
     is_idle: bool,
-    arrivals: BinaryHeap<Reverse<Arrival>>,
-    serial: u64,
-    decided: i64,
+    arrivals: EventQueue<CardArrival>,
+    decided: Instant,
     /// How much too late stamps came.
     pub too_late: Histogram,
     /// Frames whose stamps came too late.
     pub violations: u64,
 }
 
-impl<'s> Medium<'s> {
+impl<'s> EmulatedMedium<'s> {
     /// The segment of a trial, whose sources are the interfaces; `tracing` keeps every attempt.
     ///
     /// # Errors
@@ -71,32 +80,30 @@ impl<'s> Medium<'s> {
     pub fn new(shared: &'s SharedSegment, tracing: bool) -> Result<Self, Fault> {
         let segment = shared.segment();
         refuse(segment)?;
-        let bus = shared.medium(Cards::new(segment, tracing));
+        let bus = shared.medium(EmulatedCards::new(segment, tracing));
         let (has_plca, idle_cycles) = (shared.plca().is_some(), shared.idle_cycles());
         Ok(Self {
             has_plca,
             bus,
             idle_cycles,
             is_idle: false,
-            arrivals: BinaryHeap::new(),
-            serial: 0,
-            decided: 0,
+            arrivals: EventQueue::default(),
+            decided: Instant::ZERO,
             too_late: Histogram::default(),
             violations: 0,
         })
     }
 
     /// A frame of these pieces, without its check sequence, came from a station at a time.
-    pub fn offer(&mut self, stamp_ps: u64, station: u32, pieces: &[&[u8]]) {
-        let stamp = stamp_ps.cast_signed();
+    pub fn offer(&mut self, stamp_ps: u64, station: u32, chunks: &[&[u8]]) {
+        let stamp = Instant::from_ps(stamp_ps);
         if stamp < self.decided {
             self.violations += 1;
-            self.too_late.record((self.decided - stamp).cast_unsigned());
+            self.too_late.record((self.decided - stamp).ps());
         }
-        let frame = self.bus.hosts_mut().frames.keep(pieces);
-        self.serial += 1;
-        let arrival = Arrival { at: stamp.max(self.decided), station, serial: self.serial, frame };
-        self.arrivals.push(Reverse(arrival));
+        let frame = self.bus.hosts_mut().frames.keep(chunks);
+        let arrival = CardArrival { station: station.into(), frame };
+        self.arrivals.schedule(stamp.max(self.decided), arrival);
     }
 
     /// Decide what happens before a time. Stamps of earlier times come too late from then on.
@@ -104,9 +111,9 @@ impl<'s> Medium<'s> {
         while !self.advance_some(until_ps, usize::MAX) {}
     }
 
-    /// The same, but at most so many events. Whether all before the time are decided.
+    /// Decide at most so many events before a time; whether all of them are decided.
     pub fn advance_some(&mut self, until_ps: u64, most: usize) -> bool {
-        let until = until_ps.cast_signed();
+        let until = Instant::from_ps(until_ps);
         let mut events = 0;
         while let Some(at) = self.next_at().filter(|&at| at < until) {
             if events == most {
@@ -129,7 +136,7 @@ impl<'s> Medium<'s> {
     }
 
     /// Skip idle cycles before a time and before the next arrival. Whether there were any.
-    fn skip_idle_cycles(&mut self, until: i64) -> bool {
+    fn skip_idle_cycles(&mut self, until: Instant) -> bool {
         let Some(cycles) = &self.idle_cycles else { return false };
         let limit = self.next_arrival().map_or(until, |arrival| arrival.min(until));
         let skipped = self.bus.skip(cycles, limit);
@@ -141,19 +148,19 @@ impl<'s> Medium<'s> {
     #[must_use]
     pub fn next_ps(&self) -> Option<u64> {
         let next = if self.is_idle { self.next_arrival() } else { self.next_at() };
-        next.map(i64::cast_unsigned)
+        next.map(Instant::ps)
     }
 
-    fn next_at(&self) -> Option<i64> {
+    fn next_at(&self) -> Option<Instant> {
         [self.next_arrival(), self.bus.next_at()].into_iter().flatten().min()
     }
 
-    fn next_arrival(&self) -> Option<i64> {
-        self.arrivals.peek().map(|Reverse(arrival)| arrival.at)
+    fn next_arrival(&self) -> Option<Instant> {
+        self.arrivals.next_at()
     }
 
     fn arrive(&mut self) {
-        let Some(Reverse(Arrival { at, station, frame, .. })) = self.arrivals.pop() else { return };
+        let Some((at, CardArrival { station, frame })) = self.arrivals.take() else { return };
         if let Some(ready) = self.bus.hosts_mut().arrive(at, station, frame) {
             self.bus.make_ready(ready, station);
         }
@@ -166,17 +173,17 @@ impl<'s> Medium<'s> {
 
     /// A station hears every frame from now on, whatever its address.
     pub fn hear_all(&mut self, station: u32) {
-        self.bus.hosts_mut().hear_all(station);
+        self.bus.hosts_mut().hear_all(station.into());
     }
 
     /// The card of a station has room for so many octets, from the frame that comes next.
     pub fn limit(&mut self, station: u32, octets: u64) {
-        self.bus.hosts_mut().limit(station, octets);
+        self.bus.hosts_mut().limit(station.into(), octets);
     }
 
     /// An address is behind a station: frames for it go nowhere else, even before it was heard.
-    pub fn place(&mut self, address: Address, station: u32) {
-        self.bus.hosts_mut().place(address, station);
+    pub fn attach(&mut self, address: Address, station: u32) {
+        self.bus.hosts_mut().attach(address, station.into());
     }
 
     /// Every frame that was sent goes to this number too, which is none of a station: without
@@ -186,12 +193,12 @@ impl<'s> Medium<'s> {
     }
 
     /// Keep attempts for a capture from now on, or no more. Returns what kept them before.
-    pub(crate) fn record(&mut self, recorder: Option<Recorder>) -> Option<Recorder> {
+    pub(crate) fn record(&mut self, recorder: Option<AttemptRecorder>) -> Option<AttemptRecorder> {
         std::mem::replace(&mut self.bus.hosts_mut().recorder, recorder)
     }
 
     /// What keeps attempts for a capture.
-    pub(crate) fn recorder(&mut self) -> Option<&mut Recorder> {
+    pub(crate) fn recorder(&mut self) -> Option<&mut AttemptRecorder> {
         self.bus.hosts_mut().recorder.as_mut()
     }
 
@@ -204,14 +211,14 @@ impl<'s> Medium<'s> {
     /// What happened at a station since the medium began, and the address that it last sent from.
     #[must_use]
     pub fn station(&self, station: u32) -> (&StationTotals, Option<Address>) {
-        self.bus.hosts().station(station)
+        self.bus.hosts().station(station.into())
     }
 
     /// PLCA of a station so far, if it takes turns.
     #[must_use]
-    pub fn turns(&self, station: u32) -> Option<Turns> {
-        let (is_ok, [used, yielded, missed]) = self.bus.turns_of(station);
-        self.has_plca.then_some(Turns { is_ok, used, yielded, missed })
+    pub fn turns(&self, station: u32) -> Option<OpportunityCounts> {
+        let (is_ok, [used, yielded, missed]) = self.bus.turns_of(station.into());
+        self.has_plca.then_some(OpportunityCounts { is_ok, used, yielded, missed })
     }
 
     /// Cycles of PLCA so far: from a beacon to the next one.
@@ -222,13 +229,13 @@ impl<'s> Medium<'s> {
 
     /// A station whose frames have left its card since it was last given here; in no order.
     pub fn next_finished(&mut self) -> Option<u32> {
-        self.bus.hosts_mut().finished.pop()
+        self.bus.hosts_mut().finished.pop().map(StationId::number)
     }
 
     /// The next frame that has come to a station, in the order of time, and its octets without
-    /// check sequence. It stays until [`Medium::forget`].
+    /// check sequence. It stays until [`EmulatedMedium::forget`].
     #[must_use]
-    pub fn next_delivery(&self) -> Option<(Delivery, &[u8])> {
+    pub fn next_delivery(&self) -> Option<(CardDelivery, &[u8])> {
         let cards = self.bus.hosts();
         let delivery = *cards.deliveries.front()?;
         Some((delivery, cards.frames.octets(delivery.frame)))
@@ -255,13 +262,13 @@ impl<'s> Medium<'s> {
         (counts, trace)
     }
 
-    /// The same, with what kept attempts for a capture.
-    pub(crate) fn finish_recorded(self) -> (Counts, Vec<Attempt>, Option<Recorder>) {
+    /// Result of the medium, with what kept attempts for a capture.
+    pub(crate) fn finish_recorded(self) -> (Counts, Vec<Attempt>, Option<AttemptRecorder>) {
         let (mut cards, medium, plca) = self.bus.finish();
         let recorder = cards.recorder.take();
         let (mut counts, trace) = cards.finish();
-        counts.medium.time_ps = medium;
-        counts.medium.plca = plca;
+        counts.media[0].time_ps = medium;
+        counts.media[0].plca = plca;
         (counts, trace, recorder)
     }
 }

@@ -1,7 +1,7 @@
 //! What wires and segments there are to be.
 
 use crate::cards::Address;
-use crate::direction::{Loss, Properties};
+use crate::direction::{DirectionProperties, LossRule};
 use crate::medium::refuse;
 use ethermeter_live::Error;
 use ethermeter_simulator::shared::SharedSegment;
@@ -14,11 +14,11 @@ use std::path::PathBuf;
 /// A wire between two interfaces.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wire {
+pub struct WirePlan {
     /// The names of the interfaces.
     pub ends: [String; 2],
     /// From the first to the second, and back.
-    pub directions: [Properties; 2],
+    pub directions: [DirectionProperties; 2],
     /// The traffic classes of their queues, highest first; one queue without.
     #[serde(default)]
     pub classes: [Vec<Class>; 2],
@@ -27,7 +27,7 @@ pub struct Wire {
 /// A shared segment between interfaces.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Segment {
+pub struct SegmentPlan {
     /// The names of the interfaces: one for each station of any trial, in their order.
     pub ends: Vec<String>,
     /// Of the first of them, the address of the host behind, where one is known; others are learnt
@@ -69,13 +69,13 @@ pub struct SegmentTrial {
 /// All wires and segments of a relay.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
+pub struct RelayPlan {
     /// Wires.
     #[serde(default)]
-    pub wires: Vec<Wire>,
+    pub wires: Vec<WirePlan>,
     /// Segments; at least one of both.
     #[serde(default)]
-    pub segments: Vec<Segment>,
+    pub segments: Vec<SegmentPlan>,
     /// Octets of the longest frame, destination address to FCS, without a VLAN tag.
     pub longest_octets: u32,
     /// The process with which the relay ends, if there is one.
@@ -95,7 +95,7 @@ const ENDLESS_PS: u64 = 1 << 63;
 const MOST_OCTETS: u64 = 1 << 30;
 const LONGEST_DELAY_NS: u64 = 10_000_000_000;
 
-impl Plan {
+impl RelayPlan {
     /// A plan from JSON.
     ///
     /// # Errors
@@ -164,43 +164,44 @@ impl SegmentTrial {
     }
 }
 
-fn check_segment(of: &Segment) -> Result<(), Error> {
-    let ends = of.ends.len();
+fn check_segment(segment: &SegmentPlan) -> Result<(), Error> {
+    let ends = segment.ends.len();
     expect("ends", ends, (1..=MOST_STATIONS).contains(&ends), "1 to 64 interfaces")?;
-    expect("offset_ns", of.offset_ns, of.offset_ns <= LONGEST_OFFSET_NS, "at most 1 s")?;
-    expect("lag_ns", of.lag_ns, of.lag_ns <= of.offset_ns, "at most the offset")
+    expect("offset_ns", segment.offset_ns, segment.offset_ns <= LONGEST_OFFSET_NS, "at most 1 s")?;
+    expect("lag_ns", segment.lag_ns, segment.lag_ns <= segment.offset_ns, "at most the offset")
 }
 
-fn check_direction(of: &Properties) -> Result<(), Error> {
+fn check_direction(direction: &DirectionProperties) -> Result<(), Error> {
     expect(
         "rate_bps",
-        of.rate_bps,
-        (64_000..=10_000_000_000).contains(&of.rate_bps),
+        direction.rate_bps,
+        (64_000..=10_000_000_000).contains(&direction.rate_bps),
         "64 kb/s to 10 Gb/s",
     )?;
-    expect("delay_ns", of.delay_ns, of.delay_ns <= LONGEST_DELAY_NS, "at most 10 s")?;
-    let on_the_way = u128::from(of.rate_bps) * u128::from(of.delay_ns) / 8_000_000_000;
-    let held = u128::from(of.queue_octets) + on_the_way;
+    expect("delay_ns", direction.delay_ns, direction.delay_ns <= LONGEST_DELAY_NS, "at most 10 s")?;
+    let on_the_way =
+        u128::from(direction.rate_bps) * u128::from(direction.delay_ns) / 8_000_000_000;
+    let octets = u128::from(direction.queue_octets) + on_the_way;
     expect(
         "queue_octets with rate times delay",
-        held,
-        held <= u128::from(MOST_OCTETS),
+        octets,
+        octets <= u128::from(MOST_OCTETS),
         "at most 2^30 octets",
     )?;
-    match of.loss {
-        Loss::None => Ok(()),
-        Loss::Chance { probability } => expect(
+    match direction.loss {
+        LossRule::None => Ok(()),
+        LossRule::Chance { probability } => expect(
             "probability",
             probability,
             probability > 0.0 && probability <= 1.0,
             "above 0 and at most 1",
         ),
-        Loss::Every { frames } => expect("frames", frames, frames >= 1, "at least 1"),
+        LossRule::Every { frames } => expect("frames", frames, frames >= 1, "at least 1"),
     }
 }
 
 /// Classes are sound, their rates below that of the wire, and their rooms not too large.
-fn check_wire_classes(of: &Properties, classes: &[Class]) -> Result<(), Error> {
+fn check_wire_classes(direction: &DirectionProperties, classes: &[Class]) -> Result<(), Error> {
     if let Some(fault) = faults_of_classes(classes).into_iter().next() {
         return Err(Error::Refused {
             what: fault.key,
@@ -209,9 +210,14 @@ fn check_wire_classes(of: &Properties, classes: &[Class]) -> Result<(), Error> {
         });
     }
     let slopes: u64 = classes.iter().filter_map(|class| class.idle_slope_bps).sum();
-    expect("idle_slope_bps", slopes, slopes < of.rate_bps, "below the rate of the wire in all")?;
+    expect(
+        "idle_slope_bps",
+        slopes,
+        slopes < direction.rate_bps,
+        "below the rate of the wire in all",
+    )?;
     for class in classes {
-        let room = class.queue_octets.unwrap_or(of.queue_octets);
+        let room = class.queue_octets.unwrap_or(direction.queue_octets);
         let most = MOST_OCTETS / classes.len() as u64;
         expect("queue_octets", room, room <= most, &format!("at most {most} octets a class"))?;
     }
@@ -236,8 +242,8 @@ mod tests {
 
     const DIRECTION: &str = r#"{"rate_bps": 10000000, "delay_ns": 0, "queue_octets": 1600, "loss": {"kind": "chance", "probability": 0.5}, "seed": 1}"#;
 
-    fn plan(direction: &str, ends: &str) -> Result<Plan, Error> {
-        Plan::read(&format!(
+    fn plan(direction: &str, ends: &str) -> Result<RelayPlan, Error> {
+        RelayPlan::read(&format!(
             r#"{{"wires": [{{"ends": {ends}, "directions": [{DIRECTION}, {direction}]}}], "longest_octets": 1518, "maker": null}}"#
         ))
     }
@@ -245,7 +251,7 @@ mod tests {
     #[test]
     fn a_plan_that_makes_sense_is_taken() {
         let plan = plan(DIRECTION, r#"["a", "b"]"#).expect("a plan");
-        assert_eq!(plan.wires[0].directions[1].loss, Loss::Chance { probability: 0.5 });
+        assert_eq!(plan.wires[0].directions[1].loss, LossRule::Chance { probability: 0.5 });
     }
 
     #[test]
@@ -266,7 +272,7 @@ mod tests {
             let text = format!(
                 r#"{{"wires": [{{"ends": ["a", "b"], "directions": [{DIRECTION}, {DIRECTION}], "classes": [{classes}, []]}}], "longest_octets": 1518, "maker": null}}"#
             );
-            let error = Plan::read(&text).expect_err(what).to_string();
+            let error = RelayPlan::read(&text).expect_err(what).to_string();
             assert!(error.contains(what), "{error}");
         }
     }

@@ -1,14 +1,14 @@
 //! The loop of a relay: take what has come, send what is due, sleep to shortly before the next,
 //! spin to it.
 
-use crate::capture::{self, Capture};
-use crate::control::{Control, Request};
-use crate::ends::{self, Ring};
-use crate::lane::Lane;
-use crate::margin::Margin;
-use crate::plan::{self, Plan, SegmentTrial};
-use crate::segment::{Ports, Segment};
-use ethermeter_live::pacing::{Pacer, Priority, PriorityGuard, Step};
+use crate::capture::{self, MediumCapture};
+use crate::control::{ControlRequest, ControlSocket};
+use crate::ends::{self, CaptureRing};
+use crate::lane::WireDirection;
+use crate::margin::SleepMargin;
+use crate::plan::{self, RelayPlan, SegmentTrial};
+use crate::segment::{RunningSegment, SegmentPorts};
+use ethermeter_live::pacing::{Pacer, PacerStep, PriorityGuard, ThreadPriority};
 use ethermeter_live::time::{PS_PER_NS, WallClock};
 use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_simulator::shared::SharedSegment;
@@ -30,9 +30,9 @@ use std::time::Duration;
 /// Why a relay ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ended {
+pub enum RelayEnd {
     /// A signal ended it.
-    Told,
+    Signalled,
     /// The process that made it is no more.
     MakerGone,
     /// An interface of it is no more.
@@ -47,23 +47,27 @@ const ROUND_NS: u64 = 100_000_000;
 const LONGEST_SLEEP_NS: u64 = ROUND_NS;
 
 /// A trial on the segments of a relay.
-struct Trial {
+struct EmulatedTrial {
     /// When it begins.
     at_ns: u64,
     segments: Vec<(SegmentTrial, SharedSegment)>,
 }
 
 /// Why segments do not go on as they are.
-enum Turn {
+enum SegmentChange {
     /// The relay ended.
-    Ended(Ended),
+    Ended(RelayEnd),
     /// Another trial begins.
-    Begins(Trial),
+    Begins(EmulatedTrial),
 }
 
-impl Trial {
+impl EmulatedTrial {
     /// A trial at `at_ns`, one of a segment for each of the ports.
-    fn new(at_ns: u64, segments: Vec<SegmentTrial>, ports: &[Ports]) -> Result<Self, String> {
+    fn new(
+        at_ns: u64,
+        segments: Vec<SegmentTrial>,
+        ports: &[SegmentPorts],
+    ) -> Result<Self, String> {
         if segments.len() != ports.len() {
             return Err(format!("segments: must be {}, got {}", ports.len(), segments.len()));
         }
@@ -78,14 +82,14 @@ impl Trial {
 
 /// Wires and segments at work.
 pub struct Relay {
-    wires: Wires,
-    ports: Vec<Ports>,
-    segments: Vec<plan::Segment>,
+    wires: RunningWires,
+    ports: Vec<SegmentPorts>,
+    segments: Vec<plan::SegmentPlan>,
     maker: Option<i32>,
     signals: SignalFd,
-    control: Option<Control>,
-    doors: Doors,
-    waiting: Waiting,
+    control: Option<ControlSocket>,
+    wake_sources: WakeSources,
+    waiting: SleepState,
     wall: WallClock,
     /// The largest step of the wall clock between two comparisons.
     clock_stepped_ns: u64,
@@ -93,17 +97,17 @@ pub struct Relay {
 
 /// The wires of a relay: direction number i comes in at end i and leaves by end i with the last bit
 /// turned. Times of lanes are picoseconds since they began.
-struct Wires {
+struct RunningWires {
     names: Vec<String>,
     sockets: Vec<Socket>,
-    rings: Vec<Ring>,
-    lanes: Vec<Lane>,
+    rings: Vec<CaptureRing>,
+    lanes: Vec<WireDirection>,
     longest_octets: u32,
     began_ns: u64,
 }
 
 /// What ends a sleep.
-struct Doors {
+struct WakeSources {
     /// A frame has come, or an interface went down.
     frames: Epoll,
     /// A signal or a request.
@@ -112,8 +116,8 @@ struct Doors {
 
 /// How it was waited.
 #[derive(Clone, Copy, Debug, Default)]
-struct Waiting {
-    margin: Margin,
+struct SleepState {
+    margin: SleepMargin,
     slept_ns: u64,
     sleeps: u64,
     forced_sleeps: u64,
@@ -130,23 +134,25 @@ impl Relay {
     /// # Errors
     /// If the system refuses, the maker is gone already, or real hosts cannot be the stations of a
     /// segment.
-    pub fn open(plan: &Plan) -> Result<Self, Error> {
-        let mut heard = SigSet::empty();
+    pub fn open(plan: &RelayPlan) -> Result<Self, Error> {
+        let mut signals = SigSet::empty();
         for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
-            heard.add(signal);
+            signals.add(signal);
         }
-        heard.thread_block().map_err(system("keeping signals back"))?;
-        let signals = SignalFd::with_flags(&heard, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
-            .map_err(system("waiting for signals"))?;
+        signals.thread_block().map_err(system("keeping signals back"))?;
+        let signals =
+            SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
+                .map_err(system("waiting for signals"))?;
         if plan.maker.is_some() {
             nix::sys::prctl::set_pdeathsig(Signal::SIGHUP)
                 .map_err(system("asking for news of the maker's end"))?;
         }
-        let ports = plan.segments.iter().map(|segment| Ports::open(segment, plan.longest_octets));
-        let (wires, ports) = (Wires::open(plan)?, ports.collect::<Result<Vec<_>, _>>()?);
-        let control = plan.control.as_deref().map(Control::open).transpose()?;
+        let ports =
+            plan.segments.iter().map(|segment| SegmentPorts::open(segment, plan.longest_octets));
+        let (wires, ports) = (RunningWires::open(plan)?, ports.collect::<Result<Vec<_>, _>>()?);
+        let control = plan.control.as_deref().map(ControlSocket::open).transpose()?;
         let relay = Self {
-            doors: Doors::new(&wires, &ports, &signals, control.as_ref())
+            wake_sources: WakeSources::new(&wires, &ports, &signals, control.as_ref())
                 .map_err(system("waiting for frames"))?,
             wires,
             ports,
@@ -154,7 +160,7 @@ impl Relay {
             maker: plan.maker,
             signals,
             control,
-            waiting: Waiting::default(),
+            waiting: SleepState::default(),
             wall: WallClock::compared(),
             clock_stepped_ns: 0,
         };
@@ -167,9 +173,9 @@ impl Relay {
     }
 
     /// What segments are while no trial runs, from now on.
-    fn standing(&self) -> Result<Trial, String> {
+    fn standing(&self) -> Result<EmulatedTrial, String> {
         let media = self.segments.iter().map(|segment| segment.medium.clone()).collect();
-        let mut standing = Trial::new(HostTime.now_ns(), media, &self.ports)?;
+        let mut standing = EmulatedTrial::new(HostTime.now_ns(), media, &self.ports)?;
         for (_, shared) in &mut standing.segments {
             let phases = &mut shared.segment_mut().phases;
             phases.measure_to_ps = phases.end_ps; // it is counted throughout
@@ -193,27 +199,29 @@ impl Relay {
         self.wires.began_ns = HostTime.now_ns();
         let mut trial = self.standing().expect("checked when it was opened");
         loop {
-            let Trial { at_ns, segments: of } = &trial;
-            let begun = |((segment, bus), ports)| Segment::new(ports, bus, segment, *at_ns);
+            let EmulatedTrial { at_ns, segments: of } = &trial;
+            let begun = |((segment, bus), ports)| RunningSegment::new(ports, bus, segment, *at_ns);
             let pairs = of.iter().map(|(segment, bus)| (segment, bus)).zip(&self.ports);
-            let mut segments: Vec<Segment<'_>> = pairs.map(begun).collect();
+            let mut segments: Vec<RunningSegment<'_>> = pairs.map(begun).collect();
             match self.forward(&mut segments)? {
-                Turn::Begins(next) => {
+                SegmentChange::Begins(next) => {
                     for (segment, ports) in segments.into_iter().zip(&mut self.ports) {
                         segment.leave(ports);
                     }
                     trial = next;
                 }
-                Turn::Ended(ended) => return self.result(ended, segments, priority.priority()),
+                SegmentChange::Ended(ended) => {
+                    return self.result(ended, segments, priority.priority());
+                }
             }
         }
     }
 
     fn result(
         mut self,
-        ended: Ended,
-        segments: Vec<Segment<'_>>,
-        priority: Priority,
+        ended: RelayEnd,
+        segments: Vec<RunningSegment<'_>>,
+        priority: ThreadPriority,
     ) -> Result<Value, Error> {
         self.wires.count_rings()?;
         let waiting = &self.waiting;
@@ -221,7 +229,7 @@ impl Relay {
         let segments = segments.map(|(segment, ports)| segment.finish(ports));
         let segments = segments.collect::<Result<Vec<_>, _>>()?;
         let captures = self.ports.iter_mut().filter_map(|ports| ports.capture.take());
-        captures.map(Capture::end).for_each(|ending| ending.wait());
+        captures.map(MediumCapture::end).for_each(|ending| ending.wait());
         Ok(json!({
             "ended": ended,
             "over_ns": HostTime.now_ns() - self.wires.began_ns,
@@ -229,7 +237,7 @@ impl Relay {
             "sleeps": waiting.sleeps,
             "forced_sleeps": waiting.forced_sleeps,
             "margin_ns": waiting.margin.ns(0),
-            "real_time": priority == Priority::Fifo,
+            "real_time": priority == ThreadPriority::Fifo,
             "clock_stepped_ns": self.clock_stepped_ns,
             "directions": self.wires.with_lateness(),
             "segments": segments,
@@ -237,15 +245,15 @@ impl Relay {
     }
 
     /// Forward frames until segments are to be others, or the relay ends.
-    fn forward(&mut self, segments: &mut Vec<Segment<'_>>) -> Result<Turn, Error> {
+    fn forward(&mut self, segments: &mut Vec<RunningSegment<'_>>) -> Result<SegmentChange, Error> {
         let rest = Pacer::default();
-        let mut next_trial: Option<Trial> = None;
+        let mut next_trial: Option<EmulatedTrial> = None;
         let mut round_ns = 0;
         let mut awake_since_ns = HostTime.now_ns();
         loop {
             let now_ns = HostTime.now_ns();
             if let Some(trial) = next_trial.take_if(|trial| trial.at_ns <= now_ns) {
-                return Ok(Turn::Begins(trial));
+                return Ok(SegmentChange::Begins(trial));
             }
             if now_ns - awake_since_ns > rest.longest_spin_ns {
                 HostTime.sleep_until(now_ns + rest.forced_sleep_ns);
@@ -254,8 +262,8 @@ impl Relay {
             }
             let mut is_all_taken = self.wires.take_arrivals(self.wall);
             let mut due_ns = self.wires.send_due();
-            // What comes from its beginning on is the next trial's, even if that has passed since the
-            // time was read.
+            // What comes from its beginning on is the next trial's, even if that has passed since
+            // the time was read.
             let next_trial_ns = next_trial.as_ref().map_or(u64::MAX, |trial| trial.at_ns);
             for (segment, ports) in segments.iter_mut().zip(&mut self.ports) {
                 is_all_taken &= segment.advance(ports, self.wall, next_trial_ns);
@@ -267,10 +275,12 @@ impl Relay {
             if now_ns >= round_ns {
                 round_ns = now_ns + ROUND_NS;
                 if let Some(ended) = self.look_around()? {
-                    return Ok(Turn::Ended(ended));
+                    return Ok(SegmentChange::Ended(ended));
                 }
-                match self.heed(segments)? {
-                    Some(trial) if trial.at_ns <= now_ns => return Ok(Turn::Begins(trial)),
+                match self.answer_requests(segments)? {
+                    Some(trial) if trial.at_ns <= now_ns => {
+                        return Ok(SegmentChange::Begins(trial));
+                    }
                     Some(trial) => next_trial = Some(trial),
                     None => {}
                 }
@@ -283,10 +293,10 @@ impl Relay {
             let awake_ns = now_ns - awake_since_ns;
             let pacer = Pacer { margin_ns: self.waiting.margin.ns(awake_ns), ..rest };
             match pacer.step(now_ns, due_ns.unwrap_or(now_ns + LONGEST_SLEEP_NS)) {
-                Step::Now => {}
-                Step::Spin => HostTime.spin(),
-                Step::SleepUntil(_) if !is_all_taken => {}
-                Step::SleepUntil(wake_ns) => {
+                PacerStep::Now => {}
+                PacerStep::Spin => HostTime.spin(),
+                PacerStep::SleepUntil(_) if !is_all_taken => {}
+                PacerStep::SleepUntil(wake_ns) => {
                     let is_soon = wake_ns - now_ns <= self.unheard_ns();
                     if self.sleep(now_ns, wake_ns, awake_ns, is_soon)? {
                         round_ns = 0;
@@ -305,20 +315,23 @@ impl Relay {
         lags.min().filter(|_| !has_wires).unwrap_or(0)
     }
 
-    /// Sleep until a time or until something comes, or not until a frame does if `is_deaf`; whether a
-    /// signal or a request has come.
+    /// Sleep until a time or until something comes, or not until a frame does if `ignores_frames`;
+    /// whether a signal or a request has come.
     fn sleep(
         &mut self,
         now_ns: u64,
         wake_ns: u64,
         awake_ns: u64,
-        is_deaf: bool,
+        ignores_frames: bool,
     ) -> Result<bool, Error> {
-        let door = |epoll| PollFd::new(epoll, PollFlags::POLLIN);
-        let mut doors = [door(self.doors.others.0.as_fd()), door(self.doors.frames.0.as_fd())];
+        let poll_fd = |epoll| PollFd::new(epoll, PollFlags::POLLIN);
+        let mut wake_sources = [
+            poll_fd(self.wake_sources.others.0.as_fd()),
+            poll_fd(self.wake_sources.frames.0.as_fd()),
+        ];
         let limit = TimeSpec::from_duration(Duration::from_nanos(wake_ns - now_ns));
-        let watched = if is_deaf { 1 } else { doors.len() };
-        let woken = ppoll(&mut doors[..watched], Some(limit), None);
+        let watched = if ignores_frames { 1 } else { wake_sources.len() };
+        let woken = ppoll(&mut wake_sources[..watched], Some(limit), None);
         let woken_ns = HostTime.now_ns();
         self.waiting.sleeps += 1;
         self.waiting.slept_ns += woken_ns - now_ns;
@@ -328,14 +341,14 @@ impl Relay {
                 self.waiting.margin.learn(woken_ns.saturating_sub(wake_ns));
                 Ok(false)
             }
-            Ok(_) => Ok(doors[0].any().unwrap_or(true)),
+            Ok(_) => Ok(wake_sources[0].any().unwrap_or(true)),
             Err(Errno::EINTR) => Ok(false),
             Err(error) => Err(system("waiting for frames")(error)),
         }
     }
 
     /// Compare the clocks, and look for signals and interfaces that are gone.
-    fn look_around(&mut self) -> Result<Option<Ended>, Error> {
+    fn look_around(&mut self) -> Result<Option<RelayEnd>, Error> {
         let wall = WallClock::compared();
         self.clock_stepped_ns = self.clock_stepped_ns.max(wall.stepped_ns(self.wall));
         self.wall = wall;
@@ -346,19 +359,22 @@ impl Relay {
         // that.
         let mut sockets =
             self.wires.sockets.iter().chain(self.ports.iter().flat_map(|ports| &ports.sockets));
-        Ok(sockets.any(ends::is_gone).then_some(Ended::InterfaceGone))
+        Ok(sockets.any(ends::is_gone).then_some(RelayEnd::InterfaceGone))
     }
 
     /// Do what is requested; returns the trial that is to begin, if one is.
-    fn heed(&mut self, segments: &mut Vec<Segment<'_>>) -> Result<Option<Trial>, Error> {
+    fn answer_requests(
+        &mut self,
+        segments: &mut Vec<RunningSegment<'_>>,
+    ) -> Result<Option<EmulatedTrial>, Error> {
         let Some(mut control) = self.control.take() else { return Ok(None) };
         let mut begins = None;
         match control.next() {
             None => {}
             Some(Err(error)) => control.refuse(&error),
-            Some(Ok(Request::Count {})) => control.answer(&self.counted(segments)?),
-            Some(Ok(Request::Begin { at_ns, segments: of })) => {
-                match Trial::new(at_ns, of, &self.ports) {
+            Some(Ok(ControlRequest::Count {})) => control.answer(&self.counted(segments)?),
+            Some(Ok(ControlRequest::Begin { at_ns, segments: of })) => {
+                match EmulatedTrial::new(at_ns, of, &self.ports) {
                     Err(error) => control.refuse(&error),
                     Ok(trial) => {
                         control.answer(&json!({}));
@@ -366,21 +382,21 @@ impl Relay {
                     }
                 }
             }
-            Some(Ok(Request::End {})) => {
+            Some(Ok(ControlRequest::End {})) => {
                 let ended = segments.drain(..).zip(&mut self.ports);
                 let ended = ended.map(|(segment, ports)| segment.finish(ports));
                 let ended = ended.collect::<Result<Vec<_>, _>>()?;
                 control.answer(&json!({"segments": ended}));
                 begins = self.standing().ok();
             }
-            Some(Ok(Request::Capture(options))) => self.begin_capture(options, &mut control),
+            Some(Ok(ControlRequest::Capture(options))) => self.begin_capture(options, &mut control),
         }
         self.control = Some(control);
         Ok(begins)
     }
 
     /// Begin a capture, or refuse it.
-    fn begin_capture(&mut self, options: capture::Options, control: &mut Control) {
+    fn begin_capture(&mut self, options: capture::CaptureOptions, control: &mut ControlSocket) {
         let segments = self.ports.len();
         let Some(ports) = self.ports.get_mut(options.segment) else {
             let got = options.segment;
@@ -400,11 +416,11 @@ impl Relay {
             return;
         };
         // Its client learns of a refusal by the system from the end of the connection.
-        ports.capture = Capture::begin(options, file, client).ok();
+        ports.capture = MediumCapture::begin(options, file, client).ok();
     }
 
     /// Frames of each direction and segment so far.
-    fn counted(&mut self, segments: &mut [Segment<'_>]) -> Result<Value, Error> {
+    fn counted(&mut self, segments: &mut [RunningSegment<'_>]) -> Result<Value, Error> {
         self.wires.count_rings()?;
         let segments = segments.iter_mut().zip(&self.ports);
         let segments = segments.map(|(segment, ports)| segment.counted(ports));
@@ -415,15 +431,15 @@ impl Relay {
     }
 }
 
-impl Doors {
+impl WakeSources {
     fn new(
-        wires: &Wires,
-        ports: &[Ports],
+        wires: &RunningWires,
+        ports: &[SegmentPorts],
         signals: &SignalFd,
-        control: Option<&Control>,
+        control: Option<&ControlSocket>,
     ) -> nix::Result<Self> {
-        let made = || Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC);
-        let (frames, others) = (made()?, made()?);
+        let epoll = || Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC);
+        let (frames, others) = (epoll()?, epoll()?);
         let comes = || EpollEvent::new(EpollFlags::EPOLLIN, 0);
         for socket in wires.sockets.iter().chain(ports.iter().flat_map(|ports| &ports.sockets)) {
             frames.add(socket, comes())?;
@@ -442,29 +458,29 @@ fn stay_on_one_processor() {
     let Ok(allowed) = sched_getaffinity(Pid::from_raw(0)) else { return };
     let mut processors = (0..CpuSet::count()).filter(|&at| allowed.is_set(at).unwrap_or(false));
     let (Some(_), Some(last)) = (processors.next(), processors.next_back()) else { return };
-    let mut one = CpuSet::new();
+    let mut processors = CpuSet::new();
     // Where the system refuses, it moves as before.
-    let _ = one.set(last).and_then(|()| sched_setaffinity(Pid::from_raw(0), &one));
+    let _ = processors.set(last).and_then(|()| sched_setaffinity(Pid::from_raw(0), &processors));
 }
 
 fn earliest(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     [one, other].into_iter().flatten().min()
 }
 
-impl Wires {
-    fn open(plan: &Plan) -> Result<Self, Error> {
+impl RunningWires {
+    fn open(plan: &RelayPlan) -> Result<Self, Error> {
         let names: Vec<String> = plan.wires.iter().flat_map(|wire| wire.ends.clone()).collect();
         let (mut sockets, mut rings) = (Vec::new(), Vec::new());
         for name in &names {
             let (socket, index) = ends::open_socket(name)?;
-            rings.push(Ring::open(&socket, index, plan.longest_octets + 4)?);
+            rings.push(CaptureRing::open(&socket, index, plan.longest_octets + 4)?);
             sockets.push(socket);
         }
         let directions =
             plan.wires.iter().flat_map(|wire| wire.directions.iter().zip(&wire.classes));
         let lanes = (0..)
             .zip(directions)
-            .map(|(number, (&properties, classes))| Lane::new(properties, classes, number))
+            .map(|(number, (&properties, classes))| WireDirection::new(properties, classes, number))
             .collect();
         let longest_octets = plan.longest_octets;
         Ok(Self { names, sockets, rings, lanes, longest_octets, began_ns: HostTime.now_ns() })
@@ -480,11 +496,12 @@ impl Wires {
 
     /// Frames of each direction so far.
     fn counted(&self) -> Vec<Value> {
-        let of = |(end, lane): (usize, &Lane)| lane.counted(&self.names, end);
-        self.lanes.iter().enumerate().map(of).collect()
+        let counted_direction =
+            |(end, lane): (usize, &WireDirection)| lane.counted(&self.names, end);
+        self.lanes.iter().enumerate().map(counted_direction).collect()
     }
 
-    /// The same with lateness.
+    /// Counts of a direction, with lateness.
     fn with_lateness(&self) -> Vec<Value> {
         let counted = self.lanes.iter().zip(self.counted());
         counted.map(|(lane, counted)| lane.account.with_lateness(counted)).collect()
@@ -496,7 +513,7 @@ impl Wires {
         let mut is_all_taken = true;
         for (ring, lane) in self.rings.iter_mut().zip(&mut self.lanes) {
             let mut now_ns = None;
-            let taken = ring.take(BATCH, |arrived| {
+            let frames_read = ring.take(BATCH, |arrived| {
                 let now_ns = *now_ns.get_or_insert_with(|| HostTime.now_ns());
                 // A wall clock that has just been set may give stamps of the future.
                 let stamped_ns = wall.monotonic_ns(arrived.stamped_wall_ns).min(now_ns);
@@ -504,7 +521,7 @@ impl Wires {
                 lane.take(arrived, stamped_ns.saturating_sub(began_ns) * PS_PER_NS, longest_octets);
                 ControlFlow::Continue(())
             });
-            is_all_taken &= taken < BATCH;
+            is_all_taken &= frames_read < BATCH;
         }
         is_all_taken
     }
@@ -528,13 +545,13 @@ impl Wires {
 
 /// Why the relay is to end, if it is. The signal of the maker's end comes when the thread that made
 /// the relay ends, too.
-fn news(signals: &SignalFd, maker: Option<i32>) -> Result<Option<Ended>, Error> {
+fn news(signals: &SignalFd, maker: Option<i32>) -> Result<Option<RelayEnd>, Error> {
     while let Some(signal) = signals.read_signal().map_err(system("reading signals"))? {
         let is_news_of_the_maker =
             maker.is_some() && signal.ssi_signo.cast_signed() == Signal::SIGHUP as i32;
         if !is_news_of_the_maker {
-            return Ok(Some(Ended::Told));
+            return Ok(Some(RelayEnd::Signalled));
         }
     }
-    Ok(maker.filter(|&maker| getppid().as_raw() != maker).map(|_| Ended::MakerGone))
+    Ok(maker.filter(|&maker| getppid().as_raw() != maker).map(|_| RelayEnd::MakerGone))
 }

@@ -6,16 +6,16 @@
 //!                 what happens           when it is decided     when a host gets it
 //! ```
 //!
-//! Stamps of the kernel are times of the medium. What happens at a time is decided `lag` later, when
-//! the relay knows of every frame that came before it; so a late wake-up of the relay changes
-//! nothing on the medium. A frame of which it learns later still is a violation. Hosts get frames
-//! a constant `offset` after their times, a propagation delay that is declared.
+//! Stamps of the kernel are times of the medium. What happens at a time is decided `lag` later,
+//! when the relay knows of every frame that came before it; so a late wake-up of the relay changes
+//! nothing on the medium. A frame of which it learns later still is a violation. Hosts get frames a
+//! constant `offset` after their times, a propagation delay that is declared.
 
 use crate::account::quantiles_ns;
-use crate::capture::Capture;
-use crate::ends::{self, Ring};
-use crate::medium::{Address, Medium};
-use crate::plan::{Segment as Plan, SegmentTrial};
+use crate::capture::MediumCapture;
+use crate::ends::{self, CaptureRing};
+use crate::medium::{Address, EmulatedMedium};
+use crate::plan::{SegmentPlan as Plan, SegmentTrial};
 use ethermeter_ethernet::frame::FCS;
 use ethermeter_live::time::{PS_PER_NS, WallClock, worked_ns};
 use ethermeter_live::wire::credit::CreditNote;
@@ -30,65 +30,66 @@ use std::ops::ControlFlow;
 
 /// Frames taken out of a ring at a time, and frames sent at a time.
 const BATCH: usize = 16;
-/// Events that are decided at a time: some 20 µs, so that frames which are due do not wait for long.
+/// Events that are decided at a time: some 20 µs, so that frames which are due do not wait for
+/// long.
 const EVENTS: usize = 256;
-/// A host is told when so many of the frames that it may have ahead have left: its card is never near
-/// empty, and a note is sent for many frames.
+/// A host is told when so many of the frames that it may have ahead have left: its card is never
+/// near empty, and a note is sent for many frames.
 const NOTES_PER_CREDIT: u64 = 8;
 
 /// The interfaces of a segment.
-pub(crate) struct Ports {
+pub(crate) struct SegmentPorts {
     pub names: Vec<String>,
     pub sockets: Vec<Socket>,
     addresses: Vec<Option<Address>>,
-    rings: Vec<Ring>,
+    rings: Vec<CaptureRing>,
     offset_ns: u64,
     pub lag_ns: u64,
     longest_octets: u32,
     /// What is captured of the segment, whatever trial runs on it.
-    pub capture: Option<Capture>,
+    pub capture: Option<MediumCapture>,
 }
 
 /// Frames that did not reach the medium or a host, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-struct Dropped {
-    /// They came before the medium of the trial began.
+struct SegmentDrops {
+    /// Frames that came before the medium of the trial began.
     early: u64,
-    /// They came from an interface that is no station of the trial.
+    /// Frames from an interface that is no station of the trial.
     unattached: u64,
     /// Longer than the longest frame: several frames in one, by segmentation offload.
     too_long: u64,
-    /// Their checksums were left to an interface that computes them.
+    /// Frames whose checksums were left to an interface that computes them.
     unfinished: u64,
-    /// They arrived when the ring between kernel and relay was full.
+    /// Frames that arrived when the ring between kernel and relay was full.
     ring: u64,
     /// The interface of their receiver did not take them.
     refused: u64,
 }
 
 /// A segment at work.
-pub(crate) struct Segment<'b> {
-    medium: Medium<'b>,
+pub(crate) struct RunningSegment<'b> {
+    medium: EmulatedMedium<'b>,
     credit: Vec<Option<u32>>,
     /// Frames of each station that had left its card when its host was told last.
-    noted: Vec<u64>,
+    credited: Vec<u64>,
     bit_ps: u64,
     began_ns: u64,
     worked_ns: u64,
     offset_ns: u64,
     lag_ns: u64,
-    dropped: Dropped,
+    dropped: SegmentDrops,
     lateness: Histogram,
     noticed: Histogram,
     behind: Histogram,
 }
 
-impl Ports {
+impl SegmentPorts {
     pub fn open(plan: &Plan, longest_octets: u32) -> Result<Self, Error> {
         let (mut sockets, mut rings) = (Vec::new(), Vec::new());
         for name in &plan.ends {
             let (socket, index) = ends::open_socket(name)?;
-            rings.push(Ring::open(&socket, index, longest_octets + 4)?);
+            rings.push(CaptureRing::open(&socket, index, longest_octets + 4)?);
             sockets.push(socket);
         }
         let names = plan.ends.clone();
@@ -99,52 +100,62 @@ impl Ports {
     }
 }
 
-impl<'b> Segment<'b> {
+impl<'b> RunningSegment<'b> {
     /// A segment whose medium begins at `began_ns`.
-    pub fn new(ports: &Ports, shared: &'b SharedSegment, of: &SegmentTrial, began_ns: u64) -> Self {
-        let mut medium = Medium::new(shared, false).expect("refused when it was compiled");
+    pub fn new(
+        ports: &SegmentPorts,
+        shared: &'b SharedSegment,
+        trial: &SegmentTrial,
+        began_ns: u64,
+    ) -> Self {
+        let mut medium = EmulatedMedium::new(shared, false).expect("refused when it was compiled");
         medium.begin_at(began_ns);
         let stations = medium.stations();
-        for &station in of.hear_all.iter().filter(|&&station| station < stations) {
+        for &station in trial.hear_all.iter().filter(|&&station| station < stations) {
             medium.hear_all(station);
         }
-        for (station, octets) in (0..stations).zip(&of.queue_octets) {
+        for (station, octets) in (0..stations).zip(&trial.queue_octets) {
             medium.limit(station, octets.unwrap_or(u64::MAX));
         }
         for (station, address) in (0..stations).zip(&ports.addresses) {
             if let Some(address) = address {
-                medium.place(*address, station);
+                medium.attach(*address, station);
             }
         }
-        if let Some(listener) = of.listener {
+        if let Some(listener) = trial.listener {
             medium.listen(listener);
         }
         Self {
             medium,
-            credit: of.credit.clone(),
-            noted: vec![0; stations as usize],
-            bit_ps: shared.segment().bit.cast_unsigned(),
+            credit: trial.credit.clone(),
+            credited: vec![0; stations as usize],
+            bit_ps: shared.segment().bit.ps(),
             began_ns,
             worked_ns: worked_ns(),
             offset_ns: ports.offset_ns,
             lag_ns: ports.lag_ns,
-            dropped: Dropped::default(),
+            dropped: SegmentDrops::default(),
             lateness: Histogram::default(),
             noticed: Histogram::default(),
             behind: Histogram::default(),
         }
     }
 
-    /// Take what has come before `next_trial_ns`, and decide what happens on the medium as far as every
-    /// frame is known. Whether that was all.
-    pub fn advance(&mut self, ports: &mut Ports, wall: WallClock, next_trial_ns: u64) -> bool {
+    /// Take what has come before `next_trial_ns`, and decide what happens on the medium as far as
+    /// every frame is known. Whether that was all.
+    pub fn advance(
+        &mut self,
+        ports: &mut SegmentPorts,
+        wall: WallClock,
+        next_trial_ns: u64,
+    ) -> bool {
         // The time before the rings: what comes between the two is decided on the next time.
         let mut is_all_taken = true;
-        let mut known_ns = HostTime.now_ns();
+        let mut complete_until_ns = HostTime.now_ns();
         for (station, ring) in (0..).zip(&mut ports.rings) {
             let mut last_ns = 0;
             let mut now_ns = None;
-            let taken = ring.take(BATCH, |arrived| {
+            let frames_read = ring.take(BATCH, |arrived| {
                 let now_ns = *now_ns.get_or_insert_with(|| HostTime.now_ns());
                 // A wall clock that has just been set may give stamps of the future.
                 let stamped_ns = wall.monotonic_ns(arrived.stamped_wall_ns).min(now_ns);
@@ -165,20 +176,20 @@ impl<'b> Segment<'b> {
                     &mut self.dropped.unfinished
                 } else {
                     let stamp_ps = (last_ns - self.began_ns) * PS_PER_NS;
-                    let pieces = [arrived.head, tag, arrived.rest, arrived.padding];
-                    self.medium.offer(stamp_ps, station, &pieces);
+                    let chunks = [arrived.head, tag, arrived.rest, arrived.padding];
+                    self.medium.offer(stamp_ps, station, &chunks);
                     return ControlFlow::Continue(());
                 };
                 *cause += 1;
                 ControlFlow::Continue(())
             });
-            if taken == BATCH {
-                known_ns = known_ns.min(last_ns); // there may be more from then on
+            if frames_read == BATCH {
+                complete_until_ns = complete_until_ns.min(last_ns); // there may be more from then on
                 is_all_taken = false;
             }
         }
         let until_ps =
-            known_ns.saturating_sub(self.lag_ns).saturating_sub(self.began_ns) * PS_PER_NS;
+            complete_until_ns.saturating_sub(self.lag_ns).saturating_sub(self.began_ns) * PS_PER_NS;
         if let Some(next_ps) = self.medium.next_ps().filter(|&next_ps| next_ps < until_ps) {
             let latest_ns = self.began_ns + self.offset_ns + next_ps.div_ceil(PS_PER_NS);
             self.behind.record(HostTime.now_ns().saturating_sub(latest_ns) * PS_PER_NS);
@@ -191,7 +202,7 @@ impl<'b> Segment<'b> {
     }
 
     /// Begin, go on with or end the capture of the segment.
-    fn capture(&mut self, ports: &mut Ports) {
+    fn capture(&mut self, ports: &mut SegmentPorts) {
         let Some(capture) = &mut ports.capture else { return };
         match self.medium.recorder() {
             Some(recorder) => capture.exchange(&mut recorder.buffer, HostTime.now_ns()),
@@ -202,16 +213,16 @@ impl<'b> Segment<'b> {
                 capture.take_back(recorder);
             }
             let ended = ports.capture.take();
-            drop(ended.map(Capture::end));
+            drop(ended.map(MediumCapture::end));
         }
     }
 
     /// Tell hosts how many of their frames have left their cards.
-    pub fn give_credit(&mut self, ports: &Ports) {
+    pub fn give_credit(&mut self, ports: &SegmentPorts) {
         while let Some(station) = self.medium.next_finished() {
             let few = self.credit.get(station as usize).copied().flatten().unwrap_or(0);
             let (totals, _) = self.medium.station(station);
-            let since_note = totals.finished() - self.noted[station as usize];
+            let since_note = totals.finished() - self.credited[station as usize];
             if since_note >= u64::from(few) / NOTES_PER_CREDIT {
                 self.note(ports, station);
             }
@@ -219,7 +230,7 @@ impl<'b> Segment<'b> {
     }
 
     /// Tell all hosts whose cards are empty, in case a note was lost.
-    pub fn give_credit_again(&mut self, ports: &Ports) {
+    pub fn give_credit_again(&mut self, ports: &SegmentPorts) {
         for station in 0..self.medium.stations() {
             let (totals, _) = self.medium.station(station);
             if totals.arrived > 0 && totals.arrived == totals.finished() {
@@ -229,12 +240,12 @@ impl<'b> Segment<'b> {
     }
 
     /// Tell a host how many of its frames have left its card, if few enough wait there.
-    fn note(&mut self, ports: &Ports, station: u32) {
+    fn note(&mut self, ports: &SegmentPorts, station: u32) {
         let Some(&Some(few)) = self.credit.get(station as usize) else { return };
         let (totals, Some(address)) = self.medium.station(station) else { return };
         let (arrived, finished) = (totals.arrived, totals.finished());
         if arrived - finished <= u64::from(few) {
-            self.noted[station as usize] = finished;
+            self.credited[station as usize] = finished;
             let note = CreditNote { began_ns: self.began_ns, arrived, finished };
             // One that the interface does not take is made good by the next.
             ends::send(&ports.sockets[station as usize], (&note.frame(address), &[]));
@@ -242,7 +253,7 @@ impl<'b> Segment<'b> {
     }
 
     /// Give hosts the frames that are due, some at a time.
-    pub fn deliver(&mut self, ports: &Ports) {
+    pub fn deliver(&mut self, ports: &SegmentPorts) {
         for _ in 0..BATCH {
             let Some((delivery, octets)) = self.medium.next_delivery() else { return };
             let due_ns = self.began_ns + self.offset_ns + delivery.at_ps.div_ceil(PS_PER_NS);
@@ -271,7 +282,7 @@ impl<'b> Segment<'b> {
     }
 
     /// What happened so far, as JSON.
-    pub fn counted(&mut self, ports: &Ports) -> Result<Value, Error> {
+    pub fn counted(&mut self, ports: &SegmentPorts) -> Result<Value, Error> {
         for socket in &ports.sockets {
             self.dropped.ring += ends::dropped_since(socket)?;
         }
@@ -301,7 +312,7 @@ impl<'b> Segment<'b> {
     }
 
     /// End its medium; returns what was counted of the trial.
-    pub fn leave(self, ports: &mut Ports) -> Counts {
+    pub fn leave(self, ports: &mut SegmentPorts) -> Counts {
         let (counts, _, recorder) = self.medium.finish_recorded();
         if let (Some(recorder), Some(capture)) = (recorder, &mut ports.capture) {
             capture.take_back(recorder);
@@ -310,7 +321,7 @@ impl<'b> Segment<'b> {
     }
 
     /// What happened, with the counts of the trial as a simulation has them, as text.
-    pub fn finish(mut self, ports: &mut Ports) -> Result<Value, Error> {
+    pub fn finish(mut self, ports: &mut SegmentPorts) -> Result<Value, Error> {
         let mut counted = self.counted(ports)?;
         let counts = self.leave(ports);
         counted["counts"] = json!(serde_json::to_string(&counts).expect("counts are JSON"));

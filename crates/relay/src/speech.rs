@@ -10,7 +10,7 @@
 
 use ethermeter_live::time::PS_PER_NS;
 use ethermeter_live::wire::{
-    FrameWindow, HEADER_OCTETS, Kind, MARK_OCTETS, Mark, SPEECH_OCTETS, Speech,
+    FrameWindow, HEADER_OCTETS, MARK_OCTETS, Mark, MarkKind, SPEECH_OCTETS, VoiceMark,
 };
 use ethermeter_simulator::segment::compiled::CompiledSegment;
 use ethermeter_traffic::voice::{VoiceFrame, VoiceSpec};
@@ -22,23 +22,23 @@ const FCS_OCTETS: usize = 4;
 
 /// How frames of voice are marked.
 #[derive(Clone, Debug)]
-pub(crate) struct Marking {
+pub(crate) struct VoiceMarking {
     /// When the medium began, in the hosts' time.
     pub began_ns: u64,
     /// The measured window, in the time of the medium.
     measured_ps: Range<u64>,
 }
 
-impl Marking {
+impl VoiceMarking {
     pub fn new(segment: &CompiledSegment) -> Self {
         let measured_ps = segment.phases.measure_from_ps..segment.phases.measure_to_ps;
         Self { began_ns: 0, measured_ps }
     }
 
     /// What the mark of a packet says.
-    fn speech(&self, packet: &VoiceFrame) -> Speech {
+    fn speech(&self, packet: &VoiceFrame) -> VoiceMark {
         let count = |samples: u64| u16::try_from(samples).expect("lengths were checked");
-        Speech {
+        VoiceMark {
             made_ns: self.began_ns + packet.oldest_ps / PS_PER_NS,
             samples: count(packet.samples),
             measured: count(packet.counted),
@@ -46,8 +46,8 @@ impl Marking {
         }
     }
 
-    /// Make a packet of a host's frame, without check sequence: cut it, and write into its mark what
-    /// the packet holds. A frame that is no message of a stream is only cut.
+    /// Make a packet of a host's frame, without check sequence: cut it, and write into its mark
+    /// what the packet holds. A frame that is no message of a stream is only cut.
     pub fn fill(&self, frame: &mut Vec<u8>, packet: &VoiceFrame) {
         let octets = usize::try_from(packet.bits / 8).expect("at most 2^24 bits");
         frame.truncate(octets.saturating_sub(FCS_OCTETS).max(LEAST_OCTETS));
@@ -57,8 +57,8 @@ impl Marking {
         };
         let payload = &mut frame[header..];
         let Ok(mark) = Mark::read(payload) else { return };
-        if mark.kind == Kind::Stream && payload.len() >= MARK_OCTETS + SPEECH_OCTETS {
-            Mark { kind: Kind::Voice, ..mark }.emit(payload);
+        if mark.kind == MarkKind::Stream && payload.len() >= MARK_OCTETS + SPEECH_OCTETS {
+            Mark { kind: MarkKind::Voice, ..mark }.emit(payload);
             self.speech(packet).emit(payload);
         }
     }

@@ -12,10 +12,10 @@ pub struct Transit {
 
 impl Transit {
     /// Add a frame of these pieces that leaves at `at_ps`, after all the others.
-    pub fn push(&mut self, at_ps: u64, pieces: &[&[u8]]) {
+    pub fn push(&mut self, at_ps: u64, chunks: &[&[u8]]) {
         let before = self.octets.len();
-        for piece in pieces {
-            self.octets.extend(*piece);
+        for chunk in chunks {
+            self.octets.extend(*chunk);
         }
         self.frames.push_back((at_ps, self.octets.len() - before));
     }

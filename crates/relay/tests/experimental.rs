@@ -2,12 +2,11 @@
 //! registers, against a simulation of the same trial, to the picosecond.
 
 use ethermeter_live::wire::{
-    FrameWindow, Header, Kind, Mac, Mark, Speech, HEADER_OCTETS, MARK_OCTETS,
+    FrameWindow, FrameHeader, MarkKind, MacAddress, Mark, VoiceMark, HEADER_OCTETS, MARK_OCTETS,
 };
-use ethermeter_relay::medium::Medium;
+use ethermeter_relay::medium::EmulatedMedium;
 use ethermeter_simulator::shared::SharedSegment;
-use ethermeter_simulator::segment::station::{Attempt, Ending};
-use ethermeter_simulator::traces;
+use ethermeter_simulator::mac::transmitter::{Attempt, Ending};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_trial::counts::StationVoice;
 use ethermeter_trial::{Counts, Trial};
@@ -76,27 +75,27 @@ fn trial(seed: u64, turnaround_ps: u64, ticks: bool, stations: &[Traffic]) -> Tr
 /// A message of a stream from a station to all, of so many bits.
 fn message(station: u32, sequence: u64, bits: u64) -> Vec<u8> {
     let mut frame = vec![0xAA; usize::try_from(bits / 8).expect("a frame") - FCS_OCTETS];
-    let source = Mac([2, 0, 0, 0, 0, u8::try_from(station).expect("few")]);
-    Header { destination: Mac::BROADCAST, source, priority: None }.emit(&mut frame);
+    let source = MacAddress([2, 0, 0, 0, 0, u8::try_from(station).expect("few")]);
+    FrameHeader { destination: MacAddress::BROADCAST, source, priority: None }.emit(&mut frame);
     let stream = u16::try_from(station).expect("few");
-    Mark { kind: Kind::Stream, experiment: 3, stream, sequence, sent_ns: 0 }
+    Mark { kind: MarkKind::Stream, experiment: 3, stream, sequence, sent_ns: 0 }
         .emit(&mut frame[HEADER_OCTETS..]);
     frame
 }
 
 /// What hosts hear: of each message once, its length, its mark and what it holds.
-type Heard = Vec<(usize, Mark, Option<Speech>)>;
+type Heard = Vec<(usize, Mark, Option<VoiceMark>)>;
 
 /// The attempts of an emulated segment: hosts with coders and saturated ones have all their frames
 /// ahead, those of the others come when they do in the simulation.
 fn emulated(trial: &Trial, simulated: &[Attempt]) -> (Counts, Vec<Attempt>, Heard) {
     let bus = SharedSegment::new(trial).expect("a segment");
-    let mut medium = Medium::new(&bus, true).expect("real hosts");
+    let mut medium = EmulatedMedium::new(&bus, true).expect("real hosts");
     medium.begin_at(BEGAN_NS);
     for (station, flow) in (0..).zip(&trial.scenario.flows) {
-        let of_station = simulated.iter().filter(|a| a.station == station);
+        let of_station = simulated.iter().filter(|a| a.station.number() == station);
         let mut stamps: Vec<(u64, u64)> =
-            of_station.map(|a| (a.arrived.cast_unsigned(), a.bits)).collect();
+            of_station.map(|a| (a.arrived.ps(), a.length.0)).collect();
         let (_, most_bits) = flow.frames.range_bits();
         match flow.arrivals {
             Arrivals::Poisson { .. } => {
@@ -109,7 +108,7 @@ fn emulated(trial: &Trial, simulated: &[Attempt]) -> (Counts, Vec<Attempt>, Hear
             medium.offer(at, station, &[&message(station, sequence, bits)]);
         }
     }
-    let mut heard = Heard::new();
+    let mut deliveries = Heard::new();
     let mut until = 0;
     while until < LENGTH + 10 * MS {
         until += 700 * US;
@@ -120,8 +119,8 @@ fn emulated(trial: &Trial, simulated: &[Attempt]) -> (Counts, Vec<Attempt>, Hear
             // Of all that hear it, one that is not its sender.
             if delivery.station == u32::from(from == 0) {
                 let mark = Mark::read(window.payload()).expect("a mark");
-                let speech = Speech::read(window.payload()).ok();
-                heard.push((octets.len() + FCS_OCTETS, mark, speech));
+                let speech = VoiceMark::read(window.payload()).ok();
+                deliveries.push((octets.len() + FCS_OCTETS, mark, speech));
             }
             medium.forget();
         }
@@ -129,56 +128,56 @@ fn emulated(trial: &Trial, simulated: &[Attempt]) -> (Counts, Vec<Attempt>, Hear
     assert_eq!(medium.violations, 0);
     assert!((0..medium.stations()).all(|station| medium.station(station).0.starved == 0));
     let (counts, attempts) = medium.finish();
-    (counts, attempts, heard)
+    (counts, attempts, deliveries)
 }
 
 /// Check that an emulated segment does what a simulated one does, and that hosts hear of each
 /// packet what it holds.
 fn agree(trial: &Trial) -> (Counts, Heard) {
-    let [_, (counts, simulated)] = traces(trial).expect("a run");
-    let (found, attempts, heard) = emulated(trial, &simulated);
+    let (counts, simulated) = crate::medium::simulated(trial);
+    let (emulated_counts, attempts, deliveries) = emulated(trial, &simulated);
     let differs = attempts.iter().zip(&simulated).find(|(a, b)| a != b);
     assert!(differs.is_none(), "{differs:?}");
     assert_eq!(attempts.len(), simulated.len());
-    assert_eq!(found.stations.frames, counts.stations.frames);
-    assert_eq!(found.stations.collisions, counts.stations.collisions);
-    assert_eq!(found.stations.delay_ps, counts.stations.delay_ps);
-    assert_eq!(found.medium, counts.medium);
-    assert_eq!(found.stations.voice, counts.stations.voice);
+    assert_eq!(emulated_counts.stations.frames, counts.stations.frames);
+    assert_eq!(emulated_counts.stations.collisions, counts.stations.collisions);
+    assert_eq!(emulated_counts.stations.delay_ps, counts.stations.delay_ps);
+    assert_eq!(emulated_counts.media, counts.media);
+    assert_eq!(emulated_counts.stations.voice, counts.stations.voice);
     for (station, flow) in (0..).zip(&trial.scenario.flows) {
         if flow.voice().is_some() {
-            hear_each_packet(station, &attempts, &heard);
+            hear_each_packet(station, &attempts, &deliveries);
         }
     }
-    (found, heard)
+    (emulated_counts, deliveries)
 }
 
 /// Every packet that a station sent came with the samples that it held, of its length.
-fn hear_each_packet(station: u16, attempts: &[Attempt], heard: &Heard) {
+fn hear_each_packet(station: u16, attempts: &[Attempt], deliveries: &Heard) {
     let sent = attempts
         .iter()
-        .filter(|a| a.station == u32::from(station) && a.ending == Ending::Delivered && !a.damaged);
-    let mut found = heard.iter().filter(|(_, mark, _)| mark.stream == station);
+        .filter(|a| a.station.number() == u32::from(station) && a.ending == Ending::Delivered && !a.damaged);
+    let mut packets = deliveries.iter().filter(|(_, mark, _)| mark.stream == station);
     let mut sequence = None;
     for attempt in sent {
-        let Some((octets, mark, speech)) = found.next() else {
+        let Some((octets, mark, speech)) = packets.next() else {
             // Sent at the very end, and not yet heard.
-            assert!(attempt.end.cast_unsigned() + 5 * MS > LENGTH);
+            assert!(attempt.end.ps() + 5 * MS > LENGTH);
             break;
         };
-        assert_eq!(mark.kind, Kind::Voice);
+        assert_eq!(mark.kind, MarkKind::Voice);
         assert!(sequence.is_none_or(|before| before < mark.sequence));
         sequence = Some(mark.sequence);
         let speech = speech.expect("voice");
         assert_eq!(u32::from(speech.samples), attempt.samples);
-        let made_ns = BEGAN_NS + attempt.arrived.cast_unsigned() / 1000;
+        let made_ns = BEGAN_NS + attempt.arrived.ps() / 1000;
         assert_eq!(speech.made_ns, made_ns);
-        let is_in_window = (FROM..LENGTH - 20 * MS).contains(&attempt.arrived.cast_unsigned());
+        let is_in_window = (FROM..LENGTH - 20 * MS).contains(&attempt.arrived.ps());
         assert_eq!(speech.is_oldest_measured, is_in_window);
         assert!(speech.measured <= speech.samples);
         // A mark of voice has 29 octets, and the header 14.
         let least = HEADER_OCTETS + MARK_OCTETS + 11 + FCS_OCTETS;
-        assert_eq!(*octets, usize::try_from(attempt.bits / 8).expect("short").max(least));
+        assert_eq!(*octets, usize::try_from(attempt.length.0 / 8).expect("short").max(least));
     }
 }
 
@@ -219,8 +218,8 @@ proptest! {
     }
 }
 
-fn measured_samples(heard: &Heard) -> u64 {
-    heard.iter().filter_map(|(_, _, speech)| *speech).map(|it| u64::from(it.measured)).sum()
+fn measured_samples(deliveries: &Heard) -> u64 {
+    deliveries.iter().filter_map(|(_, _, speech)| *speech).map(|it| u64::from(it.measured)).sum()
 }
 
 fn sum(counts: &[u64]) -> u64 {
@@ -231,7 +230,7 @@ fn sum(counts: &[u64]) -> u64 {
 fn hosts_of_the_study_hear_the_samples_that_the_medium_delivered() {
     for (hosts, most, is_full) in [(8, 512, false), (30, 64, true)] {
         let host = voice((32, most), 152, &Value::Null, 1000);
-        let (counts, heard) = agree(&trial(1982, 6 * US, true, &vec![host; hosts]));
+        let (counts, deliveries) = agree(&trial(1982, 6 * US, true, &vec![host; hosts]));
         let StationVoice { samples, samples_delivered, samples_lost, samples_buffered, .. } =
             counts.stations.voice.expect("voice");
         assert_eq!(sum(&samples_lost) > 0, is_full);
@@ -240,9 +239,9 @@ fn hosts_of_the_study_hear_the_samples_that_the_medium_delivered() {
             sum(&samples_delivered) + sum(&samples_lost) + sum(&samples_buffered)
         );
         // What was in a buffer at the end of the window is heard after it, unless it makes room.
-        let found = measured_samples(&heard);
-        assert!(found >= sum(&samples_delivered));
-        assert!(found <= sum(&samples_delivered) + sum(&samples_buffered));
+        let samples_heard = measured_samples(&deliveries);
+        assert!(samples_heard >= sum(&samples_delivered));
+        assert!(samples_heard <= sum(&samples_delivered) + sum(&samples_buffered));
     }
 }
 
@@ -251,16 +250,16 @@ fn a_host_without_a_frame_for_its_packet_is_starved_and_its_samples_gather() {
     let host = voice((64, 1024), 100, &Value::Null, 0);
     let trial = trial(2, 6 * US, true, &[host.clone(), host]);
     let bus = SharedSegment::new(&trial).expect("a segment");
-    let mut medium = Medium::new(&bus, true).expect("real hosts");
+    let mut medium = EmulatedMedium::new(&bus, true).expect("real hosts");
     medium.offer(50 * MS, 0, &[&message(0, 0, 8 * 1024)]);
     medium.advance(100 * MS);
     assert_eq!(medium.station(0).0.starved, 1);
     let (_, attempts) = medium.finish();
     let [attempt] = attempts[..] else { panic!("one frame came: {attempts:?}") };
-    assert_eq!(attempt.start.cast_unsigned(), 50 * MS + 6 * US);
+    assert_eq!(attempt.start.ps(), 50 * MS + 6 * US);
     // All samples since the host began, which is 20 to 40 ms ago.
     assert!((200..400).contains(&attempt.samples), "{attempt:?}");
-    assert!(attempt.arrived.cast_unsigned() < 30 * MS + 100 * US);
+    assert!(attempt.arrived.ps() < 30 * MS + 100 * US);
 }
 
 #[test]
@@ -268,7 +267,7 @@ fn a_frame_that_is_no_message_is_cut_and_not_marked() {
     let host = voice((64, 1024), 100, &Value::Null, 0);
     let trial = trial(3, 6 * US, true, &[host.clone(), host]);
     let bus = SharedSegment::new(&trial).expect("a segment");
-    let mut medium = Medium::new(&bus, false).expect("real hosts");
+    let mut medium = EmulatedMedium::new(&bus, false).expect("real hosts");
     let frame = [0xFF; 500];
     medium.offer(0, 0, &[&frame]);
     medium.advance(100 * MS);
@@ -288,7 +287,7 @@ fn packets_that_real_frames_cannot_hold_are_refused_by_their_key() {
         host.frames["overhead_bits"] = json!(overhead_bits);
         let trial = trial(1, 6 * US, true, &[host.clone(), host]);
         let bus = SharedSegment::new(&trial).expect("a segment");
-        let fault = Medium::new(&bus, false).err().expect("a fault").to_string();
+        let fault = EmulatedMedium::new(&bus, false).err().expect("a fault").to_string();
         assert!(fault.starts_with("flows[0].frames") && fault.contains(words), "{fault}");
     }
 }

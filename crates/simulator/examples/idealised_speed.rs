@@ -142,7 +142,7 @@ fn main() {
         let start = cpu_seconds();
         let outcome = simulate(&trial).expect("a valid trial");
         let seconds = cpu_seconds() - start;
-        let utilisation = outcome.medium.time_ps[0] as f64 / outcome.window_ps as f64;
+        let utilisation = outcome.media[0].time_ps[0] as f64 / outcome.window_ps as f64;
         let events = outcome.events as f64;
         println!(
             "{name:50} {:6.1} M slots/s  {:5.1} M transmissions/s  utilisation {utilisation:.4}",

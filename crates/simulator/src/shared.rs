@@ -1,6 +1,8 @@
 //! A shared medium with PLCA or without it, among other things that happen: in a network, or between
 //! real interfaces.
 
+use crate::identity::StationId;
+use crate::mac::backoff::Draws;
 use crate::mac::csma_cd::CsmaCd;
 use crate::medium::Medium;
 use crate::medium::access::Direct;
@@ -11,6 +13,7 @@ use crate::plca::compiled::{CompiledBus, CompiledPlca};
 use crate::plca::counters::BusCounters;
 use crate::plca::idle::IdleCycles;
 use crate::segment::compiled::CompiledSegment;
+use crate::time::Instant;
 use ethermeter_trial::counts::PlcaCounts;
 use ethermeter_trial::medium::Mac;
 use ethermeter_trial::{Fault, Phases, Trial};
@@ -108,7 +111,7 @@ impl<'w, H: Hosts> SharedMedium<'w, H> {
         medium: &'w CompiledMedium,
         plca: Option<&CompiledPlca>,
         phases: &Phases,
-        (seed, first): (u64, u32),
+        (seed, first): Draws,
         hosts: H,
     ) -> Self {
         let streams = (seed, first);
@@ -118,7 +121,7 @@ impl<'w, H: Hosts> SharedMedium<'w, H> {
             return Self::Plca(Medium::new(medium, accesses, counters, phases, streams, hosts));
         }
         let access = |station| Direct(CsmaCd::new(medium.gap_of(station)));
-        let accesses = (0..medium.stations()).map(access).collect();
+        let accesses = StationId::first(medium.stations()).map(access).collect();
         Self::CsmaCd(Medium::new(medium, accesses, (), phases, streams, hosts))
     }
 
@@ -132,14 +135,14 @@ impl<'w, H: Hosts> SharedMedium<'w, H> {
         either!(self, medium => &mut medium.hosts)
     }
 
-    /// When its next event is, in picoseconds.
+    /// When its next event is.
     #[must_use]
-    pub fn next_at(&self) -> Option<i64> {
+    pub fn next_at(&self) -> Option<Instant> {
         either!(self, medium => medium.next_at())
     }
 
     /// The same, and the rank of the event.
-    pub(crate) fn next_rank(&self) -> Option<(i64, u8)> {
+    pub(crate) fn next_rank(&self) -> Option<(Instant, u8)> {
         either!(self, medium => medium.next_rank())
     }
 
@@ -149,12 +152,12 @@ impl<'w, H: Hosts> SharedMedium<'w, H> {
     }
 
     /// A station has a frame.
-    pub fn make_ready(&mut self, now: i64, station: u32) {
+    pub fn make_ready(&mut self, now: Instant, station: StationId) {
         either!(self, medium => medium.make_ready(now, station));
     }
 
     /// A station has a frame now.
-    pub(crate) fn offer(&mut self, now: i64, station: u32) {
+    pub(crate) fn offer(&mut self, now: Instant, station: StationId) {
         match self {
             Self::CsmaCd(medium) => medium.offer(now, station),
             Self::Plca(medium) => medium.make_ready(now, station),
@@ -162,12 +165,12 @@ impl<'w, H: Hosts> SharedMedium<'w, H> {
     }
 
     /// Sum up what has ended and been heard by all nodes at `now`.
-    pub fn sum_up_until(&mut self, now: i64) {
+    pub fn sum_up_until(&mut self, now: Instant) {
         either!(self, medium => medium.sum_up_until(now));
     }
 
     /// Skip idle cycles before `limit`, as [`IdleCycles::skip`] does.
-    pub fn skip(&mut self, cycles: &IdleCycles, limit: i64) -> Option<i64> {
+    pub fn skip(&mut self, cycles: &IdleCycles, limit: Instant) -> Option<u64> {
         match self {
             Self::CsmaCd(_) => None,
             Self::Plca(medium) => cycles.skip(medium, limit),
@@ -186,13 +189,12 @@ impl<'w, H: Hosts> SharedMedium<'w, H> {
     /// Whether the PLCA status of a node is OK, and its own opportunities in the measured window so
     /// far: used, yielded, missed.
     #[must_use]
-    pub fn turns_of(&self, station: u32) -> (bool, [u64; 3]) {
+    pub fn turns_of(&self, station: StationId) -> (bool, [u64; 3]) {
         match self {
             Self::CsmaCd(_) => (false, [0; 3]),
             Self::Plca(medium) => {
-                let index = station as usize;
-                let is_ok = medium.nodes[index].access.sublayer.is_ok();
-                (is_ok, medium.counters.opportunities_of(index))
+                let is_ok = medium.nodes[station].access.sublayer.is_ok();
+                (is_ok, medium.counters.opportunities_of(station))
             }
         }
     }

@@ -1,9 +1,10 @@
 //! Times of one kind, as they are counted.
 
+use crate::time::Span;
 use ethermeter_traffic::histogram::Histogram;
 use ethermeter_trial::counts::Delays;
 
-/// Times in picoseconds: how many, their sum, and how they are distributed.
+/// Times: how many, their sum, and how they are distributed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spread {
     count: u64,
@@ -18,17 +19,17 @@ impl Spread {
     }
 
     #[inline]
-    pub fn record(&mut self, ps: u64) {
+    pub fn record(&mut self, time: Span) {
         self.count += 1;
-        self.sum += u128::from(ps);
-        self.histogram.record(ps);
+        self.sum += u128::from(time.ps());
+        self.histogram.record(time.ps());
     }
 
     /// The same time of so many.
-    pub fn record_many(&mut self, ps: u64, times: u64) {
+    pub fn record_many(&mut self, time: Span, times: u64) {
         self.count += times;
-        self.sum += u128::from(ps) * u128::from(times);
-        self.histogram.record_many(ps, times);
+        self.sum += u128::from(time.ps()) * u128::from(times);
+        self.histogram.record_many(time.ps(), times);
     }
 
     pub fn finish(&self) -> Delays {

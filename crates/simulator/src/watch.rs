@@ -4,6 +4,8 @@
 //! whether it shall stop. Neither changes a result.
 
 use crate::error::Error;
+use crate::time::Instant;
+use ethermeter_trial::Phases;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// Events between two looks of an engine at its watch: a few milliseconds at most, too many to cost
@@ -42,10 +44,10 @@ impl Watch {
     }
 
     /// Begin a trial. Its engine asks the result after every event whether to go on.
-    pub(crate) fn begin(&self, begin_ps: u64, end_ps: u64) -> Poll<'_> {
-        self.begin_ps.store(begin_ps, Relaxed);
-        self.now_ps.store(begin_ps, Relaxed);
-        self.end_ps.store(end_ps, Relaxed);
+    pub(crate) fn begin(&self, phases: &Phases) -> Poll<'_> {
+        self.begin_ps.store(phases.begin_ps, Relaxed);
+        self.now_ps.store(phases.begin_ps, Relaxed);
+        self.end_ps.store(phases.end_ps, Relaxed);
         Poll { watch: self, left: EVENTS }
     }
 }
@@ -57,11 +59,11 @@ pub(crate) struct Poll<'w> {
 }
 
 impl Poll<'_> {
-    /// Whether to go on after one more event; `now_ps` is the simulated time.
+    /// Whether to go on after one more event; `now` is the simulated time.
     #[inline]
-    pub(crate) fn goes_on(&mut self, now_ps: u64) -> bool {
+    pub(crate) fn goes_on(&mut self, now: Instant) -> bool {
         self.left -= 1;
-        self.left > 0 || self.look(now_ps)
+        self.left > 0 || self.look(now)
     }
 
     /// Before an engine sums up: whether it ended.
@@ -74,9 +76,9 @@ impl Poll<'_> {
 
     #[cold]
     #[inline(never)]
-    fn look(&mut self, now_ps: u64) -> bool {
+    fn look(&mut self, now: Instant) -> bool {
         // Overlapping contentions do not know the time until the first of them starts.
-        self.watch.now_ps.fetch_max(now_ps, Relaxed);
+        self.watch.now_ps.fetch_max(now.ps(), Relaxed);
         let stopped = self.watch.stopped.load(Relaxed);
         // Once stopped it stays so: every later event looks again.
         self.left = if stopped { 1 } else { EVENTS };
@@ -88,18 +90,33 @@ impl Poll<'_> {
 mod tests {
     use super::*;
 
+    fn phases(begin_ps: u64, end_ps: u64) -> Phases {
+        Phases {
+            begin_ps,
+            stop_ps: end_ps,
+            measure_from_ps: begin_ps,
+            measure_to_ps: end_ps,
+            end_ps,
+            spread_ps: 0,
+        }
+    }
+
+    fn at(ps: u64) -> Instant {
+        Instant::from_ps(ps)
+    }
+
     #[test]
     fn the_share_goes_from_nothing_to_all() {
         let watch = Watch::default();
         assert!(watch.share() == 0.0);
-        let mut poll = watch.begin(100, 200);
+        let mut poll = watch.begin(&phases(100, 200));
         assert!(watch.share() == 0.0);
         for _ in 0..EVENTS {
-            assert!(poll.goes_on(150));
+            assert!(poll.goes_on(at(150)));
         }
         assert!((watch.share() - 0.5).abs() < 1e-12);
         for _ in 0..EVENTS {
-            assert!(poll.goes_on(250));
+            assert!(poll.goes_on(at(250)));
         }
         assert!((watch.share() - 1.0).abs() < 1e-12);
     }
@@ -107,10 +124,10 @@ mod tests {
     #[test]
     fn a_stopped_engine_stays_stopped() {
         let watch = Watch::default();
-        let mut poll = watch.begin(0, 1);
+        let mut poll = watch.begin(&phases(0, 1));
         watch.stop();
-        assert_eq!((0..EVENTS).filter(|_| !poll.goes_on(0)).count(), 1);
-        assert!(!poll.goes_on(0) && !poll.goes_on(0));
+        assert_eq!((0..EVENTS).filter(|_| !poll.goes_on(at(0))).count(), 1);
+        assert!(!poll.goes_on(at(0)) && !poll.goes_on(at(0)));
         assert!(matches!(poll.check(), Err(Error::Stopped)));
     }
 }

@@ -4,9 +4,10 @@
 //! Times are drawn on coarse grids on purpose, so that simultaneous events are common, and segments
 //! go far beyond what a standard allows, so that contentions overlap.
 
+use ethermeter_simulator::time::{Instant, Span};
 use crate::common::{constants, replayed, segment, Group};
-use ethermeter_simulator::segment::station::{Attempt, Ending};
-use ethermeter_simulator::traces;
+use ethermeter_simulator::mac::transmitter::{Attempt, Ending};
+use crate::common::traces;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::source::Generator;
@@ -269,12 +270,13 @@ fn trial() -> impl Strategy<Value = Trial> {
 fn recount(trial: &Trial, outcome: &Counts, trace: &[Attempt]) -> Result<(), TestCaseError> {
     let phases = trial.scenario.phases;
     let constants = *constants(&mut trial.clone());
-    let (from, to) = (phases.measure_from_ps.cast_signed(), phases.measure_to_ps.cast_signed());
-    let (gap, preamble) =
-        ((constants.gap_bits * BIT).cast_signed(), (constants.preamble_bits * BIT).cast_signed());
-    let within = |start: i64, end: i64| (end.min(to) - start.max(from)).max(0);
+    let at = Instant::from_ps;
+    let (from, to) = (at(phases.measure_from_ps), at(phases.measure_to_ps));
+    let [gap, preamble] =
+        [constants.gap_bits, constants.preamble_bits].map(|bits| Span::from_ps(bits * BIT));
+    let within = |start: Instant, end: Instant| (end.min(to) - start.max(from)).max(Span::ZERO);
     for station in 0..outcome.stations.frames.len() {
-        let own = || trace.iter().filter(|a| a.station as usize == station);
+        let own = || trace.iter().filter(|a| a.station.index() == station);
         let counted = || own().filter(|a| (from..to).contains(&a.end));
         let delivered = |a: &&Attempt| a.ending == Ending::Delivered;
         prop_assert_eq!(
@@ -285,14 +287,13 @@ fn recount(trial: &Trial, outcome: &Counts, trace: &[Attempt]) -> Result<(), Tes
             outcome.stations.frames[station] + outcome.stations.collisions[station],
             counted().count() as u64
         );
-        let charged: i64 = own().filter(delivered).map(|a| within(a.start, a.end + gap)).sum();
-        prop_assert_eq!(outcome.stations.charged_ps[station], charged.cast_unsigned());
+        let charged: Span = own().filter(delivered).map(|a| within(a.start, a.end + gap)).sum();
+        prop_assert_eq!(outcome.stations.charged_ps[station], charged.ps());
         let ended = own().filter(|a| matches!(a.ending, Ending::Delivered | Ending::Discarded));
-        let waited: i64 = ended.map(|a| within(a.taken_up, a.end)).sum();
+        let waited: Span = ended.map(|a| within(a.taken_up, a.end)).sum();
         // What is still held at the end comes on top: at most one frame's share of the window.
-        #[allow(clippy::cast_precision_loss)]
-        let rest = (outcome.stations.waiting_ps[station].cast_signed() - waited) as f64
-            / (to - from) as f64;
+        let rest = (Span::from_ps(outcome.stations.waiting_ps[station]) - waited).to_f64()
+            / (to - from).to_f64();
         prop_assert!((-1e-12..=1.0 + 1e-12).contains(&rest), "{rest}");
         if let Some(last) = own().next_back().filter(|a| a.end >= to)
             && last.taken_up < to && matches!(last.ending, Ending::Delivered | Ending::Discarded) {
@@ -319,9 +320,9 @@ fn recount(trial: &Trial, outcome: &Counts, trace: &[Attempt]) -> Result<(), Tes
             ended().map(|a| u64::from(a.samples)).sum::<u64>()
         );
     }
-    let (mut busy_until, mut time) = (0, [0i64; 4]);
+    let (mut busy_until, mut time) = (Instant::ZERO, [Span::ZERO; 4]);
     for attempt in trace {
-        if attempt.start > busy_until && busy_until > 0 {
+        if attempt.start > busy_until && busy_until > Instant::ZERO {
             time[2] += within(busy_until, attempt.start.min(busy_until + gap));
         }
         let begin = attempt.start.max(busy_until);
@@ -336,8 +337,8 @@ fn recount(trial: &Trial, outcome: &Counts, trace: &[Attempt]) -> Result<(), Tes
             busy_until = attempt.end;
         }
     }
-    time[2] += if busy_until > 0 { within(busy_until, busy_until + gap) } else { 0 };
-    prop_assert_eq!(&outcome.medium.time_ps[..4], &time.map(i64::cast_unsigned)[..]);
+    time[2] += if busy_until > Instant::ZERO { within(busy_until, busy_until + gap) } else { Span::ZERO };
+    prop_assert_eq!(&outcome.media[0].time_ps[..4], &time.map(Span::ps)[..]);
     Ok(())
 }
 
@@ -357,8 +358,8 @@ proptest! {
         // As text, so that "no samples" (NaN) equals itself.
         prop_assert_eq!(format!("{fast:?}"), format!("{reference:?}"));
         recount(&trial, &fast, &fast_trace)?;
-        prop_assert_eq!(fast.medium.time_ps.iter().sum::<u64>(), fast.window_ps);
-        prop_assert!(fast.medium.time_ps[4] <= fast.window_ps, "idle time is not negative");
+        prop_assert_eq!(fast.media[0].time_ps.iter().sum::<u64>(), fast.window_ps);
+        prop_assert!(fast.media[0].time_ps[4] <= fast.window_ps, "idle time is not negative");
     }
 }
 
@@ -416,4 +417,33 @@ fn so_is_one_in_which_some_wait_for_others() {
     for priority_wait_ps in [1, 200, 3000] {
         run_contention_that_never_ends(Some(priority_wait_ps));
     }
+}
+
+/// Stations at one position are as far apart as from others here, and frames shorter than that: one
+/// may send while it hears a frame whose end all of them have heard before they hear the sender.
+/// Such a frame is damaged, even if it is over before contentions are closed.
+#[test]
+fn a_frame_that_overlaps_at_a_sender_alone_is_damaged() {
+    let frames = Group::saturated(vec![0; 3], 544).with(|stations, flow| {
+        flow.arrivals = Arrivals::Poisson { mean_ps: 35_124.0 };
+        flow.queue_frames = None;
+        stations.priority_wait_ps = 5120;
+    });
+    let bits = Group::saturated(vec![0; 5], 1)
+        .with(|_, flow| flow.service = Times::Exponential { offset_ps: 0, mean_ps: 700.0 });
+    let constants = CsmaCd {
+        slot_bits: 512,
+        gap_bits: 0,
+        gap_part1_bits: 0,
+        preamble_bits: 3,
+        jam_bits: 41,
+        turnaround_ps: 50,
+    };
+    let mac = Mac::CsmaCd(constants);
+    let mut trial = segment(BIT, mac, vec![vec![336]], &[frames, bits], 7_500_000);
+    trial.seed = 17;
+    let [(fast, fast_trace), (reference, reference_trace)] = traces(&trial).expect("a valid trial");
+    assert_eq!(fast_trace, reference_trace);
+    assert_eq!(format!("{fast:?}"), format!("{reference:?}"));
+    assert!(fast_trace.iter().any(|attempt| attempt.damaged));
 }

@@ -3,7 +3,7 @@
 
 use crate::common::network::{fixed, regular, trial};
 use crate::common::{MS, S, US};
-use ethermeter_simulator::network::{traces, Traced};
+use crate::common::network::{traces, Traced};
 use ethermeter_trial::clocks::Comparing;
 use ethermeter_trial::counts::{SignedDelays, SynchronisedDelays};
 use ethermeter_trial::Trial;
@@ -146,7 +146,7 @@ fn clocks_that_drift_apart_make_delays_grow_by_the_drift() {
     let arrivals: Vec<u64> = outcome
         .trace
         .iter()
-        .filter(|d| d.flow == 0 && d.at_ps < 101 * MS)
+        .filter(|d| d.flow.number() == 0 && d.at_ps < 101 * MS)
         .map(|d| d.at_ps)
         .collect();
     assert_eq!(arrivals.len() as u64, read.count);

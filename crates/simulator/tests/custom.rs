@@ -2,7 +2,8 @@
 
 use crate::common::{segment, Group, IEEE_10, S};
 use ethermeter_simulator::custom::{Custom, CustomBackoff, Rule};
-use ethermeter_simulator::{check, simulate, simulate_with, Error, Watch};
+use ethermeter_simulator::plan::Plan;
+use ethermeter_simulator::{simulate, simulate_with, Error, Watch};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::custom::{CustomFrame, CustomSource, PythonFunction};
 use ethermeter_traffic::lengths::Lengths;
@@ -150,7 +151,7 @@ fn a_trial_with_rules_of_the_callers_own_is_sound_and_refused_where_nobody_makes
         [(true, false, "media[0].stations[0].backoff"), (false, true, "flows[0].arrivals")]
     {
         let trial = trial(own_backoff, own_source, None);
-        assert_eq!(check(&trial), Ok(()));
+        assert_eq!(Plan::check(&trial), Ok(()));
         match simulate(&trial, &Watch::default()) {
             Err(Error::Fault(fault)) => assert_eq!(fault.path, path),
             other => panic!("{other:?}"),
@@ -160,13 +161,15 @@ fn a_trial_with_rules_of_the_callers_own_is_sound_and_refused_where_nobody_makes
 
 #[test]
 fn a_fraction_of_a_slot_is_a_time_to_the_picosecond() {
-    use ethermeter_simulator::mac::csma_cd::{Retry, LONGEST_WAIT};
-    let retry = Retry { backoff: Backoff::None {}, attempt_limit: 16, slot: 51_200_001 };
-    assert_eq!(retry.fractional_slots(0.0), 0);
-    assert_eq!(retry.fractional_slots(0.5), 25_600_001);
-    assert_eq!(retry.fractional_slots(2.25), 2 * 51_200_001 + 12_800_000);
+    use ethermeter_simulator::mac::backoff::Retry;
+    use ethermeter_simulator::time::Span;
+    let ps = Span::from_ps;
+    let retry = Retry { backoff: Backoff::None {}, attempt_limit: 16, slot: ps(51_200_001) };
+    assert_eq!(retry.fractional_slots(0.0), Span::ZERO);
+    assert_eq!(retry.fractional_slots(0.5), ps(25_600_001));
+    assert_eq!(retry.fractional_slots(2.25), ps(2 * 51_200_001 + 12_800_000));
     // Exact beyond 2^53 ps.
-    assert_eq!(retry.fractional_slots(1_073_741_823.0), 1_073_741_823 * 51_200_001);
-    let long = Retry { slot: i64::MAX / 2, ..retry };
-    assert_eq!(long.fractional_slots(1e9), LONGEST_WAIT);
+    assert_eq!(retry.fractional_slots(1_073_741_823.0), ps(1_073_741_823 * 51_200_001));
+    let long = Retry { slot: Span::ENDLESS, ..retry };
+    assert_eq!(long.fractional_slots(1e9), Span::ENDLESS);
 }

@@ -1,9 +1,11 @@
 //! The medium access of the experimental Ethernet: turnaround times and load registers, by hand.
 
+use ethermeter_simulator::time::{Instant, Span};
 use crate::common::{constants, groups, saturated, set_groups, simulate, US};
 use ethermeter_simulator::segment::compiled::CompiledSegment;
-use ethermeter_simulator::segment::station::{Attempt, Ending, Station};
-use ethermeter_simulator::traces;
+use ethermeter_simulator::mac::transmitter::{Attempt, Ending};
+use ethermeter_simulator::segment::station::Station;
+use crate::common::traces;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::times::Times;
 use ethermeter_trial::medium::Backoff;
@@ -39,8 +41,8 @@ fn attempts(trial: &Trial) -> Vec<Attempt> {
     fast
 }
 
-fn us(time: i64) -> i64 {
-    time / US.cast_signed()
+fn us(time: Instant) -> u64 {
+    time.ps() / US
 }
 
 #[test]
@@ -51,7 +53,7 @@ fn a_station_ready_on_an_idle_medium_starts_a_turnaround_time_later_whatever_com
         let trace = attempts(&two(later * US));
         assert_eq!(
             (us(trace[0].start), us(trace[1].start)),
-            (15, 15 + later.cast_signed()),
+            (15, 15 + later),
             "{later}"
         );
         assert!(trace[..2].iter().all(|a| a.ending == Ending::Collided), "{later}");
@@ -63,7 +65,7 @@ fn a_station_that_hears_carrier_first_starts_a_turnaround_time_after_its_end() {
     let trace = attempts(&two(17 * US));
     assert!(trace.iter().all(|a| a.ending == Ending::Delivered));
     // 60.8 us from 15 us on, heard 1 us later, and 15 us of turnaround.
-    assert_eq!(trace[1].start, trace[0].end + 16 * US.cast_signed());
+    assert_eq!(trace[1].start, trace[0].end + Span::from_ps(16 * US));
 }
 
 #[test]
@@ -96,14 +98,14 @@ fn alto(seed: u64, clock_ps: u64, ticks: bool) -> Station {
 
 /// Sixteen collisions of one frame, the ends of their jams at odd times: each end, and when the
 /// station is ready again.
-fn collisions(station: &mut Station) -> Vec<(i64, i64, Ending)> {
-    let mut at = 0;
+fn collisions(station: &mut Station) -> Vec<(Instant, Instant, Ending)> {
+    let mut at = Instant::ZERO;
     let mut all = Vec::new();
     for _ in 0..16 {
-        let end = at + 12_345_677;
+        let end = at + Span::from_ps(12_345_677);
         let (attempt, ready) = station.collide(at, end, false);
         all.push((end, ready, attempt.ending));
-        at = ready + 777_777;
+        at = ready + Span::from_ps(777_777);
     }
     all
 }
@@ -116,11 +118,11 @@ fn one_clock_explains_every_wait_of_a_host() {
         // common with it.
         let may_be = |clock: u64| {
             (1u32..).zip(&all[..15]).all(|(n, &(end, ready, _))| {
-                let slots = (ready - end).cast_unsigned() / UNIT;
-                ((clock + end.cast_unsigned()) / clock_ps) & ((1 << n.min(8)) - 1) == slots
+                let slots = (ready - end).ps() / UNIT;
+                ((clock + end.ps()) / clock_ps) & ((1 << n.min(8)) - 1) == slots
             })
         };
-        assert!(all[..15].iter().all(|(end, ready, _)| (ready - end) % UNIT.cast_signed() == 0));
+        assert!(all[..15].iter().all(|(end, ready, _)| (*ready - *end).ps() % UNIT == 0));
         assert!((0..256 * 64).any(|step| may_be(step * clock_ps / 64)), "{seed} {clock_ps}");
     }
 }
@@ -130,10 +132,10 @@ fn waits_end_with_the_ticks_of_the_hosts_own_clock() {
     let mut phases = std::collections::BTreeSet::new();
     for seed in 0..20 {
         let with = collisions(&mut alto(seed, UNIT, true));
-        let mut of_it: Vec<i64> = with[..15]
+        let mut of_it: Vec<u64> = with[..15]
             .iter()
             .filter(|(end, ready, _)| ready > end)
-            .map(|(_, ready, _)| ready % UNIT.cast_signed())
+            .map(|(_, ready, _)| ready.ps() % UNIT)
             .collect();
         assert!(of_it.len() > 5);
         of_it.dedup();
@@ -143,8 +145,8 @@ fn waits_end_with_the_ticks_of_the_hosts_own_clock() {
         let (end, without, _) = collisions(&mut alto(seed, UNIT, false))[0];
         let less = without - with[0].1;
         assert!(
-            if without == end { less == 0 } else { (0..UNIT.cast_signed()).contains(&less) },
-            "{less}"
+            if without == end { less == Span::ZERO } else { (0..UNIT).contains(&less.ps()) },
+            "{less:?}"
         );
     }
     assert!(phases.len() > 15, "every host has its own");
@@ -152,14 +154,14 @@ fn waits_end_with_the_ticks_of_the_hosts_own_clock() {
 
 #[test]
 fn the_load_register_holds_eight_bits_and_overflows_after_sixteen_collisions() {
-    let longest: Vec<i64> = (0..500).fold(vec![0; 15], |longest, seed| {
+    let longest: Vec<u64> = (0..500).fold(vec![0; 15], |longest, seed| {
         let all = collisions(&mut alto(seed, 595_000, false));
         assert!(all[..15].iter().all(|c| c.2 == Ending::Collided));
         assert_eq!(all[15].2, Ending::Resumed);
         longest
             .iter()
             .zip(&all)
-            .map(|(&most, (end, ready, _))| most.max((ready - end) / UNIT.cast_signed()))
+            .map(|(&most, (end, ready, _))| most.max((*ready - *end).ps() / UNIT))
             .collect()
     });
     for (n, most) in (1..).zip(longest) {
@@ -173,9 +175,9 @@ fn the_load_register_holds_eight_bits_and_overflows_after_sixteen_collisions() {
 fn the_first_waits_of_many_hosts_are_even_but_later_ones_follow_from_them() {
     let waits = |seed: u64| {
         let all = collisions(&mut alto(seed, UNIT, false));
-        [0, 1, 2].map(|n: usize| (all[n].1 - all[n].0) / UNIT.cast_signed())
+        [0, 1, 2].map(|n: usize| (all[n].1 - all[n].0).ps() / UNIT)
     };
-    let all: Vec<[i64; 3]> = (0..8000).map(waits).collect();
+    let all: Vec<[u64; 3]> = (0..8000).map(waits).collect();
     // Binomial(8000, 1/2): four standard deviations are 179.
     let ones = all.iter().filter(|w| w[0] == 1).count();
     assert!(ones.abs_diff(4000) < 179, "{ones}");

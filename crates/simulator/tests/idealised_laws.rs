@@ -13,14 +13,15 @@
     clippy::needless_pass_by_value
 )]
 
+use ethermeter_simulator::time::{Instant, Span};
 use crate::common::idealised::{
     adaptive, agree, coyle_liu, finite, infinite, outcome, poisson, read_and_run, refused,
     replicated, saturated, slotted, stretch, takagi_kleinrock, thinking, trial, unslotted,
     utilisation, wait, PACKET, SLOT,
 };
 use crate::common::simulate;
-use ethermeter_simulator::idealised::run;
-use ethermeter_simulator::segment::station::Ending;
+use crate::common::idealised::run;
+use ethermeter_simulator::mac::transmitter::Ending;
 use ethermeter_simulator::Watch;
 use ethermeter_trial::medium::Backoff;
 use ethermeter_trial::Trial;
@@ -121,14 +122,14 @@ fn every_frame_offered_is_delivered_lost_or_still_there() {
         assert!(frames > 50, "{:?}", trial.scenario.media[0].mac);
         let gone = frames + discarded + sum(&outcome.stations.dropped);
         assert_eq!(sum(&outcome.stations.offered), gone, "{:?}", trial.scenario.media[0].mac);
-        assert_eq!(outcome.medium.time_ps.iter().sum::<u64>(), outcome.window_ps);
+        assert_eq!(outcome.media[0].time_ps.iter().sum::<u64>(), outcome.window_ps);
         assert_eq!(frames + sum(&outcome.stations.collisions), trace.len() as u64);
         let delivered = trace.iter().filter(|attempt| attempt.ending == Ending::Delivered);
-        let bits: u64 = delivered.clone().map(|attempt| attempt.bits).sum();
+        let bits: u64 = delivered.clone().map(|attempt| attempt.length.0).sum();
         assert_eq!(sum(&outcome.stations.bits), bits);
         assert_eq!(
-            outcome.medium.time_ps[0],
-            delivered.map(|attempt| (attempt.end - attempt.start).cast_unsigned()).sum::<u64>()
+            outcome.media[0].time_ps[0],
+            delivered.map(|attempt| (attempt.end - attempt.start).ps()).sum::<u64>()
         );
         assert!(trace.windows(2).all(|pair| pair[0].start <= pair[1].start));
         assert!(
@@ -151,10 +152,11 @@ fn littles_law_holds_in_every_world() {
         let gone = trace
             .iter()
             .filter(|attempt| matches!(attempt.ending, Ending::Delivered | Ending::Discarded));
-        let waited: i64 = gone.map(|attempt| attempt.end - attempt.taken_up).sum();
+        let waited: Span = gone.map(|attempt| attempt.end - attempt.taken_up).sum();
+        let waited = waited.to_f64();
         let waiting = outcome.stations.waiting_ps.iter().sum::<u64>() as f64;
         assert!(
-            (waiting - waited as f64).abs() <= 1e-9 * waited as f64,
+            (waiting - waited).abs() <= 1e-9 * waited,
             "{:?}: {waiting} {waited}",
             trial.scenario.media[0].mac
         );
@@ -165,7 +167,7 @@ fn littles_law_holds_in_every_world() {
 fn no_two_transmissions_that_succeed_overlap() {
     for trial in some_of_each() {
         let (_, trace) = run(&trial, &Watch::default(), true).expect("a valid trial");
-        let mut busy_until = 0;
+        let mut busy_until = Instant::ZERO;
         for attempt in &trace {
             if attempt.ending == Ending::Delivered {
                 assert!(attempt.start >= busy_until, "{:?}", trial.scenario.media[0].mac);
@@ -357,7 +359,7 @@ fn a_damaged_line_is_refused_or_runs() {
             match read_and_run(&line) {
                 Ok(outcome) => {
                     assert_eq!(
-                        outcome.medium.time_ps.iter().sum::<u64>(),
+                        outcome.media[0].time_ps.iter().sum::<u64>(),
                         outcome.window_ps,
                         "{line}"
                     );

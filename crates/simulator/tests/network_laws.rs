@@ -5,7 +5,7 @@ use crate::common::network::{
     TRACE,
 };
 use crate::common::{simulate, MS, S, US};
-use ethermeter_simulator::network::traces;
+use crate::common::network::traces;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_trial::counts::FlowBatch;
 use ethermeter_trial::flows::Shaper;
@@ -362,6 +362,9 @@ proptest! {
         let mut trial = shape.network(true, |_, _| {});
         let batches = 1 + shape.below(6);
         trial.scenario.batches = u32::try_from(batches).expect("few");
+        for flow in &mut trial.scenario.flows {
+            flow.deadline_ps = flow.transfer.is_none().then(|| 1 + shape.below(1_000_000_000));
+        }
         let phases = trial.scenario.phases;
         let whole = run(&trial);
         let bound = |k: u64| phases.measure_from_ps + k * (phases.measure_to_ps - phases.measure_from_ps) / batches;
@@ -380,6 +383,7 @@ proptest! {
                     dropped: alone.dropped,
                     arrived: alone.arrived,
                     messages: alone.messages,
+                    overdue: alone.overdue,
                     frames: alone.frames,
                     octets: alone.octets,
                     data_octets: alone.data_octets,

@@ -3,7 +3,7 @@
 
 use crate::common::network::trial;
 use crate::common::{simulate, S, US};
-use ethermeter_simulator::network::{traces, Traced};
+use crate::common::network::{traces, Traced};
 use ethermeter_trial::counts::{FlowCounts, FlowVoice, LOSSES};
 use ethermeter_trial::Trial;
 use serde_json::{json, Value};

@@ -1,10 +1,11 @@
 //! PLCA by its closed forms: cycles, access delays and shares of the line, to the bit time.
 
+use ethermeter_simulator::time::{Instant, Span};
 use crate::common::{replayed, run_bus, segment, Bus, IEEE_10, MS, US};
 use ethermeter_simulator::plca::compiled::CompiledBus;
-use ethermeter_simulator::segment::compiled::CompiledSegment;
-use ethermeter_simulator::segment::station::Ending;
-use ethermeter_simulator::{plca, segment as shared, Watch};
+use ethermeter_simulator::plan::Plan;
+use ethermeter_simulator::mac::transmitter::Ending;
+use ethermeter_simulator::{plca, Watch};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_trial::medium::Mac;
@@ -18,7 +19,7 @@ const BIT: u64 = 100_000;
 fn an_empty_cycle_is_a_beacon_and_an_opportunity_for_each_node() {
     // 20 + 9 · 32 bit times: 30.8 µs for a coordinator and 8 nodes
     let counts = run_bus(&Bus::of(9).idle());
-    let plca = counts.medium.plca.expect("a bus");
+    let plca = counts.media[0].plca.as_ref().expect("a bus");
     assert_eq!(plca.cycle.max_ps, 308 * BIT);
     assert_eq!(plca.cycle.sum_ps, u128::from(plca.cycle.count) * u128::from(308 * BIT));
     // The first cycle has no beacon before it, and the last one is not over.
@@ -33,9 +34,9 @@ fn the_longest_cycle_has_a_held_line_and_a_frame_of_each_node() {
         [(9, 64, 6140), (17, 64, 11_580), (41, 64, 27_900), (9, 1518, 110_828)]
     {
         let counts = run_bus(&Bus::of(nodes).saturated(octets));
-        let plca = counts.medium.plca.expect("a bus");
+        let plca = counts.media[0].plca.as_ref().expect("a bus");
         assert_eq!(plca.cycle.max_ps, tenths_us * BIT, "{nodes} nodes, {octets} octets");
-        println!("{:?}", counts.medium.time_ps);
+        println!("{:?}", counts.media[0].time_ps);
         println!("{:?} {:?}", plca.time_ps, plca.nodes.used);
     }
 }
@@ -74,10 +75,9 @@ proptest! {
             segment(100_000, Mac::CsmaCd(IEEE_10), bus.delay_ps.clone(), &bus.groups, bus.length_ps);
         without.seed = seed;
         let compiled = CompiledBus::new(&with, &bus.plca).expect("a bus");
-        let (_, found) = plca::reference::run(&compiled, &Watch::default()).expect("a run");
-        let compiled = CompiledSegment::new(&without).expect("a segment");
-        let mac = Mac::CsmaCd(IEEE_10);
-        let (_, expected) = shared::reference::run(&compiled, &mac, &Watch::default()).expect("a run");
+        let (_, found) = plca::reference::run(&compiled, &Watch::default(), true).expect("a run");
+        let plan = Plan::new(&without, None).expect("a segment");
+        let expected = plan.run_reference(&Watch::default(), true).expect("a run").attempts;
         prop_assert!(!expected.is_empty());
         prop_assert_eq!(found, expected);
     }
@@ -123,15 +123,15 @@ fn signals_that_overlap_are_not_received_so_that_the_next_node_takes_its_turn() 
     bus.length_ps = (end + 950) * BIT;
     let trial = bus.trial();
     let compiled = CompiledBus::new(&trial, &bus.plca).expect("a bus");
-    let (counts, attempts) = plca::reference::run(&compiled, &Watch::default()).expect("a run");
-    let bit = BIT.cast_signed();
+    let (counts, attempts) = plca::reference::run(&compiled, &Watch::default(), true).expect("a run");
+    let bit = |at: Instant| at.ps() / BIT - end;
     let seen: Vec<_> = attempts
         .iter()
-        .map(|a| (a.station, a.start / bit - end.cast_signed(), a.end / bit - end.cast_signed()))
+        .map(|a| (a.station.index(), bit(a.start), bit(a.end)))
         .collect();
     assert_eq!(seen, [(2, 100, 676), (2, 780, 876), (0, 800, 896), (1, 904, 1480)]);
     assert_eq!(attempts[3].ending, Ending::Delivered);
-    let plca = counts.medium.plca.expect("a bus");
+    let plca = counts.media[0].plca.as_ref().expect("a bus");
     assert_eq!(plca.nodes.logical_collisions[..2], [1, 0]);
 }
 
@@ -147,14 +147,14 @@ fn access_delays_begin_when_the_frame_before_has_left_the_line() {
     });
     let trial = bus.trial();
     let compiled = CompiledBus::new(&trial, &bus.plca).expect("a bus");
-    let (_, attempts) = plca::reference::run(&compiled, &Watch::default()).expect("a run");
-    let (gap, packet) = (96 * BIT.cast_signed(), (64 + 512) * BIT.cast_signed());
+    let (_, attempts) = plca::reference::run(&compiled, &Watch::default(), true).expect("a run");
+    let (gap, packet) = (Span::from_ps(96 * BIT), Span::from_ps((64 + 512) * BIT));
     let mut held = 0;
     for pair in attempts[4..].windows(2) {
         let (before, next) = (&pair[0], &pair[1]);
         assert_eq!((next.ending, next.attempts), (Ending::Delivered, 1));
         assert_eq!((next.taken_up, next.end - next.start), (before.end, packet));
-        held += i64::from(next.start - next.taken_up > gap);
+        held += u64::from(next.start - next.taken_up > gap);
     }
     assert!(held > 1000, "{held} of {}", attempts.len());
 }
@@ -218,17 +218,17 @@ proptest! {
     ) {
         let trial = faulty(nodes, &wrong, seed);
         let (counts, _) = ethermeter_simulator::simulate(&trial, &Watch::default()).expect("a bus");
-        let plca = counts.medium.plca.clone().expect("a bus");
+        let plca = counts.media[0].plca.clone().expect("a bus");
         let window: u64 = 27 * MS;
-        let times: u64 = counts.medium.time_ps.iter().sum::<u64>() + plca.time_ps.iter().sum::<u64>();
+        let times: u64 = counts.media[0].time_ps.iter().sum::<u64>() + plca.time_ps.iter().sum::<u64>();
         prop_assert_eq!(times, window);
         prop_assert!(plca.nodes.ok_ps.iter().all(|&ok| ok <= window));
         // The largest times of nodes are those of their histograms.
         let longest = |times: &[u64]| times.iter().copied().max().unwrap_or(0);
         prop_assert_eq!(longest(&plca.nodes.attempt_max_ps), plca.access_from_attempt.max_ps);
-        let (from, to) = counts.medium.access_delay.last().map_or((0, 1), |&(from, to, _)| (from, to));
+        let (from, to) = counts.media[0].access_delay.last().map_or((0, 1), |&(from, to, _)| (from, to));
         prop_assert!((from..to).contains(&longest(&plca.nodes.access_max_ps)));
-        let frames: u64 = counts.medium.attempts_per_frame.iter().sum();
+        let frames: u64 = counts.media[0].attempts_per_frame.iter().sum();
         prop_assert_eq!(frames, counts.stations.frames.iter().sum::<u64>());
         let (again, _) = ethermeter_simulator::simulate(&trial, &Watch::default()).expect("a bus");
         prop_assert_eq!(counts, again);
@@ -244,7 +244,7 @@ fn a_bus_whose_coordinator_dies_falls_back_to_csma_cd_and_recovers() {
         }
     });
     let counts = run_bus(&bus);
-    let plca = counts.medium.plca.expect("a bus");
+    let plca = counts.media[0].plca.as_ref().expect("a bus");
     for station in 1..5 {
         // Off, on at the first beacon, off, on again.
         assert_eq!(plca.nodes.status_changes[station], 3, "{station}");
@@ -257,7 +257,7 @@ fn a_bus_whose_coordinator_dies_falls_back_to_csma_cd_and_recovers() {
     }
     // A burst is of frames in one opportunity; those of contention before it are none.
     assert_eq!(plca.nodes.burst_frames, [0; 5]);
-    assert!(counts.medium.time_ps[3] > 0, "no collision of the line while there is no coordinator");
+    assert!(counts.media[0].time_ps[3] > 0, "no collision of the line while there is no coordinator");
 }
 
 /// Two stations that contend, and what their MACs do: bits of jam after a collision that is heard
@@ -283,19 +283,18 @@ fn a_mac_jams_after_its_preamble_or_at_once_and_may_owe_a_gap_after_a_backoff() 
             let mut trial = bus.trial();
             trial.seed = seed;
             let compiled = CompiledBus::new(&trial, &bus.plca).expect("a bus");
-            let (_, attempts) = plca::reference::run(&compiled, &Watch::default()).expect("a run");
-            let bit = BIT.cast_signed();
-            assert_eq!(attempts[0].end, if at_once { 32 } else { 64 + 32 } * bit, "seed {seed}");
+            let (_, attempts) = plca::reference::run(&compiled, &Watch::default(), true).expect("a run");
+            assert_eq!(attempts[0].end.ps(), if at_once { 32 } else { 64 + 32 } * BIT, "seed {seed}");
             let last = attempts.iter().rposition(|a| a.ending != Ending::Delivered);
             let last = &attempts[last.expect("a collision")];
             let next = attempts.iter().filter(|a| a.start > last.start);
             let first = next.min_by_key(|a| a.start).expect("a delivered frame");
-            let waited = first.start - last.end;
+            let waited = (first.start - last.end).ps();
             // Without a slot: the end delimiter of the jam and the gap.
-            let owed = if owes_gap { 96 * bit } else { 0 };
-            let has_backed_off = waited != (8 + 96) * bit;
+            let owed = if owes_gap { 96 * BIT } else { 0 };
+            let has_backed_off = waited != (8 + 96) * BIT;
             if has_backed_off {
-                assert_eq!((waited - owed) % (512 * bit), 0, "seed {seed}: {waited}");
+                assert_eq!((waited - owed) % (512 * BIT), 0, "seed {seed}: {waited}");
             }
             backoffs += u32::from(has_backed_off);
             without += u32::from(!has_backed_off);

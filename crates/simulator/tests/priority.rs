@@ -1,8 +1,9 @@
 //! Stations that let others of higher priority go first, by hand and by law.
 
+use ethermeter_simulator::time::{Instant, Span};
 use crate::common::{add_group, groups, saturated, set_groups, simulate, MS, S, US};
-use ethermeter_simulator::segment::station::{Attempt, Ending};
-use ethermeter_simulator::traces;
+use ethermeter_simulator::mac::transmitter::{Attempt, Ending};
+use crate::common::traces;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::source::Generator;
 use ethermeter_traffic::times::Times;
@@ -47,7 +48,7 @@ fn attempts(trial: &Trial) -> Vec<Attempt> {
 
 /// Who sent, when, in picoseconds, and how it ended.
 fn starts(trial: &Trial) -> Vec<(u32, u64, Ending)> {
-    attempts(trial).iter().map(|a| (a.station, a.start.cast_unsigned(), a.ending)).collect()
+    attempts(trial).iter().map(|a| (a.station.number(), a.start.ps(), a.ending)).collect()
 }
 
 #[test]
@@ -70,7 +71,7 @@ fn of_two_that_wait_for_the_same_frame_to_end_the_higher_goes_first_and_the_lowe
 #[test]
 fn three_classes_that_wait_go_in_their_order() {
     let trial = each_with_one_frame(&[(0, 0), (2 * SLOT, 2 * US), (SLOT, 3 * US), (0, 4 * US)]);
-    let order: Vec<u32> = attempts(&trial).iter().map(|a| a.station).collect();
+    let order: Vec<u32> = attempts(&trial).iter().map(|a| a.station.number()).collect();
     assert_eq!(order, [0, 3, 2, 1]);
 }
 
@@ -92,7 +93,7 @@ fn a_station_alone_on_an_idle_medium_does_not_wait() {
 fn its_own_transmission_too_is_followed_by_gap_and_wait() {
     let mut trial = saturated(1, 544, US, 0);
     trial.scenario.media[0].stations[0].priority_wait_ps = SLOT;
-    let cycle = (PACKET + GAP + SLOT).cast_signed();
+    let cycle = Span::from_ps(PACKET + GAP + SLOT);
     let trace = attempts(&trial);
     assert!(trace.len() > 1000);
     assert!(trace.windows(2).all(|pair| pair[1].start - pair[0].start == cycle));
@@ -101,7 +102,7 @@ fn its_own_transmission_too_is_followed_by_gap_and_wait() {
     let outcome = simulate(&trial).expect("a valid trial");
     #[allow(clippy::cast_precision_loss)]
     let [share, edge] =
-        [(PACKET + GAP) as f64 / cycle as f64, cycle as f64 / outcome.window_ps as f64];
+        [(PACKET + GAP) as f64 / cycle.to_f64(), cycle.to_f64() / outcome.window_ps as f64];
     assert!(
         (outcome.stations.offered_load[0] - share).abs() < 1e-12,
         "{}",
@@ -121,7 +122,7 @@ fn the_wait_for_others_costs_the_channel_idle_time_and_no_gap() {
     (trial.scenario.phases.measure_from_ps, trial.scenario.phases.measure_to_ps) = (0, 100 * cycle);
     let outcome = simulate(&trial).expect("a valid trial");
     assert_eq!(
-        outcome.medium.time_ps,
+        outcome.media[0].time_ps,
         [100 * 54_400_000, 100 * 6_400_000, 100 * GAP, 0, 100 * SLOT]
     );
 }
@@ -211,23 +212,23 @@ fn a_saturated_higher_class_leaves_what_its_backoff_leaves() {
     });
     add_group(&mut trial, lower);
     let [(outcome, trace), _] = traces(&trial).expect("a valid trial");
-    let (lower, most) = (6, (US + GAP + SLOT).cast_signed());
+    let (lower, most) = (6, Span::from_ps(US + GAP + SLOT));
     let (mut silent, mut last_senders, mut last_attempts, mut taken) =
-        (0, Vec::new(), Vec::new(), 0u64);
+        (Instant::ZERO, Vec::new(), Vec::new(), 0u64);
     let mut lower_waits = true; // and does not back off
-    for attempt in trace.iter().skip_while(|a| a.start < 2 * MS.cast_signed()) {
-        let is_lower = attempt.station == lower;
+    for attempt in trace.iter().skip_while(|a| a.start.ps() < 2 * MS) {
+        let is_lower = attempt.station.number() == lower;
         if attempt.start >= silent {
-            if silent > 0 && lower_waits {
+            if silent > Instant::ZERO && lower_waits {
                 assert!(attempt.start <= silent + most, "{attempt:?}");
                 // Its own end it hears at once.
-                let propagation = if last_senders == [lower] { 0 } else { US.cast_signed() };
+                let propagation = if last_senders == [lower] { 0 } else { US };
                 assert!(
-                    !is_lower || attempt.start == silent + propagation + (GAP + SLOT).cast_signed(),
+                    !is_lower || attempt.start == silent + Span::from_ps(propagation + GAP + SLOT),
                     "{attempt:?}"
                 );
             }
-            if silent > 0 && lower_waits && is_lower && last_senders != [lower] {
+            if silent > Instant::ZERO && lower_waits && is_lower && last_senders != [lower] {
                 assert!(
                     last_attempts.len() > 1 && last_attempts.iter().all(|&a| a >= 2),
                     "{last_attempts:?}"
@@ -240,7 +241,7 @@ fn a_saturated_higher_class_leaves_what_its_backoff_leaves() {
         if is_lower {
             lower_waits = attempt.ending == Ending::Delivered;
         }
-        last_senders.push(attempt.station);
+        last_senders.push(attempt.station.number());
         last_attempts.push(attempt.attempts);
         silent = silent.max(attempt.end);
     }
@@ -251,9 +252,9 @@ fn a_saturated_higher_class_leaves_what_its_backoff_leaves() {
         "{:?}",
         outcome.stations.frames
     );
-    assert_eq!(outcome.medium.time_ps.iter().sum::<u64>(), outcome.window_ps);
+    assert_eq!(outcome.media[0].time_ps.iter().sum::<u64>(), outcome.window_ps);
     let frames: u64 = outcome.stations.frames.iter().sum();
-    assert!((outcome.medium.time_ps[0] / 54_400_000).abs_diff(frames) <= 1);
+    assert!((outcome.media[0].time_ps[0] / 54_400_000).abs_diff(frames) <= 1);
 }
 
 #[test]

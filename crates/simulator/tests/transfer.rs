@@ -7,7 +7,7 @@ use crate::common::transfer::{
     GAP, MSS,
 };
 use crate::common::{simulate, MS, S, US};
-use ethermeter_simulator::network::Traced;
+use crate::common::network::Traced;
 use ethermeter_trial::counts::LOSSES;
 use serde_json::{json, Value};
 
@@ -241,7 +241,7 @@ fn narrow(room: u64, delay_ps: u64, flow: &Value, phases: &Value) -> Traced {
 fn every_kind(window_octets: u64) -> Vec<Value> {
     let mut all = vec![classic(window_octets)];
     for congestion in ["reno", "cubic"] {
-        for (sack, recovery) in [(true, "new_reno"), (false, "new_reno"), (false, "reno")] {
+        for (sack, recovery) in [(true, "new-reno"), (false, "new-reno"), (false, "reno")] {
             for prr in [true, false] {
                 all.push(json!({"window_octets": window_octets, "congestion": congestion, "sack": sack, "recovery": recovery, "prr": prr}));
             }
@@ -297,7 +297,7 @@ fn several_losses_of_one_window_take_the_older_recovery_a_timeout_and_the_newer_
         assert!(flow.balance.lost[0] > 2);
         of(flow).ends[0].timeouts
     };
-    assert_eq!(timeouts("new_reno"), 0);
+    assert_eq!(timeouts("new-reno"), 0);
     assert!(timeouts("reno") > 0);
 }
 
@@ -336,7 +336,7 @@ fn a_bulk_transfer_keeps_a_slow_link_busy_without_a_timeout() {
     // acknowledgements gets 9.7 Mb/s of frames there (docs/reference/transfers.md).
     for tcp in every_kind(1 << 20)
         .into_iter()
-        .filter(|tcp| tcp["sack"] == true || tcp["recovery"] == "new_reno")
+        .filter(|tcp| tcp["sack"] == true || tcp["recovery"] == "new-reno")
     {
         for room in [20, 30, 60] {
             let outcome = narrow(

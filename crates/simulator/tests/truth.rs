@@ -4,7 +4,7 @@
 #![allow(clippy::cast_precision_loss)]
 
 use crate::common::{add_group, groups, mean_s, replayed, saturated, simulate, MS, S, US};
-use ethermeter_simulator::traces;
+use crate::common::traces;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_trial::medium::{AfterAttemptLimit, Backoff};
@@ -29,7 +29,7 @@ fn one_station_without_service_time_fills_the_channel_exactly() {
     assert_eq!(total(&outcome.stations.charged_ps), outcome.window_ps);
     // (64 + 544 + 96) bits a cycle of 70.4 us: frame, preamble and gap shares are those of their
     // bits, at any edge within one cycle
-    let [frame, preamble, gap, collision, idle] = outcome.medium.time_ps;
+    let [frame, preamble, gap, collision, idle] = outcome.media[0].time_ps;
     assert_eq!((collision, idle), (0, 0));
     let cycle = 70_400_000;
     for (time, bits) in [(frame, 544), (preamble, 64), (gap, 96)] {
@@ -110,7 +110,7 @@ fn littles_law_holds_for_every_station() {
             rate * mean_s(outcome.stations.delay_ps[i].into(), outcome.stations.frames[i]);
         // A frame that crosses an edge of the window counts in one and not in the other: two
         // frames' delays, of which the longest is in the histogram.
-        let longest = outcome.medium.transmission_delay.last().expect("frames").1 as f64 * 1e-12;
+        let longest = outcome.media[0].transmission_delay.last().expect("frames").1 as f64 * 1e-12;
         let waiting = outcome.stations.waiting_ps[i] as f64 / outcome.window_ps as f64;
         assert!((waiting - counted).abs() <= 2.0 * longest / 10.0, "{i}");
     }
@@ -119,10 +119,10 @@ fn littles_law_holds_for_every_station() {
 #[test]
 fn channel_time_sums_to_the_window_and_success_to_the_frames() {
     let outcome = run(&saturated(24, 544, 3 * US, 77 * US));
-    assert_eq!(outcome.medium.time_ps.iter().sum::<u64>(), outcome.window_ps);
+    assert_eq!(outcome.media[0].time_ps.iter().sum::<u64>(), outcome.window_ps);
     let frames = total(&outcome.stations.frames);
-    assert!((outcome.medium.time_ps[0] / 54_400_000).abs_diff(frames) <= 1);
-    assert_eq!(total(&outcome.medium.attempts_per_frame), frames);
+    assert!((outcome.media[0].time_ps[0] / 54_400_000).abs_diff(frames) <= 1);
+    assert_eq!(total(&outcome.media[0].attempts_per_frame), frames);
 }
 
 #[test]
@@ -155,8 +155,8 @@ fn capture_comes_out_by_itself() {
     let [(_, trace), _] = traces(&trial).expect("a valid trial");
     let senders: Vec<u32> = trace
         .iter()
-        .filter(|a| a.ending == ethermeter_simulator::segment::station::Ending::Delivered)
-        .map(|a| a.station)
+        .filter(|a| a.ending == ethermeter_simulator::mac::transmitter::Ending::Delivered)
+        .map(|a| a.station.number())
         .collect();
     let runs = 1 + senders.windows(2).filter(|pair| pair[0] != pair[1]).count();
     assert!(senders.len() > 10 * runs, "{} frames in {runs} runs", senders.len());
@@ -171,7 +171,7 @@ fn a_frame_is_given_up_after_exactly_the_attempt_limit() {
     trial.scenario.phases.stop_ps = 1; // one frame each
     let [(_, trace), _] = traces(&trial).expect("a valid trial");
     assert_eq!(trace.len(), 2 * 16);
-    assert!(trace.iter().all(|a| a.end - a.start == 9_600_000), "preamble, then jam: 96 bits");
+    assert!(trace.iter().all(|a| (a.end - a.start).ps() == 9_600_000), "preamble, then jam: 96 bits");
 }
 
 #[test]
@@ -256,8 +256,8 @@ proptest! {
         trial.scenario.phases.end_ps = S;
         let outcome = run(&trial);
         prop_assert!(total(&outcome.stations.charged_ps) <= outcome.window_ps);
-        prop_assert!(outcome.medium.time_ps[0] + outcome.medium.time_ps[1] <= outcome.window_ps);
-        prop_assert_eq!(outcome.medium.time_ps.iter().sum::<u64>(), outcome.window_ps);
+        prop_assert!(outcome.media[0].time_ps[0] + outcome.media[0].time_ps[1] <= outcome.window_ps);
+        prop_assert_eq!(outcome.media[0].time_ps.iter().sum::<u64>(), outcome.window_ps);
         prop_assert!(outcome.stations.waiting_ps.iter().all(|&ps| ps <= outcome.window_ps));
     }
 

@@ -1,11 +1,12 @@
 //! Voice stations where the study's formulas, a hand calculation or a law says what they must do.
 #![allow(clippy::cast_precision_loss)]
 
+use ethermeter_simulator::time::Span;
 use crate::common::{
     add_group, constants, groups, mean_s, saturated, set_groups, simulate, Group, MS, S, US,
 };
-use ethermeter_simulator::segment::station::{Attempt, Ending};
-use ethermeter_simulator::traces;
+use ethermeter_simulator::mac::transmitter::{Attempt, Ending};
+use crate::common::traces;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
@@ -77,7 +78,7 @@ fn one_coder_alone_sends_the_shortest_packets_and_its_delay_is_dmin() {
 /// Whether a transmission of one comes close to one of the other: within the propagation and the
 /// gap after it.
 fn meet(first: &[Attempt], second: &[Attempt]) -> bool {
-    let margin = (2_750_000 + BIT_3).cast_signed();
+    let margin = Span::from_ps(2_750_000 + BIT_3);
     first
         .iter()
         .any(|a| second.iter().any(|b| a.start <= b.end + margin && b.start <= a.end + margin))
@@ -115,7 +116,7 @@ fn two_coders_whose_packets_never_meet_do_as_each_alone() {
         assert_eq!(outcome.stations.collisions, [0, 0]);
         for (station, alone) in [(0, first), (1, second)] {
             let of_it: Vec<Attempt> =
-                both.iter().copied().filter(|a| a.station == station).collect();
+                both.iter().copied().filter(|a| a.station.number() == station).collect();
             assert_eq!(of_it, alone);
         }
     }
@@ -188,13 +189,13 @@ fn a_frame_grows_while_it_waits_and_nothing_else_does() {
     add_group(&mut trial, talks);
     let [(outcome, trace), _] = traces(&trial).expect("a valid trial");
     for attempt in trace.iter().filter(|a| a.ending == Ending::Delivered) {
-        if attempt.station == 0 {
-            assert_eq!((attempt.bits, attempt.samples), (200_000, 0));
+        if attempt.station.number() == 0 {
+            assert_eq!((attempt.length.0, attempt.samples), (200_000, 0));
             continue;
         }
         // From the oldest sample to the end, a sample every 250 us.
-        let made = (attempt.end - attempt.arrived).cast_unsigned().div_ceil(250 * US);
-        assert_eq!((attempt.bits, u64::from(attempt.samples)), (144 + made * 16, made));
+        let made = (attempt.end - attempt.arrived).ps().div_ceil(250 * US);
+        assert_eq!((attempt.length.0, u64::from(attempt.samples)), (144 + made * 16, made));
     }
     let voice = outcome.stations.voice.expect("voice");
     assert_eq!(voice.samples[0], 0);
@@ -289,7 +290,7 @@ proptest! {
             prop_assert_eq!(voice.samples[station], counted);
             prop_assert!(voice.samples_buffered[station] <= min + more);
         }
-        prop_assert_eq!(outcome.medium.time_ps.iter().sum::<u64>(), outcome.window_ps);
+        prop_assert_eq!(outcome.media[0].time_ps.iter().sum::<u64>(), outcome.window_ps);
         let frames: u64 = outcome.stations.frames.iter().sum();
         prop_assert_eq!(voice.voice_delay.iter().map(|b| b.2).sum::<u64>(), frames);
     }

@@ -23,5 +23,5 @@ mod report;
 mod token_bucket;
 
 pub use lease::RENEWAL_NS;
-pub use report::{AgentReport, Counts, HostCounters, RoleReport, SinkReport};
+pub use report::{AgentReport, HostCounters, RoleReport, RoleTotals, SinkReport};
 pub use token_bucket::TokenBucket;

@@ -1,16 +1,18 @@
-//! Policing of what an agent sends, the last check before the network: nothing passes that its permit
-//! does not name.
+//! Policing of what an agent sends, the last check before the network: nothing passes that its
+//! permit does not name.
 //!
-//! [`Policer`] holds a permit and its token buckets; [`PolicedPort`] is a port that sends only what its
-//! policer admits.
+//! [`Policer`] holds a permit and its token buckets; [`PolicedPort`] is a port that sends only what
+//! its policer admits.
 
 use crate::consent::Permit;
 use crate::lease::RoleLease;
-use crate::token_bucket::{Charge, TCP_TIME_OCTETS, TokenBucket, segment_octets};
+use crate::token_bucket::{FrameCharge, TCP_TIME_OCTETS, TokenBucket, segment_octets};
 use ethermeter_ethernet::frame::{FCS, HEADER};
 use ethermeter_ethernet::{Carrier, Octets};
 use ethermeter_live::port::tcp_info::TcpInfo;
-use ethermeter_live::port::{Address, Arrival, Port, PortCounters, Wait};
+use ethermeter_live::port::{
+    NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress,
+};
 use ethermeter_live::{Error, Timeline};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -51,7 +53,7 @@ impl Policer {
         begin_ns: u64,
     ) -> Self {
         let mtu = u64::from(mtu.unwrap_or(COMMON_MTU));
-        let largest = Charge::of(carrier, longest_payload as u64, mtu);
+        let largest = FrameCharge::of(carrier, longest_payload as u64, mtu);
         Self {
             carrier,
             mtu,
@@ -64,7 +66,7 @@ impl Policer {
         }
     }
 
-    /// The same for full TCP segments.
+    /// A policer of full TCP segments.
     pub fn of_segments(permit: Permit, carrier: Carrier, mtu: Option<u32>, begin_ns: u64) -> Self {
         let segment = segment_octets(carrier, u64::from(mtu.unwrap_or(COMMON_MTU)));
         Self::new(permit, carrier, usize::try_from(segment).unwrap_or(usize::MAX), mtu, begin_ns)
@@ -115,14 +117,14 @@ impl Policer {
         if !self.is_in_time(now_ns) {
             return 0;
         }
-        let largest = Charge::of(self.carrier, longest_payload as u64, self.mtu);
+        let largest = FrameCharge::of(self.carrier, longest_payload as u64, self.mtu);
         (self.bits.left_at(now_ns) / largest.bits).min(self.frames.left_at(now_ns) / largest.frames)
     }
 
     /// Charge a payload that has passed.
     #[inline]
     pub fn take(&mut self, payload_octets: usize) {
-        let charge = Charge::of(self.carrier, payload_octets as u64, self.mtu);
+        let charge = FrameCharge::of(self.carrier, payload_octets as u64, self.mtu);
         self.frames.take(charge.frames);
         self.bits.take(charge.bits);
     }
@@ -130,7 +132,7 @@ impl Policer {
     /// The frames of a payload of so many octets.
     pub fn frames_of(&self) -> impl Fn(usize) -> u64 + use<> {
         let (carrier, mtu) = (self.carrier, self.mtu);
-        move |payload_octets| Charge::of(carrier, payload_octets as u64, mtu).frames
+        move |payload_octets| FrameCharge::of(carrier, payload_octets as u64, mtu).frames
     }
 
     /// Octets of payload of a full TCP segment.
@@ -141,7 +143,7 @@ impl Policer {
     /// Octets of payload in full segments that are within the permit's rates, per second.
     pub fn payload_octets_per_s(&self) -> u64 {
         let segment = self.segment_octets();
-        let charge = Charge::of(self.carrier, segment, self.mtu);
+        let charge = FrameCharge::of(self.carrier, segment, self.mtu);
         let by_bits = u128::from(self.bits.per_s()) * u128::from(segment) / u128::from(charge.bits);
         u64::try_from(by_bits).unwrap_or(u64::MAX).min(self.frames.per_s().saturating_mul(segment))
     }
@@ -149,28 +151,28 @@ impl Policer {
 
 /// Progress of a role, visible while it runs.
 #[derive(Debug, Default)]
-pub struct Progress {
+pub struct SendProgress {
     pub sent: AtomicU64,
     pub received: AtomicU64,
 }
 
 /// What a policed port depends on.
-pub struct Conditions<'a, T> {
+pub struct SendConditions<'a, T> {
     /// The lease without which nothing is sent.
     pub lease: &'a RoleLease,
     pub time: &'a T,
-    pub progress: &'a Progress,
+    pub progress: &'a SendProgress,
 }
 
 /// Frames that had to wait for one cause, each counted once however often it is refused.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Waits {
+pub struct PolicerWaits {
     frames: u64,
     /// Of the frames to be sent next, the first ones that have been counted.
     known: usize,
 }
 
-impl Waits {
+impl PolicerWaits {
     /// So many frames are refused.
     pub fn refuse(&mut self, frames: usize) {
         self.frames += frames.saturating_sub(self.known) as u64;
@@ -191,20 +193,20 @@ impl Waits {
 /// A port that sends only what its permit allows.
 pub struct PolicedPort<'a, P, T> {
     port: P,
-    conditions: Conditions<'a, T>,
+    conditions: SendConditions<'a, T>,
     policer: Option<Policer>,
     longest_payload: usize,
-    held_back: Waits,
-    refused: Waits,
+    held_back: PolicerWaits,
+    refused: PolicerWaits,
 }
 
-impl<'a, P: Port, T: Timeline> PolicedPort<'a, P, T> {
+impl<'a, P: NetworkPort, T: Timeline> PolicedPort<'a, P, T> {
     /// Police `port` by `policer`; without one it sends nothing. The port is
     /// aimed at the permit's target.
     pub fn new(
         mut port: P,
         policer: Option<Policer>,
-        conditions: Conditions<'a, T>,
+        conditions: SendConditions<'a, T>,
     ) -> Result<Self, Error> {
         // A port may have more room, for what arrives.
         let permitted =
@@ -213,12 +215,12 @@ impl<'a, P: Port, T: Timeline> PolicedPort<'a, P, T> {
         if let Some(policer) = &policer {
             port.aim(policer.permit().target)?;
         }
-        let (held_back, refused) = (Waits::default(), Waits::default());
+        let (held_back, refused) = (PolicerWaits::default(), PolicerWaits::default());
         Ok(Self { port, conditions, policer, longest_payload, held_back, refused })
     }
 
     /// The only address that it sends to; `None` if it sends nothing.
-    pub fn target(&self) -> Option<Address> {
+    pub fn target(&self) -> Option<StationAddress> {
         self.policer.as_ref().map(|policer| policer.permit().target)
     }
 
@@ -274,7 +276,7 @@ pub fn longest_payload(carrier: Carrier, permit: &Permit) -> usize {
     usize::try_from(permitted).unwrap_or(usize::MAX)
 }
 
-impl<P: Port, T: Timeline> Port for PolicedPort<'_, P, T> {
+impl<P: NetworkPort, T: Timeline> NetworkPort for PolicedPort<'_, P, T> {
     fn carrier(&self) -> Carrier {
         self.port.carrier()
     }
@@ -287,7 +289,7 @@ impl<P: Port, T: Timeline> Port for PolicedPort<'_, P, T> {
         self.port.batch()
     }
 
-    fn aim(&mut self, at: Address) -> Result<(), Error> {
+    fn aim(&mut self, at: StationAddress) -> Result<(), Error> {
         match self.target() {
             Some(target) if at == target => self.port.aim(at),
             target => Err(Error::Refused {
@@ -310,35 +312,39 @@ impl<P: Port, T: Timeline> Port for PolicedPort<'_, P, T> {
         let mut lengths = [0u16; 64];
         let longest = self.longest_payload;
         let room = room.min(lengths.len());
-        let taken = self.port.send(room, |index, octets| {
+        let sent = self.port.send(room, |index, octets| {
             // The caller has no more room to fill than was permitted.
             let longest = longest.min(octets.len());
             let length = fill(index, &mut octets[..longest]).min(longest);
             lengths[index] = u16::try_from(length).unwrap_or(u16::MAX);
             length
         })?;
-        if taken == 0 {
+        if sent == 0 {
             self.refused.refuse(room);
         }
-        self.held_back.pass(taken);
-        self.refused.pass(taken);
+        self.held_back.pass(sent);
+        self.refused.pass(sent);
         // A message over TCP has its length before it.
         let before = if matches!(policer.carrier, Carrier::TcpOverIpv4 | Carrier::TcpOverIpv6) {
             4
         } else {
             0
         };
-        for &length in &lengths[..taken] {
+        for &length in &lengths[..sent] {
             policer.take(usize::from(length) + before);
         }
-        self.conditions.progress.sent.fetch_add(taken as u64, Ordering::Relaxed);
-        Ok(taken)
+        self.conditions.progress.sent.fetch_add(sent as u64, Ordering::Relaxed);
+        Ok(sent)
     }
 
-    fn receive<F: FnMut(&Arrival<'_>)>(&mut self, wait: Wait, take: F) -> Result<usize, Error> {
-        let taken = self.port.receive(wait, take)?;
-        self.conditions.progress.received.fetch_add(taken as u64, Ordering::Relaxed);
-        Ok(taken)
+    fn receive<F: FnMut(&ReceivedPayload<'_>)>(
+        &mut self,
+        wait: ReceiveWait,
+        take: F,
+    ) -> Result<usize, Error> {
+        let received = self.port.receive(wait, take)?;
+        self.conditions.progress.received.fetch_add(received as u64, Ordering::Relaxed);
+        Ok(received)
     }
 
     #[inline]
@@ -355,7 +361,7 @@ impl<P: Port, T: Timeline> Port for PolicedPort<'_, P, T> {
 mod tests {
     use super::*;
     use crate::lease::{LEASE_NS, Lease, ReceiverLease};
-    use ethermeter_live::port::memory::{MemoryPort, Verdict, connected};
+    use ethermeter_live::port::memory::{FrameFate, MemoryPort, connected};
     use ethermeter_live::time::NS_PER_S;
     use std::cell::Cell;
     use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -375,7 +381,7 @@ mod tests {
 
     fn permit() -> Permit {
         Permit {
-            target: Address::Socket(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5000)),
+            target: StationAddress::Socket(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5000)),
             rate_bps: 8_000_000,
             rate_frames_per_s: 1000,
             longest_frame_octets: 200,
@@ -394,12 +400,12 @@ mod tests {
         permit: Option<Permit>,
         test: impl FnOnce(&mut PolicedPort<'_, MemoryPort, Hand>, &Hand, &Ends),
     ) {
-        let (port, _other) = connected(|_| Verdict::Pass, usize::MAX);
-        let (time, progress) = (Hand(Cell::new(0)), Progress::default());
+        let (port, _other) = connected(|_| FrameFate::Pass, usize::MAX);
+        let (time, progress) = (Hand(Cell::new(0)), SendProgress::default());
         let ends = Ends { experiment: Arc::new(Lease::new(0)), receiver: Arc::default() };
         ends.receiver.renew_until(u64::MAX);
         let lease = RoleLease::new(Arc::clone(&ends.experiment), vec![Arc::clone(&ends.receiver)]);
-        let conditions = Conditions { lease: &lease, time: &time, progress: &progress };
+        let conditions = SendConditions { lease: &lease, time: &time, progress: &progress };
         let policer = permit.map(|permit| {
             let longest = longest_payload(port.carrier(), &permit).min(port.longest_payload());
             Policer::new(permit, port.carrier(), longest, None, BEGIN_NS)
@@ -462,18 +468,18 @@ mod tests {
 
     #[test]
     fn a_frame_that_waits_is_counted_once_for_what_it_waits_for() {
-        let (port, _other) = connected(|_| Verdict::Pass, 1);
+        let (port, _other) = connected(|_| FrameFate::Pass, 1);
         let (time, progress, receiver) =
-            (Hand(Cell::new(0)), Progress::default(), Arc::new(ReceiverLease::default()));
+            (Hand(Cell::new(0)), SendProgress::default(), Arc::new(ReceiverLease::default()));
         receiver.renew_until(u64::MAX);
         let lease = RoleLease::new(Arc::new(Lease::new(0)), vec![receiver]);
         let policer = Policer::new(permit(), Carrier::Raw, 182, None, BEGIN_NS);
-        let conditions = Conditions { lease: &lease, time: &time, progress: &progress };
+        let conditions = SendConditions { lease: &lease, time: &time, progress: &progress };
         let mut limited = PolicedPort::new(port, Some(policer), conditions).expect("a port");
         let mut send = |at_ns: u64| {
             time.sleep_until(BEGIN_NS + at_ns);
-            let taken = limited.send(3, |_, _| 46).expect("a port");
-            (taken, limited.held_back(), limited.refused())
+            let sent = limited.send(3, |_, _| 46).expect("a port");
+            (sent, limited.held_back(), limited.refused())
         };
         // Three frames wait for the first frame that the permit lets pass, and are refused again.
         assert_eq!(send(0), (0, 3, 0));
@@ -514,7 +520,7 @@ mod tests {
         with_policed_port(Some(permit()), |limited, _, _| {
             assert!(limited.aim(permit().target).is_ok());
             let other = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5001);
-            assert!(limited.aim(Address::Socket(other)).is_err());
+            assert!(limited.aim(StationAddress::Socket(other)).is_err());
         });
     }
 
@@ -537,16 +543,16 @@ mod tests {
 
     #[test]
     fn nothing_goes_out_when_the_receiver_does_not_renew() {
-        let (port, _other) = connected(|_| Verdict::Pass, usize::MAX);
+        let (port, _other) = connected(|_| FrameFate::Pass, usize::MAX);
         let (time, progress, receiver) =
-            (Hand(Cell::new(0)), Progress::default(), Arc::new(ReceiverLease::default()));
+            (Hand(Cell::new(0)), SendProgress::default(), Arc::new(ReceiverLease::default()));
         let lease = RoleLease::new(Arc::new(Lease::new(0)), vec![Arc::clone(&receiver)]);
         receiver.renew_until(BEGIN_NS + 2 * FRAME_NS);
         let policer = Policer::new(permit(), Carrier::Raw, 182, None, BEGIN_NS);
         let mut limited = PolicedPort::new(
             port,
             Some(policer),
-            Conditions { lease: &lease, time: &time, progress: &progress },
+            SendConditions { lease: &lease, time: &time, progress: &progress },
         )
         .expect("a policed port");
         let sent = [1, 2, 3].map(|frames| {

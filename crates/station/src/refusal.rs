@@ -6,7 +6,7 @@ use std::fmt;
 /// A rule of consent or safety, by its name in refusals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Rule {
+pub enum ConsentRule {
     /// A request is for the process that runs now, not for one before it.
     Session,
     /// A request was made just now, by the agent's clock.
@@ -72,7 +72,7 @@ pub enum Rule {
     Description,
 }
 
-impl fmt::Display for Rule {
+impl fmt::Display for ConsentRule {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match serde_json::to_value(self) {
             Ok(serde_json::Value::String(name)) => formatter.write_str(&name),
@@ -86,7 +86,7 @@ impl fmt::Display for Rule {
 #[error("rule {rule}: {value} is refused, allowed: {allowed}")]
 pub struct Refusal {
     /// The rule.
-    pub rule: Rule,
+    pub rule: ConsentRule,
     /// What was asked for.
     pub value: String,
     /// What is allowed.
@@ -95,7 +95,7 @@ pub struct Refusal {
 
 impl Refusal {
     /// A refusal.
-    pub fn new(rule: Rule, value: impl fmt::Display, allowed: impl fmt::Display) -> Self {
+    pub fn new(rule: ConsentRule, value: impl fmt::Display, allowed: impl fmt::Display) -> Self {
         Self { rule, value: value.to_string(), allowed: allowed.to_string() }
     }
 }
@@ -105,7 +105,7 @@ impl Refusal {
 /// # Errors
 /// Always.
 pub fn refuse<T>(
-    rule: Rule,
+    rule: ConsentRule,
     value: impl fmt::Display,
     allowed: impl fmt::Display,
 ) -> Result<T, Refusal> {
@@ -115,7 +115,7 @@ pub fn refuse<T>(
 /// `Ok` if `is_allowed`, else a refusal with its words made only then.
 pub(crate) fn require<V: fmt::Display, A: fmt::Display>(
     is_allowed: bool,
-    rule: Rule,
+    rule: ConsentRule,
     value: V,
     allowed: A,
 ) -> Result<(), Refusal> {

@@ -17,9 +17,10 @@ use serde::{Deserialize, Serialize};
 /// Report of an agent about one experiment.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct AgentReport {
-    /// Why the experiment ended: `complete`, `stopped`, `lease`, `receiver`, `route` or `never begun`.
+    /// Why the experiment ended: `complete`, `stopped`, `lease`, `receiver`, `route` or `never
+    /// begun`.
     pub ended: String,
-    /// Its roles.
+    /// Roles of the agent.
     pub roles: Vec<RoleReport>,
     /// When it was collected, by the host's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,7 +35,7 @@ pub struct AgentReport {
 pub struct HostReport {
     /// Counters at the edges of the phases.
     pub host: Vec<HostEdge>,
-    /// Its processors in between.
+    /// Processors of the host in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_series: Option<HostSeries>,
     /// Facts of the host.
@@ -70,7 +71,7 @@ pub struct HostCounters {
 
 /// Rows at regular times, by column.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Course<C> {
+pub struct ReportSeries<C> {
     /// Time between rows.
     pub every_ns: u64,
     pub at_ns: Vec<i64>,
@@ -81,7 +82,7 @@ pub struct Course<C> {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct HostSeries {
     #[serde(flatten)]
-    pub course: Course<HostColumns>,
+    pub course: ReportSeries<HostColumns>,
     pub cost: SamplingCost,
 }
 
@@ -115,9 +116,9 @@ pub struct HostColumns {
 /// Report of a role.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RoleReport {
-    /// Its flow.
+    /// Flow of the role.
     pub flow: String,
-    /// Its name.
+    /// Name of the role.
     pub role: String,
     /// What it counted, if it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -156,7 +157,7 @@ pub struct RoleCounts {
     #[serde(flatten)]
     pub port: PortUse,
     #[serde(flatten)]
-    pub of: Counts,
+    pub of: RoleTotals,
 }
 
 /// Counts of a role's port.
@@ -165,7 +166,8 @@ pub struct PortUse {
     /// Frames, or writes of a connection, that waited for consent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_back: Option<u64>,
-    /// Frames, or writes, that waited for room: in the queue of the interface, or of the connection.
+    /// Frames, or writes, that waited for room: in the queue of the interface, or of the
+    /// connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<u64>,
     /// Counters of a port of frames.
@@ -193,7 +195,7 @@ pub enum PortMode {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "each has the counts of its name")]
-pub enum Counts {
+pub enum RoleTotals {
     Sender(Box<SenderCounts>),
     Sink(Box<SinkReport>),
     Requester(Box<RequesterCounts>),
@@ -205,7 +207,7 @@ pub enum Counts {
     Server(Box<ServerCounts>),
 }
 
-impl Counts {
+impl RoleTotals {
     /// Frames that the role sent, or writes of a connection.
     #[must_use]
     pub fn sent(&self) -> u64 {
@@ -289,7 +291,7 @@ pub struct BulkSenderCounts {
     /// Writes that found some.
     #[serde(default)]
     pub writes: u64,
-    pub tcp: Course<TcpColumns>,
+    pub tcp: ReportSeries<TcpColumns>,
 }
 
 /// Counts of a receiver of octets in bulk.
@@ -301,7 +303,7 @@ pub struct BulkReceiverCounts {
     /// What ended it: `closed`, `reset` or `time`.
     pub ended_by: String,
     pub measured: BulkWindow,
-    pub progress: Course<OctetColumns>,
+    pub progress: ReportSeries<OctetColumns>,
 }
 
 /// Octets in bulk that were read in the measured window.
@@ -335,7 +337,7 @@ pub struct ConnectionCounts {
     /// Writes that found room.
     #[serde(default)]
     pub writes: u64,
-    pub tcp: Course<TcpColumns>,
+    pub tcp: ReportSeries<TcpColumns>,
 }
 
 /// Counts of a client of a file.
@@ -407,7 +409,7 @@ mod tests {
             let report = json!({"flow": "ping", "role": "responder", "counted": counted});
             let report: RoleReport = serde_json::from_value(report).expect("a report");
             assert_eq!(report.is_clock_stepped(), is_stepped);
-            assert!(matches!(report.counted.expect("counts").of, Counts::Responder(_)));
+            assert!(matches!(report.counted.expect("counts").of, RoleTotals::Responder(_)));
         }
     }
 

@@ -57,40 +57,49 @@ pub(crate) const TCP_TIME_OCTETS: u64 = 12;
 
 /// Frames and their bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Charge {
+pub struct FrameCharge {
     pub frames: u64,
-    /// Their bits, destination address to FCS.
+    /// Bits of the frames, destination address to FCS.
     pub bits: u64,
 }
 
-impl Charge {
+impl FrameCharge {
     /// What a payload is on a wire: one frame, or as many as IP cuts a datagram into, or TCP what
     /// it is given.
     pub fn of(carrier: Carrier, payload_octets: u64, mtu: u64) -> Self {
         let around = HEADER.0 + FCS.0;
-        let pieces = |octets: u64, room: u64, header: u64| {
-            let (whole, rest) = (octets / room, octets % room);
+        let charge_of_parts = |octets: u64, room: u64, header: u64| {
+            let (full_frames, rest) = (octets / room, octets % room);
             let frame = |data: u64| (around + header).saturating_add(data).max(SHORTEST.0);
-            let last = if rest > 0 || whole == 0 { frame(rest) } else { 0 };
-            Self { frames: whole + u64::from(last > 0), bits: 8 * (whole * frame(room) + last) }
+            let last = if rest > 0 || full_frames == 0 { frame(rest) } else { 0 };
+            Self {
+                frames: full_frames + u64::from(last > 0),
+                bits: 8 * (full_frames * frame(room) + last),
+            }
         };
         // Pieces of a datagram begin at multiples of eight octets (RFC 791, RFC 8200); IPv6 names
         // them in a header of eight.
         let fragment = |header: u64| (mtu.saturating_sub(header) & !7).max(8);
         match carrier {
-            Carrier::Raw => pieces(payload_octets, u64::MAX, 0),
+            Carrier::Raw => charge_of_parts(payload_octets, u64::MAX, 0),
             Carrier::UdpOverIpv4 if IPV4_HEADER.0 + UDP_HEADER.0 + payload_octets > mtu => {
-                pieces(UDP_HEADER.0 + payload_octets, fragment(IPV4_HEADER.0), IPV4_HEADER.0)
+                charge_of_parts(
+                    UDP_HEADER.0 + payload_octets,
+                    fragment(IPV4_HEADER.0),
+                    IPV4_HEADER.0,
+                )
             }
-            Carrier::UdpOverIpv6 if IPV6_HEADER.0 + UDP_HEADER.0 + payload_octets > mtu => pieces(
-                UDP_HEADER.0 + payload_octets,
-                fragment(IPV6_HEADER.0 + 8),
-                IPV6_HEADER.0 + 8,
-            ),
+            Carrier::UdpOverIpv6 if IPV6_HEADER.0 + UDP_HEADER.0 + payload_octets > mtu => {
+                charge_of_parts(
+                    UDP_HEADER.0 + payload_octets,
+                    fragment(IPV6_HEADER.0 + 8),
+                    IPV6_HEADER.0 + 8,
+                )
+            }
             Carrier::TaggedRaw | Carrier::UdpOverIpv4 | Carrier::UdpOverIpv6 => {
                 Self { frames: 1, bits: carrier.frame_of(Octets(payload_octets)).bits().0 }
             }
-            Carrier::TcpOverIpv4 | Carrier::TcpOverIpv6 => pieces(
+            Carrier::TcpOverIpv4 | Carrier::TcpOverIpv6 => charge_of_parts(
                 payload_octets,
                 segment_octets(carrier, mtu),
                 carrier.overhead().0 - around + TCP_TIME_OCTETS,
@@ -113,7 +122,7 @@ mod tests {
     #[test]
     fn payloads_are_charged_as_the_frames_they_become() {
         let charge = |carrier, octets| {
-            let Charge { frames, bits } = Charge::of(carrier, octets, 1500);
+            let FrameCharge { frames, bits } = FrameCharge::of(carrier, octets, 1500);
             (frames, bits / 8)
         };
         assert_eq!(charge(Carrier::Raw, 1), (1, 64));
@@ -138,7 +147,7 @@ mod tests {
         ) {
             use Carrier::{Raw, TcpOverIpv4, TcpOverIpv6, UdpOverIpv4, UdpOverIpv6};
             let carrier = [Raw, UdpOverIpv4, UdpOverIpv6, TcpOverIpv4, TcpOverIpv6][which];
-            let charge = Charge::of(carrier, octets, mtu);
+            let charge = FrameCharge::of(carrier, octets, mtu);
             prop_assert!(charge.frames >= 1 && charge.bits >= charge.frames * 512);
             prop_assert!(charge.bits / 8 >= octets + 18);
         }
@@ -148,27 +157,27 @@ mod tests {
             per_s in 1u64..1 << 40, largest in 1u64..20_000, steps in proptest::collection::vec((0u64..1 << 32, 0u64..1 << 20), 1..50),
         ) {
             let mut bucket = TokenBucket::new(per_s, largest, 0);
-            let (mut now_ns, mut taken) = (0, 0);
+            let (mut now_ns, mut passed) = (0, 0);
             for (step_ns, wanted) in steps {
                 now_ns += step_ns;
                 let amount = wanted.min(bucket.left_at(now_ns));
                 bucket.take(amount);
-                taken += u128::from(amount);
-                prop_assert!(taken * u128::from(NS_PER_S) <= u128::from(now_ns) * u128::from(per_s));
+                passed += u128::from(amount);
+                prop_assert!(passed * u128::from(NS_PER_S) <= u128::from(now_ns) * u128::from(per_s));
             }
         }
 
         #[test]
         fn a_greedy_sender_gets_the_rate(per_s in 1000u64..1 << 30) {
             let mut bucket = TokenBucket::new(per_s, 1, 0);
-            let mut taken = 0;
+            let mut passed = 0;
             for step in 0..=1000 {
                 let left = bucket.left_at(step * 1_000_000);
                 bucket.take(left);
-                taken += left;
+                passed += left;
             }
             // One second's worth, less a fraction of one that is not yet whole.
-            prop_assert!(taken <= per_s && taken + 1 >= per_s);
+            prop_assert!(passed <= per_s && passed + 1 >= per_s);
         }
     }
 }

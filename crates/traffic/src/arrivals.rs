@@ -1,7 +1,7 @@
 //! When a source that does not wait for the medium offers frames.
 
-use crate::chance::Stream;
 use crate::custom::PythonFunction;
+use crate::random::Stream;
 use crate::times::LONGEST_PS;
 use crate::token_bucket::bucket_fault;
 use crate::trace::{LONGEST_TRACE_PS, MOST_MESSAGES, Replay, Trace};
@@ -18,29 +18,35 @@ pub enum Arrivals {
     Saturated {},
     /// One frame every period.
     Regular {
-        /// Time between frames.
+        /// Time from one frame to the next.
+        #[cfg_attr(feature = "schema", schemars(extend("x-key" = "regular", "x-unit" = "time", "minimum" = 1, "maximum" = LONGEST_PS)))]
         period_ps: u64,
-        /// Time from the begin of the source to its first frame, below the period; drawn uniformly
-        /// from the period if `None`.
+        /// Time from the start of the source to its first frame, below `regular`; "random" draws it
+        /// uniformly from the period, by seed and source.
+        #[cfg_attr(feature = "schema", schemars(extend("x-key" = "phase", "x-unit" = "time or random")))]
         #[serde(default, skip_serializing_if = "Option::is_none")]
         phase_ps: Option<u64>,
-        /// Largest deviation of each time between frames, drawn uniformly, below the period; none if
-        /// `None`.
+        /// Largest deviation of each time between two frames, uniform; below `regular`.
+        #[cfg_attr(feature = "schema", schemars(extend("x-key" = "jitter", "x-unit" = "time or 0")))]
         #[serde(default, skip_serializing_if = "Option::is_none")]
         jitter_ps: Option<u64>,
     },
     /// A Poisson process.
     Poisson {
-        /// Mean time between frames.
+        /// Mean number of frames of each station, or messages of each flow, a second.
+        #[cfg_attr(feature = "schema", schemars(extend("x-key" = "poisson", "x-unit" = "frequency")))]
         mean_ps: f64,
     },
     /// Regular frames while on; on and off times are exponential.
     OnOff {
-        /// Time between frames while on.
+        /// Time from one frame to the next while the source is on.
+        #[cfg_attr(feature = "schema", schemars(extend("x-key" = "period", "x-unit" = "time", "minimum" = 1, "maximum" = LONGEST_PS)))]
         period_ps: u64,
-        /// Mean on time.
+        /// Mean on time, exponential.
+        #[cfg_attr(feature = "schema", schemars(extend("x-key" = "on", "x-unit" = "time", "minimum" = 1, "maximum" = LONGEST_PS)))]
         on_mean_ps: f64,
-        /// Mean off time.
+        /// Mean off time, exponential.
+        #[cfg_attr(feature = "schema", schemars(extend("x-key" = "off", "x-unit" = "time", "minimum" = 1, "maximum" = LONGEST_PS)))]
         off_mean_ps: f64,
     },
     /// A coder's samples, one every `sample_ps` from a random phase on; they gather in the frame
@@ -56,11 +62,14 @@ pub enum Arrivals {
     /// There is always a next message; it is released as soon as a token bucket, full at the begin,
     /// has its volume: octets on the wire with preambles and gaps.
     TokenBucket {
-        /// Bits per second by which the bucket fills, 1 to 10¹².
+        /// Rate at which the bucket fills.
+        #[cfg_attr(feature = "schema", schemars(extend("x-key" = "rate", "x-unit" = "rate", "minimum" = 1, "maximum" = 1_000_000_000_000_u64)))]
         rate_bps: u64,
-        /// Octets that the bucket holds, 1 to 2³²; at least the volume of the longest message.
+        /// Capacity of the bucket; at least the longest message.
+        #[cfg_attr(feature = "schema", schemars(extend("x-key" = "burst", "x-unit" = "size", "minimum" = 1, "maximum" = 1_u64 << 32)))]
         burst_octets: u64,
-        /// Time from the begin of the source to its first message; 0 if `None`.
+        /// Time from the start of the source to its first message.
+        #[cfg_attr(feature = "schema", schemars(extend("x-key" = "phase", "x-unit" = "time or 0")))]
         #[serde(default, skip_serializing_if = "Option::is_none")]
         phase_ps: Option<u64>,
     },
@@ -405,7 +414,7 @@ impl ArrivalTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chance::Purpose;
+    use crate::random::Purpose;
 
     fn count(arrivals: &Arrivals, until_ps: u64) -> (f64, f64) {
         let mut times = ArrivalTimes::new(arrivals, 0, Stream::new(5, 0, Purpose::Arrival));

@@ -10,24 +10,23 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Class {
-    /// Priorities (PCP of 802.1Q, 0 to 7) of its frames; a frame without a tag has priority 0. Each
-    /// belongs to exactly one class of a port.
+    /// Priorities of the frames of the class; a frame without a tag has priority 0.
+    #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "maximum" = 7, "minItems" = 1, "maxItems" = 8)))]
     pub priorities: Vec<u8>,
-    /// Quantum of deficit round robin in octets on the wire (preamble, frame and gap), from 1;
-    /// strict priority if absent.
+    /// Quantum of deficit round robin among adjacent classes that have one, in octets on the wire:
+    /// preamble, frame and gap. Strict priority if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("x-key" = "quantum", "x-unit" = "size", "minimum" = 1, "maximum" = MOST_OCTETS)))]
     pub quantum_octets: Option<u32>,
-    /// Rate of the credit-based shaper (802.1Q § 8.6.8.2) in bits per second, below that of the
-    /// link; no shaper if absent. Classes above it may have none, such as one of network control.
+    /// Rate of the credit-based shaper; no shaper if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("x-key" = "idle_slope", "x-unit" = "rate", "minimum" = 1, "maximum" = MOST_SLOPE_BPS)))]
     pub idle_slope_bps: Option<u64>,
-    /// Queue limit in frames, one being sent included; that of the node if absent.
+    /// Room of the queue in frames, the one being sent included; that of the node if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("x-key" = "queue", "minimum" = 1, "maximum" = MOST_FRAMES)))]
     pub queue_frames: Option<u32>,
-    /// Queue limit in octets; that of the node if absent.
+    /// Room of the queue in octets; that of the node if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("x-key" = "queue_size", "x-unit" = "size", "minimum" = 1, "maximum" = MOST_OCTETS)))]
     pub queue_octets: Option<u64>,

@@ -127,8 +127,13 @@ impl Histogram {
     /// the least time and the last ends with the largest, so that equal times are known exactly.
     #[must_use]
     pub fn filled(&self) -> Vec<(u64, u64, u64)> {
-        (0u64..)
-            .zip(&self.counts)
+        if self.min_ps > self.max_ps {
+            return Vec::new();
+        }
+        // Most buckets are beyond the least and the largest time.
+        let first = bucket_of(self.min_ps);
+        (first as u64..)
+            .zip(&self.counts[first..=bucket_of(self.max_ps)])
             .filter(|&(_, &count)| count > 0)
             .map(|(bucket, &count)| {
                 let (low, high) = (lowest_of(bucket), lowest_of(bucket + 1));

@@ -1,6 +1,6 @@
 //! Frame lengths, destination address to FCS, in bits.
 
-use crate::chance::Stream;
+use crate::random::Stream;
 use crate::times::{pick, weights_fault};
 use serde::{Deserialize, Serialize};
 
@@ -23,11 +23,15 @@ pub enum Lengths {
     },
     /// As many of a coder's samples as there are when it is sent ([`crate::voice`]).
     Samples {
-        /// Bits of a frame other than samples: addresses, type, check sequence, voice protocol.
+        /// Part of the length that is not samples: addresses, type, check sequence and headers of a
+        /// voice protocol; in `data` only the latter.
+        #[cfg_attr(feature = "schema", schemars(extend("x-key" = "overhead", "x-unit" = "bits", "minimum" = 0, "maximum" = 1_000_000_000)))]
         overhead_bits: u64,
-        /// Length at which a frame is ready, overhead included.
+        /// Length at which the frame is ready to be sent, overhead included.
+        #[cfg_attr(feature = "schema", schemars(extend("x-key" = "least", "x-unit" = "bits", "minimum" = 1, "maximum" = 1_000_000_000)))]
         min_bits: u64,
-        /// Length beyond which it does not grow, overhead included.
+        /// Largest length, overhead included; beyond it each new sample replaces the oldest.
+        #[cfg_attr(feature = "schema", schemars(extend("x-key" = "most", "x-unit" = "bits", "minimum" = 1, "maximum" = 1_000_000_000)))]
         max_bits: u64,
     },
 }

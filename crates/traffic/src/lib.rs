@@ -3,7 +3,7 @@
 //! Pure: time and chance are arguments. The traffic that a simulated station offers and that a live
 //! agent sends is this code.
 //!
-//! - [`chance`]: a stream of draws for each station and purpose; a draw belongs to its index, not
+//! - [`random`]: a stream of draws for each station and purpose; a draw belongs to its index, not
 //!   to the order of events.
 //! - [`times`]: distributions of times (service, generation).
 //! - [`lengths`]: frame lengths, fixed or mixed.
@@ -26,13 +26,13 @@
 
 pub mod arrivals;
 pub mod batches;
-pub mod chance;
 pub mod classes;
 pub mod clock;
 pub mod custom;
 pub mod histogram;
 pub mod lengths;
 pub mod packets;
+pub mod random;
 pub mod scheduler;
 pub mod sequence;
 pub mod skewed_clock;
@@ -44,8 +44,8 @@ pub mod voice;
 pub mod window;
 
 pub use batches::Batches;
-pub use chance::{Coin, Purpose, Stream};
 pub use histogram::{Distribution, Histogram};
+pub use random::{Coin, Purpose, Stream};
 pub use sequence::{Account, Arrived, Sequence};
 pub use source::{Offer, Source, SourceSpec};
 pub use token_bucket::Shaping;

@@ -10,7 +10,7 @@
 //! packet that was called grows no more, and its samples are out of the buffer. Spurts are as
 //! there: what one leaves short is wanted when the next sample fails to come, and is padded.
 
-use crate::chance::Stream;
+use crate::random::Stream;
 use crate::voice::{Coder, VoiceSpec, counted};
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
@@ -112,7 +112,7 @@ impl Packets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chance::Purpose;
+    use crate::random::Purpose;
     use crate::voice::Spurts;
     use std::collections::VecDeque;
 

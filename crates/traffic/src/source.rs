@@ -13,9 +13,9 @@
 
 use crate::arrivals::{ArrivalTimes, Arrivals};
 use crate::batches::Batches;
-use crate::chance::{Purpose, Stream};
 use crate::custom::{Arrival, CustomFrames, CustomSource};
 use crate::lengths::Lengths;
+use crate::random::{Purpose, Stream};
 use crate::times::Times;
 use crate::token_bucket::{Shaper, Shaping};
 use crate::voice::{Samples, Voice, VoiceFrame, VoiceSpec};
@@ -32,10 +32,10 @@ pub const MOST_BUFFERS: u32 = 100_000;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Generator {
-    /// Buffers in the ring, the one being sent included.
+    /// Buffers in the ring between the process and the transmitter.
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 1, "maximum" = MOST_BUFFERS)))]
     pub buffers: u32,
-    /// Time to fill one.
+    /// Time to fill one buffer.
     pub time: Times,
 }
 

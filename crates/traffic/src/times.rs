@@ -1,10 +1,12 @@
 //! Distributions of times.
 
-use crate::chance::Stream;
+use crate::random::Stream;
 use serde::{Deserialize, Serialize};
 
 /// Longest time of a scenario, in picoseconds: 1000 s.
 pub const LONGEST_PS: u64 = 1_000_000_000_000_000;
+/// Most values of a measured distribution.
+pub const MOST_VALUES: usize = 10_000;
 
 /// A distribution of times, in picoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,7 +15,8 @@ pub const LONGEST_PS: u64 = 1_000_000_000_000_000;
 pub enum Times {
     /// Always the same.
     Constant {
-        /// The time.
+        /// The time itself.
+        #[cfg_attr(feature = "schema", schemars(extend("x-key" = "constant", "x-unit" = "time", "minimum" = 0, "maximum" = LONGEST_PS)))]
         ps: u64,
     },
     /// Uniform over whole picoseconds from `low_ps` to `high_ps`, both included.
@@ -25,18 +28,30 @@ pub enum Times {
     },
     /// `offset_ps` plus an exponential time with mean `mean_ps`.
     Exponential {
-        /// Least.
+        /// Constant part of the time.
+        #[serde(default)]
+        #[cfg_attr(feature = "schema", schemars(extend("x-key" = "offset", "x-unit" = "time", "minimum" = 0, "maximum" = LONGEST_PS)))]
         offset_ps: u64,
-        /// Mean time beyond it.
+        /// Mean of the exponential part.
+        #[cfg_attr(feature = "schema", schemars(extend("x-key" = "mean", "x-unit" = "time", "minimum" = 1, "maximum" = LONGEST_PS)))]
         mean_ps: f64,
     },
     /// One of `values_ps`, each as often as its weight says.
     Measured {
-        /// The times.
+        /// Measured times.
+        #[cfg_attr(feature = "schema", schemars(extend("x-key" = "values", "x-unit" = "time", "minimum" = 0, "maximum" = LONGEST_PS, "minItems" = 1, "maxItems" = MOST_VALUES)))]
         values_ps: Vec<u64>,
-        /// Their weights, not negative, with a positive sum.
+        /// Frequency of each value, relative to the others; as many as `values`.
+        #[cfg_attr(feature = "schema", schemars(extend("x-unit" = "weight", "minItems" = 1, "maxItems" = MOST_VALUES)))]
         weights: Vec<f64>,
     },
+}
+
+impl Default for Times {
+    /// No time.
+    fn default() -> Self {
+        Self::Constant { ps: 0 }
+    }
 }
 
 impl Times {
@@ -115,7 +130,7 @@ pub(crate) fn pick(weights: &[f64], chance: &mut Stream) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chance::Purpose;
+    use crate::random::Purpose;
 
     #[test]
     fn a_uniform_time_reaches_both_ends() {

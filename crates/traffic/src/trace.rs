@@ -9,7 +9,7 @@
 //! repeated: ti + k · repeat_ps, k = 0, 1, …  else the source ends with tn
 //! ```
 
-use crate::chance::Stream;
+use crate::random::Stream;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -216,7 +216,7 @@ impl Replay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chance::Purpose;
+    use crate::random::Purpose;
 
     fn trace(times_ps: &[u64]) -> Arc<Trace> {
         Arc::new(Trace::new(times_ps.to_vec(), vec![], 0).expect("a trace"))

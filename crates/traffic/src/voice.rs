@@ -15,7 +15,7 @@
 //! kept. A frame that was begun is then sent when the first sample fails to come, padded to
 //! `min_bits` (an assumption: the study has no spurts).
 
-use crate::chance::Stream;
+use crate::random::Stream;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -338,7 +338,7 @@ impl Voice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chance::Purpose;
+    use crate::random::Purpose;
     use std::collections::VecDeque;
 
     const US: u64 = 1_000_000;

@@ -6,6 +6,8 @@ mod domains;
 mod network;
 
 use crate::fault::{Checked, Fault, Faults};
+use crate::flows::Flow;
+use crate::medium::Medium;
 use crate::scenario::{Phases, Scenario};
 use std::collections::BTreeSet;
 
@@ -19,7 +21,7 @@ impl Scenario {
         let is_in_range = faults.is_empty();
         check_phases(&self.phases, self.batches, &mut faults);
         check_names(self, &mut faults);
-        if !self.is_segment() {
+        if self.contended().is_none() {
             network::check(self, is_in_range, &mut faults);
         }
         faults.into_vec()
@@ -33,10 +35,14 @@ impl Scenario {
         self.faults().into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// Whether it is one medium whose flows have no receivers.
-    fn is_segment(&self) -> bool {
-        let has_receivers = self.flows.iter().any(|flow| !flow.to.is_empty());
-        self.media.len() == 1 && self.links.is_empty() && !has_receivers
+    /// The medium that all flows have as receiver; `None` where flows have receivers on it or
+    /// elsewhere.
+    #[must_use]
+    pub fn contended(&self) -> Option<&Medium> {
+        match (&self.media[..], &self.links[..]) {
+            ([medium], []) if self.flows.iter().all(Flow::is_onto_medium) => Some(medium),
+            _ => None,
+        }
     }
 }
 

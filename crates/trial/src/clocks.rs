@@ -14,21 +14,22 @@ pub const MOST_DRIFT_PPB: i64 = 1_000_000;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ClockSpec {
-    /// Offset when the trial begins, in picoseconds, positive if ahead; at most 10¹³ (10 s) either
-    /// way.
+    /// Offset from true time at the start of the trial, -10 s to 10 s; positive if the clock is
+    /// ahead.
     #[serde(default)]
     #[file(key = "offset", unit = "time", least = -i128::from(MOST_OFFSET_PS), most = i128::from(MOST_OFFSET_PS))]
     pub offset_ps: i64,
-    /// Drift in parts of 10⁹, positive if too fast; at most 10⁶ either way.
+    /// Frequency error of the clock, -1000 ppm to 1000 ppm; positive if the clock is fast.
     #[serde(default)]
     #[file(key = "drift", unit = "clock error", least = -i128::from(MOST_DRIFT_PPB), most = i128::from(MOST_DRIFT_PPB))]
     pub drift_ppb: i64,
-    /// Spread of the offset in picoseconds, at most 10¹³: a uniform value of either sign up to
-    /// this, drawn by the trial's seed, is added to the offset.
+    /// Largest deviation from `offset`, at most 10 s; uniform, drawn by the seed for each host of a
+    /// group.
     #[serde(default)]
     #[file(key = "offset_spread", unit = "time", least = 0, most = i128::from(MOST_OFFSET_PS))]
     pub offset_spread_ps: u64,
-    /// Spread of the drift in parts of 10⁹, at most 10⁶, drawn likewise.
+    /// Largest deviation from `drift`, at most 1000 ppm; uniform, drawn by the seed for each host
+    /// of a group.
     #[serde(default)]
     #[file(key = "drift_spread", unit = "clock error", least = 0, most = i128::from(MOST_DRIFT_PPB))]
     pub drift_spread_ppb: u64,

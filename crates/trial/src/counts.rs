@@ -1,6 +1,6 @@
 //! What an engine counts in a trial, before any formula.
 //!
-//! Every entity of the scenario has its counts: the medium and its stations, flows, ports, nodes,
+//! Every entity of the scenario has its counts: media and their stations, flows, ports, nodes,
 //! pairs of hosts that synchronise clocks. Counts, sums of times, histograms and extremes are
 //! integers; a time is in picoseconds (`_ps`), a sum of squared times in their squares (`_ps2`).
 //! Everything is of the measured window where a field says nothing else. A batch is one of the
@@ -28,11 +28,11 @@ pub struct Counts {
     /// Events of the whole trial, for speed figures: attempts on a medium; in a network what the
     /// implementation processed, which differs between the two.
     pub events: u64,
-    /// The shared medium.
-    pub medium: MediumCounts,
-    /// Stations on the medium, in the order of the scenario.
+    /// Shared media, in the order of the scenario.
+    pub media: Vec<MediumCounts>,
+    /// Stations on the media, in the order of the scenario: medium by medium.
     pub stations: StationCounts,
-    /// Flows of a network, in the order of the scenario.
+    /// Flows that have receivers, in the order of the scenario.
     pub flows: Vec<FlowCounts>,
     /// Ports of a network: 2l and 2l + 1 are the ends of link l. After the links come the stations
     /// on its media, in the order of the scenario: first the port of the station, then one that
@@ -110,7 +110,8 @@ pub struct PlcaNodeCounts {
     pub attempt_max_ps: Vec<u64>,
 }
 
-/// What is counted of the stations on a medium; one entry a station.
+/// What is counted of the stations on media; one entry a station. In a network a station is a port:
+/// frames come to its queue, or have waited in a source of its host before.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StationCounts {
     /// Frames delivered, by the end of their successful attempt.
@@ -134,6 +135,10 @@ pub struct StationCounts {
     pub dropped: Vec<u64>,
     /// Frames delivered that another transmission overlapped somewhere, unnoticed by their sender.
     pub damaged: Vec<u64>,
+    /// Frames delivered whose response time was longer than the deadline of the station's flow.
+    /// Empty where no station has a deadline, as in networks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overdue: Vec<u64>,
     /// Sum over delivered frames of the transmission delay, from taking up to the end.
     pub delay_ps: Vec<u64>,
     /// Sum of its squares.
@@ -144,12 +149,41 @@ pub struct StationCounts {
     pub response_ps: Vec<u64>,
     /// Time during which the station held a frame in its transmitter.
     pub waiting_ps: Vec<u64>,
-    /// Share of the line rate that the station would use alone. A parameter, not counted.
+    /// Share of the line rate that the station would use alone. A parameter, not counted; NaN of a
+    /// port in a network, which carries what others offer.
     pub offered_load: Vec<f64>,
     /// The same by batch.
     pub batches: StationBatches,
     /// Where some station sends voice.
     pub voice: Option<StationVoice>,
+}
+
+impl StationCounts {
+    /// Add those of another medium behind these, of as many batches.
+    pub fn append(&mut self, mut other: Self) {
+        let (mine, others) = (self.frames.len(), other.frames.len());
+        self.batches.append(&other.batches, mine, others);
+        for (column, more) in [
+            (&mut self.frames, &mut other.frames),
+            (&mut self.bits, &mut other.bits),
+            (&mut self.charged_ps, &mut other.charged_ps),
+            (&mut self.collisions, &mut other.collisions),
+            (&mut self.late_collisions, &mut other.late_collisions),
+            (&mut self.discarded, &mut other.discarded),
+            (&mut self.resumed, &mut other.resumed),
+            (&mut self.offered, &mut other.offered),
+            (&mut self.dropped, &mut other.dropped),
+            (&mut self.damaged, &mut other.damaged),
+            (&mut self.delay_ps, &mut other.delay_ps),
+            (&mut self.access_ps, &mut other.access_ps),
+            (&mut self.response_ps, &mut other.response_ps),
+            (&mut self.waiting_ps, &mut other.waiting_ps),
+        ] {
+            column.append(more);
+        }
+        self.delay_ps2.append(&mut other.delay_ps2);
+        self.offered_load.append(&mut other.offered_load);
+    }
 }
 
 /// What is counted of stations by batch; batch by batch, within it station by station.
@@ -163,6 +197,25 @@ pub struct StationBatches {
     pub delay_ps: Vec<u64>,
     /// Sum of their squares.
     pub delay_ps2: Vec<u128>,
+}
+
+impl StationBatches {
+    /// Add so many other stations behind these in every batch.
+    fn append(&mut self, other: &Self, mine: usize, others: usize) {
+        self.frames = beside(&self.frames, mine, &other.frames, others);
+        self.charged_ps = beside(&self.charged_ps, mine, &other.charged_ps, others);
+        self.delay_ps = beside(&self.delay_ps, mine, &other.delay_ps, others);
+        self.delay_ps2 = beside(&self.delay_ps2, mine, &other.delay_ps2, others);
+    }
+}
+
+/// Rows of two tables, of so many columns each, beside each other; a table without columns has no
+/// rows.
+fn beside<T: Copy>(left: &[T], wide: usize, right: &[T], more: usize) -> Vec<T> {
+    if wide == 0 || more == 0 {
+        return [left, right].concat();
+    }
+    left.chunks(wide).zip(right.chunks(more)).flat_map(|(a, b)| [a, b].concat()).collect()
 }
 
 /// What is counted of voice on a medium; one entry a station.
@@ -258,6 +311,9 @@ pub struct FlowCounts {
     pub data_octets: u64,
     /// Messages received, at any time, of those that the source offered in the window.
     pub arrived: u64,
+    /// Messages received whose one-way delay was longer than the deadline of the flow; 0 without
+    /// one.
+    pub overdue: u64,
     /// Responses received.
     pub answers: u64,
     /// Octets of their frames.
@@ -297,6 +353,8 @@ pub struct FlowBatch {
     pub arrived: u64,
     /// Messages received.
     pub messages: u64,
+    /// Of these, later than the deadline of the flow.
+    pub overdue: u64,
     /// Frames of these messages.
     pub frames: u64,
     /// Octets of these frames.

@@ -251,6 +251,13 @@ impl Faults {
     }
 }
 
+/// A list has at most so many entries.
+pub(crate) fn check_count(count: usize, most: usize, faults: &mut Faults) {
+    if count > most {
+        faults.add_value("", format!("{count} of them"), format!("must be at most {most} of them"));
+    }
+}
+
 /// A limit as an integer of JSON.
 #[cfg(feature = "schema")]
 pub(crate) fn json_integer(limit: i128) -> i64 {

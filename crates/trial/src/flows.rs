@@ -26,7 +26,8 @@ pub struct Flow {
     /// Names of the receiving hosts; none on a medium.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<String>,
-    /// Destination address.
+    /// Addressing: "unicast" is a flow to each of the receivers, "multicast" and "broadcast" send
+    /// each message to all of them.
     #[serde(default)]
     #[file(key = "cast")]
     pub address: Address,
@@ -46,31 +47,38 @@ pub struct Flow {
     #[serde(default = "no_arrivals")]
     #[file(skip)]
     pub arrivals: Arrivals,
-    /// Process behind a saturated source; messages are always available if absent.
+    /// Process that fills the buffers of a saturated host; there is always a message if absent.
     #[serde(default)]
     pub generator: Option<Generator>,
-    /// Queue limit in messages, the one being handed over included, 1 to 10⁶ (on a medium 10⁷);
-    /// unlimited if absent. Not with saturated arrivals or a coder.
+    /// Room of the queue at the source in messages, the one being handed over included; not with
+    /// saturated arrivals, a token bucket or a coder.
     #[serde(default)]
     #[file(key = "queue", unit = "room", least = 1, most = MOST_QUEUED)]
     pub queue_frames: Option<u32>,
-    /// Host time between messages.
-    #[serde(default = "none")]
+    /// Host time between two messages.
+    #[serde(default)]
     pub service: Times,
-    /// Response of each receiver to each message; none if absent.
+    /// Responses of the receivers; none if absent.
     #[serde(default)]
     pub response: Option<Response>,
-    /// Data over TCP instead of messages.
+    /// Data over TCP instead of messages; excludes `frames`, `data`, `mtu`, `arrivals`,
+    /// `generator`, `queue`, `service`, `response`, `shaper` and `deadline`.
     #[serde(default)]
     pub transfer: Option<Transfer>,
-    /// Priority code point (802.1Q § 9.6), 0 to 7: all frames of the flow, responses included, are
-    /// tagged, 4 octets longer. Untagged if absent, which counts as priority 0.
+    /// Priority code point of all frames of the flow, whose tag is 4 octets. If absent the frames
+    /// have no tag, which counts as priority 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[file(least = 0, most = 7)]
     pub priority: Option<u8>,
-    /// Messages wait at the sender until a token bucket has their volume; no shaper if absent.
+    /// Token bucket in which messages wait at the host; none if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shaper: Option<Shaper>,
+    /// Longest delay that a message may have, up to 1000 s: from its arrival at the source to that
+    /// of its last frame at the receiver or, onto a medium, to the end of its transmission. Messages
+    /// beyond it are counted, not discarded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[file(key = "deadline", unit = "time", least = 1, most = LONGEST_PS)]
+    pub deadline_ps: Option<u64>,
 }
 
 /// A token bucket, full at the begin of its source; messages of a flow wait for it in order.
@@ -82,16 +90,12 @@ pub struct Flow {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Shaper {
-    /// Bits per second by which it fills, 1 to 10¹².
+    /// Rate at which the bucket fills.
     #[file(key = "rate", unit = "rate", least = 1, most = 1_000_000_000_000)]
     pub rate_bps: u64,
-    /// Octets that it holds, 1 to 2³²; at least the volume of the longest message.
+    /// Capacity of the bucket; at least the longest message.
     #[file(key = "burst", unit = "size", least = 1, most = 1 << 32)]
     pub burst_octets: u64,
-}
-
-fn none() -> Times {
-    Times::Constant { ps: 0 }
 }
 
 // Absent values; neither is valid.
@@ -145,15 +149,23 @@ pub struct Response {
     /// Lengths of responses.
     #[file(key = "frames|data")]
     pub frames: Lengths,
-    /// Time from the arrival of the message, or the end of the response before, to the response.
+    /// Time between a request and its response; a receiver handles one request at a time.
+    #[serde(default)]
     pub think: Times,
-    /// Timeout of the sender in picoseconds, 1 to 10¹⁵; it waits without limit if absent.
+    /// Time after which the sender continues without the missing responses. If absent, a simulation
+    /// has no timeout and a measurement one of 1 s.
     #[serde(default)]
     #[file(key = "timeout", unit = "time", least = 1, most = LONGEST_PS)]
     pub timeout_ps: Option<u64>,
 }
 
 impl Flow {
+    /// Whether its receiver is the medium of its host: it names no other.
+    #[must_use]
+    pub fn is_onto_medium(&self) -> bool {
+        matches!(self.to[..], [])
+    }
+
     /// What its source offers.
     #[must_use]
     pub fn source_spec(&self) -> SourceSpec {
@@ -222,17 +234,18 @@ impl Flow {
     }
 
     /// Name and presence of what a transfer does not have.
-    fn of_messages(&self) -> [(&'static str, bool); 9] {
+    fn of_messages(&self) -> [(&'static str, bool); 10] {
         [
             ("frames", self.frames != no_lengths()),
             ("arrivals", self.arrivals != no_arrivals()),
             ("generator", self.generator.is_some()),
             ("queue_frames", self.queue_frames.is_some()),
-            ("service", self.service != none()),
+            ("service", self.service != Times::default()),
             ("framing", self.framing != Framing::Frame),
             ("codec", self.codec.is_some()),
             ("response", self.response.is_some()),
             ("address", self.address != Address::Unicast),
+            ("deadline_ps", self.deadline_ps.is_some()),
         ]
     }
 

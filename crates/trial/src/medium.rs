@@ -61,38 +61,41 @@ pub enum Mac {
 #[serde(deny_unknown_fields)]
 pub struct Stations {
     /// Name of the node: a host, whose `count` is the number of points.
+    #[file(key = "")]
     pub node: String,
     /// Attachment point of each host: an index into `delay_ps`.
-    #[file(skip)]
+    #[file(key = "", skip)]
     pub points: Vec<u32>,
-    /// Largest frequency error of the hosts' clocks in parts of 10⁹, at most 10⁷. Each clock has a
-    /// uniform error of either sign; coder, load register and its ticks follow it.
+    /// Largest frequency error of a host's clock, at most 1%; the error of each host is drawn
+    /// uniformly. Only with a coder or a load register, which follow that clock.
     #[serde(default)]
     #[file(key = "clock_error", unit = "clock error", least = 0, most = 10_000_000)]
     pub clock_error_ppb: u64,
-    /// Priority wait in picoseconds, at most 10¹² (1 s): silence beyond the gap that the station
-    /// waits for. Carrier in any part of gap and wait restarts both.
+    /// Silence beyond the gap before a station starts, at most 0.1 s; stations with a shorter wait
+    /// send first.
     #[serde(default)]
     #[file(key = "priority_wait", unit = "time", least = 0, most = LONGEST_DELAY_PS)]
     pub priority_wait_ps: u64,
-    /// Wait after a collision.
+    /// Backoff rule: the wait after a collision; "exponential" with the limit of the standard if
+    /// absent.
     #[serde(default)]
     pub backoff: Backoff,
-    /// Transmissions tried before the frame is given up, the first included; 1 to 10⁶.
+    /// Attempts before a frame is given up, the first included; that of the standard if absent.
     #[serde(default = "attempt_limit")]
     #[file(least = 1, most = 1_000)]
     pub attempt_limit: u32,
-    /// What follows the last failed attempt.
+    /// What follows the last attempt: "discard" loses the frame, "resume" hands it to the
+    /// transmitter again. If absent "resume" with a coder, else "discard".
     #[serde(default)]
     pub after_attempt_limit: AfterAttemptLimit,
-    /// What follows a late collision.
+    /// What follows a late collision: "backoff" and another attempt, or "discard" of the frame.
     #[serde(default)]
     pub after_late_collision: AfterLateCollision,
-    /// PLCA, if the medium has it and the stations use it.
+    /// PLCA settings that differ from those of the segment; 10BASE-T1S only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plca: Option<PlcaNodes>,
-    /// When the stations are silent: they neither send nor take part in PLCA, and their frames wait.
-    /// What is on its way then is still sent. On media with PLCA only.
+    /// Intervals in which the stations are silent: they neither send nor take part in PLCA.
+    /// 10BASE-T1S only; never if absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub down: Vec<Interval>,
 }
@@ -137,19 +140,19 @@ fn attempt_limit() -> u32 {
 pub enum Backoff {
     /// r uniform, 0 ≤ r < 2^min(n, limit) (802.3-2022 § 4.2.3.2.5).
     Exponential {
-        /// Collisions after which the range no longer doubles, at most 30.
+        /// Number of collisions after which the range stops growing.
         #[file(least = 0, most = 30)]
         limit: u32,
     },
     /// r uniform, 0 ≤ r ≤ min(n, limit).
     Linear {
-        /// Collisions after which the range no longer grows, at most 10⁶.
+        /// Number of collisions after which the range stops growing.
         #[file(least = 0, most = 30)]
         limit: u32,
     },
     /// r uniform, 0 ≤ r < slots.
     Constant {
-        /// Size of the range, 1 to 10⁶.
+        /// Number of slots in the range from which the wait is drawn.
         #[file(least = 1, most = 1_000_000)]
         slots: u32,
     },
@@ -160,15 +163,14 @@ pub enum Backoff {
     /// (Gonsalves 1982, section 2.2).
     #[serde(rename = "load-register")]
     LoadRegister {
-        /// Low bits of the clock that are used, 1 to 16.
+        /// Number of low bits of the host's clock that the register masks.
         #[file(least = 1, most = 16)]
         bits: u32,
-        /// Period of the clock in picoseconds, 1 to 10¹². Each host's clock starts at another phase.
+        /// Time in which the host's clock advances by one, at most 0.1 s.
         #[file(key = "clock", unit = "time", least = 1, most = LONGEST_DELAY_PS)]
         clock_ps: u64,
-        /// Whether the wait is counted in ticks, which come whenever the clock's time is a whole
-        /// number of slots: the wait ends with the r-th tick after the jam, up to a slot earlier
-        /// than r slots after it.
+        /// Whether the wait ends with a tick of the clock, one in each slot; if false, it ends
+        /// whole slots after the jam.
         ticks: bool,
     },
     /// r is what a function in Python returns, in the process that has registered it.

@@ -60,29 +60,33 @@ pub enum Kind {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Host {
-    /// Stages from the application to the link.
+    /// Stages from the application to the link, at most 64.
     #[serde(default)]
+    #[file(items = 64)]
     pub send: Vec<Stage>,
-    /// Stages from the link to the application.
+    /// Stages from the link to the application, at most 64.
     #[serde(default)]
+    #[file(items = 64)]
     pub receive: Vec<Stage>,
-    /// Transmit ring: messages that may be between the application's call and the end of their
-    /// transmission; 256 if absent.
+    /// Largest number of a flow's messages between their call and the end of their transmission;
+    /// 256 if absent.
     #[serde(default)]
     #[file(least = 1, most = 1_000_000)]
     pub ring: Option<u32>,
-    /// Octets of a frame after which the first receiving stage may begin, at most 65536; the whole
+    /// Octets on the wire, without preamble, after which the first stage may begin; all of the
     /// frame if absent.
     #[serde(default)]
     #[file(key = "overlap", unit = "size", least = 0, most = 65_536)]
     pub overlap_octets: Option<u64>,
-    /// Receive buffer and flow control; unlimited if absent.
+    /// Memory of each port for frames that it receives; unlimited if absent.
     #[serde(default)]
     pub buffer: Option<Buffer>,
-    /// Its clock; a perfect one if absent.
+    /// Clock of the host, for simulations only; true time if absent. A stream has clock metrics if
+    /// one of its ends has a clock.
     #[serde(default)]
     pub clock: Option<ClockSpec>,
-    /// Classes of the queue of its port, highest first; one queue for all frames if empty.
+    /// Traffic classes of each output port, as in `network.classes`; those of its model or of the
+    /// network if absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<Class>,
 }
@@ -93,42 +97,47 @@ pub struct Host {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Stage {
-    /// Name for messages.
+    /// Name of the stage.
+    #[file(unit = "name")]
     pub name: String,
-    /// Resource that it occupies, shared with other stages of the node; its own if absent.
+    /// Resource that the stage occupies during a service; stages of one node with the same resource
+    /// exclude each other. Not with `queue`.
     #[serde(default)]
+    #[file(unit = "name")]
     pub resource: Option<String>,
-    /// Time for each frame in picoseconds, at most 10¹² (1 s).
+    /// Service time for each frame, at most 1 s.
     #[serde(default)]
     #[file(key = "fixed", unit = "time", least = 0, most = 1_000_000_000_000)]
     pub fixed_ps: u64,
-    /// Time for each octet of the frame in picoseconds, at most 10⁹.
+    /// Service time for each octet of the frame, destination address to FCS; at most 1 ms.
     #[serde(default)]
     #[file(key = "per_byte", unit = "time", least = 0, most = 1_000_000_000)]
     pub ps_per_octet: u64,
-    /// Octets carried besides the frame's, −64 to 65536; negative where, for example, a bus does not
-    /// carry the check sequence.
+    /// Octets added to the length of the frame; negative, such as "-4 B", where the stage carries
+    /// no check sequence.
     #[serde(default)]
     #[file(key = "extra", unit = "size", least = -64, most = 65_536)]
     pub extra_octets: i64,
-    /// Cost of bursts; none if absent.
+    /// Service time for bursts; none if absent.
     #[serde(default)]
     pub burst: Option<Burst>,
-    /// Octets of a frame after which the next stage may begin, at most 65536; it cannot end before
-    /// this one. The whole frame if absent.
+    /// Octets after which the next stage may begin; all of the frame if absent. Not with
+    /// `coalesce`.
     #[serde(default)]
     #[file(key = "overlap", unit = "size", least = 0, most = 65_536)]
     pub overlap_octets: Option<u64>,
-    /// Delay to the next stage in picoseconds, at most 10¹²; this stage is free meanwhile.
+    /// Time from the end of the service to the next stage, at most 1 s; the stage is free
+    /// meanwhile.
     #[serde(default)]
     #[file(key = "delay", unit = "time", least = 0, most = 1_000_000_000_000)]
     pub delay_ps: u64,
-    /// Queue limit in frames from 1, the frame in service included; frames that find it full are
-    /// dropped. Unlimited if absent.
+    /// Room of the queue in frames, the one in service included; neither in `send` nor with
+    /// `resource`.
     #[serde(default)]
     #[file(key = "queue", unit = "room", least = 1, most = MOST_QUEUED)]
     pub queue_frames: Option<u32>,
-    /// Interrupt coalescing: frames that have passed wait for each other. None if absent.
+    /// Coalescing of served frames, as by one interrupt for several; none if absent. Not with
+    /// `overlap`.
     #[serde(default)]
     pub coalesce: Option<Coalesce>,
 }
@@ -139,10 +148,10 @@ pub struct Stage {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Coalesce {
-    /// As soon as this many frames wait, from 1.
+    /// Number of waiting frames after which they continue.
     #[file(least = 1, most = 1_000_000)]
     pub frames: u32,
-    /// Or this long after the first, in picoseconds, 1 to 10¹².
+    /// Longest wait of the first frame; all waiting frames continue then.
     #[file(key = "time", unit = "time", least = 1, most = 1_000_000_000_000)]
     pub ps: u64,
 }
@@ -153,10 +162,10 @@ pub struct Coalesce {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Burst {
-    /// Longest burst in octets, from 1.
+    /// Largest size of a burst.
     #[file(key = "size", unit = "size", least = 1, most = 100_000_000)]
     pub octets: u64,
-    /// Time for each burst, a partial one included, in picoseconds, at most 10¹².
+    /// Time for each burst, the last incomplete one included.
     #[file(key = "time", unit = "time", least = 0, most = 1_000_000_000_000)]
     pub ps: u64,
 }
@@ -168,10 +177,10 @@ pub struct Burst {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Buffer {
-    /// Size in octets, 64 to 2⁴⁰; frames that do not fit are dropped.
+    /// Size of the memory; a frame that finds no room is dropped.
     #[file(key = "size", unit = "size", least = 64, most = 100_000_000)]
     pub octets: u64,
-    /// Flow control by PAUSE frames (802.3-2022 annex 31B); none if absent.
+    /// Flow control by PAUSE frames; none if absent.
     #[serde(default)]
     pub pause: Option<Pause>,
 }
@@ -182,13 +191,14 @@ pub struct Buffer {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Pause {
-    /// Fill level in octets above which it pauses the peer.
+    /// Occupied memory above which the port asks its peer to pause; below `size`.
     #[file(key = "high", unit = "size", least = 0, most = 100_000_000)]
     pub high_octets: u64,
-    /// Fill level in octets at which it lets the peer go on.
+    /// Occupied memory at which the peer may send again; at most `high`.
     #[file(key = "low", unit = "size", least = 0, most = 100_000_000)]
     pub low_octets: u64,
-    /// Pause time in units of 512 bit times, from 1; repeated at half of it.
+    /// Duration of a pause in units of 512 bit times; the request is repeated after half of it.
+    #[serde(default = "longest_pause")]
     #[file(least = 1, most = 65_535)]
     pub quanta: u16,
 }
@@ -199,32 +209,34 @@ pub struct Pause {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Switch {
-    /// Address learning.
+    /// Learning of addresses. With "known" the switch knows all addresses from the start.
+    #[serde(default)]
     pub learning: Learning,
-    /// Octets of a frame after which it may be forwarded (cut-through), at most 65536; the whole
-    /// frame (store and forward) if absent.
+    /// Octets on the wire, without preamble, after which a frame continues (cut-through); all of
+    /// the frame if absent.
     #[serde(default)]
     #[file(key = "overlap", unit = "size", least = 0, most = 65_536)]
     pub overlap_octets: Option<u64>,
-    /// Stage of each port for received frames; none if absent.
+    /// Stage of each input port; none if absent.
     #[serde(default)]
     pub ingress: Option<Stage>,
-    /// What connects its ports.
+    /// Switching fabric. "ideal" takes no time; `shared` is a backplane, `crossbar` joins modules
+    /// of ports.
     #[serde(default)]
     pub fabric: Fabric,
-    /// Queue limit of each output port in frames, the frame being sent included; unlimited if
-    /// absent.
+    /// Room of the queue of each output port in frames, the one being sent included.
     #[serde(default)]
     #[file(key = "queue", unit = "room", least = 1, most = MOST_QUEUED)]
     pub queue_frames: Option<u32>,
-    /// Queue limit of each output port in octets; unlimited if absent.
+    /// Room of the queue of each output port in octets; unlimited if absent.
     #[serde(default)]
     #[file(key = "queue_size", unit = "size", least = 1, most = 100_000_000)]
     pub queue_octets: Option<u64>,
-    /// Receive buffer of each port, and flow control; unlimited if absent.
+    /// Memory of each input port, and flow control; unlimited if absent.
     #[serde(default)]
     pub buffer: Option<Buffer>,
-    /// Classes of the queue of each output port, highest first; one queue for all frames if empty.
+    /// Traffic classes of each output port, as in `network.classes`; those of its model or of the
+    /// network if absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<Class>,
 }
@@ -240,10 +252,10 @@ pub enum Learning {
     Known,
     /// The table is empty at first; it learns the source address of each frame.
     Learns {
-        /// Ageing time in picoseconds.
+        /// Time after the last frame from an address at which the switch forgets it.
         #[file(key = "age", unit = "time", least = 1, most = LONGEST_PS)]
         age_ps: u64,
-        /// Size of the address table.
+        /// Largest number of addresses that the switch knows at a time.
         #[file(least = 1, most = 10_000_000)]
         addresses: u32,
     },
@@ -263,11 +275,11 @@ pub enum Fabric {
     Shared(Stage),
     /// Modules of ports on a crossbar.
     Crossbar {
-        /// Between ports of one module.
+        /// Stage between two ports of one module; no stage if absent.
         local: Option<Stage>,
-        /// From a module to the crossbar.
+        /// Stage from a module to the crossbar.
         inward: Stage,
-        /// From the crossbar to a module.
+        /// Stage from the crossbar to a module.
         outward: Stage,
     },
 }
@@ -278,14 +290,15 @@ pub enum Fabric {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Router {
-    /// Stage that all frames pass.
+    /// Stage that all frames pass; it takes no time if absent.
+    #[serde(default = "Stage::forwarding")]
     pub forward: Stage,
-    /// Queue limit of each output port in frames, the frame being sent included; unlimited if
-    /// absent.
+    /// Room of the queue of each output port in frames, the one being sent included.
     #[serde(default)]
     #[file(key = "queue", unit = "room", least = 1, most = MOST_QUEUED)]
     pub queue_frames: Option<u32>,
-    /// Classes of the queue of each output port, highest first; one queue for all frames if empty.
+    /// Traffic classes of each output port, as in `network.classes`; those of its model or of the
+    /// network if absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<Class>,
 }
@@ -296,7 +309,7 @@ pub struct Router {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Hub {
-    /// Delay from one link to another in picoseconds.
+    /// Delay from one link to another, at most 1 s.
     #[serde(default)]
     #[file(key = "delay", unit = "time", least = 0, most = 1_000_000_000_000)]
     pub delay_ps: u64,
@@ -308,26 +321,32 @@ pub struct Hub {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// The two nodes that it joins.
+    /// Names of the two ends. One of them may be a group, each of whose hosts gets a link.
     pub ends: [End; 2],
-    /// Duration of an octet in picoseconds, 1 to 10⁹.
+    /// Bit rate, or time of an octet; `network.rate` if absent.
     #[file(key = "rate", unit = "octet time", least = 1, most = 1_000_000_000)]
     pub ps_per_octet: u64,
-    /// One-way propagation in picoseconds, at most 10¹² (1 s).
+    /// One-way propagation delay, at most 1 s; instead of `length`. 0 s if both are absent.
     #[serde(default)]
     #[file(key = "delay|length", unit = "time", least = 0, most = 1_000_000_000_000)]
     pub delay_ps: u64,
-    /// Preamble and start-of-frame delimiter in octets, at most 65536.
+    /// Preamble with start-of-frame delimiter.
     #[serde(default = "preamble_octets")]
     #[file(key = "preamble", unit = "size", least = 0, most = 65_536)]
     pub preamble_octets: u64,
-    /// Inter-frame gap in octets, at most 65536.
+    /// Inter-frame gap.
     #[serde(default = "gap_octets")]
     #[file(key = "gap", unit = "size", least = 0, most = 65_536)]
     pub gap_octets: u64,
-    /// Whether the link is half-duplex, with CSMA/CD; links of a hub must be.
+    /// Whether only one end may send at a time. If absent, links of a hub are half-duplex and
+    /// others are not.
     #[serde(default)]
     pub half_duplex: bool,
+}
+
+// 802.3-2022 annex 31B: the longest pause.
+fn longest_pause() -> u16 {
+    u16::MAX
 }
 
 // 802.3-2022 § 3.2.1, 3.2.2: seven octets of preamble and the delimiter.
@@ -356,6 +375,11 @@ pub struct End {
 }
 
 impl Stage {
+    /// Forwarding that takes no time.
+    fn forwarding() -> Self {
+        Self { name: "forward".to_owned(), ..Self::default() }
+    }
+
     fn check_together(&self, faults: &mut Faults) {
         if self.queue_frames.is_some() && self.resource.is_some() {
             let allowed = "must not be given for a stage with a resource, which others share";

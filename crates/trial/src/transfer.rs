@@ -28,7 +28,7 @@ pub struct Transfer {
 pub enum Job {
     /// Octets in one direction, as fast as possible.
     Stream {
-        /// Octets to send; until the trial's stop if absent.
+        /// Number of octets; without end if absent.
         #[file(key = "size", unit = "size", least = 1, most = MOST_FILE_OCTETS)]
         #[serde(default)]
         octets: Option<u64>,
@@ -43,26 +43,31 @@ pub enum Job {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct File {
-    /// Direction of the blocks.
+    /// Direction of the blocks: "read" sends them in answers, to the flow's `from`; "write" sends
+    /// them in requests, from it.
     pub direction: Direction,
-    /// Length of the file in octets, 1 to 2⁵⁰; unlimited if absent.
+    /// Size of the file; without end if absent.
     #[serde(default)]
     #[file(key = "size", unit = "size", least = 1, most = MOST_FILE_OCTETS)]
     pub octets: Option<u64>,
-    /// Length of a block in octets, 1 to 2³⁰; the last one may be shorter.
+    /// Size of a block; the last one may be shorter.
     #[file(key = "block", unit = "size", least = 1, most = MOST_OCTETS)]
     pub block_octets: u64,
-    /// Length of a request without block in octets, 1 to 2³⁰.
+    /// Size of a request, without a block.
     #[file(key = "request", unit = "size", least = 1, most = MOST_OCTETS)]
     pub request_octets: u64,
-    /// Length of a response without block in octets, 1 to 2³⁰.
+    /// Size of an answer, without a block.
     #[file(key = "answer", unit = "size", least = 1, most = MOST_OCTETS)]
     pub answer_octets: u64,
-    /// Time of the client between a response and the next request, one at a time.
+    /// Time of the client between a complete answer and the next request; it handles one answer at
+    /// a time.
+    #[serde(default)]
     pub client: Times,
-    /// Time of the server between a request and its response, one at a time.
+    /// Time of the server between a complete request and its answer; it handles one request at a
+    /// time.
+    #[serde(default)]
     pub server: Times,
-    /// Outstanding requests, 1 to 10⁶.
+    /// Largest number of outstanding requests.
     #[serde(default = "one")]
     #[file(least = 1, most = 1_000_000)]
     pub ahead: u32,
@@ -87,67 +92,77 @@ pub enum Direction {
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a key of its own")]
 pub struct Tcp {
-    /// Longest IP packet in octets, at most 65535.
+    /// Longest IP packet, 68 B to 65535 B.
     #[serde(default = "ethernet_mtu")]
     #[file(key = "mtu", unit = "size", least = 68, most = 65_535)]
     pub mtu_octets: u64,
-    /// TCP options of every segment in octets, at most 40: 12 with timestamps.
+    /// Options in the TCP header of every segment, at most 40 B; 12 B with timestamps.
     #[serde(default)]
     #[file(key = "options", unit = "size", least = 0, most = 40)]
     pub option_octets: u64,
-    /// Receive buffer in octets, the largest window: from a segment to 2³⁰.
+    /// Receive buffer: octets received and not yet read.
     #[file(key = "window", unit = "size", least = 1, most = MOST_OCTETS)]
     pub window_octets: u64,
-    /// Send buffer in octets, from a segment to 2³⁰; unlimited if absent.
+    /// Send buffer: octets written and not yet acknowledged; unlimited if absent.
     #[serde(default)]
     #[file(key = "send_buffer", unit = "size", least = 1, most = MOST_OCTETS)]
     pub send_buffer_octets: Option<u64>,
-    /// Initial congestion window in segments, 1 to 1000.
+    /// First congestion window in segments. If absent: 10 with the stack "linux", 2 with
+    /// "rfc-2581".
     #[serde(default = "ten")]
     #[file(least = 1, most = 1_000)]
     pub initial_segments: u32,
-    /// Congestion control.
+    /// Congestion control: "reno" (RFC 5681) or "cubic" (RFC 9438). If absent: "cubic" with the
+    /// stack "linux", "reno" with "rfc-2581".
     #[serde(default)]
     pub congestion: Congestion,
-    /// `HyStart`: whether `Cubic` ends slow start when acknowledgements show a queue.
+    /// Whether CUBIC ends slow start when round-trip times grow or acknowledgements come in a
+    /// train. If absent: true with the stack "linux", false with "rfc-2581".
     #[serde(default = "yes")]
     pub hystart: bool,
-    /// Whether the window grows by what is acknowledged, instead of by acknowledgements (RFC 3465,
-    /// without its limit).
+    /// Whether the congestion window grows by octets acknowledged (RFC 3465), not by
+    /// acknowledgements. If absent: true with the stack "linux", false with "rfc-2581".
     #[serde(default = "yes")]
     pub byte_counting: bool,
-    /// Selective acknowledgements (RFC 2018).
+    /// Whether selective acknowledgements are used (RFC 2018). If absent: true with the stack
+    /// "linux", false with "rfc-2581".
     #[serde(default = "yes")]
     pub sack: bool,
-    /// Fast recovery without `sack`.
+    /// End of a recovery without `sack`: with "new-reno" when all data sent before it are
+    /// acknowledged (RFC 6582), with "reno" at the first new acknowledgement. If absent: "new-reno"
+    /// with the stack "linux", "reno" with "rfc-2581".
     #[serde(default)]
     pub recovery: Recovery,
-    /// Proportional rate reduction (RFC 6937).
+    /// Whether a recovery reduces the congestion window in proportion to delivered data (RFC 6937),
+    /// not at once. If absent: true with the stack "linux", false with "rfc-2581".
     #[serde(default = "yes")]
     pub prr: bool,
-    /// Limited transmit: the first two duplicate acknowledgements release a segment each (RFC 3042).
+    /// Whether the first two duplicate acknowledgements release a new segment each (RFC 3042). If
+    /// absent: true with the stack "linux", false with "rfc-2581".
     #[serde(default = "yes")]
     pub limited_transmit: bool,
-    /// Nagle's algorithm: a last, short segment waits for the acknowledgement of all before it
-    /// (RFC 1122 § 4.2.3.4).
+    /// Whether a short last segment waits for the acknowledgement of all data before it.
     #[serde(default = "yes")]
     pub nagle: bool,
-    /// Delayed acknowledgements.
+    /// Acknowledgement of data that arrive in order. If absent: { segments = 2, time = "40 ms",
+    /// quick = 16 } with the stack "linux", { segments = 2, time = "200 ms" } with "rfc-2581".
     #[serde(default)]
     pub acknowledge: Acknowledge,
-    /// Shortest retransmission timeout in picoseconds, 1 to 10¹⁵.
+    /// Shortest retransmission timeout. If absent: 200 ms with the stack "linux", 1 s with
+    /// "rfc-2581".
     #[serde(default = "a_fifth_of_a_second")]
     #[file(key = "least_timeout", unit = "time", least = 1, most = LONGEST_PS)]
     pub least_timeout_ps: u64,
-    /// Least difference of timeout and smoothed round-trip time in picoseconds, at most 10¹⁵.
+    /// Smallest difference between the retransmission timeout and the smoothed round-trip time. If
+    /// absent: 200 ms with the stack "linux", 0 s with "rfc-2581".
     #[serde(default = "a_fifth_of_a_second")]
     #[file(key = "timeout_margin", unit = "time", least = 0, most = LONGEST_PS)]
     pub timeout_margin_ps: u64,
-    /// Timeout before a round trip is measured, in picoseconds, 1 to 10¹⁵.
+    /// Retransmission timeout before the first measured round-trip time.
     #[serde(default = "a_second")]
     #[file(key = "first_timeout", unit = "time", least = 1, most = LONGEST_PS)]
     pub first_timeout_ps: u64,
-    /// Time in which the application reads an octet, in picoseconds, at most 10⁹.
+    /// Time in which the application reads an octet, at most 1 ms.
     #[serde(default)]
     #[file(key = "read_per_byte", unit = "time", least = 0, most = 1_000_000_000)]
     pub read_ps_per_octet: u64,
@@ -170,7 +185,7 @@ pub enum Congestion {
 #[table]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Recovery {
     /// It ends with the first new acknowledgement (RFC 5681 § 3.2).
     Reno,
@@ -185,13 +200,13 @@ pub enum Recovery {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Acknowledge {
-    /// Segments that are acknowledged at once, 1 to 10⁶.
+    /// Number of segments that are acknowledged together.
     #[file(least = 1, most = 1_000_000)]
     pub segments: u32,
-    /// Longest delay of an acknowledgement in picoseconds, 1 to 10¹⁵.
+    /// Longest delay of an acknowledgement after the first segment that it acknowledges.
     #[file(key = "time", unit = "time", least = 1, most = LONGEST_PS)]
     pub ps: u64,
-    /// Segments at the beginning that are acknowledged without delay, until data are sent.
+    /// Number of segments that are acknowledged at once at the start, until the host sends data.
     #[serde(default)]
     #[file(least = 0, most = 1_000_000)]
     pub quick: u32,

@@ -243,6 +243,6 @@ def as_json(found: Sequence[Agreement]) -> dict[str, object]:
     used = dict.fromkeys(each.metric for each in found)
     return {
         "error": ERROR,
-        "metrics": estimates.meanings(used, of_flows=Metric.ONE_WAY_DELAY in used),
+        "metrics": estimates.meanings(used, "flow" if Metric.ONE_WAY_DELAY in used else "station"),
         "comparisons": plain(found),
     }

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from ethermeter.analysis import accounts, bounds, flows, live
+from ethermeter.analysis import accounts, bounds, bus_times, flows, live
+from ethermeter.entities import flows_in
 from ethermeter.results.query import Results
-from ethermeter.station_groups import flows_in, has_plca
 from ethermeter.trial import LIVE, SIMULATION, THEORY
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def answers(run: "RunDirectory", *, leave_out: tuple[str, ...] = ()) -> dict[str
     trials = run.trials()
     engines = {trial.engine.partition("/")[0] for trial in trials}
     has_flows = any(flows_in(trial.scenario) for trial in trials)
-    has_buses = any(has_plca(trial.scenario) for trial in trials)
+    has_buses = any(bus_times.has_bus(trial.scenario) for trial in trials)
     wanted = {
         "flows": has_flows,
         "live_accounts": LIVE in engines,

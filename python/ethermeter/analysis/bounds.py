@@ -20,18 +20,18 @@ import numpy as np
 from ethermeter.analysis import bus_times, groups
 from ethermeter.analysis.bus_times import BusTime
 from ethermeter.analysis.verdicts import Verdict, together, verdict_of
+from ethermeter.entities import flows_in
 from ethermeter.json_values import finite
 from ethermeter.json_values import number as known
 from ethermeter.metrics import Caution, Metric, caution_text, percentiles
 from ethermeter.metrics.formulas import floats
-from ethermeter.nodes import kind_of, over_links, room_of
+from ethermeter.nodes import kind_of, links_in, nodes_in, room_of
 from ethermeter.results.estimates import FORMULA_DEGREES, Point, estimate_json
 from ethermeter.results.interval import LEVEL, Estimate, Floats
 from ethermeter.results.query import Results
 from ethermeter.results.trials import Trial, alike, point_of
 from ethermeter.results.values import OfEach, of_each
 from ethermeter.scenario import Hub
-from ethermeter.station_groups import flows_in
 from ethermeter.store.columns import PORT_CLASSES, PORTS
 from ethermeter.store.trial_result import Fact
 from ethermeter.theory.assumptions import BOUNDS, MEANS
@@ -72,6 +72,7 @@ class FlowTime:
     flow: str
     metric: Metric  # Of `TIMES`
     bound_s: float  # NaN without one
+    margin_s: float  # Deadline of the flow less the bound; NaN without one of both
     method: str  # How the bound was found, or why there is none
     mean_s: float  # NaN without one
     cautions: tuple[str, ...]  # That the mean carries
@@ -299,7 +300,7 @@ def _times(
     trials = [trial for members in by_engine.values() for trial in members]
     ids = [trial.id for trial in trials]
     largest = [Metric(f"{time}_max") for time in TIMES]
-    of_trials = of_each(run, trials, [*TIMES, *largest])
+    of_trials = of_each(run, trials, [*TIMES, *largest, Metric.DEADLINE_MARGIN])
     values = dict(zip(ids, of_trials, strict=True))
     seen = [trial for trial in trials if trial.engine in (SIMULATION, LIVE)]
     estimated = _estimated(run, seen)
@@ -333,6 +334,10 @@ def _times(
                         Observed(engine, of_flow[time], ranks, largest_s, allowance_s, verdict)
                     )
             is_round_trip = time is Metric.ROUND_TRIP
+            margin_s = math.nan
+            if BOUNDED in by_engine and not is_round_trip:
+                of_bounds = values[by_engine[BOUNDED][0].id][Metric.DEADLINE_MARGIN]
+                margin_s = float(of_bounds.values[number])
             about = "round-trip" if is_round_trip else "flow"
             if is_round_trip and not observed and math.isnan(bound_s) and math.isnan(mean_s):
                 continue
@@ -342,6 +347,7 @@ def _times(
                 flow.name,
                 time,
                 bound_s,
+                margin_s,
                 _reason(by_engine.get(BOUNDED, ()), facts, about, number),
                 mean_s,
                 _cautions([of[time] for of in means], number),
@@ -420,10 +426,10 @@ def _queues(
     means = by_engine.get(MEAN, ())
     limits, found = (_port_columns(run, trials) for trials in ([bounded], simulated))
     scenario = bounded.scenario
-    network = over_links(scenario)
-    kinds = {each.name: kind_of(each)[1] for each in network.nodes}
-    for port in range(2 * len(network.links)):
-        ends = [end.node for end in network.links[port // 2].ends]
+    links = links_in(scenario)
+    kinds = {each.name: kind_of(each)[1] for each in nodes_in(scenario)}
+    for port in range(2 * len(links)):
+        ends = [end.node for end in links[port // 2].ends]
         node, peer = ends[port % 2], ends[1 - port % 2]
         if isinstance(kinds[node], Hub):  # it repeats what it hears and has no queue
             continue
@@ -550,6 +556,7 @@ def _time_json(each: FlowTime) -> dict[str, object]:
         "flow": each.flow,
         "metric": each.metric.value,
         "bound": finite(each.bound_s),
+        "margin": finite(each.margin_s),
         "method": each.method,
         "mean": finite(each.mean_s),
         "cautions": list(each.cautions),

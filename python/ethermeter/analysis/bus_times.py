@@ -12,12 +12,13 @@ import numpy as np
 
 from ethermeter.analysis.groups import by_group
 from ethermeter.analysis.verdicts import PS_PER_S, Verdict, together, verdict_of
+from ethermeter.entities import is_bus, senders, stations_in
 from ethermeter.metrics import Metric
 from ethermeter.results.interval import Floats
 from ethermeter.results.query import Results
 from ethermeter.results.trials import Trial, alike, point_of
 from ethermeter.results.values import of_all, values_of_each
-from ethermeter.station_groups import has_plca, station_count
+from ethermeter.scenario import Scenario
 from ethermeter.theory.bus import Bus, bus_of, early
 from ethermeter.trial import SIMULATION
 
@@ -39,9 +40,14 @@ class BusTime:
     verdict: Verdict
 
 
+def has_bus(scenario: Scenario) -> bool:
+    """Whether stations send onto a bus of 10BASE-T1S."""
+    return bool(senders(scenario)) and any(map(is_bus, scenario.media))
+
+
 def read(run: Results) -> tuple[BusTime, ...]:
-    """Return the longest times at every point of a run that is a bus of 10BASE-T1S."""
-    points = alike([trial for trial in run.trials() if has_plca(trial.scenario)], point_of)
+    """Return the longest times at every point of a run at which stations send onto a bus."""
+    points = alike([trial for trial in run.trials() if has_bus(trial.scenario)], point_of)
     if not points:
         return ()
     simulated = [trial for members in points for trial in members if trial.engine == SIMULATION]
@@ -70,7 +76,7 @@ def _of_point(trial: "Trial", seen: list[_Longest]) -> list[BusTime]:
     """Return the times at the point of a trial, from those of its simulations."""
     bus = bus_of(trial.scenario)
     assert bus is not None, "a medium with PLCA"
-    stations = station_count(trial.scenario)
+    stations = stations_in(trial.scenario)
     reason = early(trial.scenario, bus)
     if reason:
         bus = replace(bus, obstacles=(reason,))

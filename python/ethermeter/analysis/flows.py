@@ -12,8 +12,9 @@ from ethermeter.analysis.bounds import FLOW
 from ethermeter.analysis.curves import Line
 from ethermeter.analysis.lengths import METRICS as TIMES
 from ethermeter.analysis.lengths import Extra, OfLengths, extras, of_lengths
+from ethermeter.entities import flows_in
 from ethermeter.json_values import finite
-from ethermeter.metrics import Metric, percentiles
+from ethermeter.metrics import EntityKind, Metric, percentiles
 from ethermeter.metrics.evaluation import of_each_part
 from ethermeter.metrics.statistics import jain_index
 from ethermeter.results.batches import Within, within
@@ -30,7 +31,6 @@ from ethermeter.results.slices import Source, batch_slices
 from ethermeter.results.trials import Trial, point_of
 from ethermeter.results.values import values_of_each
 from ethermeter.scenario import Scenario
-from ethermeter.station_groups import flows_in
 from ethermeter.trial import THEORY
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def of_networks(trials: Iterable[Trial]) -> list[Trial]:
     ]
 
 
-def of_flows(
+def each_flow(
     run: "RunDirectory",
     trials: Sequence[Trial],
     *,
@@ -224,10 +224,10 @@ def _rates(
 def _rates_left_out(source: Source, trials: Sequence[Trial]) -> dict[int, dict[Metric, Floats]]:
     """Rates of every flow, shape `(batches, flows)`, with one batch left out, by trial."""
     found = {}
-    for group, positions, of in batch_slices(source, trials):
-        if of.parts < 2:
+    for kind, positions, of in batch_slices(source, trials):
+        if kind is not EntityKind.FLOW or of.parts < 2:
             continue
-        values = of_each_part(SHARED, group, of.left_out())
+        values = of_each_part(SHARED, kind, of.left_out())
         for at, position in enumerate(positions.tolist()):
             found[position] = {metric: values[metric][at] for metric in SHARED}
     return found
@@ -257,7 +257,7 @@ def _estimate(values: Floats, errors: Within | None) -> Estimate:
 def as_json(run: "RunDirectory") -> dict[str, object]:
     """Return lines of times and fairness of a run for programs; an undefined number is null."""
     trials = of_networks(run.replications())
-    lines = of_lengths(of_flows(run, trials, metrics=TIMES))
+    lines = of_lengths(each_flow(run, trials, metrics=TIMES))
     return {
         "level": LEVEL,
         "lines": [_line(line) for line in lines],

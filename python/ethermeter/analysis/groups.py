@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethermeter.metrics import Group, Metric, metrics_of
+from ethermeter.entities import receiver_flows, senders
+from ethermeter.metrics import EntityKind, Metric, metrics_of
 from ethermeter.metrics.evaluation import of_each_part
 from ethermeter.results import unseen
 from ethermeter.results.batches import Within, unknown
@@ -26,9 +27,8 @@ from ethermeter.results.estimates import (
 from ethermeter.results.interval import Estimate, Floats
 from ethermeter.results.slices import Source, batch_slices
 from ethermeter.results.trials import Trial
-from ethermeter.results.values import values_of_each
+from ethermeter.results.values import metrics_in, values_of_each
 from ethermeter.scenario import Scenario
-from ethermeter.station_groups import groups_of
 
 PART = "stations"
 """Key that a point of a part has besides those that the experiment varies; its value is the part's
@@ -46,8 +46,8 @@ Parts = Mapping[str, Stations]
 
 
 def by_group(scenario: Scenario) -> Parts:
-    """Divide the stations by their group; the names are the groups'."""
-    divided = groups_of(scenario)
+    """Divide the stations whose flows have the medium as receiver by their group, by its name."""
+    divided = senders(scenario)
     ends = np.cumsum([group.count for group in divided])
     return {
         group.name: np.arange(end - group.count, end, dtype=np.int64)
@@ -60,8 +60,8 @@ FLOW_METRICS = (
     *(Metric.ONE_WAY_DELAY_P99, Metric.ROUND_TRIP, Metric.ROUND_TRIP_P99, Metric.INTER_ARRIVAL),
     *(Metric.EXCHANGES, Metric.TIMED_OUT, Metric.TRANSFER_RATE, Metric.ACKNOWLEDGEMENT_DELAY),
     *(Metric.RETRANSMITTED, Metric.SAMPLE_LOSS, Metric.SAMPLE_DELAY, Metric.SAMPLE_DELAY_P99),
-    *(Metric.RATING, Metric.MOS, Metric.CLOCK_DELAY, Metric.SYNCHRONISED_DELAY, Metric.DELAY_ERROR),
-    Metric.DELAY_UNCERTAINTY,
+    *(Metric.RATING, Metric.MOS, Metric.OVERDUE_SHARE, Metric.DEADLINE_MARGIN, Metric.CLOCK_DELAY),
+    *(Metric.SYNCHRONISED_DELAY, Metric.DELAY_ERROR, Metric.DELAY_UNCERTAINTY),
 )
 """What is estimated for a flow; undefined where there is none of it, such as round trips without
 answers, or voice.
@@ -69,14 +69,15 @@ answers, or voice.
 
 
 def by_flow(scenario: Scenario) -> Parts:
-    """Tell the flows of a network apart, by their names."""
-    return {flow.name: np.array([at], dtype=np.int64) for at, flow in enumerate(scenario.flows)}
+    """Tell the flows with receivers apart, by their names."""
+    flows = enumerate(receiver_flows(scenario))
+    return {flow.name: np.array([at], dtype=np.int64) for at, flow in flows}
 
 
 def by_table(scenario: Scenario) -> Parts:
-    """Divide the flows of a network by their table of the file: the first word of a name."""
+    """Divide the flows with receivers by their table of the file: the first word of a name."""
     found: dict[str, list[int]] = {}
-    for at, flow in enumerate(scenario.flows):
+    for at, flow in enumerate(receiver_flows(scenario)):
         found.setdefault(flow.name.partition(" ")[0], []).append(at)
     return {name: np.array(members, dtype=np.int64) for name, members in found.items()}
 
@@ -88,7 +89,7 @@ def by_place(scenario: Scenario) -> Parts:
     """
     found: dict[str, Stations] = {}
     groups = by_group(scenario)
-    for group in groups_of(scenario):
+    for group in senders(scenario):
         places = np.array(group.stations.points, dtype=np.int64)
         name = f"{group.name}, " if len(groups) > 1 else ""
         for place in np.unique(places).tolist():
@@ -115,8 +116,8 @@ def estimate(
     within: dict[tuple[str, Metric], Within] = {}
     if min(replications, default=ENOUGH_REPLICATIONS) < ENOUGH_REPLICATIONS:
         by_batch = [
-            (at, of_each_part(_defined(metrics, group), group, of.left_out()))
-            for group, at, of in batch_slices(source, trials)
+            (at, of_each_part(_of_kind(metrics, kind, trials[at[0]]), kind, of.left_out()))
+            for kind, at, of in batch_slices(source, trials)
             if of.parts > 1
         ]
         within = _errors_within(stations, parts, by_batch, set(metrics))
@@ -155,8 +156,11 @@ def _exposure(
     many as there are, with the smallest exposure of any.
     """
     known = members[np.isfinite(stations[metric][members])]
+    there = metrics_in(trial)
     counted = {
-        name: stations[name][known] for name in unseen.BEHIND if np.isfinite(stations[name]).any()
+        name: stations[name][known]
+        for name in unseen.BEHIND
+        if there.get(name) == there.get(metric) and np.isfinite(stations[name]).any()
     }
     if not counted or not known.size:
         return float("nan")
@@ -218,8 +222,10 @@ def _means_of_known(values: Floats, has_value: NDArray[np.bool_]) -> Floats:
         )
 
 
-def _defined(metrics: Iterable[Metric], group: Group) -> list[Metric]:
-    return [metric for metric in metrics if metric in metrics_of(group)]
+def _of_kind(metrics: Iterable[Metric], kind: EntityKind, trial: Trial) -> list[Metric]:
+    """Return the metrics that are defined for a kind of entities, and are of them in a trial."""
+    there, defined = metrics_in(trial), metrics_of(kind)
+    return [metric for metric in metrics if metric in defined and there.get(metric) == kind.entity]
 
 
 def larger_shares(trials: Sequence[Trial], source: Source) -> tuple[Point, ...]:

@@ -30,6 +30,7 @@ import numpy as np
 from scipy import special
 
 from ethermeter.analysis import flows, groups
+from ethermeter.entities import flows_in
 from ethermeter.json_values import plain
 from ethermeter.metrics import Metric, caution_text
 from ethermeter.results.estimates import Point, meanings
@@ -37,7 +38,6 @@ from ethermeter.results.interval import LEVEL, Estimate, Floats, no_failure
 from ethermeter.results.trials import point_of
 from ethermeter.results.values import Whole, metrics_in, of_all
 from ethermeter.scenario import CoderArrivals, SaturatedArrivals
-from ethermeter.station_groups import flows_in
 
 if TYPE_CHECKING:
     from ethermeter.store import RunDirectory
@@ -285,7 +285,7 @@ def as_json(found: Sequence[Comparison], pairs: Sequence[Pair] = ()) -> dict[str
     used = dict.fromkeys([*(each.metric for each in found), *(pair.metric for pair in pairs)])
     return {
         "level": LEVEL,
-        "metrics": meanings(used, of_flows=True),
+        "metrics": meanings(used, "flow"),
         "comparisons": plain(found),
         "side_by_side": [pair.as_json() for pair in pairs],
     }

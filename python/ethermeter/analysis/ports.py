@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ethermeter.metrics.formulas import floats
-from ethermeter.nodes import media_of, over_links
+from ethermeter.nodes import links_in, wires_of
 from ethermeter.results.estimates import grouped, summarised
 from ethermeter.results.interval import Estimate, Floats
 from ethermeter.results.slices import Source
@@ -105,12 +105,12 @@ def estimate(trials: Sequence[Trial], source: Source) -> tuple[PortPoint, ...]:
 
 def _ports(scenario: Scenario, columns: Mapping[str, Floats]) -> Iterator[Port]:
     """Estimate every port from its figures, arrays of shape `(replications, ports)`."""
-    phases, links = scenario.phases, over_links(scenario).links
+    phases, links = scenario.phases, links_in(scenario)
     window_ps = phases.measure_to_ps - phases.measure_from_ps
     window_s = window_ps / PS_PER_S
     gap_ps = np.repeat([float(link.gap_octets * link.ps_per_octet) for link in links], 2)
     busy = (columns["busy_ps"] + columns["frames"] * gap_ps) / window_ps
-    media = media_of(scenario)
+    media = wires_of(scenario)
     known = np.nan_to_num(busy)
     together = np.array([np.bincount(media, weights=of_trial) for of_trial in known])[:, media]
     shares, mediums = _estimates(known), _estimates(together)

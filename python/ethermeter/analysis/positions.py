@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from ethermeter.analysis import groups
+from ethermeter.entities import medium_of, points_of
 from ethermeter.json_values import damaged, described
 from ethermeter.metrics import Metric
 from ethermeter.results.estimates import (
@@ -28,7 +29,6 @@ from ethermeter.results.interval import LEVEL, Estimate
 from ethermeter.results.slices import Source
 from ethermeter.results.trials import PS_PER_S, Trial
 from ethermeter.scenario import Scenario
-from ethermeter.station_groups import medium_of, points_of
 
 FILE = "positions.json"
 METRICS = (

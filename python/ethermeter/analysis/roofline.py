@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ethermeter.faults import InputError, shown
 from ethermeter.framing import message_octets
 from ethermeter.json_values import finite
-from ethermeter.nodes import over_links
+from ethermeter.nodes import links_in, nodes_in
 from ethermeter.results.interval import Estimate, exact
 from ethermeter.scenario import FixedLengths, Flow, Kind, Link, MixLengths, SamplesLengths, Scenario
 from ethermeter.scenario import Stage as ScenarioStage
@@ -182,9 +182,8 @@ def _path(scenario: Scenario, source: str, sink: str) -> Iterator[tuple[str, Sce
 
     A network is a forest, so there is one path at most.
     """
-    network = over_links(scenario)
-    nodes = {node.name: node.kind for node in network.nodes}
-    path = links_between(network.links, source, sink)
+    nodes = {node.name: node.kind for node in nodes_in(scenario)}
+    path = links_between(links_in(scenario), source, sink)
     for stage in () if (host := nodes[source].host) is None else host.send:
         yield f"{source} {stage.name} (send)", stage
     for number, (before, link, node) in enumerate(path):

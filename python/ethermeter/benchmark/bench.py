@@ -9,8 +9,8 @@ from typing import Literal, TypedDict
 from ethermeter import plan
 from ethermeter.benchmark.services import Service
 from ethermeter.experiment import Experiment, toml
-from ethermeter.experiment.document import validated
-from ethermeter.experiment.network import Network, expanded_network
+from ethermeter.experiment.document import required_table
+from ethermeter.experiment.network import network_in
 from ethermeter.experiment.reading import of_document
 from ethermeter.experiment.toml import Tables
 from ethermeter.faults import InputError, choices, shown
@@ -402,12 +402,8 @@ def bench_of(
 ) -> Bench:
     """Return the bench of a network file's tables; as `network_of`."""
     file = str(path)
-    if "network" not in document:
-        allowed = "required: the device under test between testers (docs/reference/networks.md)"
-        raise InputError.of(file, "network", "(missing)", allowed)
-    wired = expanded_network(
-        validated(Network, document["network"], file=file, within=("network",)), file=file
-    )
+    why = "the device under test between testers (docs/reference/networks.md)"
+    wired = network_in(required_table(dict(document), "network", file=file, why=why), file=file)
     hosts = [name for name, kind in wired.kinds.items() if kind == "host"]
     for name in testers:
         if name not in hosts:

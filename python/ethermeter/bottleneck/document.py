@@ -1,27 +1,26 @@
 """The file of a transfer: its tables, limits and setup (docs/reference/transfer-file.md)."""
 
-from dataclasses import replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Literal, Self
-
-from pydantic import Field, Tag, ValidationError, model_validator
+from typing import Annotated
 
 from ethermeter.bottleneck.setup import LONGEST_SEGMENT_OCTETS, MTU_OCTETS, End, Setup
 from ethermeter.experiment import toml
-from ethermeter.experiment.document import faults_of
 from ethermeter.experiment.quantity import (
+    RATE,
     BitRate,
-    Table,
     Time,
-    choice,
     complaint,
+    integer,
     number,
     size_up_to,
-    tag,
+    text,
     time_up_to,
+    words,
 )
-from ethermeter.faults import Fault, Faults, InputError, choices
+from ethermeter.experiment.tables import FileTable, OneOf, Wrapped, read_table
+from ethermeter.faults import Faults, InputError, choices
 
 TRANSFERS = Path(__file__).parent / "transfers"
 """Shipped transfers, each with a bottleneck that was put there."""
@@ -30,37 +29,44 @@ _PS_PER_NS = 1000
 _PS_PER_S = 10**12
 _MIB_BITS = 8 << 20
 
-Duration = Annotated[int, *time_up_to(30 * _PS_PER_S, positive=True)]
-Room = Annotated[int, *size_up_to(512 * _MIB_BITS)]
-Transfer = Annotated[int, *size_up_to(1000 * 10**6)]
-Block = Annotated[int, *size_up_to(16 * _MIB_BITS)]
-Share = Annotated[Fraction, *number("a share of one processor", most=1)]
+Duration = Annotated[int, time_up_to(30 * _PS_PER_S, positive=True)]
+Room = Annotated[int, size_up_to(512 * _MIB_BITS)]
+Transfer = Annotated[int, size_up_to(1000 * 10**6)]
+Block = Annotated[int, size_up_to(16 * _MIB_BITS)]
+Share = Annotated[Fraction, number("a share of one processor", most=1)]
 
 
-class SlowSource(Table):
+@dataclass(frozen=True, slots=True)
+class SlowSource:
     """A device that gives so many bits a second."""
 
-    slow: BitRate
+    slow: Fraction
     """Its rate."""
 
 
-class FileSource(Table):
+@dataclass(frozen=True, slots=True)
+class FileSource:
     """A file, from its beginning again when it ends."""
 
-    file: Annotated[str, Field(min_length=1, max_length=4096)]
+    file: str
     """Its path."""
 
 
 _SOURCES = 'expected "memory", { slow = RATE } or { file = PATH }'
 Source = Annotated[
-    Annotated[Literal["memory"], Tag(tag("text"))]
-    | Annotated[SlowSource, Tag(tag("slow"))]
-    | Annotated[FileSource, Tag(tag("file"))],
-    choice("slow", "file", allowed=_SOURCES),
+    str | SlowSource | FileSource,
+    OneOf(
+        {
+            "slow": Wrapped("slow", RATE, SlowSource),
+            "file": Wrapped("file", text(1, 4096), FileSource),
+        },
+        _SOURCES,
+        words("memory", allowed=_SOURCES),
+    ),
 ]
 
 
-class EndTable(Table):
+class EndTable(FileTable, frozen=True, kw_only=True):
     """The host at one end."""
 
     work: Time = 0
@@ -69,7 +75,14 @@ class EndTable(Table):
     """Share of one processor that the application gets at most."""
 
 
-class TransferTable(Table):
+def _unlike_a_name(value: str) -> str:
+    is_like = value.isascii() and value.islower() and value.replace("_", "").isalnum()
+    if is_like and value[0].isalpha() and 2 <= len(value) <= 15:
+        return ""
+    return 'expected a name such as "reno": small letters, digits and _, at most 15 in all'
+
+
+class TransferTable(FileTable, frozen=True, kw_only=True):
     """What is transferred, and how."""
 
     duration: Duration | None = None
@@ -79,7 +92,7 @@ class TransferTable(Table):
     """
     settle: Time = 100 * 10**9
     """From the first octet to the begin of what is measured; of no matter with a size."""
-    connections: Annotated[int, Field(ge=1, le=32)] = 1
+    connections: Annotated[int, integer(1, 32)] = 1
     """TCP connections side by side."""
     source: Source = "memory"
     """Where octets come from: "memory", { slow = RATE } or { file = PATH }."""
@@ -93,23 +106,22 @@ class TransferTable(Table):
     """Room for what the receiver's application has not read; the system's choice without."""
     send_buffer: Room | None = None
     """Room for what was written and is not acknowledged; the system's choice without."""
-    segment: Annotated[int, *size_up_to(8 * LONGEST_SEGMENT_OCTETS)] = 8 * LONGEST_SEGMENT_OCTETS
+    segment: Annotated[int, size_up_to(8 * LONGEST_SEGMENT_OCTETS)] = 8 * LONGEST_SEGMENT_OCTETS
     """Data and options of a segment at most."""
-    congestion: Annotated[str, Field(pattern="^[a-z][a-z0-9_]{1,14}$")] | None = None
+    congestion: Annotated[str, text(known=_unlike_a_name)] | None = None
     """How TCP answers loss, such as "reno"; the system's choice without."""
     sender: EndTable = EndTable()
     """The sending host."""
     receiver: EndTable = EndTable()
     """The receiving host."""
 
-    @model_validator(mode="after")
-    def _has_one_end(self) -> Self:
+    def check(self) -> None:
+        """Refuse two ends, or none."""
         if (self.duration is None) == (self.size is None):
             raise complaint("expected one of duration and size")
-        return self
 
 
-class WireTable(Table):
+class WireTable(FileTable, frozen=True, kw_only=True):
     """The wires between the hosts and the switch."""
 
     rate: BitRate | None = None
@@ -118,30 +130,30 @@ class WireTable(Table):
     """That of the sender's own wire, if it is another."""
     queue: Room = 8 * 150_000
     """Room at the switch's port to the receiver, and before every other wire with a rate."""
-    delay: Annotated[int, *time_up_to(_PS_PER_S, positive=True)] | None = None
+    delay: Annotated[int, time_up_to(_PS_PER_S, positive=True)] | None = None
     """Propagation in each direction."""
-    frame_time: Annotated[int, *time_up_to(_PS_PER_S // 10, positive=True)] | None = None
+    frame_time: Annotated[int, time_up_to(_PS_PER_S // 10, positive=True)] | None = None
     """What a device between the hosts takes to forward a frame, one after the other; nothing
     without.
     """
-    room: Annotated[int, Field(ge=1, le=1 << 16)] = 1 << 14
+    room: Annotated[int, integer(1, 1 << 16)] = 1 << 14
     """Frames that can be under way in each direction, where there is a delay or a frame_time; more
     are lost.
     """
 
 
-class TransferFile(Table):
+class TransferFile(FileTable, frozen=True, kw_only=True):
     """A file of a transfer."""
 
-    title: Annotated[str, Field(min_length=1, max_length=200)]
+    title: Annotated[str, text(1, 200)]
     """What it is, in a line."""
-    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
+    seed: Annotated[int, integer(0, 2**63 - 1)] = 0
     """Of the order in which everything is tried."""
-    repetitions: Annotated[int, Field(ge=3, le=50)] = 6
+    repetitions: Annotated[int, integer(3, 50)] = 6
     """How often everything is tried before it is judged; what is undecided is tried as often again,
     and once more.
     """
-    planted: Annotated[str, Field(max_length=40)] | None = None
+    planted: Annotated[str, text(0, 40)] | None = None
     """The stage in which a bottleneck was put, for those who score; it is not looked at."""
     transfer: TransferTable
     """What is transferred, and how."""
@@ -202,10 +214,7 @@ def load(name: str) -> TransferFile:
     if name not in known and path.suffix != ".toml" and not path.exists():
         raise InputError.of(name, "(file)", "missing", choices(name, known, "a file, or one of "))
     tables = toml.parsed(toml.text_of(path, file=name), file=name)
-    try:
-        document = TransferFile.model_validate(tables)
-    except ValidationError as error:
-        raise InputError(_faults(error, file=name)) from None
+    document = read_table(TransferFile, tables, file=name)
     _check(document, file=name)
     return document
 
@@ -247,16 +256,3 @@ def _congestion_answers() -> list[str]:
         )
     except OSError:
         return []
-
-
-def _faults(error: ValidationError, *, file: str) -> list[Fault]:
-    """Return faults in the words of this file, which say what a source may be."""
-    kinds = [details["type"] for details in error.errors(include_url=False)]
-    return [
-        replace(fault, allowed=_SOURCES)
-        if kind == "literal_error" or (kind == "extra_forbidden" and "source" in path)
-        else fault
-        for kind, (path, fault) in zip(
-            kinds, faults_of(error, TransferFile, file=file), strict=True
-        )
-    ]

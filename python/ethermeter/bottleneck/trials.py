@@ -15,7 +15,6 @@ from ethermeter.bottleneck.bench import Outcome, make_bench
 from ethermeter.bottleneck.setup import LONGEST_NS, Setup
 from ethermeter.counts import (
     NO_CLOCK_PAIRS,
-    NO_MEDIUM,
     NO_NODES,
     NO_PORTS,
     NO_STATIONS,
@@ -30,7 +29,7 @@ from ethermeter.engines.live.trials import Underway, trial_of
 from ethermeter.engines.work import Finished, Work
 from ethermeter.experiment import Experiment, toml
 from ethermeter.experiment.reading import of_document
-from ethermeter.store.columns import CAUTION
+from ethermeter.store.columns import CAUTION, FLOWS
 from ethermeter.store.files import write_whole
 from ethermeter.store.measured import COMPLETE, result_file
 from ethermeter.store.trial_result import TrialResult, counted
@@ -246,7 +245,7 @@ def _result(trial: Trial, outcome: Outcome) -> TrialResult:
     counts = Counts(
         window_ps=round(window_s * PS_PER_S),
         events=0,
-        medium=NO_MEDIUM,
+        media=(),
         stations=NO_STATIONS,
         flows=flows,
         ports=NO_PORTS,
@@ -255,7 +254,7 @@ def _result(trial: Trial, outcome: Outcome) -> TrialResult:
         cautions=(),
     )
     cautions = {CAUTION: np.zeros(1, np.uint64)}
-    return counted(trial.scenario, counts, cautions=cautions, core_s=0.0)
+    return counted(trial.scenario, counts, cautions={FLOWS: cautions}, core_s=0.0)
 
 
 def _octets(octets: int) -> str:

@@ -17,7 +17,7 @@ from ethermeter.faults import Fault, InputError, shown
 from ethermeter.imports import Column
 from ethermeter.imports import read as read_foreign
 from ethermeter.imports.columns import SI
-from ethermeter.metrics import Group, Metric, metrics_of
+from ethermeter.metrics import EntityKind, Metric, metrics_of
 from ethermeter.results import estimates
 from ethermeter.scenario import Scenario
 from ethermeter.units import UnitError
@@ -178,7 +178,7 @@ def _datum(file: str, row: Mapping[str, str | None]) -> Datum:
         raise UnitError("expected as many values as columns")
     cells = {key: (value or "").strip() for key, value in row.items()}
     name = cells.pop("metric")
-    if name not in (known := metrics_of(Group.FLOW)):
+    if name not in (known := metrics_of(EntityKind.FLOW)):
         raise UnitError(f"expected a metric of flows: {', '.join(known)}")
     metric = Metric(name)
     value = _number(cells.pop("value"), metric)

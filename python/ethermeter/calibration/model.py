@@ -10,12 +10,13 @@ from ethermeter.calibration.data import Datum, plca_of_run
 from ethermeter.calibration.estimation import Floats
 from ethermeter.calibration.unknown import Unknown, read_unknowns
 from ethermeter.experiment import toml
+from ethermeter.experiment.document import required_table
 from ethermeter.experiment.key_paths import overridden
 from ethermeter.experiment.lowering import Scenarios
 from ethermeter.experiment.reading import of_document
 from ethermeter.experiment.toml import assigned
 from ethermeter.faults import Fault, InputError, choices, shown
-from ethermeter.metrics import Group, Metric, metrics_of
+from ethermeter.metrics import EntityKind, Metric, metrics_of
 from ethermeter.scenario import Scenario
 from ethermeter.trial import SIMULATION, Trial, planned
 
@@ -141,8 +142,7 @@ def read_model(path: Path) -> Model:
     file = str(path)
     document = toml.parsed(toml.text_of(path, file=file), file=file)
     table = document.pop("calibrate", None)
-    if "network" not in document:
-        raise InputError.of(file, "network", "(missing)", "expected an experiment on a network")
+    required_table(document, "network", file=file, why="hosts whose flows were measured")
     document.pop("vary", None)
     experiment = of_document(document, path)
     if not isinstance(table, dict):
@@ -159,7 +159,7 @@ def read_model(path: Path) -> Model:
         if key not in _KEYS
     ]
     named = table.get("metrics", [])
-    known = metrics_of(Group.FLOW)
+    known = metrics_of(EntityKind.FLOW)
     if not isinstance(named, list) or not all(
         isinstance(name, str) and name in known for name in named
     ):

@@ -18,13 +18,13 @@ from ethermeter.experiment import Experiment, toml
 from ethermeter.experiment.reading import of_document
 from ethermeter.experiment.toml import assigned
 from ethermeter.faults import Fault, InputError, shown
-from ethermeter.metrics import Group, Metric, metrics_of
+from ethermeter.metrics import EntityKind, Metric, metrics_of
 from ethermeter.plan import expand
 from ethermeter.results.interval import LEVEL, Estimate
 from ethermeter.results.query import Results
 from ethermeter.trial import LARGEST_SEED, SIMULATION
 
-FLOW_METRICS = metrics_of(Group.FLOW)
+FLOW_METRICS = metrics_of(EntityKind.FLOW)
 DRAWS = 40
 """Sets of parameters of which a prediction's interval is made: with 40 the outermost are 1.25% from
 either end.

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ethermeter.entities import senders
 from ethermeter.faults import Fault, InputError, choices
 from ethermeter.metrics import Metric
 from ethermeter.results import estimates
@@ -20,7 +21,6 @@ from ethermeter.results.interval import Floats
 from ethermeter.results.slices import Source, batch_slices
 from ethermeter.results.trials import PS_PER_S, Trial
 from ethermeter.scenario import Scenario
-from ethermeter.station_groups import groups_of
 from ethermeter.store import RunDirectory
 from ethermeter.voice import by_count, by_load, call_time, central, occupancy, unlimited
 
@@ -139,8 +139,7 @@ def read(run: Path, *, series: str | None = None, at: Mapping[str, str] | None =
         if trial.series == chosen and trial.engine == "simulation" and _is_at(trial.point, fixed)
     ]
     voices = [
-        sum(group.count for group in groups_of(trial.scenario) if group.has_coder)
-        for trial in trials
+        sum(group.count for group in senders(trial.scenario) if group.has_coder) for trial in trials
     ]
     if voices != [int(trial.point[key]) for trial in trials]:
         allowed = "a series that varies this number, each station a call"

@@ -10,7 +10,7 @@ from ethermeter.analysis.roofline import links_between
 from ethermeter.counts import Buckets
 from ethermeter.metrics import Caution, Metric, caution_text
 from ethermeter.metrics.statistics import RANKS, quantiles
-from ethermeter.nodes import media_of
+from ethermeter.nodes import wires_of
 from ethermeter.results.query import Results
 from ethermeter.scenario import Scenario
 from ethermeter.store.columns import PORTS
@@ -88,8 +88,8 @@ class Heard:
     cautions: tuple[str, ...]
 
 
-def of_segment(results: Results) -> Heard:
-    """Return what all stations of a segment heard together."""
+def heard_by_stations(results: Results) -> Heard:
+    """Return what all stations of a medium heard together."""
     times = _some(results.buckets("response_time"))
     lost = results.all(Metric.DISCARDED) + results.all(Metric.DROPPED)
     words = _words(
@@ -99,7 +99,7 @@ def of_segment(results: Results) -> Heard:
     return Heard(times, float(times.count.sum()) + lost, results.all(Metric.UTILISATION), words)
 
 
-def of_flows(results: Results, scenario: Scenario, flows: Sequence[int]) -> Heard:
+def heard_of_flows(results: Results, scenario: Scenario, flows: Sequence[int]) -> Heard:
     """Return what the receiver of some flows, from one host to another, heard of them together."""
     chosen = np.array(flows)
     offered = results.each(Metric.OFFERED_RATE)[chosen]
@@ -132,7 +132,7 @@ def _busiest(results: Results, scenario: Scenario, source: str, sink: str) -> fl
     ports = results.columns(PORTS)
     gap_ps = np.repeat([link.gap_octets * link.ps_per_octet for link in links], 2)
     busy_ps = ports["busy_ps"] + ports["frames"] * gap_ps
-    media = media_of(scenario)
+    media = wires_of(scenario)
     together = np.bincount(media, weights=busy_ps)[media]
     passed = [
         2 * links.index(link) + [end.node for end in link.ends].index(node)

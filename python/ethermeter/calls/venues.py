@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ethermeter.analysis.roofline import links_between
-from ethermeter.calls.quality import Heard, of_flows, of_segment
+from ethermeter.calls.quality import Heard, heard_by_stations, heard_of_flows
 from ethermeter.calls.question import PS_PER_S, Facts, Question, time_text
-from ethermeter.experiment.document import validated
 from ethermeter.experiment.flows import MOST_FLOWS
-from ethermeter.experiment.network import Network, expanded_network
+from ethermeter.experiment.network import network_in
 from ethermeter.experiment.segment import standards
 from ethermeter.faults import InputError, shown
 from ethermeter.results.query import Results
@@ -71,7 +70,7 @@ class OnSegment:
     ) -> tuple[Heard, ...]:
         """Return what all stations heard together: they share one medium, so all are alike."""
         del trial, calls, talkers
-        return (of_segment(results),)
+        return (heard_by_stations(results),)
 
     def subject(self, question: Question) -> str:
         """Return medium, rate, duplex and size of the segment."""
@@ -180,7 +179,9 @@ class BetweenHosts:
         members: dict[tuple[str, str], list[int]] = {}
         for number in range(len(flows) - calls * talkers, len(flows)):
             members.setdefault((flows[number].from_, flows[number].to[0]), []).append(number)
-        return tuple(of_flows(results, trial.scenario, numbers) for numbers in members.values())
+        return tuple(
+            heard_of_flows(results, trial.scenario, numbers) for numbers in members.values()
+        )
 
     def subject(self, question: Question) -> str:
         """Return the hosts, the links between them, and the other traffic."""
@@ -231,9 +232,7 @@ def pairs_of(
         no links lead from one to the other.
 
     """
-    wired = expanded_network(
-        validated(Network, document["network"], file=str(path), within=("network",)), file=str(path)
-    )
+    wired = network_in(document["network"], file=str(path))
     hosts = [name for name, kind in wired.kinds.items() if kind == "host"]
     sides = []
     for option, name in (("--from", callers), ("--to", called)):

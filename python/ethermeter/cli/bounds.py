@@ -61,6 +61,7 @@ def _print_times(times: "Sequence[FlowTime]") -> None:
     keys = list(dict.fromkeys(key for each in shown for key in each.point))
     engines = [engine for engine in _ENGINES if any(time.of(engine) is not None for time in times)]
     marks = Marks(each.cautions for each in shown if math.isfinite(each.mean_s))
+    has_deadline = any(not math.isnan(each.margin_s) for each in times)
     scale = common_scale((each.bound_s for each in shown), "s")
     rows = []
     for time in shown:
@@ -74,13 +75,16 @@ def _print_times(times: "Sequence[FlowTime]") -> None:
                 time.flow,
                 time.metric.value,
                 _time_text(time.bound_s, scale),
+                *([_time_text(time.margin_s, scale)] * has_deadline),
                 mean,
                 *of_engines,
                 time.method,
             ]
         )
     unit = "" if scale is None else f" {scale.unit}"
-    head = [*keys, "flow", "time", f"bound{unit}", f"mean by theory{unit}"]
+    head = [*keys, "flow", "time", f"bound{unit}"]
+    head += [f"margin to deadline{unit}"] * has_deadline
+    head.append(f"mean by theory{unit}")
     for engine in engines:
         head += [f"mean {_ENGINES[engine]}{unit}", f"largest {_ENGINES[engine]}{unit}"]
     print_table([*head, "bound by, or why there is none"], rows, keys=len(keys) + 2)

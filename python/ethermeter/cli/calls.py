@@ -291,6 +291,7 @@ def _venue(
     """Return where the calls are, as the options say: on a segment, or in a network."""
     from ethermeter.calls import BetweenHosts, OnSegment, pairs_of
     from ethermeter.cli.voice_values import refuse
+    from ethermeter.experiment.document import required_table
 
     if network is None:
         for option, value in (("--from", source), ("--to", to)):
@@ -302,14 +303,12 @@ def _venue(
     if segment is not None:
         refuse("--segment", segment, "one of --segment and --network, not both")
     found = _experiment("--network", network, overrides)
-    if "network" not in found.document:
-        refuse(
-            "--network", network, f"an experiment of a network; of a segment: --segment {network}"
-        )
+    why = f"hosts that call each other; for stations of a segment: --segment {network}"
+    table = required_table(found.document, "network", file=network, why=why)
     for sweep in found.sweeps:
         _refuse_varied("--network", network, sweep)
     if source is None or to is None:
-        hosts = ", ".join(host["name"] for host in found.document["network"]["hosts"])
+        hosts = ", ".join(host["name"] for host in table["hosts"])
         refuse(
             "--from" if source is None else "--to",
             "(missing)",
@@ -347,6 +346,7 @@ def _refuse_varied(option: str, name: str, sweep: "Sweep") -> NoReturn:
 def _segment(name: str, overrides: Sequence[str]) -> dict[str, object]:
     """Return the segment of an experiment, or the longest of a standard with 8 clusters."""
     from ethermeter.cli.voice_values import refuse
+    from ethermeter.experiment.document import required_table
     from ethermeter.experiment.segment import standards
     from ethermeter.units import decimal_text
 
@@ -361,19 +361,12 @@ def _segment(name: str, overrides: Sequence[str]) -> dict[str, object]:
             "clusters": 8,
         }
     found = _experiment("--segment", name, overrides, standards=known)
-    document = found.document
-    if "segment" not in document:
-        hosts = ", ".join(host["name"] for host in document["network"]["hosts"])
-        refuse(
-            "--segment",
-            name,
-            f"an experiment of a segment; of this network: --network {name} --from HOST --to "
-            f"HOST, of {hosts}",
-        )
+    why = f"a segment to call on; for hosts of a network: --network {name} --from HOST --to HOST"
+    table = required_table(found.document, "segment", file=name, why=why)
     for sweep in found.sweeps:
         if sweep.key.startswith("segment."):
             _refuse_varied("--segment", name, sweep)
-    return dict(document["segment"])
+    return dict(table)
 
 
 def _duration_s(text: str) -> float:

@@ -10,7 +10,13 @@ import typer
 from ethermeter.cli import completion, options
 from ethermeter.cli.bounds import print_bounds
 from ethermeter.cli.guard import FAILED, say
-from ethermeter.cli.output import first_point, point_text, print_json, print_text
+from ethermeter.cli.output import (
+    first_point,
+    point_text,
+    print_json,
+    print_text,
+    say_assumed,
+)
 from ethermeter.cli.results import print_legend, value_text
 from ethermeter.cli.tables import print_table
 from ethermeter.quantities import UNDEFINED
@@ -46,6 +52,7 @@ def choose(
     from ethermeter.theory.predictions import judge_all
 
     (loaded,) = api.load(experiment, overrides=overrides or ()).experiments
+    say_assumed(loaded)
     first = loaded.scenarios.point([0] * len(loaded.sweeps))
     if first.theory is None:
         _choose_of_network(loaded, as_json=as_json)

@@ -143,16 +143,21 @@ def hosts(ctx: typer.Context) -> list[Item]:
 
 
 def _document(ctx: typer.Context) -> "Tables":
-    """Return the experiment that is named before as it is written; empty if it cannot be read."""
+    """Return the experiment that is named before, with the rows of its message tables.
+
+    It is empty if it cannot be read.
+    """
     from ethermeter import api
     from ethermeter.experiment import toml
+    from ethermeter.experiment.shorthand import with_tables
     from ethermeter.faults import InputError
 
     # Behind an option without its value, arguments are not assigned to parameters yet.
     named = str(ctx.params.get("experiment") or next(iter(ctx.args), ""))
     try:
         path = api.locate(named)
-        return toml.parsed(toml.text_of(path, file=named), file=named)
+        document = toml.parsed(toml.text_of(path, file=named), file=named)
+        return with_tables(document, file=named, folder=path.parent)[0].document
     except InputError:
         return {}
 
@@ -174,7 +179,8 @@ def _below(
     document: "Tables", path: Sequence[str | int], value: object, name: str
 ) -> Iterator[Item]:
     """Yield the keys below a value: those that it has, and those that it may have."""
-    from ethermeter.experiment.document import keys_at
+    from ethermeter.experiment.document import Document
+    from ethermeter.experiment.tables import keys_at
 
     if isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
         is_alone = len(value) == 1 and name == "stations"  # needs neither name nor number
@@ -182,7 +188,7 @@ def _below(
             inner = name if is_alone else f"{name}.{each.get('name', at)}"
             yield from _below(document, [*path, at], each, inner)
     elif isinstance(value, Mapping):
-        for key in dict.fromkeys([*value, *keys_at(document, path)]):
+        for key in dict.fromkeys([*value, *keys_at(Document, path)]):
             if key in value:
                 yield from _below(document, [*path, key], value[key], f"{name}.{key}")
             else:

@@ -8,7 +8,7 @@ import typer
 
 from ethermeter.cli import completion, options
 from ethermeter.cli.guard import BAD_INPUT, say
-from ethermeter.cli.output import print_json, print_text
+from ethermeter.cli.output import print_json, print_text, say_assumed
 from ethermeter.cli.tables import print_table
 
 VALIDATE_EXAMPLES = """\
@@ -51,6 +51,7 @@ def validate(
             loaded = api.load(file)
             trials[file] = len(loaded.plan().trials)
             for experiment in loaded.experiments:
+                say_assumed(experiment)
                 check_table(experiment)
         except InputError as error:
             faults.extend(error.faults)

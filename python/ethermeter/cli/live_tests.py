@@ -49,8 +49,9 @@ def load(
 
 def _is_longer_than_quick(name: str, overrides: Sequence[str]) -> bool:
     """Whether an experiment transmits for longer than a quick trial."""
-    from ethermeter import api, units
+    from ethermeter import api
     from ethermeter.experiment.phases import Phases
+    from ethermeter.experiment.tables import read_table
     from ethermeter.faults import InputError
 
     (experiment,) = api.load(name, overrides=overrides).experiments
@@ -64,13 +65,7 @@ def _is_longer_than_quick(name: str, overrides: Sequence[str]) -> bool:
                 "command line", "--quick", f"given with {sweep.key} varied", allowed
             )
     phases = experiment.document.get("phases", {})
-    if (
-        units.time_ps(
-            phases.get("transmit", Phases.model_fields["transmit"].default),
-            most_ps=units.LONGEST_TRIAL_PS,
-        )
-        > QUICK_PS
-    ):
+    if read_table(Phases, phases, file=name, within=("phases",)).transmit > QUICK_PS:
         return True
     say("ethermeter: --quick changes nothing: the experiment transmits for 0.6 s or less")
     return False

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ethermeter.cli.guard import say
+
 if TYPE_CHECKING:
     from ethermeter.experiment import Experiment
 
@@ -50,6 +52,12 @@ def print_text(text: str, *, indent: str = "") -> None:
                 break_on_hyphens=False,
             )
         )
+
+
+def say_assumed(experiment: "Experiment") -> None:
+    """Print on stderr what an experiment file leaves out, and what stands for it."""
+    for key, text in experiment.written.assumed.items():
+        say(f"{experiment.path}: {key}: {text}")
 
 
 def first_point(experiment: "Experiment") -> dict[str, str]:

@@ -68,11 +68,13 @@ def plca(
         return
     assert experiment is not None, "checked above"
     from ethermeter import api
+    from ethermeter.entities import flows_in
     from ethermeter.theory.bus_advice import advice
 
     require_drawing("--figure", figure)
     (loaded,) = api.load(experiment, overrides=overrides or ()).experiments
-    found = advice(loaded.scenarios.at([0] * len(loaded.sweeps)))
+    scenario = loaded.scenarios.at([0] * len(loaded.sweeps))
+    found = advice(scenario)
     if not found:
         raise _no_bus(loaded)
     point = first_point(loaded)
@@ -82,15 +84,15 @@ def plca(
         from ethermeter.report.export import export
 
         export(bus_page(str(loaded.document["title"]), where, found), figure)
-    is_network = "network" in loaded.document
+    has_flows = bool(flows_in(scenario))
     if as_json:
         plain = {name: _plain(bus) for name, bus in found.items()}
-        print_json({"point": point, **({"segments": plain} if is_network else plain["segment"])})
+        print_json({"point": point, **({"segments": plain} if has_flows else plain["segment"])})
         return
     if where:
         print_text(f"{where}:")
     for number, (name, bus) in enumerate(found.items()):
-        if is_network:
+        if has_flows:
             blank = "\n" if where or number else ""
             print_text(f"{blank}segment {name}:")
         _print(bus)
@@ -100,16 +102,14 @@ def plca(
 
 def _no_bus(experiment: "Experiment") -> "InputError":
     """Return the error of an experiment without a bus: the standards that its segments have."""
+    from ethermeter.experiment.document import segments_in
     from ethermeter.faults import Fault, InputError
 
     document, file = experiment.document, str(experiment.path)
-    if "network" not in document:
-        key, of_file = "segment.standard", [document.get("segment", {})]
-    else:
-        key, of_file = "network.segments.standard", document["network"].get("segments", [])
-    standards = dict.fromkeys(str(each.get("standard", "(missing)")) for each in of_file)
-    value = ", ".join(standards) or "(missing)"
-    return InputError([Fault(file, key, value, 'expected "10base-t1s"')])
+    segments = segments_in(document)
+    value = ", ".join(dict.fromkeys(each["standard"] for each in segments.values()))
+    key = f"{next(iter(segments), 'network.segments')}.standard"
+    return InputError([Fault(file, key, value or "(missing)", 'expected "10base-t1s"')])
 
 
 def _print_interface(name: str, *, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -62,7 +63,8 @@ def figures(
             "--metric",
             "-m",
             show_default=False,
-            help="Metric to draw, can be given several times; utilisation unless given.",
+            help="Metric to draw, can be given several times; unless given, the utilisation of a "
+            "medium, or the goodput of flows.",
             autocompletion=completion.metrics,
         ),
     ] = None,
@@ -80,15 +82,20 @@ def figures(
 ) -> None:
     """Draw figures of a finished run into files."""
     from ethermeter import api
+    from ethermeter.cli.results import TABLE_METRICS
     from ethermeter.faults import InputError, choices
 
     found = api.open(run)
     there = list(dict.fromkeys(trial.series for trial in found.trials()))
     if series is not None and series not in there:
         raise InputError.of("command line", "--series", series, choices(series, there))
+    if not metrics:
+        estimated = {metric for point in found.estimated for metric in point.estimates}
+        usual = (metric for metric in (*TABLE_METRICS, *found.metrics) if metric in estimated)
+        metrics = list(islice(usual, 1))
     drawn = [
         found.plot(metric, series=name)
-        for metric in metrics or ["utilisation"]
+        for metric in metrics
         for name in ([series] if series else there)
     ]
     out.mkdir(parents=True, exist_ok=True)

@@ -30,6 +30,7 @@ TABLE_OF_FLOWS_METRICS = (
 )
 TRANSFER_TABLE_METRICS = ("transfer_rate", "acknowledgement_delay")
 PLCA_TABLE_METRICS = ("cycle_time", "attempt_delay", "attempt_delay_max")
+DUE_TABLE_METRICS = ("overdue_share", "deadline_margin")
 CLOCK_TABLE_METRICS = ("clock_delay", "synchronised_delay", "delay_error", "delay_uncertainty")
 TABLE_ROWS = 30
 MOST_DROPS = 5
@@ -193,9 +194,9 @@ def _table_metrics(points: "Sequence[Point]", known: "Set[Metric]") -> list[str]
         found = [point.estimates.get(Metric(metric)) for point in points]
         return any(of is not None and math.isfinite(of.value) for of in found)
 
-    is_of_flows = [Metric.MESSAGE_RATE in point.estimates for point in points]
-    metrics = [] if all(is_of_flows) else list(TABLE_METRICS)
-    if any(is_of_flows):
+    has_flows = [Metric.MESSAGE_RATE in point.estimates for point in points]
+    metrics = [] if all(has_flows) else list(TABLE_METRICS)
+    if any(has_flows):
         # Nothing but transfers: octets, no messages.
         only_transfers = not has_value("message_rate")
         metrics += ["data_rate", "retransmitted"] if only_transfers else FLOW_TABLE_METRICS
@@ -204,9 +205,8 @@ def _table_metrics(points: "Sequence[Point]", known: "Set[Metric]") -> list[str]
             metrics += VOICE_TABLE_METRICS
         if Metric.RATING in known:
             metrics += FLOW_VOICE_TABLE_METRICS
-    metrics += filter(
-        has_value, (*PLCA_TABLE_METRICS, *TRANSFER_TABLE_METRICS, *CLOCK_TABLE_METRICS)
-    )
+    some = (*PLCA_TABLE_METRICS, *TRANSFER_TABLE_METRICS, *DUE_TABLE_METRICS, *CLOCK_TABLE_METRICS)
+    metrics += filter(has_value, some)
     return list(dict.fromkeys(metrics))
 
 

@@ -9,7 +9,7 @@ import typer
 from ethermeter.cli import options
 from ethermeter.cli.bounds import print_bounds
 from ethermeter.cli.guard import FAILED, say
-from ethermeter.cli.output import print_json
+from ethermeter.cli.output import print_json, say_assumed
 
 if TYPE_CHECKING:
     from ethermeter.api import Loaded
@@ -43,6 +43,7 @@ def run(
     from ethermeter.run import RunOptions
 
     loaded = _simulated(api.load(experiment, overrides=overrides or ()), experiment)
+    say_assumed(loaded.experiments[0])
     run_options = RunOptions(
         jobs=jobs, cluster=cluster, resume=resume, force=force, command=tuple(sys.argv), seed=seed
     )

@@ -232,7 +232,7 @@ def _place(
 
 def _value(text: str | None) -> object:
     """Return a value of a range: a number, or a text with a unit."""
-    from ethermeter.experiment.key_paths import value_of
+    from ethermeter.experiment.toml import value_of
 
     return None if text is None else value_of(text)
 

@@ -195,8 +195,8 @@ class Summary:
     def flow_tables(self, points: "Sequence[Point]") -> "tuple[Point, ...]":
         """Estimates by table of flows, simulated or measured, at those points with several."""
         from ethermeter.analysis import flows
+        from ethermeter.entities import flows_in
         from ethermeter.results.trials import point_of
-        from ethermeter.station_groups import flows_in
         from ethermeter.trial import LIVE, SIMULATION
 
         wanted = {(point_of(point), point.engine) for point in points}

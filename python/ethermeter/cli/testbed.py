@@ -170,11 +170,11 @@ def _network_of(experiment: str, overrides: list[str] | None, mtu: int) -> "Netw
     """Make the hosts of the first point of an experiment, on its segment or in its network."""
     from ethermeter import api, testbed
     from ethermeter.engines.live import agents, segments
-    from ethermeter.nodes import is_segment
+    from ethermeter.entities import flows_in
 
     loaded = api.load(experiment, overrides=overrides or ())
     trial = loaded.plan(replications=1).trials[0]
-    if not is_segment(trial.scenario):
+    if flows_in(trial.scenario):
         return agents.keep(trial, mtu=mtu)
     segments.check(trial)
     segment = segments.standing(trial.scenario)

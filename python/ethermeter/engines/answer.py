@@ -1,15 +1,14 @@
 """A trial to the engine that answers it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ethermeter.engines import simulation
-from ethermeter.nodes import is_segment
 from ethermeter.store.integrity import first_line
 from ethermeter.store.trial_result import TrialResult, failed
 from ethermeter.traces import NO_TRACES, Trace
-from ethermeter.trial import SIMULATION, THEORY, Trial, digest_of, read_trial
+from ethermeter.trial import SIMULATION, THEORY, digest_of, read_trial
 
 if TYPE_CHECKING:
     from ethermeter._core import Watch
@@ -37,24 +36,16 @@ def _answered(line: str, watch: "Watch | None", traces: Mapping[str, Trace]) -> 
     if engine == SIMULATION:
         return simulation.run_trial(line, trial.scenario, watch, traces)
     try:
-        return _by_theory(trial, engine, rest, watch)
+        # On demand: a simulation needs no theories, nor what these import.
+        if engine == THEORY:
+            from ethermeter.engines import theory
+
+            return theory.run_trial(trial, *rest)
+        from ethermeter.engines import idealised
+
+        return idealised.run_trial(trial, *rest, watch=watch)
     except MemoryError:
         raise
     except Exception as error:
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
         return failed(f"{trial.engine}: {kind}{first_line(error)}")
-
-
-def _by_theory(
-    trial: Trial, engine: str, rest: Sequence[str], watch: "Watch | None"
-) -> TrialResult:
-    # On demand: a simulation needs no theories, nor what these import.
-    from ethermeter.engines import theory
-
-    if engine == THEORY and not is_segment(trial.scenario):
-        from ethermeter.engines import network_theory
-
-        return network_theory.run_trial(trial, *rest)
-    if engine == THEORY:
-        return theory.run_trial(trial, *rest)
-    return theory.run_idealised(trial, *rest, watch=watch)

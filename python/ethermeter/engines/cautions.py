@@ -5,12 +5,13 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from ethermeter.counts import LOSSES, Counts, Floats, FlowCounts, StationCounts
+from ethermeter.entities import per_station
 from ethermeter.framing import lengths_of, message_octets
 from ethermeter.metrics import Caution, Masks, caution_mask
 from ethermeter.metrics.formulas import LOST, floats
 from ethermeter.scenario import CoderArrivals, Flow, SaturatedArrivals, Scenario
-from ethermeter.station_groups import per_station
-from ethermeter.store.columns import CAUTION, OF_QUEUES
+from ethermeter.store.columns import CAUTION, FLOWS, OF_QUEUES, STATIONS
+from ethermeter.store.trial_result import Cautions
 from ethermeter.theory.load import loads_of
 
 SHORTEST, LONGEST = 64, 2000
@@ -35,8 +36,13 @@ STATION_GROWTH_SHARE, LEAST_STATION_GROWTH = 0.01, 2.0
 """
 
 
+def cautions_of(scenario: Scenario, counts: Counts) -> Cautions:
+    """Return the cautions of what a simulation counted of a scenario."""
+    return {STATIONS: station_cautions(scenario, counts), FLOWS: flow_cautions(scenario, counts)}
+
+
 def station_cautions(scenario: Scenario, counts: Counts) -> dict[str, Masks]:
-    """Return the cautions of stations, by the columns of `ethermeter.store.trial_result`."""
+    """Return the cautions of stations, by the columns of their table."""
     stations = len(counts.stations.frames)
     words: list[str] = []
     if Caution.UNBOUNDED_QUEUE not in counts.cautions and is_growing(scenario, counts.stations):
@@ -65,8 +71,11 @@ def is_growing(scenario: Scenario, counts: StationCounts) -> bool:
     )
 
 
-def flow_cautions(scenario: Scenario, flows: FlowCounts) -> dict[str, Masks]:
-    """Return the cautions of flows, by the columns of `ethermeter.store.trial_result`."""
+def flow_cautions(scenario: Scenario, counts: Counts) -> dict[str, Masks]:
+    """Return the cautions of flows with receivers, by the columns of their table."""
+    flows = counts.flows
+    if not len(flows.offered):
+        return {CAUTION: np.zeros(0, np.uint64)}
     masks = illegal_frames(scenario) | _of_loads(scenario)
     unbounded, growing_queue = (
         caution_mask([word]) for word in (Caution.UNBOUNDED_QUEUE, Caution.GROWING_QUEUE)

@@ -20,8 +20,8 @@ from ethermeter.engines.work import (
     Work,
     failure,
 )
+from ethermeter.entities import flows_in, stations_in
 from ethermeter.faults import InputError
-from ethermeter.station_groups import entities_in
 from ethermeter.store.columns import FLOWS, STATIONS
 from ethermeter.store.trial_result import TrialResult
 from ethermeter.traces import Trace
@@ -168,8 +168,8 @@ def _wrong_with(task: Sequence[Work], results: object) -> str:
             return f"answered the result of another trial for {work.id}"
         trial = read_trial(work.line)
         assert not isinstance(trial, str), "a line of the plan is a trial"
-        expected = entities_in(trial.scenario)
-        for name in (STATIONS, FLOWS):
+        counts = {STATIONS: stations_in(trial.scenario), FLOWS: flows_in(trial.scenario)}
+        for name, expected in counts.items():
             if (rows := result.rows(name)) not in (0, expected):
                 return f"answered {rows} of {expected} {name} for {work.id}"
         if not result.is_sound:

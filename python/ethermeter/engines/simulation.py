@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ethermeter import functions
 from ethermeter.counts import Counts
-from ethermeter.engines.cautions import flow_cautions, station_cautions
+from ethermeter.engines.cautions import cautions_of
 from ethermeter.scenario import Scenario
 from ethermeter.store.trial_result import TrialResult, counted
 from ethermeter.traces import NO_TRACES, Trace
@@ -30,11 +30,7 @@ def run_trial(
 
 def result_of(scenario: Scenario, counts: Counts, *, core_s: float) -> TrialResult:
     """Return the result of a simulation from its counts; `core_s` is the time it took, in s."""
-    if len(counts.stations.frames):
-        cautions = station_cautions(scenario, counts)
-    else:
-        cautions = flow_cautions(scenario, counts.flows)
-    return counted(scenario, counts, cautions=cautions, core_s=core_s)
+    return counted(scenario, counts, cautions=cautions_of(scenario, counts), core_s=core_s)
 
 
 def simulated(

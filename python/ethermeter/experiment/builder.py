@@ -1,18 +1,61 @@
 """Builder: experiments made in Python, as the tables of a file.
 
 Every function returns a table with the keys of the file; keywords are its keys, with the file's
-values. A keyword of None leaves its key out. Nothing is checked here: `ethermeter.load` does that.
+values, and have types that editors complete and check (`ethermeter.experiment.keys`). A keyword of
+None leaves its key out. Nothing is checked when the program runs: `ethermeter.load` does that.
 """
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, Unpack
 
 from ethermeter.experiment import toml
-from ethermeter.experiment.document import NETWORK, SEGMENT, Form, fields_of
+from ethermeter.experiment.document import LONG, SHORT, Document
+from ethermeter.experiment.keys import (
+    DocumentKeys,
+    FlowKeys,
+    HostGroupKeys,
+    HubKeys,
+    LinkKeys,
+    MessageTableKeys,
+    NetworkKeys,
+    NetworkSegmentKeys,
+    RouterKeys,
+    SegmentKeys,
+    StationGroupKeys,
+    SwitchKeys,
+)
+from ethermeter.experiment.tables import keys_of, table_reader
 from ethermeter.experiment.toml import Tables
 
 Table = Mapping[str, object]
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+def _with_keys(keys: type) -> Callable[[Function], Function]:
+    """Let `help` and notebooks show the keys of a table as keywords of its function."""
+
+    def with_signature(function: Function) -> Function:
+        signature = inspect.signature(function)
+        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        named = [
+            inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None)
+            for key in inspect.get_annotations(keys)
+        ]
+        shown = signature.replace(parameters=[*own, *named])
+        setattr(function, "__signature__", shown)  # noqa: B010
+        return function
+
+    return with_signature
+
+
+class SegmentFileKeys(SegmentKeys, DocumentKeys, total=False):
+    """Keys of `[segment]`, and of a file as a whole."""
+
+
+class NetworkFileKeys(NetworkKeys, DocumentKeys, total=False):
+    """Keys of `[network]`, and of a file as a whole."""
 
 
 class ExperimentTables(Tables):
@@ -52,13 +95,14 @@ class ExperimentTables(Tables):
         return changed
 
 
+@_with_keys(SegmentFileKeys)
 def segment(
     standard: str | None,
     /,
     *,
     stations: Table | Sequence[Table],
     title: str = "A segment",
-    **keys: object,
+    **keys: Unpack[SegmentFileKeys],
 ) -> ExperimentTables:
     """Return an experiment on one shared segment.
 
@@ -83,19 +127,21 @@ def segment(
     Loaded('experiment': 1 point, 3 trials)
 
     """
-    return _whole(SEGMENT, title, {"standard": standard, **keys}, stations)
+    return _whole(SHORT, title, {"standard": standard, **keys}, stations)
 
 
+@_with_keys(NetworkFileKeys)
 def network(
     *,
     hosts: Sequence[str | Table] = (),
     switches: Sequence[str | Table] = (),
     routers: Sequence[str | Table] = (),
     hubs: Sequence[str | Table] = (),
+    segments: Sequence[Table] = (),
     links: Sequence[Sequence[str] | Table] = (),
-    flows: Table | Sequence[Table] = (),
+    flows: str | Table | Sequence[str | Table] = (),
     title: str = "A network",
-    **keys: object,
+    **keys: Unpack[NetworkFileKeys],
 ) -> ExperimentTables:
     """Return an experiment on a network.
 
@@ -103,10 +149,12 @@ def network(
     ----------
     hosts, switches, routers, hubs
         Nodes: a name, or a table (`host`, `switch`, `router`, `hub`).
+    segments
+        Shared segments (`network_segment`).
     links
         Links: the names of both ends, or a table (`link`).
     flows
-        Flows (`flow`), or one of them.
+        Flows (`flow`) and message tables (`messages`, or the name of a file), or one of them.
     title
         Title of the experiment, in one line.
     **keys
@@ -128,64 +176,98 @@ def network(
 
     """
     nodes = {"hosts": hosts, "switches": switches, "routers": routers, "hubs": hubs}
-    named = {
+    named: dict[str, Sequence[Table]] = {
         kind: [{"name": node} if isinstance(node, str) else node for node in each]
         for kind, each in nodes.items()
         if each
     }
+    if segments:
+        named["segments"] = list(segments)
     if links:
         named["links"] = [
             each if isinstance(each, Mapping) else {"ends": list(each)} for each in links
         ]
-    return _whole(NETWORK, title, {**keys, **named}, flows)
+    return _whole(LONG, title, {**keys, **named}, flows)
 
 
-def stations(name: str | None = None, /, **keys: object) -> Tables:
+@_with_keys(StationGroupKeys)
+def stations(name: str | None = None, /, **keys: Unpack[StationGroupKeys]) -> Tables:
     """Return a station, or a group of equal ones with `count`, for `segment`."""
     return _table({"name": name, **keys})
 
 
-def host(name: str, /, **keys: object) -> Tables:
+@_with_keys(HostGroupKeys)
+def host(name: str, /, **keys: Unpack[HostGroupKeys]) -> Tables:
     """Return a host, or a group of equal ones with `count`, for `network`."""
     return _table({"name": name, **keys})
 
 
-def switch(name: str, /, **keys: object) -> Tables:
+@_with_keys(SwitchKeys)
+def switch(name: str, /, **keys: Unpack[SwitchKeys]) -> Tables:
     """Return a switch for `network`."""
     return _table({"name": name, **keys})
 
 
-def router(name: str, /, **keys: object) -> Tables:
+@_with_keys(RouterKeys)
+def router(name: str, /, **keys: Unpack[RouterKeys]) -> Tables:
     """Return a router for `network`."""
     return _table({"name": name, **keys})
 
 
-def hub(name: str, /, **keys: object) -> Tables:
+@_with_keys(HubKeys)
+def hub(name: str, /, **keys: Unpack[HubKeys]) -> Tables:
     """Return a hub for `network`."""
     return _table({"name": name, **keys})
 
 
-def link(one: str, other: str, /, **keys: object) -> Tables:
+@_with_keys(LinkKeys)
+def link(one: str, other: str, /, **keys: Unpack[LinkKeys]) -> Tables:
     """Return a link between two nodes for `network`."""
     return _table({"ends": [one, other], **keys})
 
 
+@_with_keys(NetworkSegmentKeys)
+def network_segment(name: str, standard: str, /, **keys: Unpack[NetworkSegmentKeys]) -> Tables:
+    """Return a shared segment for `network`."""
+    return _table({"name": name, "standard": standard, **keys})
+
+
+@_with_keys(FlowKeys)
 def flow(
-    name: str | None, sender: str | None, receiver: str | Sequence[str] | None, /, **keys: object
+    name: str | None,
+    sender: str | None,
+    receiver: str | Sequence[str] | None,
+    /,
+    **keys: Unpack[FlowKeys],
 ) -> Tables:
     """Return a flow for `network`; the file's keys of sender and receiver are `from` and `to`."""
     return _table({"name": name, "from": sender, "to": receiver, **keys})
 
 
+@_with_keys(MessageTableKeys)
+def messages(
+    table: str,
+    sender: str | None = None,
+    receiver: str | Sequence[str] | None = None,
+    /,
+    **keys: Unpack[MessageTableKeys],
+) -> Tables:
+    """Return the flows of a message table, a file of this name, for `network`.
+
+    Sender, receiver and keywords of flows hold for each row without a cell for them.
+    """
+    return _table({"table": table, "from": sender, "to": receiver, **keys})
+
+
 def _whole(
-    form: Form, title: str, keys: Table, listed: Table | Sequence[Table]
+    form: tuple[str, ...], title: str, keys: Table, listed: str | Table | Sequence[str | Table]
 ) -> ExperimentTables:
-    """Return a file of a form: each key beside its main table, or in it."""
-    main, top = form.tables[0], fields_of(form.document)
+    """Return a file with the tables of a form: each key beside its main table, or in it."""
+    (main, several, *_), top = form, keys_of(table_reader(Document))
     whole = {
         "title": title,
         main: {key: value for key, value in keys.items() if key not in top},
-        form.listed: [listed] if isinstance(listed, Mapping) else listed,
+        several: [listed] if isinstance(listed, Mapping) else listed,
         **{key: value for key, value in keys.items() if key in top},
     }
     return ExperimentTables(_table(whole))

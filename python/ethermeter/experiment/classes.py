@@ -1,14 +1,10 @@
-"""Traffic classes of output ports, and token buckets of flows; the same as in a plan."""
+"""Traffic classes of output ports."""
 
-from typing import Annotated
-
-from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from typing import Any
 
 from ethermeter import scenario
-from ethermeter.experiment.origin import lowered
-from ethermeter.experiment.quantity import Table, complaint, most_of, read_as
+from ethermeter.experiment.quantity import complaint, is_integer
+from ethermeter.experiment.tables import FORMS, ListOf, Schema, most_of, table_reader
 
 PRIORITIES = most_of(scenario.Flow, "priority") + 1
 """Priorities of frames: three bits (802.1Q-2022 § 6.9.3)."""
@@ -28,54 +24,22 @@ _ALLOWED = (
     "expected a number of classes from 1 to 8, or a list of classes, highest first, such as"
     " [{ priorities = [5, 6, 7] }, { priorities = [0, 1, 2, 3, 4] }]"
 )
-_ALLOWED_PRIORITY = "expected a priority from 0 to 7"
+Classes = tuple[scenario.Class, ...]
+"""Classes of output ports, highest first; a number stands for those that 802.1Q recommends."""
 
 
-class Class(Table):
-    """A traffic class: a queue of its own at each output port of a node."""
-
-    priorities: Annotated[
-        list[Annotated[int, Field(ge=0, lt=PRIORITIES)]],
-        Field(min_length=1, max_length=PRIORITIES),
-    ]
-    """Priorities of the frames of the class; a frame without a tag has priority 0."""
-    quantum: Annotated[int, *read_as(scenario.Class, "quantum_octets")] | None = None
-    """Quantum of deficit round robin among adjacent classes that have one, in octets on the wire:
-    preamble, frame and gap. Strict priority if absent.
-    """
-    idle_slope: Annotated[int, *read_as(scenario.Class, "idle_slope_bps")] | None = None
-    """Rate of the credit-based shaper; no shaper if absent."""
-    queue: Annotated[int, *read_as(scenario.Class, "queue_frames")] | None = None
-    """Room of the queue in frames, the one being sent included; that of the node if absent."""
-    queue_size: Annotated[int, *read_as(scenario.Class, "queue_octets")] | None = None
-    """Room of the queue in octets; that of the node if absent."""
+def recommended(number: int) -> Classes:
+    """Return the classes that 802.1Q recommends for a number of them, highest first."""
+    class_of = RECOMMENDED[number - 1]
+    return tuple(
+        scenario.Class(
+            priorities=tuple(each for each in range(PRIORITIES) if class_of[each] == str(index))
+        )
+        for index in reversed(range(number))
+    )
 
 
-class TokenBucket(Table):
-    """A token bucket, full at the start; it counts the octets of preambles, frames and gaps."""
-
-    rate: Annotated[int, *read_as(scenario.Shaper, "rate_bps")]
-    """Rate at which the bucket fills."""
-    burst: Annotated[int, *read_as(scenario.Shaper, "burst_octets")]
-    """Capacity of the bucket; at least the longest message."""
-
-
-def _expanded(value: object) -> object:
-    """Return the recommended classes of a number, highest first."""
-    if isinstance(value, bool) or not isinstance(value, int | list):
-        raise complaint(_ALLOWED)
-    if isinstance(value, list):
-        return value
-    if not 1 <= value <= PRIORITIES:
-        raise complaint(_ALLOWED)
-    class_of = RECOMMENDED[value - 1]
-    return [
-        {"priorities": [each for each in range(PRIORITIES) if class_of[each] == str(number)]}
-        for number in reversed(range(value))
-    ]
-
-
-def _checked(classes: list[Class]) -> list[Class]:
+def _check(classes: list[scenario.Class]) -> None:
     """Refuse classes that contradict each other."""
     given = [priority for each in classes for priority in each.priorities]
     for priority in range(PRIORITIES):
@@ -84,46 +48,35 @@ def _checked(classes: list[Class]) -> list[Class]:
             raise complaint(
                 f"expected every priority from 0 to 7 in one class; {priority} is in {where}"
             )
-    slopes = [each.idle_slope is not None for each in classes]
-    quanta = [each.quantum is not None for each in classes]
+    slopes = [each.idle_slope_bps is not None for each in classes]
+    quanta = [each.quantum_octets is not None for each in classes]
     if any(slope and quantum for slope, quantum in zip(slopes, quanta, strict=True)):
         raise complaint("expected at most one of idle_slope and quantum in a class")
     if "".join("q" if quantum else " " for quantum in quanta).strip().count(" "):
         raise complaint("expected classes with quantum next to each other")
-    return classes
 
 
-class _NumberOrClasses:
-    """JSON Schema of classes: a number of them, or a list."""
+class _NumberOrList:
+    """Reads a number of classes, or a list of them."""
 
-    def __get_pydantic_json_schema__(
-        self, classes: CoreSchema, of: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
+    item = table_reader(scenario.Class)
+    _list = ListOf(item, check=_check)
+
+    def read(self, value: Any) -> Classes:
+        """Return the classes, highest first."""
+        if is_integer(value) and 1 <= value <= PRIORITIES:
+            return recommended(value)
+        if isinstance(value, list):
+            return self._list.read(value)
+        raise complaint(_ALLOWED)
+
+    def schema_in(self, tables: Schema) -> Schema:
+        """Return its JSON Schema."""
         number = {"type": "integer", "minimum": 1, "maximum": PRIORITIES}
         return {
-            "oneOf": [number, {**of(classes), "minItems": 1}],
+            "oneOf": [number, {**self._list.schema_in(tables), "minItems": 1}],
             "description": "a number of classes, or classes with the highest first",
         }
 
 
-Classes = Annotated[
-    list[Class], BeforeValidator(_expanded), AfterValidator(_checked), _NumberOrClasses()
-]
-"""Classes of output ports, highest first; a number stands for those that 802.1Q recommends."""
-
-
-def _priority(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < PRIORITIES:
-        raise complaint(_ALLOWED_PRIORITY)
-    return value
-
-
-Priority = Annotated[int, BeforeValidator(_priority), Field(ge=0, lt=PRIORITIES)]
-"""Priority code point of a frame."""
-
-
-def classes_plan(classes: list[Class] | None) -> tuple[scenario.Class, ...]:
-    """Return classes as in a plan; none if absent."""
-    return tuple(
-        lowered(scenario.Class, each, priorities=tuple(each.priorities)) for each in classes or []
-    )
+FORMS[Classes] = _NumberOrList()

@@ -1,31 +1,32 @@
-"""The experiment file as a whole: its data model, its JSON Schema, and its faults."""
+"""The experiment file as a whole: its tables, and its JSON Schema."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from types import UnionType
-from typing import Annotated, NamedTuple, TypeGuard, TypeVar, Union, get_args, get_origin
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated
 
-from pydantic import (
-    BaseModel,
-    Field,
-    PlainValidator,
-    StringConstraints,
-    Tag,
-    ValidationError,
-    WithJsonSchema,
-)
-from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails
+from msgspec import field
 
+# For their forms.
+from ethermeter.experiment import classes, components, traffic, transfers  # noqa: F401
 from ethermeter.experiment.flows import MOST_FLOWS, Flow
+from ethermeter.experiment.message_tables import FlowList
 from ethermeter.experiment.network import Network
-from ethermeter.experiment.phases import NetworkRun, NetworkTheory, Phases, Run, Theory
-from ethermeter.experiment.quantity import ALLOWED, Table, Title, complaint, is_tag
+from ethermeter.experiment.phases import ENGINES, OF_NETWORKS, Phases, Run, Theory
+from ethermeter.experiment.quantity import TITLE, Form, complaint, integer, plural, text
 from ethermeter.experiment.search import Search
 from ethermeter.experiment.segment import Segment, standards
 from ethermeter.experiment.stations import StationGroup
+from ethermeter.experiment.tables import (
+    FileTable,
+    ListOf,
+    NamedTables,
+    Schema,
+    keys_of,
+    table_reader,
+)
 from ethermeter.experiment.toml import Tables
-from ethermeter.faults import Fault, InputError, Key, choices, dotted, shown
+from ethermeter.faults import Faults, InputError, choices, shown
+from ethermeter.theory.assumptions import ANSWERING, MODELS
 from ethermeter.trial import LARGEST_SEED
 
 MOST_GROUPS = 1024
@@ -39,10 +40,6 @@ SOURCE_KINDS = ("standard", "study", "fit", "assumption")
 
 _VARY_SCHEMA = {
     "type": "object",
-    "description": (
-        "what is varied: quoted dotted key to values; all combinations are run, the last key"
-        " changing fastest"
-    ),
     "additionalProperties": {
         "oneOf": [
             {"type": "array", "minItems": 1, "maxItems": MOST_TRIALS},
@@ -71,92 +68,66 @@ def _source(value: object) -> str:
     return value
 
 
-class _Common(Table):
-    """Keys that every experiment file may have."""
+class Document(FileTable, frozen=True, kw_only=True):
+    """An experiment: a network with its flows, or a segment with its stations; what is varied."""
 
-    title: Title
+    title: Annotated[str, TITLE]
     """Title of the experiment, in one line."""
-    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 1
+    seed: Annotated[int, integer(0, LARGEST_SEED)] = 1
     """Seed of all random draws."""
-    series: Annotated[str, StringConstraints(min_length=1, max_length=100)] | None = None
+    series: Annotated[str, text(1, 100)] | None = None
     """Name of the series in figures; the name of the file if absent."""
-    notes: Annotated[str, StringConstraints(max_length=10_000)] = ""
+    notes: Annotated[str, text(0, 10_000)] = ""
     """Text for readers of the file."""
-    vary: Annotated[Tables, PlainValidator(lambda value: value), WithJsonSchema(_VARY_SCHEMA)] = (
-        Field(default_factory=dict)
-    )
+    vary: Annotated[Tables, Form(lambda value: value, _VARY_SCHEMA)] = field(default_factory=dict)
     """Varied keys: each dotted path, in quotes, has a list or a range of values. All combinations
     are run; the last key changes fastest.
     """
-    phases: Phases = Field(default_factory=Phases)
+    segment: Segment | None = None
+    """The shared medium; with `stations`."""
+    stations: (
+        Annotated[tuple[StationGroup, ...], ListOf(table_reader(StationGroup), 1, MOST_GROUPS)]
+        | None
+    ) = None
+    """Groups of stations on the segment; with `segment`."""
+    network: Network | None = None
+    """Nodes, segments and links of the network; with `flows`, and an ideal switch with the hosts
+    that these name if absent.
+    """
+    flows: Annotated[tuple[Flow, ...], FlowList(table_reader(Flow), 1, MOST_FLOWS)] | None = None
+    """Flows: messages and transfers between hosts; with `network`. Message tables among them, or a
+    name of one, stand for a flow for each row.
+    """
+    phases: Phases = Phases()
     """Phases of a trial: how long it transmits, and when it is measured."""
+    theory: Theory = Theory()
+    """Assumptions of the engines `theory` and `idealised`, and the models that answer."""
+    run: Run = Run()
+    """Engines, replications and batches."""
     search: Search | None = None
     """Question of `ethermeter search`; other commands ignore it."""
-    sources: dict[
-        str,
-        Annotated[
-            str,
-            PlainValidator(_source),
-            WithJsonSchema({"type": "string", "pattern": rf"^({'|'.join(SOURCE_KINDS)}): \S"}),
-        ],
-    ] = Field(default_factory=dict)
+    sources: Annotated[
+        dict[str, str],
+        NamedTables(
+            Form(_source, {"type": "string", "pattern": rf"^({'|'.join(SOURCE_KINDS)}): \S"})
+        ),
+    ] = field(default_factory=dict)
     """Source of each parameter: its dotted path, in quotes, has a text "KIND: TEXT", where KIND is
     standard, study, fit or assumption.
     """
 
-
-class Document(_Common):
-    """An experiment on one shared segment: its stations, and the keys that are varied."""
-
-    segment: Segment
-    """The shared medium."""
-    stations: Annotated[list[StationGroup], Field(min_length=1, max_length=MOST_GROUPS)]
-    """Groups of stations on the segment."""
-    theory: Theory = Field(default_factory=Theory)
-    """Assumptions of the engines `theory` and `idealised`."""
-    run: Run = Field(default_factory=Run)
-    """Engines, replications and batches."""
-
-    @property
-    def models(self) -> tuple[str, ...] | None:
-        """Models that answer; None for all that apply."""
-        return None if self.theory.models is None else tuple(self.theory.models)
+    @classmethod
+    def requires(cls, table: Mapping[str, object]) -> Iterable[str]:
+        """Require the tables of one of the two forms."""
+        return (listed_in(table), main_in(table))
 
 
-class NetworkDocument(_Common):
-    """An experiment on a network: its nodes, its flows, and the keys that are varied."""
-
-    network: Network
-    """Nodes, segments and links of the network."""
-    flows: Annotated[list[Flow], Field(min_length=1, max_length=MOST_FLOWS)]
-    """Flows: messages and transfers between hosts."""
-    theory: NetworkTheory = Field(default_factory=NetworkTheory)
-    """Theories that answer: "network-calculus" by worst-case bounds, "queueing" by means; both if
-    absent.
-    """
-    run: NetworkRun = Field(default_factory=NetworkRun)
-    """Engines, replications and batches."""
-
-    @property
-    def models(self) -> tuple[str, ...] | None:
-        """Theories that answer; None for all."""
-        return None if self.theory.models is None else tuple(self.theory.models)
-
-
-class Form(NamedTuple):
-    """A short form of experiment files."""
-
-    document: type[Document] | type[NetworkDocument]
-    """The file as a whole."""
-    tables: tuple[str, ...]
-    """Tables whose keys can be varied and have a source."""
-    listed: str
-    """The one of these of which a file has several."""
-
-
-SEGMENT = Form(Document, ("segment", "stations", "phases", "theory"), "stations")
-NETWORK = Form(NetworkDocument, ("network", "flows", "phases"), "flows")
-TABLES: dict[str, type[Table]] = {
+SHORT = ("segment", "stations", "phases", "theory")
+"""Tables whose keys can be varied and have a source, of a file with a segment."""
+LONG = ("network", "flows", "phases")
+"""Tables whose keys can be varied and have a source, of a file with a network."""
+_OF_THE_OTHER = {SHORT: ("network", "flows"), LONG: ("segment", "stations")}
+TABLES: dict[str, type[FileTable]] = {
     "segment": Segment,
     "stations": StationGroup,
     "network": Network,
@@ -166,153 +137,98 @@ TABLES: dict[str, type[Table]] = {
     "run": Run,
     "search": Search,
 }
-"""Tables of files of both short forms."""
-
-
-def form_of(document: Mapping[str, object]) -> Form:
-    """Return the short form of a file."""
-    has_network = "network" in document or ("flows" in document and "segment" not in document)
-    return NETWORK if has_network else SEGMENT
+"""Tables of a file."""
 
 
 def tables_of(document: Mapping[str, object]) -> tuple[str, ...]:
     """Return the tables of a file whose keys can be varied and have a source."""
-    return form_of(document).tables
+    has_network = "network" in document or ("flows" in document and "segment" not in document)
+    return LONG if has_network else SHORT
 
 
-def keys_at(document: Mapping[str, object], path: Sequence[Key]) -> list[str]:
-    """Return the keys that a file may have at a path."""
-    return list(fields_at(form_of(document).document, path))
+def main_in(document: Mapping[str, object]) -> str:
+    """Return the table of a file that has what its traffic goes over."""
+    return tables_of(document)[0]
+
+
+def listed_in(document: Mapping[str, object]) -> str:
+    """Return the table of a file that it has several of, each with traffic."""
+    return tables_of(document)[1]
+
+
+def required_table(document: Tables, name: str, *, file: str, why: str) -> Tables:
+    """Return a table of a file that a question needs.
+
+    Raises
+    ------
+    InputError
+        If the file has none; `why` says what it is for.
+
+    """
+    table: Tables | None = document.get(name)
+    if table is None:
+        raise InputError.of(file, name, "(missing)", f"required: {why}")
+    return table
+
+
+def segments_in(document: Tables) -> dict[str, Tables]:
+    """Return the tables of the shared segments of a sound file, by their dotted keys."""
+    listed = document.get("network", {}).get("segments", ())
+    alone = {"segment": document["segment"]} if "segment" in document else {}
+    return alone | {f"network.segments.{at}": table for at, table in enumerate(listed)}
+
+
+def check_form(document: Tables, faults: Faults) -> None:
+    """Find tables and keys that do not go with the tables that a file has."""
+    known = [
+        key
+        for key in keys_of(table_reader(Document))
+        if key not in _OF_THE_OTHER[tables_of(document)]
+    ]
+    for key in _OF_THE_OTHER[tables_of(document)]:
+        if key in document:
+            faults.add(
+                (key,), shown(document[key]), f"unknown key; {choices(key, known, 'allowed: ')}"
+            )
+    is_network = tables_of(document) == LONG
+    if is_network:
+        check_answers(document, OF_NETWORKS, ANSWERING, faults)
+    else:
+        check_answers(document, ENGINES, MODELS, faults)
+    theory = document.get("theory")
+    if not is_network or not isinstance(theory, Mapping):
+        return
+    for key in theory:
+        if key != "models" and key in keys_of(table_reader(Theory)):
+            allowed = "unknown key; allowed: models; others are assumptions on a segment"
+            faults.add(("theory", key), shown(theory[key]), allowed)
+
+
+def check_answers(
+    document: Tables, engines: Sequence[str], models: Sequence[str], faults: Faults
+) -> None:
+    """Find engines and models of theory that do not answer."""
+    _check_words(document.get("run"), ("run", "engines"), engines, faults)
+    _check_words(document.get("theory"), ("theory", "models"), models, faults)
+
+
+def _check_words(
+    table: object, path: tuple[str, str], known: Sequence[str], faults: Faults
+) -> None:
+    """Find words of a list that a file of this form cannot have."""
+    words = table.get(path[1]) if isinstance(table, Mapping) else None
+    for index, word in enumerate(words if isinstance(words, list) else ()):
+        if isinstance(word, str) and word not in known:
+            allowed = f"expected {plural(known)}"
+            if word in ENGINES:
+                allowed += "; what theories assume of a network is not simulated"
+            faults.add((*path, index), shown(word), allowed)
 
 
 def json_schema() -> Tables:
-    """Return the JSON Schema (draft 2020-12) of an experiment file, by its short form."""
-    from ethermeter.experiment.descriptions import DescribedSchema
-
-    kinds = {
-        form.document.__name__: form.document.model_json_schema(schema_generator=DescribedSchema)
-        for form in (SEGMENT, NETWORK)
-    }
-    tables: Tables = {}
-    for schema in kinds.values():
-        tables |= schema.pop("$defs")
+    """Return the JSON Schema (draft 2020-12) of an experiment file."""
+    tables: Schema = {}
+    whole = table_reader(Document).schema_in(tables)
     tables["Segment"]["properties"]["standard"]["enum"] = list(standards())
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "if": {"anyOf": [{"required": ["network"]}, {"required": ["flows"]}]},
-        "then": {"$ref": "#/$defs/NetworkDocument"},
-        "else": {"$ref": "#/$defs/Document"},
-        "$defs": {**tables, **kinds},
-    }
-
-
-M = TypeVar("M", bound=BaseModel)
-
-_ALLOWED = {
-    ALLOWED: "{allowed}",
-    "string_type": "expected a text in quotes",
-    "string_unicode": "expected a text of Unicode characters",
-    "int_type": "expected an integer",
-    "bool_type": "expected true or false",
-    "list_type": "expected a list",
-    "dict_type": "expected a table",
-    "model_type": "expected a table",
-    "literal_error": "expected {expected}",
-    "greater_than_equal": "expected at least {ge}",
-    "less_than_equal": "expected at most {le}",
-    "dict_too_long": "expected at most {max_length} of them",
-    "too_short": "expected at least {min_length} of them",
-    "too_long": "expected at most {max_length} of them",
-    "string_too_short": "expected at least {min_length} characters",
-    "string_too_long": "expected at most {max_length} characters",
-    "string_pattern_mismatch": (
-        "expected a letter, then letters, digits, - or _, at most 32 in all"
-    ),
-}
-"""What was allowed instead, by the type of an error of pydantic."""
-
-
-def faults_of(
-    error: ValidationError, model: type[BaseModel], *, file: str, within: Sequence[Key] = ()
-) -> list[tuple[tuple[Key, ...], Fault]]:
-    """Return each fault of a table with its path; `within` is the path of the table."""
-    faults = []
-    for details in error.errors(include_url=False):
-        # The key "[key]" stands for the one before it, which is not a valid name.
-        inner = tuple(key for key in details["loc"] if key != "[key]")
-        path = (*within, *(key for key in inner if not is_tag(key)))
-        value = "(missing)" if details["type"] == "missing" else shown(details["input"])
-        faults.append((path, Fault(file, dotted(path), value, _allowed(details, model, inner))))
-    return faults
-
-
-def validated(model: type[M], value: object, *, file: str, within: Sequence[Key] = ()) -> M:
-    """Return a table, or raise every fault in it as `InputError`."""
-    try:
-        return model.model_validate(value)
-    except ValidationError as error:
-        found = faults_of(error, model, file=file, within=within)
-        raise InputError(fault for _, fault in found) from None
-
-
-def _allowed(details: ErrorDetails, model: type[BaseModel], path: Sequence[Key]) -> str:
-    kind = details["type"]
-    if kind == "missing":
-        from ethermeter.experiment.descriptions import descriptions
-
-        table = table_at(model, path[:-1])
-        text = descriptions(table).get(str(path[-1]), "") if table else ""
-        return f"required: {text[:1].lower()}{text[1:].rstrip('.')}" if text else "required"
-    if kind == "extra_forbidden":
-        return f"unknown key; {choices(path[-1], fields_at(model, path[:-1]), 'allowed: ')}"
-    if kind not in _ALLOWED:
-        return details["msg"]
-    text = _ALLOWED[kind].format_map(details.get("ctx", {}))
-    return text.replace("'", '"') if kind == "literal_error" else text
-
-
-def fields_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    """Return the fields of a table by the keys under which a file has them."""
-    return {field.alias or name: field for name, field in model.model_fields.items()}
-
-
-def fields_at(model: type[BaseModel], path: Sequence[Key]) -> dict[str, FieldInfo]:
-    """Return the fields of the table at a path, which has the labels of choices."""
-    table = table_at(model, path)
-    return fields_of(table) if table else {}
-
-
-def table_at(model: type[BaseModel], path: Sequence[Key]) -> type[BaseModel] | None:
-    """Return the table at a path, which has the labels of choices; None if it is no table."""
-    found: object = model
-    for key in path:
-        found = next(_inside(found, key), None)
-    return next((kind for _, kind in _kinds(found) if _is_table(kind)), None)
-
-
-def _is_table(kind: object) -> TypeGuard[type[BaseModel]]:
-    return isinstance(kind, type) and issubclass(kind, BaseModel)
-
-
-def _inside(annotation: object, key: Key) -> Iterator[object]:
-    """Yield the annotation of what is at a key, index or label of a choice."""
-    for label, kind in _kinds(annotation):
-        if is_tag(key):
-            yield from [kind] * (label == key)
-        elif _is_table(kind):
-            yield from (field.annotation for name, field in fields_of(kind).items() if name == key)
-        elif get_origin(kind) is (dict if isinstance(key, str) else list):
-            yield get_args(kind)[-1]
-
-
-def _kinds(annotation: object, label: str | None = None) -> Iterator[tuple[str | None, object]]:
-    """Yield the types that an annotation allows, each with its label in a choice."""
-    if get_origin(annotation) is Annotated:
-        annotation, *notes = get_args(annotation)
-        labels = [note.tag for note in notes if isinstance(note, Tag)]
-        yield from _kinds(annotation, labels[0] if labels else label)
-    elif get_origin(annotation) in (Union, UnionType):
-        for each in get_args(annotation):
-            yield from _kinds(each, label)
-    else:
-        yield label, annotation
+    tables["Document"]["oneOf"] = [{"required": list(SHORT[:2])}, {"required": [LONG[1]]}]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **whole, "$defs": tables}

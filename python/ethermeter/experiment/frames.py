@@ -7,16 +7,15 @@ import csv
 import io
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, PlainValidator, StringConstraints, Tag, WithJsonSchema, model_validator
-
 from ethermeter import scenario, units
-from ethermeter.experiment.quantity import AnySize, Size, Table, Weight, choice, complaint, tag
+from ethermeter.experiment.quantity import Form, Size, Weight, complaint, text
+from ethermeter.experiment.tables import FileTable, ListOf, OneOf, Wrapped, table_reader
 from ethermeter.faults import Fault, InputError, shown
-from ethermeter.units import UnitError
 
 MOST_LENGTHS = 2000
 """Different lengths a mix may have."""
@@ -27,8 +26,11 @@ ALLOWED_FRAMES = (
     ' least = "64 B", most = "1024 B", overhead = "6 B" } }'
 )
 
+Sizes = Sequence[tuple[int, Fraction]]
+"""Lengths in bits with their weights."""
 
-class Mixed(Table):
+
+class Mixed(FileTable, frozen=True, kw_only=True):
     """A length of a mix."""
 
     length: Size
@@ -37,12 +39,20 @@ class Mixed(Table):
     """Frequency of the length, relative to the other lengths."""
 
 
-def _mix_of_text(value: object) -> list[Mixed]:
+@dataclass(frozen=True, slots=True)
+class MeasuredFrames:
+    """Frame lengths from a CSV file beside the experiment file."""
+
+    file: str
+    """Its name."""
+
+
+def _mix_of_text(value: object) -> Sizes:
     """Read "64 B" or "64 B x 7 + 1536 B x 1"."""
     if not isinstance(value, str) or len(value) > 4000:
         raise complaint(ALLOWED_FRAMES)
     if "x" not in value:
-        return [Mixed.model_construct(length=_size(value), weight=Fraction(1))]
+        return [(_size(value), Fraction(1))]
     parts = []
     for part in value.split("+"):
         length, _, weight = part.partition("x")
@@ -51,85 +61,54 @@ def _mix_of_text(value: object) -> list[Mixed]:
                 'expected parts such as "64 B x 7", each with a whole weight, joined by +; not'
                 f' "{part.strip()[:40]}"'
             )
-        parts.append(Mixed.model_construct(length=_size(length), weight=Fraction(int(weight))))
-    return _checked(parts)
+        parts.append((_size(length), Fraction(int(weight))))
+    return _occurring(parts)
 
 
-def _size(text: str) -> int:
-    try:
-        return units.size_bits(text.strip(), positive=True)
-    except UnitError as error:
-        raise complaint(str(error)) from None
+def _size(value: str) -> int:
+    return units.size_bits(value.strip(), positive=True)
 
 
-def _checked(parts: list[Mixed]) -> list[Mixed]:
+def _occurring(parts: Sizes) -> Sizes:
     """Return the parts that occur at all."""
-    kept = [part for part in parts if part.weight > 0]
+    kept = [(bits, weight) for bits, weight in parts if weight > 0]
     if not kept:
         raise complaint("expected at least one weight above zero")
     return kept
 
 
-class Mix(Table):
-    """Frames of several lengths, drawn independently."""
-
-    mix: Annotated[list[Mixed], Field(min_length=1, max_length=MOST_LENGTHS)]
-    """The lengths, each with its weight."""
-
-    @model_validator(mode="after")
-    def _has_weight(self) -> "Mix":
-        _checked(self.mix)
-        return self
+def _mix(parts: Sequence[Mixed]) -> Sizes:
+    return _occurring([(part.length, part.weight) for part in parts])
 
 
-class MeasuredFrames(Table):
-    """Frame lengths from a CSV file beside the experiment file."""
-
-    measured: Annotated[str, StringConstraints(min_length=1, max_length=200)]
-    """Name of a CSV file beside the experiment file, with the columns length_bytes and weight."""
-
-
-class Growth(Table):
-    """Lengths of a frame that collects a coder's samples, each with the overhead."""
-
-    least: Size
-    """Length at which the frame is ready to be sent, overhead included."""
-    most: Size
-    """Largest length, overhead included; beyond it each new sample replaces the oldest."""
-    overhead: AnySize
-    """Part of the length that is not samples: addresses, type, check sequence and headers of a
-    voice protocol; in `data` only the latter.
-    """
-
-
-class Samples(Table):
-    """Frames that collect the samples of a coder."""
-
-    samples: Growth
-    """Smallest length, largest length and overhead."""
-
-
-Frames = Annotated[
-    Annotated[
-        list[Mixed],
-        PlainValidator(_mix_of_text),
-        WithJsonSchema(
-            {
-                "type": "string",
-                "description": 'a length such as "64 B", or a mix such as "64 B x 7 + 1536 B x 1"',
-            }
+FRAMES = OneOf(
+    {
+        "mix": Wrapped(
+            "mix",
+            ListOf(table_reader(Mixed), 1, MOST_LENGTHS),
+            _mix,
+            "The lengths, each with its weight.",
         ),
-        Tag(tag("text")),
-    ]
-    | Annotated[Mix, Tag(tag("mix"))]
-    | Annotated[MeasuredFrames, Tag(tag("measured"))]
-    | Annotated[Samples, Tag(tag("samples"))],
-    choice("mix", "measured", "samples", allowed=ALLOWED_FRAMES),
-]
+        "measured": Wrapped(
+            "measured",
+            text(1, 200),
+            MeasuredFrames,
+            "Name of a CSV file beside the experiment file, with the columns length_bytes and"
+            " weight.",
+        ),
+        "samples": Wrapped("samples", table_reader(scenario.SamplesLengths)),
+    },
+    ALLOWED_FRAMES,
+    Form(
+        _mix_of_text,
+        {
+            "type": "string",
+            "description": 'a length such as "64 B", or a mix such as "64 B x 7 + 1536 B x 1"',
+        },
+    ),
+)
+Frames = Annotated[Sizes | MeasuredFrames | scenario.SamplesLengths, FRAMES]
 """Frame lengths of a group."""
-
-Sizes = Sequence[tuple[int, Fraction]]
-"""Lengths in bits with their weights."""
 
 COLUMNS = ["length_bytes", "weight"]
 """The header of the file."""
@@ -210,11 +189,10 @@ def _number(cell: str) -> Fraction | None:
 def sizes_of(frames: Frames | None, *, folder: Path) -> Sizes:
     """Return lengths in bits with their weights; those of a file of measured lengths are read."""
     assert frames is not None
-    assert not isinstance(frames, Samples)
+    assert not isinstance(frames, scenario.SamplesLengths)
     if isinstance(frames, MeasuredFrames):
-        return measured_lengths(folder / frames.measured, name=frames.measured)
-    mixed = frames.mix if isinstance(frames, Mix) else frames
-    return [(part.length, part.weight) for part in mixed if part.weight > 0]
+        return measured_lengths(folder / frames.file, name=frames.file)
+    return frames
 
 
 def frames_plan(sizes: Sizes) -> scenario.Lengths:

@@ -8,7 +8,8 @@ from fractions import Fraction
 
 from ethermeter import units
 from ethermeter.experiment import toml
-from ethermeter.experiment.document import MOST_TRIALS, TABLES, fields_of, tables_of
+from ethermeter.experiment.document import MOST_TRIALS, TABLES, tables_of
+from ethermeter.experiment.tables import keys_of, table_reader
 from ethermeter.experiment.toml import EVERY, PathError, Tables, assigned
 from ethermeter.faults import Fault, Faults, Key, choices, nearest, shown
 from ethermeter.units import UnitError
@@ -42,7 +43,7 @@ def resolved(
     if top in _LISTED:
         group, rest = _group(document, top, rest)
         path.append(group)
-    fields = fields_of(TABLES[top])
+    fields = keys_of(table_reader(TABLES[top]))
     if not rest or rest[0] not in fields:
         raise PathError(
             choices(rest[0] if rest else "", fields, f"expected one of the keys of {top}: ")
@@ -103,7 +104,7 @@ def _group(document: Mapping[str, object], top: str, rest: list[str]) -> tuple[K
         raise PathError(f"expected at least one {_LISTED[top]}")
     if top == "flows" and rest[0] == EVERY:
         return EVERY, rest[1:]
-    fields = fields_of(TABLES[top])
+    fields = keys_of(table_reader(TABLES[top]))
     if rest[0] in fields:
         return 0, rest
     if rest[0] in names:
@@ -142,23 +143,13 @@ def overridden(document: Tables, overrides: Sequence[str]) -> tuple[Tables, list
         try:
             text.encode("utf-8")
             path = _path(result, key.strip())
-            changed = assigned(result, path, value_of(value.strip()))
+            changed = assigned(result, path, toml.value_of(value.strip()))
         except (PathError, UnicodeEncodeError) as error:
             allowed = str(error) if isinstance(error, PathError) else "expected UTF-8 text"
             faults.append(Fault("--set", key.strip(), shown(value.strip()), allowed))
             continue
         result = _no_longer_varied(changed if isinstance(changed, dict) else result, path)
     return result, faults
-
-
-def value_of(text: str) -> object:
-    """Return a TOML value, or the text itself, so that quotes need not survive a shell."""
-    try:
-        read = tomllib.loads(f"value = {text}")
-    except (ValueError, RecursionError):
-        return text
-    # More than one key means that the text went on after its value, in a line of its own.
-    return read["value"] if set(read) == {"value"} else text
 
 
 def _path(document: Tables, key: str) -> tuple[Key, ...]:

@@ -5,13 +5,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from ethermeter import topology
 from ethermeter.experiment import plca
 from ethermeter.experiment.segment import Segment
-from ethermeter.experiment.stations import PLACEMENTS, StationGroup
 from ethermeter.faults import Faults, KeyPath, shown
 from ethermeter.topology import TopologyError
+
+if TYPE_CHECKING:
+    from ethermeter.experiment.media import Attached
 
 COAX_VELOCITY = Fraction(77, 100)
 """Propagation velocity of thick coaxial cable over the speed of light, at least (802.3-2022 §
@@ -28,18 +31,8 @@ by the documentation of LAN8670/1/2 (Microchip, "Topology Discovery").
 """
 
 _KINDS = ("length", "round_trip", "star", "delays")
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Where a file says that some stations are: its keys are those of the table at `path`."""
-
-    path: KeyPath
-    count: int
-    position: Fraction | None
-    positions: Sequence[Fraction] | None
-    cluster: int | None
-    per_cluster: Sequence[int] | None = None
+PLACEMENTS = ("position", "positions", "cluster", "per_cluster")
+"""Keys that say where stations are on a segment; at most one of them may be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +40,7 @@ class Layout:
     """Attachment points of stations, and the delays between them."""
 
     points: tuple[tuple[int, ...], ...]
-    """For each group, the attachment point of each of its stations."""
+    """Of each table, the attachment point of each of its stations."""
     size: int
     """Number of attachment points."""
     delays_ps: Callable[[], topology.Matrix]
@@ -56,26 +49,13 @@ class Layout:
     A check needs no matrix, and a thousand points have a million delays.
     """
 
-
-def group_at(group: StationGroup, index: int) -> Group:
-    """Return where the stations of a group are."""
-    path = ("stations", index)
-    return Group(
-        path, group.count, group.position, group.positions, group.cluster, group.per_cluster
-    )
+    def rows_ps(self) -> tuple[tuple[int, ...], ...]:
+        """Return these delays as in a plan."""
+        return tuple([tuple(row) for row in self.delays_ps()])
 
 
-def placement(group: StationGroup) -> tuple[object, ...]:
-    """Return all that a layout depends on in a group, to tell equal ones."""
-    positions = None if group.positions is None else tuple(group.positions)
-    per_cluster = None if group.per_cluster is None else tuple(group.per_cluster)
-    return group.count, group.position, positions, group.cluster, per_cluster
-
-
-def layout(
-    segment: Segment, groups: Sequence[Group], *, file: str, path: KeyPath = ("segment",)
-) -> Layout:
-    """Return the layout of a segment, whose table is at `path`.
+def layout(segment: Segment, attached: Sequence["Attached"], *, file: str, path: KeyPath) -> Layout:
+    """Return the layout of a segment, whose table is at `path`, with what is attached to it.
 
     Raises
     ------
@@ -87,13 +67,13 @@ def layout(
     _check_segment(segment, of_segment)
     faults.found += of_segment.found
     size = _points_of(segment)
-    for group in groups:
-        _check_group(group, segment=segment, size=size, faults=faults)
+    for each in attached:
+        _check_places(each, segment=segment, size=size, faults=faults)
     faults.raise_all()
     tap_ps = _tap_ps(segment)
     if size is None:
-        return _along_the_cable(segment, groups, tap_ps=tap_ps)
-    points = _dealt(groups, size=size)
+        return _along_the_cable(segment, attached, tap_ps=tap_ps)
+    points = _dealt(attached, size=size)
     counts = Counter(point for group in points for point in group)
     stations = [counts[point] for point in range(size)]
 
@@ -152,27 +132,31 @@ def _check_round_trip(segment: Segment, round_trip_ps: int, faults: Faults) -> N
         faults.add((key,), f"{value} ps", allowed)
 
 
-def _check_group(group: Group, *, segment: Segment, size: int | None, faults: Faults) -> None:
+def _check_places(
+    attached: "Attached", *, segment: Segment, size: int | None, faults: Faults
+) -> None:
+    table = attached.table
+
     def wrong(key: str, allowed: str, value: object = None) -> None:
         if value is None:
-            value = getattr(group, key)
-            value = f"{len(value)} of them" if isinstance(value, list) else value
-        faults.add((*group.path, key), value, allowed)
+            value = getattr(table, key)
+            value = f"{len(value)} of them" if isinstance(value, tuple) else value
+        faults.add((*attached.path, key), value, allowed)
 
-    given = [key for key in PLACEMENTS if getattr(group, key) is not None]
+    given = [key for key in PLACEMENTS if getattr(table, key) is not None]
     if len(given) > 1:
         allowed = f"expected at most one of {', '.join(PLACEMENTS)}"
-        faults.add(group.path, ", ".join(given), allowed)
+        faults.add(attached.path, ", ".join(given), allowed)
         return
     if "position" in given or "positions" in given:
-        points = [group.position] if group.position is not None else group.positions or []
+        points = [table.position] if table.position is not None else table.positions or []
         if segment.length is None:
             wrong(given[0], "not allowed without segment.length, along which positions are")
             return
         if segment.clusters is not None:
             wrong(given[0], "not allowed with segment.clusters; use cluster")
-        if group.positions is not None and len(group.positions) != group.count:
-            wrong("positions", f"expected one position for each of the {group.count} stations")
+        if table.positions is not None and len(table.positions) != attached.count:
+            wrong("positions", f"expected one position for each of the {attached.count} stations")
         beyond = next((point for point in points if point > segment.length), None)
         if beyond is not None:
             allowed = f"expected positions up to the segment's length, {float(segment.length):g} m"
@@ -180,14 +164,14 @@ def _check_group(group: Group, *, segment: Segment, size: int | None, faults: Fa
     if ("cluster" in given or "per_cluster" in given) and size is None:
         wrong(given[0], "not allowed without segment.clusters, segment.star or segment.delays")
         return
-    if group.cluster is not None and size is not None and group.cluster >= size:
+    if table.cluster is not None and size is not None and table.cluster >= size:
         wrong("cluster", f"expected a number from 0 to {size - 1}")
-    if group.per_cluster is not None:
-        if len(group.per_cluster) != size:
+    if table.per_cluster is not None:
+        if len(table.per_cluster) != size:
             wrong("per_cluster", f"expected a number of stations for each of the {size} clusters")
-        elif sum(group.per_cluster) != group.count:
-            allowed = f"expected numbers that add up to count, {group.count}"
-            wrong("per_cluster", allowed, shown(group.per_cluster))
+        elif sum(table.per_cluster) != attached.count:
+            allowed = f"expected numbers that add up to count, {attached.count}"
+            wrong("per_cluster", allowed, shown(table.per_cluster))
 
 
 def _points_of(segment: Segment) -> int | None:
@@ -233,36 +217,38 @@ def _delays_between_points(segment: Segment, *, tap_ps: int) -> topology.Matrix:
     return topology.cable(points, tap_ps=tap_ps)
 
 
-def _dealt(groups: Sequence[Group], *, size: int) -> tuple[tuple[int, ...], ...]:
-    """Deal stations to points in rotation, which goes on from group to group."""
+def _dealt(attached: Sequence["Attached"], *, size: int) -> tuple[tuple[int, ...], ...]:
+    """Deal stations to points in rotation, which goes on from table to table."""
     first = 0
     dealt = []
-    for group in groups:
-        if group.cluster is not None:
-            dealt.append((group.cluster,) * group.count)
-        elif group.per_cluster is not None:
-            counts = enumerate(group.per_cluster)
+    for each in attached:
+        if each.table.cluster is not None:
+            dealt.append((each.table.cluster,) * each.count)
+        elif each.table.per_cluster is not None:
+            counts = enumerate(each.table.per_cluster)
             dealt.append(tuple([point for point, count in counts for _ in range(count)]))
         else:
-            dealt.append(tuple(topology.dealt(group.count, places=size, first=first)))
-            first = (first + group.count) % size
+            dealt.append(tuple(topology.dealt(each.count, places=size, first=first)))
+            first = (first + each.count) % size
     return tuple(dealt)
 
 
-def _along_the_cable(segment: Segment, groups: Sequence[Group], *, tap_ps: int) -> Layout:
+def _along_the_cable(segment: Segment, attached: Sequence["Attached"], *, tap_ps: int) -> Layout:
     """Lay stations out along the cable: at their positions, or else equally spaced."""
     velocity = _velocity(segment)
     unplaced = sum(
-        group.count for group in groups if group.position is None and group.positions is None
+        each.count
+        for each in attached
+        if each.table.position is None and each.table.positions is None
     )
     evenly = iter(topology.spaced(_end_ps(segment, tap_ps=tap_ps), points=unplaced))
     coordinates = []
-    for group in groups:
-        positions = group.positions
-        if group.position is not None:
-            positions = [group.position] * group.count
+    for each in attached:
+        positions: Sequence[Fraction] | None = each.table.positions
+        if each.table.position is not None:
+            positions = [each.table.position] * each.count
         if positions is None:
-            coordinates.append(list(itertools.islice(evenly, group.count)))
+            coordinates.append(list(itertools.islice(evenly, each.count)))
         else:
             coordinates.append([topology.propagation_ps(m, velocity=velocity) for m in positions])
     stations = Counter(ps for group in coordinates for ps in group)

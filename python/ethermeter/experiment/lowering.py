@@ -1,5 +1,8 @@
 """Lowering: points of an experiment as scenarios.
 
+A file has a network and its flows, or their short form: a segment and its stations. Either way is
+read into tables of a network and of flows, and these become a scenario.
+
 An experiment has thousands of points that differ in one or two tables. So each table is validated
 once for every combination of the sweeps that touch it, and what is made of tables is made once for
 every combination of these.
@@ -9,34 +12,47 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
-from pydantic import BaseModel
 
 from ethermeter import scenario
-from ethermeter.experiment import plca
-from ethermeter.experiment.document import validated
-from ethermeter.experiment.flows import MOST_FLOWS, ExpandedFlow, Flow, expanded_flows
+from ethermeter.experiment.document import check_answers
+from ethermeter.experiment.flows import (
+    MOST_FLOWS,
+    ExpandedFlow,
+    Flow,
+    check_flow,
+    expanded_flows,
+    live_settings,
+    sent_flow,
+)
 from ethermeter.experiment.key_paths import Sweep
-from ethermeter.experiment.layout import Layout, group_at, layout, placement
-from ethermeter.experiment.network import ExpandedNetwork, Network, expanded_network
+from ethermeter.experiment.layout import PLACEMENTS
+from ethermeter.experiment.network import ExpandedNetwork, Network, Wire, expanded_network
 from ethermeter.experiment.origin import Origins
-from ethermeter.experiment.phases import Phases, Theory, assumed, schedule
-from ethermeter.experiment.plca import Wanted, nodes_of
+from ethermeter.experiment.phases import OF_NETWORKS, Phases, Theory, assumed, schedule
 from ethermeter.experiment.segment import Constants, Segment, constants_of
-from ethermeter.experiment.stations import StationGroup, check_group, group_of
+from ethermeter.experiment.stations import (
+    SOURCE_KEYS,
+    StationGroup,
+    check_group,
+    check_groups,
+    flow_of,
+    names_of,
+    network_of,
+)
+from ethermeter.experiment.tables import FileTable, read_table
 from ethermeter.experiment.toml import PathError, Tables, assigned, at, covers
 from ethermeter.experiment.trace_files import TraceFiles
 from ethermeter.faults import Faults, InputError, KeyPath, dotted, shown
 from ethermeter.scenario import Scenario
-from ethermeter.station_groups import Group
-from ethermeter.theory.assumptions import Assumptions
+from ethermeter.theory.assumptions import ANSWERING, Assumptions
 from ethermeter.traces import Trace
-from ethermeter.trial import RAW_FRAMES, Live, core_trial
+from ethermeter.trial import Live, core_trial
 
 T = TypeVar("T")
-M = TypeVar("M", bound=BaseModel)
+M = TypeVar("M", bound=FileTable)
 CacheKey = tuple[object, ...]
 MOST_DELAYS = 4_000_000
 """Delays between attachment points that an experiment may have in all its different layouts."""
@@ -51,10 +67,25 @@ class Point:
 
     scenario: Callable[[], Scenario]
     """Makes its scenario; put off where only soundness is asked for."""
-    live: Live | None = None
+    live: Live
     """Settings that only a measurement needs."""
-    theory: Assumptions | None = None
-    """What theories assume besides; None of networks, which no theory here describes."""
+    theory: Assumptions | None
+    """What theories of stations assume besides; None where flows have receivers."""
+
+
+class _Tables(NamedTuple):
+    """What the tables of a point stand for, with keys of what depends on the same values."""
+
+    network: ExpandedNetwork | None
+    """None if it has faults."""
+    network_key: CacheKey
+    layout_key: CacheKey
+    """Key of what depends only on where stations are."""
+    flows: Sequence[tuple[TableKey, tuple[Flow, int]]]
+    """Flows without faults, each with the number of hosts that share its load."""
+    over: ExpandedNetwork | Constants | None
+    """What flows go over, the network or the medium that receives them; None if it has faults."""
+    over_key: CacheKey
 
 
 class Scenarios:
@@ -93,10 +124,10 @@ class Scenarios:
         self._batches = batches
         self._file = file
         self._files = TraceFiles(folder)
-        self._touching: dict[KeyPath, list[int]] = {}
+        self._touching: dict[CacheKey, list[int]] = {}
         self._known: dict[CacheKey, object] = {}
         self._delays = 0
-        self._names = _names(self._tables("stations"))
+        self._names = names_of(self._tables("stations"))
 
     @property
     def traces(self) -> Mapping[str, Trace]:
@@ -123,245 +154,249 @@ class Scenarios:
             With every fault of this point.
 
         """
-        faults = Faults(self._file)
-        key = self._key(("phases",), choice)
-        phases = faults.of(
-            lambda: self._once(
-                ("schedule", key), lambda: schedule(self._model(key, Phases), file=self._file)
-            )
-        )
-        if "network" in self._document:
-            return self._over_links(choice, phases, faults)
-        return self._on_medium(choice, phases, faults)
+        file, faults = self._file, Faults(self._file)
+        make_phases = partial(schedule, file=file)
+        phases = faults.of(partial(self._derived, Phases, ("phases",), choice, make_phases))
+        theory = faults.of(partial(self._derived, Theory, ("theory",), choice, assumed))
+        tables = (self._long if "network" in self._document else self._short)(choice, faults)
+        sent, network = self._sent(tables, faults), tables.network
+        if network is None or not sent:
+            raise InputError(dict.fromkeys(faults.found))
+        # What the core finds does not wait for sound phases.
+        phases = phases or schedule(Phases(), file=file)
+        make: Callable[[], Scenario] = partial(self._scenario, tables, network, sent, phases)
+        if not network.is_medium:
+            # Hosts, links and flows contradict each other in ways that the core finds.
+            check = partial(self._checked, make, network, sent, choice)
+            made = self._once_or_fault(("checked", *choice), check, faults)
+            faults.raise_all()
+            assert made is not None, "else it has faults"
+            return Point(lambda: made, live_settings(sent), None)
+        faults.raise_all()
+        return Point(make, live_settings(sent), theory)
 
-    # A segment: one medium with its stations.
+    def _long(self, choice: Sequence[int], faults: Faults) -> _Tables:
+        """Return a network and its flows."""
+        expand = partial(expanded_network, file=self._file)
+        network = faults.of(partial(self._derived, Network, ("network",), choice, expand))
 
-    def _on_medium(
-        self, choice: Sequence[int], phases: scenario.Phases | None, faults: Faults
-    ) -> Point:
-        file = self._file
-        segment_key, theory_key = self._key(("segment",), choice), self._key(("theory",), choice)
-        segment = faults.of(lambda: self._model(segment_key, Segment))
-        groups = self._listed("stations", StationGroup, choice, faults)
-        theory = faults.of(
-            lambda: self._once(
-                ("assumed", theory_key), lambda: assumed(self._model(theory_key, Theory))
-            )
-        )
-        if segment is None or len(groups) < len(self._names):
-            raise InputError(faults.found)
+        def flow_at(key: TableKey) -> tuple[Flow, int]:
+            flow = self._model(key, Flow)
+            check_flow(flow, key[0], self._engines, file=self._file)
+            return flow, 1
+
+        flows = self._listed("flows", flow_at, choice, faults)
+        key = self._key(("network",), choice)
+        return _Tables(network, key, key, flows, network, key)
+
+    def _short(self, choice: Sequence[int], faults: Faults) -> _Tables:
+        """Return what a segment and its stations stand for."""
+        file, count = self._file, len(self._names)
+
+        def flow_at(key: TableKey) -> tuple[Flow, int]:
+            group, index = self._model(key, StationGroup), int(key[0][1])
+            flow = flow_of(group, index, self._names[index])
+            faults = Faults(file, key[0])
+            check_group(group, self._engines, faults)
+            faults.of(lambda: check_flow(flow, key[0], self._engines, file=file))
+            faults.raise_all()
+            return flow, group.count
+
+        def expand() -> ExpandedNetwork:
+            keys = [self._key(("stations", index), choice) for index in range(count)]
+            groups = [self._model(key, StationGroup) for key in keys]
+            segment, faults = self._model(segment_key, Segment), Faults(file)
+            check_groups(segment, groups, faults)
+            is_medium = not any(group.has_receivers for group in groups)
+            if not is_medium:
+                check_answers(self._document, OF_NETWORKS, ANSWERING, faults)
+            network = network_of(segment, groups, self._names)
+            expanded = faults.of(lambda: expanded_network(network, file=file, is_medium=is_medium))
+            faults.raise_all()
+            assert expanded is not None, "else it has faults"
+            return expanded
+
+        flows = self._listed("stations", flow_at, choice, faults)
+        segment_key = self._key(("segment",), choice)
         constants = faults.of(
-            lambda: self._once(("constants", segment_key), lambda: constants_of(segment, file=file))
+            partial(self._derived, Segment, ("segment",), choice, partial(constants_of, file=file))
         )
-        tables = [group for _, group in groups]
-        layout_key = (segment_key, tuple([placement(group) for group in tables]))
-        laid = faults.of(
-            lambda: self._once(("layout", layout_key), lambda: self._layout(segment, tables))
-        )
-        if constants is not None:
-            count, most = sum(group.count for group in tables), constants.max_stations
-            if count > most:
-                largest = max(range(len(tables)), key=lambda index: tables[index].count)
-                allowed = f"expected at most {most} stations in all on a segment of this standard"
-                faults.add(("stations", largest, "count"), count, allowed)
-        lowered: list[Group] = []
-        for index, (key, group) in enumerate(groups):
-            of_group = Faults(file, ("stations", index))
-            check_group(group, self._engines, of_group)
-            faults.found += of_group.found
-            if constants is not None and not of_group.found:
-                make = partial(group_of, group, index, constants, self._files, file)
-                made = faults.of(partial(self._once, ("group", key, segment_key), make))
-                lowered += [] if made is None else [made]
-        if constants is not None:
-            nodes = self._turns(segment, constants, tables, faults)
-            lowered = [
-                Group(replace(group.stations, plca=of), group.flow) if of is not None else group
-                for group, of in zip(lowered, nodes, strict=False)
-            ]
-        if faults.found or constants is None or laid is None or phases is None or theory is None:
-            raise InputError(faults.found)
-        return Point(
-            lambda: self._scenario_on_medium(constants, layout_key, laid, lowered, phases),
-            live=Live((RAW_FRAMES,) * len(lowered)),
-            theory=theory,
-        )
+        network_key = segment_key, self._key(("stations",), choice, _is_of_medium)
+        layout_key = segment_key, self._key(("stations",), choice, _is_of_layout)
+        network = self._once_or_fault(("network", network_key), expand, faults)
+        if network is not None:
+            self._count(network, layout_key, faults)
+        if network.is_medium if network is not None else not any(flow.to for _, (flow, _) in flows):
+            return _Tables(network, network_key, layout_key, flows, constants, segment_key)
+        return _Tables(network, network_key, layout_key, flows, network, network_key)
 
-    def _turns(
-        self,
-        segment: Segment,
-        constants: Constants,
-        groups: Sequence[StationGroup],
-        faults: Faults,
-    ) -> Sequence[scenario.PlcaNodes | None]:
-        """Return PLCA of each group."""
-        wanted = [
-            Wanted(group.plca, group.count, bool(group.down), ("stations", index))
-            for index, group in enumerate(groups)
-        ]
-        if constants.mac.plca is not None:
-            return nodes_of(segment.plca, wanted, faults)
-        plca.refuse(wanted, segment.standard, ("segment", "standard"), faults)
-        return [None] * len(groups)
+    def _count(self, network: ExpandedNetwork, key: CacheKey, faults: Faults) -> None:
+        """Find too many delays in all the layouts of an experiment."""
 
-    def _scenario_on_medium(
-        self,
-        constants: Constants,
-        layout_key: CacheKey,
-        laid: Layout,
-        lowered: Sequence[Group],
-        phases: scenario.Phases,
-    ) -> Scenario:
-        delay_ps = self._once(
-            ("delays", layout_key), lambda: tuple(tuple(row) for row in laid.delays_ps())
-        )
-        stations, nodes, flows = [], [], []
-        host = scenario.Kind(host=scenario.Host())
-        for (flow, node), group, points in zip(self._names, lowered, laid.points, strict=True):
-            stations.append(replace(group.stations, node=node, points=points))
-            nodes.append(scenario.Node(name=node, count=len(points), kind=host))
-            flows.append(replace(group.flow, name=flow, from_=node))
-        medium = scenario.Medium(
-            name="segment",
-            bit_ps=constants.bit_ps,
-            mac=constants.mac,
-            delay_ps=delay_ps,
-            stations=tuple(stations),
-        )
-        return Scenario(
-            nodes=tuple(nodes),
-            media=(medium,),
-            flows=tuple(flows),
-            phases=phases,
-            batches=self._batches,
-        )
+        def count() -> None:
+            self._delays += sum(each.layout.size**2 for each in network.segments)
+            if self._delays > MOST_DELAYS:
+                allowed = (
+                    f"expected at most {MOST_DELAYS} delays between attachment points, in all "
+                    "points together; use clusters, or vary less"
+                )
+                raise InputError.of(self._file, "segment", "more delays", allowed)
 
-    def _layout(self, segment: Segment, groups: Sequence[StationGroup]) -> Layout:
-        places = [group_at(group, index) for index, group in enumerate(groups)]
-        found = layout(segment, places, file=self._file)
-        self._delays += found.size**2
-        if self._delays > MOST_DELAYS:
-            allowed = (
-                f"expected at most {MOST_DELAYS} delays between attachment points, in all points "
-                "together; use clusters, or vary less"
-            )
-            raise InputError.of(self._file, "segment", "more delays", allowed)
-        return found
+        self._once_or_fault(("count", key), count, faults)
 
-    # A network: nodes and links.
-
-    def _over_links(
-        self, choice: Sequence[int], phases: scenario.Phases | None, faults: Faults
-    ) -> Point:
-        file = self._file
-        network_key = self._key(("network",), choice)
-        network = faults.of(
-            lambda: self._once(
-                ("network", network_key),
-                lambda: expanded_network(self._model(network_key, Network), file=file),
-            )
-        )
-        flows = self._listed("flows", Flow, choice, faults)
-        if network is None or phases is None or faults.found:
-            raise InputError(faults.found)
-        sent: list[ExpandedFlow] = []
-        for index, (key, flow) in enumerate(flows):
-            make = partial(
-                expanded_flows,
-                flow,
-                index,
-                network,
-                engines=self._engines,
-                files=self._files,
-                file=file,
-            )
-            sent += faults.of(partial(self._once, ("flows", key, network_key), make)) or []
+    def _sent(self, tables: _Tables, faults: Faults) -> list[ExpandedFlow]:
+        """Return every flow of a point; none if what they go over has faults."""
+        over, file, sent = tables.over, self._file, list[ExpandedFlow]()
+        if over is None:
+            return sent
+        for key, (flow, senders) in tables.flows:
+            sent_on = partial(self._sent_on, key, flow, senders, over)
+            make = partial(expanded_flows, flow, key[0], over, sent_on, file)
+            sent += self._once_or_fault(("flows", key, tables.over_key), make, faults) or ()
             if len(sent) > MOST_FLOWS:
                 allowed = f"expected at most {MOST_FLOWS} in all"
-                faults.add(("flows", index), f"{len(sent)} flows", allowed)
+                faults.add(key[0], f"{len(sent)} flows", allowed)
                 break
-        faults.raise_all()
-        made = self._once(
-            ("network scenario", *choice), lambda: self._checked(network, sent, phases, choice)
-        )
-        exchanges = tuple([each.exchanges for each in sent])
-        is_wanted = any(wanted is not None for wanted in exchanges)
-        live = Live(tuple([each.port for each in sent]), exchanges if is_wanted else None)
-        return Point(lambda: made, live=live)
+        return sent
 
-    def _checked(
+    def _sent_on(
         self,
+        key: TableKey,
+        flow: Flow,
+        senders: int,
+        over: ExpandedNetwork | Constants,
+        wire: Wire,
+    ) -> scenario.Flow:
+        """Return a flow of hosts that send on a wire."""
+        medium = over if isinstance(over, Constants) else None
+        make = partial(sent_flow, flow, key[0], wire, senders, medium, self._files, self._file)
+        # In networks that differ elsewhere it is the same.
+        return self._once(("sent", key, wire), make) if medium is None else make()
+
+    def _scenario(
+        self,
+        tables: _Tables,
         network: ExpandedNetwork,
         sent: Sequence[ExpandedFlow],
         phases: scenario.Phases,
-        choice: Sequence[int],
     ) -> Scenario:
-        """Return the scenario of a network, checked by the core."""
-        from ethermeter import _core
+        def media() -> tuple[scenario.Medium, ...]:
+            return tuple(
+                replace(each.medium, delay_ps=self._once(key, each.layout.rows_ps))
+                for number, each in enumerate(network.segments)
+                for key in [("delays", tables.layout_key, number)]
+            )
 
-        made = Scenario(
+        return Scenario(
             nodes=tuple(network.nodes),
             links=tuple(network.links),
-            media=tuple(network.media),
+            media=self._once(("media", tables.network_key), media),
             flows=tuple([each.flow for each in sent]),
             clocks=network.clocks,
             phases=phases,
             batches=self._batches,
         )
+
+    def _checked(
+        self,
+        make: Callable[[], Scenario],
+        network: ExpandedNetwork,
+        sent: Sequence[ExpandedFlow],
+        choice: Sequence[int],
+    ) -> Scenario:
+        """Return a scenario, checked by the core."""
+        from ethermeter import _core
+
+        made = make()
         if found := _core.check_trial(core_trial(made)):
-            flow_origins = [each.origin for each in sent]
             origins = Origins(
-                network.node_origins, network.link_origins, flow_origins, network.station_origins
+                nodes=network.node_origins,
+                links=network.link_origins,
+                flows=[each.origin for each in sent],
+                media=[each.path for each in network.segments],
+                stations=[each.origins for each in network.segments],
+                whole=network.path,
             )
             document = self._assigned((), enumerate(choice))
             faults = [origins.fault(each, made, document, file=self._file) for each in found]
             raise InputError(dict.fromkeys(faults))
         return made
 
-    # Tables of both.
-
     def _tables(self, name: str) -> Sequence[Mapping[str, object]]:
         tables = self._document.get(name)
         return tables if isinstance(tables, list | tuple) else ()
 
     def _listed(
-        self, name: str, model: type[M], choice: Sequence[int], faults: Faults
-    ) -> list[tuple[TableKey, M]]:
-        """Return the tables of a list that have no faults."""
+        self,
+        name: str,
+        make: Callable[[TableKey], T],
+        choice: Sequence[int],
+        faults: Faults,
+    ) -> list[tuple[TableKey, T]]:
+        """Return what is made of those tables of a list that have no faults."""
         keys = [self._key((name, index), choice) for index in range(len(self._tables(name)))]
-        found = [(key, faults.of(partial(self._model, key, model))) for key in keys]
-        return [(key, table) for key, table in found if table is not None]
+        tables = [
+            (key, self._once_or_fault(("table", key), partial(make, key), faults)) for key in keys
+        ]
+        return [(key, table) for key, table in tables if table is not None]
 
-    def _key(self, table: KeyPath, choice: Sequence[int]) -> TableKey:
-        """Return what a table depends on: which values of the sweeps that touch it."""
-        touching = self._touching.get(table)
+    def _key(
+        self,
+        table: KeyPath,
+        choice: Sequence[int],
+        touches: Callable[[KeyPath], bool] | None = None,
+    ) -> TableKey:
+        """Return what a table depends on: which values of the sweeps that touch it.
+
+        Of all the tables of a list, `touches` says which keys of one matter.
+        """
+        touching = self._touching.get((table, touches))
         if touching is None:
             touching = [
                 index
                 for index, sweep in enumerate(self._sweeps)
                 if covers(sweep.path[: len(table)], table)
+                and (touches is None or touches(sweep.path[len(table) + 1 :]))
             ]
-            self._touching[table] = touching
+            self._touching[table, touches] = touching
         return table, tuple([(index, choice[index]) for index in touching])
+
+    def _derived(
+        self, model: type[M], table: KeyPath, choice: Sequence[int], make: Callable[[M], T]
+    ) -> T:
+        """Return what is made of a table with the values of a point."""
+        key = self._key(table, choice)
+        return self._once(("made", key), lambda: make(self._model(key, model)))
 
     def _once(self, key: CacheKey, make: Callable[[], T]) -> T:
         """Return what was made for a key before, or make it; faults are kept as well."""
+        known = self._cached(key, make)
+        if isinstance(known, InputError):
+            raise InputError(known.faults)
+        return known
+
+    def _once_or_fault(self, key: CacheKey, make: Callable[[], T], faults: Faults) -> T | None:
+        """Return what is made once for a key, or None if it has faults, which are added."""
+        known = self._cached(key, make)
+        if isinstance(known, InputError):
+            faults.found += known.faults
+            return None
+        return known
+
+    def _cached(self, key: CacheKey, make: Callable[[], T]) -> T | InputError:
         if key not in self._known:
             try:
                 self._known[key] = make()
             except InputError as error:
                 self._known[key] = error
-        found = self._known[key]
-        if isinstance(found, InputError):
-            raise InputError(found.faults)
-        return found  # type: ignore[return-value]
+        return self._known[key]  # type: ignore[return-value]
 
     def _model(self, key: TableKey, model: type[M]) -> M:
         """Return a table with the values of a point, validated."""
 
         def make() -> M:
             table, choice = key
-            return validated(model, self._assigned(table, choice), file=self._file, within=table)
+            return read_table(model, self._assigned(table, choice), file=self._file, within=table)
 
         return self._once(("model", key), make)
 
@@ -378,15 +413,11 @@ class Scenarios:
         return raw
 
 
-def _names(tables: Sequence[Mapping[str, object]]) -> list[tuple[str, str]]:
-    """Return the name of every group's flow and node: groups may share one, nodes may not."""
-    found: list[tuple[str, str]] = []
-    for index, raw in enumerate(tables):
-        given = raw.get("name") if isinstance(raw, Mapping) else None
-        usual = f"group-{index}" if len(tables) > 1 else "stations"
-        name = given if isinstance(given, str) and given else usual
-        node = name
-        while any(node == taken for _, taken in found):
-            node += "'"
-        found.append((name, node))
-    return found
+def _is_of_medium(key: KeyPath) -> bool:
+    """Whether a key of a group says where its stations are, or how they contend."""
+    return key[0] not in SOURCE_KEYS or key == ("arrivals",)  # coders contend in another way
+
+
+def _is_of_layout(key: KeyPath) -> bool:
+    """Whether a key of a group says where its stations are."""
+    return key[0] in ("count", *PLACEMENTS)

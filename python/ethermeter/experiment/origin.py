@@ -1,66 +1,21 @@
 """Origins: keys of an experiment file and the values of a scenario that come from them."""
 
-import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, get_args, get_type_hints
 
 from msgspec import Struct
 
 from ethermeter import scenario
-from ethermeter.experiment.quantity import Table, as_written, file_keys
+from ethermeter.experiment.quantity import as_written
+from ethermeter.experiment.tables import file_keys
 from ethermeter.experiment.toml import at
 from ethermeter.faults import Fault, Key, KeyPath, dotted, shown
 from ethermeter.scenario import FileKey
 
-S = TypeVar("S", bound=Struct)
 CoreFault = tuple[Sequence[Key], str | None, str | tuple[int, int]]
 """A fault of the core: keys and indices within a scenario, the value, and what is allowed, which is
 words, or the least and the most of an integer.
 """
-
-
-def _key_of(struct: type[Struct], field: str) -> str:
-    """Return the key of a file: one of several ("delay|length"), or none of a table it has not."""
-    found = file_keys(struct)[field].name if field in struct.__struct_fields__ else None
-    return field if found is None else found
-
-
-def lowered(struct: type[S], table: Table, **given: object) -> S:
-    """Return a table of a file, with its tables, as a struct of a scenario.
-
-    Fields that are given, or that the table does not have, are not read from it.
-    """
-    fields = type(table).model_fields
-    read = {
-        name: _value(inner, getattr(table, key))
-        for name, inner in _structs(struct).items()
-        if name not in given and (key := _key_of(struct, name)) in fields
-    }
-    return struct(**given, **read)
-
-
-def _value(struct: type[Struct] | None, value: object) -> object:
-    if isinstance(value, list):
-        return tuple([_value(struct, each) for each in value])
-    if not isinstance(value, Table):
-        return value
-    assert struct is not None, "a table is read into a struct"
-    return lowered(struct, value)
-
-
-@functools.cache
-def _structs(struct: type[Struct]) -> Mapping[str, type[Struct] | None]:
-    """Return the struct that each field of a struct may hold; None for other values."""
-
-    def inside(hint: Any) -> Iterator[type[Struct]]:
-        if isinstance(hint, type) and issubclass(hint, Struct):
-            yield hint
-        for each in get_args(hint):
-            yield from inside(each)
-
-    hints = get_type_hints(struct)
-    return {name: next(inside(hints[name]), None) for name in struct.__struct_fields__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +30,15 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """Where a file sets the values of a network's nodes, links and flows."""
+    """Where a file sets the values of a network's nodes, links, media and flows."""
 
     nodes: Sequence[Origin] = ()
     links: Sequence[Origin] = ()
     flows: Sequence[Origin] = ()
+    media: Sequence[KeyPath] = ()
     stations: Sequence[Sequence[Origin]] = ()
-    """Of each segment those of its stations."""
+    """Of each medium those of its stations."""
+    whole: KeyPath = ("network",)
 
     def key(
         self, steps: Sequence[Key], made: scenario.Scenario, document: object
@@ -94,10 +51,11 @@ class Origins:
             case ["nodes" | "links" | "flows" as kind, int(number), *rest]:
                 origin, value = getattr(self, kind)[number], getattr(made, kind)[number]
                 return _key(origin, value, rest, document)
-            case ["media", int(medium), "stations", int(number), *_]:
-                return self.stations[medium][number].path, FileKey()
+            case ["media", int(medium), "stations", int(number), *rest]:
+                value = made.media[medium].stations[number]
+                return _key(self.stations[medium][number], value, rest, document)
             case ["media", int(medium), *_]:
-                return ("network", "segments", medium), FileKey()
+                return self.media[medium], FileKey()
             case ["batches"]:
                 return ("run", "batches"), FileKey()
             case ["phases" | "flows" as top, *_]:
@@ -105,7 +63,7 @@ class Origins:
             case ["clocks"]:
                 return ("network", "clocks"), FileKey()
             case _:
-                return ("network",), FileKey()
+                return self.whole, FileKey()
 
     def fault(
         self, found: CoreFault, made: scenario.Scenario, document: object, *, file: str

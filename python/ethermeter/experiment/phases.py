@@ -1,21 +1,20 @@
 """[phases], [run] and [theory]: when what happens, how often, and what theories assume."""
 
 from fractions import Fraction
-from typing import Annotated, Any, Literal, NamedTuple
-
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, WithJsonSchema
+from typing import Annotated, Literal, NamedTuple, get_args
 
 from ethermeter import scenario, units
 from ethermeter.experiment.quantity import (
+    Form,
     PhaseTime,
     PositiveTime,
-    Table,
     complaint,
     distinct,
-    most_of,
+    integer,
     number,
-    written,
+    text,
 )
+from ethermeter.experiment.tables import FileTable, ListOf, most_of
 from ethermeter.faults import Faults
 from ethermeter.theory.assumptions import (
     ANSWERING,
@@ -23,8 +22,6 @@ from ethermeter.theory.assumptions import (
     ROUND_TRIP,
     SLOT_TIME,
     Assumptions,
-    Model,
-    NetworkModel,
 )
 from ethermeter.units import LONGEST_TRIAL_PS, PS_PER_S, UnitError
 
@@ -54,110 +51,59 @@ def _measure(value: object) -> Measure:
         raise complaint(f"{allowed}; {error}") from None
 
 
-class Phases(Table):
+class Phases(FileTable, frozen=True, kw_only=True):
     """Phases of a trial; by default 12 s of transmission, of which the last 10 s are measured."""
 
-    settle: PhaseTime = written("0 s")
+    settle: PhaseTime = 0
     """Silence before the transmit phase."""
-    transmit: PhaseTime = written("12 s")
+    transmit: PhaseTime = 12 * PS_PER_S
     """Duration of the transmit phase, in which stations and hosts send."""
     measure: Annotated[
-        Measure,
-        PlainValidator(_measure),
-        WithJsonSchema(
+        Measure | None,
+        Form(
+            _measure,
             {
                 "type": "string",
                 "description": 'the part that is measured: "middle 10 s", "last 5 s" or "all"',
-            }
+            },
         ),
-    ] = written("last 10 s")
+    ] = None
     """Measured window: "middle 10 s" or "last 10 s" of the transmit phase, or "all" of it; at least
-    1 ms.
+    1 ms. If absent the last 10 s or, of less than 12 s, the last five sixths.
     """
-    drain: PhaseTime = written("0 s")
+    drain: PhaseTime = 0
     """Time after the transmit phase in which no new frames are offered and those in transit may
     still arrive.
     """
-    spread: PhaseTime = written("0 s")
+    spread: PhaseTime = 0
     """Span at the start of the transmit phase in which each station or flow begins, at a uniformly
     drawn time; at most `transmit`, and "0 s" for networks that are measured.
     """
 
 
-Replications = Annotated[int, Field(ge=1, le=1000)]
-Batches = Annotated[int, Field(ge=2, le=most_of(scenario.Scenario, "batches"))]
 Engine = Literal["simulation", "theory", "idealised", "ablation", "live"]
 """An engine that can answer."""
+ENGINES: tuple[str, ...] = get_args(Engine)
+OF_NETWORKS = ("simulation", "theory", "live")
+"""Engines that can answer for a network."""
 
 
-def _usual() -> list[Any]:
-    return ["simulation"]
+class Run(FileTable, frozen=True, kw_only=True):
+    """Engines, replications and batches of an experiment."""
 
-
-class Run(Table):
-    """Engines, replications and batches of an experiment on a segment."""
-
-    engines: Annotated[
-        list[Engine], Field(min_length=1, max_length=5), AfterValidator(distinct)
-    ] = Field(default_factory=_usual)
-    """Engines that answer: "simulation" of the segment, "theory" by formulas, "idealised" by
-    simulation of the assumptions of a theory, "ablation" by simulations that remove these
-    assumptions one after another, "live" by measurement between hosts on an emulated medium.
+    engines: Annotated[tuple[Engine, ...], ListOf(text(enum=list(ENGINES)), 1, 5, distinct)] = (
+        "simulation",
+    )
+    """Engines that answer: "simulation", "theory" by formulas, worst-case bounds and means, "live"
+    by measurement between hosts; on a segment also "idealised" by simulation of the assumptions of
+    a theory, and "ablation" by simulations that remove these assumptions one after another.
     ["simulation"] if absent.
     """
-    replications: Replications = 1
+    replications: Annotated[int, integer(1, 1000)] = 1
     """Number of trials of each point, with different seeds."""
-    batches: Batches = 20
+    batches: Annotated[int, integer(2, most_of(scenario.Scenario, "batches"))] = 20
     """Number of equal batches of the measured window, for the confidence intervals of one or two
     replications.
-    """
-
-
-NetworkEngine = Literal["simulation", "theory", "live"]
-"""An engine that can answer for a network."""
-
-
-def _of_networks(engine: object) -> object:
-    if engine in ("idealised", "ablation"):
-        raise complaint(
-            'expected "simulation", "theory" or "live"; what theories assume of a network is not '
-            "simulated"
-        )
-    return engine
-
-
-class NetworkRun(Table):
-    """Engines, replications and batches of an experiment on a network."""
-
-    engines: Annotated[
-        list[Annotated[NetworkEngine, BeforeValidator(_of_networks)]],
-        Field(min_length=1, max_length=3),
-        AfterValidator(distinct),
-    ] = Field(default_factory=_usual)
-    """Engines that answer: "simulation" of the network, "theory" by worst-case bounds and means,
-    "live" by measurement between hosts. ["simulation"] if absent.
-    """
-    replications: Replications = 1
-    """Number of trials of each point, with different seeds."""
-    batches: Batches = 20
-    """Number of equal batches of the measured window, for the confidence intervals of one or two
-    replications.
-    """
-
-
-class NetworkTheory(Table):
-    """Theories that answer for a network."""
-
-    models: (
-        Annotated[
-            list[NetworkModel],
-            Field(min_length=1, max_length=len(ANSWERING)),
-            AfterValidator(distinct),
-        ]
-        | None
-    ) = None
-    """Theories that answer: "network-calculus" by worst-case bounds, "queueing" by means; both if
-    absent.
     """
 
 
@@ -178,8 +124,9 @@ def schedule(phases: Phases, *, file: str) -> scenario.Phases:
     begin_ps = phases.settle
     stop_ps = begin_ps + phases.transmit
     end_ps = stop_ps + phases.drain
-    is_whole = phases.measure.window_ps is None
-    window_ps = phases.transmit if phases.measure.window_ps is None else phases.measure.window_ps
+    measure = phases.measure or Measure("last", min(10 * PS_PER_S, phases.transmit * 5 // 6))
+    is_whole = phases.measure is None or measure.window_ps is None
+    window_ps = phases.transmit if measure.window_ps is None else measure.window_ps
     lasts = _seconds(phases.transmit)
     if window_ps > phases.transmit:
         allowed = f"expected a window inside the transmit phase, which lasts {lasts}"
@@ -199,7 +146,7 @@ def schedule(phases: Phases, *, file: str) -> scenario.Phases:
         "all": begin_ps,
         "last": stop_ps - window_ps,
         "middle": begin_ps + (phases.transmit - window_ps) // 2,
-    }[phases.measure.where]
+    }[measure.where]
     return scenario.Phases(
         begin_ps=begin_ps,
         stop_ps=stop_ps,
@@ -214,7 +161,7 @@ def _seconds(ps: int) -> str:
     return f"{ps / PS_PER_S:.12g} s"
 
 
-Persistence = Annotated[Fraction, *number("probability of starting in a free slot", most=1)]
+Persistence = Annotated[Fraction, number("probability of starting in a free slot", most=1)]
 
 
 def _contention_slot(value: object) -> str | int:
@@ -229,26 +176,29 @@ def _contention_slot(value: object) -> str | int:
         raise complaint(f"{allowed}; {error}") from None
 
 
-class Theory(Table):
+class Theory(FileTable, frozen=True, kw_only=True):
     """Assumptions of the engines `theory` and `idealised` that no other table states."""
 
     models: (
         Annotated[
-            list[Model], Field(min_length=1, max_length=len(MODELS)), AfterValidator(distinct)
+            tuple[str, ...],
+            ListOf(text(enum=[*MODELS, *ANSWERING]), 1, len(MODELS), distinct),
         ]
         | None
     ) = None
-    """Names of the models that answer; all that apply if absent."""
+    """Names of the models that answer; all that apply if absent. Of a network "network-calculus" by
+    worst-case bounds and "queueing" by means.
+    """
     contention_slot: Annotated[
         str | int,
-        PlainValidator(_contention_slot),
-        WithJsonSchema(
+        Form(
+            _contention_slot,
             {
                 "type": "string",
                 "description": (
                     f'"{ROUND_TRIP}" of this segment, "{SLOT_TIME}" of its standard, or a time'
                 ),
-            }
+            },
         ),
     ] = ROUND_TRIP
     """Time to detect a collision, for models with contention slots: "round trip" of the segment,
@@ -260,7 +210,7 @@ class Theory(Table):
     """
     collision: PositiveTime | None = None
     """Time for which a collision keeps the medium busy; computed from the segment if absent."""
-    persistence: Persistence = written(1)
+    persistence: Persistence = Fraction(1)
     """Probability that a waiting station starts in a free slot, for p-persistent models."""
     station_latency: PositiveTime | None = None
     """Delay of a token ring in each of its stations; one bit time if absent."""

@@ -4,33 +4,35 @@ Keys have the names of Linux: `ethtool --set-plca-cfg DEV enable on node-id 0 no
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
-from typing import Annotated
-
-from pydantic import Field, PlainValidator, WithJsonSchema
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ethermeter import scenario
 from ethermeter.experiment.quantity import (
+    Form,
     PositiveTime,
-    Table,
     Time,
     complaint,
-    file_keys,
-    most_of,
+    integer_of,
+    is_integer,
     number,
-    read_as,
-    written,
 )
+from ethermeter.experiment.tables import FileTable, ListOf, file_keys, most_of, table_reader
 from ethermeter.faults import Faults, KeyPath, dotted
-from ethermeter.scenario import CsmaCd
+from ethermeter.scenario import CsmaCd, FileKey
+
+if TYPE_CHECKING:
+    from ethermeter.experiment.media import Attached
+    from ethermeter.experiment.segment import Segment
 
 STANDARD = "10base-t1s"
 """The standard that has PLCA."""
 MOST_IDS = most_of(scenario.PlcaNodes, "node_count")
 """Opportunities that a cycle may have (802.3-2022 clause 148: plca_node_count)."""
 HIGHEST_BIT_ERROR_RATE = 0.01
+_PLCA = file_keys(scenario.Plca)
 
 NodeIds = tuple[tuple[int, ...], ...]
 
@@ -43,79 +45,72 @@ def timing() -> Mapping[str, int]:
     return {key: value for key, value in _core.plca_timing().items() if key != "sources"}
 
 
-class Outage(Table):
+class Outage(FileTable, frozen=True, kw_only=True):
     """An interval of the trial in which stations are silent, or PLCA is off."""
 
     at: Time
     """Start of the interval, from the start of the trial."""
-    lasts: PositiveTime = Field(alias="for")
+    lasts: Annotated[PositiveTime, FileKey(name="for")]
     """Length of the interval."""
 
 
-Outages = Annotated[list[Outage], Field(min_length=1, max_length=1000)]
+Outages = Annotated[tuple[Outage, ...], ListOf(table_reader(Outage), 1, 1000)]
 
 
-class Phy(Table):
+class Phy(FileTable, frozen=True, kw_only=True):
     """Latencies of the PHYs on the segment, each at most 10 us."""
 
-    transmit: Annotated[int, *read_as(scenario.Plca, "transmit_ps")] = written("0 s")
+    transmit: Annotated[int, replace(_PLCA["transmit_ps"], name=None)] = 0
     """Time from TX_EN at the MII to the line."""
-    carrier_on: Annotated[int, *read_as(scenario.Plca, "carrier_on_ps")] = written("0 s")
+    carrier_on: Annotated[int, replace(_PLCA["carrier_on_ps"], name=None)] = 0
     """Time from the start of a signal on the line to carrier sense (CRS)."""
-    carrier_off: Annotated[int, *read_as(scenario.Plca, "carrier_off_ps")] = written("0 s")
+    carrier_off: Annotated[int, replace(_PLCA["carrier_off_ps"], name=None)] = 0
     """Time from the end of a signal on the line to the end of carrier sense (CRS)."""
 
 
-def _setting(field: str) -> tuple[PlainValidator, WithJsonSchema]:
-    """Return the reader of a setting that clause 30.16 limits."""
-    limits = file_keys(scenario.PlcaNodes)[field]
-    least, most = limits.least or 0, most_of(scenario.PlcaNodes, field)
-
-    def read(value: object) -> int:
-        if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
-            return value
-        raise complaint(f"expected an integer from {least} to {most} (802.3-2022 clause 30.16)")
-
-    return PlainValidator(read), WithJsonSchema(
-        {"type": "integer", "minimum": least, "maximum": most}
-    )
+def _setting(field: str) -> Form:
+    """Return the form of a setting that clause 30.16 limits."""
+    least = file_keys(scenario.PlcaNodes)[field].least or 0
+    most = most_of(scenario.PlcaNodes, field)
+    allowed = f"expected an integer from {least} to {most} (802.3-2022 clause 30.16)"
+    return integer_of(allowed, least=least, most=most)
 
 
-class _Settings(Table):
+class _Settings(FileTable, frozen=True, kw_only=True):
     """Settings of PLCA at a node."""
 
     enable: bool | None = None
     """Whether PLCA is on; true if neither the stations nor the segment have the key."""
-    node_count: Annotated[int, *_setting("node_count")] | None = Field(None, alias="node-cnt")
+    node_count: Annotated[int | None, FileKey("node-cnt"), _setting("node_count")] = None
     """Number of transmit opportunities in a cycle; only the coordinator's counts. One more than the
     highest node ID if absent.
     """
-    opportunity: Annotated[int, *_setting("opportunity_bits")] | None = Field(None, alias="to-tmr")
+    opportunity: Annotated[int | None, FileKey("to-tmr"), _setting("opportunity_bits")] = None
     """Length of an unused transmit opportunity in bit times; 32 if absent."""
-    burst_count: Annotated[int, *_setting("burst_count")] | None = Field(None, alias="burst-cnt")
+    burst_count: Annotated[int | None, FileKey("burst-cnt"), _setting("burst_count")] = None
     """Number of frames that may follow the first in a transmit opportunity; 0 if absent."""
-    burst_time: Annotated[int, *_setting("burst_bits")] | None = Field(None, alias="burst-tmr")
+    burst_time: Annotated[int | None, FileKey("burst-tmr"), _setting("burst_bits")] = None
     """Time for which the line is held for the next frame of a burst, in bit times; 128 if absent.
     """
-    fall_back: bool | None = Field(None, alias="fall-back")
+    fall_back: Annotated[bool | None, FileKey("fall-back")] = None
     """Whether a node uses CSMA/CD while there are no beacons; true if absent."""
 
 
-class SegmentPlca(_Settings):
+class SegmentPlca(_Settings, frozen=True, kw_only=True):
     """PLCA settings of all stations of a segment."""
 
-    beacon_loss: Annotated[float, *number("a probability", least=0, most=1)] = Field(
-        0, alias="beacon-loss", validate_default=True
-    )
+    beacon_loss: Annotated[
+        float, FileKey("beacon-loss"), number("a probability", least=0, most=1)
+    ] = 0
     """Probability that a node does not receive a beacon."""
 
 
 def _ids(value: object) -> NodeIds:
     """Read an ID, IDs one a station, or several IDs for each station."""
 
-    def one(given: object) -> int:
-        if isinstance(given, int) and not isinstance(given, bool) and 0 <= given < MOST_IDS:
-            return given
+    def one(given: Any) -> int:
+        if is_integer(given) and 0 <= given < MOST_IDS:
+            return int(given)
         raise complaint(
             f"expected a number from 0 to {MOST_IDS - 1} (802.3-2022 clause 148), a list with one"
             " for each station, or a list with a list for each station"
@@ -133,37 +128,23 @@ _ID_SCHEMA = {"type": "integer", "minimum": 0, "maximum": MOST_IDS - 1}
 _LISTS = [_ID_SCHEMA, {"type": "array", "items": _ID_SCHEMA, "minItems": 1}]
 
 
-class GroupPlca(_Settings):
+class GroupPlca(_Settings, frozen=True, kw_only=True):
     """PLCA settings of a group of stations; an absent key has the value of the segment."""
 
-    ids: (
-        Annotated[
-            NodeIds,
-            PlainValidator(_ids),
-            WithJsonSchema(
-                {"oneOf": [*_LISTS, {"type": "array", "items": {"oneOf": _LISTS}, "minItems": 1}]}
-            ),
-        ]
-        | None
-    ) = Field(None, alias="node-id")
+    ids: Annotated[
+        NodeIds | None,
+        FileKey("node-id"),
+        Form(
+            _ids,
+            {"oneOf": [*_LISTS, {"type": "array", "items": {"oneOf": _LISTS}, "minItems": 1}]},
+        ),
+    ] = None
     """Node ID of each station: its turn in the cycle; 0 is the coordinator. A list has the ID of
     each station; a list of lists gives stations several IDs. The lowest free IDs, in the order of
     the file, if absent.
     """
     off: Outages | None = None
     """Intervals in which PLCA is switched off; never if absent."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a file says of PLCA at a group, with the number of its stations."""
-
-    group: GroupPlca | None
-    count: int
-    is_down: bool
-    """Whether its stations are silent at times."""
-    path: KeyPath
-    """Where its table is."""
 
 
 def medium_of(
@@ -199,42 +180,55 @@ _BUS_BITS = (
 
 
 def nodes_of(
-    segment: SegmentPlca | None, groups: Sequence[Wanted], faults: Faults
+    segment: SegmentPlca | None, attached: Sequence["Attached"], faults: Faults
 ) -> list[scenario.PlcaNodes | None]:
-    """Return PLCA of each group; None of groups that do not use it.
+    """Return PLCA of the stations of each table; None where they do not use it.
 
-    Groups without IDs get the lowest free ones, in the order of the file.
+    Stations without IDs get the lowest free ones, in the order of the file.
     """
-    uses = [_is_on(segment, wanted.group) for wanted in groups]
+    uses = [_is_on(segment, each.table.plca) for each in attached]
     given = [
-        _given_ids(wanted, faults) if used else None
-        for used, wanted in zip(uses, groups, strict=True)
+        _given_ids(each, faults) if used else None
+        for used, each in zip(uses, attached, strict=True)
     ]
     taken = {id for ids in given if ids is not None for of in ids for id in of}
     free = iter([id for id in range(MOST_IDS) if id not in taken])
     ids: list[NodeIds | None] = []
-    for used, wanted, known in zip(uses, groups, given, strict=True):
+    for used, each, known in zip(uses, attached, given, strict=True):
         found = known
         if used and found is None:
-            found = tuple([(id,) for _, id in zip(range(wanted.count), free, strict=False)])
-            if len(found) < wanted.count:
+            found = tuple([(id,) for _, id in zip(range(each.count), free, strict=False)])
+            if len(found) < each.count:
                 allowed = f"expected at most {MOST_IDS} node IDs in all (802.3-2022 clause 148)"
-                faults.add((*wanted.path, "count"), wanted.count, allowed)
+                faults.add((*each.path, "count"), each.count, allowed)
         ids.append(found)
     highest = max((id for found in ids for of in found or () for id in of), default=0)
     return [
-        None if found is None else _nodes(segment, wanted.group, found, highest + 1)
-        for wanted, found in zip(groups, ids, strict=True)
+        None if found is None else _nodes(segment, each.table.plca, found, highest + 1)
+        for each, found in zip(attached, ids, strict=True)
     ]
 
 
-def refuse(groups: Sequence[Wanted], standard: str, path: KeyPath, faults: Faults) -> None:
-    """Find what only 10BASE-T1S has at groups of another standard, whose key is at `path`."""
-    for wanted in groups:
-        for key, is_given in (("plca", wanted.group is not None), ("down", wanted.is_down)):
-            if is_given:
-                allowed = f'expected "{STANDARD}" with {dotted((*wanted.path, key))}'
+def turns_of(
+    segment: "Segment", attached: Sequence["Attached"], path: KeyPath, faults: Faults
+) -> Sequence[scenario.PlcaNodes | None]:
+    """Return PLCA of the stations of each table on a segment, whose standard is at `path`.
+
+    What only 10BASE-T1S has is a fault on a segment of another standard.
+    """
+    for each in attached:
+        check_outages(each.table.down, (*each.path, "down"), faults)
+        if each.table.plca is not None:
+            check_outages(each.table.plca.off, (*each.path, "plca", "off"), faults)
+    standard = segment.standard
+    if standard == STANDARD:
+        return nodes_of(segment.plca, attached, faults)
+    for each in attached:
+        for key, value in (("plca", each.table.plca), ("down", each.table.down)):
+            if value is not None:
+                allowed = f'expected "{STANDARD}" with {dotted((*each.path, key))}'
                 faults.add(path, f'"{standard}"', allowed)
+    return [None] * len(attached)
 
 
 def _is_on(segment: SegmentPlca | None, group: GroupPlca | None) -> bool:
@@ -245,14 +239,14 @@ def _is_on(segment: SegmentPlca | None, group: GroupPlca | None) -> bool:
     return group is not None
 
 
-def _given_ids(wanted: Wanted, faults: Faults) -> NodeIds | None:
-    if wanted.group is None or (ids := wanted.group.ids) is None:
+def _given_ids(each: "Attached", faults: Faults) -> NodeIds | None:
+    if each.table.plca is None or (ids := each.table.plca.ids) is None:
         return None
-    if wanted.count == 1:
+    if each.count == 1:
         return (tuple([id for of in ids for id in of]),)
-    if len(ids) != wanted.count:
-        allowed = f"expected a node ID, or a list of them, for each of the {wanted.count} stations"
-        faults.add((*wanted.path, "plca", "node-id"), f"{len(ids)} entries", allowed)
+    if len(ids) != each.count:
+        allowed = f"expected a node ID, or a list of them, for each of the {each.count} stations"
+        faults.add((*each.path, "plca", "node-id"), f"{len(ids)} entries", allowed)
     return ids
 
 
@@ -283,7 +277,7 @@ def intervals_of(outages: Sequence[Outage] | None) -> tuple[scenario.Interval, .
     return tuple([scenario.Interval(from_ps=begin, to_ps=end) for begin, end in sorted(found)])
 
 
-def check_outages(outages: Sequence[Outage] | None, key: tuple[str, ...], faults: Faults) -> None:
+def check_outages(outages: Sequence[Outage] | None, key: KeyPath, faults: Faults) -> None:
     """Find outages that overlap or touch."""
     found = sorted(enumerate(outages or ()), key=lambda each: each[1].at)
     for (_, before), (index, outage) in pairwise(found):

@@ -2,24 +2,24 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-
-from pydantic import ValidationError
 
 from ethermeter.experiment import toml
 from ethermeter.experiment.document import (
     MOST_TRIALS,
     TABLES,
-    faults_of,
-    fields_of,
-    form_of,
-    validated,
+    Document,
+    check_form,
+    listed_in,
 )
 from ethermeter.experiment.key_paths import Sweep, overridden, resolved, sweeps_of
 from ethermeter.experiment.lowering import Scenarios
+from ethermeter.experiment.shorthand import WrittenOut, with_hosts, with_tables
+from ethermeter.experiment.tables import TableError, faults_of, keys_of, read_table, table_reader
 from ethermeter.experiment.toml import EVERY, PathError, Tables, assigned, covers
 from ethermeter.faults import Fault, Faults, InputError, shown
+from ethermeter.units import UnitError
 
 FROM_TEXT = "experiment"
 """What an experiment that is no file is called; its series too unless the text names one."""
@@ -50,10 +50,15 @@ class Experiment:
     """What is varied."""
     source_text: str = field(repr=False)
     """The file's text after overrides; TOML."""
-    document: Tables = field(repr=False)
-    """The same as tables; not to be changed."""
+    written: WrittenOut = field(repr=False, compare=False)
+    """Its tables, with all that the file implies; not to be changed."""
     scenarios: Scenarios = field(repr=False, compare=False)
     """The scenarios of its points."""
+
+    @property
+    def document(self) -> Tables:
+        """Its tables, with all that the file implies; not to be changed."""
+        return self.written.document
 
     @property
     def points(self) -> int:
@@ -122,12 +127,21 @@ def of_tables(tables: Mapping[str, object], *, overrides: Sequence[str] = ()) ->
 def _of_tables(document: Tables, path: Path, text: str, overrides: Sequence[str]) -> Experiment:
     if not overrides:
         return of_document(document, path, text=text)
-    document, faults = overridden(document, overrides)
-    return of_document(document, path, faults=faults)
+    # Overrides may be of rows of message tables.
+    written, faults = with_tables(document, file=str(path), folder=path.parent)
+    document, wrong = overridden(written.document, overrides)
+    if any(override.partition("=")[0].strip() == "flows" for override in overrides):
+        written = WrittenOut(document)
+    return of_document(document, path, faults=[*faults, *wrong], written=written)
 
 
 def of_document(
-    document: Tables, path: Path, *, text: str | None = None, faults: Sequence[Fault] = ()
+    document: Tables,
+    path: Path,
+    *,
+    text: str | None = None,
+    faults: Sequence[Fault] = (),
+    written: WrittenOut | None = None,
 ) -> Experiment:
     """Return the experiment of a file's tables.
 
@@ -141,6 +155,8 @@ def of_document(
         Its text; that of the tables if not given.
     faults
         Faults that are known already.
+    written
+        What is known of message tables whose rows are in the document already.
 
     Raises
     ------
@@ -148,34 +164,57 @@ def of_document(
         With every fault that was found.
 
     """
-    file = str(path)
-    found = Faults(file)
-    found.found += faults
-    form = form_of(document)
-    model = found.of(lambda: validated(form.document, document, file=file))
+    found = Faults(str(path))
+    out, of_tables = with_tables(document, file=found.file, folder=path.parent)
+    known = [*faults, *of_tables]
+    if written is not None and out.document is document:
+        out = replace(written, document=document)
+    out = with_hosts(out, found)
+    try:
+        return _read(out, path, found, text=None if out.is_changed else text, is_sound=not known)
+    except InputError as error:
+        raise out.error(error.faults, known) from None
+
+
+_IMPLIED = ("flows", "network")
+"""Tables of which nothing is known as long as a message table could not be read."""
+
+
+def _read(
+    out: WrittenOut, path: Path, found: Faults, *, text: str | None, is_sound: bool
+) -> Experiment:
+    """Return an experiment, or raise the faults of its document, if any, unless `is_sound`.
+
+    `found` are those that are known already.
+    """
+    document, file = out.document, found.file
+    if not out.is_whole:
+        found.of(lambda: read_table(Document, document, file=file))
+        raise InputError(fault for fault in found.found if fault.key not in _IMPLIED)
+    model = found.of(lambda: read_table(Document, document, file=file))
+    check_form(document, found)
     _check_sources(document, found)
     _check_names(document, found)
     sweeps, wrong = sweeps_of(document, file=file)
     found.found += wrong
     _check_values(document, sweeps, found)
-    if found.found or model is None:
+    if found.found or model is None or not is_sound:
         found.found += _between_tables(document, file=file, folder=path.parent)
-        found.raise_all()
-    assert model is not None, "else it has faults"
+        raise InputError(found.found)
     experiment = Experiment(
         path=path,
         title=model.title,
         notes=model.notes,
         seed=model.seed,
         series=model.series if model.series is not None else path.stem,
-        engines=tuple(model.run.engines),
-        models=model.models,
+        engines=model.run.engines,
+        models=model.theory.models,
         replications=model.run.replications,
         batches=model.run.batches,
         sources=model.sources,
         sweeps=tuple(sweeps),
         source_text=toml.document(document) if text is None else text,
-        document=document,
+        written=out,
         scenarios=Scenarios(
             document,
             sweeps,
@@ -194,7 +233,7 @@ def _between_tables(document: Tables, *, file: str, folder: Path) -> Sequence[Fa
 
     Without varied values, so that a fault elsewhere does not hide it.
     """
-    top = form_of(document).listed
+    top = listed_in(document)
     listed, run = document.get(top), document.get("run")
     if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
         return ()
@@ -221,7 +260,7 @@ def _check_sources(document: Tables, faults: Faults) -> None:
 
 def _check_names(document: Tables, faults: Faults) -> None:
     """Find names of groups, or flows, with which a dotted key is ambiguous."""
-    top = form_of(document).listed
+    top = listed_in(document)
     groups = document.get(top)
     names: set[str] = set()
     for index, group in enumerate(groups if isinstance(groups, list) else ()):
@@ -229,7 +268,7 @@ def _check_names(document: Tables, faults: Faults) -> None:
         if not isinstance(name, str):
             continue
         path = (top, index, "name")
-        if name in fields_of(TABLES[top]):
+        if name in keys_of(table_reader(TABLES[top])):
             faults.add(path, shown(name), f"expected a name that is no key of {top}")
         if name in names:
             what = "flow" if top == "flows" else "group"
@@ -245,7 +284,7 @@ def _check_values(document: Tables, sweeps: Sequence[Sweep], faults: Faults) -> 
             faults.add(("vary", sweep.key), "varied", allowed)
             continue
         top = str(sweep.path[0])
-        size = 2 if top == form_of(document).listed else 1
+        size = 2 if top == listed_in(document) else 1
         # The values of every flow are checked in the first.
         within = tuple(0 if part == EVERY else part for part in sweep.path[:size])
         table = document.get(top, {})
@@ -253,13 +292,14 @@ def _check_values(document: Tables, sweeps: Sequence[Sweep], faults: Faults) -> 
             table = table[int(within[1])]
         for index, value in enumerate(sweep.values):
             try:
-                TABLES[top].model_validate(assigned(table, sweep.path[size:], value))
+                varied = assigned(table, sweep.path[size:], value)
+                table_reader(TABLES[top]).read(varied)
             except PathError as error:
                 faults.add(("vary", sweep.key), shown(value), str(error))
                 break
-            except ValidationError as error:
+            except (UnitError, TableError) as error:
                 # Other faults of the table were found when the whole file was validated.
-                for path, fault in faults_of(error, TABLES[top], file=faults.file, within=within):
+                for path, fault in faults_of(error, varied, file=faults.file, within=within):
                     if covers(sweep.path, path):
                         rest = path[len(sweep.path) :]
                         faults.add(("vary", sweep.key, index, *rest), fault.value, fault.allowed)
@@ -279,7 +319,7 @@ def _check(experiment: Experiment) -> None:
         for index, sweep in enumerate(experiment.sweeps)
         for value in range(1, len(sweep.values))
     ]
-    raise_all(experiment, choices)
+    _raise_all(experiment, choices)
 
 
 def raise_all(experiment: Experiment, choices: Iterable[Sequence[int]]) -> None:
@@ -291,6 +331,14 @@ def raise_all(experiment: Experiment, choices: Iterable[Sequence[int]]) -> None:
         If any of the points has a fault.
 
     """
+    try:
+        _raise_all(experiment, choices)
+    except InputError as error:
+        raise experiment.written.error(error.faults) from None
+
+
+def _raise_all(experiment: Experiment, choices: Iterable[Sequence[int]]) -> None:
+    """Raise the faults of all these points, as those of the document."""
     faults: dict[tuple[str, str, str], Fault] = {}
     for choice in choices:
         try:

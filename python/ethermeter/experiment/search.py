@@ -4,16 +4,16 @@ import math
 from fractions import Fraction
 from typing import Annotated
 
-from pydantic import Field, PlainValidator, StringConstraints, WithJsonSchema
-
-from ethermeter.experiment.quantity import Table, complaint, number, written
+from ethermeter.experiment.quantity import Form, complaint, integer, number, text
+from ethermeter.experiment.tables import FileTable, ListOf, reader_of
+from ethermeter.scenario import FileKey
 
 LONGEST_CONDITION = 200
 MOST_CONDITIONS = 64
 LARGEST_LIMIT = 1000
 """Replications a point of a search may have."""
 
-Text = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_CONDITION)]
+Text = Annotated[str, text(1, LONGEST_CONDITION)]
 
 
 def _value(value: object) -> int | float | str:
@@ -25,27 +25,25 @@ def _value(value: object) -> int | float | str:
     return value  # type: ignore[return-value]
 
 
-Value = Annotated[
-    int | float | str, PlainValidator(_value), WithJsonSchema({"type": ["number", "string"]})
-]
+Value = Annotated[int | float | str, Form(_value, {"type": ["number", "string"]})]
 
 
-class Search(Table):
+class Search(FileTable, frozen=True, kw_only=True):
     """Question of `ethermeter search`: a key, the range of its values, and conditions."""
 
     largest: Text | None = None
     """Dotted path of the key whose largest value is wanted; instead of `smallest`."""
     smallest: Text | None = None
     """Dotted path of the key whose smallest value is wanted; instead of `largest`."""
-    first: Value | None = Field(None, alias="from")
+    first: Annotated[Value | None, FileKey("from"), reader_of(Value)] = None
     """First value of the range, as the key takes it."""
-    last: Value | None = Field(None, alias="to")
+    last: Annotated[Value | None, FileKey("to"), reader_of(Value)] = None
     """Last value of the range; its unit may be another one of the same dimension."""
     step: Value | None = None
     """Distance between tried values; if absent 1 for integers, else a hundredth of the range."""
-    conditions: Annotated[list[Text], Field(min_length=1, max_length=MOST_CONDITIONS)] | None = (
-        Field(None, alias="while")
-    )
+    conditions: Annotated[
+        tuple[str, ...] | None, FileKey("while"), ListOf(reader_of(Text), 1, MOST_CONDITIONS)
+    ] = None
     """Conditions, all of which must hold, such as "loss <= 0.1%" or "call: one_way_delay.p99 <= 20
     ms".
     """
@@ -53,7 +51,9 @@ class Search(Table):
     """Engine that answers: "simulation", "live", "theory/MODEL" or "idealised/MODEL"; "simulation"
     if absent.
     """
-    confidence: Annotated[Fraction, *number("confidence", least=0.5, most=0.9999)] = written(0.95)
+    confidence: Annotated[Fraction, number("confidence", least=0.5, most=0.9999)] = Fraction(
+        95, 100
+    )
     """Probability that the answer lies between the two stated values."""
-    replications: Annotated[int, Field(ge=1, le=LARGEST_LIMIT)] = 64
+    replications: Annotated[int, integer(1, LARGEST_LIMIT)] = 64
     """Largest number of trials of one value."""

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from typing import Annotated, Literal
-
-from pydantic import AfterValidator, Field, StringConstraints
 
 from ethermeter import scenario
 from ethermeter.experiment import plca
@@ -15,14 +14,12 @@ from ethermeter.experiment.quantity import (
     BitTime,
     Delay,
     Length,
-    Table,
     Velocity,
-    complaint,
-    most_of,
+    integer,
     number,
-    read_as,
-    written,
+    text,
 )
+from ethermeter.experiment.tables import FileTable, ListOf, file_keys, most_of, reader_of
 from ethermeter.faults import Faults, KeyPath, choices, dotted
 from ethermeter.scenario import CsmaCd
 
@@ -42,27 +39,25 @@ MOST_PLACES = 1024
 """Places a segment may have; no standard has room for more stations."""
 
 
-def _known(name: str) -> str:
-    if name not in standards():
-        raise complaint(choices(name, standards(), "expected one of "))
-    return name
+def _unknown(name: str) -> str:
+    return "" if name in standards() else choices(name, standards(), "expected one of ")
 
 
-class Star(Table):
+class Star(FileTable, frozen=True, kw_only=True):
     """A star: a repeater with a branch for each station."""
 
     radius: Length | None = None
     """Length of every branch; instead of `radii`."""
-    radii: Annotated[list[Length], Field(min_length=1, max_length=MOST_PLACES)] | None = None
+    radii: Annotated[tuple[Fraction, ...], ListOf(reader_of(Length), 1, MOST_PLACES)] | None = None
     """Lengths of the branches, assigned to stations in rotation; instead of `radius`."""
     repeater_delay: Delay
     """One-way delay through the repeater, from branch to branch."""
 
 
-class Segment(Table):
+class Segment(FileTable, frozen=True, kw_only=True):
     """The shared medium: its standard, its extent, and constants that differ from the standard."""
 
-    standard: Annotated[str, StringConstraints(max_length=40), AfterValidator(_known)]
+    standard: Annotated[str, text(0, 40, known=_unknown)]
     """Name of the standard whose constants apply."""
     rate: BitTime | None = None
     """Line rate; that of the standard if absent."""
@@ -79,7 +74,7 @@ class Segment(Table):
     jam: BitsOrTime | None = None
     """Jam that a station sends after it has detected a collision; that of the standard if absent.
     """
-    turnaround: Annotated[int, *read_as(CsmaCd, "turnaround_ps")] = written("0 s")
+    turnaround: Annotated[int, file_keys(CsmaCd)["turnaround_ps"]] = 0
     """Turnaround time: from a station's decision to transmit to its first bit. The station senses
     nothing meanwhile. Always "0 s" on 10BASE-T1S.
     """
@@ -92,7 +87,7 @@ class Segment(Table):
     """
     round_trip: Delay | None = None
     """Round-trip time between the two ends of the cable, taps included; instead of `length`."""
-    clusters: Annotated[int, Field(ge=1, le=MOST_PLACES)] | None = None
+    clusters: Annotated[int, integer(1, MOST_PLACES)] | None = None
     """Number of equally spaced clusters from end to end, to which stations are assigned in
     rotation; with `length` or `round_trip`. Stations are spread evenly if absent.
     """
@@ -100,8 +95,8 @@ class Segment(Table):
     """Repeater with branches; instead of `length`."""
     delays: (
         Annotated[
-            list[Annotated[list[Delay], Field(max_length=MOST_PLACES)]],
-            Field(min_length=1, max_length=MOST_PLACES),
+            tuple[tuple[int, ...], ...],
+            ListOf(ListOf(reader_of(Delay), 0, MOST_PLACES), 1, MOST_PLACES),
         ]
         | None
     ) = None
@@ -127,7 +122,7 @@ class Segment(Table):
     10BASE-T1S only. "standard" if absent.
     """
     bit_error_rate: Annotated[
-        float, *number("a probability", least=0, most=HIGHEST_BIT_ERROR_RATE)
+        float, number("a probability", least=0, most=HIGHEST_BIT_ERROR_RATE)
     ] = 0
     """Probability that a bit of a frame is wrong; 10BASE-T1S only."""
 

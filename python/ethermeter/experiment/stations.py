@@ -1,265 +1,171 @@
-"""[[stations]]: groups of equal stations with their traffic, and each group as in a scenario."""
+"""[[stations]]: groups of equal stations on the segment of a file, and what they stand for."""
 
-from collections.abc import Sequence
-from fractions import Fraction
-from typing import Annotated, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated
 
-from pydantic import (
-    Field,
-    StringConstraints,
-    ValidationInfo,
-    field_validator,
-)
-from pydantic_core import PydanticCustomError
+from msgspec.structs import asdict
 
 from ethermeter import scenario
-from ethermeter.experiment import plca, voice
-from ethermeter.experiment.frames import Frames, Samples, Sizes, frames_plan, sizes_of
-from ethermeter.experiment.plca import GroupPlca, Outages
-from ethermeter.experiment.quantity import Length, Table, read_as, written
-from ethermeter.experiment.segment import MOST_PLACES, Constants
-from ethermeter.experiment.trace_files import TraceFiles
-from ethermeter.experiment.traffic import (
-    Arrivals,
-    Backoff,
-    Generator,
-    LoadRegister,
-    PoissonLoad,
-    PythonBackoff,
-    PythonSource,
-    Times,
-    TokenBucketSource,
-    TraceSource,
-    arrivals_plan,
-    backoff_plan,
-    check_saturation,
-    generator_plan,
-    times_plan,
-    trace_of,
-    trace_plan,
-    trace_sizes,
-)
-from ethermeter.experiment.voice import Coded
-from ethermeter.faults import Faults, shown
-from ethermeter.scenario import Flow, Lengths, Stations
-from ethermeter.station_groups import Group
-from ethermeter.trial import SIMULATION
-from ethermeter.units import LONGEST_PS
+from ethermeter.experiment import plca
+from ethermeter.experiment.flows import RECEIVERS, Flow
+from ethermeter.experiment.frames import FRAMES, MeasuredFrames, Sizes
+from ethermeter.experiment.media import MOST_STATIONS, Attachment, NetworkSegment
+from ethermeter.experiment.network import HostGroup, Link, Network
+from ethermeter.experiment.quantity import Name, integer
+from ethermeter.experiment.segment import Segment
+from ethermeter.experiment.tables import fields_of
+from ethermeter.experiment.traffic import Arrivals
+from ethermeter.experiment.voice import Coder
+from ethermeter.faults import Faults, KeyPath, shown
+from ethermeter.trial import RAW_FRAMES, SIMULATION
 
-MOST_STATIONS = 1024
-"""Stations a group may have; the standard may allow fewer."""
+MEDIUM = "medium"
+"""Receiver of frames that are for no station."""
 
 
-class StationGroup(Table):
+class StationGroup(Attachment, frozen=True, kw_only=True):
     """A group of stations that differ only in their attachment points."""
 
-    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,31}$")] | None = None
+    OF = (scenario.Stations, scenario.Flow)
+    # All others are of flows between hosts.
+    LEFT_OUT = frozenset(field.key for field in fields_of(scenario.Flow)) - {
+        "queue",
+        "generator",
+        "service",
+        "deadline",
+    }
+
+    name: Name | None = None
     """Name of the group in dotted paths and reports; "stations" or "group-0", "group-1", … if
     absent.
     """
-    count: Annotated[int, Field(ge=1, le=MOST_STATIONS)]
+    count: Annotated[int, integer(1, MOST_STATIONS)]
     """Number of stations in the group."""
+    to: Annotated[tuple[str, ...], RECEIVERS] = (MEDIUM,)
+    """Receivers: "medium" for none, or the name of a group, or a list of names. Each station sends
+    to one other, in rotation: the first to the first, and so on; within its own group to the next.
+    All groups have receivers, or none. "medium" if absent.
+    """
     frames_include_fcs: bool = True
     """Whether `frames` includes the frame check sequence; if false, it is added to the lengths."""
     arrivals: Arrivals
     """Arrival process of the frames of each station."""
-    frames: Frames | None = Field(default=None, validate_default=True)
+    frames: Annotated[Sizes | MeasuredFrames | scenario.SamplesLengths | None, FRAMES] = None
     """Frame lengths, destination address to FCS; required unless a trace has them."""
-    service: Times = written("0 us")
-    """Host time between the end of a frame and the earliest start of the next."""
-    generator: Generator | None = None
-    """Process that fills the buffers of a saturated host; there is always a frame if absent."""
-    queue: Annotated[int | None, *read_as(scenario.Flow, "queue_frames")] = written("unlimited")
-    """Room of the queue in frames, the one being sent included; not with saturated arrivals or a
-    coder.
-    """
-    clock_error: Annotated[int, *read_as(scenario.Stations, "clock_error_ppb")] = written("0 ppm")
-    """Largest frequency error of a host's clock, at most 1%; the error of each host is drawn
-    uniformly. Only with a coder or a load register, which follow that clock.
-    """
-    priority_wait: Annotated[int, *read_as(scenario.Stations, "priority_wait_ps")] = written("0 s")
-    """Silence beyond the gap before a station starts, at most 0.1 s; stations with a shorter wait
-    send first.
-    """
-    backoff: Backoff = "exponential"
-    """Backoff rule: the wait after a collision."""
-    attempt_limit: Annotated[int, *read_as(scenario.Stations, "attempt_limit")] | None = None
-    """Attempts before a frame is given up, the first included; that of the standard if absent."""
-    after_attempt_limit: Literal["discard", "resume"] | None = None
-    """What follows the last attempt: "discard" loses the frame, "resume" hands it to the
-    transmitter again. If absent "resume" with a coder, else "discard".
-    """
-    after_late_collision: Literal["backoff", "discard"] = "backoff"
-    """What follows a late collision: "backoff" and another attempt, or "discard" of the frame."""
-    position: Length | None = None
-    """Position of all stations of the group along `segment.length`."""
-    positions: Annotated[list[Length], Field(min_length=1, max_length=MOST_STATIONS)] | None = None
-    """Position of each station along `segment.length`."""
-    cluster: Annotated[int, Field(ge=0, le=MOST_PLACES - 1)] | None = None
-    """Cluster, branch or row of `delays` of all stations of the group, from 0."""
-    per_cluster: (
-        Annotated[
-            list[Annotated[int, Field(ge=0, le=MOST_STATIONS)]],
-            Field(min_length=1, max_length=MOST_PLACES),
-        ]
-        | None
-    ) = None
-    """Number of the group's stations in each cluster, branch or row of `delays`; the sum is
-    `count`.
-    """
-    plca: GroupPlca | None = None
-    """PLCA settings that differ from those of the segment; 10BASE-T1S only."""
-    down: Outages | None = None
-    """Intervals in which the stations are silent: they neither send nor take part in PLCA.
-    10BASE-T1S only; never if absent.
-    """
 
-    @field_validator("frames")
     @classmethod
-    def _given_unless_replayed(cls, frames: object, info: ValidationInfo) -> object:
-        # Whether a trace has lengths is known when it is read.
-        if frames is None and not isinstance(info.data.get("arrivals"), TraceSource):
-            raise PydanticCustomError("missing", "required")
-        return frames
+    def requires(cls, table: Mapping[str, object]) -> Iterable[str]:
+        """Require lengths unless a trace may have them, which is known when it is read."""
+        arrivals = table.get("arrivals")
+        return () if isinstance(arrivals, Mapping) and "trace" in arrivals else ("frames",)
+
+    @property
+    def has_receivers(self) -> bool:
+        """Whether other stations receive its frames."""
+        return self.to != (MEDIUM,)
 
 
-PLACEMENTS = ("position", "positions", "cluster", "per_cluster")
-"""Keys of a group that say where its stations are; at most one of them may be used."""
+SOURCE_KEYS = (
+    *("frames", "frames_include_fcs", "arrivals", "queue", "generator", "service"),
+    "deadline",
+)
+"""Keys of a group that say nothing of its place on the segment, nor of how it contends."""
+
+
+def names_of(tables: Sequence[object]) -> list[str]:
+    """Return the names of groups; those without one have a name that no other group has."""
+    given = [table.get("name") if isinstance(table, Mapping) else None for table in tables]
+    names = []
+    for index, name in enumerate(given):
+        usual = f"group-{index}" if len(given) > 1 else "stations"
+        while usual in given:
+            usual += "'"
+        names.append(name if isinstance(name, str) and name else usual)
+    return names
+
+
+def network_of(segment: Segment, groups: Sequence[StationGroup], names: Sequence[str]) -> Network:
+    """Return the network that a segment and its stations, by their names, stand for."""
+    medium = "segment" + "'" * ("segment" in names)
+    hosts, links = [], []
+    for index, (group, name) in enumerate(zip(groups, names, strict=True)):
+        path: KeyPath = ("stations", index)
+        count = group.count if group.count > 1 else None
+        hosts.append(HostGroup(name=name, count=count, written=path))
+        keys = {key: getattr(group, key) for key in Attachment.__struct_fields__}
+        # A coder's buffer goes on whatever becomes of attempts.
+        usual = {"after_attempt_limit": "resume"} if isinstance(group.arrivals, Coder) else {}
+        keys |= {"core": usual | dict(group.core), "written": path}
+        links.append(Link(ends=(name, medium), **keys))
+    shared = NetworkSegment(**asdict(segment) | {"name": medium, "written": ("segment",)})
+    return Network(
+        hosts=tuple(hosts), segments=(shared,), links=tuple(links), written=("stations",)
+    )
+
+
+def flow_of(group: StationGroup, index: int, name: str) -> Flow:
+    """Return the flow from each station of a group, which has a number and a name."""
+    return Flow(
+        # Those to other stations have the names of both.
+        name="" if group.has_receivers else name,
+        source=name,
+        to=group.to if group.has_receivers else (),
+        pairs="in rotation",
+        port=RAW_FRAMES,
+        frames=group.frames,
+        frames_include_fcs=group.frames_include_fcs,
+        arrivals=group.arrivals,
+        given=group.given,
+        core=group.core,
+        written=("stations", index),
+    )
+
+
+def check_groups(segment: Segment, groups: Sequence[StationGroup], faults: Faults) -> None:
+    """Find groups that contradict each other, or the segment."""
+    have_receivers = any(group.has_receivers for group in groups)
+    for index, group in enumerate(groups):
+        if have_receivers and group.name == MEDIUM:
+            allowed = "expected another name: the medium has it, where stations have receivers"
+            faults.add(("stations", index, "name"), shown(MEDIUM), allowed)
+        if have_receivers and not group.has_receivers:
+            allowed = (
+                "expected receivers, as other groups have: the name of a group, its own if it does"
+                " not matter which stations receive"
+            )
+            faults.add(("stations", index, "to"), shown(MEDIUM), allowed)
+        for key, name in _functions_of(group) if segment.standard == plca.STANDARD else ():
+            allowed = "expected a segment of another standard than 10BASE-T1S"
+            faults.add(("stations", index, key, "python"), shown(name), allowed)
+
+
+def _functions_of(group: StationGroup) -> list[tuple[str, str]]:
+    """Return the names of functions in Python that a group has, with their keys."""
+    return [
+        (key, table.function.name)
+        for key, table in (("backoff", group.core.get("backoff")), ("arrivals", group.arrivals))
+        if isinstance(table, scenario.PythonBackoff | scenario.PythonArrivals)
+    ]
 
 
 def check_group(group: StationGroup, engines: Sequence[str], faults: Faults) -> None:
     """Find keys of a group that contradict each other, or that one of the engines cannot follow."""
-    for path, name in _functions_of(group):
-        if others := [engine for engine in engines if engine != SIMULATION]:
-            allowed = (
-                f'a function in Python runs with run.engines = ["{SIMULATION}"] only, not with'
-                f" {', '.join(others)}"
-            )
-            faults.add(path, shown(name), allowed)
-    if isinstance(group.arrivals, TokenBucketSource):
-        allowed = "expected no token bucket on a segment: only flows of a network have one"
-        faults.add(("arrivals",), "token_bucket", allowed)
-    check_saturation(group.arrivals, group.queue, group.generator, faults)
-    has_clock = isinstance(group.arrivals, Coded) or isinstance(group.backoff, LoadRegister)
-    if group.clock_error and not has_clock:
+    others = [engine for engine in engines if engine != SIMULATION]
+    for key, name in _functions_of(group) if others else ():
+        allowed = (
+            f'a function in Python runs with run.engines = ["{SIMULATION}"] only, not with'
+            f" {', '.join(others)}"
+        )
+        faults.add((key, "python"), shown(name), allowed)
+    has_coder = isinstance(group.arrivals, Coder)
+    has_clock = has_coder or isinstance(group.core.get("backoff"), scenario.LoadRegisterBackoff)
+    if (error_ppb := group.core.get("clock_error_ppb")) and not has_clock:
         allowed = (
             "allowed with a coder or a load register only: nothing else follows a host's clock"
         )
-        faults.add(("clock_error",), f"{group.clock_error} ppb", allowed)
-    voice.check_group(group, faults)
-    plca.check_outages(group.down, ("down",), faults)
-    if group.plca is not None:
-        plca.check_outages(group.plca.off, ("plca", "off"), faults)
-
-
-def _functions_of(group: StationGroup) -> list[tuple[tuple[str, str], str]]:
-    """Return the names of functions in Python that a group has, with their keys."""
-    return [
-        ((key, "python"), table.python)
-        for key, table in (("backoff", group.backoff), ("arrivals", group.arrivals))
-        if isinstance(table, PythonBackoff | PythonSource)
-    ]
-
-
-def group_of(
-    group: StationGroup, index: int, constants: Constants, files: TraceFiles, file: str
-) -> Group:
-    """Return a group with neither name nor attachment points; `files` has those that it names.
-
-    Raises
-    ------
-    InputError
-        If frames or arrivals do not fit the segment.
-
-    """
-    frames: Lengths
-    arrivals: scenario.Arrivals
-    faults = Faults(file, ("stations", index))
-    for path, name in _functions_of(group) if constants.mac.plca is not None else ():
-        allowed = "expected a segment of another standard than 10BASE-T1S"
-        raise faults.error(path, shown(name), allowed)
-    has_coder = isinstance(group.arrivals, Coded)
-    if has_coder:
-        frames, arrivals = voice.frames_and_arrivals(group, constants, faults)
-    else:
-        trace = trace_of(group.arrivals, files)
-        recorded = trace_sizes(trace, group.arrivals, {"frames": group.frames}, faults)
-        sizes = _sizes(group, recorded, constants, files, faults)
-        frames = frames_plan(sizes)
-        if trace is not None and isinstance(group.arrivals, TraceSource):
-            arrivals = trace_plan(trace, group.arrivals, faults)
-        else:
-            arrivals = _arrivals(group, sizes, constants, faults)
-    stations = Stations(
-        node="",
-        points=(),
-        clock_error_ppb=group.clock_error,
-        priority_wait_ps=group.priority_wait,
-        backoff=backoff_plan(group.backoff, limit=constants.backoff_limit),
-        attempt_limit=group.attempt_limit or constants.attempt_limit,
-        # A coder's buffer goes on whatever becomes of attempts.
-        after_attempt_limit=group.after_attempt_limit or ("resume" if has_coder else "discard"),
-        after_late_collision=group.after_late_collision,
-        down=plca.intervals_of(group.down),
-    )
-    flow = Flow(
-        name="",
-        from_="",
-        frames=frames,
-        arrivals=arrivals,
-        generator=generator_plan(group.generator),
-        queue_frames=group.queue,
-        service=times_plan(group.service),
-    )
-    return Group(stations, flow)
-
-
-def _sizes(
-    group: StationGroup,
-    recorded: list[tuple[int, Fraction]] | None,
-    constants: Constants,
-    files: TraceFiles,
-    faults: Faults,
-) -> Sizes:
-    """Return frame lengths in bits, FCS included, with their weights; `recorded` of a trace."""
-    fcs_bits = constants.fcs_bits
-    # Samples come of a coder, without which they contradict the arrivals.
-    assert not isinstance(group.frames, Samples)
-    added = 0 if group.frames_include_fcs else fcs_bits
-    given = sizes_of(group.frames, folder=files.folder) if recorded is None else recorded
-    sizes = [(bits + added, weight) for bits, weight in given]
-    shortest, longest = min(sizes)[0], max(sizes)[0]
-    if shortest <= fcs_bits:
-        allowed = (
-            f"expected frames longer than their frame check sequence, {fcs_bits} bit, "
-            "or frames_include_fcs = false"
-        )
-        raise faults.error(("frames",), f"{shortest} bit", allowed)
-    if (bus := constants.mac.plca) is not None:
-        least = bus.delay_line_bits - constants.csma_cd.preamble_bits + 1
-        if shortest < least:
-            allowed = (
-                f"expected frames of at least {-(-least // 8)} B on a segment of 10BASE-T1S: longer"
-                " than the delay line of PLCA, preamble included"
-            )
-            raise faults.error(("frames",), f"{shortest} bit", allowed)
-    if (constants.csma_cd.preamble_bits + longest) * constants.bit_ps > LONGEST_PS:
-        allowed = "expected frames that last at most 1000 s at this rate"
-        raise faults.error(("frames",), f"{longest} bit", allowed)
-    return sizes
-
-
-def _arrivals(
-    group: StationGroup, sizes: Sizes, constants: Constants, faults: Faults
-) -> scenario.Arrivals:
-    if not isinstance(group.arrivals, PoissonLoad):
-        return arrivals_plan(group.arrivals)
-    load = group.arrivals.poisson_load
-    # Charged as Boggs et al. (1988, section 3.3) charge: preamble, frame and gap.
-    mean_bits = sum(bits * weight for bits, weight in sizes) / sum(weight for _, weight in sizes)
-    charged_bits = constants.csma_cd.preamble_bits + mean_bits + constants.csma_cd.gap_bits
-    mean_ps = charged_bits * constants.bit_ps * group.count / load
-    if mean_ps > LONGEST_PS:
-        allowed = "expected a load at which a station sends at least every 1000 s"
-        raise faults.error(("arrivals", "poisson_load"), f"{float(load):g}", allowed)
-    return scenario.PoissonArrivals(mean_ps=float(mean_ps))
+        faults.add(("clock_error",), f"{error_ppb} ppb", allowed)
+    # A coder has no end of its attempts: its buffer is the frame.
+    for key, only in (("after_attempt_limit", "resume"), ("after_late_collision", "backoff")):
+        if has_coder and (value := group.core.get(key)) not in (None, only):
+            allowed = f'expected "{only}" with a coder, whose buffer goes on'
+            faults.add((key,), f'"{value}"', allowed)

@@ -12,7 +12,7 @@ from typing import Any
 from ethermeter.faults import InputError, Key, shown
 
 Tables = dict[str, Any]
-"""A file as TOML gives it: plain values, lists and tables, whose types pydantic checks."""
+"""A file as TOML gives it: plain values, lists and tables, whose types `tables` checks."""
 
 LARGEST_FILE_BYTES = 16_000_000
 """The largest experiment file that is read."""
@@ -97,6 +97,16 @@ def parsed(text: str, *, file: str) -> Tables:
         allowed = f"expected at most {DEEPEST} nested tables and lists"
         raise InputError.of(file, "(file)", "nested too deeply", allowed)
     return document
+
+
+def value_of(text: str) -> object:
+    """Return a TOML value, or the text itself, so that quotes need not survive a shell."""
+    try:
+        read = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return text
+    # More than one key means that the text went on after its value, in a line of its own.
+    return read["value"] if set(read) == {"value"} else text
 
 
 def _syntax(message: str, text: str, *, file: str) -> InputError:

@@ -25,7 +25,7 @@ LEAST_OCTETS, MOST_OCTETS = 19, 65_507
 MOST_LENGTHS = 2000
 """Different lengths that a trace may have."""
 MOST_FAULTS = 20
-"""Faulty rows that are reported."""
+"""TableError rows that are reported."""
 _DIGITS = {"s": 12, "ms": 9, "us": 6, "ns": 3, "ps": 0}
 TIMES = tuple(f"{of}_{unit}" for of in ("time", "epoch") for unit in _DIGITS)
 LENGTH = "length_B"

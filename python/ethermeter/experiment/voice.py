@@ -3,27 +3,30 @@
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import PlainValidator, WithJsonSchema, model_validator
-
 from ethermeter import scenario
-from ethermeter.experiment.frames import Frames, Samples
 from ethermeter.experiment.quantity import (
     BitRate,
     PositiveTime,
-    Table,
     complaint,
     size_up_to,
     time_up_to,
+    words,
 )
 from ethermeter.experiment.segment import Constants
+from ethermeter.experiment.tables import FileTable
 from ethermeter.faults import Faults
-from ethermeter.framing import AROUND_DATA_OCTETS, IP_HEADER_OCTETS, UDP_HEADER_OCTETS
+from ethermeter.framing import (
+    AROUND_DATA_OCTETS,
+    FCS_OCTETS,
+    IP_HEADER_OCTETS,
+    UDP_HEADER_OCTETS,
+)
+from ethermeter.scenario import SamplesLengths
 from ethermeter.units import LONGEST_PS, PS_PER_S
 from ethermeter.voice import CODECS
 
 if TYPE_CHECKING:
     from ethermeter.experiment.flows import Flow
-    from ethermeter.experiment.stations import StationGroup
 
 LARGEST_SAMPLE_BITS = 4096
 """The largest sample, in bits."""
@@ -34,22 +37,22 @@ NAMED = {
 """Codecs that a coder may be called by: those that make frames of one size at one rate."""
 
 
-def _codec(value: object) -> str:
-    if not isinstance(value, str) or value not in NAMED:
-        raise complaint(f"expected a codec whose frames are all alike: {', '.join(NAMED)}")
-    return value
-
-
-class Coder(Table):
+class Coder(FileTable, frozen=True, kw_only=True):
     """A voice coder, which makes samples at a constant rate."""
 
-    codec: Annotated[str, PlainValidator(_codec), WithJsonSchema({"enum": list(NAMED)})] | None = (
-        None
-    )
+    codec: (
+        Annotated[
+            str,
+            words(
+                *NAMED, allowed=f"expected a codec whose frames are all alike: {', '.join(NAMED)}"
+            ),
+        ]
+        | None
+    ) = None
     """Name of a codec whose frames are the samples; instead of `sample` with `every` or `rate`."""
-    sample: Annotated[int, *size_up_to(LARGEST_SAMPLE_BITS)] | None = None
+    sample: Annotated[int, size_up_to(LARGEST_SAMPLE_BITS)] | None = None
     """Size of a sample, at most 4096 bit; required without `codec`."""
-    every: Annotated[int, *time_up_to(PS_PER_S, positive=True)] | None = None
+    every: Annotated[int, time_up_to(PS_PER_S, positive=True)] | None = None
     """Time from one sample to the next, at most 1 s; instead of `rate`."""
     rate: BitRate | None = None
     """Bit rate of the samples; instead of `every`. A sample must last a whole number of
@@ -62,8 +65,8 @@ class Coder(Table):
     silence: PositiveTime | None = None
     """Mean silence between talk spurts, exponential; together with `talk`."""
 
-    @model_validator(mode="after")
-    def _is_complete(self) -> "Coder":
+    def check(self) -> None:
+        """Refuse keys that contradict each other."""
         if self.codec is not None:
             if any(value is not None for value in (self.sample, self.every, self.rate)):
                 raise complaint("expected either codec, or sample with every or rate")
@@ -71,7 +74,6 @@ class Coder(Table):
             raise complaint("expected exactly one of every and rate")
         if (self.talk is None) != (self.silence is None):
             raise complaint("expected talk and silence together, or neither")
-        return self
 
     @property
     def sample_bits(self) -> int:
@@ -91,12 +93,16 @@ class Coder(Table):
         assert self.rate is not None  # one of the two is there
         return PS_PER_S * self.sample_bits / self.rate
 
-
-class Coded(Table):
-    """Samples at a steady rate."""
-
-    coder: Coder
-    """Codec, or size and rate of the samples, and talk spurts."""
+    def source(self) -> scenario.CoderArrivals:
+        """Return a coder without faults as in a plan."""
+        spurts = None
+        if self.talk is not None and self.silence is not None:
+            spurts = scenario.Spurts(
+                talk_mean_ps=float(self.talk), silence_mean_ps=float(self.silence)
+            )
+        return scenario.CoderArrivals(
+            sample_bits=self.sample_bits, sample_ps=int(self.every_ps), spurts=spurts
+        )
 
 
 MOST_BITS = 1 << 24
@@ -108,25 +114,6 @@ NO_SAMPLES = (
 )
 NO_CODER = "expected { coder = { sample = …, every = … } }, because frames are samples"
 """What is allowed where one is there without the other."""
-
-
-def check_group(group: "StationGroup", faults: Faults) -> None:
-    """Find voice settings of a group of stations that contradict each other."""
-    if isinstance(group.arrivals, Coded) != isinstance(group.frames, Samples):
-        if isinstance(group.arrivals, Coded):
-            faults.add(("frames",), "no samples", NO_SAMPLES)
-        else:
-            faults.add(("arrivals",), "no coder", NO_CODER)
-    if not isinstance(group.arrivals, Coded):
-        return
-    # A coder has neither a queue nor an end of its attempts: its buffer is the frame.
-    if group.queue is not None:
-        faults.add(("queue",), group.queue, "not allowed with a coder, whose buffer is the frame")
-    for key, only in (("after_attempt_limit", "resume"), ("after_late_collision", "backoff")):
-        if (value := getattr(group, key)) not in (None, only):
-            allowed = f'expected "{only}" with a coder, whose buffer goes on'
-            faults.add((key,), f'"{value}"', allowed)
-    _check_coder(group.arrivals.coder, faults)
 
 
 def _check_coder(coder: Coder, faults: Faults) -> None:
@@ -155,22 +142,41 @@ def _check_coder(coder: Coder, faults: Faults) -> None:
             faults.add((*path, key), f"{mean_ps} ps", allowed)
 
 
-def frames_and_arrivals(
-    group: "StationGroup", constants: Constants, faults: Faults
-) -> tuple[scenario.SamplesLengths, scenario.CoderArrivals]:
-    """Return the frames and arrivals of a group that passed `check_group`, as in a plan.
+def packets(
+    coder: Coder,
+    growth: SamplesLengths,
+    added: int,
+    medium: Constants | None,
+    clock_error_ppb: int,
+    faults: Faults,
+) -> SamplesLengths:
+    """Return the lengths of packets with check sequences, of a flow that passed `check_voice`.
 
-    If they do not fit each other or the segment with these constants, `InputError` is raised.
+    Parameters
+    ----------
+    coder, growth
+        Samples, and the packets that they gather in.
+    added
+        Bits of the check sequence, if lengths are without it.
+    medium
+        The medium that receives the packets; None if a host does.
+    clock_error_ppb
+        Largest error of the clock that the coder follows.
+
+    Raises
+    ------
+    InputError
+        If the medium does not carry the packets, or no slower than samples come.
+
     """
-    assert isinstance(group.frames, Samples)
-    assert isinstance(group.arrivals, Coded)
-    growth, coder = group.frames.samples, group.arrivals.coder
+    overhead, least, most = (
+        bits + added for bits in (growth.overhead_bits, growth.min_bits, growth.max_bits)
+    )
+    lengths = SamplesLengths(overhead_bits=overhead, min_bits=least, max_bits=most)
+    if medium is None:
+        return lengths
     path = ("frames", "samples")
-    fcs_bits, bit_ps, sample_bits = constants.fcs_bits, constants.bit_ps, coder.sample_bits
-    added = 0 if group.frames_include_fcs else fcs_bits
-    least, most, overhead = (bits + added for bits in (growth.least, growth.most, growth.overhead))
-    samples = max(1, -(-(least - overhead) // sample_bits))
-    needed = overhead + samples * sample_bits
+    fcs_bits, bit_ps, sample_bits = medium.fcs_bits, medium.bit_ps, coder.sample_bits
     # A coder that is only played may fill the whole of a frame, as the study's did.
     if 0 < overhead < fcs_bits:
         allowed = (
@@ -178,18 +184,12 @@ def frames_and_arrivals(
             " frames_include_fcs = false"
         )
         faults.add((*path, "overhead"), f"{overhead} bit", allowed)
-    given = f"{growth.most} bit"
-    if needed > most:
-        allowed = (
-            f"expected room for what least asks for, {samples} of {sample_bits} bit beside"
-            f" {overhead} of overhead: at least {needed - added} bit"
-        )
-        faults.add((*path, "most"), given, allowed)
+    given = f"{growth.max_bits} bit"
     if most > MOST_BITS:
         faults.add((*path, "most"), given, f"expected at most {MOST_BITS - added} bit")
-    elif (constants.csma_cd.preamble_bits + most) * bit_ps > LONGEST_PS:
+    elif (medium.csma_cd.preamble_bits + most) * bit_ps > LONGEST_PS:
         faults.add((*path, "most"), given, "expected frames that last at most 1000 s at this rate")
-    if sample_bits * bit_ps >= coder.every_ps * (10**9 - group.clock_error) // 10**9:
+    if sample_bits * bit_ps >= coder.every_ps * (10**9 - clock_error_ppb) // 10**9:
         key = "every" if coder.every is not None else "rate"
         allowed = (
             f"expected samples slower than the segment, which takes {sample_bits * bit_ps} ps"
@@ -197,29 +197,18 @@ def frames_and_arrivals(
         )
         faults.add(("arrivals", "coder", key), f"a sample every {coder.every_ps} ps", allowed)
     faults.raise_all()
-    frames = scenario.SamplesLengths(overhead_bits=overhead, min_bits=least, max_bits=most)
-    return frames, coder_plan(coder)
-
-
-def coder_plan(coder: Coder) -> scenario.CoderArrivals:
-    """Return a coder without faults as in a plan."""
-    spurts = None
-    if coder.talk is not None and coder.silence is not None:
-        spurts = scenario.Spurts(
-            talk_mean_ps=float(coder.talk), silence_mean_ps=float(coder.silence)
-        )
-    return scenario.CoderArrivals(
-        sample_bits=coder.sample_bits, sample_ps=int(coder.every_ps), spurts=spurts
-    )
+    return lengths
 
 
 def talks(flow: "Flow") -> bool:
     """Whether a flow is voice, or would be if its other keys were there."""
-    has_samples = isinstance(flow.frames, Samples) or isinstance(flow.data, Samples)
-    return has_samples or isinstance(flow.arrivals, Coded)
+    has_samples = isinstance(flow.frames, SamplesLengths) or isinstance(flow.data, SamplesLengths)
+    return has_samples or isinstance(flow.arrivals, Coder)
 
 
-def check_flow(flow: "Flow", faults: Faults, *, mtu_octets: int, most_octets: int) -> None:
+def check_voice(
+    flow: "Flow", sent: scenario.Flow, faults: Faults, *, mtu_octets: int, most_octets: int
+) -> None:
     """Find voice settings of a flow, which has frames or data, that contradict each other.
 
     `most_octets` is the length of the longest frame, and of the longest data of UDP.
@@ -227,71 +216,67 @@ def check_flow(flow: "Flow", faults: Faults, *, mtu_octets: int, most_octets: in
     if not talks(flow):
         return
     key, lengths = ("data", flow.data) if flow.data is not None else ("frames", flow.frames)
-    if not isinstance(flow.arrivals, Coded):
+    if not isinstance(flow.arrivals, Coder):
         if flow.arrivals is not None:
             faults.add(("arrivals",), "no coder", NO_CODER)
         return
-    if not isinstance(lengths, Samples):
+    if not isinstance(lengths, SamplesLengths):
         faults.add((key,), "no samples", NO_SAMPLES)
-    for other in ("generator", "queue", "response"):
-        if getattr(flow, other) is not None:
-            allowed = (
-                "not allowed with a coder, whose host has one packet on its way to the wire at a"
-                " time"
-            )
-            faults.add((other,), "given", allowed)
-    if flow.cast != "unicast":
-        faults.add(("cast",), f'"{flow.cast}"', 'expected "unicast" with a coder')
-    if flow.port in ("tcp", "xdp") and "port" in flow.model_fields_set:
+    others = {"generator": sent.generator, "queue": sent.queue_frames, "response": flow.response}
+    for other, value in others.items():
+        if value is not None:
+            faults.add((other,), "given", "not allowed with a coder, whose buffer is the packet")
+    if sent.address != "unicast":
+        faults.add(("cast",), f'"{sent.address}"', 'expected "unicast" with a coder')
+    if flow.port in ("tcp", "xdp") and "port" in flow.given:
         faults.add(("port",), f'"{flow.port}"', 'expected "udp" or "packet" with a coder')
-    coder = flow.arrivals.coder
+    coder = flow.arrivals
     _check_coder(coder, faults)
     if coder.codec is None and coder.sample is None:
         return
-    if coder.sample_bits % 8:
+    if flow.to and coder.sample_bits % 8:
         path = ("arrivals", "coder", "sample")
         faults.add(path, f"{coder.sample_bits} bit", "expected whole octets in a network")
-    if isinstance(lengths, Samples):
-        most = most_octets
-        if key == "data":
-            most = min(most, mtu_octets - IP_HEADER_OCTETS - UDP_HEADER_OCTETS)
-        beside = f" beside the headers of IP and UDP in a packet of {mtu_octets} B"
-        allowed = (
-            f"expected at most {most} B{beside if key == 'data' else ''}: a packet of voice goes in"
-            " one frame"
-        )
-        _check_lengths(lengths, key, coder.sample_bits, faults)
-        if lengths.samples.most > 8 * most:
-            faults.add((key, "samples", "most"), _size(lengths.samples.most), allowed)
+    if isinstance(lengths, SamplesLengths):
+        _check_room(lengths, key, coder.sample_bits, faults)
+        if flow.to:
+            fcs_octets = 0 if flow.frames_include_fcs else FCS_OCTETS
+            least, most, beside = AROUND_DATA_OCTETS - fcs_octets, most_octets - fcs_octets, ""
+            if key == "data":
+                least = 0
+                most = min(most_octets, mtu_octets - IP_HEADER_OCTETS - UDP_HEADER_OCTETS)
+                beside = f" beside the headers of IP and UDP in a packet of {mtu_octets} B"
+            _check_octets(lengths, key, least, most, beside, faults)
 
 
-def _check_lengths(lengths: Samples, key: str, sample_bits: int, faults: Faults) -> None:
-    growth, path = lengths.samples, (key, "samples")
-    for name in ("least", "most", "overhead"):
-        if (bits := getattr(growth, name)) % 8:
-            faults.add((*path, name), f"{bits} bit", "expected whole octets in a network")
-    least_overhead = 0 if key == "data" else AROUND_DATA_OCTETS
-    if growth.overhead < 8 * least_overhead:
-        allowed = f"expected at least {least_overhead} B: addresses, type and check sequence"
-        faults.add((*path, "overhead"), _size(growth.overhead), allowed)
-    samples = max(1, -(-(growth.least - growth.overhead) // sample_bits))
-    needed = growth.overhead + samples * sample_bits
-    if needed > growth.most:
+def _check_room(growth: SamplesLengths, key: str, sample_bits: int, faults: Faults) -> None:
+    """Find a longest packet without room for the samples of the shortest."""
+    samples = max(1, -(-(growth.min_bits - growth.overhead_bits) // sample_bits))
+    needed = growth.overhead_bits + samples * sample_bits
+    if needed > growth.max_bits:
         allowed = (
             f"expected room for what least asks for, {samples} of {sample_bits} bit beside"
-            f" {_size(growth.overhead)} of overhead: at least {_size(needed)}"
+            f" {_size(growth.overhead_bits)} of overhead: at least {_size(needed)}"
         )
-        faults.add((*path, "most"), _size(growth.most), allowed)
+        faults.add((key, "samples", "most"), _size(growth.max_bits), allowed)
+
+
+def _check_octets(
+    growth: SamplesLengths, key: str, least: int, most: int, beside: str, faults: Faults
+) -> None:
+    """Find lengths of packets that do not go in one frame of whole octets."""
+    path = (key, "samples")
+    sizes = {"least": growth.min_bits, "most": growth.max_bits, "overhead": growth.overhead_bits}
+    for name, bits in sizes.items():
+        if bits % 8:
+            faults.add((*path, name), f"{bits} bit", "expected whole octets in a network")
+    if growth.overhead_bits < 8 * least:
+        allowed = f"expected at least {least} B: addresses, type and check sequence"
+        faults.add((*path, "overhead"), _size(growth.overhead_bits), allowed)
+    if growth.max_bits > 8 * most:
+        allowed = f"expected at most {most} B{beside}: a packet of voice goes in one frame"
+        faults.add((*path, "most"), _size(growth.max_bits), allowed)
 
 
 def _size(bits: int) -> str:
     return f"{bits} bit" if bits % 8 else f"{bits // 8} B"
-
-
-def samples_plan(lengths: Frames | None) -> scenario.SamplesLengths:
-    """Return the lengths of a voice flow without faults as in a plan."""
-    assert isinstance(lengths, Samples)
-    growth = lengths.samples
-    return scenario.SamplesLengths(
-        overhead_bits=growth.overhead, min_bits=growth.least, max_bits=growth.most
-    )

@@ -12,7 +12,7 @@ import numpy as np
 from ethermeter import units
 from ethermeter.analysis.samples import merged, ratio, samples_of
 from ethermeter.faults import InputError, choices, shown
-from ethermeter.metrics import Group, Metric, metrics_of, percentiles
+from ethermeter.metrics import EntityKind, Metric, metrics_of, percentiles
 from ethermeter.results.interval import Estimate, Floats
 from ethermeter.units import Dimension
 
@@ -84,7 +84,7 @@ def parse_columns(text: str) -> tuple[Column, ...]:
 def _column(part: str) -> Column:
     allowed = "expected METRIC=COLUMN[-COLUMN][:UNIT], such as data_rate=ReceiveRate:kb/s"
     name, equals, rest = part.strip().partition("=")
-    known = [*metrics_of(Group.FLOW), *metrics_of(Group.PEER)]
+    known = [*metrics_of(EntityKind.FLOW), *metrics_of(EntityKind.PEER)]
     if not equals:
         raise InputError.of("command line", "--columns", part, allowed)
     if name not in known:

@@ -7,7 +7,7 @@ from ethermeter.metrics.cautions import (
     caution_text,
     without_samples,
 )
-from ethermeter.metrics.definition import Definition, Group, Label
+from ethermeter.metrics.definition import Definition, EntityKind, Label
 from ethermeter.metrics.registry import (
     Metric,
     definition_of,
@@ -23,7 +23,7 @@ __all__ = [
     "ALL",
     "Caution",
     "Definition",
-    "Group",
+    "EntityKind",
     "Label",
     "Masks",
     "Metric",

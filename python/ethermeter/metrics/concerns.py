@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ethermeter.metrics.definition import Group
+from ethermeter.metrics.definition import EntityKind
 from ethermeter.metrics.registry import Metric, percentiles
 
 
@@ -25,13 +25,13 @@ BY_SPACING = {
 """Metrics that messages out of their spacing make doubtful; others change by the counted window."""
 
 
-def concerns_of(metric: Metric, group: Group) -> Iterator[str]:
+def concerns_of(metric: Metric, kind: EntityKind) -> Iterator[str]:
     """Yield the columns of cautions that hold for a metric, of those that a table may have.
 
     Neither coders nor PLCA have queues that grow.
     """
     yield "caution"
-    if group is Group.SEGMENT:
+    if kind is EntityKind.STATION:
         yield "caution.queues"
     yield "caution.spacing" if metric in BY_SPACING else "caution.window"
     if metric in BY_CLOCKS:

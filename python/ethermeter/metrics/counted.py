@@ -1,6 +1,7 @@
 """Counted: the slices of trials, from what was counted and the parameters of their scenarios."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +34,8 @@ _OF_STATIONS = {
 _OF_FLOWS = {
     **_adding(FlowCounts),
     **dict.fromkeys(
-        ("is_transfer", "reads", "job_octets", "codec", "sample_s", "is_lossless"), Adds.NONE
+        ("is_transfer", "reads", "job_octets", "codec", "sample_s", "is_lossless", "deadline_s"),
+        Adds.NONE,
     ),
 }
 
@@ -49,12 +51,14 @@ def station_slice(
     counters: Mapping[str, Column],
     *,
     histograms: Mapping[str, Histogram],
+    medium: int = 0,
 ) -> Slice:
-    """Return what stations counted in whole windows, from counters of the shape (trials, stations).
+    """Return what the stations of a medium counted in whole windows.
 
-    All scenarios have as many stations.
+    Counters have the shape (trials, stations); all scenarios have as many of them.
     """
-    found = {**counters, **parameters.stacked(scenarios, parameters.of_stations)}
+    of_stations = partial(parameters.of_stations, number=medium)
+    found = {**counters, **parameters.stacked(scenarios, of_stations)}
     frames, bits = found["frames"], found["bits"]
     # From the bits delivered and not from the charged time in the window, which begins and ends
     # within a packet. A station that delivered nothing is charged the mean of what it would have
@@ -65,6 +69,7 @@ def station_slice(
     found["wanted"] = np.where(
         found["is_saturated"] > 0, frames + found["discarded"], found["offered"]
     )
+    found["frames_due"] = np.where(found["is_due"] > 0, frames, 0.0)
     found["talk_frames"] = np.where(found["talks"] > 0, frames, 0.0)
     windows = np.array([[parameters.window_ps(entry)] for entry in scenarios])
     return Slice(
@@ -82,9 +87,10 @@ def flow_slice(
 
     Where there are no transfers, they counted nothing.
     """
-    found = {**_NO_TRANSFERS, **counters, **parameters.stacked(scenarios, parameters.of_flows)}
+    found = {**_NO_TRANSFERS, **counters, **parameters.stacked(scenarios, parameters.of_receivers)}
     shape = found["offered"].shape
     found |= {name: np.broadcast_to(found[name], shape) for name in _NO_TRANSFERS}
+    found["messages_due"] = _due(found)
     if "voice.host.lost" in found:
         lost = (found[f"voice.lost.{cause}"] for cause in LOSSES)
         found["voice.samples_lost"] = sum(lost, np.asarray(found["voice.host.lost"]))
@@ -94,7 +100,7 @@ def flow_slice(
 
 
 def station_batches(scenarios: Sequence[Scenario], counters: Mapping[str, Floats]) -> Slice:
-    """Return what stations counted by batch, from the counters of `StationBatches`.
+    """Return what the stations of the first medium counted by batch, from `StationBatches`.
 
     Their shape is (trials, batches, stations).
     """
@@ -125,10 +131,16 @@ def flow_batches(
     Their shape is (trials, batches, flows). `is_lossless` is of which flows nothing was lost in the
     whole trial, shape (trials, flows).
     """
-    of_flows = parameters.stacked(scenarios, parameters.of_flows) | {"is_lossless": is_lossless}
-    found = {**counters, **{name: values[:, None] for name, values in of_flows.items()}}
+    whole = parameters.stacked(scenarios, parameters.of_receivers) | {"is_lossless": is_lossless}
+    found = {**counters, **{name: values[:, None] for name, values in whole.items()}}
     found |= {name: counters[entry] for name, entry in _OF_BATCHES.items()}
+    found["messages_due"] = _due(found)
     return _by_batch(scenarios, found, _OF_FLOWS)
+
+
+def _due(counters: Mapping[str, Column]) -> Column:
+    """Return the messages that came of flows with a deadline."""
+    return np.where(counters["is_due"], counters["messages"], 0.0)
 
 
 def _by_batch(

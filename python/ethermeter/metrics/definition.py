@@ -1,4 +1,4 @@
-"""Definitions: what a metric means in the trials of a group, its formula, and how it is shown."""
+"""Definitions: what a metric means of a kind of entity, its formula, and how it is shown."""
 
 import math
 from collections.abc import Callable
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ethermeter.counts import Floats
+from ethermeter.entities import Entity
 from ethermeter.metrics.cautions import Caution
 from ethermeter.metrics.formulas import READ_DELAY, SYNCHRONISED_DELAY, Formula
 from ethermeter.metrics.slices import Slice
@@ -36,37 +37,56 @@ class Label:
         return f"{short} ({self.unit})" if self.unit else short
 
 
-class Group(Enum):
-    """Metrics that a trial has together: in which trials, of which entity, by which engines.
+class EntityKind(Enum):
+    """What metrics are of: a kind of entity, in which trials, by which engines.
 
     `samples` is the counter of what their values are estimated from, `members` the parameter of the
     entities that have them; empty if all have.
     """
 
-    SEGMENT = ("every trial of a segment", "station", "simulation, theory", "frames")
-    SEGMENT_VOICE = (
-        "a segment on which some station has a coder",
+    STATION = ("every trial with a shared medium", "station", "simulation, theory", "frames")
+    TALKER = (
+        "trials in which a station with a coder sends onto its medium",
         "station",
         "simulation",
         "talk_frames",
     )
-    PLCA = ("a segment of 10BASE-T1S", "station", "simulation, theory", "frames")
-    FLOW = ("every trial of a network", "flow", "simulation, live, theory", "messages")
-    FLOW_VOICE = (
-        "a network in which some flow has a coder",
+    BUS = ("every trial with a bus of 10BASE-T1S", "station", "simulation, theory", "frames")
+    FLOW = (
+        "every trial of flows with receivers",
+        "flow",
+        "simulation, live, theory",
+        "messages",
+    )
+    CALL = (
+        "trials in which a flow with receivers has a coder",
         "flow",
         "simulation, live",
         "voice.voice_delay.count",
         "talks",
     )
+    DUE_STATION = (
+        "trials in which a station that sends onto its medium has a deadline",
+        "station",
+        "simulation",
+        "frames_due",
+        "is_due",
+    )
+    DUE = (
+        "trials in which a flow with receivers has a deadline",
+        "flow",
+        "simulation, live, theory",
+        "messages_due",
+        "is_due",
+    )
     CLOCK = (
-        "a simulated network whose hosts have clocks",
+        "simulated trials of flows between hosts with clocks",
         "flow",
         "simulation",
         f"{READ_DELAY}.count",
     )
     SYNCHRONISED = (
-        "a simulated network whose hosts synchronise clocks",
+        "simulated trials of flows between hosts that synchronise clocks",
         "flow",
         "simulation",
         f"{SYNCHRONISED_DELAY}.count",
@@ -74,7 +94,7 @@ class Group(Enum):
     PEER = ("a measurement of a host without an experiment", "flow", "none", "")
 
     def __init__(
-        self, trials: str, entity: str, engines: str, samples: str, members: str = ""
+        self, trials: str, entity: Entity, engines: str, samples: str, members: str = ""
     ) -> None:
         """Make a member from its row."""
         self.trials = trials
@@ -90,12 +110,12 @@ Doubt = tuple[Caution, Callable[[Slice, Floats], npt.NDArray[np.bool_]]]
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a metric means in the trials of a group.
+    """What a metric means of a kind of entity.
 
     Parameters
     ----------
-    group
-        The trials that have it.
+    kind
+        What has it.
     meaning
         What it counts or measures.
     formula
@@ -108,7 +128,7 @@ class Definition:
 
     """
 
-    group: Group
+    kind: EntityKind
     meaning: str
     formula: Formula | None
     samples: str | None
@@ -134,7 +154,7 @@ _NUMBER: Scale = ("", "", 1.0)
 class Row:
     """Name, title, scale, axis from zero or not, largest value shown, decimals, and definitions.
 
-    The first definition is that of segments, if it has one.
+    The first definition is that of stations, if it has one.
     """
 
     name: str
@@ -150,21 +170,23 @@ class Row:
         meaning: str,
         formula: Formula | None = None,
         *,
-        group: Group,
+        kind: EntityKind,
         samples: str | None = None,
         is_exact: bool = False,
         doubt: Doubt | None = None,
     ) -> "Row":
-        """Add a definition; see `Definition`. Its samples are those of the group unless given."""
-        counter = None if is_exact else samples or group.samples
-        added = Definition(group, meaning, formula, counter, doubt)
+        """Add a definition; see `Definition`. Its samples are those of the kind unless given."""
+        counter = None if is_exact else samples or kind.samples
+        added = Definition(kind, meaning, formula, counter, doubt)
         return replace(self, definitions=(*self.definitions, added))
 
-    station = partialmethod(_defined, group=Group.SEGMENT)
-    voice = partialmethod(_defined, group=Group.SEGMENT_VOICE)
-    node = partialmethod(_defined, group=Group.PLCA)
-    flow = partialmethod(_defined, group=Group.FLOW)
-    flow_voice = partialmethod(_defined, group=Group.FLOW_VOICE)
-    clock = partialmethod(_defined, group=Group.CLOCK)
-    synchronised = partialmethod(_defined, group=Group.SYNCHRONISED)
-    peer = partialmethod(_defined, group=Group.PEER)
+    station = partialmethod(_defined, kind=EntityKind.STATION)
+    voice = partialmethod(_defined, kind=EntityKind.TALKER)
+    bus = partialmethod(_defined, kind=EntityKind.BUS)
+    flow = partialmethod(_defined, kind=EntityKind.FLOW)
+    flow_voice = partialmethod(_defined, kind=EntityKind.CALL)
+    due_station = partialmethod(_defined, kind=EntityKind.DUE_STATION)
+    due = partialmethod(_defined, kind=EntityKind.DUE)
+    clock = partialmethod(_defined, kind=EntityKind.CLOCK)
+    synchronised = partialmethod(_defined, kind=EntityKind.SYNCHRONISED)
+    peer = partialmethod(_defined, kind=EntityKind.PEER)

@@ -1,4 +1,4 @@
-"""Evaluation: the values of the metrics of a group, with their cautions, from a slice."""
+"""Evaluation: the values of the metrics of a kind of entity, with their cautions, from a slice."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ethermeter.counts import Floats
 from ethermeter.metrics.cautions import Caution, Masks, caution_mask, without_samples
 from ethermeter.metrics.concerns import concerns_of
-from ethermeter.metrics.definition import Definition, Group
+from ethermeter.metrics.definition import Definition, EntityKind
 from ethermeter.metrics.formulas import floats
 from ethermeter.metrics.registry import Metric, definition_of, metrics_of
 from ethermeter.metrics.slices import NotCountedError, Slice
@@ -33,23 +33,23 @@ class Values:
 
 
 def evaluated(
-    group: Group,
+    kind: EntityKind,
     counted: Slice,
     cautions: Mapping[str, Masks],
     metrics: Sequence[Metric] | None = None,
 ) -> dict[Metric, Values]:
-    """Return the values of a group's metrics in whole windows.
+    """Return the values of a kind's metrics in whole windows.
 
     `cautions` have the shape `(…, entities)`: "caution" hold for all values of an entity, others by
     the metric (`ethermeter.metrics.concerns`). `metrics` are those wanted, in order; None for all.
     """
-    wanted = [metric for metric in metrics_of(group) if metrics is None or metric in metrics]
+    wanted = [metric for metric in metrics_of(kind) if metrics is None or metric in metrics]
     nobody = np.zeros((), np.uint64)
-    members = counted[group.members] if group.members else np.ones((), np.bool_)
+    members = counted[kind.members] if kind.members else np.ones((), np.bool_)
     known: dict[tuple[str, ...], tuple[Masks, Masks]] = {}
     found = {}
     for metric in wanted:
-        names = tuple(name for name in concerns_of(metric, group) if name in cautions)
+        names = tuple(name for name in concerns_of(metric, kind) if name in cautions)
         if names not in known:
             masks = np.broadcast_to(
                 np.bitwise_or.reduce([cautions[name] for name in names] or [nobody]),
@@ -57,7 +57,7 @@ def evaluated(
             )
             together = np.bitwise_or.reduce(np.where(members, masks, np.uint64(0)), axis=-1)
             known[names] = (together, masks)
-        found[metric] = _values(definition_of(metric, group), counted, *known[names])
+        found[metric] = _values(definition_of(metric, kind), counted, *known[names])
     return found
 
 
@@ -101,28 +101,30 @@ def _mask(word: Caution, holds: npt.NDArray[np.bool_] | np.bool_) -> Masks:
     return np.where(holds, caution_mask([word]), np.uint64(0))
 
 
-def of_each_part(metrics: Iterable[Metric], group: Group, counted: Slice) -> dict[Metric, Floats]:
+def of_each_part(
+    metrics: Iterable[Metric], kind: EntityKind, counted: Slice
+) -> dict[Metric, Floats]:
     """Return the values of each entity in parts of windows, of what is counted in parts.
 
     Values have the shape `(…, entities)`.
     """
     found = {}
     for metric in metrics:
-        formula = definition_of(metric, group).formula
+        formula = definition_of(metric, kind).formula
         if formula is not None and formula.each is not None:
             with suppress(NotCountedError):
                 found[metric] = formula.of_each(counted)
     return found
 
 
-def of_all_parts(group: Group, counted: Slice) -> dict[Metric, Floats]:
+def of_all_parts(kind: EntityKind, counted: Slice) -> dict[Metric, Floats]:
     """Return the values of all entities together in parts of windows, of what is counted in parts.
 
     Values have the shape `(…)`.
     """
     found = {}
-    for metric in metrics_of(group):
-        formula = definition_of(metric, group).formula
+    for metric in metrics_of(kind):
+        formula = definition_of(metric, kind).formula
         if formula is not None:
             with suppress(NotCountedError):
                 found[metric] = formula.of_all(counted)

@@ -119,9 +119,14 @@ def parameter(name: str) -> Formula:
     return Formula(lambda counted: counted[name], added)
 
 
+def ratio_of(name: str, samples: str) -> Formula:
+    """Return what is counted under a name for each of some samples."""
+    return Formula(lambda counted: ratio(counted[name], counted[samples]))
+
+
 def per_frame(name: str) -> Formula:
     """Return what is counted under a name for each frame delivered."""
-    return Formula(lambda counted: ratio(counted[name], counted["frames"]))
+    return ratio_of(name, "frames")
 
 
 def mean_s(total_ps: str, samples: str = "frames") -> Formula:
@@ -380,12 +385,12 @@ def mean_of(times: str) -> Formula:
     """Return the mean of times that flows sum in ps, over those that have some."""
     total, samples = f"{times}.sum_ps", f"{times}.count"
 
-    def of_flows(counted: Slice, each: Floats) -> Floats:
+    def together(counted: Slice, each: Floats) -> Floats:
         if counted.is_whole:
             return weighted_mean(floats(counted[samples]), each)
         return np.asarray(counted[total].sum(axis=-1) / counted[samples].sum(axis=-1) / PS_PER_S)
 
-    return Formula(lambda counted: floats(counted[total]) / counted[samples] / PS_PER_S, of_flows)
+    return Formula(lambda counted: floats(counted[total]) / counted[samples] / PS_PER_S, together)
 
 
 def rank_of(times: str, place: int) -> Formula:
@@ -399,6 +404,26 @@ def rank_of(times: str, place: int) -> Formula:
         )
 
     return Formula(ranked_s)
+
+
+# Deadlines
+
+
+def margin_s(deadline_s: Floats, longest_s: Floats) -> Floats:
+    """Return what deadlines leave of the longest delays; NaN of flows without a deadline."""
+    return deadline_s - longest_s
+
+
+def least_margin_s(deadline_s: Floats, margins_s: Floats) -> Floats:
+    """Return the smallest margin of all flows with a deadline; NaN if one of them is unknown."""
+    return np.asarray(np.where(np.isnan(deadline_s), np.inf, margins_s).min(axis=-1))
+
+
+MARGIN = Formula(
+    lambda counted: margin_s(counted["deadline_s"], rank_of("one_way", LARGEST).of_each(counted)),
+    lambda counted, each: least_margin_s(counted["deadline_s"], each),
+)
+"""What the deadline leaves of the longest one-way delay; of all flows the least."""
 
 
 _ACKNOWLEDGEMENTS = "transfer.ends.acknowledgement_delay"

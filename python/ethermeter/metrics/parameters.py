@@ -5,23 +5,16 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from ethermeter.counts import Column, Floats
-from ethermeter.nodes import over_links, paths_of
+from ethermeter.entities import is_voice, mean_bits, receiver_flows, talking_share
+from ethermeter.nodes import links_in, mac_of, paths_of
 from ethermeter.scenario import (
     Arrivals,
     CoderArrivals,
+    Flow,
     Job,
     SamplesLengths,
     SaturatedArrivals,
     Scenario,
-)
-from ethermeter.station_groups import (
-    Group,
-    constants_of,
-    is_voice,
-    mean_bits,
-    medium_of,
-    per_station,
-    talking_share,
 )
 
 PS_PER_S = 1e12
@@ -46,37 +39,57 @@ def stacked(
     return {name: np.array([entry[name] for entry in each]) for name in each[0]}
 
 
-def of_medium(scenario: Scenario) -> dict[str, Column]:
-    """Return the time of a bit, and of preamble and gap, in ps, shape `(1,)`."""
-    bit_ps, mac = medium_of(scenario).bit_ps, constants_of(scenario)
+def of_medium(scenario: Scenario, number: int = 0) -> dict[str, Column]:
+    """Return the time of a bit, and of preamble and gap, of a medium, in ps, shape `(1,)`."""
+    medium = scenario.media[number]
+    bit_ps, mac = medium.bit_ps, mac_of(medium)
     return {
         "bit_ps": np.array([float(bit_ps)]),
         "around_ps": np.array([float((mac.preamble_bits + mac.gap_bits) * bit_ps)]),
     }
 
 
-def of_stations(scenario: Scenario) -> dict[str, Floats]:
-    """Return the parameters of stations, shape `(stations,)`, and of their medium, `(1,)`.
+def of_stations(scenario: Scenario, number: int = 0) -> dict[str, Floats]:
+    """Return the parameters of the stations of a medium, `(stations,)`, and its own, `(1,)`.
 
-    `usual_bits` is the mean length of frames, `is_saturated` and `talks` are 0 or 1. Of a coder,
-    `overhead_bits` are those of a frame and `sample_bits` of a sample; `coder_load` is the share of
-    the line rate that its samples take, silence included.
+    `usual_bits` is the mean length of frames, NaN of a station that does not send one flow;
+    `is_saturated`, `is_due` and `talks` are 0 or 1, the latter two of a station whose flow has the
+    medium as receiver, with a deadline or a coder. Of a coder, `overhead_bits` are those of a frame
+    and `sample_bits` of a sample; `coder_load` is the share of the line rate that its samples take,
+    silence included.
     """
-    found = of_medium(scenario)
+    found = of_medium(scenario, number)
     bit_ps = found["bit_ps"][0]
-    of_group: Mapping[str, Callable[[Group], float]] = {
-        "usual_bits": lambda group: mean_bits(group.flow.frames),
-        "is_saturated": lambda group: isinstance(group.flow.arrivals, SaturatedArrivals),
-        "talks": lambda group: group.has_coder,
-        "overhead_bits": lambda group: (
-            frames.overhead_bits if isinstance(frames := group.flow.frames, SamplesLengths) else 0
-        ),
-        "sample_bits": lambda group: (
-            coder.sample_bits if isinstance(coder := group.flow.arrivals, CoderArrivals) else 1
-        ),
-        "coder_load": lambda group: coder_rate(group.flow.arrivals) * bit_ps,
-    }
-    return found | {name: per_station(scenario, value) for name, value in of_group.items()}
+    flows: dict[str, list[Flow]] = {}
+    for flow in scenario.flows:
+        flows.setdefault(flow.from_, []).append(flow)
+    groups = scenario.media[number].stations
+    rows = [_of_flows(flows.get(stations.node, ()), bit_ps) for stations in groups]
+    counts = [len(stations.points) for stations in groups]
+    names = (
+        "usual_bits",
+        "is_saturated",
+        "is_due",
+        "talks",
+        "overhead_bits",
+        "sample_bits",
+        "coder_load",
+    )
+    return found | dict(zip(names, np.repeat(np.array(rows, np.float64).T, counts, 1), strict=True))
+
+
+def _of_flows(flows: Sequence[Flow], bit_ps: float) -> tuple[float, ...]:
+    """Return the parameters of a station from the flows of its host."""
+    usual_bits = mean_bits(flows[0].frames) if len(flows) == 1 else np.nan
+    is_saturated = [isinstance(flow.arrivals, SaturatedArrivals) for flow in flows]
+    is_due = any(not flow.to and flow.deadline_ps is not None for flow in flows)
+    found = (usual_bits, float(bool(flows) and all(is_saturated)), float(is_due))
+    for flow in flows:
+        coder, frames = flow.arrivals, flow.frames
+        if not flow.to and isinstance(coder, CoderArrivals) and isinstance(frames, SamplesLengths):
+            load = coder_rate(coder) * bit_ps
+            return (*found, 1.0, float(frames.overhead_bits), float(coder.sample_bits), load)
+    return (*found, 0.0, 0.0, 1.0, 0.0)
 
 
 def coder_rate(arrivals: Arrivals) -> float:
@@ -86,16 +99,17 @@ def coder_rate(arrivals: Arrivals) -> float:
     return talking_share(arrivals) * arrivals.sample_bits / arrivals.sample_ps
 
 
-def of_flows(scenario: Scenario) -> dict[str, Column]:
-    """Return the parameters of flows, shape `(flows,)`.
+def of_receivers(scenario: Scenario) -> dict[str, Column]:
+    """Return the parameters of flows with receivers, shape `(flows,)`.
 
     `receivers` is how many there are; `is_transfer`, `reads` and `talks` are truth values: of a
     transfer, of one that reads a file, of voice. `job_octets` are those that a transfer moves, NaN
-    if it goes on until the trial ends, or there is none. Of a coder, `codec` is the name or None,
+    if it goes on until the trial ends, or there is none. `deadline_s` is NaN of a flow without a
+    deadline, for which `is_due` is false. Of a coder, `codec` is the name or None,
     and `sample_s` the time of a sample; `coder_load` is the rate of its samples over that of the
     slowest link of its path, `coder_load_together`, of shape `(1,)`, the largest sum on a link.
     """
-    flows = scenario.flows
+    flows = receiver_flows(scenario)
     jobs = [None if flow.transfer is None else flow.transfer.job for flow in flows]
     found = {
         "receivers": np.array([float(len(flow.to)) for flow in flows]),
@@ -108,7 +122,9 @@ def of_flows(scenario: Scenario) -> dict[str, Column]:
         ),
         "job_octets": np.array([_octets_of(job) for job in jobs], np.float64),
         "talks": np.array([is_voice(flow) for flow in flows]),
+        "deadline_s": deadlines_s(scenario),
     }
+    found["is_due"] = ~np.isnan(found["deadline_s"])
     if found["talks"].any():
         coders = [
             entry if isinstance(entry := flow.arrivals, CoderArrivals) else None for flow in flows
@@ -121,6 +137,12 @@ def of_flows(scenario: Scenario) -> dict[str, Column]:
     return found
 
 
+def deadlines_s(scenario: Scenario) -> Floats:
+    """Return the deadlines of flows with receivers in s, shape `(flows,)`; NaN without one."""
+    given = (flow.deadline_ps for flow in receiver_flows(scenario))
+    return np.array([np.nan if ps is None else ps / PS_PER_S for ps in given])
+
+
 def _octets_of(job: Job | None) -> float:
     moves = None if job is None else job.file or job.stream
     return float("nan") if moves is None or moves.octets is None else moves.octets
@@ -128,7 +150,7 @@ def _octets_of(job: Job | None) -> float:
 
 def _loads(scenario: Scenario) -> tuple[Floats, Floats]:
     """Return the load of each coder, and the largest sum on any link."""
-    links = over_links(scenario).links
+    links = links_in(scenario)
     together: dict[tuple[int, str], float] = {}
     each = np.zeros(len(scenario.flows))
     for at, (flow, path) in enumerate(zip(scenario.flows, paths_of(scenario), strict=True)):

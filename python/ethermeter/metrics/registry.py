@@ -12,7 +12,7 @@ import numpy as np
 
 from ethermeter.metrics import formulas
 from ethermeter.metrics.cautions import Caution
-from ethermeter.metrics.definition import Definition, Group, Label, Row, Scale
+from ethermeter.metrics.definition import Definition, EntityKind, Label, Row, Scale
 from ethermeter.metrics.formulas import (
     Formula,
     count,
@@ -32,6 +32,7 @@ from ethermeter.metrics.formulas import (
     rank_read,
     rate,
     rating,
+    ratio_of,
     share_lost,
     share_of_medium,
     share_of_time,
@@ -59,61 +60,65 @@ _RANKS = {
 PERCENTILES = tuple(_RANKS)
 """Suffixes of the percentiles of a time and of its largest value, in rising order."""
 _OfRank = Callable[[int], Formula]
-_TIMES: Mapping[str, tuple[str, Scale, Mapping[Group, _OfRank]]] = {
+_TIMES: Mapping[str, tuple[str, Scale, Mapping[EntityKind, _OfRank]]] = {
     "delay": (
         "transmission delay",
         _MS,
-        {Group.SEGMENT: partial(rank_of_medium, "transmission_delay")},
+        {EntityKind.STATION: partial(rank_of_medium, "transmission_delay")},
     ),
-    "access_delay": ("access delay", _MS, {Group.PLCA: partial(rank_of_medium, "access_delay")}),
+    "access_delay": (
+        "access delay",
+        _MS,
+        {EntityKind.BUS: partial(rank_of_medium, "access_delay")},
+    ),
     "attempt_delay": (
         "access delay from the first attempt",
         _MS,
-        {Group.PLCA: partial(rank_of_medium, "attempt_delay")},
+        {EntityKind.BUS: partial(rank_of_medium, "attempt_delay")},
     ),
-    "cycle_time": ("cycle time", _US, {Group.PLCA: partial(rank_of_medium, "cycle_time")}),
-    "one_way_delay": ("one-way delay", _US, {Group.FLOW: partial(rank_of, "one_way")}),
-    "round_trip": ("round trip", _US, {Group.FLOW: partial(rank_of, "round_trip")}),
+    "cycle_time": ("cycle time", _US, {EntityKind.BUS: partial(rank_of_medium, "cycle_time")}),
+    "one_way_delay": ("one-way delay", _US, {EntityKind.FLOW: partial(rank_of, "one_way")}),
+    "round_trip": ("round trip", _US, {EntityKind.FLOW: partial(rank_of, "round_trip")}),
     "inter_arrival": (
         "time between arrivals",
         _US,
-        {Group.FLOW: partial(rank_of, "between_arrivals")},
+        {EntityKind.FLOW: partial(rank_of, "between_arrivals")},
     ),
     "voice_delay": (
         "voice delay",
         _MS,
         {
-            Group.SEGMENT_VOICE: partial(rank_of_medium, "voice_delay"),
-            Group.FLOW_VOICE: partial(rank_of, "voice.voice_delay"),
+            EntityKind.TALKER: partial(rank_of_medium, "voice_delay"),
+            EntityKind.CALL: partial(rank_of, "voice.voice_delay"),
         },
     ),
     "sample_delay": (
         "delay of a sample",
         _MS,
         {
-            Group.SEGMENT_VOICE: partial(rank_of_medium, "sample_delay"),
-            Group.FLOW_VOICE: partial(rank_of, "voice.sample_delay"),
+            EntityKind.TALKER: partial(rank_of_medium, "sample_delay"),
+            EntityKind.CALL: partial(rank_of, "voice.sample_delay"),
         },
     ),
     "clock_delay": (
         "one-way delay by unsynchronised clocks",
         _US,
-        {Group.CLOCK: partial(rank_read, formulas.READ_DELAY)},
+        {EntityKind.CLOCK: partial(rank_read, formulas.READ_DELAY)},
     ),
     "synchronised_delay": (
         "one-way delay by synchronised clocks",
         _US,
-        {Group.SYNCHRONISED: partial(rank_read, formulas.SYNCHRONISED_DELAY)},
+        {EntityKind.SYNCHRONISED: partial(rank_read, formulas.SYNCHRONISED_DELAY)},
     ),
 }
-"""Times that have percentiles: noun, scale, and by group the formula of each rank."""
+"""Times that have percentiles: noun, scale, and by kind of entity the formula of each rank."""
 _LONGEST = {
     "access_delay": longest_of_nodes("plca.nodes.access_max_ps", "access_delay"),
     "attempt_delay": longest_of_nodes("plca.nodes.attempt_max_ps", "attempt_delay"),
 }
 """Times of buses of which the largest is known of each node too."""
 _SAMPLES = {"round_trip": "completed", "cycle_time": "plca.cycle.count"}
-"""Samples of times that are not those of their group."""
+"""Samples of times that are not those of their kind."""
 _UNDER_WAY = (Caution.UNDER_WAY, is_under_way)
 _UNCERTAIN = (Caution.CLOCK_UNCERTAIN, is_uncertain)
 
@@ -121,18 +126,18 @@ _UNCERTAIN = (Caution.CLOCK_UNCERTAIN, is_uncertain)
 def _rank(name: str) -> Row:
     """Make the row of a percentile, or of the largest value, of a time."""
     time, _, rank = name.rpartition("_")
-    noun, scale, groups = _TIMES[time]
+    noun, scale, kinds = _TIMES[time]
     text, is_largest = _RANKS[rank], rank == "max"
     meaning = f"largest value of the {noun}" if is_largest else f"{text} of the {noun}{_BUCKETS}"
     definitions = tuple(
         Definition(
-            group,
+            kind,
             meaning,
             _LONGEST[time] if is_largest and time in _LONGEST else of_rank(PERCENTILES.index(rank)),
-            _SAMPLES.get(time, group.samples),
-            _UNCERTAIN if group is Group.SYNCHRONISED else None,
+            _SAMPLES.get(time, kind.samples),
+            _UNCERTAIN if kind is EntityKind.SYNCHRONISED else None,
         )
-        for group, of_rank in groups.items()
+        for kind, of_rank in kinds.items()
     )
     title = f"{noun[0].upper()}{noun[1:]}, {text}"
     return Row(name, title, scale, definitions=definitions)
@@ -592,6 +597,37 @@ class Metric(StrEnum):
     MOS = Row("mos", "Mean opinion score", from_zero=False, most=4.5, decimals=1).flow_voice(
         "mean opinion score by the transmission rating R (ITU-T G.107)", rating(3)
     )
+    OVERDUE = (
+        Row("overdue", "Messages after their deadline")
+        .due_station(
+            "frames delivered in the window whose response time was longer than their deadline",
+            count("overdue"),
+            is_exact=True,
+        )
+        .due(
+            "messages delivered in the window later than their deadline; simulation only",
+            count("overdue"),
+            is_exact=True,
+        )
+    )
+    OVERDUE_SHARE = (
+        Row("overdue_share", "Share of messages after their deadline", _PERCENT, most=100.0)
+        .due_station(
+            "share of the delivered frames of stations with a deadline that came later than it",
+            ratio_of("overdue", "frames_due"),
+        )
+        .due(
+            "share of the delivered messages of flows with a deadline that came later than it; "
+            "lost messages are in the loss; simulation only",
+            ratio_of("overdue", "messages_due"),
+        )
+    )
+    DEADLINE_MARGIN = Row("deadline_margin", "Margin to the deadline", _US, from_zero=False).due(
+        "deadline of the flow less its largest one-way delay, below zero if that is longer; by "
+        "network calculus less the bound of the delay; for all flows with a deadline the smallest, "
+        "unknown if that of one flow is",
+        formulas.MARGIN,
+    )
     CLOCK_DELAY = Row("clock_delay", "One-way delay by unsynchronised clocks", _US).clock(
         "mean difference between the receiver's clock at a message's arrival and the "
         "sender's clock at the message's arrival at its source; may be negative",
@@ -664,7 +700,7 @@ class Metric(StrEnum):
     ACCESS_DELAY_P99 = _rank("access_delay_p99")
     ACCESS_DELAY_P999 = _rank("access_delay_p999")
     ACCESS_DELAY_MAX = _rank("access_delay_max")
-    ATTEMPT_DELAY = Row("attempt_delay", "Access delay from the first attempt", _MS).node(
+    ATTEMPT_DELAY = Row("attempt_delay", "Access delay from the first attempt", _MS).bus(
         "mean time from the first attempt of the MAC to send a frame to the start of its "
         "transmission on the line",
         of_medium("plca.access_from_attempt.sum_ps", "plca.access_from_attempt.count"),
@@ -674,7 +710,7 @@ class Metric(StrEnum):
     ATTEMPT_DELAY_P99 = _rank("attempt_delay_p99")
     ATTEMPT_DELAY_P999 = _rank("attempt_delay_p999")
     ATTEMPT_DELAY_MAX = _rank("attempt_delay_max")
-    CYCLE_TIME = Row("cycle_time", "Cycle time", _US).node(
+    CYCLE_TIME = Row("cycle_time", "Cycle time", _US).bus(
         "mean time from one beacon to the next",
         of_medium("plca.cycle.sum_ps", "plca.cycle.count"),
         samples="plca.cycle.count",
@@ -684,55 +720,55 @@ class Metric(StrEnum):
     CYCLE_TIME_P99 = _rank("cycle_time_p99")
     CYCLE_TIME_P999 = _rank("cycle_time_p999")
     CYCLE_TIME_MAX = _rank("cycle_time_max")
-    CYCLES = Row("cycles", "Cycles").node(
+    CYCLES = Row("cycles", "Cycles").bus(
         "cycles that ended in the window", count_of_medium("plca.cycle.count"), is_exact=True
     )
-    TIME_BEACON = Row("time_beacon", "Share of time: beacons").node(
+    TIME_BEACON = Row("time_beacon", "Share of time: beacons").bus(
         "share of channel time in beacons", share_of_medium("plca.time_ps.beacon"), is_exact=True
     )
-    TIME_COMMIT = Row("time_commit", "Share of time: line held").node(
+    TIME_COMMIT = Row("time_commit", "Share of time: line held").bus(
         "share of channel time in which a node holds the line for its MAC",
         share_of_medium("plca.time_ps.commit"),
         is_exact=True,
     )
-    TIME_OPPORTUNITY = Row("time_opportunity", "Share of time: opportunities not used").node(
+    TIME_OPPORTUNITY = Row("time_opportunity", "Share of time: opportunities not used").bus(
         "share of channel time that is silent within cycles",
         share_of_medium("plca.time_ps.opportunity"),
         is_exact=True,
     )
-    OPPORTUNITIES = Row("opportunities", "Transmit opportunities").node(
+    OPPORTUNITIES = Row("opportunities", "Transmit opportunities").bus(
         "transmit opportunities that ended in the window, by the count of the coordinator",
         count_of_medium("plca.opportunities"),
         is_exact=True,
     )
-    OPPORTUNITIES_USED = Row("opportunities_used", "Opportunities used").node(
+    OPPORTUNITIES_USED = Row("opportunities_used", "Opportunities used").bus(
         "opportunities of the node in which it sent", count("plca.nodes.used"), is_exact=True
     )
-    OPPORTUNITIES_YIELDED = Row("opportunities_yielded", "Opportunities yielded").node(
+    OPPORTUNITIES_YIELDED = Row("opportunities_yielded", "Opportunities yielded").bus(
         "opportunities of the node that it let pass", count("plca.nodes.yielded"), is_exact=True
     )
-    OPPORTUNITIES_MISSED = Row("opportunities_missed", "Opportunities missed").node(
+    OPPORTUNITIES_MISSED = Row("opportunities_missed", "Opportunities missed").bus(
         "opportunities of the node in which it held the line without sending, or another node sent",
         count("plca.nodes.missed"),
         is_exact=True,
     )
-    LOGICAL_COLLISIONS = Row("logical_collisions", "Logical collisions").node(
+    LOGICAL_COLLISIONS = Row("logical_collisions", "Logical collisions").bus(
         "attempts of the MAC that were answered with a collision, though no bits collided",
         count("plca.nodes.logical_collisions"),
         is_exact=True,
     )
-    BURST_FRAMES = Row("burst_frames", "Frames of bursts").node(
+    BURST_FRAMES = Row("burst_frames", "Frames of bursts").bus(
         "frames that followed another frame in the same opportunity",
         count("plca.nodes.burst_frames"),
         is_exact=True,
     )
-    BEACONS_LOST = Row("beacons_lost", "Beacons lost").node(
+    BEACONS_LOST = Row("beacons_lost", "Beacons lost").bus(
         "beacons that the node did not receive", count("plca.nodes.beacons_lost"), is_exact=True
     )
-    STATUS_CHANGES = Row("status_changes", "Changes of PLCA status").node(
+    STATUS_CHANGES = Row("status_changes", "Changes of PLCA status").bus(
         "changes of the PLCA status of the node", count("plca.nodes.status_changes"), is_exact=True
     )
-    TIME_STATUS_OK = Row("time_status_ok", "Time with PLCA status OK", _PERCENT, most=100.0).node(
+    TIME_STATUS_OK = Row("time_status_ok", "Time with PLCA status OK", _PERCENT, most=100.0).bus(
         "share of the window in which the PLCA status of the node was OK; for all nodes, the mean",
         formulas.TIME_STATUS_OK,
         is_exact=True,
@@ -743,28 +779,29 @@ class Metric(StrEnum):
     )
 
     @property
-    def group(self) -> Group:
-        """The group of its first definition."""
-        return self.definitions[0].group
+    def kind(self) -> EntityKind:
+        """The kind of its first definition."""
+        return self.definitions[0].kind
 
-    def meaning(self, *, of_flows: bool = False) -> str:
-        """Return what it means, of flows or else of segments if it is of both."""
-        return self.definitions[-1 if of_flows else 0].meaning
+    def meaning(self, entity: str = "") -> str:
+        """Return what it means of an entity, "station" or "flow", or of what has it first."""
+        of_entity = (found for found in self.definitions if found.kind.entity == entity)
+        return next(of_entity, self.definitions[0]).meaning
 
 
 @cache
-def definition_of(metric: Metric, group: Group) -> Definition:
-    """Return what a metric means in the trials of a group."""
-    return next(found for found in metric.definitions if found.group is group)
+def definition_of(metric: Metric, kind: EntityKind) -> Definition:
+    """Return what a metric means of a kind of entity."""
+    return next(found for found in metric.definitions if found.kind is kind)
 
 
-def metrics_of(group: Group, *, of_each: bool = False) -> tuple[Metric, ...]:
-    """Return the metrics of a group in order; on request only those of stations or flows."""
+def metrics_of(kind: EntityKind, *, of_each: bool = False) -> tuple[Metric, ...]:
+    """Return the metrics of a kind in order; on request only those of single entities."""
     return tuple(
         metric
         for metric in Metric
         for found in metric.definitions
-        if found.group is group and (found.is_of_each or not of_each)
+        if found.kind is kind and (found.is_of_each or not of_each)
     )
 
 

@@ -15,6 +15,7 @@ from ethermeter.analysis import (
     flows,
     groups,
     live,
+    media,
     ports,
     positions,
 )
@@ -29,9 +30,9 @@ from ethermeter.analysis.ports import PortPoint
 from ethermeter.analysis.positions import Line
 from ethermeter.analysis.roofline import Roofline, of_scenario
 from ethermeter.document import plain
+from ethermeter.entities import senders
 from ethermeter.faults import InputError
 from ethermeter.metrics import Metric
-from ethermeter.nodes import is_segment
 from ethermeter.presentation import Presentation
 from ethermeter.report.experiments import Experiment, experiments
 from ethermeter.report.labels import key_title
@@ -41,7 +42,6 @@ from ethermeter.results.estimates import Point
 from ethermeter.results.query import Results
 from ethermeter.results.trials import Trial, point_of
 from ethermeter.scenario import Scenario
-from ethermeter.station_groups import groups_of, station_count
 from ethermeter.store import captures
 from ethermeter.store.measured import read_result
 from ethermeter.store.result import Result
@@ -185,20 +185,25 @@ class ReportData:
     def _real(self) -> Sequence[Trial]:
         # Theories have no stations of their own, and those of idealised worlds are in no place.
         return [
-            trial
-            for trial in self._drawn
-            if trial.engine == SIMULATION and station_count(trial.scenario)
+            trial for trial in self._drawn if trial.engine == SIMULATION and senders(trial.scenario)
         ]
 
     @cached_property
     def flows(self) -> Sequence[Point]:
         """Every flow of a network, or every table of flows where there are many."""
-        return tuple(flows.of_flows(self.run, self._shown_networks))
+        return tuple(flows.each_flow(self.run, self._shown_networks))
 
     @cached_property
     def tables(self) -> Sequence[Point]:
         """Every table of flows, where there are several."""
         return tuple(flows.of_tables(self.run, self._shown_networks))
+
+    @cached_property
+    def media(self) -> Sequence[Point]:
+        """Every shared medium among the links of a network."""
+        simulated = [trial for trial in self._shown_networks if trial.engine == SIMULATION]
+        with_media = [trial for trial in simulated if trial.scenario.media]
+        return media.estimate(with_media, self.run) if with_media else ()
 
     @cached_property
     def lengths(self) -> Sequence[OfLengths]:
@@ -289,7 +294,7 @@ class ReportData:
     def distributions(self) -> Mapping[str, Sequence[tuple[Selection, Sequence[Distribution]]]]:
         """Distributions of delays, of each series."""
         measured = [
-            trial for trial in self._drawn if trial.engine == LIVE and is_segment(trial.scenario)
+            trial for trial in self._drawn if trial.engine == LIVE and senders(trial.scenario)
         ]
         points = [
             point for point in self.points if self._drawn and point.engine in (SIMULATION, LIVE)
@@ -355,12 +360,12 @@ def _parts(
     run: "RunDirectory", trials: "Sequence[Trial]"
 ) -> tuple[Sequence[Point], Sequence[Point], Sequence[Point]]:
     """Estimates by group, by attachment, and shares of two stations; each empty if trivial."""
-    several = _of_some_points([trial for trial in trials if len(groups_of(trial.scenario)) > 1])
+    several = _of_some_points([trial for trial in trials if len(senders(trial.scenario)) > 1])
     clustered = _of_some_points(
         [
             trial
             for trial in trials
-            if any(_is_clustered(group.stations.points) for group in groups_of(trial.scenario))
+            if any(_is_clustered(group.stations.points) for group in senders(trial.scenario))
         ]
     )
     pairs = _of_some_points([trial for trial in trials if _stations(trial.scenario) == 2])

@@ -252,7 +252,7 @@ def point_title(point: Mapping[str, str]) -> str:
     return ", ".join(f"{key_title(key)}: {plain(value)}" for key, value in point.items())
 
 
-def meaning(metric: Metric, *, of_flows: bool = False) -> str:
-    """Say what the metric counts, as a sentence."""
-    text = metric.meaning(of_flows=of_flows)
+def meaning(metric: Metric, entity: str = "") -> str:
+    """Say what the metric counts of an entity, "station" or "flow", as a sentence."""
+    text = metric.meaning(entity)
     return large_first(text) + "."

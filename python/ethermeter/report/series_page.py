@@ -38,7 +38,7 @@ def series_page(to: str, moments: Sequence[Moment]) -> str:
     failed = [moment for moment in moments if moment.error is not None]
     sections = []
     figures: list[Block] = [
-        Figure(_lines(metric, moments), title, metric.meaning(of_flows=True))
+        Figure(_lines(metric, moments), title, metric.meaning("flow"))
         for metric, title in _DRAWN
         if any(key[1] is metric for moment in moments for key in moment.values)
     ]

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ethermeter.document import Picture
-from ethermeter.nodes import kind_of, over_links
+from ethermeter.nodes import kind_of, links_in, nodes_in
 from ethermeter.report.render import render_template
-from ethermeter.scenario import Scenario
+from ethermeter.scenario import Link, Scenario
 
 COLUMN, ROW, BOX, HEIGHT, MARGIN = 190, 34, 104, 24, 8
 MOST_ALIKE = 4
@@ -44,10 +44,10 @@ def picture(network: Scenario, shares: Mapping[int, float], *, busiest: int) -> 
 
     """
     segments = {medium.name: "segment" for medium in network.media}
-    network = over_links(network)
-    kinds = {node.name: segments.get(node.name, kind_of(node)[0]) for node in network.nodes}
+    links = links_in(network)
+    kinds = {node.name: segments.get(node.name, kind_of(node)[0]) for node in nodes_in(network)}
     neighbours: dict[str, list[tuple[int, str]]] = {name: [] for name in kinds}
-    for number, link in enumerate(network.links):
+    for number, link in enumerate(links):
         first, second = (end.node for end in link.ends)
         neighbours[first].append((number, second))
         neighbours[second].append((number, first))
@@ -55,7 +55,7 @@ def picture(network: Scenario, shares: Mapping[int, float], *, busiest: int) -> 
     seen: set[str] = set()
     for name in sorted(kinds, key=lambda name: (kinds[name] == "host", -len(neighbours[name]))):
         if name not in seen:
-            roots.append(_tree(name, [], kinds, neighbours, seen, keep=_ends(network, busiest)))
+            roots.append(_tree(name, [], kinds, neighbours, seen, keep=_ends(links, busiest)))
     row = 0
     for root in roots:
         row = _placed(root, 0, row)
@@ -80,8 +80,8 @@ def picture(network: Scenario, shares: Mapping[int, float], *, busiest: int) -> 
     return Picture(svg, "Drawing of the network")
 
 
-def _ends(network: Scenario, link: int) -> set[str]:
-    return {end.node for end in network.links[link].ends}
+def _ends(links: Sequence[Link], number: int) -> set[str]:
+    return {end.node for end in links[number].ends}
 
 
 def _tree(

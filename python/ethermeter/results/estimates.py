@@ -10,8 +10,8 @@ Trials with the same series, point and engine are replications. A value is the m
 - With one or two, the standard error within each replication comes from batches of the measured
   window, by the rule of `ethermeter.results.batches`; degrees of freedom: batches - 1 for each. A
   run with such estimates carries the caution `one-replication`, once. The interval exists for the
-  metrics whose formula needs only what is counted by batch: of segments the eight graphs,
-  utilisation, frames and Jain's index; of networks rates, loss, means of times and counts within
+  metrics whose formula needs only what is counted by batch: of stations the eight graphs,
+  utilisation, frames and Jain's index; of flows rates, loss, means of times and counts within
   the measured window. The others (percentiles, extremes, counts of attempts, counts
   over the whole trial, voice, clocks) have no interval then: null, rather than one that was not
   measured. Neither has what hosts that measure do not count by batch
@@ -38,8 +38,9 @@ from typing import Annotated, TypeVar
 import msgspec
 import numpy as np
 
+from ethermeter.entities import entities_in
 from ethermeter.json_values import damaged, described, finite, number
-from ethermeter.metrics import Caution, Metric, caution_text
+from ethermeter.metrics import Caution, EntityKind, Metric, caution_text
 from ethermeter.metrics.evaluation import of_all_parts
 from ethermeter.results import unseen
 from ethermeter.results.batches import FEWEST, Within, ends, unknown
@@ -47,9 +48,7 @@ from ethermeter.results.batches import within as within_batches
 from ethermeter.results.interval import LEVEL, Estimate, Floats
 from ethermeter.results.slices import Source, batch_slices
 from ethermeter.results.trials import Integers, Trial
-from ethermeter.results.values import Whole, of_all
-from ethermeter.scenario import Scenario
-from ethermeter.station_groups import entities_in
+from ethermeter.results.values import Whole, metrics_in, of_all
 
 FILE = "estimates.json"
 ENOUGH_REPLICATIONS = 3
@@ -131,8 +130,8 @@ def estimate(trials: Sequence[Trial], source: Source) -> tuple[Point, ...]:
     if not several.all():
         within = errors_within(
             (
-                (at, of_all_parts(group, of.left_out()))
-                for group, at, of in batch_slices(source, trials)
+                (at, _of_kind(of_all_parts(kind, of.left_out()), kind, trials[at[0]]))
+                for kind, at, of in batch_slices(source, trials)
                 if of.parts > 1
             ),
             len(trials),
@@ -161,7 +160,7 @@ def estimate(trials: Sequence[Trial], source: Source) -> tuple[Point, ...]:
                 found = Estimate(found.value, error, math.nan if is_bound else FORMULA_DEGREES)
             if unseen.is_unseen(metric, found.value, example.engine):
                 members = np.flatnonzero(groups == group)
-                exposed = _exposure(metric, whole, members, example.scenario)
+                exposed = _exposure(metric, whole, members, example)
                 found = unseen.limited(metric, found, exposed)
             if words:
                 found = replace(found, cautions=tuple(sorted({*found.cautions, *words})))
@@ -180,14 +179,23 @@ def point_like(
     return Point(trial.series, {**trial.point, **more}, trial.engine, replications, estimates)
 
 
-def _exposure(metric: Metric, whole: Whole, members: Integers, scenario: Scenario) -> float:
+def _of_kind(
+    values: Mapping[Metric, Floats], kind: EntityKind, trial: Trial
+) -> Mapping[Metric, Floats]:
+    """Return the values of metrics that are of a kind of entities in a trial."""
+    there = metrics_in(trial)
+    return {metric: of for metric, of in values.items() if there.get(metric) == kind.entity}
+
+
+def _exposure(metric: Metric, whole: Whole, members: Integers, trial: Trial) -> float:
     """Sum over trials of a point of what `ethermeter.results.unseen` needs."""
+    there = metrics_in(trial)
     counted = {
         name: whole.values[members, whole.metrics.index(name)]
         for name in unseen.BEHIND
-        if name in whole.metrics
+        if name in whole.metrics and there.get(name) == there.get(metric)
     }
-    return float(unseen.exposure(metric, counted, scenario).sum()) if counted else math.nan
+    return float(unseen.exposure(metric, counted, trial.scenario).sum()) if counted else math.nan
 
 
 def summarised(
@@ -303,21 +311,20 @@ def _texts(points: Sequence[Point]) -> Iterator[str]:
     """Yield the text of `estimates.json` in parts: that of a large run has tens of megabytes."""
     there = {metric for point in points for metric in point.estimates}
     used = [metric for metric in Metric if metric in there]
-    # Some names are of segments as of flows; they mean what they mean of the points that there are.
+    # Some names are of stations as of flows; they mean what they mean of the points that there are.
     only_flows = all(Metric.MESSAGE_RATE in point.estimates for point in points)
     head = {
         "level": LEVEL,
         "cautions": run_cautions(points),
-        "metrics": meanings(used, of_flows=only_flows),
+        "metrics": meanings(used, "flow" if only_flows else "station"),
     }
     yield from entries(head, "points", map(_entry_of, points))
 
 
-def meanings(metrics: Iterable[Metric], *, of_flows: bool = False) -> dict[str, dict[str, str]]:
-    """Return units and meanings of metrics, as the files of a run have them."""
+def meanings(metrics: Iterable[Metric], entity: str = "") -> dict[str, dict[str, str]]:
+    """Return units and meanings of metrics of an entity, as the files of a run have them."""
     return {
-        metric.value: {"unit": metric.unit, "meaning": metric.meaning(of_flows=of_flows)}
-        for metric in metrics
+        metric.value: {"unit": metric.unit, "meaning": metric.meaning(entity)} for metric in metrics
     }
 
 

@@ -4,23 +4,23 @@ Columns of a table: series · engine · one for each varied key (as numbers in t
 texts, where all are quantities) · others. `converted` gives a table the form of a library.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from ethermeter.entities import Entity, names_of
 from ethermeter.faults import InputError, choices
 from ethermeter.metrics import ALL, Metric, caution_text, metrics_of
-from ethermeter.nodes import is_segment, over_links
+from ethermeter.nodes import links_in
 from ethermeter.results.estimates import Point
 from ethermeter.results.slices import Source
 from ethermeter.results.trials import Trial
-from ethermeter.results.values import metrics_in, of_all, of_each
+from ethermeter.results.values import metrics_in, metrics_of_all, of_all, of_each, of_media
 from ethermeter.scenario import Scenario
-from ethermeter.station_groups import names_of
 from ethermeter.store.arrow import dictionary, values_of
-from ethermeter.store.columns import HISTOGRAMS, PORTS, TIMES, groups_of
+from ethermeter.store.columns import HISTOGRAMS, PORTS, TIMES, kinds_in, time_of
 from ethermeter.swept import quantity
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     Frame: TypeAlias = pd.DataFrame | pl.DataFrame | pa.Table
 
 Library = Literal["pandas", "polars", "arrow"]
-By = Literal["point", "trial", "entity"]
-"""What a row is of: a point of the experiment, a trial, or a station or flow of a trial."""
+By = Literal["point", "trial", "medium", "entity"]
+"""What a row is of: a point of the experiment, a trial, or a medium, or a station or flow of it."""
 UNIT = b"unit"
 """Key of the unit of a column in the metadata of its field."""
 
@@ -53,22 +53,26 @@ def observations(
     import pyarrow as pa
 
     together = of_all(source, trials, metrics)
-    each = [] if whole else of_each(source, trials, together.metrics)
+    there = set().union(*(metrics_in(trial) for trial in trials))
+    wanted = there if metrics is None else there & set(metrics)
+    shown = [metric for metric in Metric if metric in wanted]
+    each = [] if whole else of_each(source, trials, shown)
     rows: list[tuple[int, int, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]] = []
     for at, trial in enumerate(trials):
-        there = set(metrics_in(trial))
+        has_all = metrics_of_all(trial)
         single = set() if whole else _of_each_metrics(trial)
-        for place, metric in enumerate(together.metrics):
-            if metric not in there:
-                continue
-            entity = np.array([ALL])
-            values, masks = together.values[at, [place]], together.cautions[at, [place]]
+        for place, metric in enumerate(shown):
+            parts = []
+            if metric in has_all:
+                column = together.place(metric)
+                of_trial = together.values[at, [column]], together.cautions[at, [column]]
+                parts.append((np.array([ALL]), *of_trial))
             if metric in single:
                 entry = each[at][metric]
-                entity = np.concatenate([entity, np.arange(len(entry.values))])
-                values = np.concatenate([values, entry.values])
-                masks = np.concatenate([masks, entry.cautions])
-            rows.append((at, place, entity, values, masks))
+                parts.append((np.arange(len(entry.values)), entry.values, entry.cautions))
+            if parts:
+                entity, values, masks = map(np.concatenate, zip(*parts, strict=True))
+                rows.append((at, place, entity, values, masks))
     lengths = [len(values) for *_, values, _ in rows]
     masks, codes = np.unique(
         np.concatenate([np.empty(0, np.uint64), *(entry for *_, entry in rows)]),
@@ -78,7 +82,7 @@ def observations(
     columns = {
         "trial": _repeated([at for at, *_ in rows], lengths, [trial.id for trial in trials]),
         "entity": np.concatenate(entities).astype(np.int32),
-        "metric": _repeated([place for _, place, *_ in rows], lengths, list(together.metrics)),
+        "metric": _repeated([place for _, place, *_ in rows], lengths, shown),
         "value": np.concatenate([np.empty(0), *(entry for *_, entry, _ in rows)]),
         "caution": _words(codes, [caution_text(int(mask)) for mask in masks]),
     }
@@ -90,25 +94,31 @@ def of_values(
     trials: Sequence[Trial],
     metrics: Iterable[Metric] | None,
     *,
-    by: Literal["trial", "entity"],
+    by: Literal["trial", "medium", "entity"],
 ) -> "pa.Table":
     """Return the values of trials, of all stations or flows together or of each, a row a value.
 
-    Columns besides those of the point: replication · trial · entity (the name of the station or
-    flow, if by entity) · metric · value · unit · cautions (words, separated by a space).
+    Columns besides those of the point: replication · trial · entity (the name of the medium,
+    station or flow, unless by trial) · metric · value · unit · cautions (words, separated by a
+    space).
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    table = observations(source, trials, metrics, whole=by == "trial")
-    entity = table["entity"].to_numpy()
-    if by == "entity":
-        table = table.filter(pc.greater_equal(table["entity"], 0))
-        entity = entity[entity >= 0]
-    columns = {"trial": table["trial"]}
-    if by == "entity":
-        columns["entity"] = _names(trials, _codes(table["trial"]), entity)
+    if by == "medium":
+        table = _by_medium(source, trials, metrics)
+    else:
+        table = observations(source, trials, metrics, whole=by == "trial")
     names = table["metric"].combine_chunks().dictionary.to_pylist()
+    columns = {"trial": table["trial"]}
+    if by != "trial":
+        table = table.filter(pc.greater_equal(table["entity"], 0))
+        at, kinds = _codes(table["trial"]), np.zeros((len(trials), len(names)), np.int64)
+        if by == "entity":
+            kinds = _kinds(trials, lambda trial: [metrics_in(trial).get(name) for name in names])
+        of_row = kinds[at, _codes(table["metric"])]
+        entity = _names(trials, at, of_row, table["entity"].to_numpy())
+        columns = {"trial": table["trial"], "entity": entity}
     unit = _words(_codes(table["metric"]), [Metric(name).unit for name in names])
     columns |= {"metric": table["metric"], "value": table["value"], "unit": unit}
     return _with_points(trials, pa.table(columns | {"cautions": table["caution"]}))
@@ -152,7 +162,7 @@ def of_counts(source: Source, trials: Sequence[Trial], name: str) -> "pa.Table":
     """Return a table of counts of trials: of histograms a row a bucket, of ports a row a port.
 
     Columns besides those of the point: replication · trial · those of the table. Of a histogram
-    `time` and `entity` are names, the latter empty for a medium; a port has its `node` and the
+    `time` and `entity` are names, of a flow or a medium; a port has its `node` and the
     `peer` at the other end.
     """
     import pyarrow as pa
@@ -164,11 +174,11 @@ def of_counts(source: Source, trials: Sequence[Trial], name: str) -> "pa.Table":
         "trial": _words(rows, [trial.id for trial in trials])
     }
     if name == HISTOGRAMS and columns:
-        networks = np.array([not is_segment(trial.scenario) for trial in trials], np.bool_)[rows]
-        entity = np.where(networks, columns["entity"], -1).astype(np.int64)
-        times = columns["time"].astype(np.int64)
+        times, words = columns["time"].astype(np.int64), list(TIMES)
+        kinds = _kinds(trials, lambda trial: [time_of(time, trial.scenario) for time in words])
+        entity = _names(trials, rows, kinds[rows, times], columns["entity"].astype(np.int64))
         columns = {key: columns[key] for key in ("low_ps", "high_ps", "count")}
-        table |= {"time": _words(times, list(TIMES)), "entity": _names(trials, rows, entity)}
+        table |= {"time": _words(times, words), "entity": entity}
     if name == PORTS and columns:
         ports = [_ports(trial.scenario) for trial in trials]
         found = [ends for at in dict.fromkeys(rows.tolist()) for ends in ports[at]]
@@ -180,26 +190,74 @@ def of_counts(source: Source, trials: Sequence[Trial], name: str) -> "pa.Table":
 
 def _ports(scenario: Scenario) -> list[tuple[str, str]]:
     """Return the node of each port, and the node at the other end of its link."""
-    ends = [[end.node for end in link.ends] for link in over_links(scenario).links]
+    ends = [[end.node for end in link.ends] for link in links_in(scenario)]
     return [pair for one, other in ends for pair in ((one, other), (other, one))]
 
 
+_KINDS: tuple[Entity, ...] = get_args(Entity)
+"""Kinds of entities by their codes."""
+
+
 def _names(
-    trials: Sequence[Trial], rows: npt.NDArray[np.int64], entity: npt.NDArray[np.int64]
+    trials: Sequence[Trial],
+    rows: npt.NDArray[np.int64],
+    kinds: npt.NDArray[np.int64],
+    numbers: npt.NDArray[np.int64],
 ) -> Any:
-    """Return the names of entities in trials, by the positions of these; empty for a number < 0."""
-    known: dict[int, list[str]] = {}
-    words: dict[str, int] = {"": 0}
-    codes, begin, offsets = [0], {}, []
+    """Return names of entities in trials, by the positions of these, codes of kinds, numbers."""
+    known: dict[int, list[int]] = {}
+    words: dict[str, int] = {}
+    codes: list[int] = []
     for trial in trials:
-        key = id(trial.scenario)
-        if key not in known:
-            known[key] = names_of(trial.scenario)
-            begin[key] = len(codes)
-            codes += [words.setdefault(name, len(words)) for name in known[key]]
-        offsets.append(begin[key])
-    at = np.where(entity < 0, 0, np.array(offsets, np.int64)[rows] + entity)
-    return _words(np.array(codes, np.int64)[at], list(words))
+        if (key := id(trial.scenario)) not in known:
+            known[key] = []
+            for kind in _KINDS:
+                known[key].append(len(codes))
+                names = names_of(kind, trial.scenario)
+                codes += [words.setdefault(name, len(words)) for name in names]
+    begins = np.array([known[id(trial.scenario)] for trial in trials], np.int64).reshape(-1, 3)
+    return _words(np.array(codes, np.int64)[begins[rows, kinds] + numbers], list(words))
+
+
+def _kinds(
+    trials: Sequence[Trial], of_trial: Callable[[Trial], Sequence[Entity | None]]
+) -> npt.NDArray[np.int64]:
+    """Return codes of kinds of entities that each trial has, a row a trial; 0 for none."""
+    code = {kind: at for at, kind in enumerate(_KINDS)}
+    known: dict[tuple[int, str], list[int]] = {}
+    for trial in trials:
+        if (key := (id(trial.scenario), trial.engine)) not in known:
+            known[key] = [code[kind] if kind else 0 for kind in of_trial(trial)]
+    rows = [known[id(trial.scenario), trial.engine] for trial in trials]
+    return np.array(rows, np.int64).reshape(len(trials), -1)
+
+
+def _by_medium(
+    source: Source, trials: Sequence[Trial], metrics: Iterable[Metric] | None
+) -> "pa.Table":
+    """Return the values of single media, in the columns of `observations`."""
+    import pyarrow as pa
+
+    rows = [
+        (at, metric, number, value, mask)
+        for at, of_trial in enumerate(of_media(source, trials, metrics))
+        for metric, found in of_trial.items()
+        for number, (value, mask) in enumerate(zip(found.values, found.cautions, strict=True))
+    ]
+    names = [*dict.fromkeys(metric for _, metric, *_ in rows)]
+    code = {metric: at for at, metric in enumerate(names)}
+    texts = [caution_text(int(mask)) for *_, mask in rows]
+    return pa.table(
+        {
+            "trial": _words(
+                np.array([at for at, *_ in rows], np.int64), [trial.id for trial in trials]
+            ),
+            "entity": np.array([number for _, _, number, *_ in rows], np.int32),
+            "metric": _words(np.array([code[metric] for _, metric, *_ in rows], np.int64), names),
+            "value": np.array([value for *_, value, _ in rows], np.float64),
+            "caution": pa.array(texts, pa.string()).dictionary_encode(),
+        }
+    )
 
 
 def _with_points(trials: Sequence[Trial], table: "pa.Table") -> "pa.Table":
@@ -303,8 +361,8 @@ def _typed(texts: Sequence[str | None]) -> "tuple[pa.Array[Any], str]":
 
 
 def _of_each_metrics(trial: Trial) -> set[Metric]:
-    groups = groups_of(trial.scenario, trial.engine)
-    return {metric for group in groups for metric in metrics_of(group, of_each=True)}
+    kinds = kinds_in(trial.scenario, trial.engine)
+    return {metric for kind in kinds for metric in metrics_of(kind, of_each=True)}
 
 
 def _repeated(codes: Sequence[int], lengths: Sequence[int], words: Sequence[str]) -> Any:

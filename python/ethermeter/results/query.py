@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypeVar, cast, get_args, overlo
 import numpy as np
 
 from ethermeter.counts import Buckets, Floats, Integers
+from ethermeter.entities import Entity, names_of
 from ethermeter.faults import InputError, choices
 from ethermeter.metrics import Masks, Metric
 from ethermeter.metrics.statistics import pooled
@@ -19,11 +20,10 @@ from ethermeter.results.frame import By, Library
 from ethermeter.results.interval import Estimate
 from ethermeter.results.slices import InMemory, Source
 from ethermeter.results.trials import Trial, window_s
-from ethermeter.results.values import OfEach, Whole, metrics_in, of_all, of_each
+from ethermeter.results.values import OfEach, Whole, metrics_in, of_all, of_each, of_media
 from ethermeter.scenario import Scenario
-from ethermeter.station_groups import names_of
 from ethermeter.store import RunDirectory
-from ethermeter.store.columns import FLOWS, HISTOGRAMS, PORTS, STATIONS, TIMES, VALUES
+from ethermeter.store.columns import FLOWS, HISTOGRAMS, PORTS, STATIONS, TIMES, VALUES, time_of
 from ethermeter.store.directory import PLAN
 from ethermeter.store.gathered import Gathered
 from ethermeter.store.integrity import PROVENANCE
@@ -188,9 +188,13 @@ class Results:
 
     @cached_property
     def entities(self) -> list[str]:
-        """Names of the flows of all trials, or of their stations, in their order."""
+        """Names of the stations and of the flows of all trials, in their order."""
+        return list(dict.fromkeys([*self.names("station"), *self.names("flow")]))
+
+    def names(self, entity: Entity) -> list[str]:
+        """Return the names of all media, stations or flows of the trials, in their order."""
         scenarios = {id(trial.scenario): trial.scenario for trial in self.trials()}
-        names = (name for scenario in scenarios.values() for name in names_of(scenario))
+        names = (name for scenario in scenarios.values() for name in names_of(entity, scenario))
         return list(dict.fromkeys(names))
 
     @property
@@ -199,16 +203,24 @@ class Results:
         return len(self._rows)
 
     def values(self, metric: Metric, entity: str = "") -> Floats:
-        """Return the values of a metric, of a flow or station or of all together; `(trials,)`.
+        """Return the values of a metric, of an entity by its name or of all; `(trials,)`.
+
+        A metric of stations is of a station, or of all of a medium; one of flows is of a flow.
 
         Raises MissingError if the trials do not have the metric or the entity.
         """
         whole, rows = self._held.whole, list(self._rows)
-        if metric not in whole.metrics or not whole.is_there[rows, whole.place(metric)].all():
+        of_entity = {metrics_in(trial).get(metric) for trial in self.trials()}
+        has_all = metric in whole.metrics and whole.is_there[rows, whole.place(metric)].all()
+        if None in of_entity or not (entity or has_all):
             raise MissingError(f"no {metric.value} of {entity or 'all'} in {self._text}")
         if not entity:
             return whole.values[rows, whole.place(metric)]
-        number = self.number(entity)
+        kind: Entity = "flow" if "flow" in of_entity else "station"
+        if kind == "station" and entity in (media := names_of("medium", self.scenario)):
+            found = of_media(self._held.source, self.trials(), [metric])
+            return np.array([of[metric].values[media.index(entity)] for of in found])
+        number = self.number(entity, kind)
         return np.array([self._held.of_each(row)[metric].values[number] for row in rows])
 
     def value(self, metric: Metric, entity: str = "") -> float:
@@ -225,15 +237,15 @@ class Results:
             raise MissingError(f"no {metric.value} in {self._text}")
         return point.estimates[metric]
 
-    def number(self, entity: str) -> int:
-        """Return the number of a flow or station of the first trial by its name.
+    def number(self, name: str, entity: Entity) -> int:
+        """Return the number of a medium, station or flow of the first trial by its name.
 
         Raises MissingError if there is none.
         """
-        names = names_of(self.scenario)
-        if entity not in names:
-            raise MissingError(f"no {entity} in {self._text}")
-        return names.index(entity)
+        names = names_of(entity, self.scenario)
+        if name not in names:
+            raise MissingError(f"no {name} in {self._text}")
+        return names.index(name)
 
     @overload
     def frame(
@@ -274,8 +286,9 @@ class Results:
             Only these; all if none is given.
         by
             What a row is of: "point" for the estimate of each point with its 95% interval, "trial"
-            for the value of each trial over all stations or flows, or "entity" for the value of
-            each station or flow in each trial.
+            for the value of each trial over all stations or flows, "medium" for that over the
+            stations of each medium in each trial, or "entity" for the value of each station or flow
+            in each trial.
         series
             Only this one; None for all.
         library
@@ -286,7 +299,7 @@ class Results:
         :
             Columns: series · engine · what the experiment varies (a column each, as numbers in the
             base unit where all values are quantities). By point: replications · metric · value ·
-            low · high (missing where there is no interval) · unit · cautions. By trial or entity:
+            low · high (missing where there is no interval) · unit · cautions. By trial and others:
             replication · trial · entity (its name) · metric · value · unit · cautions. The units of
             varied keys are in `attrs["units"]`, or in the metadata of the fields of Arrow.
 
@@ -365,7 +378,7 @@ class Results:
     def histograms(self, *, library: Library = "pandas") -> "Frame":
         """Return histograms of times, a row a bucket, from `low_ps` to below `high_ps`.
 
-        Columns as of `frame` by trial, then time · entity (the flow; empty for a medium) · low_ps ·
+        Columns as of `frame` by trial, then time · entity (the flow or the medium) · low_ps ·
         high_ps · count.
 
         Raises
@@ -499,12 +512,14 @@ class Results:
         return gathered.each(np.arange(len(ids)))[1] if gathered.rows.any() else {}
 
     def histogram(self, time: str, entity: str) -> Buckets:
-        """Return the histogram of a time of a flow over all trials.
+        """Return the histogram of a time of a flow or a medium over all trials.
 
         Raises MissingError if the trials have none.
         """
-        buckets = self.buckets(time, [self.number(entity)])
-        if not buckets.count.size:
+        names = names_of(time_of(time, self.scenario), self.scenario)
+        is_there = time in TIMES and entity in names
+        buckets = self.buckets(time, [names.index(entity)]) if is_there else None
+        if buckets is None or not buckets.count.size:
             raise MissingError(f"no histogram of {time} of {entity} in {self._text}")
         return buckets
 

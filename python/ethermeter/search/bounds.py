@@ -6,7 +6,7 @@ from ethermeter.experiment.key_paths import resolved
 from ethermeter.experiment.reading import of_document
 from ethermeter.experiment.toml import assigned, at
 from ethermeter.faults import InputError
-from ethermeter.nodes import over_links
+from ethermeter.nodes import links_in
 from ethermeter.search.question import Question
 from ethermeter.store.integrity import first_line
 from ethermeter.theory.bounds import bounds_of
@@ -53,7 +53,7 @@ def bound_of(question: Question) -> Bound | None:
         return Bound(what, None, unit, error.faults[0].allowed)
     except Exception as error:  # costs the bound, not the search
         return Bound(what, None, unit, f"network calculus failed: {first_line(error)}")
-    owners = [end.node for link in over_links(scenario).links for end in link.ends]
+    owners = [end.node for link in links_in(scenario) for end in link.ends]
     needs = []
     for port in found.ports:
         if owners[port.port] != name:

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from ethermeter.analysis.groups import by_flow, by_group, by_table
 from ethermeter.faults import choices
-from ethermeter.metrics import ALL, Caution, Group, Metric, caution_mask, caution_text
+from ethermeter.metrics import ALL, Caution, EntityKind, Metric, caution_mask, caution_text
 from ethermeter.results.query import Results
 from ethermeter.results.values import metrics_in
 from ethermeter.scenario import CoderArrivals, Flow
-from ethermeter.station_groups import flows_in
-from ethermeter.store.columns import groups_of
+from ethermeter.store.columns import kinds_in
 from ethermeter.theory.load import Overload, loads_of
 from ethermeter.trial import LIVE, SIMULATION, Trial
 from ethermeter.units import Dimension, UnitError, parse, quantity
@@ -148,7 +147,7 @@ class Condition:
             )
         if self.of == TOGETHER:
             return {TOGETHER: np.array([ALL])}
-        if not flows_in(scenario):
+        if known[self.metric] == "station":
             return self._stations(trial)
         if not self.of:
             every = {
@@ -181,8 +180,8 @@ class Condition:
             raise ConditionError(
                 f"expected a group of stations: {choices(self.of, [TOGETHER, *groups])}"
             )
-        groups_with = groups_of(trial.scenario, trial.engine)
-        definitions = [of for of in self.metric.definitions if of.group in groups_with]
+        kinds = kinds_in(trial.scenario, trial.engine)
+        definitions = [of for of in self.metric.definitions if of.kind in kinds]
         if not any(definition.is_of_each for definition in definitions):
             raise ConditionError(f"expected no group: {self.metric} is of all stations only")
         return {self.of: groups[self.of]}
@@ -241,7 +240,7 @@ def _has(flow: Flow, metric: Metric) -> bool:
     """Whether a flow is of a kind that has a metric."""
     if metric in _OF_TRANSFERS:
         return flow.transfer is not None
-    if any(definition.group is Group.FLOW_VOICE for definition in metric.definitions):
+    if any(definition.kind is EntityKind.CALL for definition in metric.definitions):
         return isinstance(flow.arrivals, CoderArrivals)
     if metric.value.startswith(_OF_RESPONSES):
         return flow.response is not None or flow.transfer is not None

@@ -7,14 +7,14 @@ from typing import Literal
 
 from ethermeter import plan
 from ethermeter.experiment import Experiment
-from ethermeter.experiment.document import tables_of, validated
+from ethermeter.experiment.document import tables_of
 from ethermeter.experiment.key_paths import resolved
 from ethermeter.experiment.reading import of_document
 from ethermeter.experiment.search import Search
+from ethermeter.experiment.tables import read_table
 from ethermeter.experiment.toml import PathError, Tables
 from ethermeter.faults import Fault, InputError, Key, choices, shown
 from ethermeter.metrics import Metric
-from ethermeter.nodes import is_segment
 from ethermeter.search.conditions import Condition, ConditionError, condition
 from ethermeter.search.values import RangeError, Value, Values, values_of
 from ethermeter.theory.assumptions import ANSWERING, MODELS
@@ -157,7 +157,7 @@ class _Reader:
 
     def _validated(self) -> Search:
         try:
-            return validated(Search, self._table, file="search", within=("search",))
+            return read_table(Search, self._table, file="search", within=("search",))
         except InputError as error:
             for fault in error.faults:
                 key, _, rest = fault.key.removeprefix("search.").partition(".")
@@ -184,10 +184,10 @@ class _Reader:
 
     def _engine(self, engine: str) -> str:
         family, _, model = engine.partition("/")
-        is_network = "network" in self._experiment.document
-        models = ANSWERING if is_network else MODELS
+        has_flows = bool(self._experiment.document.get("flows"))
+        models = ANSWERING if has_flows else MODELS
         families = [SIMULATION, LIVE, *(f"{THEORY}/{each}" for each in models)]
-        if not is_network:
+        if not has_flows:
             families += [f"{IDEALISED}/{each}" for each in models]
         if engine not in families:
             near = model if family in (THEORY, IDEALISED) and model else engine
@@ -285,15 +285,9 @@ def _spoken(trial: Trial) -> list[Metric] | None:
     family, _, model = trial.engine.partition("/")
     if family != THEORY:
         return None
-    if not is_segment(trial.scenario):
-        from ethermeter.engines.network_theory import METRICS
+    from ethermeter.engines.theory import metrics_of_model
 
-        return list(METRICS[model])
-    from ethermeter.theory.inputs import model_inputs
-    from ethermeter.theory.predictions import judge
-
-    found = judge(model, model_inputs(trial.scenario, trial.assumptions()))
-    return list({**found.values, **found.of_stations})
+    return metrics_of_model(trial, model)
 
 
 def _keys(document: Tables, tops: Sequence[str]) -> list[str]:

@@ -18,11 +18,12 @@ from ethermeter.counts import (
     StationCounts,
     counters_of,
 )
-from ethermeter.metrics import Group, Metric
+from ethermeter.entities import Entity, is_bus, is_voice, receiver_flows, senders
+from ethermeter.metrics import EntityKind, Metric, metrics_of
 from ethermeter.metrics.formulas import READ_DELAY, SYNCHRONISED_DELAY
-from ethermeter.nodes import clocks_of, has_classes, is_segment
+from ethermeter.nodes import clocks_of, has_classes
 from ethermeter.scenario import Scenario
-from ethermeter.station_groups import has_plca, has_voice
+from ethermeter.theory.assumptions import NETWORK_MODELS
 from ethermeter.trial import LIVE, SIMULATION, THEORY, Trial
 
 STATIONS, MEDIA, FLOWS = "stations", "media", "flows"
@@ -50,13 +51,29 @@ TIMES: Mapping[str, tuple[str, bool]] = {
     "cycle_time": ("cycle_time", False),
 }
 """Times that have histograms: what slices call them, and whether they are readings of clocks."""
+OF_MEDIA = (
+    *("transmission_delay", "access_delay", "response_time", "attempt_delay", "cycle_time"),
+)
+"""Times of which a medium has the histogram."""
+OF_VOICE = ("voice_delay", "sample_delay")
+"""Times of voice, of which a medium has it where flows have it as receiver."""
 TIME_CODES = {name: at for at, name in enumerate(TIMES)}
 ColumnKind = Literal["whole", "float", "number", "cautions", "time", "metric"]
 """Kinds of columns: counts, others, numbers of entities, and codes."""
 OF_NODES = "plca.nodes."
 OF_LIVE = ("caution.spacing", "caution.window", "caution.clocks", "caution.exchanges")
 """Cautions of measured values that depend on the metric; see `ethermeter.metrics.concerns`."""
-OPTIONAL = ("voice.", "plca.", "transfer.", "clocks.clock.", "clocks.synchronised.", *OF_LIVE)
+OVERDUE = "overdue"
+"""Column of the messages that came after their deadline, where some flow has one."""
+OPTIONAL = (
+    OVERDUE,
+    "voice.",
+    "plca.",
+    "transfer.",
+    "clocks.clock.",
+    "clocks.synchronised.",
+    *OF_LIVE,
+)
 """Columns that only some runs have, by the beginning of their names."""
 OF_QUEUES = "caution.queues"
 """Cautions of stations that hold for what is not of coders, nor of PLCA."""
@@ -137,46 +154,78 @@ Columns = Mapping[str, Column]
 METRIC_CODES = {metric: at for at, metric in enumerate(Metric)}
 
 
-def groups_of(scenario: Scenario, engine: str) -> tuple[Group, ...]:
-    """Return the groups of metrics that the trials of a scenario have, by engine.
+def kinds_in(scenario: Scenario, engine: str) -> tuple[EntityKind, ...]:
+    """Return what the metrics of a scenario's trials are of, by engine.
 
-    A measured trial has none of clocks, for real hosts have their own; a theory of a network none
-    of voice either.
+    A theory of networks speaks of flows only, without voice and clocks, and other theories of
+    stations only. Of measurements, agents count flows and emulated media their stations; real hosts
+    have clocks of their own.
     """
-    voice = has_voice(scenario)
-    if is_segment(scenario):
-        of_segment = [Group.SEGMENT, *[Group.SEGMENT_VOICE] * voice]
-        return (*of_segment, *[Group.PLCA] * has_plca(scenario))
-    if engine.startswith(THEORY):
-        return (Group.FLOW,)
-    clocks = 0 if engine == LIVE else clocks_of(scenario)
-    return (
-        *(Group.FLOW, *[Group.FLOW_VOICE] * voice),
-        *(Group.CLOCK, Group.SYNCHRONISED)[:clocks],
-    )
+    flows, model = receiver_flows(scenario), engine.removeprefix(f"{THEORY}/")
+    due = [EntityKind.DUE] * any(flow.deadline_ps is not None for flow in flows)
+    if model in NETWORK_MODELS:
+        return (EntityKind.FLOW, *due)
+    found: list[EntityKind] = []
+    if scenario.media:
+        found.append(EntityKind.STATION)
+        if any(group.flow.deadline_ps is not None for group in senders(scenario)):
+            found.append(EntityKind.DUE_STATION)
+        if any(group.has_coder for group in senders(scenario)):
+            found.append(EntityKind.TALKER)
+        if any(map(is_bus, scenario.media)):
+            found.append(EntityKind.BUS)
+    if flows:
+        clocks = 0 if engine == LIVE else clocks_of(scenario)
+        found.append(EntityKind.FLOW)
+        if any(map(is_voice, flows)):
+            found.append(EntityKind.CALL)
+        found += due
+        found += (EntityKind.CLOCK, EntityKind.SYNCHRONISED)[:clocks]
+    return tuple(found)
+
+
+@cache
+def entity_by_metric(kinds: tuple[EntityKind, ...]) -> Mapping[Metric, Entity]:
+    """Return of which entities each metric is, in trials with some kinds.
+
+    What stations and flows both have is of flows, where there are some.
+    """
+    in_order = sorted(kinds, key=lambda kind: kind.entity == "flow")
+    there = {metric: kind.entity for kind in in_order for metric in metrics_of(kind)}
+    return {metric: there[metric] for metric in Metric if metric in there}
+
+
+def time_of(time: str, scenario: Scenario) -> Entity:
+    """Return of which entities the histograms of a time are in the trials of a scenario."""
+    if time in OF_MEDIA or (time in OF_VOICE and not receiver_flows(scenario)):
+        return "medium"
+    return "flow"
 
 
 def tables_of(trial: Trial) -> set[str]:
     """Return the tables that a trial may have rows in, and the beginnings of optional columns."""
-    scenario = trial.scenario
+    scenario, kinds = trial.scenario, kinds_in(trial.scenario, trial.engine)
+    entities = {kind.entity for kind in kinds}
+    ports = {PORTS, *([PORT_CLASSES] if has_classes(scenario) else [])}
     if trial.engine.startswith(THEORY):
-        found = {VALUES, FACTS}
-        if not is_segment(scenario):
-            found |= {PORTS, *([PORT_CLASSES] if has_classes(scenario) else [])}
-        return found
-    voice = {"voice."} if has_voice(scenario) else set()
-    if is_segment(scenario):
-        plca = {"plca."} if has_plca(scenario) else set()
-        facts = set() if trial.engine in (SIMULATION, LIVE) else {FACTS}
-        return {STATIONS, MEDIA, STATION_BATCHES, HISTOGRAMS, *voice, *plca, *facts}
-    found = {FLOWS, FLOW_BATCHES, HISTOGRAMS, PORTS, *voice}
-    if has_classes(scenario):
-        found.add(PORT_CLASSES)
-    if trial.engine == LIVE:
-        return found | {"transfer.", *OF_LIVE}
-    if any(flow.transfer is not None for flow in scenario.flows):
-        found.add("transfer.")
-    return found | set(("clocks.clock.", "clocks.synchronised.")[: clocks_of(scenario)])
+        return {VALUES, FACTS, *(ports if "flow" in entities else ())}
+    found = {HISTOGRAMS}
+    if {EntityKind.DUE_STATION, EntityKind.DUE} & set(kinds):
+        found.add(OVERDUE)
+    if {EntityKind.TALKER, EntityKind.CALL} & set(kinds):
+        found.add("voice.")
+    if "station" in entities:
+        found |= {STATIONS, MEDIA, STATION_BATCHES}
+        found |= {"plca."} if EntityKind.BUS in kinds else set()
+        found |= set() if trial.engine in (SIMULATION, LIVE) else {FACTS}
+    if "flow" in entities:
+        found |= {FLOWS, FLOW_BATCHES, *ports}
+        if trial.engine == LIVE:
+            return found | {"transfer.", *OF_LIVE}
+        if any(flow.transfer is not None for flow in scenario.flows):
+            found.add("transfer.")
+        found |= set(("clocks.clock.", "clocks.synchronised.")[: clocks_of(scenario)])
+    return found
 
 
 @cache

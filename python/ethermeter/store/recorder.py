@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from ethermeter.entities import entities_in
 from ethermeter.faults import InputError, is_text
-from ethermeter.station_groups import entities_in
 from ethermeter.store import parts
 from ethermeter.store.columns import tables_of
 from ethermeter.store.directory import ANSWER, PARTS, PLAN, QUESTION, is_finished

@@ -17,11 +17,13 @@ from ethermeter.counts import (
     Exact,
     Floats,
     FlowCounts,
+    MediumCounts,
     SynchronisedDelays,
     TransferCounts,
     flat,
     zeros,
 )
+from ethermeter.entities import stations_on
 from ethermeter.metrics import Masks, Metric
 from ethermeter.nodes import clocks_of
 from ethermeter.scenario import Scenario
@@ -34,6 +36,7 @@ from ethermeter.store.columns import (
     MEDIA,
     METRIC_CODES,
     NOT_COUNTED,
+    OF_MEDIA,
     OF_NODES,
     PORT_CLASSES,
     PORTS,
@@ -145,22 +148,24 @@ def facts_in(text: str) -> tuple[Fact, ...]:
     return _FACTS.decode(text) if text else ()
 
 
-def counted(
-    scenario: Scenario, counts: Counts, *, cautions: Mapping[str, Masks], core_s: float
-) -> TrialResult:
-    """Return the result of a trial of which an engine counted everything.
+Cautions = Mapping[str, Mapping[str, Masks]]
+"""Cautions of the entities of tables, by the columns of these; see `TABLES`."""
 
-    `cautions` are those of stations or flows, by the columns of their table; see `TABLES`.
-    """
+
+def counted(
+    scenario: Scenario, counts: Counts, *, cautions: Cautions, core_s: float
+) -> TrialResult:
+    """Return the result of a trial of which an engine counted everything."""
     tables: dict[str, Columns] = {HISTOGRAMS: _histograms(counts)}
-    if len(counts.stations.frames):
-        of_medium = flat(counts.medium)
-        nodes = {name: column for name, column in of_medium.items() if name.startswith(OF_NODES)}
-        tables[STATIONS] = {**cautions, **_inexact(flat(counts.stations)), **nodes}
-        tables[MEDIA] = {name: column for name, column in of_medium.items() if name not in nodes}
+    if counts.media:
+        media = [flat(medium) for medium in counts.media]
+        counters = _beside(media, [stations_on(medium) for medium in scenario.media])
+        nodes = {name: column for name, column in counters.items() if name.startswith(OF_NODES)}
+        tables[STATIONS] = {**cautions[STATIONS], **_inexact(flat(counts.stations)), **nodes}
+        tables[MEDIA] = {name: column for name, column in counters.items() if name not in nodes}
         tables[STATION_BATCHES] = _raveled(flat(counts.stations.batches))
-    else:
-        tables[FLOWS] = {**cautions, **flat(_with_all(scenario, counts.flows))}
+    if len(counts.flows.offered):
+        tables[FLOWS] = {**cautions[FLOWS], **flat(_with_all(scenario, counts.flows))}
         tables[FLOW_BATCHES] = _raveled(flat(counts.flows.batches))
     if len(counts.ports.frames):
         tables[PORTS] = flat(counts.ports)
@@ -178,6 +183,20 @@ def counted(
         core_s=core_s,
         implementation=counts.implementation or "",
     )
+
+
+def _beside(media: Sequence[Mapping[str, Column]], stations: Sequence[int]) -> dict[str, Column]:
+    """Return the counters of media beside each other; NaN what some medium does not count."""
+    names = dict.fromkeys(name for medium in media for name in medium)
+    return {
+        name: np.concatenate(
+            [
+                medium.get(name, np.full(count if name.startswith(OF_NODES) else 1, np.nan))
+                for medium, count in zip(media, stations, strict=True)
+            ]
+        )
+        for name in names
+    }
 
 
 def _with_all(scenario: Scenario, flows: FlowCounts) -> FlowCounts:
@@ -222,24 +241,19 @@ def _typed(table: str, columns: Columns) -> Columns:
 
 
 def _histograms(counts: Counts) -> Columns:
-    medium, flows, of_stations = counts.medium, counts.flows, counts.stations.voice
+    flows, of_stations = counts.flows, counts.stations.voice
     found: dict[str, Buckets | None] = {
-        "transmission_delay": medium.transmission_delay,
-        "access_delay": medium.access_delay,
-        "response_time": medium.response_time,
         "one_way_delay": flows.one_way.buckets,
         "round_trip": flows.round_trip.buckets,
         "inter_arrival": flows.between_arrivals.buckets,
+        **_of_media(counts.media),
     }
-    if (plca := medium.plca) is not None:
-        found["attempt_delay"] = plca.access_from_attempt.buckets
-        found["cycle_time"] = plca.cycle.buckets
     if of_stations is not None:
         found["voice_delay"] = of_stations.voice_delay
         found["sample_delay"] = of_stations.sample_delay
-    if (of_flows := flows.voice) is not None:
-        found["voice_delay"] = of_flows.voice_delay.buckets
-        found["sample_delay"] = of_flows.sample_delay.buckets
+    if (voice := flows.voice) is not None:
+        found["voice_delay"] = voice.voice_delay.buckets
+        found["sample_delay"] = voice.sample_delay.buckets
     if (clocks := flows.clocks) is not None:
         found["clock_delay"] = clocks.clock.buckets
         if clocks.synchronised is not None:
@@ -257,6 +271,29 @@ def _histograms(counts: Counts) -> Columns:
         for name in names
     }
     return {"time": np.repeat(codes, lengths), **columns}
+
+
+def _of_media(media: Sequence[MediumCounts]) -> dict[str, Buckets]:
+    """Return the histograms of media by time; a bucket's entity is the number of its medium."""
+    found: dict[str, list[Buckets]] = {name: [] for name in OF_MEDIA}
+    for number, medium in enumerate(media):
+        plca = medium.plca
+        of_medium = {
+            "transmission_delay": medium.transmission_delay,
+            "access_delay": medium.access_delay,
+            "response_time": medium.response_time,
+            "attempt_delay": None if plca is None else plca.access_from_attempt.buckets,
+            "cycle_time": None if plca is None else plca.cycle.buckets,
+        }
+        for name, buckets in of_medium.items():
+            if buckets is not None:
+                found[name].append(replace(buckets, entity=buckets.entity + number))
+    names = [column.name for column in fields(Buckets)]
+    return {
+        time: Buckets(*(np.concatenate([getattr(of, name) for of in each]) for name in names))
+        for time, each in found.items()
+        if each
+    }
 
 
 def values_table(

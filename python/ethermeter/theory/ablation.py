@@ -12,8 +12,8 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
+from ethermeter.entities import constants_of, medium_of
 from ethermeter.scenario import Mac, Scenario
-from ethermeter.station_groups import constants_of, medium_of
 from ethermeter.theory.idealised import (
     IdealisedScenario,
     adaptive,

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ethermeter.nodes import is_segment
+from ethermeter.entities import Senders, lengths_of, medium_of, senders
 from ethermeter.scenario import (
     ExponentialBackoff,
     Lengths,
@@ -27,7 +27,6 @@ from ethermeter.scenario import (
     Scenario,
     Stations,
 )
-from ethermeter.station_groups import Group, groups_of, lengths_of, medium_of
 
 PS_PER_S = 1e12
 EARLY = (
@@ -313,10 +312,9 @@ class Member:
 
 
 def bus_of(scenario: Scenario) -> Bus | None:
-    """Return the bus of a segment; None if its medium is another one, and of a network."""
-    if not is_segment(scenario):
-        return None
-    return bus_with(medium_of(scenario), [_member(group) for group in groups_of(scenario)])
+    """Return the bus onto which stations send; None if there is none."""
+    members = [_member(group) for group in senders(scenario)]
+    return bus_with(medium_of(scenario), members) if members else None
 
 
 def early(scenario: Scenario, bus: Bus) -> str:
@@ -328,7 +326,7 @@ def early(scenario: Scenario, bus: Bus) -> str:
     phases = scenario.phases
     if not bus.is_bounded or phases.begin_ps >= bus.settled_ps:
         return ""
-    stations = [group.stations for group in groups_of(scenario)]
+    stations = [group.stations for group in senders(scenario)]
     if any(each.after_attempt_limit != "discard" for each in stations):
         return EARLY
     over_ps = bus.settled_ps + max(_attempts_ps(bus, each) for each in stations)
@@ -370,7 +368,7 @@ def _is_coordinator(member: Member) -> bool:
     return plca is not None and any(0 in ids for ids in plca.ids)
 
 
-def _member(group: Group) -> Member:
+def _member(group: Senders) -> Member:
     shortest, longest = _range_of(group.flow.frames)
     bits, weights = lengths_of(group.flow.frames)
     arrivals = group.flow.arrivals

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ethermeter.nodes import is_segment
+from ethermeter.entities import flows_in, medium_of
 from ethermeter.scenario import PlcaNodes, Scenario
-from ethermeter.station_groups import medium_of
 from ethermeter.theory.bounds import buses_of
 from ethermeter.theory.bus import EARLY, Bus, Node, bus_of
 
@@ -58,13 +57,13 @@ class Advice:
 def advice(scenario: Scenario) -> dict[str, Advice]:
     """Return what is known of the buses of a scenario, by the names of their segments.
 
-    Of a network, nodes send the frames that its flows bring to them.
+    Where flows have receivers, nodes send the frames that these bring to them.
     """
-    if is_segment(scenario):
-        bus = bus_of(scenario)
-        buses = {} if bus is None else {medium_of(scenario).name: bus}
+    bus = bus_of(scenario)
+    if bus is not None:
+        buses = {medium_of(scenario).name: bus}
     else:
-        buses = buses_of(scenario)
+        buses = buses_of(scenario) if flows_in(scenario) else {}
     plcas = {
         medium.name: [each.plca for each in medium.stations if each.plca is not None]
         for medium in scenario.media

@@ -12,6 +12,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from ethermeter.entities import constants_of, medium_of
 from ethermeter.scenario import (
     Access,
     Adaptive,
@@ -34,7 +35,6 @@ from ethermeter.scenario import (
     Slotted,
     Unslotted,
 )
-from ethermeter.station_groups import constants_of, medium_of
 from ethermeter.theory.inputs import PS_PER_S, ModelInputs
 from ethermeter.theory.predictions import ENTRIES
 

@@ -8,6 +8,18 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from ethermeter import functions
+from ethermeter.entities import (
+    Senders,
+    constants_of,
+    lengths_of,
+    mean_ps,
+    medium_of,
+    packet_ps,
+    points_of,
+    senders,
+    tag_of,
+    talking_share,
+)
 from ethermeter.scenario import (
     CoderArrivals,
     ExponentialTimes,
@@ -22,18 +34,6 @@ from ethermeter.scenario import (
     Stations,
     TokenBucketArrivals,
     TraceArrivals,
-)
-from ethermeter.station_groups import (
-    Group,
-    constants_of,
-    groups_of,
-    lengths_of,
-    mean_ps,
-    medium_of,
-    packet_ps,
-    points_of,
-    tag_of,
-    talking_share,
 )
 from ethermeter.theory.assumptions import ROUND_TRIP, SLOT_TIME, Assumptions
 from ethermeter.theory.bus import Bus, bus_of, early
@@ -121,7 +121,7 @@ class ModelInputs:
 
 def model_inputs(scenario: Scenario, assumptions: Assumptions) -> ModelInputs:
     """Return the model inputs of a scenario, with the assumptions of the theories beyond it."""
-    medium, mac, groups = medium_of(scenario), constants_of(scenario), groups_of(scenario)
+    medium, mac, groups = medium_of(scenario), constants_of(scenario), senders(scenario)
     bit_s = medium.bit_ps / PS_PER_S
     points = points_of(scenario)
     nearest, farthest = _distances(medium.delay_ps, points)
@@ -170,7 +170,7 @@ def model_inputs(scenario: Scenario, assumptions: Assumptions) -> ModelInputs:
     )
 
 
-def _without_names(group: Group) -> tuple[Stations, Flow]:
+def _without_names(group: Senders) -> tuple[Stations, Flow]:
     return (
         replace(group.stations, node="", points=()),
         replace(group.flow, name="", from_=""),
@@ -191,7 +191,7 @@ def _distances(delay_ps: Sequence[Sequence[int]], points: Sequence[int]) -> tupl
     return (int(found.min()), int(found.max())) if found.size else (0, 0)
 
 
-def _lengths(groups: Sequence[Group]) -> tuple[Floats, Floats]:
+def _lengths(groups: Sequence[Senders]) -> tuple[Floats, Floats]:
     """Return the lengths of all stations' frames [bit] and their shares of the frames."""
     shares: dict[int, float] = {}
     for group in groups:
@@ -224,7 +224,7 @@ def _rate(flow: Flow) -> float:
             return float(PS_PER_S / period_ps * on / (on + off))
 
 
-def _thinking_s(groups: Sequence[Group]) -> float | None:
+def _thinking_s(groups: Sequence[Senders]) -> float | None:
     """Return the mean thinking time of saturated stations if exponential and equal everywhere."""
     service = groups[0].flow.service
     alike = all(

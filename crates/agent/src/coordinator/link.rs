@@ -1,10 +1,10 @@
 //! One agent, as its coordinator sees it.
 
-use super::renewals::Renewals;
+use super::renewals::RenewalRelay;
 use crate::PROTOCOL;
 use crate::attest::Credentials;
 use crate::description::AgentEntry;
-use crate::listen::{LONGEST_RESULT, whole};
+use crate::listen::{LONGEST_RESULT, error_chain};
 use crate::protocol::agent_client::AgentClient;
 use crate::protocol::{
     CollectRequest, GrantReply, GrantRequest, HelloReply, HelloRequest, LeaseRequest,
@@ -23,7 +23,7 @@ use tonic::{Request, Status, Streaming};
 
 /// A test could not begin.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum TestError {
     /// The description is wrong; one line a fault.
     #[error("{0}")]
     Description(String),
@@ -60,7 +60,7 @@ const MOST_FAILED_LEASES: u32 = 5;
 const HELLOS: usize = 9;
 
 /// A connection to an agent.
-pub(super) struct Link {
+pub(super) struct AgentConnection {
     pub entry: AgentEntry,
     pub hello: HelloReply,
     /// The agent's clock, by the fastest of some calls.
@@ -68,31 +68,31 @@ pub(super) struct Link {
     experiment: u64,
     /// Stamped calls are made one after the other, so that they arrive in the order of their
     /// counters.
-    calls: Mutex<Calls>,
+    calls: Mutex<AgentCalls>,
 }
 
-struct Calls {
+struct AgentCalls {
     client: AgentClient<Channel>,
     counter: u64,
     /// Whether the agent knows the experiment, and so has a lease to be renewed.
     has_begun: bool,
 }
 
-impl Link {
+impl AgentConnection {
     /// Connect, and compare clocks.
     pub async fn connect(
         entry: &AgentEntry,
         credentials: Option<&Credentials>,
         experiment: u64,
-    ) -> Result<Self, Error> {
-        let failed = |what: String| Error::Unreachable {
+    ) -> Result<Self, TestError> {
+        let failed = |what: String| TestError::Unreachable {
             agent: entry.name.clone(),
             control: entry.control,
             what,
         };
         let scheme = if credentials.is_some() { "https" } else { "http" };
         let mut endpoint = Endpoint::from_shared(format!("{scheme}://{}", entry.control))
-            .map_err(|error| failed(whole(&error)))?
+            .map_err(|error| failed(error_chain(&error)))?
             .connect_timeout(TIMEOUT)
             .http2_keep_alive_interval(Duration::from_secs(1))
             .keep_alive_timeout(Duration::from_secs(3))
@@ -102,9 +102,9 @@ impl Link {
                 .ca_certificate(Certificate::from_pem(&credentials.authority))
                 .identity(Identity::from_pem(&credentials.certificate, &credentials.key))
                 .domain_name(entry.control.ip().to_string());
-            endpoint = endpoint.tls_config(tls).map_err(|error| failed(whole(&error)))?;
+            endpoint = endpoint.tls_config(tls).map_err(|error| failed(error_chain(&error)))?;
         }
-        let channel = endpoint.connect().await.map_err(|error| failed(whole(&error)))?;
+        let channel = endpoint.connect().await.map_err(|error| failed(error_chain(&error)))?;
         let mut client = AgentClient::new(channel).max_decoding_message_size(LONGEST_RESULT);
         let mut best: Option<(u64, i64, HelloReply)> = None;
         for _ in 0..HELLOS {
@@ -127,16 +127,16 @@ impl Link {
         };
         let compared = CoordinatorClock { offset_ns, uncertainty_ns: round_ns.div_ceil(2) };
         let clock = if hello.boot == boot() { compared.of_one_boot() } else { compared };
-        let calls = Mutex::new(Calls { client, counter: 0, has_begun: false });
+        let calls = Mutex::new(AgentCalls { client, counter: 0, has_begun: false });
         Ok(Self { entry: entry.clone(), hello, clock, experiment, calls })
     }
 
     /// Have PLCA of the interfaces read, too. Drivers may take a while for it, so that the clock is
     /// not compared by this call.
-    pub async fn with_plca(mut self) -> Result<Self, Error> {
+    pub async fn with_plca(mut self) -> Result<Self, TestError> {
         let client = &mut self.calls.get_mut().client;
         let hello = in_time(client.hello(HelloRequest { reads_plca: true })).await;
-        let hello = hello.map_err(|status| Error::Unreachable {
+        let hello = hello.map_err(|status| TestError::Unreachable {
             agent: self.entry.name.clone(),
             control: self.entry.control,
             what: reason_of(&status),
@@ -153,7 +153,7 @@ impl Link {
         self.hello.boot == other.hello.boot && is_true(self) && is_true(other)
     }
 
-    fn stamp(&self, calls: &mut Calls) -> Stamp {
+    fn stamp(&self, calls: &mut AgentCalls) -> Stamp {
         calls.counter += 1;
         Stamp {
             session: self.hello.session,
@@ -163,15 +163,15 @@ impl Link {
         }
     }
 
-    fn failed(&self, doing: &'static str) -> impl Fn(Status) -> Error + '_ {
-        move |status| Error::Refused {
+    fn failed(&self, doing: &'static str) -> impl Fn(Status) -> TestError + '_ {
+        move |status| TestError::Refused {
             agent: self.entry.name.clone(),
             doing,
             what: reason_of(&status),
         }
     }
 
-    pub async fn grant(&self, mut request: GrantRequest) -> Result<GrantReply, Error> {
+    pub async fn grant(&self, mut request: GrantRequest) -> Result<GrantReply, TestError> {
         let calls = &mut *self.calls.lock().await;
         request.stamp = Some(self.stamp(calls));
         let reply = in_time(calls.client.grant(request)).await.map_err(self.failed("grant"))?;
@@ -183,8 +183,8 @@ impl Link {
         &self,
         mut request: PrepareRequest,
         index: usize,
-        renewals: &Renewals,
-    ) -> Result<(), Error> {
+        renewals: &RenewalRelay,
+    ) -> Result<(), TestError> {
         let calls = &mut *self.calls.lock().await;
         request.stamp = Some(self.stamp(calls));
         in_time(calls.client.prepare(request)).await.map_err(self.failed("prepare"))?;
@@ -194,7 +194,7 @@ impl Link {
     }
 
     /// Begin at the own time `begin_ns`.
-    pub async fn start(&self, begin_ns: u64) -> Result<(), Error> {
+    pub async fn start(&self, begin_ns: u64) -> Result<(), TestError> {
         let calls = &mut *self.calls.lock().await;
         let request =
             StartRequest { stamp: Some(self.stamp(calls)), begin_ns: self.clock.at_ns(begin_ns) };
@@ -202,28 +202,28 @@ impl Link {
         Ok(())
     }
 
-    pub async fn stop(&self) -> Result<(), Error> {
+    pub async fn stop(&self) -> Result<(), TestError> {
         let calls = &mut *self.calls.lock().await;
         let request = StopRequest { stamp: Some(self.stamp(calls)) };
         in_time(calls.client.stop(request)).await.map_err(self.failed("stop"))?;
         Ok(())
     }
 
-    pub async fn collect(&self) -> Result<AgentReport, Error> {
+    pub async fn collect(&self) -> Result<AgentReport, TestError> {
         let calls = &mut *self.calls.lock().await;
         let request = CollectRequest { stamp: Some(self.stamp(calls)) };
         let reply = in_time(calls.client.collect(request))
             .await
             .map_err(self.failed("collect"))?
             .into_inner();
-        serde_json::from_str(&reply.result_json).map_err(|error| Error::Refused {
+        serde_json::from_str(&reply.result_json).map_err(|error| TestError::Refused {
             agent: self.entry.name.clone(),
             doing: "collect",
             what: error.to_string(),
         })
     }
 
-    pub async fn progress(&self) -> Result<Streaming<ProgressReport>, Error> {
+    pub async fn progress(&self) -> Result<Streaming<ProgressReport>, TestError> {
         let calls = &mut *self.calls.lock().await;
         let request = ProgressRequest { stamp: Some(self.stamp(calls)) };
         Ok(in_time(calls.client.progress(Request::new(request)))
@@ -232,19 +232,19 @@ impl Link {
             .into_inner())
     }
 
-    /// Renew the lease for as long as it is polled, and carry what this agent, number `index` in the
-    /// test, and others have for each other; ends with the reason when the agent is lost.
-    pub async fn keep_lease(&self, index: usize, renewals: &Renewals) -> String {
+    /// Renew the lease for as long as it is polled, and carry what this agent, number `index` in
+    /// the test, and others have for each other; ends with the reason when the agent is lost.
+    pub async fn keep_lease(&self, index: usize, renewals: &RenewalRelay) -> String {
         let mut failed = 0;
         loop {
             let renewed = {
                 let calls = &mut *self.calls.lock().await;
                 if calls.has_begun {
-                    let along = renewals.take(index);
+                    let messages = renewals.take(index);
                     let request = LeaseRequest {
                         stamp: Some(self.stamp(calls)),
-                        challenges: along.challenges.clone(),
-                        renewals: along.renewals.clone(),
+                        challenges: messages.challenges.clone(),
+                        renewals: messages.renewals.clone(),
                     };
                     let reply = tokio::time::timeout(
                         Duration::from_millis(500),
@@ -252,7 +252,7 @@ impl Link {
                     )
                     .await;
                     Some(reply.map(|reply| {
-                        reply.map(|reply| renewals.put(index, &along, reply.into_inner()))
+                        reply.map(|reply| renewals.put(index, &messages, reply.into_inner()))
                     }))
                 } else {
                     None
@@ -289,6 +289,6 @@ async fn in_time<T>(call: impl Future<Output = Result<T, Status>>) -> Result<T, 
 fn reason_of(status: &Status) -> String {
     match status.code() {
         tonic::Code::PermissionDenied => status.message().to_owned(),
-        _ => whole(status),
+        _ => error_chain(status),
     }
 }

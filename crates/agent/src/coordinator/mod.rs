@@ -1,7 +1,8 @@
 //! Runs one test between agents: grants, roles, a common start, the results.
 //!
 //! ```text
-//! connect ─► grants of receivers ─► roles ─► renewals ─► start at one instant ─► follow ─► stop ─► collect
+//! connect ─► grants of receivers ─► roles ─► renewals ─► start at one instant ─► follow ─► stop ─►
+//! collect
 //!                 └───── leases are renewed all the time, grants by their receivers ───────┘
 //! ```
 //!
@@ -14,16 +15,16 @@ mod renewals;
 mod roles;
 
 use crate::attest::{Credentials, random};
-use crate::description::{AgentEntry, Test};
+use crate::description::{AgentEntry, TestDescription};
 use crate::listen::stop_requested;
 use crate::result::{HostAnswer, TestResult};
 use crate::time::sleep;
 use ethermeter_live::{HostTime, Timeline};
-pub use link::Error;
+pub use link::TestError;
 
-use link::{Link, TIMEOUT};
-use outcome::Ending;
-use renewals::Renewals;
+use link::{AgentConnection, TIMEOUT};
+use outcome::TestEnd;
+use renewals::RenewalRelay;
 use roles::arrange;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -43,7 +44,7 @@ const OVERTIME: Duration = Duration::from_secs(5);
 
 /// How far a test is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum TestStage {
     /// Agents are looked for.
     Connecting,
     /// Receivers are asked, roles are handed out.
@@ -67,21 +68,21 @@ pub async fn run(
     test: &str,
     credentials: Option<&Credentials>,
     end: impl Future<Output = ()>,
-    tell: impl AsyncFn(Stage),
-) -> Result<TestResult, Error> {
-    tell(Stage::Connecting).await;
-    let test = Test::parse(test).map_err(Error::Description)?;
+    tell: impl AsyncFn(TestStage),
+) -> Result<TestResult, TestError> {
+    tell(TestStage::Connecting).await;
+    let test = TestDescription::parse(test).map_err(TestError::Description)?;
     let experiment = random();
     let mut links = Vec::with_capacity(test.agents.len());
     let mut end = std::pin::pin!(end);
     for entry in &test.agents {
         links.push(tokio::select! {
-            link = Link::connect(entry, credentials, experiment) => link?,
+            link = AgentConnection::connect(entry, credentials, experiment) => link?,
             () = &mut end => return Ok(outcome::never_begun(&test, experiment)),
         });
     }
-    tell(Stage::Arranging).await;
-    let renewals = Renewals::among(links.iter().map(|link| link.hello.session));
+    tell(TestStage::Arranging).await;
+    let renewals = RenewalRelay::among(links.iter().map(|link| link.hello.session));
     let ending = tokio::select! {
         ending = async {
             let arranged = match arrange(&test, &links, &renewals).await {
@@ -90,20 +91,20 @@ pub async fn run(
             };
             match arranged {
                 Ok(()) => conduct(&test, &links, &tell).await,
-                Err(error) => Ending::Failed(error),
+                Err(error) => TestEnd::Failed(error),
             }
         } => ending,
-        (agent, what) = lose_one(&links, &renewals) => Ending::AgentLost { agent, what },
-        () = &mut end => Ending::Stopped,
+        (agent, what) = lose_one(&links, &renewals) => TestEnd::AgentLost { agent, what },
+        () = &mut end => TestEnd::Stopped,
     };
-    tell(Stage::Collecting).await;
-    if !matches!(ending, Ending::Complete) {
-        together(links.iter().map(Link::stop)).await;
+    tell(TestStage::Collecting).await;
+    if !matches!(ending, TestEnd::Complete) {
+        together(links.iter().map(AgentConnection::stop)).await;
     }
     // An agent that is lost is asked too: its roles may have ended for another reason than its own
     // end.
-    let collected = together(links.iter().map(Link::collect)).await;
-    if let Ending::Failed(error) = ending {
+    let collected = together(links.iter().map(AgentConnection::collect)).await;
+    if let TestEnd::Failed(error) = ending {
         return Err(error);
     }
     Ok(outcome::of(&test, experiment, &links, &ending, collected))
@@ -117,8 +118,8 @@ pub fn run_blocking(
     test: &str,
     credentials: Option<&Credentials>,
     should_stop: impl Fn() -> bool,
-    tell: impl AsyncFn(Stage),
-) -> Result<TestResult, Error> {
+    tell: impl AsyncFn(TestStage),
+) -> Result<TestResult, TestError> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(run(test, credentials, stop_requested(should_stop), tell))
 }
@@ -132,7 +133,7 @@ pub fn hosts_blocking(
     controls: &[SocketAddr],
     credentials: Option<&Credentials>,
     should_stop: impl Fn() -> bool,
-) -> Result<Option<Vec<HostAnswer>>, Error> {
+) -> Result<Option<Vec<HostAnswer>>, TestError> {
     Ok(Builder::new_current_thread().enable_all().build()?.block_on(async {
         tokio::select! {
             hosts = hosts(controls, credentials) => Some(hosts),
@@ -144,20 +145,21 @@ pub fn hosts_blocking(
 /// Descriptions of agents, in the order of `controls`: versions, interfaces with
 /// their PLCA, clocks, ceilings; or why there is no answer. They are all asked at once.
 pub async fn hosts(controls: &[SocketAddr], credentials: Option<&Credentials>) -> Vec<HostAnswer> {
-    let asked = controls.iter().map(async |&control| {
+    let answers = controls.iter().map(async |&control| {
         let entry = AgentEntry {
             name: control.to_string(),
             control,
             address: control.ip(),
             interface: None,
         };
-        let link = async { Link::connect(&entry, credentials, 0).await?.with_plca().await };
+        let link =
+            async { AgentConnection::connect(&entry, credentials, 0).await?.with_plca().await };
         match link.await {
             Ok(link) => HostAnswer::Description(Box::new(outcome::of_host(&link))),
             Err(error) => HostAnswer::Unreached { control, error: error.to_string() },
         }
     });
-    together(asked).await
+    together(answers).await
 }
 
 /// All of them at once, in their order.
@@ -179,7 +181,7 @@ async fn together<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Out
 }
 
 /// Renew all leases until an agent is lost; which, and why.
-async fn lose_one(links: &[Link], renewals: &Renewals) -> (usize, String) {
+async fn lose_one(links: &[AgentConnection], renewals: &RenewalRelay) -> (usize, String) {
     let leases =
         links.iter().enumerate().map(|(index, link)| Box::pin(link.keep_lease(index, renewals)));
     let mut leases: Vec<_> = leases.collect();
@@ -196,7 +198,7 @@ async fn lose_one(links: &[Link], renewals: &Renewals) -> (usize, String) {
 
 /// Wait until the receivers have renewed their grants for the first time; the leases carry what
 /// that takes.
-async fn introduce(links: &[Link], renewals: &Renewals) -> Result<(), Error> {
+async fn introduce(links: &[AgentConnection], renewals: &RenewalRelay) -> Result<(), TestError> {
     let all = async {
         while renewals.first_missing().is_some() {
             sleep(LOOK).await;
@@ -207,18 +209,22 @@ async fn introduce(links: &[Link], renewals: &Renewals) -> Result<(), Error> {
     }
     let agent =
         renewals.first_missing().map_or_else(String::new, |index| links[index].entry.name.clone());
-    let what = format!("receivers have not renewed their grants within {} s", TIMEOUT.as_secs());
-    Err(Error::Refused { agent, doing: "lease", what })
+    let reason = format!("receivers have not renewed their grants within {} s", TIMEOUT.as_secs());
+    Err(TestError::Refused { agent, doing: "lease", what: reason })
 }
 
 /// Start all at one instant and follow them until all have ended.
-async fn conduct(test: &Test, links: &[Link], tell: &impl AsyncFn(Stage)) -> Ending {
+async fn conduct(
+    test: &TestDescription,
+    links: &[AgentConnection],
+    tell: &impl AsyncFn(TestStage),
+) -> TestEnd {
     let mut lead_ns = LEAD_NS + LEAD_OF_AGENT_NS * links.len() as u64;
     // An emulated medium between the agents begins with them, so it hears the time first. If that
     // took so long that the agents would hear too late, all get a later time.
     let begin_ns = loop {
         let begin_ns = HostTime.now_ns() + lead_ns;
-        tell(Stage::Running { begin_ns }).await;
+        tell(TestStage::Running { begin_ns }).await;
         if HostTime.now_ns() + lead_ns / 2 < begin_ns {
             break begin_ns;
         }
@@ -226,7 +232,7 @@ async fn conduct(test: &Test, links: &[Link], tell: &impl AsyncFn(Stage)) -> End
     };
     for outcome in together(links.iter().map(|link| link.start(begin_ns))).await {
         if let Err(error) = outcome {
-            return Ending::Failed(error);
+            return TestEnd::Failed(error);
         }
     }
     let lasting =
@@ -234,7 +240,7 @@ async fn conduct(test: &Test, links: &[Link], tell: &impl AsyncFn(Stage)) -> End
     let followed =
         together(links.iter().map(|link| tokio::time::timeout(lasting, follow(link)))).await;
     for (agent, followed) in followed.into_iter().enumerate() {
-        let what = match followed {
+        let reason = match followed {
             Ok(Ok(ended)) if ended == "complete" => continue,
             Ok(Ok(ended)) if ended == "receiver" => {
                 "a receiver of its roles no longer renewed its grant".into()
@@ -248,14 +254,14 @@ async fn conduct(test: &Test, links: &[Link], tell: &impl AsyncFn(Stage)) -> End
                 format!("its roles did not end within {} s of their time", OVERTIME.as_secs())
             }
         };
-        return Ending::AgentLost { agent, what };
+        return TestEnd::AgentLost { agent, what: reason };
     }
-    Ending::Complete
+    TestEnd::Complete
 }
 
 /// Follow an agent's roles until they have ended; why they did. A stream that breaks is no end: the
 /// lease shows whether the agent is lost.
-async fn follow(link: &Link) -> Result<String, Error> {
+async fn follow(link: &AgentConnection) -> Result<String, TestError> {
     loop {
         let mut reports = link.progress().await?;
         while let Ok(Some(report)) = reports.message().await {

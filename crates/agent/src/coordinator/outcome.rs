@@ -1,28 +1,28 @@
 //! Result of a test, from the reports of its agents.
 
-use super::link::{Error, Link};
-use crate::description::{Flow, Test, Traffic};
+use super::link::{AgentConnection, TestError};
+use crate::description::{FlowDescription, FlowTraffic, TestDescription};
 use crate::result::{
-    AgentResult, ArtificialClock, Caution, FlowResult, HostDescription, LostAgent, Outcome,
-    Received, ReceiverResult, SenderClock, StreamLosses, TestResult, TransferOctets,
+    AgentResult, ArtificialClock, Caution, FlowReceivers, FlowResult, HostDescription, LostAgent,
+    ReceiverResult, SenderClockState, StreamLosses, TestOutcome, TestResult, TransferOctets,
 };
-use ethermeter_live::loss::Path;
+use ethermeter_live::loss::PathCounters;
 use ethermeter_station::consent::Cast;
-use ethermeter_station::{AgentReport, Counts, HostCounters, RoleReport, SinkReport};
+use ethermeter_station::{AgentReport, HostCounters, RoleReport, RoleTotals, SinkReport};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How a test ended.
-pub(super) enum Ending {
+pub(super) enum TestEnd {
     Complete,
     Stopped,
     AgentLost { agent: usize, what: String },
-    Failed(Error),
+    Failed(TestError),
 }
 
 /// Of a test that was ended before its agents were reached.
-pub(super) fn never_begun(test: &Test, experiment: u64) -> TestResult {
+pub(super) fn never_begun(test: &TestDescription, experiment: u64) -> TestResult {
     TestResult {
-        outcome: Outcome::Stopped,
+        outcome: TestOutcome::Stopped,
         lost: None,
         experiment: format!("{experiment:016x}"),
         seed: test.seed,
@@ -32,7 +32,7 @@ pub(super) fn never_begun(test: &Test, experiment: u64) -> TestResult {
     }
 }
 
-pub(super) fn of_host(link: &Link) -> HostDescription {
+pub(super) fn of_host(link: &AgentConnection) -> HostDescription {
     let hello = &link.hello;
     let interfaces = hello.interfaces.iter();
     let (offset_ns, drift_ppb) = (hello.clock_offset_ns, hello.clock_drift_ppb);
@@ -47,28 +47,30 @@ pub(super) fn of_host(link: &Link) -> HostDescription {
             .then_some(ArtificialClock { offset_ns, drift_ppb }),
         plca: interfaces
             .clone()
-            .filter_map(|each| {
-                Some((each.name.clone(), serde_json::from_str(&each.plca_json).ok()?))
+            .filter_map(|interface| {
+                Some((interface.name.clone(), serde_json::from_str(&interface.plca_json).ok()?))
             })
             .collect(),
-        interfaces: interfaces.map(|each| (each.name.clone(), each.addresses.clone())).collect(),
+        interfaces: interfaces
+            .map(|interface| (interface.name.clone(), interface.addresses.clone()))
+            .collect(),
         ceilings: serde_json::from_str(&hello.ceilings_json).ok(),
     }
 }
 
 /// Of a test that began.
 pub(super) fn of(
-    test: &Test,
+    test: &TestDescription,
     experiment: u64,
-    links: &[Link],
-    ending: &Ending,
-    collected: Vec<Result<AgentReport, Error>>,
+    links: &[AgentConnection],
+    ending: &TestEnd,
+    collected: Vec<Result<AgentReport, TestError>>,
 ) -> TestResult {
     let (outcome, lost) = match ending {
-        Ending::Complete => (Outcome::Complete, None),
-        Ending::Stopped => (Outcome::Stopped, None),
-        Ending::AgentLost { agent, what } => (Outcome::AgentLost, Some((*agent, what))),
-        Ending::Failed(_) => unreachable!("a test that did not begin has no outcome"),
+        TestEnd::Complete => (TestOutcome::Complete, None),
+        TestEnd::Stopped => (TestOutcome::Stopped, None),
+        TestEnd::AgentLost { agent, what } => (TestOutcome::AgentLost, Some((*agent, what))),
+        TestEnd::Failed(_) => unreachable!("a test that did not begin has no outcome"),
     };
     let mut agents = BTreeMap::new();
     for (index, (link, collected)) in links.iter().zip(collected).enumerate() {
@@ -96,18 +98,19 @@ pub(super) fn of(
 }
 
 /// Result of one flow, from its agents' reports. Of a group, each receiver has results of its own.
-fn of_flow(flow: &Flow, agents: &BTreeMap<String, AgentResult>) -> FlowResult {
+fn of_flow(flow: &FlowDescription, agents: &BTreeMap<String, AgentResult>) -> FlowResult {
     let from = &agents[&flow.from];
     let sending = from.role(&flow.name);
     let mut cautions = BTreeSet::new();
-    let is_of_messages = matches!(flow.traffic, Traffic::Stream { .. } | Traffic::Exchange { .. });
+    let is_of_messages =
+        matches!(flow.traffic, FlowTraffic::Stream { .. } | FlowTraffic::Exchange { .. });
     if is_of_messages && sending.is_some_and(RoleReport::is_limited_by_consent) {
         cautions.insert(Caution::ConsentLimited);
     }
     let mut received = |to: &String| of_receiver(flow, from, &agents[to], &mut cautions);
     let received = match flow.to.names() {
-        [to] if flow.cast == Cast::Unicast => Received::One(Box::new(received(to))),
-        names => Received::Group {
+        [to] if flow.cast == Cast::Unicast => FlowReceivers::One(Box::new(received(to))),
+        names => FlowReceivers::Group {
             receivers: names.iter().map(|to| (to.clone(), received(to))).collect(),
         },
     };
@@ -124,7 +127,7 @@ fn of_flow(flow: &Flow, agents: &BTreeMap<String, AgentResult>) -> FlowResult {
 
 /// Result of one receiver of a flow, and where missing frames were lost.
 fn of_receiver(
-    flow: &Flow,
+    flow: &FlowDescription,
     from: &AgentResult,
     to: &AgentResult,
     cautions: &mut BTreeSet<Caution>,
@@ -136,12 +139,12 @@ fn of_receiver(
     }
     let is_limited =
         |role: Option<&RoleReport>| role.is_some_and(RoleReport::is_limited_by_consent);
-    if matches!(flow.traffic, Traffic::Exchange { .. }) && is_limited(receiving) {
+    if matches!(flow.traffic, FlowTraffic::Exchange { .. }) && is_limited(receiving) {
         cautions.insert(Caution::ConsentLimited); // responses waited for their receiver's consent
     }
-    if matches!(flow.traffic, Traffic::Stream { .. }) && receiving.is_some() {
+    if matches!(flow.traffic, FlowTraffic::Stream { .. }) && receiving.is_some() {
         let sink = match counts(receiving) {
-            Some(Counts::Sink(sink)) => Some(&**sink),
+            Some(RoleTotals::Sink(sink)) => Some(&**sink),
             _ => None,
         };
         let (clock, is_certain) = sender_clock(from, to, sink);
@@ -151,13 +154,13 @@ fn of_receiver(
         }
     }
     match (counts(sending), counts(receiving)) {
-        (Some(Counts::Client(client)), Some(Counts::Server(_))) => {
+        (Some(RoleTotals::Client(client)), Some(RoleTotals::Server(_))) => {
             outcome.octets = Some(client.octets);
             if is_limited(sending) || is_limited(receiving) {
                 cautions.insert(Caution::ConsentLimited);
             }
         }
-        (Some(Counts::BulkSender(sender)), Some(Counts::BulkReceiver(receiver))) => {
+        (Some(RoleTotals::BulkSender(sender)), Some(RoleTotals::BulkReceiver(receiver))) => {
             let (sent_octets, received_octets) = (sender.octets, receiver.octets);
             outcome.transfer = Some(TransferOctets { sent_octets, received_octets });
             #[expect(clippy::cast_precision_loss, reason = "a rate")]
@@ -170,21 +173,21 @@ fn of_receiver(
                 cautions.insert(Caution::ConsentLimited);
             }
         }
-        (Some(Counts::Sender(sender)), Some(Counts::Sink(sink))) => {
+        (Some(RoleTotals::Sender(sender)), Some(RoleTotals::Sink(sink))) => {
             let port = receiving.and_then(|role| role.counted.as_ref()?.port.port);
             let dropped_at_socket = port.map_or(0, |port| port.dropped_at_socket);
             outcome.stream = sink.counts.streams.first().map(|stream| {
-                let path = Path {
+                let path = PathCounters {
                     sent: sender.frames,
                     dropped_in_queue: grown(from, dropped_in_queues),
                     dropped_at_sender: grown(from, |counters| {
-                        counters.interfaces.iter().map(|each| each.sent_dropped).sum()
+                        counters.interfaces.iter().map(|interface| interface.sent_dropped).sum()
                     }),
                     dropped_in_network: 0,
                     // Of several stations on one host all together. What the kernel's backlog
                     // drops, it counts at the interface, too.
                     dropped_at_receiver: grown(to, |counters| {
-                        counters.interfaces.iter().map(|each| each.received_dropped).sum()
+                        counters.interfaces.iter().map(|interface| interface.received_dropped).sum()
                     }),
                     dropped_at_socket,
                     received: stream.sequence.received,
@@ -203,7 +206,7 @@ fn of_receiver(
 }
 
 /// Counts of a role, if it ended.
-fn counts(role: Option<&RoleReport>) -> Option<&Counts> {
+fn counts(role: Option<&RoleReport>) -> Option<&RoleTotals> {
     Some(&role?.counted.as_ref()?.of)
 }
 
@@ -213,25 +216,26 @@ fn sender_clock(
     from: &AgentResult,
     to: &AgentResult,
     sink: Option<&SinkReport>,
-) -> (SenderClock, bool) {
+) -> (SenderClockState, bool) {
     let name = sink.and_then(|sink| sink.clock.as_deref()).unwrap_or_default();
     let relation = to.role(name).and_then(|role| match &role.counted.as_ref()?.of {
-        Counts::Clock(clock) => clock.relation.as_ref(),
+        RoleTotals::Clock(clock) => clock.relation.as_ref(),
         _ => None,
     });
     if let Some(relation) = relation {
-        let unrelated =
-            sink.and_then(|sink| sink.counts.streams.first()).map(|it| it.measured.unrelated);
+        let unrelated = sink
+            .and_then(|sink| sink.counts.streams.first())
+            .map(|stream| stream.measured.unrelated);
         let is_certain = relation.delay_uncertainty_ns.is_some()
             && relation.contradictions == 0
             && unrelated == Some(0);
-        return (SenderClock::Synchronised(*relation), is_certain);
+        return (SenderClockState::Synchronised(*relation), is_certain);
     }
     let shared = name.is_empty()
         && from.host.boot == to.host.boot
         && from.host.artificial_clock.is_none()
         && to.host.artificial_clock.is_none();
-    (SenderClock::NotSynchronised { shared }, shared)
+    (SenderClockState::NotSynchronised { shared }, shared)
 }
 
 /// Frames dropped by the queues before a host's interfaces. Queues within others are counted by
@@ -299,7 +303,7 @@ mod tests {
             lost: None,
         };
         let sent_dropped = |counters: &HostCounters| {
-            counters.interfaces.iter().map(|each| each.sent_dropped).sum()
+            counters.interfaces.iter().map(|interface| interface.sent_dropped).sum()
         };
         assert_eq!(grown(&agent, dropped_in_queues), 7);
         assert_eq!(grown(&agent, sent_dropped), 21);

@@ -12,42 +12,43 @@ use tokio::sync::Notify;
 const CHALLENGES_NS: u64 = 150_000_000;
 
 /// What agents have for each other, by their places in the test.
-pub(super) struct Renewals(Vec<Agent>);
+pub(super) struct RenewalRelay(Vec<RenewalQueue>);
 
-struct Agent {
+struct RenewalQueue {
     session: u64,
-    inbox: Mutex<Inbox>,
+    inbox: Mutex<RenewalInbox>,
     ready: Notify,
 }
 
 #[derive(Default)]
-struct Inbox {
+struct RenewalInbox {
     /// By sender.
     challenges: BTreeMap<usize, wire::Challenge>,
     /// By receiver.
     renewals: BTreeMap<usize, wire::SignedRenewal>,
     /// When its own challenges were last passed on.
     asked_ns: Option<u64>,
-    /// Whether all grants that it sends by are renewed, as far as it has reported since its roles were
-    /// prepared.
+    /// Whether all grants that it sends by are renewed, as far as it has reported since its roles
+    /// were prepared.
     is_renewed: bool,
 }
 
 /// What one call for a lease takes along.
-pub(super) struct Along {
+pub(super) struct LeaseMessages {
     pub challenges: Vec<wire::Challenge>,
     pub renewals: Vec<wire::SignedRenewal>,
     senders: Vec<usize>,
 }
 
-impl Renewals {
+impl RenewalRelay {
     /// Nothing yet, between agents of these processes.
     pub fn among(sessions: impl IntoIterator<Item = u64>) -> Self {
-        let agent = |session| Agent { session, inbox: Mutex::default(), ready: Notify::new() };
+        let agent =
+            |session| RenewalQueue { session, inbox: Mutex::default(), ready: Notify::new() };
         Self(sessions.into_iter().map(agent).collect())
     }
 
-    fn inbox<T>(&self, agent: usize, act: impl FnOnce(&mut Inbox) -> T) -> T {
+    fn inbox<T>(&self, agent: usize, act: impl FnOnce(&mut RenewalInbox) -> T) -> T {
         act(&mut self.0[agent].inbox.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -57,20 +58,20 @@ impl Renewals {
     }
 
     /// What there is for an agent.
-    pub fn take(&self, agent: usize) -> Along {
+    pub fn take(&self, agent: usize) -> LeaseMessages {
         let (challenges, renewals) = self.inbox(agent, |inbox| {
             (std::mem::take(&mut inbox.challenges), std::mem::take(&mut inbox.renewals))
         });
         let senders = challenges.keys().copied().collect();
-        Along {
+        LeaseMessages {
             challenges: challenges.into_values().collect(),
             renewals: renewals.into_values().collect(),
             senders,
         }
     }
 
-    /// Pass on what an agent has replied to a call that took `along`.
-    pub fn put(&self, agent: usize, along: &Along, reply: wire::LeaseReply) {
+    /// Pass on what an agent has replied to a call that took `messages`.
+    pub fn put(&self, agent: usize, messages: &LeaseMessages, reply: wire::LeaseReply) {
         let is_to_ask = self.inbox(agent, |inbox| {
             inbox.is_renewed = reply.is_renewed;
             let now_ns = HostTime.now_ns();
@@ -90,7 +91,7 @@ impl Renewals {
             self.0[receiver].ready.notify_one();
         }
         let Some(renewal) = reply.renewal else { return };
-        for &sender in &along.senders {
+        for &sender in &messages.senders {
             self.inbox(sender, |inbox| inbox.renewals.insert(agent, renewal.clone()));
             self.0[sender].ready.notify_one();
         }
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn challenges_go_to_their_receivers_and_renewals_back() {
-        let renewals = Renewals::among([10, 11]);
+        let renewals = RenewalRelay::among([10, 11]);
         let nothing = renewals.take(0);
         assert!(nothing.challenges.is_empty() && nothing.renewals.is_empty());
         renewals.put(
@@ -132,12 +133,12 @@ mod tests {
                 ..Default::default()
             },
         );
-        let asked = renewals.take(1);
-        assert_eq!(asked.challenges, [challenge(11)]);
+        let messages = renewals.take(1);
+        assert_eq!(messages.challenges, [challenge(11)]);
         let renewal = wire::SignedRenewal { renewal: vec![1], signature: vec![2] };
         renewals.put(
             1,
-            &asked,
+            &messages,
             wire::LeaseReply { renewal: Some(renewal.clone()), ..Default::default() },
         );
         assert_eq!(renewals.take(0).renewals, [renewal]);
@@ -160,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_start_waits_for_all_who_have_new_roles() {
-        let renewals = Renewals::among([10, 11]);
+        let renewals = RenewalRelay::among([10, 11]);
         let is_renewed = |is_renewed| wire::LeaseReply { is_renewed, ..Default::default() };
         let nothing = renewals.take(0);
         renewals.put(0, &nothing, is_renewed(true));

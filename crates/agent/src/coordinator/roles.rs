@@ -1,17 +1,19 @@
 //! Grants and roles of a test, requested of its agents and handed out to them.
 
-use super::link::{Error, Link};
-use super::renewals::Renewals;
-use crate::description::{CLOCK_FLOW, Clocks, Flow, Test, Traffic};
+use super::link::{AgentConnection, TestError};
+use super::renewals::RenewalRelay;
+use crate::description::{
+    CLOCK_FLOW, ClockComparison, FlowDescription, FlowTraffic, TestDescription,
+};
 use crate::protocol::{self as wire, role::Role as WireRole};
-use ethermeter_station::consent::{Cast, Transport};
+use ethermeter_station::consent::{Cast, FlowTransport};
 use ethermeter_station::experiment::clocks;
 use std::net::IpAddr;
 
 /// The grant that a flow needs of each receiver.
-struct Wanted<'a> {
+struct GrantRequest<'a> {
     flow: &'a str,
-    transport: Transport,
+    transport: FlowTransport,
     number: u16,
     rate_bps: u64,
     rate_frames_per_s: u64,
@@ -21,9 +23,13 @@ struct Wanted<'a> {
     duration_ns: u64,
 }
 
-impl Wanted<'_> {
+impl GrantRequest<'_> {
     /// Request a grant for `sender` from the agent of `link`.
-    async fn request(&self, link: &Link, sender: IpAddr) -> Result<wire::SignedGrant, Error> {
+    async fn request(
+        &self,
+        link: &AgentConnection,
+        sender: IpAddr,
+    ) -> Result<wire::SignedGrant, TestError> {
         let request = wire::GrantRequest {
             stamp: None,
             sender: sender.to_string(),
@@ -45,7 +51,13 @@ impl Wanted<'_> {
     }
 
     /// A role in the flow at the agent of `link`.
-    fn role(&self, link: &Link, stream: u16, congestion: &str, role: WireRole) -> wire::Role {
+    fn role(
+        &self,
+        link: &AgentConnection,
+        stream: u16,
+        congestion: &str,
+        role: WireRole,
+    ) -> wire::Role {
         wire::Role {
             flow: self.flow.to_owned(),
             kind: self.transport.kind.word().into(),
@@ -60,7 +72,11 @@ impl Wanted<'_> {
 }
 
 /// Request the grants of all flows, and prepare their roles at all agents.
-pub(super) async fn arrange(test: &Test, links: &[Link], renewals: &Renewals) -> Result<(), Error> {
+pub(super) async fn arrange(
+    test: &TestDescription,
+    links: &[AgentConnection],
+    renewals: &RenewalRelay,
+) -> Result<(), TestError> {
     let mut roles: Vec<Vec<wire::Role>> = links.iter().map(|_| Vec::new()).collect();
     let pairs = clock_pairs(test, links);
     for (number, &(from, to)) in pairs.iter().enumerate() {
@@ -78,15 +94,16 @@ pub(super) async fn arrange(test: &Test, links: &[Link], renewals: &Renewals) ->
 }
 
 /// Senders of streams and receivers that synchronise clocks: each pair once.
-fn clock_pairs(test: &Test, links: &[Link]) -> Vec<(usize, usize)> {
+fn clock_pairs(test: &TestDescription, links: &[AgentConnection]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
-    for flow in test.flows.iter().filter(|flow| matches!(flow.traffic, Traffic::Stream { .. })) {
+    for flow in test.flows.iter().filter(|flow| matches!(flow.traffic, FlowTraffic::Stream { .. }))
+    {
         let from = test.index_of(&flow.from).expect("names were checked");
         for to in flow.to.names().iter().filter_map(|name| test.index_of(name)) {
             let is_wanted = match test.clocks {
-                Clocks::Compared => !links[from].shares_clock_with(&links[to]),
-                Clocks::AlwaysCompared => true,
-                Clocks::NotCompared => false,
+                ClockComparison::Compared => !links[from].shares_clock_with(&links[to]),
+                ClockComparison::AlwaysCompared => true,
+                ClockComparison::NotCompared => false,
             };
             if is_wanted && !pairs.contains(&(from, to)) {
                 pairs.push((from, to));
@@ -103,17 +120,17 @@ fn clock_flow(pair: usize) -> String {
 
 /// Compare the clocks of a sender and a receiver: the receiver requests, the sender responds.
 async fn arrange_clock(
-    test: &Test,
-    links: &[Link],
+    test: &TestDescription,
+    links: &[AgentConnection],
     flow: &str,
     from: usize,
     to: usize,
     roles: &mut [Vec<wire::Role>],
-) -> Result<(), Error> {
+) -> Result<(), TestError> {
     let (rate_bps, rate_frames_per_s) = (clocks::MOST_BPS, clocks::MOST_FRAMES_PER_S);
-    let wanted = Wanted {
+    let grant_request = GrantRequest {
         flow,
-        transport: Transport::default(),
+        transport: FlowTransport::default(),
         number: 0,
         rate_bps,
         rate_frames_per_s,
@@ -121,8 +138,8 @@ async fn arrange_clock(
         room_frame_octets: clocks::FRAME_OCTETS,
         duration_ns: test.phases.duration_ns(),
     };
-    let request = wanted.request(&links[from], links[to].entry.address).await?;
-    let response = wanted.request(&links[to], links[from].entry.address).await?;
+    let request = grant_request.request(&links[from], links[to].entry.address).await?;
+    let response = grant_request.request(&links[to], links[from].entry.address).await?;
     let clock = wire::Clock { grants: vec![request], rate_bps, rate_frames_per_s };
     let responder = wire::Responder {
         grant: Some(response),
@@ -134,8 +151,8 @@ async fn arrange_clock(
         seed: test.seed,
         station: 0,
     };
-    roles[to].push(wanted.role(&links[to], 0, "", WireRole::Clock(clock)));
-    roles[from].push(wanted.role(&links[from], 0, "", WireRole::Responder(responder)));
+    roles[to].push(grant_request.role(&links[to], 0, "", WireRole::Clock(clock)));
+    roles[from].push(grant_request.role(&links[from], 0, "", WireRole::Responder(responder)));
     Ok(())
 }
 
@@ -145,25 +162,30 @@ const GROUP_PORTS: std::ops::Range<u16> = 61_000..65_535;
 
 /// The roles of one flow.
 struct FlowRoles<'a> {
-    test: &'a Test,
-    links: &'a [Link],
-    flow: &'a Flow,
-    /// Its index in the test, which numbers its sender's random streams.
+    test: &'a TestDescription,
+    links: &'a [AgentConnection],
+    flow: &'a FlowDescription,
+    /// Index of the flow in the test, which numbers the sender's random streams.
     number: u16,
     from: usize,
     receivers: Vec<usize>,
     /// The grant requested of the receivers.
-    wanted: Wanted<'a>,
+    grant_request: GrantRequest<'a>,
 }
 
 impl<'a> FlowRoles<'a> {
-    fn new(test: &'a Test, links: &'a [Link], flow: &'a Flow, number: u16) -> Self {
+    fn new(
+        test: &'a TestDescription,
+        links: &'a [AgentConnection],
+        flow: &'a FlowDescription,
+        number: u16,
+    ) -> Self {
         let index = |name: &String| test.index_of(name).expect("names were checked");
         // All receivers of a group need the same port, which the flow's index decides where the
         // test gives none.
         let is_free = flow.number == 0 && flow.cast != Cast::Unicast && !flow.port.is_raw();
         let group_port = GROUP_PORTS.start + number % (GROUP_PORTS.end - GROUP_PORTS.start);
-        let wanted = Wanted {
+        let grant_request = GrantRequest {
             flow: &flow.name,
             transport: flow.transport(),
             number: if is_free { group_port } else { flow.number },
@@ -174,7 +196,7 @@ impl<'a> FlowRoles<'a> {
             duration_ns: test.phases.duration_ns(),
         };
         let receivers = flow.to.names().iter().map(index).collect();
-        Self { test, links, flow, number, from: index(&flow.from), receivers, wanted }
+        Self { test, links, flow, number, from: index(&flow.from), receivers, grant_request }
     }
 
     fn address(&self, agent: usize) -> IpAddr {
@@ -185,14 +207,15 @@ impl<'a> FlowRoles<'a> {
         &self,
         pairs: &[(usize, usize)],
         roles: &mut [Vec<wire::Role>],
-    ) -> Result<(), Error> {
+    ) -> Result<(), TestError> {
         let mut grants = Vec::with_capacity(self.receivers.len());
         for &to in &self.receivers {
-            grants.push(self.wanted.request(&self.links[to], self.address(self.from)).await?);
+            grants
+                .push(self.grant_request.request(&self.links[to], self.address(self.from)).await?);
         }
         let congestion = self.flow.congestion.as_deref().unwrap_or_default();
         let mut add = |agent: usize, role: WireRole| {
-            let role = self.wanted.role(&self.links[agent], self.number, congestion, role);
+            let role = self.grant_request.role(&self.links[agent], self.number, congestion, role);
             roles[agent].push(role);
         };
         for (&to, station) in self.receivers.iter().zip(self.first_receiver()..) {
@@ -212,35 +235,37 @@ impl<'a> FlowRoles<'a> {
     }
 
     fn sending(&self, grants: Vec<wire::SignedGrant>) -> WireRole {
-        let Wanted { rate_bps, rate_frames_per_s, .. } = self.wanted;
+        let GrantRequest { rate_bps, rate_frames_per_s, .. } = self.grant_request;
         let (seed, station) = (self.test.seed, self.number.into());
         let source_json = self.flow.source_text().unwrap_or_default();
         let address = self.address(self.from).to_string();
         match &self.flow.traffic {
-            Traffic::Stream { real_time, shares_processors, credit_frames, spread_ps, .. } => {
-                WireRole::Send(wire::Send {
-                    grants,
-                    source_json,
-                    seed,
-                    station,
-                    address,
-                    rate_bps,
-                    rate_frames_per_s,
-                    real_time: *real_time,
-                    credit_frames: credit_frames.unwrap_or(0),
-                    shares_processors: *shares_processors,
-                    spread_ps: *spread_ps,
-                })
-            }
-            Traffic::Transfer { octets, block_octets } => WireRole::BulkSender(wire::BulkSender {
+            FlowTraffic::Stream {
+                real_time, shares_processors, credit_frames, spread_ps, ..
+            } => WireRole::Send(wire::Send {
                 grants,
+                source_json,
+                seed,
+                station,
                 address,
-                octets: octets.unwrap_or(0),
-                block_octets: *block_octets,
                 rate_bps,
                 rate_frames_per_s,
+                real_time: *real_time,
+                credit_frames: credit_frames.unwrap_or(0),
+                shares_processors: *shares_processors,
+                spread_ps: *spread_ps,
             }),
-            Traffic::Exchange { timeout_ns, .. } => WireRole::Requester(wire::Requester {
+            FlowTraffic::Transfer { octets, block_octets } => {
+                WireRole::BulkSender(wire::BulkSender {
+                    grants,
+                    address,
+                    octets: octets.unwrap_or(0),
+                    block_octets: *block_octets,
+                    rate_bps,
+                    rate_frames_per_s,
+                })
+            }
+            FlowTraffic::Exchange { timeout_ns, .. } => WireRole::Requester(wire::Requester {
                 grants,
                 timeout_ns: *timeout_ns,
                 rate_bps,
@@ -250,7 +275,7 @@ impl<'a> FlowRoles<'a> {
                 seed,
                 station,
             }),
-            Traffic::File { file } => WireRole::Client(wire::Client {
+            FlowTraffic::File { file } => WireRole::Client(wire::Client {
                 grants,
                 rate_bps,
                 rate_frames_per_s,
@@ -268,30 +293,32 @@ impl<'a> FlowRoles<'a> {
         to: usize,
         station: u32,
         pair: Option<usize>,
-    ) -> Result<WireRole, Error> {
+    ) -> Result<WireRole, TestError> {
         let attention = self.flow.attention.word().to_owned();
         match &self.flow.traffic {
-            Traffic::Stream { .. } => {
+            FlowTraffic::Stream { .. } => {
                 let clock = pair.map(clock_flow).unwrap_or_default();
                 return Ok(WireRole::Sink(wire::Sink { attention, clock }));
             }
-            Traffic::Transfer { .. } => return Ok(WireRole::BulkReceiver(wire::BulkReceiver {})),
-            Traffic::Exchange { .. } | Traffic::File { .. } => {}
+            FlowTraffic::Transfer { .. } => {
+                return Ok(WireRole::BulkReceiver(wire::BulkReceiver {}));
+            }
+            FlowTraffic::Exchange { .. } | FlowTraffic::File { .. } => {}
         }
         let (rate_bps, rate_frames_per_s) = self.flow.most_back();
-        let back = Wanted {
-            transport: Transport { cast: Cast::Unicast, ..self.wanted.transport },
+        let back = GrantRequest {
+            transport: FlowTransport { cast: Cast::Unicast, ..self.grant_request.transport },
             number: 0,
             rate_bps,
             rate_frames_per_s,
-            longest_frame_octets: self.wanted.room_frame_octets,
-            room_frame_octets: self.wanted.longest_frame_octets,
-            ..self.wanted
+            longest_frame_octets: self.grant_request.room_frame_octets,
+            room_frame_octets: self.grant_request.longest_frame_octets,
+            ..self.grant_request
         };
         let grant = Some(back.request(&self.links[self.from], self.address(to)).await?);
         let seed = self.test.seed;
         Ok(match &self.flow.traffic {
-            Traffic::File { file } => WireRole::Server(wire::Server {
+            FlowTraffic::File { file } => WireRole::Server(wire::Server {
                 grant,
                 rate_bps,
                 rate_frames_per_s,

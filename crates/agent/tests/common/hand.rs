@@ -7,7 +7,7 @@ use ethermeter_agent::protocol::{
     PrepareRequest, Role, SignedRenewal, Stamp, role,
 };
 use ethermeter_live::{HostTime, Timeline};
-use ethermeter_station::consent::{Answer, Renewal};
+use ethermeter_station::consent::{ChallengeAnswer, LeaseRenewal};
 use std::path::Path;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
@@ -44,8 +44,8 @@ impl Hand {
     /// nothing.
     pub async fn lease(&mut self) -> LeaseReply {
         let request = LeaseRequest { stamp: self.stamp(), ..LeaseRequest::default() };
-        let asked = self.client.lease(request).await.expect("renewed").into_inner();
-        let renewals = asked.challenges.iter().map(unsigned).collect();
+        let reply = self.client.lease(request).await.expect("renewed").into_inner();
+        let renewals = reply.challenges.iter().map(unsigned).collect();
         let request = LeaseRequest { stamp: self.stamp(), renewals, ..LeaseRequest::default() };
         self.client.lease(request).await.expect("renewed").into_inner()
     }
@@ -99,8 +99,10 @@ impl Hand {
 /// A renewal of all that a challenge asks for, without a signature.
 pub fn unsigned(challenge: &Challenge) -> SignedRenewal {
     let Challenge { session, run, nonce, grants } = challenge.clone();
-    let renewal =
-        Renewal { session, answers: vec![Answer { run, nonce, valid_ns: u64::MAX, grants }] };
+    let renewal = LeaseRenewal {
+        session,
+        answers: vec![ChallengeAnswer { run, nonce, valid_ns: u64::MAX, grants }],
+    };
     SignedRenewal { renewal: serde_json::to_vec(&renewal).expect("numbers"), signature: Vec::new() }
 }
 

@@ -230,7 +230,7 @@ impl Measuring {
         Measured {
             code: output.status.code(),
             result: serde_json::from_slice(&output.stdout).unwrap_or_default(),
-            said: String::from_utf8_lossy(&output.stderr).into_owned(),
+            printed: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
     }
 }
@@ -255,7 +255,7 @@ pub fn silence_after_a_kill(name: &str, test: &Value, agents: [&Agent; 2]) -> Du
 pub struct Measured {
     pub code: Option<i32>,
     pub result: Value,
-    pub said: String,
+    pub printed: String,
 }
 
 pub fn measure(name: &str, test: &Value, options: &[String]) -> Measured {

@@ -21,15 +21,15 @@ const STALL: Duration = Duration::from_millis(1);
 /// end; that it is inconclusive was told in the file named by `ETHERMETER_INCONCLUSIVE`, or on
 /// standard error.
 pub fn in_quiet_window<T>(tolerated: Duration, mut measure: impl FnMut() -> T) -> Option<T> {
-    let mut seen = Vec::new();
+    let mut stalls = Vec::new();
     for _ in 0..CALLS {
         let (result, stalled) = witnessed(&mut measure);
         if stalled <= tolerated {
             return Some(result);
         }
-        seen.push(stalled);
+        stalls.push(stalled);
     }
-    tell(&format!("stalls of the machine took {seen:?}; allowed are {tolerated:?}"));
+    tell(&format!("stalls of the machine took {stalls:?}; allowed are {tolerated:?}"));
     None
 }
 

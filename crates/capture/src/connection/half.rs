@@ -1,7 +1,10 @@
 //! One end of a connection: its numbers, acknowledgements and windows.
 
-use super::{Again, Basis, Finding, Half, MOST_HOLES, MOST_OUTSTANDING, Outstanding, TRAIN};
-use crate::packet::Tcp;
+use super::{
+    BackwardSegment, ConnectionEnd, Evidence, MOST_HOLES, MOST_OUTSTANDING, SegmentMeaning, TRAIN,
+    UnacknowledgedSegment,
+};
+use crate::packet::TcpHeader;
 
 /// Without a handshake, what comes sooner after the highest number is late.
 const LATE_WITHIN_NS: i64 = 3_000_000;
@@ -12,7 +15,7 @@ const FAST_WITHIN_NS: i64 = 20_000_000;
 const TRAIN_OCTETS: u64 = 4000;
 const ORIGIN: u64 = 1 << 33;
 
-impl Half {
+impl ConnectionEnd {
     /// A number in 64 bits; the first one that is met sets the origin.
     pub(super) fn position(&mut self, number: u32) -> u64 {
         if self.first.is_none() {
@@ -81,9 +84,9 @@ impl Half {
         &mut self,
         other: &mut Self,
         (now_ns, after_ns): (i64, u64),
-        tcp: &Tcp,
+        tcp: &TcpHeader,
         (start, length): (u64, u32),
-        finding: &mut Finding,
+        finding: &mut SegmentMeaning,
     ) -> Option<Option<u64>> {
         let number = other.position(tcp.acknowledgment);
         let is_new = number > other.acknowledged;
@@ -171,8 +174,8 @@ impl Half {
 
     /// All up to `number` was acknowledged at `now_ns`, `path_ns` being the least time to the other
     /// end and back, of the last segment `waited_ns` longer. Record the time per octet of a train
-    /// that is shorter than half of what both ends are away, so that its segments left one after the
-    /// other.
+    /// that is shorter than half of what both ends are away, so that its segments left one after
+    /// the other.
     ///
     /// It is the link's if the last segment waited half as long as the train took: it stood in the
     /// queue of a link behind the others. Segments that leave at the pace of the acknowledgements
@@ -205,11 +208,11 @@ impl Half {
     pub(super) fn send(
         &mut self,
         (now_ns, after_ns): (i64, u64),
-        tcp: &Tcp,
+        tcp: &TcpHeader,
         (start, length, payload): (u64, u32, u32),
         other: &Self,
         handshake_ns: Option<i64>,
-        finding: &mut Finding,
+        finding: &mut SegmentMeaning,
     ) {
         self.octets += u64::from(payload);
         if self.data_segments == 0 {
@@ -218,8 +221,13 @@ impl Half {
         self.data_segments += u64::from(payload > 0);
         self.largest_payload = self.largest_payload.max(payload);
         let end = start + u64::from(length);
-        let mut segment =
-            Outstanding { start, end, sent_ns: now_ns, has_payload: payload > 0, again_ns: None };
+        let mut segment = UnacknowledgedSegment {
+            start,
+            end,
+            sent_ns: now_ns,
+            has_payload: payload > 0,
+            again_ns: None,
+        };
         if !self.has_sent {
             self.highest = self.highest.max(start);
             self.known_from = start;
@@ -237,7 +245,7 @@ impl Half {
             if !(payload > 1 && start + 1 == self.highest) {
                 finding.again = Some(self.again(now_ns, tcp, (start, end), other, handshake_ns));
             }
-            if matches!(finding.again, Some((Again::Resent, _))) {
+            if matches!(finding.again, Some((BackwardSegment::Resent, _))) {
                 let most = self.highest.min(end) - start;
                 self.resent_octets += most.min(u64::from(payload));
                 segment.again_ns = Some(now_ns);
@@ -249,13 +257,13 @@ impl Half {
         slice.packets = slice.packets.saturating_add(1);
         slice.octets += u64::from(payload);
         match finding.again {
-            Some((Again::Resent, basis)) => {
+            Some((BackwardSegment::Resent, basis)) => {
                 self.resent += 1;
-                self.resent_guessed += u64::from(basis == Basis::Timing);
+                self.resent_guessed += u64::from(basis == Evidence::Timing);
                 self.needless += u64::from(finding.is_needless);
                 slice.resent = slice.resent.saturating_add(1);
             }
-            Some((Again::Late, _)) => self.late += 1,
+            Some((BackwardSegment::Late, _)) => self.late += 1,
             None => {}
         }
         if end > self.highest || !self.has_sent {
@@ -280,20 +288,20 @@ impl Half {
     fn again(
         &self,
         now_ns: i64,
-        tcp: &Tcp,
+        tcp: &TcpHeader,
         (start, end): (u64, u64),
         other: &Self,
         handshake_ns: Option<i64>,
-    ) -> (Again, Basis) {
-        let known = start.max(self.known_from).max(self.first.unwrap_or(start));
-        let is_missing = self.holes_at.iter().any(|hole| hole.0 < end && known < hole.1);
+    ) -> (BackwardSegment, Evidence) {
+        let certain_from = start.max(self.known_from).max(self.first.unwrap_or(start));
+        let is_missing = self.holes_at.iter().any(|hole| hole.0 < end && certain_from < hole.1);
         if !is_missing && start >= self.known_from {
-            return (Again::Resent, Basis::Seen);
+            return (BackwardSegment::Resent, Evidence::Seen);
         }
         if let (Some((own, _)), Some(highest)) = (tcp.timestamps, self.highest_timestamp) {
             match own.wrapping_sub(highest).cast_signed() {
-                1.. => return (Again::Resent, Basis::Timestamp),
-                ..=-1 => return (Again::Late, Basis::Timestamp),
+                1.. => return (BackwardSegment::Resent, Evidence::Timestamp),
+                ..=-1 => return (BackwardSegment::Late, Evidence::Timestamp),
                 0 => {}
             }
         }
@@ -302,7 +310,7 @@ impl Half {
             && now_ns - other.last_ack_ns < FAST_WITHIN_NS;
         let is_soon = now_ns - self.highest_ns < handshake_ns.unwrap_or(LATE_WITHIN_NS);
         let is_late = is_soon && end != self.highest && !is_asked_for && end > self.acknowledged;
-        (if is_late { Again::Late } else { Again::Resent }, Basis::Timing)
+        (if is_late { BackwardSegment::Late } else { BackwardSegment::Resent }, Evidence::Timing)
     }
 
     /// Mark outstanding segments that were sent again.
@@ -342,7 +350,7 @@ impl Half {
 
     /// Keep a segment until it is acknowledged; in the order of the ends, and the first of those
     /// that end alike.
-    fn keep(&mut self, segment: Outstanding) {
+    fn keep(&mut self, segment: UnacknowledgedSegment) {
         if self.outstanding.len() == MOST_OUTSTANDING {
             self.outstanding.pop_front();
             self.forgotten += 1;
@@ -357,7 +365,7 @@ impl Half {
         }
     }
 
-    pub(super) fn announce(&mut self, tcp: &Tcp, is_scaled: Option<bool>) {
+    pub(super) fn announce(&mut self, tcp: &TcpHeader, is_scaled: Option<bool>) {
         // The window of a SYN is never scaled (RFC 7323, section 2.2).
         let shift =
             if is_scaled == Some(true) && !tcp.syn { self.offered_shift.unwrap_or(0) } else { 0 };
@@ -376,7 +384,7 @@ impl Half {
     }
 
     pub(super) fn held_octets(&self) -> usize {
-        self.outstanding.capacity() * size_of::<Outstanding>()
+        self.outstanding.capacity() * size_of::<UnacknowledgedSegment>()
             + self.holes_at.capacity() * size_of::<(u64, u64)>()
             + self.ack_delay.held_octets()
             + self.round_trip.held_octets()

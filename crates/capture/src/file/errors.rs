@@ -3,12 +3,12 @@
 /// Errors of the link in the flags of a packet: bits 16 to 31 (draft-ietf-opsawg-pcapng-03,
 /// section 4.3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Errors(u32);
+pub struct LinkErrors(u32);
 
 /// Bits of the flags that are errors of the link.
 const MASK: u32 = 0xffff_0000;
 
-impl Errors {
+impl LinkErrors {
     /// The check sequence was wrong.
     pub const CHECK: Self = Self(1 << 24);
     /// The packet was too short.
@@ -20,13 +20,13 @@ impl Errors {
         Self(flags & MASK)
     }
 
-    /// They as flags.
+    /// The errors as flags.
     #[must_use]
     pub fn flags(self) -> u32 {
         self.0
     }
 
-    /// Both.
+    /// The errors of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -4,14 +4,14 @@ const NS: i128 = 1_000_000_000;
 
 /// What a captured packet begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Link {
+pub enum LinkType {
     /// An Ethernet header.
     Ethernet,
     /// An IP header.
     Ip,
     /// Linux cooked capture (version 1).
     Cooked,
-    /// The same (version 2).
+    /// Linux cooked capture (version 2).
     Cooked2,
     /// Four octets of address family, as on BSD's loopback.
     Loopback,
@@ -37,7 +37,7 @@ pub enum Link {
     Other(u16),
 }
 
-impl Link {
+impl LinkType {
     pub(super) fn of(number: u16) -> Self {
         match number {
             1 => Self::Ethernet,
@@ -58,7 +58,7 @@ impl Link {
         }
     }
 
-    /// Its number in the registry.
+    /// Number of the link type in the registry.
     #[must_use]
     pub fn number(self) -> u16 {
         match self {
@@ -97,14 +97,14 @@ impl Link {
 /// Packets that a capture itself lost, as it says in its statistics (pcapng); nothing where it says
 /// nothing. What is lost so was not lost by the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dropped {
+pub struct CaptureDrops {
     /// By interfaces, for want of room there.
     pub by_interface: Option<u64>,
     /// By the system, for want of room for them until they are read.
     pub by_system: Option<u64>,
 }
 
-impl Dropped {
+impl CaptureDrops {
     pub(super) fn and(self, other: Self) -> Self {
         let sum = |a: Option<u64>, b: Option<u64>| {
             if a.is_none() && b.is_none() {
@@ -121,13 +121,13 @@ impl Dropped {
 
 /// Description of an interface in a file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Interface {
-    pub(super) link: Link,
+pub(super) struct InterfaceDescription {
+    pub(super) link: LinkType,
     pub(super) snap: u32,
     pub(super) resolution: Resolution,
     pub(super) offset_s: i64,
-    /// Its latest statistics.
-    pub(super) dropped: Dropped,
+    /// Latest statistics of the interface.
+    pub(super) dropped: CaptureDrops,
 }
 
 /// Units of an interface's times in a second, as a power of 10 or of 2.

@@ -7,7 +7,7 @@
 //!
 //! Source: draft-ietf-opsawg-pcapng-03, sections 4.1 to 4.3 and 4.6.
 
-use crate::file::{Errors, Link, MOST_CAPTURED};
+use crate::file::{LinkErrors, LinkType, MOST_CAPTURED};
 use std::io::{Error, ErrorKind, Result, Write};
 
 const SECTION: u32 = 0x0A0D_0D0A;
@@ -21,12 +21,12 @@ const PLACES: u8 = 9;
 /// packet, flags, end of options.
 const AROUND_OCTETS: u32 = 44;
 
-/// Octets that [`Blocks::finish`] adds for each interface.
+/// Octets that [`BlockWriter::finish`] adds for each interface.
 pub const END_OCTETS: u64 = 88;
 
 /// Direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum PacketDirection {
     /// The host received it, or heard it.
     In,
     /// The host sent it.
@@ -35,26 +35,26 @@ pub enum Direction {
 
 /// A packet to be written.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct CapturedPacket<'a> {
     /// At which interface, by its number from 0.
     pub interface: u32,
     /// When, in nanoseconds since 1970.
     pub time_ns: u64,
     /// Octets that it had.
     pub original: u32,
-    /// Its direction.
-    pub direction: Direction,
+    /// Direction of the packet.
+    pub direction: PacketDirection,
     /// What was kept of it, in pieces that follow each other.
-    pub pieces: [&'a [u8]; 3],
+    pub chunks: [&'a [u8]; 3],
     /// What was wrong with it on the link.
-    pub errors: Errors,
+    pub errors: LinkErrors,
     /// A comment; none if empty.
     pub comment: &'a str,
 }
 
 /// Statistics of an interface at the end of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Statistics {
+pub struct InterfaceStatistics {
     /// When the capture began, in nanoseconds since 1970.
     pub begun_ns: u64,
     /// When it ended.
@@ -69,7 +69,7 @@ pub struct Statistics {
 
 /// A capture that is being written.
 #[derive(Debug)]
-pub struct Blocks<W> {
+pub struct BlockWriter<W> {
     to: W,
     interfaces: u32,
     snap: u32,
@@ -104,13 +104,13 @@ fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) -> Result<()> {
     Ok(())
 }
 
-impl<W: Write> Blocks<W> {
+impl<W: Write> BlockWriter<W> {
     /// Begin a capture on the interfaces of some names, whose packets begin as `link` says, and of
     /// which at most `snap` octets are kept.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn new(to: W, names: &[&str], link: Link, snap: u32) -> Result<Self> {
+    pub fn new(to: W, names: &[&str], link: LinkType, snap: u32) -> Result<Self> {
         let (snap, body) = (snap.min(MOST_CAPTURED), Vec::with_capacity(256));
         let mut new = Self { to, interfaces: 0, snap, octets: 0, body };
         word(&mut new.body, BYTE_ORDER);
@@ -145,7 +145,7 @@ impl<W: Write> Blocks<W> {
         u64::from(kept.next_multiple_of(4) + AROUND_OCTETS) + comment as u64
     }
 
-    /// Octets that [`Blocks::finish`] will add.
+    /// Octets that [`BlockWriter::finish`] will add.
     #[must_use]
     pub fn end_octets(&self) -> u64 {
         END_OCTETS * u64::from(self.interfaces)
@@ -163,27 +163,27 @@ impl<W: Write> Blocks<W> {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn packet(&mut self, seen: &Seen<'_>) -> Result<()> {
-        let there: usize = seen.pieces.iter().map(|piece| piece.len()).sum();
+    pub fn packet(&mut self, packet: &CapturedPacket<'_>) -> Result<()> {
+        let there: usize = packet.chunks.iter().map(|chunk| chunk.len()).sum();
         let kept = u32::try_from(there).unwrap_or(u32::MAX).min(self.snap);
-        word(&mut self.body, seen.interface);
-        time(&mut self.body, seen.time_ns);
+        word(&mut self.body, packet.interface);
+        time(&mut self.body, packet.time_ns);
         word(&mut self.body, kept);
-        word(&mut self.body, seen.original);
+        word(&mut self.body, packet.original);
         let begin = self.body.len();
-        for piece in seen.pieces {
+        for chunk in packet.chunks {
             let room = kept as usize - (self.body.len() - begin);
-            self.body.extend(&piece[..piece.len().min(room)]);
+            self.body.extend(&chunk[..chunk.len().min(room)]);
         }
         self.body.resize(self.body.len().next_multiple_of(4), 0);
-        let direction: u32 = match seen.direction {
-            Direction::In => 1,
-            Direction::Out => 2,
+        let direction: u32 = match packet.direction {
+            PacketDirection::In => 1,
+            PacketDirection::Out => 2,
         };
-        if !seen.comment.is_empty() {
-            option(&mut self.body, 1, seen.comment.as_bytes())?;
+        if !packet.comment.is_empty() {
+            option(&mut self.body, 1, packet.comment.as_bytes())?;
         }
-        option(&mut self.body, 2, &(direction | seen.errors.flags()).to_ne_bytes())?;
+        option(&mut self.body, 2, &(direction | packet.errors.flags()).to_ne_bytes())?;
         option(&mut self.body, 0, b"")?;
         self.block(ENHANCED_PACKET)
     }
@@ -195,7 +195,7 @@ impl<W: Write> Blocks<W> {
     ///
     /// # Panics
     /// If there are not as many statistics as interfaces.
-    pub fn finish(mut self, statistics: &[Statistics]) -> Result<(W, u64)> {
+    pub fn finish(mut self, statistics: &[InterfaceStatistics]) -> Result<(W, u64)> {
         assert_eq!(statistics.len(), self.interfaces as usize, "statistics of each interface");
         for (number, of) in (0..).zip(statistics) {
             word(&mut self.body, number);

@@ -7,9 +7,9 @@ mod receiver;
 mod sender;
 mod sockets;
 
-pub use receiver::{Received, Receiving, receive};
-pub use sender::{Sender, Sent, Source, send};
-pub use sockets::Sockets;
+pub use receiver::{ReceivedTransfer, TransferReceiver, receive};
+pub use sender::{SentTransfer, TransferSender, TransferSource, send};
+pub use sockets::SocketOptions;
 
 #[cfg(test)]
 mod tests {
@@ -22,11 +22,11 @@ mod tests {
         TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback").local_addr().expect("bound")
     }
 
-    fn receiving(address: SocketAddr) -> Receiving {
-        Receiving {
+    fn receiving(address: SocketAddr) -> TransferReceiver {
+        TransferReceiver {
             address,
             connections: 1,
-            sockets: Sockets::default(),
+            sockets: SocketOptions::default(),
             block_octets: None,
             work_ps_per_octet: 0,
             settle_ns: 20_000_000,
@@ -34,12 +34,12 @@ mod tests {
         }
     }
 
-    fn sending(address: SocketAddr) -> Sender {
-        Sender {
+    fn sending(address: SocketAddr) -> TransferSender {
+        TransferSender {
             address,
             connections: 1,
-            sockets: Sockets::default(),
-            source: Source::Memory,
+            sockets: SocketOptions::default(),
+            source: TransferSource::Memory,
             block_octets: 64 << 10,
             turn_around_ns: None,
             work_ps_per_octet: 0,
@@ -48,7 +48,10 @@ mod tests {
         }
     }
 
-    fn transferred(receiving: &Receiving, sending: &Sender) -> (Received, Sent) {
+    fn transferred(
+        receiving: &TransferReceiver,
+        sending: &TransferSender,
+    ) -> (ReceivedTransfer, SentTransfer) {
         std::thread::scope(|scope| {
             let sink = scope.spawn(|| receive(receiving).expect("loopback"));
             let sent = send(sending).expect("loopback");
@@ -60,8 +63,13 @@ mod tests {
     fn every_octet_of_a_transfer_of_known_size_comes() {
         let address = free_address();
         let (received, sent) = transferred(
-            &Receiving { connections: 3, settle_ns: 0, window_ns: None, ..receiving(address) },
-            &Sender { connections: 3, octets: Some(1_000_003), ..sending(address) },
+            &TransferReceiver {
+                connections: 3,
+                settle_ns: 0,
+                window_ns: None,
+                ..receiving(address)
+            },
+            &TransferSender { connections: 3, octets: Some(1_000_003), ..sending(address) },
         );
         assert_eq!(received.octets, 1_000_003);
         assert_eq!(sent.octets, 1_000_003);
@@ -72,8 +80,8 @@ mod tests {
         let address = free_address();
         let (received, _) = transferred(
             &receiving(address),
-            &Sender {
-                source: Source::Slow { bits_per_s: 8_000_000 },
+            &TransferSender {
+                source: TransferSource::Slow { bits_per_s: 8_000_000 },
                 block_octets: 4096,
                 ..sending(address)
             },
@@ -87,8 +95,12 @@ mod tests {
     fn turn_arounds_allow_a_block_each() {
         let address = free_address();
         let (received, _) = transferred(
-            &Receiving { block_octets: Some(10_000), ..receiving(address) },
-            &Sender { block_octets: 10_000, turn_around_ns: Some(20_000_000), ..sending(address) },
+            &TransferReceiver { block_octets: Some(10_000), ..receiving(address) },
+            &TransferSender {
+                block_octets: 10_000,
+                turn_around_ns: Some(20_000_000),
+                ..sending(address)
+            },
         );
         // In 200 ms begin at most 11 turn-arounds of 20 ms.
         assert!(received.octets <= 110_000, "{received:?}");

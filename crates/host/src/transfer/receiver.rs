@@ -1,6 +1,8 @@
 //! The end that receives, and measures.
 
-use super::sockets::{CALL_OCTETS, LONGEST_NS, MOST_CONNECTIONS, REQUEST, Sockets, TIMEOUT, work};
+use super::sockets::{
+    CALL_OCTETS, LONGEST_NS, MOST_CONNECTIONS, REQUEST, SocketOptions, TIMEOUT, work,
+};
 use crate::{Error, joined};
 use ethermeter_live::time::{HostTime, NS_PER_S, Timeline, sleep, worked_ns};
 use serde::{Deserialize, Serialize};
@@ -13,14 +15,14 @@ use std::time::Duration;
 /// What the receiving end does.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Receiving {
+pub struct TransferReceiver {
     /// Where it listens.
     pub address: SocketAddr,
     /// Connections, at most 64.
     pub connections: u32,
-    /// Its sockets.
+    /// Options of the receiver's sockets.
     #[serde(default)]
-    pub sockets: Sockets,
+    pub sockets: SocketOptions,
     /// Ask for each block of so many octets when the one before is there; without, nothing is asked
     /// for.
     #[serde(default)]
@@ -36,7 +38,7 @@ pub struct Receiving {
 
 /// What arrived.
 #[derive(Debug, Default, Serialize)]
-pub struct Received {
+pub struct ReceivedTransfer {
     /// Octets that the application read in the window.
     pub octets: u64,
     /// The window.
@@ -49,9 +51,9 @@ pub struct Received {
 }
 
 /// What connections share: when the first octet of any arrived, in nanoseconds; 0 before.
-struct Shared(AtomicU64);
+struct FirstOctetTime(AtomicU64);
 
-impl Shared {
+impl FirstOctetTime {
     fn begun_ns(&self, now_ns: u64) -> u64 {
         match self.0.compare_exchange(0, now_ns, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => now_ns,
@@ -61,7 +63,7 @@ impl Shared {
 }
 
 /// Counts of one connection.
-struct OfConnection {
+struct ConnectionTotals {
     octets: u64,
     worked_ns: u64,
     last_ns: u64,
@@ -71,7 +73,7 @@ struct OfConnection {
 ///
 /// # Errors
 /// If a number is out of range, the system refuses, or no sender connects within 5 s.
-pub fn receive(receiving: &Receiving) -> Result<Received, Error> {
+pub fn receive(receiving: &TransferReceiver) -> Result<ReceivedTransfer, Error> {
     Error::unless_within(
         "connections",
         u64::from(receiving.connections),
@@ -94,7 +96,7 @@ pub fn receive(receiving: &Receiving) -> Result<Received, Error> {
     for _ in 0..receiving.connections {
         streams.push(accepted(&listener)?);
     }
-    let shared = Shared(AtomicU64::new(0));
+    let shared = FirstOctetTime(AtomicU64::new(0));
     let of_connections = std::thread::scope(|scope| {
         let threads: Vec<_> = streams
             .into_iter()
@@ -103,15 +105,16 @@ pub fn receive(receiving: &Receiving) -> Result<Received, Error> {
         threads
             .into_iter()
             .map(|thread| joined(thread))
-            .collect::<Result<Vec<OfConnection>, Error>>()
+            .collect::<Result<Vec<ConnectionTotals>, Error>>()
     })?;
     let begun_ns = shared.0.load(Ordering::Acquire);
-    let last_ns = of_connections.iter().map(|each| each.last_ns).max().unwrap_or(begun_ns);
+    let last_ns =
+        of_connections.iter().map(|connection| connection.last_ns).max().unwrap_or(begun_ns);
     let lasted_ns = last_ns.saturating_sub(begun_ns);
-    Ok(Received {
-        octets: of_connections.iter().map(|each| each.octets).sum(),
+    Ok(ReceivedTransfer {
+        octets: of_connections.iter().map(|connection| connection.octets).sum(),
         window_ns: receiving.window_ns.unwrap_or(lasted_ns.saturating_sub(receiving.settle_ns)),
-        worked_ns: of_connections.iter().map(|each| each.worked_ns).sum(),
+        worked_ns: of_connections.iter().map(|connection| connection.worked_ns).sum(),
         lasted_ns,
     })
 }
@@ -139,21 +142,21 @@ fn accepted(listener: &TcpListener) -> Result<TcpStream, Error> {
 }
 
 fn one_connection(
-    receiving: &Receiving,
+    receiving: &TransferReceiver,
     mut stream: TcpStream,
-    shared: &Shared,
-) -> Result<OfConnection, Error> {
+    shared: &FirstOctetTime,
+) -> Result<ConnectionTotals, Error> {
     let began_working_ns = worked_ns();
     let block = receiving.block_octets.map(|octets| octets as usize);
     let mut room = vec![0; CALL_OCTETS];
-    let mut counted = OfConnection { octets: 0, worked_ns: 0, last_ns: 0 };
+    let mut counted = ConnectionTotals { octets: 0, worked_ns: 0, last_ns: 0 };
     let mut in_block = 0;
     if block.is_some() {
         stream.write_all(&[REQUEST]).map_err(Error::system("asking for a block"))?;
     }
     loop {
-        let wanted = block.map_or(room.len(), |octets| room.len().min(octets - in_block));
-        let octets = match stream.read(&mut room[..wanted]) {
+        let room_wanted = block.map_or(room.len(), |octets| room.len().min(octets - in_block));
+        let octets = match stream.read(&mut room[..room_wanted]) {
             Ok(0) => break,
             Ok(octets) => octets,
             // The sender hangs up when its time is over, whatever is still in transit.

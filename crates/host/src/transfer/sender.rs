@@ -1,7 +1,7 @@
 //! The end that sends.
 
 use super::sockets::{
-    CALL_OCTETS, LONGEST_BLOCK, LONGEST_NS, MOST_CONNECTIONS, REQUEST, Sockets, TIMEOUT, work,
+    CALL_OCTETS, LONGEST_BLOCK, LONGEST_NS, MOST_CONNECTIONS, REQUEST, SocketOptions, TIMEOUT, work,
 };
 use crate::{Error, joined};
 use ethermeter_live::port::tcp::TcpPort;
@@ -18,16 +18,16 @@ use std::time::Duration;
 /// What the sending end does.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Sender {
+pub struct TransferSender {
     /// Where the receiver listens.
     pub address: SocketAddr,
     /// Connections, at most 64.
     pub connections: u32,
-    /// Its sockets.
+    /// Options of the sender's sockets.
     #[serde(default)]
-    pub sockets: Sockets,
+    pub sockets: SocketOptions,
     /// Where the octets come from.
-    pub source: Source,
+    pub source: TransferSource,
     /// Octets that are taken from the source and written at a time, at most 16 MiB; with a
     /// turn-around, those that are asked for.
     pub block_octets: u32,
@@ -49,8 +49,8 @@ pub struct Sender {
 /// Where octets come from.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Source {
-    /// They are there.
+pub enum TransferSource {
+    /// The octets are in memory.
     Memory,
     /// A device that gives so many bits a second: a block is there when its last bit is.
     Slow {
@@ -59,14 +59,14 @@ pub enum Source {
     },
     /// A file, from its beginning again when it ends.
     File {
-        /// Its path.
+        /// Path of the file.
         path: PathBuf,
     },
 }
 
 /// What was sent.
 #[derive(Debug, Serialize)]
-pub struct Sent {
+pub struct SentTransfer {
     /// Octets that the system took.
     pub octets: u64,
     /// Processor time of all connections' threads; what the system does for them elsewhere is not
@@ -82,7 +82,7 @@ pub struct Sent {
 ///
 /// # Errors
 /// If a number is out of range, the system refuses, or no receiver listens within 5 s.
-pub fn send(sender: &Sender) -> Result<Sent, Error> {
+pub fn send(sender: &TransferSender) -> Result<SentTransfer, Error> {
     Error::unless_within(
         "connections",
         u64::from(sender.connections),
@@ -91,7 +91,7 @@ pub fn send(sender: &Sender) -> Result<Sent, Error> {
     )?;
     Error::unless_within("block_octets", u64::from(sender.block_octets), 1, 16 << 20)?;
     Error::unless_within("duration_ns", sender.duration_ns, 1, LONGEST_NS)?;
-    if let Source::Slow { bits_per_s } = sender.source {
+    if let TransferSource::Slow { bits_per_s } = sender.source {
         Error::unless_within("bits_per_s", bits_per_s, 1000, 1_000_000_000_000)?;
     }
     let mut streams = Vec::new();
@@ -112,9 +112,10 @@ pub fn send(sender: &Sender) -> Result<Sent, Error> {
     })?;
     let lasted_ns = HostTime.now_ns() - begun_ns;
     let connections = accounts.iter().map(TcpPort::info).collect::<Result<_, _>>()?;
-    let (octets, worked_ns) =
-        of_connections.iter().fold((0, 0), |sum, each| (sum.0 + each.0, sum.1 + each.1));
-    Ok(Sent { octets, worked_ns, lasted_ns, connections })
+    let (octets, worked_ns) = of_connections
+        .iter()
+        .fold((0, 0), |sum, connection| (sum.0 + connection.0, sum.1 + connection.1));
+    Ok(SentTransfer { octets, worked_ns, lasted_ns, connections })
 }
 
 fn account_of(stream: &TcpStream) -> Result<TcpPort, Error> {
@@ -122,7 +123,7 @@ fn account_of(stream: &TcpStream) -> Result<TcpPort, Error> {
     Ok(TcpPort::on(copy, 1)?)
 }
 
-fn connected(sender: &Sender) -> Result<TcpStream, Error> {
+fn connected(sender: &TransferSender) -> Result<TcpStream, Error> {
     let until_ns = HostTime.now_ns() + TIMEOUT.as_secs() * NS_PER_S;
     loop {
         let preparing = || Error::system("preparing a connection");
@@ -151,7 +152,7 @@ fn connected(sender: &Sender) -> Result<TcpStream, Error> {
 
 /// Octets that were sent, and the processor time that it took.
 fn one_connection(
-    sender: &Sender,
+    sender: &TransferSender,
     stream: &TcpStream,
     number: u64,
     begun_ns: u64,
@@ -162,18 +163,19 @@ fn one_connection(
         octets / u64::from(sender.connections)
             + u64::from(number < octets % u64::from(sender.connections))
     };
-    let wanted = sender.octets.map_or(u64::MAX, share);
-    let mut supply = Supply::open(sender, begun_ns)?;
+    let octets_to_send = sender.octets.map_or(u64::MAX, share);
+    let mut supply = BlockSupply::open(sender, begun_ns)?;
     let mut sent = 0;
-    while sent < wanted && HostTime.now_ns() < end_ns {
+    while sent < octets_to_send && HostTime.now_ns() < end_ns {
         if let Some(turn_around_ns) = sender.turn_around_ns {
             if !is_asked(stream, end_ns)? {
                 break;
             }
             HostTime.sleep_until(end_ns.min(HostTime.now_ns() + turn_around_ns));
         }
-        let octets =
-            usize::try_from(wanted - sent).unwrap_or(usize::MAX).min(sender.block_octets as usize);
+        let octets = usize::try_from(octets_to_send - sent)
+            .unwrap_or(usize::MAX)
+            .min(sender.block_octets as usize);
         let block = supply.block(octets, end_ns)?;
         let written = write_until(stream, block, sender.work_ps_per_octet, end_ns)?;
         sent += written as u64;
@@ -217,12 +219,12 @@ fn write_until(
     let mut written = 0;
     let mut worked_on = 0;
     while written < block.len() {
-        let piece = &block[written..block.len().min(written + CALL_OCTETS)];
-        if worked_on < written + piece.len() {
-            work(written + piece.len() - worked_on, work_ps_per_octet);
-            worked_on = written + piece.len();
+        let chunk = &block[written..block.len().min(written + CALL_OCTETS)];
+        if worked_on < written + chunk.len() {
+            work(written + chunk.len() - worked_on, work_ps_per_octet);
+            worked_on = written + chunk.len();
         }
-        match stream.write(piece) {
+        match stream.write(chunk) {
             Ok(octets) => written += octets,
             Err(error) if is_early(&error) => {}
             Err(error)
@@ -243,7 +245,7 @@ fn write_until(
 }
 
 /// A source, and a block of room for what it gives.
-struct Supply {
+struct BlockSupply {
     room: Vec<u8>,
     file: Option<File>,
     /// Picoseconds that a slow source takes for an octet, of this connection.
@@ -252,17 +254,17 @@ struct Supply {
     begun_ns: u64,
 }
 
-impl Supply {
-    fn open(sender: &Sender, begun_ns: u64) -> Result<Self, Error> {
+impl BlockSupply {
+    fn open(sender: &TransferSender, begun_ns: u64) -> Result<Self, Error> {
         let room = (0..=u8::MAX).cycle().take(sender.block_octets as usize).collect();
         let file = match &sender.source {
-            Source::File { path } => {
+            TransferSource::File { path } => {
                 Some(File::open(path).map_err(Error::system("opening the source"))?)
             }
             _ => None,
         };
         let ps_per_octet = match sender.source {
-            Source::Slow { bits_per_s } => {
+            TransferSource::Slow { bits_per_s } => {
                 8_000_000_000_000 * u128::from(sender.connections) / u128::from(bits_per_s)
             }
             _ => 0,

@@ -20,7 +20,7 @@ pub(super) const LONGEST_NS: u64 = 120 * NS_PER_S;
 /// What is set of the sockets of one end; what is not is the system's choice.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Sockets {
+pub struct SocketOptions {
     /// Room for what has come and was not read, in octets (`SO_RCVBUF`; the system doubles it for
     /// its own needs).
     pub receive_octets: Option<u32>,
@@ -32,7 +32,7 @@ pub struct Sockets {
     pub congestion: Option<String>,
 }
 
-impl Sockets {
+impl SocketOptions {
     /// Set them before a connection is made: afterwards the window's scale is settled.
     pub(super) fn apply(&self, socket: &Socket) -> Result<(), Error> {
         if let Some(octets) = self.receive_octets {

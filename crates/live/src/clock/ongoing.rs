@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The best known relation, published by one thread and read by others.
 #[derive(Debug, Default)]
-pub struct Ongoing {
+pub struct SharedRelation {
     latest: Mutex<Option<Arc<Relation>>>,
     version: AtomicU64,
 }
 
-impl Ongoing {
-    /// This is known now.
+impl SharedRelation {
+    /// Publish a newer relation between the clocks.
     pub fn publish(&self, relation: Arc<Relation>) {
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(relation);
         self.version.fetch_add(1, Ordering::Release);
@@ -20,23 +20,23 @@ impl Ongoing {
 
     /// Look again if there is something newer than `known`.
     #[inline]
-    pub fn refresh(&self, known: &mut Known) {
+    pub fn refresh(&self, cached: &mut CachedRelation) {
         let version = self.version.load(Ordering::Acquire);
-        if version != known.version {
-            known.relation.clone_from(&self.latest.lock().unwrap_or_else(PoisonError::into_inner));
-            known.version = version;
+        if version != cached.version {
+            cached.relation.clone_from(&self.latest.lock().unwrap_or_else(PoisonError::into_inner));
+            cached.version = version;
         }
     }
 }
 
 /// What a user of a relation knows of it.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub struct CachedRelation {
     relation: Option<Arc<Relation>>,
     version: u64,
 }
 
-impl Known {
+impl CachedRelation {
     /// The relation, if there is one yet.
     #[inline]
     #[must_use]

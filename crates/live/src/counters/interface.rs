@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 /// What an interface has counted since it was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct InterfaceCounters {
-    /// Its name.
+    /// Name of the interface.
     pub name: String,
     /// Frames received.
     pub received_frames: u64,
-    /// Their octets, as the driver counts them: destination address to before the FCS on virtual
-    /// interfaces.
+    /// Octets of the received frames, as the driver counts them: destination address to before the
+    /// FCS on virtual interfaces.
     pub received_octets: u64,
     /// Frames that arrived and were dropped, damaged or found no room: `drop`, `errs` and `fifo`.
     pub received_dropped: u64,
     /// Frames sent.
     pub sent_frames: u64,
-    /// Their octets.
+    /// Octets of the sent frames.
     pub sent_octets: u64,
     /// Frames that were to be sent and were not: `drop`, `errs` and `fifo`.
     pub sent_dropped: u64,

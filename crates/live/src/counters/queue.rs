@@ -9,7 +9,7 @@ use std::io;
 /// What a queue has counted since it was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct QueueCounters {
-    /// Its kind: `tbf`, `fq_codel`, `noqueue`, ….
+    /// Kind of the queue: `tbf`, `fq_codel`, `noqueue`, ….
     pub kind: String,
     /// Index of its interface.
     pub interface: u32,
@@ -18,7 +18,7 @@ pub struct QueueCounters {
     pub is_root: bool,
     /// Frames that it passed on.
     pub passed: u64,
-    /// Their octets, as it accounts for them.
+    /// Octets of the passed frames, as the queue accounts for them.
     pub passed_octets: u64,
     /// Frames that it dropped.
     pub dropped: u64,
@@ -46,9 +46,9 @@ pub fn queues() -> Result<Vec<QueueCounters>, Error> {
     let mut queues = Vec::new();
     loop {
         match parse(netlink.receive()?, &mut queues) {
-            Answer::More => {}
-            Answer::End => return Ok(queues),
-            Answer::Error(code) => {
+            DumpState::More => {}
+            DumpState::End => return Ok(queues),
+            DumpState::Error(code) => {
                 let source = io::Error::from_raw_os_error(code);
                 return Err(Error::System { doing: DOING, source });
             }
@@ -57,22 +57,22 @@ pub fn queues() -> Result<Vec<QueueCounters>, Error> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Answer {
+enum DumpState {
     More,
     End,
     Error(i32),
 }
 
-fn parse(answer: &[u8], queues: &mut Vec<QueueCounters>) -> Answer {
+fn parse(answer: &[u8], queues: &mut Vec<QueueCounters>) -> DumpState {
     for (kind, body) in messages(answer) {
         match i32::from(kind) {
-            libc::NLMSG_DONE => return Answer::End,
-            libc::NLMSG_ERROR => return Answer::Error(error_of(body)),
+            libc::NLMSG_DONE => return DumpState::End,
+            libc::NLMSG_ERROR => return DumpState::Error(error_of(body)),
             _ if kind == libc::RTM_NEWQDISC => queues.extend(parse_queue(body)),
             _ => {}
         }
     }
-    Answer::More
+    DumpState::More
 }
 
 fn parse_queue(body: &[u8]) -> Option<QueueCounters> {
@@ -139,7 +139,7 @@ mod tests {
         .concat();
         let answer = [message(libc::RTM_NEWQDISC, &body), message(3, &[0; 4])].concat();
         let mut queues = Vec::new();
-        assert_eq!(parse(&answer, &mut queues), Answer::End);
+        assert_eq!(parse(&answer, &mut queues), DumpState::End);
         let counted = QueueCounters {
             passed: 50,
             passed_octets: 5000,
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn a_refusal_is_told() {
         let answer = message(2, &(-libc::EPERM).to_ne_bytes());
-        assert_eq!(parse(&answer, &mut Vec::new()), Answer::Error(libc::EPERM));
+        assert_eq!(parse(&answer, &mut Vec::new()), DumpState::Error(libc::EPERM));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How to wait for absolute times, and how well that went.
 
-use super::rest::{ON_TIME_NS, Rest, Rests};
+use super::rest::{ON_TIME_NS, RestKind, Rests};
 use crate::time::{PS_PER_NS, Timeline};
 use ethermeter_traffic::{Distribution, Histogram};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What to do before a time that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum PacerStep {
     /// Sleep until this time, then ask again.
     SleepUntil(u64),
     /// Look at the clock again.
@@ -77,15 +77,15 @@ impl Pacer {
     /// What to do at `now_ns` before `due_ns`.
     #[inline]
     #[must_use]
-    pub fn step(&self, now_ns: u64, due_ns: u64) -> Step {
+    pub fn step(&self, now_ns: u64, due_ns: u64) -> PacerStep {
         if now_ns >= due_ns {
-            return Step::Now;
+            return PacerStep::Now;
         }
         let wake_ns = due_ns.saturating_sub(self.margin_ns);
         if now_ns >= wake_ns {
-            return Step::Spin;
+            return PacerStep::Spin;
         }
-        Step::SleepUntil(wake_ns.min(now_ns + LONGEST_SLEEP_NS))
+        PacerStep::SleepUntil(wake_ns.min(now_ns + LONGEST_SLEEP_NS))
     }
 }
 
@@ -135,22 +135,22 @@ impl<'a, T: Timeline> Pacing<'a, T> {
                 return None;
             }
             match pacer.step(now_ns, due_ns) {
-                Step::Now => return Some(now_ns),
-                Step::Spin => {
+                PacerStep::Now => return Some(now_ns),
+                PacerStep::Spin => {
                     self.time.spin();
                     now_ns = self.time.now_ns();
                 }
-                Step::SleepUntil(wake_ns) => now_ns = self.sleep(now_ns, wake_ns),
+                PacerStep::SleepUntil(wake_ns) => now_ns = self.sleep(now_ns, wake_ns),
             }
         }
     }
 
     /// Rest before `due_ns`, and remember whether that ended too late; returns the time then.
-    pub(super) fn rest(&mut self, rest: Rest, now_ns: u64, due_ns: u64) -> u64 {
+    pub(super) fn rest(&mut self, rest: RestKind, now_ns: u64, due_ns: u64) -> u64 {
         let until_ns = rest.until_ns(now_ns, due_ns);
         match rest {
-            Rest::Sleep => self.time.sleep_until(until_ns),
-            Rest::Yield => self.time.yield_until(until_ns),
+            RestKind::Sleep => self.time.sleep_until(until_ns),
+            RestKind::Yield => self.time.yield_until(until_ns),
         }
         self.awake_since_ns = self.time.now_ns();
         self.rested_ns = self.awake_since_ns.saturating_sub(now_ns);

@@ -4,7 +4,7 @@ use std::io;
 
 /// Under what priority a thread runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Priority {
+pub enum ThreadPriority {
     /// As everybody does.
     Ordinary,
     /// `SCHED_FIFO`: before all threads without real-time priority.
@@ -16,7 +16,7 @@ pub enum Priority {
 /// Kept to one thread: it is that of the thread that made it.
 #[derive(Debug)]
 pub struct PriorityGuard {
-    priority: Priority,
+    priority: ThreadPriority,
     of_this_thread: std::marker::PhantomData<*const ()>,
 }
 
@@ -24,7 +24,7 @@ impl PriorityGuard {
     /// Stay at ordinary priority, and have sleeps end when they should.
     #[must_use]
     pub fn ordinary() -> Self {
-        Self::with(Priority::Ordinary)
+        Self::with(ThreadPriority::Ordinary)
     }
 
     /// Ask for `SCHED_FIFO` at its lowest level. Without the right to it the thread goes on as
@@ -32,14 +32,14 @@ impl PriorityGuard {
     #[must_use]
     pub fn fifo_where_allowed() -> Self {
         let priority = if set_scheduler(libc::SCHED_FIFO, LEVEL).is_ok() {
-            Priority::Fifo
+            ThreadPriority::Fifo
         } else {
-            Priority::Ordinary
+            ThreadPriority::Ordinary
         };
         Self::with(priority)
     }
 
-    fn with(priority: Priority) -> Self {
+    fn with(priority: ThreadPriority) -> Self {
         // Sleeps of ordinary threads are rounded by their timer slack of 50 us; that of real-time
         // threads is 0 anyway.
         set_timer_slack_ns(1);
@@ -48,14 +48,14 @@ impl PriorityGuard {
 
     /// What it got.
     #[must_use]
-    pub fn priority(&self) -> Priority {
+    pub fn priority(&self) -> ThreadPriority {
         self.priority
     }
 }
 
 impl Drop for PriorityGuard {
     fn drop(&mut self) {
-        if self.priority == Priority::Fifo {
+        if self.priority == ThreadPriority::Fifo {
             set_scheduler(libc::SCHED_OTHER, 0)
                 .expect("lowering one's own priority is always allowed");
         }
@@ -119,8 +119,11 @@ mod tests {
     #[test]
     fn the_priority_is_given_back() {
         let guard = PriorityGuard::fifo_where_allowed();
-        let expected =
-            if guard.priority() == Priority::Fifo { libc::SCHED_FIFO } else { libc::SCHED_OTHER };
+        let expected = if guard.priority() == ThreadPriority::Fifo {
+            libc::SCHED_FIFO
+        } else {
+            libc::SCHED_OTHER
+        };
         assert_eq!(scheduler(), expected);
         let mut meanwhile = None;
         while_ordinary(|| meanwhile = Some(scheduler()));

@@ -15,7 +15,7 @@ pub const ON_TIME_NS: u64 = 5000;
 /// A kind of rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Rest {
+pub enum RestKind {
     /// Sleep for a quarter of the wait; three quarters are left for waking up.
     #[default]
     Sleep,
@@ -26,7 +26,7 @@ pub enum Rest {
 /// Time left for regaining real-time priority.
 const RAISE_NS: u64 = 15_000;
 
-impl Rest {
+impl RestKind {
     /// When a rest that begins at `now_ns` is to end, before `due_ns`.
     pub(super) fn until_ns(self, now_ns: u64, due_ns: u64) -> u64 {
         match self {
@@ -38,7 +38,7 @@ impl Rest {
 
 /// Rests of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Tried {
+pub struct RestCounts {
     /// How many.
     pub rests: u64,
     /// Times missed by more than [`ON_TIME_NS`]: those at the ends of rests, and the next ones if a
@@ -50,11 +50,11 @@ pub struct Tried {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Rests {
     /// Asleep.
-    pub slept: Tried,
+    pub slept: RestCounts,
     /// At ordinary priority.
-    pub yielded: Tried,
+    pub yielded: RestCounts,
     #[serde(skip)]
-    last: [Tried; 2],
+    last: [RestCounts; 2],
 }
 
 /// When so many rests of a kind are remembered, half of them are forgotten, so that the choice
@@ -63,11 +63,11 @@ const REMEMBERED: u64 = 256;
 
 impl Rests {
     /// Count a rest before a time that was `wait_ns` away, which ended so long after that time.
-    pub(super) fn record(&mut self, rest: Rest, late_ns: u64, wait_ns: u64) {
+    pub(super) fn record(&mut self, rest: RestKind, late_ns: u64, wait_ns: u64) {
         let missed = if late_ns <= ON_TIME_NS { 0 } else { 1 + late_ns / wait_ns.max(1) };
         let all = match rest {
-            Rest::Sleep => &mut self.slept,
-            Rest::Yield => &mut self.yielded,
+            RestKind::Sleep => &mut self.slept,
+            RestKind::Yield => &mut self.yielded,
         };
         let last = &mut self.last[rest as usize];
         for tried in [all, &mut *last] {
@@ -75,19 +75,20 @@ impl Rests {
             tried.missed += missed;
         }
         if last.rests >= REMEMBERED {
-            *last = Tried { rests: last.rests / 2, missed: last.missed / 2 };
+            *last = RestCounts { rests: last.rests / 2, missed: last.missed / 2 };
         }
     }
 
     /// The kind that lately missed fewer times a rest; sleep if they are equal.
     #[must_use]
-    pub fn better(&self) -> Rest {
+    pub fn better(&self) -> RestKind {
         let [slept, yielded] = self.last;
         // A rest that has never been tried is taken to miss every other time: (missed + 1) / (rests
         // + 2), Laplace's rule of succession.
-        let cost =
-            |of: Tried, other: Tried| u128::from(of.missed + 1) * u128::from(other.rests + 2);
-        if cost(yielded, slept) < cost(slept, yielded) { Rest::Yield } else { Rest::Sleep }
+        let cost = |counts: RestCounts, other: RestCounts| {
+            u128::from(counts.missed + 1) * u128::from(other.rests + 2)
+        };
+        if cost(yielded, slept) < cost(slept, yielded) { RestKind::Yield } else { RestKind::Sleep }
     }
 }
 
@@ -101,39 +102,39 @@ mod tests {
     fn rests(slept_late_ns: &[u64], yielded_late_ns: &[u64]) -> Rests {
         let mut rests = Rests::default();
         for &late_ns in slept_late_ns {
-            rests.record(Rest::Sleep, late_ns, WAIT_NS);
+            rests.record(RestKind::Sleep, late_ns, WAIT_NS);
         }
         for &late_ns in yielded_late_ns {
-            rests.record(Rest::Yield, late_ns, WAIT_NS);
+            rests.record(RestKind::Yield, late_ns, WAIT_NS);
         }
         rests
     }
 
     #[test]
     fn where_nothing_was_measured_it_sleeps() {
-        assert_eq!(Rests::default().better(), Rest::Sleep);
-        assert_eq!(rests(&[0; 50], &[0; 50]).better(), Rest::Sleep);
+        assert_eq!(Rests::default().better(), RestKind::Sleep);
+        assert_eq!(rests(&[0; 50], &[0; 50]).better(), RestKind::Sleep);
     }
 
     #[test]
     fn where_waking_up_takes_long_it_yields() {
-        assert_eq!(rests(&[0, 0, 30_000, 0, 0, 0, 20_000, 0], &[0; 8]).better(), Rest::Yield);
+        assert_eq!(rests(&[0, 0, 30_000, 0, 0, 0, 20_000, 0], &[0; 8]).better(), RestKind::Yield);
     }
 
     #[test]
     fn where_others_take_the_processor_for_milliseconds_it_sleeps() {
         let rests = rests(&[0, 6000, 0, 0, 0, 0, 6000, 0], &[0, 0, 0, 3_000_000, 0, 0, 0, 0]);
         assert_eq!((rests.slept.missed, rests.yielded.missed), (2, 31));
-        assert_eq!(rests.better(), Rest::Sleep);
+        assert_eq!(rests.better(), RestKind::Sleep);
     }
 
     #[test]
     fn the_choice_follows_what_begins_to_run_meanwhile() {
         let mut rests = rests(&[0, 0, 9000, 0, 0, 0, 0, 0, 0, 0], &[0; 1000]);
-        assert_eq!(rests.better(), Rest::Yield);
+        assert_eq!(rests.better(), RestKind::Yield);
         let mut yields = 0;
-        while rests.better() == Rest::Yield {
-            rests.record(Rest::Yield, 3_000_000, WAIT_NS);
+        while rests.better() == RestKind::Yield {
+            rests.record(RestKind::Yield, 3_000_000, WAIT_NS);
             yields += 1;
         }
         assert!(yields <= 2, "{yields}");
@@ -143,7 +144,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_rest_ends_within_the_wait(now_ns in 0..u64::MAX / 2, wait_ns in 0..10_000_000u64) {
-            for rest in [Rest::Sleep, Rest::Yield] {
+            for rest in [RestKind::Sleep, RestKind::Yield] {
                 let until_ns = rest.until_ns(now_ns, now_ns + wait_ns);
                 prop_assert!((now_ns..=now_ns + wait_ns).contains(&until_ns));
             }
@@ -155,7 +156,7 @@ mod tests {
         ) {
             let (slept, yielded): (Vec<u64>, Vec<u64>) = late.into_iter().unzip();
             let rests = rests(&slept, &yielded);
-            let expected = if rests.yielded.missed < rests.slept.missed { Rest::Yield } else { Rest::Sleep };
+            let expected = if rests.yielded.missed < rests.slept.missed { RestKind::Yield } else { RestKind::Sleep };
             prop_assert_eq!(rests.better(), expected);
         }
     }

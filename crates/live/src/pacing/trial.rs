@@ -7,14 +7,14 @@
 //! tick of 4 ms, or none does.
 
 use super::pacer::Pacing;
-use super::rest::{ON_TIME_NS, Rest};
+use super::rest::{ON_TIME_NS, RestKind};
 use crate::time::Timeline;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a trial found and what follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Trial {
+pub struct PacingTrial {
     /// How long the processor was watched.
     pub watched_ns: u64,
     /// How often it was taken away for more than [`ON_TIME_NS`].
@@ -22,7 +22,7 @@ pub struct Trial {
     /// For how long in all.
     pub stalled_ns: u64,
     /// The rest that was better.
-    pub rest: Rest,
+    pub rest: RestKind,
 }
 
 /// A rest is tried each so often, of both kinds in turn, …
@@ -33,7 +33,7 @@ const TRY_WAIT_NS: u64 = 100_000;
 impl<T: Timeline> Pacing<'_, T> {
     /// Watch the processor for the pacer's trial before `begin_ns`, and try out rests; nothing if
     /// the pacer has no trial, there is no time for it, or `stop` is set meanwhile.
-    pub fn try_out(&mut self, begin_ns: u64, stop: &AtomicBool) -> Option<Trial> {
+    pub fn try_out(&mut self, begin_ns: u64, stop: &AtomicBool) -> Option<PacingTrial> {
         let from_ns = begin_ns.saturating_sub(self.pacer.trial_ns);
         if self.pacer.trial_ns == 0 || self.time.now_ns() > from_ns {
             return None;
@@ -41,7 +41,7 @@ impl<T: Timeline> Pacing<'_, T> {
         let mut now_ns = self.wait_until(from_ns, stop)?;
         let (mut watched_ns, mut stalls, mut stalled_ns, mut tried) = (0, 0, 0, 0);
         while now_ns + TRY_EACH_NS + TRY_WAIT_NS < begin_ns {
-            let rest = if tried % 2 == 0 { Rest::Sleep } else { Rest::Yield };
+            let rest = if tried % 2 == 0 { RestKind::Sleep } else { RestKind::Yield };
             self.rest(rest, now_ns, now_ns + TRY_WAIT_NS);
             tried += 1;
             let mut before_ns = self.time.now_ns();
@@ -59,7 +59,7 @@ impl<T: Timeline> Pacing<'_, T> {
                 before_ns = now_ns;
             }
         }
-        Some(Trial { watched_ns, stalls, stalled_ns, rest: self.rests().better() })
+        Some(PacingTrial { watched_ns, stalls, stalled_ns, rest: self.rests().better() })
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
         let mut pacing = Pacing::new(Pacer::punctual(), &time);
         let trial = pacing.try_out(100_000_000, &AtomicBool::new(false)).expect("there is time");
         assert!(time.now_ns() < 100_000_000, "{}", time.now_ns());
-        assert_eq!((trial.rest, trial.stalls), (Rest::Yield, 0));
+        assert_eq!((trial.rest, trial.stalls), (RestKind::Yield, 0));
         let rests = pacing.rests();
         assert!(rests.slept.missed == rests.slept.rests && rests.slept.rests > 40, "{rests:?}");
         assert!(rests.yielded.missed == 0 && rests.yielded.rests > 40, "{rests:?}");
@@ -91,7 +91,7 @@ mod tests {
         let trial = pacing.try_out(100_000_000, &AtomicBool::new(false)).expect("there is time");
         assert!((10..=15).contains(&trial.stalls), "{trial:?}");
         assert!(trial.stalled_ns >= 30_000 * trial.stalls, "{trial:?}");
-        assert_eq!(trial.rest, Rest::Sleep);
+        assert_eq!(trial.rest, RestKind::Sleep);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use super::packet::{bind, interface_index, raw_socket};
 use super::system::wait_readable;
-use super::{Address, Arrival, Port, PortCounters, Wait};
+use super::{NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress};
 use crate::port::tcp_info::TcpInfo;
 use crate::wire::credit::{CreditNote, NOTE_FRAME_OCTETS};
 use crate::{Error, Timeline};
@@ -15,15 +15,15 @@ use serde::{Deserialize, Serialize};
 use socket2::Socket;
 use std::io::Read;
 
-/// Frames that a sender has ahead at first. Each that leaves makes room for one more, so that several
-/// senders which begin at once do not fill their cards at once.
+/// Frames that a sender has ahead at first. Each that leaves makes room for one more, so that
+/// several senders which begin at once do not fill their cards at once.
 const FIRST_WINDOW: u64 = 32;
 
 /// How long a sender waits for a note before it looks whether it is to stop.
 const WAIT_MS: u16 = 10;
 
 /// Where notes come from.
-pub trait Notes {
+pub trait CreditNotes {
     /// The next note that has come, waiting for up to some milliseconds if there is none.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl InterfaceNotes {
     }
 }
 
-impl Notes for InterfaceNotes {
+impl CreditNotes for InterfaceNotes {
     fn next(&mut self, wait_ms: u16) -> Result<Option<CreditNote>, Error> {
         let mut frame = [0; NOTE_FRAME_OCTETS];
         for wait_ms in [0, wait_ms] {
@@ -92,7 +92,9 @@ pub struct CreditedPort<'a, P, N, T, F> {
     pub counts: CreditCounts,
 }
 
-impl<'a, P: Port, N: Notes, T: Timeline, F: Fn(usize) -> u64> CreditedPort<'a, P, N, T, F> {
+impl<'a, P: NetworkPort, N: CreditNotes, T: Timeline, F: Fn(usize) -> u64>
+    CreditedPort<'a, P, N, T, F>
+{
     /// A port that has at most `window` frames ahead, or those of one payload.
     #[must_use]
     pub fn new(port: &'a mut P, notes: N, frames_of: F, window: u32, time: &'a T) -> Self {
@@ -144,8 +146,8 @@ impl<'a, P: Port, N: Notes, T: Timeline, F: Fn(usize) -> u64> CreditedPort<'a, P
         while let Some(note) = self.notes.next(0)? {
             self.learn(note);
         }
-        let each = (self.frames_of)(self.port.longest_payload());
-        if self.ahead() + each > self.window() {
+        let frames = (self.frames_of)(self.port.longest_payload());
+        if self.ahead() + frames > self.window() {
             let from_ns = self.time.now_ns();
             self.counts.waits += 1;
             if let Some(note) = self.notes.next(WAIT_MS)? {
@@ -154,11 +156,13 @@ impl<'a, P: Port, N: Notes, T: Timeline, F: Fn(usize) -> u64> CreditedPort<'a, P
             self.counts.waited_ns += self.time.now_ns() - from_ns;
             return Ok(0); // so that its caller knows that it had to wait
         }
-        Ok(self.window().saturating_sub(self.ahead()) / each)
+        Ok(self.window().saturating_sub(self.ahead()) / frames)
     }
 }
 
-impl<P: Port, N: Notes, T: Timeline, O: Fn(usize) -> u64> Port for CreditedPort<'_, P, N, T, O> {
+impl<P: NetworkPort, N: CreditNotes, T: Timeline, O: Fn(usize) -> u64> NetworkPort
+    for CreditedPort<'_, P, N, T, O>
+{
     fn carrier(&self) -> Carrier {
         self.port.carrier()
     }
@@ -171,7 +175,7 @@ impl<P: Port, N: Notes, T: Timeline, O: Fn(usize) -> u64> Port for CreditedPort<
         self.port.batch()
     }
 
-    fn aim(&mut self, at: Address) -> Result<(), Error> {
+    fn aim(&mut self, at: StationAddress) -> Result<(), Error> {
         self.port.aim(at)
     }
 
@@ -186,16 +190,20 @@ impl<P: Port, N: Notes, T: Timeline, O: Fn(usize) -> u64> Port for CreditedPort<
             return Ok(0);
         }
         let (frames_of, batch) = (&self.frames_of, &mut self.batch);
-        let taken = self.port.send(room, |index, octets| {
+        let sent = self.port.send(room, |index, octets| {
             let payload_octets = fill(index, octets);
             batch[index] = frames_of(payload_octets);
             payload_octets
         })?;
-        self.sent += batch[..taken].iter().sum::<u64>();
-        Ok(taken)
+        self.sent += batch[..sent].iter().sum::<u64>();
+        Ok(sent)
     }
 
-    fn receive<F: FnMut(&Arrival<'_>)>(&mut self, wait: Wait, take: F) -> Result<usize, Error> {
+    fn receive<F: FnMut(&ReceivedPayload<'_>)>(
+        &mut self,
+        wait: ReceiveWait,
+        take: F,
+    ) -> Result<usize, Error> {
         self.port.receive(wait, take)
     }
 
@@ -223,7 +231,7 @@ mod tests {
     use std::collections::VecDeque;
 
     /// Notes by hand.
-    impl Notes for VecDeque<CreditNote> {
+    impl CreditNotes for VecDeque<CreditNote> {
         fn next(&mut self, _: u16) -> Result<Option<CreditNote>, Error> {
             Ok(self.pop_front())
         }
@@ -234,13 +242,13 @@ mod tests {
     }
 
     /// Payloads taken of ten offered, after each of some batches of notes.
-    fn taken(window: u32, batches: &[&[CreditNote]]) -> Vec<usize> {
+    fn sent_per_batch(window: u32, batches: &[&[CreditNote]]) -> Vec<usize> {
         taken_of(1, window, batches)
     }
 
-    /// The same of payloads of several frames.
+    /// Octets of payloads of several frames.
     fn taken_of(frames: u64, window: u32, batches: &[&[CreditNote]]) -> Vec<usize> {
-        let (mut one, _other) = memory::connected(|_| memory::Verdict::Pass, 1000);
+        let (mut one, _other) = memory::connected(|_| memory::FrameFate::Pass, 1000);
         let mut port = CreditedPort::new(&mut one, VecDeque::new(), |_| frames, window, &HostTime);
         let mut send = |notes: &[CreditNote]| {
             port.notes.extend(notes);
@@ -251,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_sender_has_no_more_than_its_window_ahead() {
-        assert_eq!(taken(4, &[&[], &[], &[note(1, 4, 3)], &[]]), [4, 0, 3, 0]);
+        assert_eq!(sent_per_batch(4, &[&[], &[], &[note(1, 4, 3)], &[]]), [4, 0, 3, 0]);
     }
 
     #[test]
@@ -262,17 +270,17 @@ mod tests {
 
     #[test]
     fn a_note_that_is_lost_is_made_good_by_the_next_and_an_older_one_is_ignored() {
-        assert_eq!(taken(4, &[&[], &[note(1, 4, 4)], &[note(1, 4, 2)]]), [4, 4, 0]);
+        assert_eq!(sent_per_batch(4, &[&[], &[note(1, 4, 4)], &[note(1, 4, 2)]]), [4, 4, 0]);
     }
 
     #[test]
     fn frames_of_others_give_no_credit() {
         // Two frames of others have left: what is left of this sender's four has not.
-        assert_eq!(taken(4, &[&[], &[note(1, 6, 2)], &[note(1, 6, 6)]]), [4, 0, 4]);
+        assert_eq!(sent_per_batch(4, &[&[], &[note(1, 6, 2)], &[note(1, 6, 6)]]), [4, 0, 4]);
     }
 
     #[test]
     fn a_medium_that_begins_anew_counts_from_nothing() {
-        assert_eq!(taken(4, &[&[note(1, 100, 100)], &[note(2, 4, 1)]]), [4, 1]);
+        assert_eq!(sent_per_batch(4, &[&[note(1, 100, 100)], &[note(2, 4, 1)]]), [4, 1]);
     }
 }

@@ -1,15 +1,15 @@
 //! A network in memory, for tests: two ports and what happens to frames between them.
 
-use super::{Address, Arrival, Port, PortCounters, Wait};
+use super::{NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress};
 use crate::Error;
-use crate::wire::Mac;
+use crate::wire::MacAddress;
 use ethermeter_ethernet::Carrier;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What becomes of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum FrameFate {
     /// It arrives.
     Pass,
     /// It is lost.
@@ -21,24 +21,24 @@ pub enum Verdict {
 }
 
 /// Decides by the index of a frame, counted from 0 in each direction.
-pub type Rule = fn(u64) -> Verdict;
+pub type FateRule = fn(u64) -> FrameFate;
 
 #[derive(Debug, Default)]
-struct Direction {
+struct MemoryDirection {
     arriving: VecDeque<Vec<u8>>,
     held: Vec<(usize, Vec<u8>)>,
     sent: u64,
 }
 
-impl Direction {
-    fn pass(&mut self, frame: &[u8], rule: Rule) {
+impl MemoryDirection {
+    fn pass(&mut self, frame: &[u8], rule: FateRule) {
         let index = self.sent;
         self.sent += 1;
         match rule(index) {
-            Verdict::Pass => self.arriving.push_back(frame.to_vec()),
-            Verdict::Drop => {}
-            Verdict::Twice => self.arriving.extend([frame.to_vec(), frame.to_vec()]),
-            Verdict::After(frames) => {
+            FrameFate::Pass => self.arriving.push_back(frame.to_vec()),
+            FrameFate::Drop => {}
+            FrameFate::Twice => self.arriving.extend([frame.to_vec(), frame.to_vec()]),
+            FrameFate::After(frames) => {
                 // One more, since this frame itself is about to be counted.
                 self.held.push((frames + 1, frame.to_vec()));
             }
@@ -56,10 +56,10 @@ impl Direction {
 /// One end of a network in memory.
 #[derive(Debug)]
 pub struct MemoryPort {
-    outward: Arc<Mutex<Direction>>,
-    inward: Arc<Mutex<Direction>>,
-    other: Address,
-    rule: Rule,
+    outward: Arc<Mutex<MemoryDirection>>,
+    inward: Arc<Mutex<MemoryDirection>>,
+    other: StationAddress,
+    rule: FateRule,
     room: usize,
     buffer: Vec<u8>,
     counters: PortCounters,
@@ -71,12 +71,12 @@ const BATCH: usize = 32;
 /// Two ports; `rule` decides about frames in both directions, and each takes `room` frames before
 /// it is full.
 #[must_use]
-pub fn connected(rule: Rule, room: usize) -> (MemoryPort, MemoryPort) {
-    let (there, back) = <(Arc<Mutex<Direction>>, Arc<Mutex<Direction>>)>::default();
+pub fn connected(rule: FateRule, room: usize) -> (MemoryPort, MemoryPort) {
+    let (there, back) = <(Arc<Mutex<MemoryDirection>>, Arc<Mutex<MemoryDirection>>)>::default();
     let port = |outward: &Arc<_>, inward: &Arc<_>, other| MemoryPort {
         outward: Arc::clone(outward),
         inward: Arc::clone(inward),
-        other: Address::Mac(Mac([2, 0, 0, 0, 0, other])),
+        other: StationAddress::Mac(MacAddress([2, 0, 0, 0, 0, other])),
         rule,
         room,
         buffer: vec![0; LONGEST],
@@ -85,7 +85,7 @@ pub fn connected(rule: Rule, room: usize) -> (MemoryPort, MemoryPort) {
     (port(&there, &back, 2), port(&back, &there, 1))
 }
 
-impl Port for MemoryPort {
+impl NetworkPort for MemoryPort {
     fn carrier(&self) -> Carrier {
         Carrier::Raw
     }
@@ -98,7 +98,7 @@ impl Port for MemoryPort {
         BATCH
     }
 
-    fn aim(&mut self, _at: Address) -> Result<(), Error> {
+    fn aim(&mut self, _at: StationAddress) -> Result<(), Error> {
         Ok(())
     }
 
@@ -120,14 +120,18 @@ impl Port for MemoryPort {
         Ok(count.min(BATCH))
     }
 
-    fn receive<F: FnMut(&Arrival<'_>)>(&mut self, wait: Wait, mut take: F) -> Result<usize, Error> {
+    fn receive<F: FnMut(&ReceivedPayload<'_>)>(
+        &mut self,
+        wait: ReceiveWait,
+        mut take: F,
+    ) -> Result<usize, Error> {
         let frames = std::mem::take(
             &mut self.inward.lock().unwrap_or_else(PoisonError::into_inner).arriving,
         );
         for frame in &frames {
-            take(&Arrival { payload: frame, from: self.other, stamped_ns: None });
+            take(&ReceivedPayload { payload: frame, from: self.other, stamped_ns: None });
         }
-        if frames.is_empty() && wait != Wait::No {
+        if frames.is_empty() && wait != ReceiveWait::No {
             std::thread::yield_now();
         }
         self.counters.handed_on += frames.len() as u64;

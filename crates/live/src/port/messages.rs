@@ -1,7 +1,7 @@
 //! Batches of messages in one call of the system.
 
 use super::PortCounters;
-use super::ring::Region;
+use super::ring::MappedRegion;
 use super::system::{Hindrance, hindrance, nanoseconds};
 use crate::Error;
 use crate::time::WallClock;
@@ -15,7 +15,7 @@ const LINE: usize = 64;
 
 /// Buffers and headers for many messages in one call.
 pub(super) struct Messages {
-    buffers: Region,
+    buffers: MappedRegion,
     stride: usize,
     slices: Box<[libc::iovec]>,
     names: Box<[libc::sockaddr_storage]>,
@@ -41,7 +41,7 @@ impl Messages {
         let stride = longest.next_multiple_of(LINE);
         let slice = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
         Ok(Self {
-            buffers: Region::mapped(None, stride * count)?,
+            buffers: MappedRegion::mapped(None, stride * count)?,
             stride,
             slices: vec![slice; count].into(),
             names: vec![zeroed(); count].into(),
@@ -90,8 +90,8 @@ impl Messages {
         let count = u32::try_from(to).expect("a small batch");
         // SAFETY: the first `to` headers were just filled with pointers to what lives through the
         // call.
-        let taken = unsafe { libc::sendmmsg(fd, self.headers.as_mut_ptr(), count, 0) };
-        usize::try_from(taken).map_err(|_| io::Error::last_os_error())
+        let sent = unsafe { libc::sendmmsg(fd, self.headers.as_mut_ptr(), count, 0) };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
     }
 
     /// Receive; returns how many messages there are.

@@ -17,7 +17,7 @@ pub mod udp;
 pub mod xdp;
 
 use crate::Error;
-use crate::wire::Mac;
+use crate::wire::MacAddress;
 use ethermeter_ethernet::Carrier;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -55,7 +55,7 @@ pub struct PortTraits {
     pub joins_groups: bool,
     /// Whether several flows of a host can use it.
     pub is_shared: bool,
-    /// Whether it knows when a frame has left ([`Port::is_clear`]), which voice needs.
+    /// Whether it knows when a frame has left ([`NetworkPort::is_clear`]), which voice needs.
     pub knows_departures: bool,
 }
 
@@ -66,7 +66,7 @@ impl PortKind {
     /// All kinds.
     pub const ALL: [Self; 4] = [Self::Udp, Self::Tcp, Self::Packet, Self::Xdp];
 
-    /// Its properties.
+    /// Properties of the kind.
     #[must_use]
     pub const fn traits(self) -> PortTraits {
         match self {
@@ -109,7 +109,7 @@ impl PortKind {
         }
     }
 
-    /// Its word in the protocol.
+    /// Word of the kind in the protocol.
     #[must_use]
     pub const fn word(self) -> &'static str {
         self.traits().word
@@ -138,14 +138,14 @@ impl PortKind {
 
 /// Where a station can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Address {
+pub enum StationAddress {
     /// An Ethernet address; raw frames.
-    Mac(Mac),
+    Mac(MacAddress),
     /// An IP address and port, unicast, multicast or broadcast.
     Socket(SocketAddr),
 }
 
-impl Address {
+impl StationAddress {
     /// Whether both are of one station, whatever their ports.
     #[must_use]
     pub fn is_station_of(self, other: Self) -> bool {
@@ -157,7 +157,7 @@ impl Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for StationAddress {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mac(mac) => mac.fmt(formatter),
@@ -168,18 +168,18 @@ impl fmt::Display for Address {
 
 /// Something that arrived.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrival<'a> {
+pub struct ReceivedPayload<'a> {
     /// From the mark on; padding may follow.
     pub payload: &'a [u8],
     /// The sender.
-    pub from: Address,
+    pub from: StationAddress,
     /// When the kernel saw it, in the host's time, where it says so.
     pub stamped_ns: Option<u64>,
 }
 
 /// How long to wait for something to arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wait {
+pub enum ReceiveWait {
     /// Not at all: the caller spins.
     No,
     /// Until something comes, or about this many milliseconds.
@@ -211,21 +211,21 @@ pub struct PortCounters {
 }
 
 /// A network port.
-pub trait Port {
+pub trait NetworkPort {
     /// What frames carry their payloads in.
     fn carrier(&self) -> Carrier;
 
     /// Octets of the longest payload that it can send.
     fn longest_payload(&self) -> usize;
 
-    /// Most frames that one call of [`Port::send`] takes.
+    /// Most frames that one call of [`NetworkPort::send`] takes.
     fn batch(&self) -> usize;
 
     /// Send to `at` from now on.
     ///
     /// # Errors
     /// If the address is of another kind than the port's.
-    fn aim(&mut self, at: Address) -> Result<(), Error>;
+    fn aim(&mut self, at: StationAddress) -> Result<(), Error>;
 
     /// Send up to `count` frames, at most a batch, in order. `fill(i, room)` writes the payload of
     /// the i-th and returns its length in octets.
@@ -245,7 +245,11 @@ pub trait Port {
     ///
     /// # Errors
     /// If nothing will ever arrive any more.
-    fn receive<F: FnMut(&Arrival<'_>)>(&mut self, wait: Wait, take: F) -> Result<usize, Error>;
+    fn receive<F: FnMut(&ReceivedPayload<'_>)>(
+        &mut self,
+        wait: ReceiveWait,
+        take: F,
+    ) -> Result<usize, Error>;
 
     /// Whether all frames that it took have left for the wire, or are lost: none waits in the
     /// socket or in the queue of its interface.

@@ -14,16 +14,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// It is used only through pointers into it, for what the kernel may do to it at the same time is
 /// nothing that a reference to all of it could bear.
 #[derive(Debug)]
-pub(super) struct Region {
+pub(super) struct MappedRegion {
     start: NonNull<u8>,
     octets: usize,
 }
 
 // SAFETY: a mapping belongs to the process, not to a thread, and has one owner.
 #[expect(unsafe_code, reason = "a pointer is not Send by itself")]
-unsafe impl Send for Region {}
+unsafe impl Send for MappedRegion {}
 
-impl Region {
+impl MappedRegion {
     /// Memory of a socket's ring, or of no socket with `None`.
     ///
     /// # Errors
@@ -128,7 +128,7 @@ impl Region {
     }
 }
 
-impl Drop for Region {
+impl Drop for MappedRegion {
     #[expect(unsafe_code, reason = "unmapping memory")]
     fn drop(&mut self) {
         // SAFETY: exactly what was mapped; every slice into it borrowed `self` and is gone.
@@ -138,7 +138,7 @@ impl Drop for Region {
 
 /// A ring of slots, each of which the kernel fills with a frame (`TPACKET_V2`).
 pub struct FrameRing {
-    region: Region,
+    region: MappedRegion,
     slots: usize,
     slot_octets: usize,
     next: usize,
@@ -153,7 +153,7 @@ impl FrameRing {
     ///
     /// # Panics
     /// If a length has more than 32 bits.
-    pub fn made(
+    pub fn new(
         socket: &Socket,
         ring_octets: usize,
         block_octets: usize,
@@ -169,7 +169,7 @@ impl FrameRing {
             tp_frame_nr: number(slots),
         };
         set_packet_option(socket, libc::PACKET_RX_RING, &request, "making a ring of frames")?;
-        let region = Region::mapped(Some((socket.as_raw_fd(), 0)), ring_octets)?;
+        let region = MappedRegion::mapped(Some((socket.as_raw_fd(), 0)), ring_octets)?;
         Ok(Self { region, slots, slot_octets, next: 0 })
     }
 
@@ -186,8 +186,8 @@ impl FrameRing {
         most: usize,
         mut hand_on: impl FnMut(&libc::tpacket2_hdr, &[u8]) -> ControlFlow<()>,
     ) -> usize {
-        let mut taken = 0;
-        while taken < most {
+        let mut read = 0;
+        while read < most {
             let at = self.next * self.slot_octets;
             if self.region.word(at).load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
                 break;
@@ -199,22 +199,22 @@ impl FrameRing {
             }
             self.region.word(at).store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.next = (self.next + 1) % self.slots;
-            taken += 1;
+            read += 1;
         }
-        taken
+        read
     }
 }
 
 /// A ring of blocks that the kernel fills with frames (`TPACKET_V3`).
 pub(super) struct BlockRing {
-    region: Region,
+    region: MappedRegion,
     blocks: usize,
     block_octets: usize,
     next: usize,
 }
 
 /// A frame in a block, with the kernel's headers.
-pub(super) struct Held<'a> {
+pub(super) struct BlockFrame<'a> {
     pub head: libc::tpacket3_hdr,
     pub from: libc::sockaddr_ll,
     pub frame: &'a [u8],
@@ -225,7 +225,7 @@ const HEAD_OCTETS: usize = size_of::<libc::tpacket3_hdr>().next_multiple_of(16);
 
 impl BlockRing {
     /// Make a ring of `blocks`, each handed over when it is full or `retire_ms` old.
-    pub fn made(
+    pub fn new(
         socket: &Socket,
         blocks: usize,
         block_octets: usize,
@@ -242,7 +242,7 @@ impl BlockRing {
             tp_feature_req_word: 0,
         };
         set_packet_option(socket, libc::PACKET_RX_RING, &request, "making a ring of blocks")?;
-        let region = Region::mapped(Some((socket.as_raw_fd(), 0)), blocks * block_octets)?;
+        let region = MappedRegion::mapped(Some((socket.as_raw_fd(), 0)), blocks * block_octets)?;
         Ok(Self { region, blocks, block_octets, next: 0 })
     }
 
@@ -250,10 +250,10 @@ impl BlockRing {
     #[inline]
     pub fn take<E>(
         &mut self,
-        mut hand_on: impl FnMut(&Held<'_>) -> Result<(), E>,
+        mut hand_on: impl FnMut(&BlockFrame<'_>) -> Result<(), E>,
     ) -> Result<u64, E> {
         const STATUS_AT: usize = std::mem::offset_of!(libc::tpacket_block_desc, hdr);
-        let mut taken = 0;
+        let mut read = 0;
         for _ in 0..self.blocks {
             let block_at = self.next * self.block_octets;
             let status = self.region.word(block_at + STATUS_AT);
@@ -268,14 +268,14 @@ impl BlockRing {
                 let frame =
                     self.region.octets(at + usize::from(head.tp_mac), head.tp_snaplen as usize);
                 let next_at = at + head.tp_next_offset as usize;
-                hand_on(&Held { head, from, frame })?;
+                hand_on(&BlockFrame { head, from, frame })?;
                 at = next_at;
-                taken += 1;
+                read += 1;
             }
             status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.next = (self.next + 1) % self.blocks;
         }
-        Ok(taken)
+        Ok(read)
     }
 }
 

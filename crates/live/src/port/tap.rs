@@ -1,12 +1,12 @@
-//! Every frame of an interface, in both directions, to be recorded: a packet socket with a ring of blocks
-//! (`TPACKET_V3`), which nothing is ever sent through.
+//! Every frame of an interface, in both directions, to be recorded: a packet socket with a ring of
+//! blocks (`TPACKET_V3`), which nothing is ever sent through.
 //!
 //! The filter of the socket cuts frames in the kernel, so that the ring holds many however long
 //! they are. On the loopback interface, where each frame goes out and comes in, it is taken as it
 //! comes in, once.
 
 use super::packet::{bind, interface_index, raw_socket};
-use super::ring::{ADDRESSES_OCTETS, BlockRing, Held, ring_counts, vlan_tag};
+use super::ring::{ADDRESSES_OCTETS, BlockFrame, BlockRing, ring_counts, vlan_tag};
 use super::system::{nanoseconds, set_option, set_packet_option, stamp_arrivals, wait_readable};
 use crate::Error;
 use socket2::Socket;
@@ -17,8 +17,8 @@ pub const SNAPS: std::ops::RangeInclusive<u32> = 64..=65_536;
 /// Octets of memory that a ring may take.
 pub const RINGS: std::ops::RangeInclusive<usize> = BLOCK_OCTETS..=1 << 30;
 const BLOCK_OCTETS: usize = 1 << 17;
-/// A block that is not full is handed over after this. No role waits for these frames; with longer times,
-/// fewer frames fill as many blocks.
+/// A block that is not full is handed over after this. No role waits for these frames; with longer
+/// times, fewer frames fill as many blocks.
 const RETIRE_MS: u32 = 20;
 #[allow(clippy::cast_possible_truncation)] // 3
 const EVERY_PROTOCOL: u16 = libc::ETH_P_ALL as u16;
@@ -44,9 +44,9 @@ pub struct Tapped<'a> {
     pub octets: u32,
     /// Whether the host sent it.
     pub is_sent: bool,
-    /// Its addresses.
+    /// Destination and source address of the frame.
     pub head: &'a [u8],
-    /// Its VLAN tag, which the kernel keeps apart.
+    /// VLAN tag of the frame, which the kernel keeps apart.
     pub tag: Option<[u8; 4]>,
     /// What follows.
     pub rest: &'a [u8],
@@ -104,7 +104,7 @@ impl Tap {
         );
         attach(&socket, &program)?;
         let ring =
-            BlockRing::made(&socket, options.ring_octets / BLOCK_OCTETS, BLOCK_OCTETS, RETIRE_MS)?;
+            BlockRing::new(&socket, options.ring_octets / BLOCK_OCTETS, BLOCK_OCTETS, RETIRE_MS)?;
         // Only now, so that ring and filter are there before the first frame.
         bind(&socket, index, EVERY_PROTOCOL)?;
         Ok(Self { socket, ring, counters: TapCounters::default() })
@@ -113,7 +113,7 @@ impl Tap {
     /// Hand on what has arrived, once around the ring at most; returns how many frames.
     ///
     /// # Errors
-    /// Those of `hand_on`; the frames of its block are lost then.
+    /// Errors of `hand_on`; the frames of the block are lost then.
     pub fn take(
         &mut self,
         mut hand_on: impl FnMut(&Tapped<'_>) -> Result<(), Error>,
@@ -149,7 +149,7 @@ impl Tap {
     }
 }
 
-fn tapped<'a>(Held { head, from, frame }: &Held<'a>) -> Tapped<'a> {
+fn tapped<'a>(BlockFrame { head, from, frame }: &BlockFrame<'a>) -> Tapped<'a> {
     let (addresses, rest) = frame.split_at(frame.len().min(ADDRESSES_OCTETS));
     #[expect(clippy::cast_possible_truncation, reason = "the tag is in the low 16 bits")]
     let tag = vlan_tag(head.tp_status, head.hv1.tp_vlan_tpid, head.hv1.tp_vlan_tci as u16);

@@ -5,7 +5,7 @@
 
 use super::system::{held_octets, set_option};
 use super::tcp_info::TcpInfo;
-use super::{Address, Arrival, Port, PortCounters, Wait};
+use super::{NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress};
 use crate::Error;
 use ethermeter_ethernet::Carrier;
 use nix::sys::socket::{MsgFlags, recv};
@@ -181,11 +181,11 @@ impl TcpPort {
     }
 
     /// Read what there is; nothing is an error of the kind "would block".
-    fn read(&mut self, wait: Wait) -> io::Result<usize> {
+    fn read(&mut self, wait: ReceiveWait) -> io::Result<usize> {
         let room = &mut self.incoming[self.filled..];
         match wait {
-            Wait::No => Ok(recv(self.stream.as_raw_fd(), room, MsgFlags::MSG_DONTWAIT)?),
-            Wait::Milliseconds(milliseconds) => {
+            ReceiveWait::No => Ok(recv(self.stream.as_raw_fd(), room, MsgFlags::MSG_DONTWAIT)?),
+            ReceiveWait::Milliseconds(milliseconds) => {
                 if self.wait_ms != milliseconds {
                     let timeout = Duration::from_millis(u64::from(milliseconds.max(1)));
                     self.stream.set_read_timeout(Some(timeout))?;
@@ -197,7 +197,7 @@ impl TcpPort {
     }
 
     /// Hand on the whole messages that are there; returns how many.
-    fn hand_on<F: FnMut(&Arrival<'_>)>(&mut self, mut take: F) -> Result<usize, Error> {
+    fn hand_on<F: FnMut(&ReceivedPayload<'_>)>(&mut self, mut take: F) -> Result<usize, Error> {
         let (mut at, mut messages) = (0, 0);
         while let Some((head, rest)) =
             self.incoming[at..self.filled].split_first_chunk::<LENGTH_OCTETS>()
@@ -211,7 +211,11 @@ impl TcpPort {
                 ));
             }
             let Some(payload) = rest.get(..octets) else { break };
-            take(&Arrival { payload, from: Address::Socket(self.peer), stamped_ns: None });
+            take(&ReceivedPayload {
+                payload,
+                from: StationAddress::Socket(self.peer),
+                stamped_ns: None,
+            });
             at += LENGTH_OCTETS + octets;
             messages += 1;
         }
@@ -221,7 +225,7 @@ impl TcpPort {
     }
 }
 
-impl Port for TcpPort {
+impl NetworkPort for TcpPort {
     fn carrier(&self) -> Carrier {
         if self.peer.is_ipv4() { Carrier::TcpOverIpv4 } else { Carrier::TcpOverIpv6 }
     }
@@ -234,8 +238,8 @@ impl Port for TcpPort {
         BATCH
     }
 
-    fn aim(&mut self, at: Address) -> Result<(), Error> {
-        if at == Address::Socket(self.peer) {
+    fn aim(&mut self, at: StationAddress) -> Result<(), Error> {
+        if at == StationAddress::Socket(self.peer) {
             return Ok(());
         }
         Err(Error::refused("address", format!("{at:?}"), format!("the other end, {}", self.peer)))
@@ -251,23 +255,27 @@ impl Port for TcpPort {
         if !self.flush()? {
             return Ok(0);
         }
-        let mut taken = 0;
+        let mut sent = 0;
         let room = LENGTH_OCTETS + self.longest_payload;
-        while taken < count.min(BATCH) && self.outgoing.len() + room <= self.outgoing.capacity() {
+        while sent < count.min(BATCH) && self.outgoing.len() + room <= self.outgoing.capacity() {
             let at = self.outgoing.len();
             self.outgoing.resize(at + room, 0);
-            let octets = fill(taken, &mut self.outgoing[at + LENGTH_OCTETS..]);
+            let octets = fill(sent, &mut self.outgoing[at + LENGTH_OCTETS..]);
             let length = u32::try_from(octets).expect("below the longest message");
             self.outgoing[at..at + LENGTH_OCTETS].copy_from_slice(&length.to_be_bytes());
             self.outgoing.truncate(at + LENGTH_OCTETS + octets);
-            taken += 1;
+            sent += 1;
         }
         self.flush()?;
-        self.counters.taken += taken as u64;
-        Ok(taken)
+        self.counters.taken += sent as u64;
+        Ok(sent)
     }
 
-    fn receive<F: FnMut(&Arrival<'_>)>(&mut self, wait: Wait, take: F) -> Result<usize, Error> {
+    fn receive<F: FnMut(&ReceivedPayload<'_>)>(
+        &mut self,
+        wait: ReceiveWait,
+        take: F,
+    ) -> Result<usize, Error> {
         match self.read(wait) {
             Ok(0) => return Err(Error::Closed),
             Ok(octets) => self.filled += octets,
@@ -308,16 +316,18 @@ mod tests {
     fn messages_keep_their_bounds_however_the_stream_is_cut() {
         let (mut one, mut other) = TcpPort::pair_on_loopback().expect("a connection");
         let lengths: Vec<usize> = (0..300).map(|index| index * 7 % 1461).collect();
-        let (mut sent, mut seen) = (0, Vec::new());
-        while seen.len() < lengths.len() {
+        let (mut sent, mut received) = (0, Vec::new());
+        while received.len() < lengths.len() {
             sent += one
                 .send(lengths.len() - sent, |index, _| lengths[sent + index])
                 .expect("a connection");
             other
-                .receive(Wait::Milliseconds(1000), |arrival| seen.push(arrival.payload.len()))
+                .receive(ReceiveWait::Milliseconds(1000), |arrival| {
+                    received.push(arrival.payload.len());
+                })
                 .expect("a connection");
         }
-        assert_eq!(seen, lengths);
+        assert_eq!(received, lengths);
     }
 
     #[test]
@@ -349,7 +359,8 @@ mod tests {
         assert_eq!(one.send(3, |_, _| 1000).expect("a connection"), 3);
         let mut messages = 0;
         while messages < 3 {
-            messages += other.receive(Wait::Milliseconds(1000), |_| ()).expect("a connection");
+            messages +=
+                other.receive(ReceiveWait::Milliseconds(1000), |_| ()).expect("a connection");
         }
         while unacknowledged_octets(one.stream()).expect("what TCP says") > 0 {
             std::thread::yield_now();
@@ -366,14 +377,17 @@ mod tests {
         let (one, mut other) = TcpPort::pair_on_loopback().expect("a connection");
         set_persistence(one.stream(), false).expect("an option");
         drop(one);
-        assert!(matches!(other.receive(Wait::Milliseconds(1000), |_| ()), Err(Error::Closed)));
+        assert!(matches!(
+            other.receive(ReceiveWait::Milliseconds(1000), |_| ()),
+            Err(Error::Closed)
+        ));
     }
 
     #[test]
     fn an_end_that_has_gone_has_closed_the_connection() {
         let (mut one, other) = TcpPort::pair_on_loopback().expect("a connection");
         drop(other);
-        assert!(matches!(one.receive(Wait::Milliseconds(1000), |_| ()), Err(Error::Closed)));
+        assert!(matches!(one.receive(ReceiveWait::Milliseconds(1000), |_| ()), Err(Error::Closed)));
     }
 
     #[test]
@@ -381,7 +395,7 @@ mod tests {
         let (one, mut other) = TcpPort::pair_on_loopback().expect("a connection");
         let mut one = TcpPort::on(one.stream, 2000).expect("a port");
         assert_eq!(one.send(1, |_, _| 1461).expect("a connection"), 1);
-        let refused = other.receive(Wait::Milliseconds(1000), |_| ()).expect_err("an error");
+        let refused = other.receive(ReceiveWait::Milliseconds(1000), |_| ()).expect_err("an error");
         assert!(refused.to_string().contains("1460"), "{refused}");
     }
 }

@@ -10,7 +10,7 @@ use std::net::TcpStream;
 pub struct TcpInfo {
     /// Smoothed round trip time, in microseconds.
     pub round_trip_us: u32,
-    /// Its mean deviation, in microseconds.
+    /// Mean deviation of the round-trip time, in microseconds.
     pub round_trip_deviation_us: u32,
     /// Congestion window, in segments.
     pub congestion_window: u32,

@@ -11,7 +11,7 @@ use super::packet::interface_index;
 use super::system::{
     dropped_at_socket, held_octets, hindrance, prioritise, set_option, stamp_arrivals,
 };
-use super::{Address, Arrival, Port, PortCounters, Wait};
+use super::{NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress};
 use crate::Error;
 use crate::time::WallClock;
 use ethermeter_ethernet::Carrier;
@@ -272,7 +272,7 @@ fn socket_address(name: &libc::sockaddr_storage) -> SocketAddr {
     }
 }
 
-impl Port for UdpPort {
+impl NetworkPort for UdpPort {
     fn carrier(&self) -> Carrier {
         if self.over_ipv4 { Carrier::UdpOverIpv4 } else { Carrier::UdpOverIpv6 }
     }
@@ -285,10 +285,10 @@ impl Port for UdpPort {
         self.outgoing.count()
     }
 
-    fn aim(&mut self, at: Address) -> Result<(), Error> {
+    fn aim(&mut self, at: StationAddress) -> Result<(), Error> {
         match at {
-            Address::Socket(at) if self.target == Some(at) => Ok(()),
-            Address::Socket(at) if at.is_ipv4() == self.over_ipv4 && !self.connected => {
+            StationAddress::Socket(at) if self.target == Some(at) => Ok(()),
+            StationAddress::Socket(at) if at.is_ipv4() == self.over_ipv4 && !self.connected => {
                 self.name = Some(SockAddr::from(at));
                 self.target = Some(at);
                 Ok(())
@@ -322,10 +322,14 @@ impl Port for UdpPort {
     }
 
     #[inline]
-    fn receive<F: FnMut(&Arrival<'_>)>(&mut self, wait: Wait, mut take: F) -> Result<usize, Error> {
+    fn receive<F: FnMut(&ReceivedPayload<'_>)>(
+        &mut self,
+        wait: ReceiveWait,
+        mut take: F,
+    ) -> Result<usize, Error> {
         let flags = match wait {
-            Wait::No => libc::MSG_DONTWAIT,
-            Wait::Milliseconds(milliseconds) => {
+            ReceiveWait::No => libc::MSG_DONTWAIT,
+            ReceiveWait::Milliseconds(milliseconds) => {
                 self.set_wait(milliseconds)?;
                 libc::MSG_WAITFORONE
             }
@@ -347,9 +351,9 @@ impl Port for UdpPort {
                 continue;
             };
             let stamped_ns = self.stamps.and_then(|wall| self.incoming.stamped_ns(index, wall));
-            take(&Arrival {
+            take(&ReceivedPayload {
                 payload,
-                from: Address::Socket(socket_address(self.incoming.name(index))),
+                from: StationAddress::Socket(socket_address(self.incoming.name(index))),
                 stamped_ns,
             });
             handed_on += 1;
@@ -384,26 +388,26 @@ mod tests {
         let mut sink = UdpPort::open(&loopback(local)).expect("a port");
         let at = sink.local().expect("an address");
         let mut sender = UdpPort::open(&loopback(local)).expect("a port");
-        sender.aim(Address::Socket(at)).expect("an address of the same version");
-        let from = Address::Socket(sender.local().expect("an address"));
-        let taken = sender.send(3, |index, room| {
+        sender.aim(StationAddress::Socket(at)).expect("an address of the same version");
+        let from = StationAddress::Socket(sender.local().expect("an address"));
+        let sent = sender.send(3, |index, room| {
             room[..20].fill(u8::try_from(index).expect("small"));
             18 + index
         });
-        assert_eq!(taken.expect("room for three"), 3);
-        let mut seen = Vec::new();
-        while seen.len() < 3 {
-            let wait = Wait::Milliseconds(1000);
+        assert_eq!(sent.expect("room for three"), 3);
+        let mut received = Vec::new();
+        while received.len() < 3 {
+            let wait = ReceiveWait::Milliseconds(1000);
             sink.receive(wait, |arrival| {
                 assert_eq!(arrival.from, from);
-                seen.push(arrival.payload.to_vec());
+                received.push(arrival.payload.to_vec());
             })
             .expect("an open port");
         }
-        assert_eq!(seen, [vec![0; 18], vec![1; 19], vec![2; 20]]);
+        assert_eq!(received, [vec![0; 18], vec![1; 19], vec![2; 20]]);
         assert_eq!(sink.counters().expect("counters").handed_on, 3);
         assert_eq!(
-            sink.receive(Wait::No, |_| unreachable!("all were read")).expect("an open port"),
+            sink.receive(ReceiveWait::No, |_| unreachable!("all were read")).expect("an open port"),
             0
         );
     }
@@ -430,7 +434,7 @@ mod tests {
         for _ in 0..100_000 {
             let before_ns = HostTime.now_ns();
             assert_eq!(sender.send(1, |_, _| 18).expect("loopback takes all"), 1);
-            sink.receive(Wait::Milliseconds(1000), |arrival| {
+            sink.receive(ReceiveWait::Milliseconds(1000), |arrival| {
                 if let Some(ns) = arrival.stamped_ns {
                     assert!((before_ns - slack_ns..HostTime.now_ns() + slack_ns).contains(&ns));
                     stamped += 1;
@@ -447,8 +451,11 @@ mod tests {
     #[test]
     fn a_port_of_one_station_is_given_to_nobody_else() {
         let first = UdpPort::open(&loopback("127.0.0.1:0")).expect("a port");
-        let taken = first.local().expect("an address");
-        assert!(UdpPort::open(&UdpOptions::at(taken)).is_err(), "{taken} is taken");
+        let address_in_use = first.local().expect("an address");
+        assert!(
+            UdpPort::open(&UdpOptions::at(address_in_use)).is_err(),
+            "{address_in_use} is taken"
+        );
     }
 
     #[test]
@@ -463,7 +470,9 @@ mod tests {
             sent += sender.send(64, |_, _| 1000).expect("loopback takes all");
         }
         let mut received = 0;
-        while sink.receive(Wait::Milliseconds(50), |_| received += 1).expect("an open port") > 0 {}
+        while sink.receive(ReceiveWait::Milliseconds(50), |_| received += 1).expect("an open port")
+            > 0
+        {}
         let dropped = sink.counters().expect("counters").dropped_at_socket;
         assert!(dropped > 0);
         assert_eq!(received + dropped, sent as u64);
@@ -478,10 +487,12 @@ mod tests {
         let mut sender =
             UdpPort::open(&UdpOptions { peer, ..loopback("127.0.0.1:0") }).expect("a port");
         assert_eq!(sender.send(2, |index, _| 64 + 36 * index).expect("loopback takes all"), 2);
-        let mut seen = Vec::new();
-        sink.receive(Wait::Milliseconds(1000), |arrival| seen.push(arrival.payload.len()))
-            .expect("an open port");
-        assert_eq!((seen, sink.counters().expect("counters").unexpected), (vec![64], 1));
+        let mut received = Vec::new();
+        sink.receive(ReceiveWait::Milliseconds(1000), |arrival| {
+            received.push(arrival.payload.len());
+        })
+        .expect("an open port");
+        assert_eq!((received, sink.counters().expect("counters").unexpected), (vec![64], 1));
     }
 
     #[test]

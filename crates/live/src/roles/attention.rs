@@ -1,10 +1,10 @@
 //! How roles wait for arrivals.
 
-use crate::port::Wait;
+use crate::port::ReceiveWait;
 
 /// How a role waits for what arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Attention {
+pub enum ReceiveMode {
     /// It asks again and again: fastest, and takes a whole processor.
     Spinning,
     /// It sleeps until something comes.
@@ -15,13 +15,13 @@ pub enum Attention {
     Collecting,
 }
 
-impl Attention {
+impl ReceiveMode {
     /// The longest wait after which the stop flag is looked at again.
-    pub(super) const LONGEST_WAIT: Wait = Wait::Milliseconds(20);
+    pub(super) const LONGEST_WAIT: ReceiveWait = ReceiveWait::Milliseconds(20);
 
-    pub(super) const fn wait(self) -> Wait {
+    pub(super) const fn wait(self) -> ReceiveWait {
         match self {
-            Self::Spinning => Wait::No,
+            Self::Spinning => ReceiveWait::No,
             Self::Sleeping | Self::Collecting => Self::LONGEST_WAIT,
         }
     }

@@ -9,15 +9,15 @@ mod sender;
 mod sink;
 mod talker;
 
-pub use attention::Attention;
+pub use attention::ReceiveMode;
 pub use requester::{
     RequestBatch, RequestPlan, RequesterClock, RequesterCounts, StationResponses, request,
 };
-pub use requests::Requests;
-pub use responder::{ResponderCounts, ResponsePlan, Responses, respond};
-pub use sender::{SendPlan, SenderCounts, TalkCounts, TalkWindow, send};
+pub use requests::RequestTraffic;
+pub use responder::{ResponderCounts, ResponsePlan, ResponseTraffic, respond};
+pub use sender::{SendPlan, SenderCounts, VoiceSenderCounts, VoiceSenderWindow, send};
 pub use sink::{
-    SendersClock, SinkCounts, SinkPlan, SpeechCounts, SpeechWindow, StreamBatch, StreamCounts,
-    StreamWindow, sink,
+    SenderClockRelation, SinkCounts, SinkPlan, StreamBatch, StreamCounts, StreamWindow,
+    VoiceCounts, VoiceWindow, sink,
 };
-pub use talker::{TalkPlan, talk};
+pub use talker::{VoicePlan, talk};

@@ -1,12 +1,12 @@
 //! Send requests, and time their responses.
 
-use super::attention::Attention;
-use super::requests::{Request, Requests};
+use super::attention::ReceiveMode;
+use super::requests::{DueRequest, RequestTraffic};
 use crate::clock::{Exchange, Relation};
 use crate::pacing::{Achieved, Pacer, Pacing, PacingCounts};
-use crate::port::{Address, Arrival, Port};
+use crate::port::{NetworkPort, ReceivedPayload, StationAddress};
 use crate::time::{PS_PER_NS, Timeline};
-use crate::wire::{Kind, Mark, MarkWindow, SEQUENCE_LIMIT};
+use crate::wire::{Mark, MarkKind, MarkWindow, SEQUENCE_LIMIT};
 use crate::{Error, SkewedClock};
 use ethermeter_traffic::clock::rounds::or_nan;
 use ethermeter_traffic::{Batches, Distribution, Histogram};
@@ -22,9 +22,9 @@ pub struct RequestPlan<'a> {
     pub stream: u16,
     /// Stations that answer each request, which goes to a group of them; the only one at the other
     /// end without.
-    pub responders: &'a [Address],
+    pub responders: &'a [StationAddress],
     /// Requests, and when they come.
-    pub requests: Requests<'a>,
+    pub requests: RequestTraffic<'a>,
     /// When it begins, in the host's time.
     pub begin_ns: u64,
     /// When it ends, in the host's time.
@@ -39,7 +39,7 @@ pub struct RequestPlan<'a> {
     /// Exchanges of times that are kept, the first ones; for a clock.
     pub exchanges: usize,
     /// How it waits for answers.
-    pub attention: Attention,
+    pub attention: ReceiveMode,
 }
 
 /// Counts of a requester.
@@ -101,7 +101,7 @@ pub struct RequesterClock {
 pub struct RequestBatch {
     /// Requests that the kernel took.
     pub requests: u64,
-    /// Those with all responses in time.
+    /// Requests with all responses in time.
     pub complete: u64,
     /// Sum of the times from their coming to the source to the last of their responses.
     pub since_arrival_ps: u64,
@@ -110,9 +110,9 @@ pub struct RequestBatch {
 /// Responses of a station of a group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StationResponses {
-    /// Its address.
+    /// Address of the station.
     pub station: String,
-    /// Its responses that arrived in time.
+    /// Responses of the station that arrived in time.
     pub answered: u64,
     /// From before a request is handed to the kernel to after its response has been read.
     pub round_trip: Distribution,
@@ -130,7 +130,7 @@ struct Requester {
 }
 
 /// A request whose answers are awaited.
-struct Outstanding {
+struct UnansweredRequest {
     request: Mark,
     sent_ns: u64,
     /// When it was first tried to send it.
@@ -143,7 +143,7 @@ struct Outstanding {
 }
 
 const NO_REQUEST: Mark =
-    Mark { kind: Kind::Request, experiment: 0, stream: 0, sequence: 0, sent_ns: 0 };
+    Mark { kind: MarkKind::Request, experiment: 0, stream: 0, sequence: 0, sent_ns: 0 };
 
 /// After a refusal, the time until the next attempt, as of senders.
 const AFTER_REFUSAL_NS: u64 = 20_000;
@@ -153,7 +153,7 @@ const AFTER_REFUSAL_NS: u64 = 20_000;
 /// # Errors
 /// If a length has no room for a mark or is longer than the port's, or if sending or receiving is
 /// impossible.
-pub fn request<P: Port, T: Timeline>(
+pub fn request<P: NetworkPort, T: Timeline>(
     port: &mut P,
     time: &T,
     own_clock: SkewedClock,
@@ -163,7 +163,7 @@ pub fn request<P: Port, T: Timeline>(
     let mut supply = plan.requests.over(port, plan.begin_ns, plan.until_ns)?;
     let is_scheduled = supply.is_scheduled();
     let mut requester = Requester::new(plan);
-    let mut outstanding = Outstanding::nothing(plan.responders.len().max(1));
+    let mut outstanding = UnansweredRequest::nothing(plan.responders.len().max(1));
     let mut pacing = Pacing::new(Pacer::default(), time);
     let mut next = supply.first();
     for number in 0..plan.most_requests.min(SEQUENCE_LIMIT) {
@@ -215,7 +215,7 @@ impl RequesterClock {
     }
 }
 
-impl Outstanding {
+impl UnansweredRequest {
     fn nothing(stations: usize) -> Self {
         Self {
             request: NO_REQUEST,
@@ -230,13 +230,13 @@ impl Outstanding {
     /// Hand a request over as soon as the port takes it; returns when, or nothing if it has to end
     /// before.
     #[inline]
-    fn send<P: Port, T: Timeline>(
+    fn send<P: NetworkPort, T: Timeline>(
         &mut self,
         port: &mut P,
         time: &T,
         own_clock: SkewedClock,
         plan: &RequestPlan<'_>,
-        (sequence, request): (u64, &Request),
+        (sequence, request): (u64, &DueRequest),
         stop: &AtomicBool,
     ) -> Result<Option<u64>, Error> {
         loop {
@@ -245,17 +245,17 @@ impl Outstanding {
                 return Ok(None);
             }
             let mark = Mark {
-                kind: Kind::Request,
+                kind: MarkKind::Request,
                 experiment: plan.experiment,
                 stream: plan.stream,
                 sequence,
                 sent_ns: own_clock.reading_at(now_ns),
             };
-            let taken = port.send(1, |_, room| {
+            let sent = port.send(1, |_, room| {
                 mark.emit(room);
                 request.payload_octets
             })?;
-            if taken > 0 {
+            if sent > 0 {
                 (self.request, self.sent_ns, self.left) = (mark, now_ns, self.missing.len());
                 self.missing.fill(true);
                 return Ok(Some(now_ns));
@@ -266,9 +266,9 @@ impl Outstanding {
 
     /// Which station's awaited answer this is, if it is one.
     #[inline]
-    fn answered_by(&self, arrival: &Arrival<'_>, plan: &RequestPlan<'_>) -> Option<usize> {
+    fn answered_by(&self, arrival: &ReceivedPayload<'_>, plan: &RequestPlan<'_>) -> Option<usize> {
         let mark = Mark::read(arrival.payload).ok()?;
-        if mark != (Mark { kind: Kind::Response, ..self.request }) {
+        if mark != (Mark { kind: MarkKind::Response, ..self.request }) {
             return None;
         }
         let station = if plan.responders.is_empty() {
@@ -316,13 +316,13 @@ impl Requester {
     }
 
     #[inline]
-    fn await_responses<P: Port, T: Timeline>(
+    fn await_responses<P: NetworkPort, T: Timeline>(
         &mut self,
         port: &mut P,
         time: &T,
         own_clock: SkewedClock,
         plan: &RequestPlan<'_>,
-        outstanding: &mut Outstanding,
+        outstanding: &mut UnansweredRequest,
         stop: &AtomicBool,
     ) -> Result<(), Error> {
         loop {
@@ -351,9 +351,9 @@ impl Requester {
     #[inline]
     fn take(
         &mut self,
-        arrival: &Arrival<'_>,
+        arrival: &ReceivedPayload<'_>,
         station: usize,
-        outstanding: &Outstanding,
+        outstanding: &UnansweredRequest,
         returned_ns: u64,
         own_clock: SkewedClock,
         plan: &RequestPlan<'_>,

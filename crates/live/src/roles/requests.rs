@@ -2,7 +2,7 @@
 
 use super::sender::check_lengths;
 use crate::Error;
-use crate::port::Port;
+use crate::port::NetworkPort;
 use crate::time::PS_PER_NS;
 use crate::wire::MARK_OCTETS;
 use ethermeter_traffic::arrivals::Arrivals;
@@ -10,7 +10,7 @@ use ethermeter_traffic::{Offer, Source, SourceSpec, Window};
 
 /// What an requester asks, and when.
 #[derive(Clone, Copy, Debug)]
-pub enum Requests<'a> {
+pub enum RequestTraffic<'a> {
     /// Requests of one length with a least time from one to the next; one that is late puts off
     /// those after it.
     Spaced {
@@ -34,7 +34,7 @@ pub enum Requests<'a> {
 
 /// The next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Request {
+pub(super) struct DueRequest {
     /// When it is to be sent, in the host's time.
     pub due_ns: u64,
     /// How long it has waited by then for those before it.
@@ -44,60 +44,60 @@ pub(super) struct Request {
 }
 
 /// Requests one after the other.
-pub(super) struct Supply {
-    requests: Drawn,
+pub(super) struct RequestSupply {
+    requests: RequestSource,
     begin_ns: u64,
 }
 
-enum Drawn {
+enum RequestSource {
     Spaced { payload_octets: usize, interval_ns: u64 },
     Offered { source: Box<Source>, overhead_octets: u64, is_scheduled: bool },
 }
 
-impl Requests<'_> {
+impl RequestTraffic<'_> {
     /// The requests between two times of the host, for a port.
     ///
     /// # Errors
     /// If a length has no room for a mark or is longer than the port's.
-    pub(super) fn over<P: Port>(
+    pub(super) fn over<P: NetworkPort>(
         &self,
         port: &P,
         begin_ns: u64,
         until_ns: u64,
-    ) -> Result<Supply, Error> {
+    ) -> Result<RequestSupply, Error> {
         let requests = match *self {
             Self::Spaced { payload_octets, interval_ns } => {
                 if !(MARK_OCTETS..=port.longest_payload()).contains(&payload_octets) {
                     let allowed = format!("{MARK_OCTETS} to {} octets", port.longest_payload());
                     return Err(Error::refused("payload", payload_octets, allowed));
                 }
-                Drawn::Spaced { payload_octets, interval_ns }
+                RequestSource::Spaced { payload_octets, interval_ns }
             }
             Self::Offered { source, seed, station } => {
                 check_lengths(port, &source.frames)?;
                 let stop_ps = until_ns.saturating_sub(begin_ns).saturating_mul(PS_PER_NS);
                 let window =
                     Window { begin_ps: 0, stop_ps, measure_from_ps: 0, measure_to_ps: stop_ps };
-                Drawn::Offered {
+                RequestSource::Offered {
                     source: Box::new(Source::new(source, seed, station, window)),
                     overhead_octets: port.carrier().overhead().0,
                     is_scheduled: !matches!(source.arrivals, Arrivals::Saturated {}),
                 }
             }
         };
-        Ok(Supply { requests, begin_ns })
+        Ok(RequestSupply { requests, begin_ns })
     }
 }
 
-impl Supply {
+impl RequestSupply {
     /// The first request.
-    pub fn first(&mut self) -> Option<Request> {
+    pub fn first(&mut self) -> Option<DueRequest> {
         let begin_ns = self.begin_ns;
         match &mut self.requests {
-            Drawn::Spaced { payload_octets, .. } => {
-                Some(Request { due_ns: begin_ns, waited_ps: 0, payload_octets: *payload_octets })
+            RequestSource::Spaced { payload_octets, .. } => {
+                Some(DueRequest { due_ns: begin_ns, waited_ps: 0, payload_octets: *payload_octets })
             }
-            Drawn::Offered { source, overhead_octets, .. } => {
+            RequestSource::Offered { source, overhead_octets, .. } => {
                 let offer = source.first()?;
                 Some(request(&offer, begin_ns, *overhead_octets))
             }
@@ -107,13 +107,13 @@ impl Supply {
     /// The one after `last`, which was sent at `sent_ns` and was answered, or given up, at
     /// `ended_ns`.
     #[inline]
-    pub fn next(&mut self, last: &Request, sent_ns: u64, ended_ns: u64) -> Option<Request> {
+    pub fn next(&mut self, last: &DueRequest, sent_ns: u64, ended_ns: u64) -> Option<DueRequest> {
         match &mut self.requests {
-            Drawn::Spaced { interval_ns, .. } => Some(Request {
+            RequestSource::Spaced { interval_ns, .. } => Some(DueRequest {
                 due_ns: sent_ns.max(last.due_ns).saturating_add(*interval_ns),
                 ..*last
             }),
-            Drawn::Offered { source, overhead_octets, .. } => {
+            RequestSource::Offered { source, overhead_octets, .. } => {
                 let offer = source
                     .next(ended_ns.saturating_sub(self.begin_ns).saturating_mul(PS_PER_NS))?;
                 Some(request(&offer, self.begin_ns, *overhead_octets))
@@ -123,25 +123,25 @@ impl Supply {
 
     /// Whether requests have times of their own.
     pub fn is_scheduled(&self) -> bool {
-        matches!(self.requests, Drawn::Offered { is_scheduled: true, .. })
+        matches!(self.requests, RequestSource::Offered { is_scheduled: true, .. })
     }
 
     /// Requests that have come by the end although only so many of them were asked.
     pub fn queued(&mut self, requests: u64) -> u64 {
         match &mut self.requests {
-            Drawn::Offered { source, is_scheduled: true, .. } => {
+            RequestSource::Offered { source, is_scheduled: true, .. } => {
                 source.finish().0.saturating_sub(requests)
             }
-            Drawn::Offered { .. } | Drawn::Spaced { .. } => 0,
+            RequestSource::Offered { .. } | RequestSource::Spaced { .. } => 0,
         }
     }
 }
 
 #[inline]
-fn request(offer: &Offer, begin_ns: u64, overhead_octets: u64) -> Request {
+fn request(offer: &Offer, begin_ns: u64, overhead_octets: u64) -> DueRequest {
     #[allow(clippy::cast_possible_truncation)] // lengths were checked against the port's
     let payload_octets = (offer.bits / 8 - overhead_octets) as usize;
-    Request {
+    DueRequest {
         due_ns: begin_ns.saturating_add(offer.ready_ps.div_ceil(PS_PER_NS)),
         waited_ps: offer.ready_ps - offer.arrived_ps,
         payload_octets,

@@ -1,11 +1,11 @@
 //! Respond to requests.
 
-use super::attention::Attention;
+use super::attention::ReceiveMode;
 use super::sender::check_lengths;
 use crate::pacing::{Achieved, Pacer, Pacing, PacingCounts};
-use crate::port::{Address, Arrival, Port};
+use crate::port::{NetworkPort, ReceivedPayload, StationAddress};
 use crate::time::{PS_PER_NS, Timeline};
-use crate::wire::{Kind, Mark, Turn};
+use crate::wire::{Mark, MarkKind, ResponderTimes};
 use crate::{Error, SkewedClock};
 use ethermeter_ethernet::Octets;
 use ethermeter_traffic::lengths::Lengths;
@@ -22,21 +22,21 @@ pub struct ResponsePlan<'a> {
     pub stream: Option<u16>,
     /// Stations that may be answered: without this, a forged request would direct the response at
     /// another host.
-    pub may_respond_to: &'a (dyn Fn(Address) -> bool + Sync),
+    pub may_respond_to: &'a (dyn Fn(StationAddress) -> bool + Sync),
     /// How long answers are and when they come; as long as their requests and at once without.
-    pub answers: Option<&'a Responses>,
+    pub answers: Option<&'a ResponseTraffic>,
     /// When it ends, in the host's time.
     pub until_ns: u64,
     /// After so many answers it ends too.
     pub most_responses: u64,
     /// How it waits.
-    pub attention: Attention,
+    pub attention: ReceiveMode,
 }
 
 /// How long answers are and when they come. With the same seed and number they are those of a
 /// simulated station.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Responses {
+pub struct ResponseTraffic {
     /// Lengths of answers' frames, destination address to FCS; as long as their requests without.
     pub frames: Option<Lengths>,
     /// From a request's coming, or from the time of the answer before, to the answer: one is
@@ -71,16 +71,16 @@ pub struct ResponderCounts {
 
 /// A request that waits for its answer, between reading and sending.
 #[derive(Clone, Copy)]
-struct Waiting {
+struct PendingRequest {
     mark: Mark,
     octets: usize,
-    from: Address,
+    from: StationAddress,
     received_ns: u64,
 }
 
 /// Processing of one request after the other, with its time.
-struct Thinker<'a> {
-    answers: Option<&'a Responses>,
+struct ThinkTime<'a> {
+    answers: Option<&'a ResponseTraffic>,
     overhead_octets: u64,
     lengths: Stream,
     times: Stream,
@@ -95,7 +95,7 @@ const AFTER_REFUSAL_NS: u64 = 20_000;
 /// # Errors
 /// If an answer's length has no room for a mark or is longer than the port's, or if receiving or
 /// sending is impossible.
-pub fn respond<P: Port, T: Timeline>(
+pub fn respond<P: NetworkPort, T: Timeline>(
     port: &mut P,
     time: &T,
     own_clock: SkewedClock,
@@ -106,7 +106,7 @@ pub fn respond<P: Port, T: Timeline>(
         check_lengths(port, frames)?;
     }
     let is_over = |now_ns| stop.load(Ordering::Relaxed) || now_ns >= plan.until_ns;
-    let mut thinker = Thinker::new(plan.answers, port.carrier().overhead());
+    let mut thinker = ThinkTime::new(plan.answers, port.carrier().overhead());
     let (mut counts, mut achieved) = (ResponderCounts::default(), Achieved::default());
     let mut waiting = Vec::with_capacity(port.batch());
     while counts.answered < plan.most_responses && !is_over(time.now_ns()) {
@@ -137,8 +137,8 @@ pub fn respond<P: Port, T: Timeline>(
     Ok(counts)
 }
 
-impl<'a> Thinker<'a> {
-    fn new(answers: Option<&'a Responses>, overhead: Octets) -> Self {
+impl<'a> ThinkTime<'a> {
+    fn new(answers: Option<&'a ResponseTraffic>, overhead: Octets) -> Self {
         let (seed, station) = answers.map_or((0, 0), |answers| (answers.seed, answers.station));
         Self {
             answers,
@@ -156,7 +156,7 @@ impl<'a> Thinker<'a> {
     #[inline]
     fn think<T: Timeline>(
         &mut self,
-        request: &mut Waiting,
+        request: &mut PendingRequest,
         time: &T,
         end_ns: u64,
         stop: &AtomicBool,
@@ -190,14 +190,14 @@ impl<'a> Thinker<'a> {
 
 #[inline]
 fn request<T: Timeline>(
-    arrival: &Arrival<'_>,
+    arrival: &ReceivedPayload<'_>,
     plan: &ResponsePlan<'_>,
     time: &T,
-) -> Option<Waiting> {
+) -> Option<PendingRequest> {
     let mark = Mark::read(arrival.payload).ok()?;
     let is_ours = mark.experiment == plan.experiment
         && plan.stream.is_none_or(|stream| stream == mark.stream);
-    (mark.kind == Kind::Request && is_ours).then(|| Waiting {
+    (mark.kind == MarkKind::Request && is_ours).then(|| PendingRequest {
         mark,
         octets: arrival.payload.len(),
         from: arrival.from,
@@ -207,20 +207,20 @@ fn request<T: Timeline>(
 
 /// Hand an answer over as soon as the port takes it, unless it has to end before.
 #[inline]
-fn answer<P: Port, T: Timeline>(
+fn answer<P: NetworkPort, T: Timeline>(
     port: &mut P,
     time: &T,
     own_clock: SkewedClock,
-    request: &Waiting,
+    request: &PendingRequest,
     counts: &mut ResponderCounts,
     is_over: impl Fn(u64) -> bool,
 ) -> Result<(), Error> {
     port.aim(request.from)?;
     loop {
-        let taken = port.send(1, |_, room| {
+        let sent = port.send(1, |_, room| {
             let octets = request.octets.min(room.len());
-            Mark { kind: Kind::Response, ..request.mark }.emit(room);
-            Turn {
+            Mark { kind: MarkKind::Response, ..request.mark }.emit(room);
+            ResponderTimes {
                 received_ns: own_clock.reading_at(request.received_ns),
                 answered_ns: own_clock.reading_at(time.now_ns()),
             }
@@ -228,9 +228,9 @@ fn answer<P: Port, T: Timeline>(
             octets
         })?;
         let now_ns = time.now_ns();
-        if taken > 0 || is_over(now_ns) {
-            counts.answered += taken as u64;
-            counts.unsent += 1 - taken as u64;
+        if sent > 0 || is_over(now_ns) {
+            counts.answered += sent as u64;
+            counts.unsent += 1 - sent as u64;
             return Ok(());
         }
         time.sleep_until(now_ns + AFTER_REFUSAL_NS);

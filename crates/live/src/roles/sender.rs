@@ -1,10 +1,10 @@
 //! Send what a source offers, when it offers it.
 
-use crate::pacing::{Achieved, Pacer, Pacing, PacingCounts, Rests, Trial};
-use crate::port::Port;
+use crate::pacing::{Achieved, Pacer, Pacing, PacingCounts, PacingTrial, Rests};
+use crate::port::NetworkPort;
 use crate::port::credited::CreditCounts;
 use crate::time::{NS_PER_S, PS_PER_NS, Timeline};
-use crate::wire::{Kind, MARK_OCTETS, Mark};
+use crate::wire::{MARK_OCTETS, Mark, MarkKind};
 use crate::{Error, SkewedClock};
 use ethermeter_ethernet::Octets;
 use ethermeter_traffic::arrivals::Arrivals;
@@ -31,7 +31,7 @@ pub struct SendPlan<'a> {
     pub begin_ns: u64,
     /// For how long it offers frames.
     pub duration_ns: u64,
-    /// Its source begins at a draw below this after the beginning.
+    /// The source begins at a draw below this after the beginning.
     pub spread_ps: u64,
     /// Most frames it sends.
     pub most_frames: u64,
@@ -61,18 +61,18 @@ pub struct SenderCounts {
     pub rests: Option<Rests>,
     /// Trial of both rests before the transmission, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trial: Option<Trial>,
+    pub trial: Option<PacingTrial>,
     /// Waits for credit, where an emulated medium gives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credit: Option<CreditCounts>,
     /// Samples of a coder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub voice: Option<TalkCounts>,
+    pub voice: Option<VoiceSenderCounts>,
 }
 
 /// Samples of a coder at their sender.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct TalkCounts {
+pub struct VoiceSenderCounts {
     /// Samples in packets.
     pub samples: u64,
     /// Most samples of a packet.
@@ -82,12 +82,12 @@ pub struct TalkCounts {
     /// From a packet's being wanted to its being handed over, of all of them.
     pub wait: Distribution,
     /// In the measured window.
-    pub measured: TalkWindow,
+    pub measured: VoiceSenderWindow,
 }
 
 /// Samples that a coder made in the measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct TalkWindow {
+pub struct VoiceSenderWindow {
     /// Packets whose oldest sample is one of these.
     pub packets: u64,
     /// The samples; those handed over are `sent`.
@@ -105,7 +105,7 @@ const TIMEOUT_NS: u64 = NS_PER_S;
 ///
 /// # Errors
 /// If a length has no room for a mark or is longer than the port's, or if sending is impossible.
-pub fn send<P: Port, T: Timeline>(
+pub fn send<P: NetworkPort, T: Timeline>(
     port: &mut P,
     time: &T,
     own_clock: SkewedClock,
@@ -124,7 +124,7 @@ pub fn send<P: Port, T: Timeline>(
     let trial = is_scheduled.then(|| pacing.try_out(plan.begin_ns, stop)).flatten();
     let sent = SenderCounts { trial, ..SenderCounts::default() };
     let mut achieved = Achieved::default();
-    let mut sender = Sender { port, time, own_clock, plan, stop, sent, taken_ns: 0 };
+    let mut sender = FrameSender { port, time, own_clock, plan, stop, sent, taken_ns: 0 };
     let mut batch = Vec::with_capacity(sender.port.batch());
     while let Some(offer) = next {
         let due_ns = plan.begin_ns + offer.ready_ps.div_ceil(PS_PER_NS);
@@ -161,7 +161,7 @@ pub fn send<P: Port, T: Timeline>(
 }
 
 /// Whether every frame has room for a mark and the port has room for it.
-pub(super) fn check_lengths<P: Port>(port: &P, frames: &Lengths) -> Result<(), Error> {
+pub(super) fn check_lengths<P: NetworkPort>(port: &P, frames: &Lengths) -> Result<(), Error> {
     let carrier = port.carrier();
     let shortest = carrier.frame_of(Octets(MARK_OCTETS as u64));
     let longest = carrier.frame_of(Octets(port.longest_payload() as u64));
@@ -175,7 +175,7 @@ pub(super) fn check_lengths<P: Port>(port: &P, frames: &Lengths) -> Result<(), E
     Ok(())
 }
 
-struct Sender<'a, P, T> {
+struct FrameSender<'a, P, T> {
     port: &'a mut P,
     time: &'a T,
     own_clock: SkewedClock,
@@ -186,7 +186,7 @@ struct Sender<'a, P, T> {
     taken_ns: u64,
 }
 
-impl<P: Port, T: Timeline> Sender<'_, P, T> {
+impl<P: NetworkPort, T: Timeline> FrameSender<'_, P, T> {
     /// Hand a batch to the kernel; false if that has to end before it has taken all.
     #[inline]
     fn hand_over(&mut self, batch: &[Offer]) -> Result<bool, Error> {
@@ -198,19 +198,19 @@ impl<P: Port, T: Timeline> Sender<'_, P, T> {
             let left = &batch[done..];
             let now_ns = self.time.now_ns();
             let mut mark = Mark {
-                kind: Kind::Stream,
+                kind: MarkKind::Stream,
                 experiment: self.plan.experiment,
                 stream: self.plan.stream,
                 sequence: 0,
                 sent_ns: self.own_clock.reading_at(now_ns),
             };
             let first = self.sent.frames;
-            let taken = self.port.send(left.len(), |index, room| {
+            let sent = self.port.send(left.len(), |index, room| {
                 mark.sequence = first + index as u64;
                 mark.emit(room);
                 payload_octets(&left[index])
             })?;
-            if taken == 0 {
+            if sent == 0 {
                 let end_ns = self.plan.begin_ns.saturating_add(self.plan.duration_ns);
                 if self.stop.load(Ordering::Relaxed) || now_ns > end_ns.saturating_add(TIMEOUT_NS) {
                     self.sent.unsent += left.len() as u64;
@@ -226,10 +226,10 @@ impl<P: Port, T: Timeline> Sender<'_, P, T> {
             let since_ns = now_ns.saturating_sub(self.plan.begin_ns);
             self.sent.first_ns.get_or_insert(since_ns);
             self.sent.last_ns = Some(since_ns);
-            self.sent.frames += taken as u64;
+            self.sent.frames += sent as u64;
             self.sent.payload_octets +=
-                left[..taken].iter().map(|offer| payload_octets(offer) as u64).sum::<u64>();
-            done += taken;
+                left[..sent].iter().map(|offer| payload_octets(offer) as u64).sum::<u64>();
+            done += sent;
         }
         Ok(true)
     }

@@ -1,11 +1,11 @@
 //! Take what arrives and count it.
 
-use super::attention::Attention;
-use crate::clock::{Known, Ongoing, Relation};
-use crate::port::{Arrival, Port, Wait};
+use super::attention::ReceiveMode;
+use crate::clock::{CachedRelation, Relation, SharedRelation};
+use crate::port::{NetworkPort, ReceiveWait, ReceivedPayload};
 use crate::skewed_clock::between_ns;
 use crate::time::{PS_PER_NS, Timeline};
-use crate::wire::{Kind, Mark, Speech};
+use crate::wire::{Mark, MarkKind, VoiceMark};
 use crate::{Error, SkewedClock};
 use ethermeter_traffic::{Account, Arrived, Batches, Distribution, Histogram, Sequence};
 use serde::{Deserialize, Serialize};
@@ -35,22 +35,22 @@ pub struct SinkPlan<'a> {
     /// Numbers below the highest of a stream that are remembered.
     pub memory: usize,
     /// How the sender's clock relates to ours.
-    pub senders_clock: SendersClock<'a>,
+    pub senders_clock: SenderClockRelation<'a>,
     /// How it waits.
-    pub attention: Attention,
+    pub attention: ReceiveMode,
 }
 
 /// How a sender's clock relates to ours.
 #[derive(Clone, Copy, Debug, Default)]
-pub enum SendersClock<'a> {
+pub enum SenderClockRelation<'a> {
     /// The clocks are taken for equal.
     #[default]
     Equal,
-    /// Like this.
+    /// The clocks are related like this.
     Related(&'a Relation),
     /// As is known when a frame arrives; frames that arrive before anything is known have no
     /// delay.
-    Ongoing(&'a Ongoing),
+    Ongoing(&'a SharedRelation),
 }
 
 /// Frames of a stream at their receiver.
@@ -62,7 +62,7 @@ pub struct StreamCounts {
     /// In the measured window.
     pub measured: StreamWindow,
     /// Samples of a coder.
-    pub voice: Option<SpeechCounts>,
+    pub voice: Option<VoiceCounts>,
 }
 
 /// Frames of a stream that arrived for the first time, and within the measured window. Times are
@@ -98,9 +98,9 @@ pub struct StreamWindow {
 pub struct StreamBatch {
     /// Frames that arrived for the first time.
     pub frames: u64,
-    /// Their payloads' octets.
+    /// Octets of the frames' payloads.
     pub payload_octets: u64,
-    /// Those of them whose delays are known.
+    /// Frames of the batch whose delays are known.
     pub delays: u64,
     /// The sum of these delays, in nanoseconds. It stays at the most there is room for, as only
     /// clocks without synchronisation can bring about.
@@ -114,25 +114,25 @@ pub struct StreamBatch {
 
 /// Samples of a coder at their receiver, in packets that arrived for the first time, at any time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SpeechCounts {
+pub struct VoiceCounts {
     /// Packets.
     pub packets: u64,
-    /// Their samples.
+    /// Samples of the packets.
     pub samples: u64,
-    /// Those made in the measured window.
-    pub measured: SpeechWindow,
+    /// Samples made in the measured window.
+    pub measured: VoiceWindow,
 }
 
 /// Samples that arrived and were made in the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SpeechWindow {
+pub struct VoiceWindow {
     /// Packets whose oldest sample is one of these.
     pub packets: u64,
     /// Samples.
     pub samples: u64,
     /// From the making of such a packet's oldest sample to its arrival.
     pub voice_delay: Distribution,
-    /// The same of every sample, each as old as the oldest of its packet.
+    /// Delay of every sample, each as old as the oldest of its packet.
     pub sample_delay: Distribution,
 }
 
@@ -151,20 +151,20 @@ pub struct SinkCounts {
 
 /// A stream while it comes.
 #[derive(Clone)]
-struct Stream {
+struct StreamState {
     sequence: Sequence,
     window: StreamWindow,
     delay: Histogram,
     spacing: Histogram,
     batches: Batches<StreamBatch>,
-    speech: SpeechCounts,
+    speech: VoiceCounts,
     voice_delay: Histogram,
     sample_delay: Histogram,
 }
 
 /// What comes, while it does.
-struct Sunk {
-    streams: Vec<Stream>,
+struct StreamStates {
+    streams: Vec<StreamState>,
     counts: SinkCounts,
 }
 
@@ -180,15 +180,15 @@ const QUIET_NS: u64 = 10_000_000;
 ///
 /// # Errors
 /// If receiving is impossible.
-pub fn sink<P: Port, T: Timeline>(
+pub fn sink<P: NetworkPort, T: Timeline>(
     port: &mut P,
     time: &T,
     own_clock: SkewedClock,
     plan: &SinkPlan<'_>,
     stop: &AtomicBool,
 ) -> Result<SinkCounts, Error> {
-    let mut sunk = Sunk::nothing(plan);
-    let mut known = Known::default();
+    let mut sunk = StreamStates::nothing(plan);
+    let mut relation = CachedRelation::default();
     let mut frames = 0;
     let mut left_ns = time.now_ns();
     let mut last_ns = None; // when something was there last
@@ -201,26 +201,26 @@ pub fn sink<P: Port, T: Timeline>(
         }
         sunk.counts.longest_absence_ns = sunk.counts.longest_absence_ns.max(before_ns - left_ns);
         let mut arrived_ns = None;
-        let is_collecting = plan.attention == Attention::Collecting
+        let is_collecting = plan.attention == ReceiveMode::Collecting
             && last_ns.is_some_and(|ns| before_ns < ns + QUIET_NS);
-        let wait = if is_collecting { Wait::No } else { plan.attention.wait() };
+        let wait = if is_collecting { ReceiveWait::No } else { plan.attention.wait() };
         let received = port.receive(wait, |arrival| {
             let now_ns = *arrived_ns.get_or_insert_with(|| {
-                if let SendersClock::Ongoing(ongoing) = plan.senders_clock {
-                    ongoing.refresh(&mut known);
+                if let SenderClockRelation::Ongoing(ongoing) = plan.senders_clock {
+                    ongoing.refresh(&mut relation);
                 }
                 time.now_ns()
             });
-            sunk.take(arrival, arrival.stamped_ns.unwrap_or(now_ns), own_clock, plan, &known);
+            sunk.take(arrival, arrival.stamped_ns.unwrap_or(now_ns), own_clock, plan, &relation);
         });
-        let taken = match received {
+        let read = match received {
             Err(Error::Closed) => break,
             received => received?,
         };
-        frames += taken as u64;
+        frames += read as u64;
         left_ns = arrived_ns.unwrap_or_else(|| time.now_ns());
         last_ns = arrived_ns.or(last_ns);
-        if is_collecting && taken < port.batch() {
+        if is_collecting && read < port.batch() {
             time.sleep_until(left_ns + COLLECTING_NS);
             left_ns = time.now_ns();
         }
@@ -228,17 +228,17 @@ pub fn sink<P: Port, T: Timeline>(
     Ok(sunk.counted())
 }
 
-impl Sunk {
+impl StreamStates {
     fn nothing(plan: &SinkPlan<'_>) -> Self {
         let length_ps =
             plan.measured_ns.end.saturating_sub(plan.measured_ns.start).saturating_mul(PS_PER_NS);
-        let stream = Stream {
+        let stream = StreamState {
             sequence: Sequence::new(0, plan.memory),
             window: StreamWindow::default(),
             delay: Histogram::default(),
             spacing: Histogram::default(),
             batches: Batches::new(0, length_ps, plan.batches),
-            speech: SpeechCounts::default(),
+            speech: VoiceCounts::default(),
             voice_delay: Histogram::default(),
             sample_delay: Histogram::default(),
         };
@@ -247,27 +247,27 @@ impl Sunk {
     }
 
     fn counted(self) -> SinkCounts {
-        let streams = self.streams.into_iter().map(Stream::counted).collect();
+        let streams = self.streams.into_iter().map(StreamState::counted).collect();
         SinkCounts { streams, ..self.counts }
     }
 
     #[inline]
     fn take(
         &mut self,
-        arrival: &Arrival<'_>,
+        arrival: &ReceivedPayload<'_>,
         arrived_ns: u64,
         own_clock: SkewedClock,
         plan: &SinkPlan<'_>,
-        known: &Known,
+        relation: &CachedRelation,
     ) {
         let Ok(mark) = Mark::read(arrival.payload) else {
             self.counts.unmarked += 1;
             return;
         };
         let speech =
-            if mark.kind == Kind::Voice { Speech::read(arrival.payload).ok() } else { None };
-        let is_ours =
-            mark.experiment == plan.experiment && (mark.kind == Kind::Stream || speech.is_some());
+            if mark.kind == MarkKind::Voice { VoiceMark::read(arrival.payload).ok() } else { None };
+        let is_ours = mark.experiment == plan.experiment
+            && (mark.kind == MarkKind::Stream || speech.is_some());
         let index = mark.stream.checked_sub(plan.first_stream).map(usize::from);
         let Some(stream) = index.and_then(|index| self.streams.get_mut(index)).filter(|_| is_ours)
         else {
@@ -281,9 +281,11 @@ impl Sunk {
         }
         // A time of the sender's by our clock.
         let own_ns = |reading_ns: u64| match plan.senders_clock {
-            SendersClock::Equal => Some(reading_ns),
-            SendersClock::Related(clock) => Some(clock.own_ns(reading_ns)),
-            SendersClock::Ongoing(_) => known.relation().map(|clock| clock.own_ns(reading_ns)),
+            SenderClockRelation::Equal => Some(reading_ns),
+            SenderClockRelation::Related(clock) => Some(clock.own_ns(reading_ns)),
+            SenderClockRelation::Ongoing(_) => {
+                relation.relation().map(|clock| clock.own_ns(reading_ns))
+            }
         };
         let arrived = own_clock.reading_at(arrived_ns);
         if plan.measured_ns.contains(&arrived_ns) {
@@ -301,9 +303,9 @@ impl Sunk {
     }
 }
 
-impl Stream {
+impl StreamState {
     #[inline]
-    fn hear(&mut self, speech: Speech, made: Option<u64>, arrived: u64) {
+    fn hear(&mut self, speech: VoiceMark, made_at: Option<u64>, arrived: u64) {
         let (counts, measured) = (&mut self.speech, u64::from(speech.measured));
         counts.packets += 1;
         counts.samples += u64::from(speech.samples);
@@ -311,7 +313,8 @@ impl Stream {
         counts.measured.packets += u64::from(speech.is_oldest_measured);
         // A packet that arrived before its samples were made, by the estimate of the clocks, has no
         // delay.
-        if let Some(delay_ns) = made.and_then(|made| u64::try_from(between_ns(made, arrived)).ok())
+        if let Some(delay_ns) =
+            made_at.and_then(|made_at| u64::try_from(between_ns(made_at, arrived)).ok())
         {
             self.voice_delay
                 .record_many(delay_ns * PS_PER_NS, u64::from(speech.is_oldest_measured));

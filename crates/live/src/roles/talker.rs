@@ -9,11 +9,11 @@
 //! Samples come at the times of a simulated host with the same seed and number: the code is the
 //! same ([`ethermeter_traffic::packets`]).
 
-use super::sender::{SenderCounts, TalkCounts};
+use super::sender::{SenderCounts, VoiceSenderCounts};
 use crate::pacing::{Achieved, Pacer, Pacing};
-use crate::port::Port;
+use crate::port::NetworkPort;
 use crate::time::{NS_PER_S, PS_PER_NS, Timeline};
-use crate::wire::{Kind, MARK_OCTETS, Mark, SPEECH_OCTETS, Speech};
+use crate::wire::{MARK_OCTETS, Mark, MarkKind, SPEECH_OCTETS, VoiceMark};
 use crate::{Error, SkewedClock};
 use ethermeter_ethernet::Octets;
 use ethermeter_traffic::packets::{Packets, VoicePacket};
@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The speech of a talker.
 #[derive(Clone, Debug)]
-pub struct TalkPlan<'a> {
+pub struct VoicePlan<'a> {
     /// The experiment.
     pub experiment: u16,
     /// The stream.
@@ -59,11 +59,11 @@ const TIMEOUT_NS: u64 = NS_PER_S;
 /// # Errors
 /// If packets are not of whole octets, have no room for a mark or are longer than the port's; if
 /// the port does not know when a packet has left; or if sending is impossible.
-pub fn talk<P: Port, T: Timeline>(
+pub fn talk<P: NetworkPort, T: Timeline>(
     port: &mut P,
     time: &T,
     own_clock: SkewedClock,
-    plan: &TalkPlan<'_>,
+    plan: &VoicePlan<'_>,
     stop: &AtomicBool,
 ) -> Result<SenderCounts, Error> {
     check_lengths(port, plan.voice)?;
@@ -78,14 +78,14 @@ pub fn talk<P: Port, T: Timeline>(
     let chance = Stream::new(plan.seed, plan.station, Purpose::Arrival);
     let mut voice = Packets::new(*plan.voice, chance, window);
     let mut pacing = Pacing::new(plan.pacer, time);
-    let mut talker = Talker {
+    let mut talker = VoiceSender {
         port,
         time,
         own_clock,
         plan,
         stop,
         sent: SenderCounts::default(),
-        talk: TalkCounts::default(),
+        talk: VoiceSenderCounts::default(),
         wait: Histogram::default(),
         achieved: Achieved::default(),
     };
@@ -100,7 +100,7 @@ pub fn talk<P: Port, T: Timeline>(
             break;
         }
     }
-    let Talker { mut sent, mut talk, wait, achieved, .. } = talker;
+    let VoiceSender { mut sent, mut talk, wait, achieved, .. } = talker;
     talk.wait = (&wait).into();
     talk.measured.samples = voice.finish(window.stop_ps);
     sent.pacing = achieved.counts(pacing.forced_sleeps());
@@ -108,7 +108,7 @@ pub fn talk<P: Port, T: Timeline>(
     Ok(sent)
 }
 
-fn check_lengths<P: Port>(port: &P, voice: &VoiceSpec) -> Result<(), Error> {
+fn check_lengths<P: NetworkPort>(port: &P, voice: &VoiceSpec) -> Result<(), Error> {
     if let Some(fault) = voice.fault() {
         return Err(Error::refused("packets of samples", format!("{voice:?}"), fault));
     }
@@ -141,19 +141,19 @@ fn check_lengths<P: Port>(port: &P, voice: &VoiceSpec) -> Result<(), Error> {
     Ok(())
 }
 
-struct Talker<'a, P, T> {
+struct VoiceSender<'a, P, T> {
     port: &'a mut P,
     time: &'a T,
     own_clock: SkewedClock,
-    plan: &'a TalkPlan<'a>,
+    plan: &'a VoicePlan<'a>,
     stop: &'a AtomicBool,
     sent: SenderCounts,
-    talk: TalkCounts,
+    talk: VoiceSenderCounts,
     wait: Histogram,
     achieved: Achieved,
 }
 
-impl<P: Port, T: Timeline> Talker<'_, P, T> {
+impl<P: NetworkPort, T: Timeline> VoiceSender<'_, P, T> {
     /// Wait until the port is clear and hand over what has gathered by then, wanted since `due_ns`;
     /// false if that has to end before.
     fn hand_over(&mut self, voice: &mut Packets, due_ns: u64, now_ns: u64) -> Result<bool, Error> {
@@ -190,14 +190,14 @@ impl<P: Port, T: Timeline> Talker<'_, P, T> {
             after.call((now_ns - begin_ns) * PS_PER_NS);
         let count = |samples: u64| u16::try_from(samples).expect("lengths were checked");
         let oldest_ns = oldest_ps / PS_PER_NS;
-        let speech = Speech {
+        let speech = VoiceMark {
             made_ns: self.own_clock.reading_at(begin_ns + oldest_ns),
             samples: count(samples),
             measured: count(counted),
             is_oldest_measured: self.plan.measured_ns.contains(&oldest_ns),
         };
         let mark = Mark {
-            kind: Kind::Voice,
+            kind: MarkKind::Voice,
             experiment: self.plan.experiment,
             stream: self.plan.stream,
             sequence: sent.frames,
@@ -205,12 +205,12 @@ impl<P: Port, T: Timeline> Talker<'_, P, T> {
         };
         #[allow(clippy::cast_possible_truncation)] // lengths were checked against the port's
         let octets = (bits / 8 - self.port.carrier().overhead().0) as usize;
-        let taken = self.port.send(1, |_, room| {
+        let sent_frames = self.port.send(1, |_, room| {
             mark.emit(room);
             speech.emit(room);
             octets
         })?;
-        if taken == 0 {
+        if sent_frames == 0 {
             return Ok(false);
         }
         *voice = after;

@@ -9,7 +9,7 @@ use std::fmt;
 /// Octets before the payload of a frame without a tag.
 #[allow(clippy::cast_possible_truncation)] // 14
 pub const HEADER_OCTETS: usize = HEADER.0 as usize;
-/// The same with a tag.
+/// Octets before the payload of a frame with a tag.
 #[allow(clippy::cast_possible_truncation)] // 18
 pub const TAGGED_HEADER_OCTETS: usize = (HEADER.0 + TAG.0) as usize;
 /// Place of the tag, or of the type without one.
@@ -21,9 +21,9 @@ const PRIORITY_SHIFT: u32 = 13;
 /// The address of a station on an Ethernet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Mac(pub [u8; 6]);
+pub struct MacAddress(pub [u8; 6]);
 
-impl Mac {
+impl MacAddress {
     /// All stations.
     pub const BROADCAST: Self = Self([0xFF; 6]);
 
@@ -34,7 +34,7 @@ impl Mac {
     }
 }
 
-impl fmt::Display for Mac {
+impl fmt::Display for MacAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = self.0.map(|octet| format!("{octet:02x}"));
         f.write_str(&shown.join(":"))
@@ -44,13 +44,13 @@ impl fmt::Display for Mac {
 /// Why text is not an Ethernet address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not an Ethernet address such as 02:00:00:00:00:01")]
-pub struct NoMac(String);
+pub struct MacAddressError(String);
 
-impl std::str::FromStr for Mac {
-    type Err = NoMac;
+impl std::str::FromStr for MacAddress {
+    type Err = MacAddressError;
 
-    fn from_str(text: &str) -> Result<Self, NoMac> {
-        let no = || NoMac(text.chars().take(80).collect());
+    fn from_str(text: &str) -> Result<Self, MacAddressError> {
+        let no = || MacAddressError(text.chars().take(80).collect());
         let mut octets = [0; 6];
         let mut parts = text.split(':');
         for octet in &mut octets {
@@ -67,27 +67,27 @@ impl std::str::FromStr for Mac {
     }
 }
 
-impl TryFrom<String> for Mac {
-    type Error = NoMac;
+impl TryFrom<String> for MacAddress {
+    type Error = MacAddressError;
 
-    fn try_from(text: String) -> Result<Self, NoMac> {
+    fn try_from(text: String) -> Result<Self, MacAddressError> {
         text.parse()
     }
 }
 
-impl From<Mac> for String {
-    fn from(mac: Mac) -> Self {
+impl From<MacAddress> for String {
+    fn from(mac: MacAddress) -> Self {
         mac.to_string()
     }
 }
 
 /// What stands before the payload of a frame, its type aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct FrameHeader {
     /// The destination; may be a group.
-    pub destination: Mac,
+    pub destination: MacAddress,
     /// The source.
-    pub source: Mac,
+    pub source: MacAddress,
     /// The priority in its tag, 0 to 7; a frame without one has no tag.
     pub priority: Option<u8>,
 }
@@ -127,13 +127,13 @@ impl<B: AsRef<[u8]>> FrameWindow<B> {
         if self.is_tagged() { TAGGED_HEADER_OCTETS } else { HEADER_OCTETS }
     }
 
-    /// Its header.
-    pub fn header(&self) -> Header {
+    /// Header of the frame.
+    pub fn header(&self) -> FrameHeader {
         let octets = self.octets.as_ref();
         let priority = || (self.word(TYPE_AT + 2) >> PRIORITY_SHIFT).to_be_bytes()[1];
-        Header {
-            destination: Mac(octets_at(octets, 0)),
-            source: Mac(octets_at(octets, 6)),
+        FrameHeader {
+            destination: MacAddress(octets_at(octets, 0)),
+            source: MacAddress(octets_at(octets, 6)),
             priority: self.is_tagged().then(priority),
         }
     }
@@ -144,7 +144,7 @@ impl<B: AsRef<[u8]>> FrameWindow<B> {
     }
 }
 
-impl Header {
+impl FrameHeader {
     /// How many octets it has.
     #[must_use]
     pub const fn octets(&self) -> usize {
@@ -186,7 +186,7 @@ mod tests {
             priority in proptest::option::of(0..8u8),
             dress: bool,
         ) {
-            let header = Header { destination: Mac([3; 6]), source: Mac([4; 6]), priority };
+            let header = FrameHeader { destination: MacAddress([3; 6]), source: MacAddress([4; 6]), priority };
             if dress && octets.len() >= header.octets() {
                 header.emit(&mut octets);
             }
@@ -205,12 +205,12 @@ mod tests {
 
         #[test]
         fn an_address_is_read_as_it_is_shown(octets: [u8; 6]) {
-            prop_assert_eq!(Mac(octets).to_string().parse(), Ok(Mac(octets)));
+            prop_assert_eq!(MacAddress(octets).to_string().parse(), Ok(MacAddress(octets)));
         }
 
         #[test]
         fn no_text_makes_reading_an_address_panic(text in "\\PC{0,30}") {
-            if let Ok(mac) = text.parse::<Mac>() {
+            if let Ok(mac) = text.parse::<MacAddress>() {
                 prop_assert_eq!(mac.to_string(), text.to_lowercase());
             }
         }
@@ -219,15 +219,16 @@ mod tests {
     #[test]
     fn the_priority_is_in_the_three_highest_bits_of_the_tag() {
         let mut frame = [0; TAGGED_HEADER_OCTETS];
-        let destination = Mac([2, 0, 0, 0, 0, 1]);
-        Header { destination, source: Mac([2, 0, 0, 0, 0, 2]), priority: Some(5) }.emit(&mut frame);
+        let destination = MacAddress([2, 0, 0, 0, 0, 1]);
+        FrameHeader { destination, source: MacAddress([2, 0, 0, 0, 0, 2]), priority: Some(5) }
+            .emit(&mut frame);
         assert_eq!(frame[12..], [0x81, 0x00, 0xA0, 0x00, 0x88, 0xB5]);
     }
 
     #[test]
     fn groups_are_told_by_the_first_bit_sent() {
-        assert!(Mac::BROADCAST.is_group());
-        assert!(!Mac([2, 0, 0, 0, 0, 1]).is_group());
-        assert!("01:00:5e:00:00:01".parse::<Mac>().expect("an address").is_group());
+        assert!(MacAddress::BROADCAST.is_group());
+        assert!(!MacAddress([2, 0, 0, 0, 0, 1]).is_group());
+        assert!("01:00:5e:00:00:01".parse::<MacAddress>().expect("an address").is_group());
     }
 }

@@ -10,8 +10,8 @@
 //!
 //! All big-endian. It has 18 octets because that is what UDP over IPv4 leaves of the shortest
 //! frame. So sequence numbers have 48 bits (22 days of shortest frames at 100 Gb/s), and times are
-//! clock readings: nanoseconds modulo 2^48, which is 3.26 days. A difference of two readings is right as long
-//! as the times are less than half of that apart.
+//! clock readings: nanoseconds modulo 2^48, which is 3.26 days. A difference of two readings is
+//! right as long as the times are less than half of that apart.
 
 use super::octets::{WireError, check_octets, octets_at};
 
@@ -44,7 +44,7 @@ mod field {
 /// What a marked frame is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum MarkKind {
     /// One of a stream: to be counted.
     Stream = 0,
     /// To be answered.
@@ -55,7 +55,7 @@ pub enum Kind {
     Voice = 3,
 }
 
-impl Kind {
+impl MarkKind {
     const fn of(code: u8) -> Option<Self> {
         match code {
             0 => Some(Self::Stream),
@@ -71,12 +71,12 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// What the frame is for.
-    pub kind: Kind,
+    pub kind: MarkKind,
     /// The experiment it belongs to.
     pub experiment: u16,
     /// The stream within it.
     pub stream: u16,
-    /// Its number within the stream, below [`SEQUENCE_LIMIT`].
+    /// Number of the frame within the stream, below [`SEQUENCE_LIMIT`].
     pub sequence: u64,
     /// When it was sent, by the sender's clock, modulo 2^48 ns.
     pub sent_ns: u64,
@@ -85,7 +85,7 @@ pub struct Mark {
 /// When the answering station received a request and sent its response, by its own clock, modulo
 /// 2^48 ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct ResponderTimes {
     /// The request's arrival.
     pub received_ns: u64,
     /// The response's departure.
@@ -94,10 +94,11 @@ pub struct Turn {
 
 /// What a packet of voice holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Speech {
+pub struct VoiceMark {
     /// When its oldest sample was made, by the sender's clock, modulo 2^48 ns.
     pub made_ns: u64,
-    /// Its samples. The length does not give them: a packet that a spurt leaves short is padded.
+    /// Samples of the packet. The length does not give them: a packet that a spurt leaves short is
+    /// padded.
     pub samples: u16,
     /// Of these, samples made within the measured time.
     pub measured: u16,
@@ -151,9 +152,9 @@ impl<B: AsRef<[u8]>> MarkWindow<B> {
     }
 
     /// The times of a response, where there are as many octets.
-    pub fn turn(&self) -> Option<Turn> {
+    pub fn turn(&self) -> Option<ResponderTimes> {
         let bytes = self.octets.as_ref();
-        (bytes.len() >= MARK_OCTETS + TURN_OCTETS).then(|| Turn {
+        (bytes.len() >= MARK_OCTETS + TURN_OCTETS).then(|| ResponderTimes {
             received_ns: read_48(bytes, field::RECEIVED),
             answered_ns: read_48(bytes, field::ANSWERED),
         })
@@ -162,9 +163,9 @@ impl<B: AsRef<[u8]>> MarkWindow<B> {
 
 impl<B: AsRef<[u8]>> MarkWindow<B> {
     /// What a packet of voice holds, where there are as many octets.
-    pub fn speech(&self) -> Option<Speech> {
+    pub fn speech(&self) -> Option<VoiceMark> {
         let bytes = self.octets.as_ref();
-        (bytes.len() >= MARK_OCTETS + SPEECH_OCTETS).then(|| Speech {
+        (bytes.len() >= MARK_OCTETS + SPEECH_OCTETS).then(|| VoiceMark {
             made_ns: read_48(bytes, field::MADE),
             samples: u16::from_be_bytes(octets_at(bytes, field::SAMPLES)),
             measured: u16::from_be_bytes(octets_at(bytes, field::MEASURED)),
@@ -181,7 +182,7 @@ impl Mark {
     pub fn parse<B: AsRef<[u8]>>(window: &MarkWindow<B>) -> Result<Self, WireError> {
         let code = window.kind_code();
         Ok(Self {
-            kind: Kind::of(code).ok_or(WireError::UnknownKind(code))?,
+            kind: MarkKind::of(code).ok_or(WireError::UnknownKind(code))?,
             experiment: window.experiment(),
             stream: window.stream(),
             sequence: window.sequence(),
@@ -215,7 +216,7 @@ impl Mark {
     }
 }
 
-impl Turn {
+impl ResponderTimes {
     /// Write the times after the mark of a response, if there is room.
     pub fn emit(&self, payload: &mut [u8]) {
         if payload.len() >= MARK_OCTETS + TURN_OCTETS {
@@ -225,7 +226,7 @@ impl Turn {
     }
 }
 
-impl Speech {
+impl VoiceMark {
     /// Read what follows the mark of a packet of voice.
     ///
     /// # Errors
@@ -268,10 +269,10 @@ mod tests {
 
     fn marks() -> impl Strategy<Value = Mark> {
         let kinds = prop_oneof![
-            Just(Kind::Stream),
-            Just(Kind::Request),
-            Just(Kind::Response),
-            Just(Kind::Voice)
+            Just(MarkKind::Stream),
+            Just(MarkKind::Request),
+            Just(MarkKind::Response),
+            Just(MarkKind::Voice)
         ];
         (kinds, any::<u16>(), any::<u16>(), 0..SEQUENCE_LIMIT, 0..SEQUENCE_LIMIT).prop_map(
             |(kind, experiment, stream, sequence, sent_ns)| Mark {
@@ -320,7 +321,7 @@ mod tests {
     #[test]
     fn a_mark_stands_in_the_stated_octets() {
         let mark = Mark {
-            kind: Kind::Response,
+            kind: MarkKind::Response,
             experiment: 0x0102,
             stream: 0x0304,
             sequence: 0x0506_0708_090A,
@@ -328,7 +329,7 @@ mod tests {
         };
         let mut payload = [0; MARK_OCTETS + TURN_OCTETS];
         mark.emit(&mut payload);
-        Turn { received_ns: 8, answered_ns: 9 }.emit(&mut payload);
+        ResponderTimes { received_ns: 8, answered_ns: 9 }.emit(&mut payload);
         assert_eq!(
             payload,
             [
@@ -340,8 +341,9 @@ mod tests {
 
     #[test]
     fn what_voice_holds_follows_its_mark_in_the_stated_octets() {
-        let mark = Mark { kind: Kind::Voice, experiment: 1, stream: 2, sequence: 3, sent_ns: 4 };
-        let speech = Speech {
+        let mark =
+            Mark { kind: MarkKind::Voice, experiment: 1, stream: 2, sequence: 3, sent_ns: 4 };
+        let speech = VoiceMark {
             made_ns: 0x0102_0304_0506,
             samples: 0x0708,
             measured: 0x090A,
@@ -352,9 +354,9 @@ mod tests {
         speech.emit(&mut payload);
         assert_eq!(payload[..2], [0xE3, 0x13]);
         assert_eq!(payload[MARK_OCTETS..], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1]);
-        assert_eq!(Speech::read(&payload), Ok(speech));
+        assert_eq!(VoiceMark::read(&payload), Ok(speech));
         assert_eq!(
-            Speech::read(&payload[..28]),
+            VoiceMark::read(&payload[..28]),
             Err(WireError::TooShort { octets: 28, needed: 29 })
         );
     }
@@ -362,7 +364,7 @@ mod tests {
     #[test]
     fn another_version_is_no_mark() {
         let mut payload = [0; MARK_OCTETS];
-        Mark { kind: Kind::Stream, experiment: 1, stream: 1, sequence: 1, sent_ns: 1 }
+        Mark { kind: MarkKind::Stream, experiment: 1, stream: 1, sequence: 1, sent_ns: 1 }
             .emit(&mut payload);
         payload[1] = 0x20;
         assert_eq!(Mark::read(&payload), Err(WireError::NoMark(0xE320)));

@@ -9,9 +9,10 @@ mod frame;
 mod mark;
 mod octets;
 
-pub use frame::{FrameWindow, HEADER_OCTETS, Header, Mac, TAGGED_HEADER_OCTETS};
+pub use frame::{FrameHeader, FrameWindow, HEADER_OCTETS, MacAddress, TAGGED_HEADER_OCTETS};
 pub use mark::{
-    Kind, MARK_OCTETS, Mark, MarkWindow, SEQUENCE_LIMIT, SPEECH_OCTETS, Speech, TURN_OCTETS, Turn,
+    MARK_OCTETS, Mark, MarkKind, MarkWindow, ResponderTimes, SEQUENCE_LIMIT, SPEECH_OCTETS,
+    TURN_OCTETS, VoiceMark,
 };
 pub use octets::WireError;
 

@@ -1,8 +1,10 @@
 //! A test from its connection to its results.
 
-use super::control::{COOKIE_OCTETS, Control, State};
-use super::messages::{Direction, Parameters, Protocol, Results, StreamResult, stream_number};
-use super::streams::{Ended, HEADER, LINGER, Phases, Shared, Stream};
+use super::control::{COOKIE_OCTETS, ControlConnection, TestState};
+use super::messages::{
+    EndResults, StreamResult, TestDirection, TestParameters, TestProtocol, stream_number,
+};
+use super::streams::{HEADER, LINGER, StreamEnd, StreamFlags, StreamProgress, TestStream};
 use crate::Error;
 use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::time::{HostTime, NS_PER_S, Timeline, sleep};
@@ -21,7 +23,8 @@ const MOST_INTERVALS: u64 = 36_000;
 const TRIED_EVERY_NS: u64 = NS_PER_S / 10;
 /// How long a server may be without a listener between two tests: it closes it and opens another.
 const REOPENED_NS: u64 = NS_PER_S / 2;
-/// How long queues on the way hold what is sent, at most: those of slow uplinks hold several seconds.
+/// How long queues on the way hold what is sent, at most: those of slow uplinks hold several
+/// seconds.
 const QUEUES_NS: u64 = 30 * NS_PER_S;
 /// Letters of a cookie.
 const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
@@ -29,13 +32,13 @@ const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 /// A test.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Test {
+pub struct Iperf3Test {
     /// The server.
     pub to: SocketAddr,
     /// Transport.
-    pub protocol: Protocol,
+    pub protocol: TestProtocol,
     /// Direction of the data.
-    pub direction: Direction,
+    pub direction: TestDirection,
     /// Parallel streams, 1 to 128.
     pub streams: u32,
     /// How long data flows.
@@ -47,13 +50,14 @@ pub struct Test {
     /// Bits of payload per second of each stream; 0: as fast as possible.
     pub rate_bps: u64,
     /// Longest time that the server may take for an answer.
-    pub patience_ns: u64,
+    #[serde(rename = "patience_ns")]
+    pub timeout_ns: u64,
 }
 
 /// Octets and datagrams of an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Interval {
-    /// Its length.
+pub struct Iperf3Interval {
+    /// Length of the interval.
     pub ns: u64,
     /// Octets of payload: of TCP from this host those that were acknowledged, of UDP from it those
     /// that were sent, to it those that arrived.
@@ -66,7 +70,7 @@ pub struct Interval {
 
 /// Datagrams of a test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Datagrams {
+pub struct DatagramCounts {
     /// Datagrams that were sent.
     pub sent: u64,
     /// Of these, datagrams that the receiver knows of: to a server the highest numbers that it saw.
@@ -83,19 +87,19 @@ pub struct Datagrams {
 
 /// What was measured.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Measured {
+pub struct Iperf3Measurement {
     /// How long connections took to open: of the control connection, then of each stream.
     pub opened_in_ns: Vec<u64>,
     /// Time over which octets were counted, by the receiver.
     pub window_ns: u64,
     /// Octets of payload that the receiver got in it.
     pub octets: u64,
-    /// The same by stream: octets and time.
+    /// Octets and time of each stream.
     pub streams: Vec<(u64, u64)>,
     /// Intervals of this host.
-    pub intervals: Vec<Interval>,
+    pub intervals: Vec<Iperf3Interval>,
     /// Datagrams, of UDP.
-    pub datagrams: Option<Datagrams>,
+    pub datagrams: Option<DatagramCounts>,
     /// TCP's statistics of this host by stream, at the end; of data from this host.
     pub tcp: Vec<TcpInfo>,
     /// Smoothed round trip times of the first stream, one each interval; in microseconds.
@@ -110,16 +114,16 @@ pub struct Measured {
     pub congestion: Option<String>,
 }
 
-impl Test {
+impl Iperf3Test {
     fn check(&self) -> Result<(), Error> {
         Error::unless_within("streams", self.streams.into(), 1, MOST_STREAMS)?;
         Error::unless_within("duration_ns", self.duration_ns, NS_PER_S / 10, LONGEST_NS)?;
         let least_ns = (self.duration_ns / MOST_INTERVALS).max(1_000_000);
         Error::unless_within("interval_ns", self.interval_ns, least_ns, LONGEST_NS)?;
-        Error::unless_within("patience_ns", self.patience_ns, 1_000_000, 60 * NS_PER_S)?;
+        Error::unless_within("patience_ns", self.timeout_ns, 1_000_000, 60 * NS_PER_S)?;
         let (least, most) = match self.protocol {
-            Protocol::Tcp => (1, 1 << 20),
-            Protocol::Udp => (HEADER as u64, 65_507),
+            TestProtocol::Tcp => (1, 1 << 20),
+            TestProtocol::Udp => (HEADER as u64, 65_507),
         };
         Error::unless_within("octets", self.octets as u64, least, most)?;
         if self.rate_bps != 0 {
@@ -133,61 +137,71 @@ impl Test {
     /// # Errors
     /// If a number is out of range, the server does not answer, refuses or breaks the protocol, the
     /// system refuses, or `stop` is set.
-    pub fn perform(&self, stop: &AtomicBool) -> Result<Measured, Error> {
+    pub fn perform(&self, stop: &AtomicBool) -> Result<Iperf3Measurement, Error> {
         self.check()?;
+        let cookie = cookie()?;
+        let mut control = self.begun(&cookie, stop)?;
+        let measured = self.performed(&mut control, &cookie, stop);
+        if measured.is_err() {
+            // The server need not wait for a client that has given up.
+            let _ = control.enter(TestState::ClientTerminate);
+        }
+        measured
+    }
+
+    /// A connection to a server that waits for the parameters of a test. A server that takes a
+    /// moment to end the test before is tried again.
+    fn begun<'s>(
+        &self,
+        cookie: &[u8; COOKIE_OCTETS],
+        stop: &'s AtomicBool,
+    ) -> Result<ControlConnection<'s>, Error> {
         let begin_ns = HostTime.now_ns();
         loop {
-            let measured = self.tried(stop);
-            // A server takes a moment to end the test before.
-            let patience_ns = match measured {
-                Err(Error::Busy) => self.patience_ns,
-                Err(Error::Refused(_)) => REOPENED_NS.min(self.patience_ns),
-                _ => return measured,
+            let begun =
+                ControlConnection::open(self.to, self.timeout_ns, stop).and_then(|mut control| {
+                    control.send(cookie)?;
+                    control.expect(TestState::ParameterExchange)?;
+                    Ok(control)
+                });
+            let timeout_ns = match begun {
+                Err(Error::Busy) => self.timeout_ns,
+                // A listener that is closed drops the clients that it had not accepted yet.
+                Err(Error::Refused(_) | Error::Closed(_)) => REOPENED_NS.min(self.timeout_ns),
+                _ => return begun,
             };
-            if HostTime.now_ns() > begin_ns + patience_ns {
-                return measured;
+            if HostTime.now_ns() > begin_ns + timeout_ns {
+                return begun;
             }
             HostTime.sleep_until(HostTime.now_ns() + TRIED_EVERY_NS);
         }
     }
 
-    fn tried(&self, stop: &AtomicBool) -> Result<Measured, Error> {
-        let cookie = cookie()?;
-        let mut control = Control::open(self.to, self.patience_ns, stop)?;
-        let measured = self.performed(&mut control, &cookie, stop);
-        if measured.is_err() {
-            // The server need not wait for a client that has given up.
-            let _ = control.enter(State::ClientTerminate);
-        }
-        measured
-    }
-
     fn performed(
         &self,
-        control: &mut Control<'_>,
+        control: &mut ControlConnection<'_>,
         cookie: &[u8; COOKIE_OCTETS],
         stop: &AtomicBool,
-    ) -> Result<Measured, Error> {
+    ) -> Result<Iperf3Measurement, Error> {
         let mut opened_in_ns = vec![control.opened_in_ns];
-        control.send(cookie)?;
-        control.expect(State::ParameterExchange)?;
         control.send_json(&self.parameters().text())?;
-        control.expect(State::CreateStreams)?;
+        control.expect(TestState::CreateStreams)?;
         let mut streams = Vec::new();
         for _ in 0..self.streams {
             let (stream, took_ns) = match self.protocol {
-                Protocol::Tcp => Stream::tcp(self.to, cookie, self.patience_ns)?,
-                Protocol::Udp => Stream::udp(self.to, self.patience_ns, stop)?,
+                TestProtocol::Tcp => TestStream::tcp(self.to, cookie, self.timeout_ns)?,
+                TestProtocol::Udp => TestStream::udp(self.to, self.timeout_ns, stop)?,
             };
             opened_in_ns.push(took_ns);
             streams.push(stream);
         }
-        control.expect(State::TestStart)?;
-        control.expect(State::TestRunning)?;
+        control.expect(TestState::TestStart)?;
+        control.expect(TestState::TestRunning)?;
         // What is sent from now on may wait in queues on the way, and all else behind it.
-        control.patience_ns = self.patience_ns.max(self.duration_ns.saturating_add(QUEUES_NS));
-        let shared: Vec<Shared> = streams.iter().map(|_| Shared::default()).collect();
-        let phases = Phases::default();
+        control.timeout_ns = self.timeout_ns.max(self.duration_ns.saturating_add(QUEUES_NS));
+        let shared: Vec<StreamProgress> =
+            streams.iter().map(|_| StreamProgress::default()).collect();
+        let phases = StreamFlags::default();
         let begin_ns = HostTime.now_ns();
         let (run, ended, results) = std::thread::scope(|scope| {
             let threads: Vec<_> = streams
@@ -196,10 +210,10 @@ impl Test {
                 .map(|(stream, shared)| {
                     let phases = &phases;
                     scope.spawn(move || match self.direction {
-                        Direction::Up => {
+                        TestDirection::Up => {
                             stream.send(self.octets, self.rate_bps, begin_ns, shared, phases)
                         }
-                        Direction::Down => stream.receive(self.octets, shared, phases),
+                        TestDirection::Down => stream.receive(self.octets, shared, phases),
                     })
                 })
                 .collect();
@@ -209,13 +223,13 @@ impl Test {
             // A thread's own error explains more than what follows from it.
             let results = run.and_then(|run| {
                 let results = self.results(control, &run, &shared)?;
-                if self.protocol == Protocol::Udp && self.direction == Direction::Down {
+                if self.protocol == TestProtocol::Udp && self.direction == TestDirection::Down {
                     sleep(LINGER);
                 }
                 Ok((run, results))
             });
             phases.is_closed.store(true, Ordering::Relaxed);
-            let ended: Result<Vec<Ended>, Error> = threads
+            let ended: Result<Vec<StreamEnd>, Error> = threads
                 .into_iter()
                 .map(|thread| {
                     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -225,12 +239,12 @@ impl Test {
             let (run, results) = results?;
             Ok::<_, Error>((run, ended, results))
         })?;
-        control.enter(State::Done)?;
+        control.enter(TestState::Done)?;
         self.measured(opened_in_ns, run, &ended, &shared, &results)
     }
 
-    fn parameters(&self) -> Parameters {
-        Parameters {
+    fn parameters(&self) -> TestParameters {
+        TestParameters {
             protocol: self.protocol,
             direction: self.direction,
             streams: self.streams,
@@ -243,15 +257,15 @@ impl Test {
     /// Count octets of each interval until the time is over.
     fn run(
         &self,
-        control: &mut Control<'_>,
-        streams: &[Stream],
-        shared: &[Shared],
+        control: &mut ControlConnection<'_>,
+        streams: &[TestStream],
+        shared: &[StreamProgress],
         begin_ns: u64,
         is_ended: impl Fn() -> bool,
         stop: &AtomicBool,
-    ) -> Result<Run, Error> {
-        let mut run = Run::default();
-        let (mut last_ns, mut last) = (begin_ns, Interval::default());
+    ) -> Result<DataPhase, Error> {
+        let mut run = DataPhase::default();
+        let (mut last_ns, mut last) = (begin_ns, Iperf3Interval::default());
         let end_ns = begin_ns + self.duration_ns;
         let mut due_ns = (begin_ns + self.interval_ns).min(end_ns);
         loop {
@@ -273,7 +287,7 @@ impl Test {
             }
             let so_far = self.so_far(shared, &run.tcp);
             run.ended_ns = HostTime.now_ns();
-            run.intervals.push(Interval {
+            run.intervals.push(Iperf3Interval {
                 ns: run.ended_ns - last_ns,
                 octets: so_far.octets - last.octets,
                 datagrams: so_far.datagrams - last.datagrams,
@@ -284,24 +298,25 @@ impl Test {
             if now_ns >= end_ns {
                 run.began_ns = begin_ns;
                 run.octets =
-                    shared.iter().map(|each| each.octets.load(Ordering::Relaxed)).collect();
+                    shared.iter().map(|stream| stream.octets.load(Ordering::Relaxed)).collect();
                 return Ok(run);
             }
             due_ns = (due_ns + self.interval_ns).min(end_ns);
         }
     }
 
-    fn so_far(&self, shared: &[Shared], tcp: &[TcpInfo]) -> Interval {
-        let is_acknowledged = self.protocol == Protocol::Tcp && self.direction == Direction::Up;
+    fn so_far(&self, shared: &[StreamProgress], tcp: &[TcpInfo]) -> Iperf3Interval {
+        let is_acknowledged =
+            self.protocol == TestProtocol::Tcp && self.direction == TestDirection::Up;
         let octets = if is_acknowledged {
             tcp.iter().map(|info| info.acknowledged_octets).sum()
         } else {
-            shared.iter().map(|each| each.octets.load(Ordering::Relaxed)).sum()
+            shared.iter().map(|stream| stream.octets.load(Ordering::Relaxed)).sum()
         };
-        Interval {
+        Iperf3Interval {
             ns: 0,
             octets,
-            datagrams: shared.iter().map(|each| each.datagrams.load(Ordering::Relaxed)).sum(),
+            datagrams: shared.iter().map(|stream| stream.datagrams.load(Ordering::Relaxed)).sum(),
             sent_again: tcp.iter().map(|info| u64::from(info.sent_again)).sum(),
         }
     }
@@ -309,12 +324,12 @@ impl Test {
     /// End the test, and exchange results.
     fn results(
         &self,
-        control: &mut Control<'_>,
-        run: &Run,
-        shared: &[Shared],
-    ) -> Result<Results, Error> {
-        control.enter(State::TestEnd)?;
-        control.expect(State::ExchangeResults)?;
+        control: &mut ControlConnection<'_>,
+        run: &DataPhase,
+        shared: &[StreamProgress],
+    ) -> Result<EndResults, Error> {
+        control.enter(TestState::TestEnd)?;
+        control.expect(TestState::ExchangeResults)?;
         let seconds = seconds(run.ended_ns - run.began_ns);
         #[allow(clippy::cast_precision_loss)] // below 2^53
         let streams = (0..self.streams)
@@ -325,22 +340,22 @@ impl Test {
                 retransmits: run
                     .tcp
                     .get(index as usize)
-                    .filter(|_| self.direction == Direction::Up)
+                    .filter(|_| self.direction == TestDirection::Up)
                     .map_or(-1.0, |info| f64::from(info.sent_again)),
                 packets: shared.datagrams.load(Ordering::Relaxed) as f64,
                 end_time: seconds,
                 ..StreamResult::default()
             })
             .collect();
-        let is_tcp_up = self.protocol == Protocol::Tcp && self.direction == Direction::Up;
-        let own = Results {
+        let is_tcp_up = self.protocol == TestProtocol::Tcp && self.direction == TestDirection::Up;
+        let own = EndResults {
             sender_has_retransmits: if is_tcp_up { 1.0 } else { -1.0 },
             streams,
-            ..Results::default()
+            ..EndResults::default()
         };
         control.send_json(&serde_json::to_string(&own)?)?;
-        let results = Results::read(&control.json()?, self.streams)?;
-        control.expect(State::DisplayResults)?;
+        let results = EndResults::read(&control.json()?, self.streams)?;
+        control.expect(TestState::DisplayResults)?;
         Ok(results)
     }
 
@@ -348,15 +363,15 @@ impl Test {
     fn measured(
         &self,
         opened_in_ns: Vec<u64>,
-        run: Run,
-        ended: &[Ended],
-        shared: &[Shared],
-        results: &Results,
-    ) -> Result<Measured, Error> {
+        run: DataPhase,
+        ended: &[StreamEnd],
+        shared: &[StreamProgress],
+        results: &EndResults,
+    ) -> Result<Iperf3Measurement, Error> {
         let own_ns = run.ended_ns - run.began_ns;
         let streams: Vec<(u64, u64)> = match self.direction {
-            Direction::Down => run.octets.iter().map(|&octets| (octets, own_ns)).collect(),
-            Direction::Up => results
+            TestDirection::Down => run.octets.iter().map(|&octets| (octets, own_ns)).collect(),
+            TestDirection::Up => results
                 .streams
                 .iter()
                 .map(|stream| {
@@ -365,27 +380,30 @@ impl Test {
                 })
                 .collect(),
         };
-        let most_sent: u64 = shared.iter().map(|each| each.octets.load(Ordering::Relaxed)).sum();
+        let most_sent: u64 =
+            shared.iter().map(|stream| stream.octets.load(Ordering::Relaxed)).sum();
         let octets: u64 = streams.iter().map(|&(octets, _)| octets).sum();
-        if self.direction == Direction::Up && octets > most_sent {
+        if self.direction == TestDirection::Up && octets > most_sent {
             let text = format!("the server reports {octets} octets of {most_sent} that were sent");
             return Err(Error::Peer(text));
         }
         let sent_again = match (self.protocol, self.direction) {
-            (Protocol::Udp, _) => None,
-            (_, Direction::Up) => Some(run.tcp.iter().map(|info| u64::from(info.sent_again)).sum()),
-            (_, Direction::Down) => results.sent_again(),
+            (TestProtocol::Udp, _) => None,
+            (_, TestDirection::Up) => {
+                Some(run.tcp.iter().map(|info| u64::from(info.sent_again)).sum())
+            }
+            (_, TestDirection::Down) => results.sent_again(),
         };
-        let most_worked_ns = ended.iter().map(|each| each.worked_ns).max().unwrap_or(0);
-        Ok(Measured {
+        let most_worked_ns = ended.iter().map(|stream| stream.worked_ns).max().unwrap_or(0);
+        Ok(Iperf3Measurement {
             opened_in_ns,
             window_ns: streams.iter().map(|&(_, ns)| ns).max().unwrap_or(own_ns),
             octets,
             streams,
             intervals: run.intervals,
-            datagrams: (self.protocol == Protocol::Udp)
+            datagrams: (self.protocol == TestProtocol::Udp)
                 .then(|| self.datagrams(ended, shared, results)),
-            tcp: if self.direction == Direction::Up { run.tcp } else { Vec::new() },
+            tcp: if self.direction == TestDirection::Up { run.tcp } else { Vec::new() },
             round_trips_us: run.round_trips_us,
             sent_again,
             own_processor: most_worked_ns as f64 / own_ns as f64,
@@ -395,32 +413,40 @@ impl Test {
     }
 
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // counts, checked when they were read
-    fn datagrams(&self, ended: &[Ended], shared: &[Shared], results: &Results) -> Datagrams {
+    fn datagrams(
+        &self,
+        ended: &[StreamEnd],
+        shared: &[StreamProgress],
+        results: &EndResults,
+    ) -> DatagramCounts {
         let count = results.streams.len() as f64;
         match self.direction {
-            Direction::Up => Datagrams {
-                sent: shared.iter().map(|each| each.datagrams.load(Ordering::Relaxed)).sum(),
+            TestDirection::Up => DatagramCounts {
+                sent: shared.iter().map(|stream| stream.datagrams.load(Ordering::Relaxed)).sum(),
                 seen: results.streams.iter().map(|stream| stream.packets as u64).sum(),
                 missing: results.streams.iter().map(|stream| stream.errors as u64).sum(),
                 reordered: None,
                 duplicates: None,
                 jitter_s: results.streams.iter().map(|stream| stream.jitter).sum::<f64>() / count,
             },
-            Direction::Down => {
-                let mut found =
-                    Datagrams { reordered: Some(0), duplicates: Some(0), ..Datagrams::default() };
-                for (each, stream) in ended.iter().zip(&results.streams) {
-                    let Some((account, jitter_s)) = each.received(stream.packets as u64) else {
+            TestDirection::Down => {
+                let mut counts = DatagramCounts {
+                    reordered: Some(0),
+                    duplicates: Some(0),
+                    ..DatagramCounts::default()
+                };
+                for (end, stream) in ended.iter().zip(&results.streams) {
+                    let Some((account, jitter_s)) = end.received(stream.packets as u64) else {
                         continue;
                     };
-                    found.sent += account.sent;
-                    found.seen += account.sent;
-                    found.missing += account.missing;
-                    found.reordered = found.reordered.map(|count| count + account.reordered);
-                    found.duplicates = found.duplicates.map(|count| count + account.duplicate);
-                    found.jitter_s += jitter_s / count;
+                    counts.sent += account.sent;
+                    counts.seen += account.sent;
+                    counts.missing += account.missing;
+                    counts.reordered = counts.reordered.map(|count| count + account.reordered);
+                    counts.duplicates = counts.duplicates.map(|count| count + account.duplicate);
+                    counts.jitter_s += jitter_s / count;
                 }
-                found
+                counts
             }
         }
     }
@@ -428,12 +454,12 @@ impl Test {
 
 /// What this host counted while data flowed.
 #[derive(Debug, Default)]
-struct Run {
+struct DataPhase {
     began_ns: u64,
     ended_ns: u64,
     /// Octets of each stream at the end.
     octets: Vec<u64>,
-    intervals: Vec<Interval>,
+    intervals: Vec<Iperf3Interval>,
     tcp: Vec<TcpInfo>,
     round_trips_us: Vec<u32>,
 }

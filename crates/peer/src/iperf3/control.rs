@@ -17,7 +17,7 @@ pub(super) const LONGEST_CALL: Duration = Duration::from_millis(50);
 /// State of a test, as both ends send it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i8)]
-pub enum State {
+pub enum TestState {
     /// Data may flow soon.
     TestStart = 1,
     /// Data flows.
@@ -44,7 +44,7 @@ pub enum State {
     ServerError = -2,
 }
 
-impl State {
+impl TestState {
     /// The state of an octet; `None` if it is not one that servers send.
     #[must_use]
     pub fn read(octet: u8) -> Option<Self> {
@@ -68,19 +68,19 @@ impl State {
 const RESULTS: &str = "its results";
 
 /// The control connection.
-pub(super) struct Control<'a> {
+pub(super) struct ControlConnection<'a> {
     stream: TcpStream,
     stop: &'a AtomicBool,
     /// What the peer has to do within this time.
-    pub patience_ns: u64,
+    pub timeout_ns: u64,
     /// How long the connection took to open.
     pub opened_in_ns: u64,
 }
 
-impl<'a> Control<'a> {
-    pub fn open(to: SocketAddr, patience_ns: u64, stop: &'a AtomicBool) -> Result<Self, Error> {
-        let (stream, opened_in_ns) = connected(to, patience_ns)?;
-        Ok(Self { stream, stop, patience_ns, opened_in_ns })
+impl<'a> ControlConnection<'a> {
+    pub fn open(to: SocketAddr, timeout_ns: u64, stop: &'a AtomicBool) -> Result<Self, Error> {
+        let (stream, opened_in_ns) = connected(to, timeout_ns)?;
+        Ok(Self { stream, stop, timeout_ns, opened_in_ns })
     }
 
     /// Send some octets.
@@ -88,12 +88,12 @@ impl<'a> Control<'a> {
         // Small messages on an idle connection: the kernel takes them at once.
         self.stream.set_nonblocking(false).map_err(Error::system("preparing a connection"))?;
         self.stream
-            .set_write_timeout(Some(Duration::from_nanos(self.patience_ns)))
+            .set_write_timeout(Some(Duration::from_nanos(self.timeout_ns)))
             .map_err(Error::system("preparing a connection"))?;
         self.stream.write_all(octets).map_err(|error| closed(&error))
     }
 
-    pub fn enter(&mut self, state: State) -> Result<(), Error> {
+    pub fn enter(&mut self, state: TestState) -> Result<(), Error> {
         self.send(&[(state as i8).cast_unsigned()])
     }
 
@@ -104,10 +104,10 @@ impl<'a> Control<'a> {
     }
 
     /// Wait for a state of the server.
-    pub fn expect(&mut self, expected: State) -> Result<(), Error> {
+    pub fn expect(&mut self, expected: TestState) -> Result<(), Error> {
         let mut octet = [0];
         self.fill(&mut octet, &format!("the state {expected:?}"))?;
-        match State::read(octet[0]) {
+        match TestState::read(octet[0]) {
             Some(state) if state == expected => Ok(()),
             state => Err(self.unexpected(octet[0], state)),
         }
@@ -121,8 +121,8 @@ impl<'a> Control<'a> {
         let read = self.stream.read(&mut octet);
         self.stream.set_nonblocking(false).map_err(doing())?;
         match read {
-            Ok(0) => Err(Error::Peer("the server closed the connection during the test".into())),
-            Ok(_) => Err(self.unexpected(octet[0], State::read(octet[0]))),
+            Ok(0) => Err(Error::Closed("the server closed the connection during the test".into())),
+            Ok(_) => Err(self.unexpected(octet[0], TestState::read(octet[0]))),
             Err(error) if is_early(&error) => Ok(()),
             Err(error) => Err(closed(&error)),
         }
@@ -144,11 +144,11 @@ impl<'a> Control<'a> {
         Ok(text)
     }
 
-    fn unexpected(&mut self, octet: u8, state: Option<State>) -> Error {
+    fn unexpected(&mut self, octet: u8, state: Option<TestState>) -> Error {
         match state {
-            Some(State::AccessDenied) => Error::Busy,
-            Some(State::ServerTerminate) => Error::Peer("the server ended the test".into()),
-            Some(State::ServerError) => {
+            Some(TestState::AccessDenied) => Error::Busy,
+            Some(TestState::ServerTerminate) => Error::Peer("the server ended the test".into()),
+            Some(TestState::ServerError) => {
                 let mut numbers = [0; 8];
                 let number = match self.fill(&mut numbers, "the number of its error") {
                     Ok(()) => u32::from_be_bytes(numbers[..4].try_into().expect("four octets")),
@@ -165,19 +165,19 @@ impl<'a> Control<'a> {
         self.stream
             .set_read_timeout(Some(LONGEST_CALL))
             .map_err(Error::system("preparing a connection"))?;
-        let until_ns = HostTime.now_ns() + self.patience_ns;
+        let until_ns = HostTime.now_ns() + self.timeout_ns;
         let mut filled = 0;
         while filled < room.len() {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(Error::Stopped);
             }
             if HostTime.now_ns() > until_ns {
-                let milliseconds = self.patience_ns / 1_000_000;
+                let milliseconds = self.timeout_ns / 1_000_000;
                 let text = format!("the server sent nothing for {milliseconds} ms, not {awaited}");
                 return Err(Error::Peer(text));
             }
             match self.stream.read(&mut room[filled..]) {
-                Ok(0) => return Err(Error::Peer("the server closed the connection".into())),
+                Ok(0) => return Err(Error::Closed("the server closed the connection".into())),
                 Ok(octets) => filled += octets,
                 Err(error) if is_early(&error) => {}
                 Err(error) => return Err(closed(&error)),
@@ -188,10 +188,10 @@ impl<'a> Control<'a> {
 }
 
 /// Connect; returns how long it took, which is a round trip and the work of both hosts.
-pub(super) fn connected(to: SocketAddr, patience_ns: u64) -> Result<(TcpStream, u64), Error> {
+pub(super) fn connected(to: SocketAddr, timeout_ns: u64) -> Result<(TcpStream, u64), Error> {
     let begin_ns = HostTime.now_ns();
     let stream =
-        TcpStream::connect_timeout(&to, Duration::from_nanos(patience_ns)).map_err(|error| {
+        TcpStream::connect_timeout(&to, Duration::from_nanos(timeout_ns)).map_err(|error| {
             match error.kind() {
                 io::ErrorKind::ConnectionRefused => Error::Refused(to),
                 io::ErrorKind::TimedOut => Error::Peer(format!("{to}: does not answer")),
@@ -204,7 +204,7 @@ pub(super) fn connected(to: SocketAddr, patience_ns: u64) -> Result<(TcpStream, 
 }
 
 pub(super) fn closed(error: &io::Error) -> Error {
-    Error::Peer(format!("the server closed the connection: {error}"))
+    Error::Closed(format!("the server closed the connection: {error}"))
 }
 
 pub(super) fn is_early(error: &io::Error) -> bool {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// Transport of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Protocol {
+pub enum TestProtocol {
     /// A stream of octets.
     Tcp,
     /// Datagrams.
@@ -17,7 +17,7 @@ pub enum Protocol {
 /// Direction of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Direction {
+pub enum TestDirection {
     /// From this host to the server.
     Up,
     /// From the server to this host.
@@ -26,11 +26,11 @@ pub enum Direction {
 
 /// What a client asks for.
 #[derive(Clone, Copy, Debug)]
-pub struct Parameters {
+pub struct TestParameters {
     /// Transport.
-    pub protocol: Protocol,
+    pub protocol: TestProtocol,
     /// Direction.
-    pub direction: Direction,
+    pub direction: TestDirection,
     /// Parallel streams.
     pub streams: u32,
     /// Time, in whole seconds, rounded up; the server gives up some seconds later.
@@ -41,11 +41,11 @@ pub struct Parameters {
     pub rate_bps: u64,
 }
 
-impl Parameters {
-    /// Their JSON text.
+impl TestParameters {
+    /// JSON text of the parameters.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut found = json!({
+        let mut parameters = json!({
             "omit": 0,
             "time": self.seconds,
             "num": 0,
@@ -56,20 +56,20 @@ impl Parameters {
             "client_version": "3.12",
         });
         let (name, value) = match self.protocol {
-            Protocol::Tcp => ("tcp", true),
-            Protocol::Udp => ("udp", true),
+            TestProtocol::Tcp => ("tcp", true),
+            TestProtocol::Udp => ("udp", true),
         };
-        found[name] = Value::Bool(value);
-        if self.direction == Direction::Down {
-            found["reverse"] = Value::Bool(true);
+        parameters[name] = Value::Bool(value);
+        if self.direction == TestDirection::Down {
+            parameters["reverse"] = Value::Bool(true);
         }
-        if self.protocol == Protocol::Udp {
-            found["udp_counters_64bit"] = 1.into();
+        if self.protocol == TestProtocol::Udp {
+            parameters["udp_counters_64bit"] = 1.into();
         }
         if self.rate_bps > 0 {
-            found["bandwidth"] = self.rate_bps.into();
+            parameters["bandwidth"] = self.rate_bps.into();
         }
-        found.to_string()
+        parameters.to_string()
     }
 }
 
@@ -82,7 +82,7 @@ pub const fn stream_number(index: u32) -> u32 {
 /// Results of one stream at one end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct StreamResult {
-    /// Its number.
+    /// Number of the stream.
     pub id: u32,
     /// Octets of payload that this end sent or received.
     pub bytes: f64,
@@ -105,7 +105,7 @@ pub struct StreamResult {
 
 /// Results of one end.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-pub struct Results {
+pub struct EndResults {
     /// Processor time over time, in percent of one processor.
     pub cpu_util_total: f64,
     /// Of it in programs.
@@ -123,7 +123,7 @@ pub struct Results {
     pub streams: Vec<StreamResult>,
 }
 
-impl Results {
+impl EndResults {
     /// Segments that a sender sent again, if it knows.
     #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // below 2^53
@@ -140,19 +140,20 @@ const MOST_COUNT: f64 = 9e15;
 /// Longest time of a stream in results.
 const LONGEST_S: f64 = 86_400.0;
 
-impl Results {
+impl EndResults {
     /// Read a server's results for so many streams.
     ///
     /// # Errors
     /// If it is not JSON of results, if streams are missing, or if a number cannot be right.
     pub fn read(text: &[u8], streams: u32) -> Result<Self, Error> {
         let wrong = |why: String| Error::Peer(format!("results of the server: {why}"));
-        let found: Self = serde_json::from_slice(text).map_err(|error| wrong(error.to_string()))?;
-        let numbers: Vec<u32> = found.streams.iter().map(|stream| stream.id).collect();
+        let results: Self =
+            serde_json::from_slice(text).map_err(|error| wrong(error.to_string()))?;
+        let numbers: Vec<u32> = results.streams.iter().map(|stream| stream.id).collect();
         if numbers != (0..streams).map(stream_number).collect::<Vec<_>>() {
             return Err(wrong(format!("{} streams, expected {streams}", numbers.len())));
         }
-        for stream in &found.streams {
+        for stream in &results.streams {
             let counts = [stream.bytes, stream.errors, stream.packets];
             let times = [stream.jitter, stream.start_time, stream.end_time];
             let are_right = counts.iter().all(|count| (0.0..MOST_COUNT).contains(count))
@@ -162,10 +163,10 @@ impl Results {
                 return Err(wrong(format!("stream {}: numbers out of range", stream.id)));
             }
         }
-        if !(0.0..1e6).contains(&found.cpu_util_total) {
+        if !(0.0..1e6).contains(&results.cpu_util_total) {
             return Err(wrong("cpu_util_total out of range".into()));
         }
-        Ok(found)
+        Ok(results)
     }
 }
 
@@ -175,15 +176,15 @@ mod tests {
 
     #[test]
     fn parameters_have_the_keys_of_iperf3() {
-        let parameters = Parameters {
-            protocol: Protocol::Udp,
-            direction: Direction::Down,
+        let parameters = TestParameters {
+            protocol: TestProtocol::Udp,
+            direction: TestDirection::Down,
             streams: 2,
             seconds: 3,
             octets: 1448,
             rate_bps: 5_000_000,
         };
-        let found: Value = serde_json::from_str(&parameters.text()).expect("JSON");
+        let written: Value = serde_json::from_str(&parameters.text()).expect("JSON");
         for (key, value) in [
             ("udp", Value::Bool(true)),
             ("reverse", Value::Bool(true)),
@@ -193,9 +194,9 @@ mod tests {
             ("time", 3.into()),
             ("parallel", 2.into()),
         ] {
-            assert_eq!(found[key], value, "{key}");
+            assert_eq!(written[key], value, "{key}");
         }
-        assert_eq!(found.get("tcp"), None);
+        assert_eq!(written.get("tcp"), None);
     }
 
     #[test]
@@ -213,8 +214,8 @@ mod tests {
             ("1", "7", Some(7)),
         ] {
             let text = text.replace("HAS", has).replace("AGAIN", again);
-            let found = Results::read(text.as_bytes(), 1).expect("results");
-            assert_eq!(found.sent_again(), expected);
+            let results = EndResults::read(text.as_bytes(), 1).expect("results");
+            assert_eq!(results.sent_again(), expected);
         }
     }
 
@@ -224,7 +225,7 @@ mod tests {
             let text = format!(
                 r#"{{"cpu_util_total": 1.5, "sender_has_retransmits": -1, "streams": [{stream}]}}"#
             );
-            Results::read(text.as_bytes(), 1)
+            EndResults::read(text.as_bytes(), 1)
         };
         let right = r#"{"id": 1, "bytes": 5, "retransmits": -1, "jitter": 0.1, "errors": 0, "packets": 3, "start_time": 0, "end_time": 2.5}"#;
         assert_eq!(with(right).expect("results").streams[0].id, 1);
@@ -240,6 +241,6 @@ mod tests {
             assert!(with(&right.replace(from, to)).is_err(), "{to}");
         }
         assert!(with("").is_err());
-        assert!(Results::read(b"\xff\x00", 1).is_err());
+        assert!(EndResults::read(b"\xff\x00", 1).is_err());
     }
 }

@@ -24,7 +24,7 @@ const MEMORY: usize = 1 << 16;
 
 /// Counts of a stream that others may read while it runs.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct StreamProgress {
     /// Octets of payload that were handed to the system, or read.
     pub octets: AtomicU64,
     /// Datagrams of it.
@@ -33,7 +33,7 @@ pub(super) struct Shared {
 
 /// Flags that end streams.
 #[derive(Debug, Default)]
-pub(super) struct Phases {
+pub(super) struct StreamFlags {
     /// Nothing more is sent.
     pub is_over: AtomicBool,
     /// Nothing more is read.
@@ -42,14 +42,14 @@ pub(super) struct Phases {
 
 /// Result of a stream of this host.
 #[derive(Debug, Default)]
-pub(super) struct Ended {
+pub(super) struct StreamEnd {
     /// Processor time of its thread.
     pub worked_ns: u64,
     /// Datagrams received, by their numbers.
     pub account: Option<(Sequence, f64)>,
 }
 
-impl Ended {
+impl StreamEnd {
     /// Datagrams received of those that the server sent, and the jitter of their arrivals in s.
     pub fn received(&self, sent: u64) -> Option<(Account, f64)> {
         self.account.as_ref().map(|(sequence, jitter_s)| {
@@ -59,19 +59,19 @@ impl Ended {
 }
 
 /// A stream that is open.
-pub(super) enum Stream {
+pub(super) enum TestStream {
     Tcp(TcpStream),
     Udp(UdpSocket),
 }
 
-impl Stream {
+impl TestStream {
     /// Open a TCP stream; returns it and how long the connection took to open.
     pub fn tcp(
         to: SocketAddr,
         cookie: &[u8; COOKIE_OCTETS],
-        patience_ns: u64,
+        timeout_ns: u64,
     ) -> Result<(Self, u64), Error> {
-        let (mut stream, opened_in_ns) = connected(to, patience_ns)?;
+        let (mut stream, opened_in_ns) = connected(to, timeout_ns)?;
         let prepared = || Error::system("preparing a connection");
         stream.set_write_timeout(Some(LONGEST_CALL)).map_err(prepared())?;
         stream.set_read_timeout(Some(LONGEST_CALL)).map_err(prepared())?;
@@ -80,7 +80,7 @@ impl Stream {
     }
 
     /// Open a stream of datagrams; returns it and how long the server took to answer.
-    pub fn udp(to: SocketAddr, patience_ns: u64, stop: &AtomicBool) -> Result<(Self, u64), Error> {
+    pub fn udp(to: SocketAddr, timeout_ns: u64, stop: &AtomicBool) -> Result<(Self, u64), Error> {
         let local = match to.ip() {
             IpAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
             IpAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
@@ -97,7 +97,7 @@ impl Stream {
             if stop.load(Ordering::Relaxed) {
                 return Err(Error::Stopped);
             }
-            if HostTime.now_ns() - begin_ns > patience_ns {
+            if HostTime.now_ns() - begin_ns > timeout_ns {
                 let text = "no answer over UDP; is its port closed to UDP by a firewall?";
                 return Err(Error::Peer(format!("{to}: {text}")));
             }
@@ -131,11 +131,11 @@ impl Stream {
         octets: usize,
         rate_bps: u64,
         begin_ns: u64,
-        shared: &Shared,
-        phases: &Phases,
-    ) -> Result<Ended, Error> {
+        shared: &StreamProgress,
+        phases: &StreamFlags,
+    ) -> Result<StreamEnd, Error> {
         let worked_before_ns = worked_ns();
-        let mut schedule = Schedule::new(octets, rate_bps, begin_ns);
+        let mut schedule = BlockSchedule::new(octets, rate_bps, begin_ns);
         let wall = WallClock::compared();
         let mut block: Vec<u8> = (0..=u8::MAX).cycle().take(octets).collect();
         let mut number = 0u64;
@@ -147,7 +147,7 @@ impl Stream {
             {
                 break;
             }
-            let taken = match self {
+            let written = match self {
                 Self::Tcp(stream) => write_block(stream, &block, phases, shared)?,
                 Self::Udp(socket) => {
                     let wall_us = wall.wall_ns(HostTime.now_ns()) / 1000;
@@ -161,18 +161,23 @@ impl Stream {
                     is_taken
                 }
             };
-            if !taken {
+            if !written {
                 break;
             }
         }
-        Ok(Ended { worked_ns: worked_ns() - worked_before_ns, account: None })
+        Ok(StreamEnd { worked_ns: worked_ns() - worked_before_ns, account: None })
     }
 
     /// Read until nothing more is to be read.
-    pub fn receive(&self, octets: usize, shared: &Shared, phases: &Phases) -> Result<Ended, Error> {
+    pub fn receive(
+        &self,
+        octets: usize,
+        shared: &StreamProgress,
+        phases: &StreamFlags,
+    ) -> Result<StreamEnd, Error> {
         let worked_before_ns = worked_ns();
         let mut room = vec![0; octets.max(1 << 16)];
-        let mut arrivals = Arrivals::new();
+        let mut arrivals = DatagramArrivals::new();
         while !phases.is_closed.load(Ordering::Relaxed) {
             let read = match self {
                 Self::Tcp(stream) => {
@@ -203,18 +208,18 @@ impl Stream {
         }
         let account =
             matches!(self, Self::Udp(_)).then_some((arrivals.sequence, arrivals.jitter_s));
-        Ok(Ended { worked_ns: worked_ns() - worked_before_ns, account })
+        Ok(StreamEnd { worked_ns: worked_ns() - worked_before_ns, account })
     }
 }
 
 /// Datagrams that arrive: their numbers, and the jitter of RFC 3550, section 6.4.1.
-struct Arrivals {
+struct DatagramArrivals {
     sequence: Sequence,
     jitter_s: f64,
     transit_us: Option<i64>,
 }
 
-impl Arrivals {
+impl DatagramArrivals {
     fn new() -> Self {
         Self { sequence: Sequence::new(0, MEMORY), jitter_s: 0.0, transit_us: None }
     }
@@ -254,14 +259,14 @@ pub(super) fn read_header(datagram: &[u8]) -> Option<(i64, u64)> {
 }
 
 /// Times at which blocks are due.
-struct Schedule {
+struct BlockSchedule {
     /// Picoseconds of a block; 0 without a rate.
     block_ps: u128,
     begin_ns: u64,
     blocks: u128,
 }
 
-impl Schedule {
+impl BlockSchedule {
     fn new(octets: usize, rate_bps: u64, begin_ns: u64) -> Self {
         let bits = octets as u128 * 8;
         let block_ps =
@@ -284,8 +289,8 @@ impl Schedule {
 fn write_block(
     mut stream: &TcpStream,
     block: &[u8],
-    phases: &Phases,
-    shared: &Shared,
+    phases: &StreamFlags,
+    shared: &StreamProgress,
 ) -> Result<bool, Error> {
     let mut written = 0;
     while written < block.len() {
@@ -306,7 +311,7 @@ fn write_block(
 }
 
 /// Send a datagram; returns whether it was taken before the end.
-fn send_datagram(socket: &UdpSocket, datagram: &[u8], phases: &Phases) -> Result<bool, Error> {
+fn send_datagram(socket: &UdpSocket, datagram: &[u8], phases: &StreamFlags) -> Result<bool, Error> {
     loop {
         match socket.send(datagram) {
             Ok(_) => return Ok(true),
@@ -335,7 +340,7 @@ mod tests {
 
     #[test]
     fn jitter_is_that_of_rfc_3550_by_hand() {
-        let mut arrivals = Arrivals::new();
+        let mut arrivals = DatagramArrivals::new();
         let mut datagram = [0; 32];
         // Transit times of 1000, 1016 and 1000 us, since an arbitrary common time.
         for (number, (sent_us, transit_us)) in
@@ -352,16 +357,16 @@ mod tests {
     #[test]
     fn a_rate_is_kept_over_any_time() {
         // 1250 octets at 10 Mb/s: one each millisecond.
-        let mut schedule = Schedule::new(1250, 10_000_000, 7);
+        let mut schedule = BlockSchedule::new(1250, 10_000_000, 7);
         let due: Vec<_> = (0..3).map(|_| schedule.next()).collect();
         assert_eq!(due, [Some(7), Some(1_000_007), Some(2_000_007)]);
-        assert_eq!(Schedule::new(1250, 0, 7).next(), None);
+        assert_eq!(BlockSchedule::new(1250, 0, 7).next(), None);
     }
 
     proptest! {
         #[test]
         fn datagrams_of_any_octets_are_counted_or_not(datagram in prop::collection::vec(any::<u8>(), 0..40), now_ns in 0..u64::MAX / 2) {
-            let mut arrivals = Arrivals::new();
+            let mut arrivals = DatagramArrivals::new();
             let is_counted = arrivals.count(&datagram, now_ns);
             prop_assert!(datagram.len() >= HEADER || !is_counted);
         }

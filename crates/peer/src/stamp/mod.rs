@@ -1,4 +1,5 @@
-//! STAMP (RFC 8762) with its optional extensions (RFC 8972), and TWAMP Light (RFC 5357, appendix I).
+//! STAMP (RFC 8762) with its optional extensions (RFC 8972), and TWAMP Light (RFC 5357, appendix
+//! I).
 //!
 //! - [`packet`]: test packets of both modes, as octets and back.
 //! - [`tlv`]: the TLVs after a test packet.
@@ -23,9 +24,9 @@ pub const HMAC_OCTETS: usize = 16;
 pub const LONGEST: usize = 1472;
 
 /// A key for HMAC-SHA-256.
-pub struct Key(hmac::Key);
+pub struct StampKey(hmac::Key);
 
-impl Key {
+impl StampKey {
     /// A key of 1 to 64 octets; a longer one would be hashed first (RFC 2104).
     ///
     /// # Errors

@@ -15,7 +15,7 @@
 //!
 //! All others are zero. The shortest packet of TWAMP has 14 octets, its answer 41.
 
-use super::{HMAC_OCTETS, Key};
+use super::{HMAC_OCTETS, StampKey};
 
 /// Octets of a STAMP packet without TLVs.
 pub const OPEN_OCTETS: usize = 44;
@@ -32,14 +32,14 @@ const NTP_EPOCH_S: u64 = 2_208_988_800;
 
 /// Mode of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum StampMode {
     /// Unauthenticated.
     Open,
     /// With an HMAC.
     Authenticated,
 }
 
-impl Mode {
+impl StampMode {
     /// Octets of a packet without TLVs.
     #[must_use]
     pub const fn octets(self) -> usize {
@@ -69,9 +69,9 @@ impl Mode {
 
 /// A timestamp as it is in a packet: 32 bits of seconds, then a fraction or nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timestamp(pub u64);
+pub struct StampTimestamp(pub u64);
 
-impl Timestamp {
+impl StampTimestamp {
     /// A wall clock time in the format of NTP.
     #[must_use]
     pub fn ntp(wall_ns: u64) -> Self {
@@ -140,11 +140,11 @@ impl ErrorEstimate {
 
 /// What a sender writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct SenderPacket {
     /// Sequence number, from 0.
     pub sequence: u32,
     /// When it was sent, by the sender's clock.
-    pub timestamp: Timestamp,
+    pub timestamp: StampTimestamp,
     /// The clock's error.
     pub error: ErrorEstimate,
     /// Session of the sender; 0 for none.
@@ -153,30 +153,30 @@ pub struct Request {
 
 /// What a reflector writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct ReflectorPacket {
     /// Sequence number of the reflector, or that of the request.
     pub sequence: u32,
     /// When it was sent, by the reflector's clock.
-    pub timestamp: Timestamp,
+    pub timestamp: StampTimestamp,
     /// The clock's error.
     pub error: ErrorEstimate,
     /// Session of the sender; 0 for none.
     pub ssid: u16,
     /// When the request arrived, by the reflector's clock.
-    pub received: Timestamp,
+    pub received: StampTimestamp,
     /// Sequence number of the request.
     pub sender_sequence: u32,
     /// Timestamp of the request.
-    pub sender_timestamp: Timestamp,
+    pub sender_timestamp: StampTimestamp,
     /// Error estimate of the request.
     pub sender_error: ErrorEstimate,
     /// Hop limit with which the request arrived; 0 if the reflector does not know it.
     pub sender_ttl: u8,
 }
 
-impl Request {
+impl SenderPacket {
     /// Write the first octets of a packet: the whole base packet, or fewer of TWAMP's.
-    pub fn write(&self, mode: Mode, room: &mut [u8]) {
+    pub fn write(&self, mode: StampMode, room: &mut [u8]) {
         let at = mode.timestamp();
         room[..mode.octets()].fill(0);
         room[..4].copy_from_slice(&self.sequence.to_be_bytes());
@@ -188,8 +188,8 @@ impl Request {
     /// Read a packet; `None` if it is too short for its mode. In open mode 14 octets suffice, as
     /// TWAMP has them, without an SSID.
     #[must_use]
-    pub fn read(mode: Mode, octets: &[u8]) -> Option<Self> {
-        let least = if mode == Mode::Open { 14 } else { AUTHENTICATED_OCTETS };
+    pub fn read(mode: StampMode, octets: &[u8]) -> Option<Self> {
+        let least = if mode == StampMode::Open { 14 } else { AUTHENTICATED_OCTETS };
         if octets.len() < least {
             return None;
         }
@@ -197,17 +197,17 @@ impl Request {
         let has_ssid = octets.len() >= mode.octets();
         Some(Self {
             sequence: word(octets, 0),
-            timestamp: Timestamp(long(octets, at)),
+            timestamp: StampTimestamp(long(octets, at)),
             error: ErrorEstimate(half(octets, at + 8)),
             ssid: if has_ssid { half(octets, at + 10) } else { 0 },
         })
     }
 }
 
-impl Answer {
+impl ReflectorPacket {
     /// Write an answer of `room`'s length: at least [`TWAMP_ANSWER_OCTETS`], or those of an
     /// authenticated packet. What lies beyond the base packet is left as it is.
-    pub fn write(&self, mode: Mode, room: &mut [u8]) {
+    pub fn write(&self, mode: StampMode, room: &mut [u8]) {
         let base = mode.octets().min(room.len());
         room[..base].fill(0);
         let at = mode.timestamp();
@@ -225,8 +225,9 @@ impl Answer {
 
     /// Read an answer; `None` if it is too short for its mode.
     #[must_use]
-    pub fn read(mode: Mode, octets: &[u8]) -> Option<Self> {
-        let least = if mode == Mode::Open { TWAMP_ANSWER_OCTETS } else { AUTHENTICATED_OCTETS };
+    pub fn read(mode: StampMode, octets: &[u8]) -> Option<Self> {
+        let least =
+            if mode == StampMode::Open { TWAMP_ANSWER_OCTETS } else { AUTHENTICATED_OCTETS };
         if octets.len() < least {
             return None;
         }
@@ -234,12 +235,12 @@ impl Answer {
         let [received, sequence, timestamp, error, ttl] = mode.of_answer();
         Some(Self {
             sequence: word(octets, 0),
-            timestamp: Timestamp(long(octets, at)),
+            timestamp: StampTimestamp(long(octets, at)),
             error: ErrorEstimate(half(octets, at + 8)),
             ssid: half(octets, at + 10),
-            received: Timestamp(long(octets, received)),
+            received: StampTimestamp(long(octets, received)),
             sender_sequence: word(octets, sequence),
-            sender_timestamp: Timestamp(long(octets, timestamp)),
+            sender_timestamp: StampTimestamp(long(octets, timestamp)),
             sender_error: ErrorEstimate(half(octets, error)),
             sender_ttl: octets[ttl],
         })
@@ -250,14 +251,14 @@ impl Answer {
 ///
 /// # Panics
 /// If it is shorter than such a packet.
-pub fn sign(key: &Key, packet: &mut [u8]) {
+pub fn sign(key: &StampKey, packet: &mut [u8]) {
     let (covered, rest) = packet.split_at_mut(COVERED);
     key.sign(&[covered], rest);
 }
 
 /// Whether an authenticated packet has the HMAC of its key.
 #[must_use]
-pub fn is_authentic(key: &Key, packet: &[u8]) -> bool {
+pub fn is_authentic(key: &StampKey, packet: &[u8]) -> bool {
     packet.len() >= AUTHENTICATED_OCTETS
         && key.verifies(&[&packet[..COVERED]], &packet[COVERED..AUTHENTICATED_OCTETS])
 }
@@ -282,10 +283,10 @@ mod tests {
     #[test]
     fn a_time_of_unix_has_its_time_of_ntp() {
         // 1 January 1970 is 2 208 988 800 s after 1 January 1900; half a second is 2^31.
-        assert_eq!(Timestamp::ntp(500_000_000).0, (2_208_988_800 << 32) + (1 << 31));
+        assert_eq!(StampTimestamp::ntp(500_000_000).0, (2_208_988_800 << 32) + (1 << 31));
         // In 2036 the seconds of NTP begin again.
         let later_ns = 2_100_000_000 * NS_PER_S + 7;
-        assert_eq!(Timestamp::ntp(later_ns).wall_ns(false, later_ns - NS_PER_S), later_ns);
+        assert_eq!(StampTimestamp::ntp(later_ns).wall_ns(false, later_ns - NS_PER_S), later_ns);
     }
 
     #[test]
@@ -301,19 +302,19 @@ mod tests {
 
     #[test]
     fn fields_lie_where_the_standard_has_them() {
-        let answer = Answer {
+        let answer = ReflectorPacket {
             sequence: 0x0102_0304,
-            timestamp: Timestamp(0x1112_1314_1516_1718),
+            timestamp: StampTimestamp(0x1112_1314_1516_1718),
             error: ErrorEstimate(0x2122),
             ssid: 0x3132,
-            received: Timestamp(0x4142_4344_4546_4748),
+            received: StampTimestamp(0x4142_4344_4546_4748),
             sender_sequence: 0x5152_5354,
-            sender_timestamp: Timestamp(0x6162_6364_6566_6768),
+            sender_timestamp: StampTimestamp(0x6162_6364_6566_6768),
             sender_error: ErrorEstimate(0x7172),
             sender_ttl: 0x81,
         };
         let mut open = [0xff; OPEN_OCTETS];
-        answer.write(Mode::Open, &mut open);
+        answer.write(StampMode::Open, &mut open);
         let mut expected = Vec::new();
         expected.extend([1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x21, 0x22]);
         expected.extend([0x31, 0x32, 0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47, 0x48]);
@@ -321,7 +322,7 @@ mod tests {
         expected.extend([0x71, 0x72, 0, 0, 0x81, 0, 0, 0]);
         assert_eq!(open.as_slice(), expected);
         let mut authenticated = [0xff; AUTHENTICATED_OCTETS];
-        answer.write(Mode::Authenticated, &mut authenticated);
+        answer.write(StampMode::Authenticated, &mut authenticated);
         for (at, first) in [(0, 1), (16, 0x11), (24, 0x21), (26, 0x31), (32, 0x41), (48, 0x51)] {
             assert_eq!(authenticated[at], first, "octet {at}");
         }
@@ -333,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_changed_octet_is_noticed() {
-        let key = Key::new(b"secret").expect("a key");
+        let key = StampKey::new(b"secret").expect("a key");
         let mut packet = [7; AUTHENTICATED_OCTETS + 5];
         sign(&key, &mut packet);
         assert!(is_authentic(&key, &packet));
@@ -342,14 +343,14 @@ mod tests {
             changed[at] ^= 1;
             assert!(!is_authentic(&key, &changed), "octet {at}");
         }
-        assert!(!is_authentic(&Key::new(b"other").expect("a key"), &packet));
+        assert!(!is_authentic(&StampKey::new(b"other").expect("a key"), &packet));
         assert!(!is_authentic(&key, &packet[..AUTHENTICATED_OCTETS - 1]));
     }
 
     #[test]
     fn the_hmac_is_that_of_rfc_4231() {
         // Test case 2, truncated to 128 bits.
-        let key = Key::new(b"Jefe").expect("a key");
+        let key = StampKey::new(b"Jefe").expect("a key");
         let mut room = [0; HMAC_OCTETS];
         key.sign(&[b"what do ya want ", b"for nothing?"], &mut room);
         assert_eq!(
@@ -363,16 +364,16 @@ mod tests {
         fn times_and_packets_survive_the_wire(
             wall_ns in 0..5_000_000_000 * NS_PER_S, sequence: u32, error_ns in 0..10_000_000_000u64, ssid: u16,
         ) {
-            prop_assert_eq!(Timestamp::ntp(wall_ns).wall_ns(false, wall_ns), wall_ns);
+            prop_assert_eq!(StampTimestamp::ntp(wall_ns).wall_ns(false, wall_ns), wall_ns);
             let error = ErrorEstimate::of(Some(error_ns));
             // Rounded up to a part in 128, and down to the next nanosecond.
             let read_ns = error.error_ns().expect("a multiplier");
             prop_assert!(read_ns >= error_ns && read_ns <= error_ns + error_ns / 127 + 1);
-            let request = Request { sequence, timestamp: Timestamp::ntp(wall_ns), error, ssid };
-            for mode in [Mode::Open, Mode::Authenticated] {
+            let request = SenderPacket { sequence, timestamp: StampTimestamp::ntp(wall_ns), error, ssid };
+            for mode in [StampMode::Open, StampMode::Authenticated] {
                 let mut room = [0; AUTHENTICATED_OCTETS];
                 request.write(mode, &mut room);
-                prop_assert_eq!(Request::read(mode, &room[..mode.octets()]), Some(request));
+                prop_assert_eq!(SenderPacket::read(mode, &room[..mode.octets()]), Some(request));
             }
         }
     }

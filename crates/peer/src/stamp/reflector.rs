@@ -4,13 +4,14 @@
 //! many octets as its request.
 
 use super::packet::{
-    Answer, ErrorEstimate, Mode, Request, TWAMP_ANSWER_OCTETS, Timestamp, is_authentic, sign,
+    ErrorEstimate, ReflectorPacket, SenderPacket, StampMode, StampTimestamp, TWAMP_ANSWER_OCTETS,
+    is_authentic, sign,
 };
-use super::tlv::{self, Facts, Timestamping};
-use super::{Key, LONGEST};
+use super::tlv::{self, ReflectorFacts, Timestamping};
+use super::{LONGEST, StampKey};
 use crate::Error;
 use ethermeter_station::TokenBucket;
-use ethermeter_station::consent::Network;
+use ethermeter_station::consent::IpNetwork;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -21,9 +22,9 @@ pub const MOST_SESSIONS: usize = 1024;
 /// What the operator allows.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Rules {
+pub struct ReflectorRules {
     /// Networks whose addresses are answered.
-    pub allowed: Vec<Network>,
+    pub allowed: Vec<IpNetwork>,
     /// Answers a second, at most.
     pub rate_packets_per_s: u64,
     /// Whether an answer has the request's sequence number, and no session is remembered.
@@ -53,12 +54,12 @@ pub struct ReflectorCounts {
 
 /// A request's arrival.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrival {
+pub struct RequestArrival {
     /// The sender.
     pub from: SocketAddr,
     /// When it arrived, by the wall clock.
     pub wall_ns: u64,
-    /// Its hop limit on arrival, if it is known.
+    /// Hop limit of the request on arrival, if it is known.
     pub hops: Option<u8>,
     /// The host's time, for the rate.
     pub now_ns: u64,
@@ -67,7 +68,7 @@ pub struct Arrival {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Session {
+struct ReflectorSession {
     received: u32,
     sent: u32,
     last_ns: u64,
@@ -75,10 +76,10 @@ struct Session {
 
 /// A reflector.
 pub struct Reflector {
-    rules: Rules,
-    key: Option<Key>,
+    rules: ReflectorRules,
+    key: Option<StampKey>,
     bucket: TokenBucket,
-    sessions: BTreeMap<(SocketAddr, u16), Session>,
+    sessions: BTreeMap<(SocketAddr, u16), ReflectorSession>,
     counts: ReflectorCounts,
 }
 
@@ -87,7 +88,7 @@ impl Reflector {
     ///
     /// # Errors
     /// If the rate is out of range.
-    pub fn new(rules: Rules, key: Option<Key>, now_ns: u64) -> Result<Self, Error> {
+    pub fn new(rules: ReflectorRules, key: Option<StampKey>, now_ns: u64) -> Result<Self, Error> {
         Error::unless_within("rate", rules.rate_packets_per_s, 1, 1_000_000)?;
         // Senders send in bursts: what a tenth of a second brings may be answered at once.
         let burst = (rules.rate_packets_per_s / 10).max(1);
@@ -118,7 +119,7 @@ impl Reflector {
     pub fn answer(
         &mut self,
         packet: &mut [u8],
-        arrival: &Arrival,
+        arrival: &RequestArrival,
         send_ns: impl FnOnce() -> u64,
     ) -> bool {
         self.counts.received += 1;
@@ -126,10 +127,10 @@ impl Reflector {
             self.counts.not_allowed += 1;
             return false;
         }
-        let mode = if self.key.is_some() { Mode::Authenticated } else { Mode::Open };
+        let mode = if self.key.is_some() { StampMode::Authenticated } else { StampMode::Open };
         // An answer is never longer than its request.
         let is_answerable = (TWAMP_ANSWER_OCTETS..=LONGEST).contains(&packet.len());
-        let Some(request) = Request::read(mode, packet).filter(|_| is_answerable) else {
+        let Some(request) = SenderPacket::read(mode, packet).filter(|_| is_answerable) else {
             self.counts.malformed += 1;
             return false;
         };
@@ -150,12 +151,12 @@ impl Reflector {
         let base = mode.octets().min(packet.len());
         let (base, extension) = packet.split_at_mut(base);
         tlv::answer(extension, self.key.as_ref(), request.sequence, sequence, &facts);
-        let answer = Answer {
+        let answer = ReflectorPacket {
             sequence,
-            timestamp: Timestamp::ntp(send_ns()),
+            timestamp: StampTimestamp::ntp(send_ns()),
             error: ErrorEstimate::of(arrival.clock_error_ns),
             ssid: request.ssid,
-            received: Timestamp::ntp(arrival.wall_ns),
+            received: StampTimestamp::ntp(arrival.wall_ns),
             sender_sequence: request.sequence,
             sender_timestamp: request.timestamp,
             sender_error: request.error,
@@ -169,11 +170,16 @@ impl Reflector {
         true
     }
 
-    /// Count a packet in its session; returns the sequence number of the answer, and facts for TLVs.
-    fn counted(&mut self, request: &Request, arrival: &Arrival) -> (u32, Facts) {
+    /// Count a packet in its session; returns the sequence number of the answer, and facts for
+    /// TLVs.
+    fn counted(
+        &mut self,
+        request: &SenderPacket,
+        arrival: &RequestArrival,
+    ) -> (u32, ReflectorFacts) {
         let timestamping = Timestamping::own(arrival.clock_error_ns.is_some());
         if self.rules.is_stateless {
-            return (request.sequence, Facts { timestamping, received: 0, sent: 0 });
+            return (request.sequence, ReflectorFacts { timestamping, received: 0, sent: 0 });
         }
         let name = (arrival.from, request.ssid);
         if self.sessions.len() >= MOST_SESSIONS && !self.sessions.contains_key(&name) {
@@ -187,7 +193,7 @@ impl Reflector {
         session.last_ns = arrival.now_ns;
         let sequence = session.sent;
         session.sent = session.sent.wrapping_add(1);
-        (sequence, Facts { timestamping, received: session.received, sent: sequence })
+        (sequence, ReflectorFacts { timestamping, received: session.received, sent: sequence })
     }
 }
 
@@ -197,16 +203,16 @@ mod tests {
     use crate::stamp::packet::{AUTHENTICATED_OCTETS, OPEN_OCTETS};
 
     fn reflector(key: Option<&[u8]>, rate_packets_per_s: u64) -> Reflector {
-        let rules = Rules {
+        let rules = ReflectorRules {
             allowed: serde_json::from_str(r#"["192.0.2.0/24"]"#).expect("networks"),
             rate_packets_per_s,
             is_stateless: false,
         };
-        Reflector::new(rules, key.map(|key| Key::new(key).expect("a key")), 0).expect("rules")
+        Reflector::new(rules, key.map(|key| StampKey::new(key).expect("a key")), 0).expect("rules")
     }
 
-    fn arrival(now_ns: u64) -> Arrival {
-        Arrival {
+    fn arrival(now_ns: u64) -> RequestArrival {
+        RequestArrival {
             from: "192.0.2.7:4000".parse().expect("an address"),
             wall_ns: 1_000_000_005,
             hops: Some(251),
@@ -215,10 +221,10 @@ mod tests {
         }
     }
 
-    fn request(sequence: u32, mode: Mode) -> Vec<u8> {
-        let request = Request {
+    fn request(sequence: u32, mode: StampMode) -> Vec<u8> {
+        let request = SenderPacket {
             sequence,
-            timestamp: Timestamp::ntp(1_000_000_000),
+            timestamp: StampTimestamp::ntp(1_000_000_000),
             error: ErrorEstimate::of(None),
             ssid: 5,
         };
@@ -231,15 +237,15 @@ mod tests {
     fn an_answer_has_the_request_and_both_of_its_own_times() {
         let mut reflector = reflector(None, 1000);
         for (number, sequence) in [7, 9].into_iter().enumerate() {
-            let mut packet = request(sequence, Mode::Open);
+            let mut packet = request(sequence, StampMode::Open);
             let at = arrival(10_000_000 * (number as u64 + 1));
             assert!(reflector.answer(&mut packet, &at, || 1_000_000_042));
-            let answer = Answer::read(Mode::Open, &packet).expect("an answer");
+            let answer = ReflectorPacket::read(StampMode::Open, &packet).expect("an answer");
             assert_eq!(packet.len(), OPEN_OCTETS);
             assert_eq!((answer.sequence as usize, answer.sender_sequence), (number, sequence));
-            assert_eq!(answer.received, Timestamp::ntp(1_000_000_005));
-            assert_eq!(answer.timestamp, Timestamp::ntp(1_000_000_042));
-            assert_eq!(answer.sender_timestamp, Timestamp::ntp(1_000_000_000));
+            assert_eq!(answer.received, StampTimestamp::ntp(1_000_000_005));
+            assert_eq!(answer.timestamp, StampTimestamp::ntp(1_000_000_042));
+            assert_eq!(answer.sender_timestamp, StampTimestamp::ntp(1_000_000_000));
             assert_eq!((answer.sender_ttl, answer.ssid), (251, 5));
             assert!(answer.error.is_synchronised() && !answer.sender_error.is_synchronised());
         }
@@ -250,7 +256,7 @@ mod tests {
         let mut reflector = reflector(None, 1000);
         for (octets, is_answered) in [(0, false), (14, false), (40, false), (41, true), (44, true)]
         {
-            let mut packet = request(0, Mode::Open);
+            let mut packet = request(0, StampMode::Open);
             packet.resize(octets, 0);
             let at = arrival(1_000_000_000);
             assert_eq!(reflector.answer(&mut packet, &at, || 0), is_answered, "{octets} octets");
@@ -262,18 +268,18 @@ mod tests {
     #[test]
     fn strangers_and_wrong_keys_get_no_answer() {
         let mut reflector = reflector(Some(b"secret"), 1000);
-        let mut packet = request(0, Mode::Authenticated);
+        let mut packet = request(0, StampMode::Authenticated);
         assert!(!reflector.answer(&mut packet.clone(), &arrival(1_000_000_000), || 0));
-        sign(&Key::new(b"other").expect("a key"), &mut packet);
+        sign(&StampKey::new(b"other").expect("a key"), &mut packet);
         assert!(!reflector.answer(&mut packet.clone(), &arrival(1_000_000_000), || 0));
-        sign(&Key::new(b"secret").expect("a key"), &mut packet);
-        let stranger = Arrival {
+        sign(&StampKey::new(b"secret").expect("a key"), &mut packet);
+        let stranger = RequestArrival {
             from: "192.0.3.7:4000".parse().expect("an address"),
             ..arrival(1_000_000_000)
         };
         assert!(!reflector.answer(&mut packet.clone(), &stranger, || 0));
         assert!(reflector.answer(&mut packet, &arrival(1_000_000_000), || 0));
-        assert!(is_authentic(&Key::new(b"secret").expect("a key"), &packet));
+        assert!(is_authentic(&StampKey::new(b"secret").expect("a key"), &packet));
         assert_eq!(packet.len(), AUTHENTICATED_OCTETS);
         let counts = reflector.counts();
         assert_eq!((counts.not_authentic, counts.not_allowed, counts.answered), (2, 1, 1));
@@ -286,7 +292,7 @@ mod tests {
         let answered = (0..offered)
             .filter(|number| {
                 let at = arrival(number * 1_000_000);
-                reflector.answer(&mut request(0, Mode::Open), &at, || 0)
+                reflector.answer(&mut request(0, StampMode::Open), &at, || 0)
             })
             .count();
         assert!((498..=500).contains(&answered), "{answered}");
@@ -298,8 +304,8 @@ mod tests {
         let mut reflector = reflector(None, 1_000_000);
         for port in 1..=3000u16 {
             let from = SocketAddr::from(([192, 0, 2, 7], port));
-            let at = Arrival { from, ..arrival(u64::from(port) * 1_000_000) };
-            assert!(reflector.answer(&mut request(0, Mode::Open), &at, || 0));
+            let at = RequestArrival { from, ..arrival(u64::from(port) * 1_000_000) };
+            assert!(reflector.answer(&mut request(0, StampMode::Open), &at, || 0));
         }
         assert_eq!(reflector.sessions.len(), MOST_SESSIONS);
     }

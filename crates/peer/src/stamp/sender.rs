@@ -1,9 +1,11 @@
 //! A session of test packets, and what came back.
 
-use super::packet::{Answer, ErrorEstimate, Mode, Request, Timestamp, is_authentic, sign};
-use super::{HMAC_OCTETS, Key, LONGEST, tlv};
+use super::packet::{
+    ErrorEstimate, ReflectorPacket, SenderPacket, StampMode, StampTimestamp, is_authentic, sign,
+};
+use super::{HMAC_OCTETS, LONGEST, StampKey, tlv};
 use crate::Error;
-use crate::datagrams::{Arrived, Datagrams};
+use crate::datagrams::{DatagramSocket, ReceivedDatagram};
 use ethermeter_live::clock::{Exchange, Relation};
 use ethermeter_live::time::{HostTime, NS_PER_S, Timeline, wall_clock_error_ns, wall_ns};
 use serde::{Deserialize, Serialize};
@@ -17,7 +19,7 @@ const MOST_PACKETS: u64 = 1_000_000;
 /// A session.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Session {
+pub struct StampSession {
     /// The reflector.
     pub to: SocketAddr,
     /// Packets.
@@ -37,8 +39,8 @@ pub struct Session {
     #[serde(default)]
     pub ssid: u16,
     /// Without an answer to the first packets for so long, it ends.
-    #[serde(default)]
-    pub patience_ns: Option<u64>,
+    #[serde(rename = "patience_ns", default)]
+    pub first_answer_timeout_ns: Option<u64>,
 }
 
 /// Four times of an answered packet, in nanoseconds: sent and returned by this host's wall clock,
@@ -47,7 +49,7 @@ pub type Times = [i64; 4];
 
 /// What came back of a session.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Reflected {
+pub struct StampMeasurement {
     /// Packets that were sent.
     pub sent: u64,
     /// Packets that the system did not send.
@@ -60,7 +62,7 @@ pub struct Reflected {
     pub sequence: Vec<u32>,
     /// Sequence numbers of their answers.
     pub reflector_sequence: Vec<u32>,
-    /// Their times.
+    /// Four times of each answered packet.
     pub times_ns: Vec<Times>,
     /// Hop limit with which packets reached the reflector, as it says; 0 if it says none.
     pub sender_ttl: Vec<u8>,
@@ -81,12 +83,12 @@ pub struct Reflected {
     /// Flags of TLVs in the last answer: type and flags.
     pub tlvs: Vec<(u8, u8)>,
     /// The reflector's clock compared with this host's; `None` with too few answers.
-    pub clock: Option<Clock>,
+    pub clock: Option<SenderClock>,
 }
 
 /// Relation of the reflector's clock to this host's, in the middle of the session.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Clock {
+pub struct SenderClock {
     /// How far the reflector's is ahead.
     pub offset_ns: f64,
     /// Largest error of that.
@@ -99,8 +101,8 @@ pub struct Clock {
     pub contradictions: usize,
 }
 
-impl Session {
-    fn check(&self, mode: Mode) -> Result<usize, Error> {
+impl StampSession {
+    fn check(&self, mode: StampMode) -> Result<usize, Error> {
         Error::unless_within("packets", self.packets, 1, MOST_PACKETS)?;
         Error::unless_within("interval_ns", self.interval_ns, 10_000, 60 * NS_PER_S)?;
         Error::unless_within("timeout_ns", self.timeout_ns, 1_000_000, 60 * NS_PER_S)?;
@@ -128,16 +130,16 @@ impl Session {
         &self,
         key: Option<&[u8]>,
         should_stop: impl Fn() -> bool,
-    ) -> Result<Reflected, Error> {
-        let key = key.map(Key::new).transpose()?;
-        let mode = if key.is_some() { Mode::Authenticated } else { Mode::Open };
+    ) -> Result<StampMeasurement, Error> {
+        let key = key.map(StampKey::new).transpose()?;
+        let mode = if key.is_some() { StampMode::Authenticated } else { StampMode::Open };
         let octets = self.check(mode)?;
         let local = match self.to.ip() {
             IpAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
             IpAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
         };
-        let mut socket = Datagrams::open(local, Some(self.to))?;
-        let mut account = Account::new(self, mode, octets, key, wall_ns());
+        let mut socket = DatagramSocket::open(local, Some(self.to))?;
+        let mut account = SessionCounts::new(self, mode, octets, key, wall_ns());
         let mut packet = vec![0; octets];
         let mut buffer = [0; LONGEST];
         let begin_ns = HostTime.now_ns();
@@ -149,8 +151,10 @@ impl Session {
             if should_stop() {
                 return Err(Error::Stopped);
             }
-            let is_silent = account.found.sequence.is_empty()
-                && self.patience_ns.is_some_and(|patience_ns| now_ns > begin_ns + patience_ns);
+            let is_silent = account.measurement.sequence.is_empty()
+                && self
+                    .first_answer_timeout_ns
+                    .is_some_and(|timeout_ns| now_ns > begin_ns + timeout_ns);
             if now_ns >= end_ns || is_silent || account.is_complete() {
                 break;
             }
@@ -175,30 +179,30 @@ impl Session {
 }
 
 /// Octets of the TLVs of a packet: counters, timestamping and, in authenticated mode, the HMAC.
-fn tlv_octets(mode: Mode) -> usize {
-    let hmac = if mode == Mode::Authenticated { tlv::HEADER + HMAC_OCTETS } else { 0 };
+fn tlv_octets(mode: StampMode) -> usize {
+    let hmac = if mode == StampMode::Authenticated { tlv::HEADER + HMAC_OCTETS } else { 0 };
     tlv::HEADER + 12 + tlv::HEADER + 4 + hmac
 }
 
 /// A session's packets and answers, without a socket.
-struct Account<'a> {
-    session: &'a Session,
-    mode: Mode,
-    key: Option<Key>,
+struct SessionCounts<'a> {
+    session: &'a StampSession,
+    mode: StampMode,
+    key: Option<StampKey>,
     /// Time of sending of each packet; 0 of those that were not sent.
     sent_ns: Vec<u64>,
     is_answered: Vec<bool>,
     exchanges: Vec<Exchange>,
     are_synchronised: bool,
-    found: Reflected,
+    measurement: StampMeasurement,
 }
 
-impl<'a> Account<'a> {
+impl<'a> SessionCounts<'a> {
     fn new(
-        session: &'a Session,
-        mode: Mode,
+        session: &'a StampSession,
+        mode: StampMode,
         octets: usize,
-        key: Option<Key>,
+        key: Option<StampKey>,
         epoch_ns: u64,
     ) -> Self {
         let packets = usize::try_from(session.packets).expect("at most a million");
@@ -210,11 +214,11 @@ impl<'a> Account<'a> {
             is_answered: vec![false; packets],
             exchanges: Vec::with_capacity(packets),
             are_synchronised: true,
-            found: Reflected {
+            measurement: StampMeasurement {
                 octets: octets as u64,
                 epoch_ns,
                 own_error_ns: wall_clock_error_ns(),
-                ..Reflected::default()
+                ..StampMeasurement::default()
             },
         }
     }
@@ -226,10 +230,10 @@ impl<'a> Account<'a> {
         if self.session.has_tlvs {
             self.write_tlvs(&mut packet[base..], sequence);
         }
-        let request = Request {
+        let request = SenderPacket {
             sequence,
-            timestamp: Timestamp::ntp(sent_ns),
-            error: ErrorEstimate::of(self.found.own_error_ns),
+            timestamp: StampTimestamp::ntp(sent_ns),
+            error: ErrorEstimate::of(self.measurement.own_error_ns),
             ssid: self.session.ssid,
         };
         request.write(self.mode, packet);
@@ -241,7 +245,7 @@ impl<'a> Account<'a> {
 
     fn write_tlvs(&self, extension: &mut [u8], sequence: u32) {
         let mut at = tlv::write(extension, tlv::kind::COUNTERS, 12);
-        let sent = u32::try_from(self.found.sent + 1).expect("at most a million");
+        let sent = u32::try_from(self.measurement.sent + 1).expect("at most a million");
         extension[tlv::HEADER..tlv::HEADER + 4].copy_from_slice(&sent.to_be_bytes());
         at += tlv::write(&mut extension[at..], tlv::kind::TIMESTAMPS, 4);
         let hmac = if self.key.is_some() { tlv::HEADER + HMAC_OCTETS } else { 0 };
@@ -256,47 +260,47 @@ impl<'a> Account<'a> {
 
     fn count_sent(&mut self, is_sent: bool) {
         if is_sent {
-            self.found.sent += 1;
+            self.measurement.sent += 1;
         } else {
-            self.found.unsent += 1;
+            self.measurement.unsent += 1;
             *self.sent_ns.last_mut().expect("a packet was written") = 0;
         }
     }
 
     fn is_complete(&self) -> bool {
         self.sent_ns.len() as u64 == self.session.packets
-            && self.found.sequence.len() as u64 == self.found.sent
+            && self.measurement.sequence.len() as u64 == self.measurement.sent
     }
 
     /// Count an arrival.
-    fn count(&mut self, octets: &[u8], arrived: &Arrived) {
-        let found = &mut self.found;
-        let Some(answer) = Answer::read(self.mode, octets) else {
-            found.foreign += 1;
+    fn count(&mut self, octets: &[u8], arrived: &ReceivedDatagram) {
+        let measurement = &mut self.measurement;
+        let Some(answer) = ReflectorPacket::read(self.mode, octets) else {
+            measurement.foreign += 1;
             return;
         };
         if self.key.as_ref().is_some_and(|key| !is_authentic(key, octets)) {
-            found.not_authentic += 1;
+            measurement.not_authentic += 1;
             return;
         }
         let index = answer.sender_sequence as usize;
         let sent_ns = self.sent_ns.get(index).copied().unwrap_or(0);
-        if sent_ns == 0 || answer.sender_timestamp != Timestamp::ntp(sent_ns) {
-            found.foreign += 1;
+        if sent_ns == 0 || answer.sender_timestamp != StampTimestamp::ntp(sent_ns) {
+            measurement.foreign += 1;
             return;
         }
         if std::mem::replace(&mut self.is_answered[index], true) {
-            found.duplicates += 1;
+            measurement.duplicates += 1;
             return;
         }
         if arrived.wall_ns.saturating_sub(sent_ns) > self.session.timeout_ns {
-            found.late += 1;
+            measurement.late += 1;
             return;
         }
         let is_ptp = answer.error.is_ptp();
         let received_ns = answer.received.wall_ns(is_ptp, sent_ns);
         let answered_ns = answer.timestamp.wall_ns(is_ptp, sent_ns);
-        let since = |ns: u64| ns.wrapping_sub(found.epoch_ns).cast_signed();
+        let since = |ns: u64| ns.wrapping_sub(measurement.epoch_ns).cast_signed();
         let times =
             [since(sent_ns), since(received_ns), since(answered_ns), since(arrived.wall_ns)];
         self.exchanges.push(Exchange {
@@ -306,37 +310,38 @@ impl<'a> Account<'a> {
             returned_ns: arrived.wall_ns,
         });
         self.are_synchronised &= answer.error.is_synchronised();
-        found.reflector_error_ns = found.reflector_error_ns.max(answer.error.error_ns());
-        found.sequence.push(answer.sender_sequence);
-        found.reflector_sequence.push(answer.sequence);
-        found.times_ns.push(times);
-        found.sender_ttl.push(answer.sender_ttl);
-        found.hops.push(arrived.hops);
+        measurement.reflector_error_ns =
+            measurement.reflector_error_ns.max(answer.error.error_ns());
+        measurement.sequence.push(answer.sender_sequence);
+        measurement.reflector_sequence.push(answer.sequence);
+        measurement.times_ns.push(times);
+        measurement.sender_ttl.push(answer.sender_ttl);
+        measurement.hops.push(arrived.hops);
         if self.session.has_tlvs {
             let extension = octets.get(self.mode.octets()..).unwrap_or(&[]);
-            found.tlvs = tlv::places(extension)
+            measurement.tlvs = tlv::positions(extension)
                 .take(8)
-                .map(|place| (place.kind, extension[place.at]))
+                .map(|position| (position.kind, extension[position.at]))
                 .collect();
         }
     }
 
-    fn closed(mut self) -> Reflected {
+    fn closed(mut self) -> StampMeasurement {
         if !self.are_synchronised {
-            self.found.reflector_error_ns = None;
+            self.measurement.reflector_error_ns = None;
         }
         if let (Ok(relation), Some(first), Some(last)) =
             (Relation::fitted(&self.exchanges), self.exchanges.first(), self.exchanges.last())
         {
             let middle_ns = first.requested_ns.midpoint(last.returned_ns);
-            self.found.clock = Some(Clock {
+            self.measurement.clock = Some(SenderClock {
                 offset_ns: relation.offset_ns(middle_ns),
                 uncertainty_ns: relation.uncertainty_ns(middle_ns),
                 drift: relation.drift(),
-                at_ns: middle_ns.wrapping_sub(self.found.epoch_ns).cast_signed(),
+                at_ns: middle_ns.wrapping_sub(self.measurement.epoch_ns).cast_signed(),
                 contradictions: relation.contradictions(),
             });
         }
-        self.found
+        self.measurement
     }
 }

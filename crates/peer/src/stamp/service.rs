@@ -1,9 +1,9 @@
 //! A reflector at a socket.
 
-use super::reflector::{Arrival, Reflector, ReflectorCounts, Rules};
-use super::{Key, LONGEST};
+use super::reflector::{Reflector, ReflectorCounts, ReflectorRules, RequestArrival};
+use super::{LONGEST, StampKey};
 use crate::Error;
-use crate::datagrams::Datagrams;
+use crate::datagrams::DatagramSocket;
 use ethermeter_live::time::{HostTime, NS_PER_S, Timeline, wall_clock_error_ns, wall_ns};
 use serde::Deserialize;
 use std::net::SocketAddr;
@@ -14,14 +14,14 @@ const ASKED_EVERY_NS: u64 = 50_000_000;
 /// A reflector's address and rules.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Service {
+pub struct ReflectorService {
     /// Where it listens.
     pub listen: SocketAddr,
     /// What it answers.
-    pub rules: Rules,
+    pub rules: ReflectorRules,
 }
 
-impl Service {
+impl ReflectorService {
     /// A reflector's task, from JSON.
     ///
     /// # Errors
@@ -40,9 +40,9 @@ impl Service {
         ready: impl FnOnce(SocketAddr),
         should_stop: impl Fn() -> bool,
     ) -> Result<ReflectorCounts, Error> {
-        let key = key.map(Key::new).transpose()?;
+        let key = key.map(StampKey::new).transpose()?;
         let mut reflector = Reflector::new(self.rules, key, HostTime.now_ns())?;
-        let mut socket = Datagrams::open(self.listen, None)?;
+        let mut socket = DatagramSocket::open(self.listen, None)?;
         ready(socket.local()?);
         // One octet more than the longest that is answered, so that a longer one shows.
         let mut buffer = [0; LONGEST + 1];
@@ -56,7 +56,7 @@ impl Service {
                 if now_ns - asked_ns > NS_PER_S {
                     (clock_error_ns, asked_ns) = (wall_clock_error_ns(), now_ns);
                 }
-                let arrival = Arrival {
+                let arrival = RequestArrival {
                     from: arrived.from,
                     wall_ns: arrived.wall_ns,
                     hops: arrived.hops,

@@ -1,7 +1,7 @@
 //! TLVs after a test packet (RFC 8972, section 4): one octet of flags, one of type, two of length,
 //! then the value.
 
-use super::{HMAC_OCTETS, Key};
+use super::{HMAC_OCTETS, StampKey};
 
 /// Octets before a value.
 pub const HEADER: usize = 4;
@@ -43,8 +43,8 @@ impl Timestamping {
 
 /// What a reflector writes into TLVs.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts {
-    /// Its clock.
+pub struct ReflectorFacts {
+    /// Clock of the reflector.
     pub timestamping: Timestamping,
     /// Packets of the session that it has received, this one included.
     pub received: u32,
@@ -54,17 +54,17 @@ pub struct Facts {
 
 /// A TLV within a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Its first octet.
+pub struct TlvPosition {
+    /// First octet of the TLV.
     pub at: usize,
-    /// Its type.
+    /// Type of the TLV.
     pub kind: u8,
     /// Octets of its value; `None` if they reach beyond the packet.
     pub octets: Option<usize>,
 }
 
 /// TLVs of what follows a base packet, in order; the last one may be cut.
-pub fn places(extension: &[u8]) -> impl Iterator<Item = Place> + '_ {
+pub fn positions(extension: &[u8]) -> impl Iterator<Item = TlvPosition> + '_ {
     let mut at = 0;
     std::iter::from_fn(move || {
         let rest = &extension[at..];
@@ -74,12 +74,16 @@ pub fn places(extension: &[u8]) -> impl Iterator<Item = Place> + '_ {
         let here = at;
         if rest.len() < HEADER {
             at = extension.len();
-            return Some(Place { at: here, kind: rest.get(1).copied().unwrap_or(0), octets: None });
+            return Some(TlvPosition {
+                at: here,
+                kind: rest.get(1).copied().unwrap_or(0),
+                octets: None,
+            });
         }
         let octets = usize::from(u16::from_be_bytes([rest[2], rest[3]]));
         let is_whole = octets <= rest.len() - HEADER;
         at = if is_whole { at + HEADER + octets } else { extension.len() };
-        Some(Place { at: here, kind: rest[1], octets: is_whole.then_some(octets) })
+        Some(TlvPosition { at: here, kind: rest[1], octets: is_whole.then_some(octets) })
     })
 }
 
@@ -100,7 +104,7 @@ pub fn write(room: &mut [u8], kind: u8, octets: usize) -> usize {
 ///
 /// # Panics
 /// If there is no room.
-pub fn write_hmac(key: &Key, sequence: u32, extension: &mut [u8], at: usize) -> usize {
+pub fn write_hmac(key: &StampKey, sequence: u32, extension: &mut [u8], at: usize) -> usize {
     let octets = write(&mut extension[at..], kind::HMAC, HMAC_OCTETS);
     let (before, rest) = extension.split_at_mut(at);
     key.sign(&[&sequence.to_be_bytes(), before], &mut rest[HEADER..]);
@@ -110,15 +114,15 @@ pub fn write_hmac(key: &Key, sequence: u32, extension: &mut [u8], at: usize) -> 
 /// Whether the TLV of the HMAC is the last one and right, for a packet with this sequence number;
 /// `None` if there is none.
 #[must_use]
-pub fn hmac_verifies(key: &Key, sequence: u32, extension: &[u8]) -> Option<bool> {
-    let place = places(extension).find(|place| place.kind == kind::HMAC)?;
-    let is_last =
-        place.octets == Some(HMAC_OCTETS) && place.at + HEADER + HMAC_OCTETS == extension.len();
+pub fn hmac_verifies(key: &StampKey, sequence: u32, extension: &[u8]) -> Option<bool> {
+    let position = positions(extension).find(|position| position.kind == kind::HMAC)?;
+    let is_last = position.octets == Some(HMAC_OCTETS)
+        && position.at + HEADER + HMAC_OCTETS == extension.len();
     Some(
         is_last
             && key.verifies(
-                &[&sequence.to_be_bytes(), &extension[..place.at]],
-                &extension[place.at + HEADER..],
+                &[&sequence.to_be_bytes(), &extension[..position.at]],
+                &extension[position.at + HEADER..],
             ),
     )
 }
@@ -129,15 +133,17 @@ pub fn hmac_verifies(key: &Key, sequence: u32, extension: &[u8]) -> Option<bool>
 /// HMAC is wrong, all are flagged, and nothing else is done.
 pub fn answer(
     extension: &mut [u8],
-    key: Option<&Key>,
+    key: Option<&StampKey>,
     sequence: u32,
     answer_sequence: u32,
-    facts: &Facts,
+    facts: &ReflectorFacts,
 ) {
     let is_authentic = key.and_then(|key| hmac_verifies(key, sequence, extension));
     let mut at = 0;
     while at < extension.len() {
-        let Some(Place { kind, octets: Some(octets), .. }) = places(&extension[at..]).next() else {
+        let Some(TlvPosition { kind, octets: Some(octets), .. }) =
+            positions(&extension[at..]).next()
+        else {
             extension[at] = MALFORMED;
             break;
         };
@@ -158,7 +164,7 @@ pub fn answer(
 }
 
 /// Fill in a value; returns the flags.
-fn filled(kind: u8, value: &mut [u8], facts: &Facts, has_key: bool) -> u8 {
+fn filled(kind: u8, value: &mut [u8], facts: &ReflectorFacts, has_key: bool) -> u8 {
     match (kind, value.len()) {
         (kind::PADDING, _) => 0,
         (kind::TIMESTAMPS, 4) => {
@@ -183,8 +189,11 @@ fn filled(kind: u8, value: &mut [u8], facts: &Facts, has_key: bool) -> u8 {
 mod tests {
     use super::*;
 
-    const FACTS: Facts =
-        Facts { timestamping: Timestamping { source: 5, method: 2 }, received: 9, sent: 8 };
+    const FACTS: ReflectorFacts = ReflectorFacts {
+        timestamping: Timestamping { source: 5, method: 2 },
+        received: 9,
+        sent: 8,
+    };
 
     #[test]
     fn known_tlvs_are_filled_in_and_unknown_ones_flagged() {
@@ -215,7 +224,7 @@ mod tests {
 
     #[test]
     fn an_hmac_covers_the_sequence_number_and_all_tlvs_before_it() {
-        let key = Key::new(b"secret").expect("a key");
+        let key = StampKey::new(b"secret").expect("a key");
         let mut extension = [0; HEADER + 5 + HEADER + HMAC_OCTETS];
         let at = write(&mut extension, kind::PADDING, 5);
         write_hmac(&key, 77, &mut extension, at);

@@ -3,8 +3,8 @@
 #![expect(clippy::disallowed_methods, reason = "the writer is a thread, for which tests wait")]
 
 use super::*;
-use crate::medium::Medium;
-use ethermeter_capture::Capture as Reader;
+use crate::medium::EmulatedMedium;
+use ethermeter_capture::CaptureReader;
 use ethermeter_capture::explain::explain;
 use ethermeter_simulator::shared::SharedSegment;
 use serde_json::{Value, json};
@@ -52,18 +52,18 @@ fn bus(has_plca: bool, step_ps: u64) -> SharedSegment {
     SharedSegment::new(&serde_json::from_value(trial).expect("a trial")).expect("a segment")
 }
 
-fn options(most_frames: Option<u64>, most_octets: u64) -> Options {
+fn options(most_frames: Option<u64>, most_octets: u64) -> CaptureOptions {
     let names = (1..=STATIONS).map(|number| format!("station-{number}")).collect();
-    Options { segment: 0, names, snap_octets: 128, most_octets, most_frames }
+    CaptureOptions { segment: 0, names, snap_octets: 128, most_octets, most_frames }
 }
 
 /// When the next buffer is due.
-fn due_ns(capture: &Capture) -> u64 {
+fn due_ns(capture: &MediumCapture) -> u64 {
     capture.handed_over_ns + HAND_OVER_NS + 1
 }
 
 /// Where a capture goes, and the end of its client.
-fn begun(options: Options) -> (Capture, File, BufReader<UnixStream>) {
+fn begun(options: CaptureOptions) -> (MediumCapture, File, BufReader<UnixStream>) {
     let path = std::env::temp_dir().join(format!(
         "ethermeter-capture-{}-{:?}",
         std::process::id(),
@@ -75,7 +75,7 @@ fn begun(options: Options) -> (Capture, File, BufReader<UnixStream>) {
     let (ours, theirs) = UnixStream::pair().expect("a pair");
     theirs.set_nonblocking(true).expect("a socket");
     let other = file.try_clone().expect("a descriptor");
-    let capture = Capture::begin(options, file, theirs).expect("a thread");
+    let capture = MediumCapture::begin(options, file, theirs).expect("a thread");
     let mut client = BufReader::new(ours);
     assert_eq!(line(&mut client), json!({}));
     (capture, other, client)
@@ -96,8 +96,8 @@ fn octets(mut file: File) -> Vec<u8> {
 
 /// Let every station send 64-octet frames for 200 ms of the medium, and return frames and
 /// collisions of each.
-fn played(bus: &SharedSegment, capture: &mut Capture) -> Vec<(u64, u64)> {
-    let mut medium = Medium::new(bus, false).expect("real hosts");
+fn played(bus: &SharedSegment, capture: &mut MediumCapture) -> Vec<(u64, u64)> {
+    let mut medium = EmulatedMedium::new(bus, false).expect("real hosts");
     drop(medium.record(capture.recorder(capture.begun_ns)));
     for station in 0..u32::try_from(STATIONS).expect("few") {
         let mut frame = [0xFF; 60];
@@ -145,16 +145,16 @@ fn frames_and_collisions_of_every_station_are_those_that_it_counted() {
         assert_eq!(account["collisions"], collisions);
         let octets = octets(file);
         assert_eq!(account["file_octets"], octets.len());
-        let mut found = vec![(0, 0); STATIONS];
-        let mut reader = Reader::new(&octets[..]).expect("a capture");
+        let mut captured = vec![(0, 0); STATIONS];
+        let mut reader = CaptureReader::new(&octets[..]).expect("a capture");
         let (mut latest, mut backward) = (0, 0);
         while let Some(packet) = reader.read_packet().expect("a whole capture") {
-            let of = &mut found[packet.interface as usize];
+            let counts = &mut captured[packet.interface as usize];
             if packet.errors.is_any() {
-                of.1 += 1;
+                counts.1 += 1;
                 assert!(packet.data.len() < 60);
             } else {
-                of.0 += 1;
+                counts.0 += 1;
                 assert_eq!((packet.original, packet.data.len()), (60, 60));
                 assert_eq!(u32::from(packet.data[11]), packet.interface);
             }
@@ -162,7 +162,7 @@ fn frames_and_collisions_of_every_station_are_those_that_it_counted() {
             backward += u64::from(at < latest);
             latest = latest.max(at);
         }
-        assert_eq!(found, counted);
+        assert_eq!(captured, counted);
         // A logical collision begins in the MAC, while another station is on the line.
         assert!(has_plca || backward == 0);
         let explained = explain(&octets[..], |_| true).expect("a capture");
@@ -196,7 +196,7 @@ fn a_capture_ends_with_its_frames_and_what_comes_beyond_its_size_is_counted() {
 #[test]
 fn without_an_empty_buffer_frames_are_dropped_and_counted_and_nothing_waits() {
     let bus = bus(false, 300_000);
-    let mut medium = Medium::new(&bus, false).expect("real hosts");
+    let mut medium = EmulatedMedium::new(&bus, false).expect("real hosts");
     let (mut capture, file, mut client) = begun(options(None, u64::MAX));
     drop(medium.record(capture.recorder(capture.begun_ns)));
     while capture.empty.try_recv().is_ok() {} // as if the writer were slow
@@ -214,7 +214,7 @@ fn without_an_empty_buffer_frames_are_dropped_and_counted_and_nothing_waits() {
         }
     }
     let counted = (0..5).map(|station| medium.station(station).0);
-    let all: u64 = counted.map(|of| of.frames + of.collisions).sum();
+    let all: u64 = counted.map(|station| station.frames + station.collisions).sum();
     assert!(all >= offered);
     let (.., recorder) = medium.finish_recorded();
     capture.take_back(recorder.expect("it is captured"));
@@ -244,7 +244,7 @@ fn options_out_of_range_are_refused() {
     assert_eq!(options(None, 1).fault(STATIONS), None);
     let fault = options(None, 1).fault(STATIONS - 1).expect("more names than stations");
     assert_eq!(fault, "names: must be 1 to 4, got 5");
-    let short = Options { snap_octets: 63, ..options(None, 1) };
+    let short = CaptureOptions { snap_octets: 63, ..options(None, 1) };
     let fault = short.fault(STATIONS).expect("too short");
     assert_eq!(fault, "snap_octets: must be from 64 to 65536, got 63");
 }

@@ -1,11 +1,11 @@
 //! The thread that writes a capture.
 
-use super::Options;
+use super::CaptureOptions;
 use super::comments::{self, Collision};
-use crate::recorder::{Buffer, Outcome, Seen};
-use ethermeter_capture::Link;
-use ethermeter_capture::file::Errors;
-use ethermeter_capture::write::blocks::{self, Blocks, Direction, Statistics};
+use crate::recorder::{AttemptBuffer, AttemptOutcome, CapturedAttempt};
+use ethermeter_capture::LinkType;
+use ethermeter_capture::file::LinkErrors;
+use ethermeter_capture::write::blocks::{self, BlockWriter, InterfaceStatistics, PacketDirection};
 use ethermeter_ethernet::frame::{FCS, SHORTEST};
 use ethermeter_live::time::{PS_PER_NS, WallClock};
 use ethermeter_live::{HostTime, Timeline};
@@ -28,7 +28,7 @@ const PIECE: usize = 1 << 18;
 /// Why a capture ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Cause {
+enum CaptureEndCause {
     /// It was asked to.
     Requested,
     /// It has as many frames as were asked for.
@@ -40,10 +40,10 @@ enum Cause {
 
 /// Account of a capture.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-struct Account {
+struct CaptureCounts {
     /// Frames in the file, collided ones included.
     frames: u64,
-    /// Those of them that collided, on the line or logically.
+    /// Attempts that collided, on the line or logically.
     collisions: u64,
     /// Frames that were left out when the file had its largest size.
     beyond_size: u64,
@@ -55,34 +55,34 @@ struct Account {
     begun_ns: u64,
     /// When it ended.
     ended_ns: u64,
-    ended: Cause,
+    ended: CaptureEndCause,
 }
 
 /// What the thread has.
-pub(super) struct Writer<'o> {
-    options: &'o Options,
-    blocks: Blocks<BufWriter<File>>,
+pub(super) struct CaptureThread<'o> {
+    options: &'o CaptureOptions,
+    blocks: BlockWriter<BufWriter<File>>,
     begun_wall_ns: u64,
-    account: Account,
+    account: CaptureCounts,
     /// Of each station what is in the file, and what was dropped.
     stations: Vec<(u64, u64)>,
     /// The last collision, and its attempts, with their octets, that are not yet written.
     collision: Collision,
-    collided: Vec<(Seen, Vec<u8>)>,
+    collided: Vec<(CapturedAttempt, Vec<u8>)>,
     /// Where the octets of each attempt begin in the buffer at hand, in the order of starts.
     order: Vec<(usize, usize)>,
     comment: String,
 }
 
-impl<'o> Writer<'o> {
+impl<'o> CaptureThread<'o> {
     /// Write what comes until the loop of the relay hands over no more, and tell the client what
     /// was captured.
     pub fn run(
-        options: &'o Options,
+        options: &'o CaptureOptions,
         file: File,
         mut client: UnixStream,
         begun_wall_ns: u64,
-        (filled, cleared): (&Receiver<Buffer>, &Sender<Buffer>),
+        (filled, cleared): (&Receiver<AttemptBuffer>, &Sender<AttemptBuffer>),
         is_over: &AtomicBool,
     ) {
         let answer = Self::begin(options, file, begun_wall_ns).and_then(|mut writer| {
@@ -101,16 +101,16 @@ impl<'o> Writer<'o> {
         let _ = writeln!(client, "{answer}");
     }
 
-    fn begin(options: &'o Options, file: File, begun_wall_ns: u64) -> io::Result<Self> {
+    fn begin(options: &'o CaptureOptions, file: File, begun_wall_ns: u64) -> io::Result<Self> {
         let names: Vec<&str> = options.names.iter().map(String::as_str).collect();
         let to = BufWriter::with_capacity(PIECE, file);
-        let mut blocks = Blocks::new(to, &names, Link::Ethernet, options.snap_octets)?;
+        let mut blocks = BlockWriter::new(to, &names, LinkType::Ethernet, options.snap_octets)?;
         blocks.flush()?;
         Ok(Self {
             options,
             blocks,
             begun_wall_ns,
-            account: Account { begun_ns: begun_wall_ns, ..Account::default() },
+            account: CaptureCounts { begun_ns: begun_wall_ns, ..CaptureCounts::default() },
             stations: vec![(0, 0); names.len()],
             collision: Collision::default(),
             collided: Vec::new(),
@@ -122,7 +122,7 @@ impl<'o> Writer<'o> {
     fn follow(
         &mut self,
         client: &mut UnixStream,
-        (filled, cleared): (&Receiver<Buffer>, &Sender<Buffer>),
+        (filled, cleared): (&Receiver<AttemptBuffer>, &Sender<AttemptBuffer>),
         is_over: &AtomicBool,
     ) -> io::Result<()> {
         loop {
@@ -136,126 +136,126 @@ impl<'o> Writer<'o> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
-            if self.account.ended == Cause::Relay && has_ended(client) {
-                self.account.ended = Cause::Requested;
+            if self.account.ended == CaptureEndCause::Relay && has_ended(client) {
+                self.account.ended = CaptureEndCause::Requested;
             }
-            if self.account.ended != Cause::Relay {
+            if self.account.ended != CaptureEndCause::Relay {
                 is_over.store(true, Ordering::Relaxed);
             }
         }
     }
 
-    fn write(&mut self, buffer: &Buffer) -> io::Result<()> {
+    fn write(&mut self, buffer: &AttemptBuffer) -> io::Result<()> {
         for (station, dropped) in self.stations.iter_mut().zip(&buffer.dropped) {
             station.1 += dropped;
             self.account.dropped += dropped;
         }
         let mut at = 0;
         self.order.clear();
-        for (number, seen) in buffer.attempts.iter().enumerate() {
+        for (number, attempt) in buffer.attempts.iter().enumerate() {
             self.order.push((number, at));
-            at += seen.kept as usize;
+            at += attempt.kept as usize;
         }
         let attempts = &buffer.attempts;
         self.order.sort_by_key(|&(number, _)| attempts[number].start);
         for at in 0..self.order.len() {
             let (number, begin) = self.order[at];
-            let seen = &attempts[number];
-            self.take(seen, &buffer.octets[begin..begin + seen.kept as usize])?;
+            let attempt = &attempts[number];
+            self.take(attempt, &buffer.octets[begin..begin + attempt.kept as usize])?;
         }
         Ok(())
     }
 
     /// Take an attempt. Those on the line come in the order of their starts; those of a collision
     /// are written when it is known that no more belong to it.
-    fn take(&mut self, seen: &Seen, octets: &[u8]) -> io::Result<()> {
-        if seen.outcome == Outcome::Logical {
-            return self.add(seen, octets); // it has nothing to do with those on the line
+    fn take(&mut self, attempt: &CapturedAttempt, octets: &[u8]) -> io::Result<()> {
+        if attempt.outcome == AttemptOutcome::Logical {
+            return self.add(attempt, octets); // it has nothing to do with those on the line
         }
-        if !(self.collided.is_empty() || self.collision.takes(seen)) {
+        if !(self.collided.is_empty() || self.collision.takes(attempt)) {
             self.end_collision()?;
         }
-        if seen.outcome == Outcome::Sent {
+        if attempt.outcome == AttemptOutcome::Sent {
             self.end_collision()?;
-            return self.add(seen, octets);
+            return self.add(attempt, octets);
         }
         if self.collided.is_empty() {
-            self.collision.begin(seen);
+            self.collision.begin(attempt);
         }
-        self.collided.push((*seen, octets.to_vec()));
+        self.collided.push((*attempt, octets.to_vec()));
         Ok(())
     }
 
     fn end_collision(&mut self) -> io::Result<()> {
         let collided = std::mem::take(&mut self.collided);
-        collided.iter().try_for_each(|(seen, octets)| self.add(seen, octets))
+        collided.iter().try_for_each(|(attempt, octets)| self.add(attempt, octets))
     }
 
-    fn add(&mut self, seen: &Seen, octets: &[u8]) -> io::Result<()> {
+    fn add(&mut self, attempt: &CapturedAttempt, octets: &[u8]) -> io::Result<()> {
         let account = &mut self.account;
-        if account.ended == Cause::Frames {
+        if account.ended == CaptureEndCause::Frames {
             return Ok(());
         }
-        comments::write(seen, &self.collision, &mut self.comment);
+        comments::write(attempt, &self.collision, &mut self.comment);
         let room = self.blocks.octets_of(octets.len(), &self.comment) + self.blocks.end_octets();
         if account.beyond_size > 0 || self.blocks.octets() + room > self.options.most_octets {
             account.beyond_size += 1;
             return Ok(());
         }
         account.frames += 1;
-        account.collisions += u64::from(seen.outcome.is_collision());
+        account.collisions += u64::from(attempt.outcome.is_collision());
         if self.options.most_frames.is_some_and(|most| account.frames >= most) {
-            account.ended = Cause::Frames;
+            account.ended = CaptureEndCause::Frames;
         }
-        if let Some(station) = self.stations.get_mut(seen.station as usize) {
+        if let Some(station) = self.stations.get_mut(attempt.station as usize) {
             station.0 += 1;
         }
-        let since_ns = seen.start.div_euclid(PS_PER_NS.cast_signed());
-        self.blocks.packet(&blocks::Seen {
-            interface: seen.station,
+        let since_ns = attempt.start.div_euclid(PS_PER_NS.cast_signed());
+        self.blocks.packet(&blocks::CapturedPacket {
+            interface: attempt.station,
             time_ns: self.begun_wall_ns.wrapping_add_signed(since_ns),
-            original: seen.sent,
-            direction: Direction::Out,
-            pieces: [octets, b"", b""],
-            errors: errors(seen),
+            original: attempt.sent,
+            direction: PacketDirection::Out,
+            chunks: [octets, b"", b""],
+            errors: errors(attempt),
             comment: &self.comment,
         })
     }
 
-    fn finish(mut self) -> io::Result<Account> {
+    fn finish(mut self) -> io::Result<CaptureCounts> {
         self.end_collision()?;
         let ended_ns = WallClock::compared().wall_ns(HostTime.now_ns());
         let begun_ns = self.begun_wall_ns;
-        let of = |&(delivered, dropped): &(u64, u64)| Statistics {
+        let statistics = |&(delivered, dropped): &(u64, u64)| InterfaceStatistics {
             begun_ns,
             ended_ns,
             accepted: delivered + dropped,
             dropped,
             delivered,
         };
-        let statistics: Vec<Statistics> = self.stations.iter().map(of).collect();
+        let statistics: Vec<InterfaceStatistics> = self.stations.iter().map(statistics).collect();
         self.account.ended_ns = ended_ns;
         let (_, file_octets) = self.blocks.finish(&statistics)?;
-        Ok(Account { file_octets, ..self.account })
+        Ok(CaptureCounts { file_octets, ..self.account })
     }
 }
 
 /// What a receiver would find wrong with a frame.
-fn errors(seen: &Seen) -> Errors {
-    let is_short = u64::from(seen.sent) + FCS.0 < SHORTEST.0;
-    let short = if is_short { Errors::SHORT } else { Errors::default() };
-    match seen.outcome {
-        Outcome::Sent => Errors::default(),
-        Outcome::Damaged => Errors::CHECK,
-        Outcome::Collided { .. } => Errors::CHECK.and(short),
-        Outcome::Logical => Errors::SHORT,
+fn errors(attempt: &CapturedAttempt) -> LinkErrors {
+    let is_short = u64::from(attempt.sent) + FCS.0 < SHORTEST.0;
+    let short = if is_short { LinkErrors::SHORT } else { LinkErrors::default() };
+    match attempt.outcome {
+        AttemptOutcome::Sent => LinkErrors::default(),
+        AttemptOutcome::Damaged => LinkErrors::CHECK,
+        AttemptOutcome::Collided { .. } => LinkErrors::CHECK.and(short),
+        AttemptOutcome::Logical => LinkErrors::SHORT,
     }
 }
 
 /// Whether the client wants the capture to end, or is gone.
 fn has_ended(client: &mut UnixStream) -> bool {
-    let mut piece = [0; 64];
-    match client.read(&mut piece) {
+    let mut block = [0; 64];
+    match client.read(&mut block) {
         Ok(octets) => octets == 0,
         Err(error) => !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
     }

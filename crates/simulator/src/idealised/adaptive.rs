@@ -12,8 +12,10 @@
 use super::counters::{Frame, FrameCounters};
 use super::supply::{MEDIUM, Supplies};
 use crate::error::Error;
-use crate::segment::compiled::{CompiledSegment, NEVER, signed, small};
-use crate::segment::station::{Attempt, Ending};
+use crate::identity::StationId;
+use crate::mac::transmitter::{Attempt, Ending};
+use crate::segment::compiled::CompiledSegment;
+use crate::time::{Instant, Span};
 use crate::watch::Watch;
 use ethermeter_traffic::{Coin, Purpose, Stream};
 use ethermeter_trial::Counts;
@@ -43,31 +45,31 @@ pub(super) fn run(
     watch: &Watch,
     tracing: bool,
 ) -> Result<(Counts, Vec<Attempt>), Error> {
-    let (slot, clear) = (signed(adaptive.slot_ps), signed(adaptive.clear_ps));
+    let (slot, clear) = (Span::from_ps(adaptive.slot_ps), Span::from_ps(adaptive.clear_ps));
     let mut queue = Queue {
-        supplies: Supplies::new(compiled, 1),
+        supplies: Supplies::new(compiled, Span::PICOSECOND),
         counters: FrameCounters::new(compiled, tracing),
         waiting: Vec::new(),
         held: vec![0; compiled.stations()],
-        rooms: (0..compiled.stations())
+        rooms: StationId::first(compiled.stations())
             .map(|i| compiled.group(i).flow.queue_frames.unwrap_or(u32::MAX))
             .collect(),
         chance: Stream::new(compiled.seed, MEDIUM, Purpose::Contention),
     };
-    let end = compiled.phases.end_ps.cast_signed();
-    let mut now = compiled.phases.begin_ps.cast_signed();
+    let end = Instant::from_ps(compiled.phases.end_ps);
+    let mut now = Instant::from_ps(compiled.phases.begin_ps);
     let mut first_slot = true;
     queue.admit(now);
-    let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
-    while now < end && poll.goes_on(now.cast_unsigned()) {
+    let mut poll = watch.begin(&compiled.phases);
+    while now < end && poll.goes_on(now) {
         if queue.waiting.is_empty() {
             let next = queue.supplies.soonest().0;
-            if next == NEVER {
+            if next == Instant::NEVER {
                 break;
             }
             now = match adaptive.empty {
                 Empty::AtOnce => next,
-                Empty::NextSlot => now + ((next - now) / slot + 1) * slot,
+                Empty::NextSlot => now + slot * ((next - now).periods(slot) + 1),
             };
             queue.admit(now);
             continue;
@@ -100,35 +102,35 @@ pub(super) fn run(
 
 impl Queue<'_> {
     /// Let in what is there by `until`.
-    fn admit(&mut self, until: i64) {
+    fn admit(&mut self, until: Instant) {
         loop {
             let (time, station) = self.supplies.soonest();
             if time > until {
                 return;
             }
             self.supplies.take(station);
-            self.counters.offer(small(station), time);
+            self.counters.offer(station, time);
             if self.held[station] < self.rooms[station] {
                 self.held[station] += 1;
-                let bits = self.supplies.bits(station);
+                let length = self.supplies.length(station);
                 self.waiting.push(Frame {
-                    station: small(station),
+                    station,
                     arrived: time,
                     taken_up: time,
-                    bits,
+                    length,
                     attempts: 0,
                 });
             } else {
-                self.counters.drop(small(station), time);
+                self.counters.drop(station, time);
             }
         }
     }
 
-    fn deliver(&mut self, index: usize, now: i64, clear: i64) -> i64 {
+    fn deliver(&mut self, index: usize, now: Instant, clear: Span) -> Instant {
         let frame = self.waiting.swap_remove(index);
         let over = self.counters.deliver(&frame, now) + clear;
-        self.held[frame.station as usize] -= 1;
-        self.supplies.think(frame.station as usize, over);
+        self.held[frame.station] -= 1;
+        self.supplies.think(frame.station, over);
         over
     }
 

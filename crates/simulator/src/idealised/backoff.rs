@@ -5,9 +5,12 @@
 //! others send. Stations that start in one slot collide, for one slot.
 
 use crate::error::Error;
-use crate::segment::compiled::{CompiledSegment, signed};
+use crate::identity::StationId;
+use crate::mac::transmitter::Attempt;
+use crate::segment::compiled::CompiledSegment;
 use crate::segment::counters::Counters;
-use crate::segment::station::{Attempt, Station};
+use crate::segment::station::Station;
+use crate::time::{Instant, Span};
 use crate::watch::Watch;
 use ethermeter_trial::Counts;
 use ethermeter_trial::idealised::{Adaptive, Empty};
@@ -19,14 +22,14 @@ pub(super) fn run(
     watch: &Watch,
     tracing: bool,
 ) -> Result<(Counts, Vec<Attempt>), Error> {
-    let (slot, clear) = (compiled.slot, signed(adaptive.clear_ps));
+    let (slot, clear) = (compiled.slot, Span::from_ps(adaptive.clear_ps));
     let mut counters = Counters::new(compiled, tracing);
     let (mut stations, mut next) = Station::all(compiled);
-    let mut starting: Vec<usize> = Vec::new();
+    let mut starting: Vec<StationId> = Vec::new();
     let mut collision: Vec<Attempt> = Vec::new();
-    let end = compiled.phases.end_ps.cast_signed();
-    let mut now = compiled.phases.begin_ps.cast_signed();
-    let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
+    let end = Instant::from_ps(compiled.phases.end_ps);
+    let mut now = Instant::from_ps(compiled.phases.begin_ps);
+    let mut poll = watch.begin(&compiled.phases);
     loop {
         let soonest = next.iter().copied().min().expect("at least one station");
         if soonest > now {
@@ -35,16 +38,19 @@ pub(super) fn run(
             now = if adaptive.empty == Empty::AtOnce && !stations.iter().any(holds) {
                 soonest
             } else {
-                now + (soonest - now + slot - 1) / slot * slot
+                now + slot * (soonest - now + slot - Span::PICOSECOND).periods(slot)
             };
         }
-        if now >= end || !poll.goes_on(now.cast_unsigned()) {
+        if now >= end || !poll.goes_on(now) {
             poll.check()?;
             return Ok(counters.finish(compiled, &mut stations));
         }
         starting.clear();
         starting.extend(
-            next.iter().enumerate().filter(|&(_, &ready)| ready <= now).map(|(station, _)| station),
+            StationId::first(next.len())
+                .zip(&next)
+                .filter(|&(_, &ready)| ready <= now)
+                .map(|(station, _)| station),
         );
         if let [station] = starting[..] {
             let over = now + stations[station].packet_time(compiled, now);

@@ -1,22 +1,25 @@
 //! What is counted of an idealised compiled, and the frames that it is counted of.
 
+use crate::identity::StationId;
+use crate::mac::transmitter::{Attempt, Ending};
 use crate::segment::compiled::CompiledSegment;
 use crate::segment::counters::Counters;
 use crate::segment::station::Supplied;
-use crate::segment::station::{Attempt, Ending};
+use crate::time::{Instant, Span};
+use ethermeter_ethernet::units::Bits;
 use ethermeter_trial::Counts;
 
 /// A frame that waits or is sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     /// Whose it is.
-    pub station: u32,
+    pub station: StationId,
     /// When it arrived at the queue.
-    pub arrived: i64,
+    pub arrived: Instant,
     /// When its contention for the medium began.
-    pub taken_up: i64,
+    pub taken_up: Instant,
     /// Its length.
-    pub bits: u64,
+    pub length: Bits,
     /// Attempts so far.
     pub attempts: u32,
 }
@@ -41,35 +44,33 @@ impl<'w> FrameCounters<'w> {
         }
     }
 
-    /// How long a frame of `bits` takes.
+    /// How long a frame takes.
     #[inline]
-    pub fn packet(&self, bits: u64) -> i64 {
-        bits.cast_signed() * self.compiled.bit
+    pub fn packet(&self, length: Bits) -> Span {
+        self.compiled.bit * length
     }
 
-    fn within(&self, at: i64) -> u64 {
-        u64::from(
-            self.compiled.phases.measure_from_ps.cast_signed() <= at
-                && at < self.compiled.phases.measure_to_ps.cast_signed(),
-        )
+    fn within(&self, at: Instant) -> u64 {
+        let phases = &self.compiled.phases;
+        u64::from((phases.measure_from_ps..phases.measure_to_ps).contains(&at.ps()))
     }
 
     /// A frame comes to a station.
     #[inline]
-    pub fn offer(&mut self, station: u32, at: i64) {
-        self.supplied[station as usize].offered += self.within(at);
+    pub fn offer(&mut self, station: StationId, at: Instant) {
+        self.supplied[station].offered += self.within(at);
     }
 
     /// A frame is refused: by a full queue, or, in a population without end, by a busy medium.
     #[inline]
-    pub fn drop(&mut self, station: u32, at: i64) {
-        self.supplied[station as usize].dropped += self.within(at);
+    pub fn drop(&mut self, station: StationId, at: Instant) {
+        self.supplied[station].dropped += self.within(at);
     }
 
     /// A frame is sent from `start` on, alone. Returns the end of its last bit.
     #[inline]
-    pub fn deliver(&mut self, frame: &Frame, start: i64) -> i64 {
-        let end = start + self.packet(frame.bits);
+    pub fn deliver(&mut self, frame: &Frame, start: Instant) -> Instant {
+        let end = start + self.packet(frame.length);
         self.counters.record(&attempt(frame, start, end, Ending::Delivered));
         end
     }
@@ -77,7 +78,7 @@ impl<'w> FrameCounters<'w> {
     /// A frame is sent from `start` to `end`, in vain. Those of one collision come in the order of
     /// their starts, then [`Self::collide`].
     #[inline]
-    pub fn fail(&mut self, frame: &mut Frame, start: i64, end: i64, ending: Ending) {
+    pub fn fail(&mut self, frame: &mut Frame, start: Instant, end: Instant, ending: Ending) {
         self.colliding.push(attempt(frame, start, end, ending));
         frame.attempts += 1;
     }
@@ -91,14 +92,13 @@ impl<'w> FrameCounters<'w> {
 
     /// The figures, when nothing more happens. `held` are the frames still there.
     pub fn finish<'f>(self, held: impl Iterator<Item = &'f Frame>) -> (Counts, Vec<Attempt>) {
-        let held: Vec<(usize, i64)> =
-            held.map(|frame| (frame.station as usize, frame.taken_up)).collect();
+        let held: Vec<_> = held.map(|frame| (frame.station, frame.taken_up)).collect();
         self.counters.close(self.compiled, &held, &self.supplied)
     }
 }
 
 #[inline]
-fn attempt(frame: &Frame, start: i64, end: i64, ending: Ending) -> Attempt {
+fn attempt(frame: &Frame, start: Instant, end: Instant, ending: Ending) -> Attempt {
     Attempt {
         station: frame.station,
         ending,
@@ -110,6 +110,6 @@ fn attempt(frame: &Frame, start: i64, end: i64, ending: Ending) -> Attempt {
         end,
         taken_up: frame.taken_up,
         arrived: frame.arrived,
-        bits: frame.bits,
+        length: frame.length,
     }
 }

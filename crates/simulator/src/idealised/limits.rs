@@ -188,11 +188,11 @@ fn check_whole_slots(slot_ps: u64, compiled: &CompiledSegment) -> Result<(), Fau
             Lengths::Mix { bits, .. } => bits,
             Lengths::Samples { .. } => unreachable!("voice was refused"),
         };
-        let packet_ps = |bits: u64| bits * compiled.bit.cast_unsigned(); // a length is at most 1 GB, and a bit 1 ms
+        let packet_ps = |bits: u64| bits * compiled.bit.ps(); // a length is at most 1 GB, and a bit 1 ms
         if let Some(bits) = lengths.iter().find(|&&bits| packet_ps(bits) % slot_ps != 0) {
             let allowed = format!(
                 "must take whole slots of {slot_ps} ps, got {bits} bits of {} ps",
-                compiled.bit
+                compiled.bit.ps()
             );
             return Err(Fault::new(group.flow_path("frames"), allowed));
         }

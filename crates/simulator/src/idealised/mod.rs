@@ -29,27 +29,32 @@ mod supply;
 mod users;
 
 use crate::error::Error;
+use crate::mac::transmitter::Attempt;
 use crate::segment::compiled::CompiledSegment;
-use crate::segment::station::Attempt;
+use crate::time::Span;
 use crate::watch::Watch;
 use ethermeter_trial::idealised::{Access, Adaptive, Policy, Population, Slotted, Unslotted};
 use ethermeter_trial::medium::Mac;
 use ethermeter_trial::{Counts, Fault, Trial};
 
-/// Run a trial. `tracing` also gives every attempt in the order of their starts.
+/// Run a compiled segment with a MAC that a theory assumes. `tracing` also gives every attempt in the
+/// order of their starts.
 ///
 /// # Errors
-/// If the trial contradicts itself or leaves the range of what can be simulated; [`Error::Stopped`]
-/// if it was stopped.
-pub fn run(trial: &Trial, watch: &Watch, tracing: bool) -> Result<(Counts, Vec<Attempt>), Error> {
-    let mut compiled = compiled(trial)?;
-    // Nothing propagates between attachment points here; a MAC has its own propagation.
-    compiled.medium.max_delay = 0;
-    let compiled = &mut compiled;
+/// [`Error::Stopped`] if it was stopped.
+pub(crate) fn run(
+    mac: &Mac,
+    compiled: &CompiledSegment,
+    watch: &Watch,
+    tracing: bool,
+) -> Result<(Counts, Vec<Attempt>), Error> {
     #[allow(clippy::match_wildcard_for_single_variants)] // a new MAC does not change this file
-    match &trial.scenario.media[0].mac {
+    match mac {
         Mac::Slotted(slotted) => run_slotted(compiled, slotted, watch, tracing),
-        Mac::Adaptive(adaptive) => run_adaptive(compiled, *adaptive, watch, tracing),
+        Mac::Adaptive(adaptive) if adaptive.policy == Policy::BinaryExponential => {
+            backoff::run(compiled, *adaptive, watch, tracing)
+        }
+        Mac::Adaptive(adaptive) => adaptive::run(compiled, *adaptive, watch, tracing),
         Mac::Unslotted(unslotted) => run_unslotted(compiled, unslotted, watch, tracing),
         Mac::Polling(polling) => polling::run(compiled, *polling, watch, tracing),
         _ => unreachable!("not an idealised MAC"),
@@ -60,9 +65,15 @@ pub fn run(trial: &Trial, watch: &Watch, tracing: bool) -> Result<(Counts, Vec<A
 ///
 /// # Errors
 /// If it contradicts itself or leaves the range of what can be simulated.
-pub fn compiled(trial: &Trial) -> Result<CompiledSegment, Fault> {
-    let compiled = CompiledSegment::new(trial)?;
-    limits::check(&trial.scenario.media[0].mac, &compiled)?;
+pub(crate) fn compiled(trial: &Trial) -> Result<CompiledSegment, Fault> {
+    let mut compiled = CompiledSegment::new(trial)?;
+    let mac = &trial.scenario.media[0].mac;
+    limits::check(mac, &compiled)?;
+    // Nothing propagates between attachment points here; a MAC has its own propagation.
+    compiled.medium.max_delay = Span::ZERO;
+    if let Mac::Adaptive(Adaptive { policy: Policy::BinaryExponential, slot_ps, .. }) = mac {
+        compiled.medium.slot = Span::from_ps(*slot_ps); // in which stations count their backoff
+    }
     Ok(compiled)
 }
 
@@ -82,26 +93,13 @@ fn run_slotted(
     }
 }
 
-fn run_adaptive(
-    compiled: &mut CompiledSegment,
-    adaptive: Adaptive,
-    watch: &Watch,
-    tracing: bool,
-) -> Result<(Counts, Vec<Attempt>), Error> {
-    if adaptive.policy == Policy::BinaryExponential {
-        compiled.medium.slot = adaptive.slot_ps.cast_signed(); // in which stations count their backoff
-        return backoff::run(compiled, adaptive, watch, tracing);
-    }
-    adaptive::run(compiled, adaptive, watch, tracing)
-}
-
 fn run_unslotted(
     compiled: &CompiledSegment,
     unslotted: &Unslotted,
     watch: &Watch,
     tracing: bool,
 ) -> Result<(Counts, Vec<Attempt>), Error> {
-    let propagation = unslotted.propagation_ps.cast_signed();
+    let propagation = Span::from_ps(unslotted.propagation_ps);
     match unslotted.access {
         Access::NonPersistent(access) => {
             sensing_again::run(compiled, propagation, access, watch, tracing)

@@ -16,14 +16,16 @@
 use super::counters::{Frame, FrameCounters};
 use super::supply::{Crowd, Supplies};
 use crate::error::Error;
-use crate::segment::compiled::{CompiledSegment, NEVER, signed, small};
-use crate::segment::station::{Attempt, Ending};
+use crate::identity::StationId;
+use crate::mac::transmitter::{Attempt, Ending};
+use crate::segment::compiled::CompiledSegment;
+use crate::time::{Instant, Span};
 use crate::watch::{Poll, Watch};
 use ethermeter_trial::Counts;
 use ethermeter_trial::idealised::OnePersistent;
 
 /// A frame and its start.
-type Start = (i64, Frame);
+type Start = (Instant, Frame);
 
 /// Who offers frames, and when the next busy period begins.
 trait Population {
@@ -31,29 +33,29 @@ trait Population {
     /// of their starts; none: it is over. The medium has been idle since `idle_from`.
     fn start(
         &mut self,
-        idle_from: i64,
-        propagation: i64,
+        idle_from: Instant,
+        propagation: Span,
         counters: &mut FrameCounters,
         starting: &mut Vec<Start>,
     );
 
     /// The period is over, and those that took part are idle.
-    fn rest(&mut self, idle_from: i64, starting: &[Start], counters: &mut FrameCounters);
+    fn rest(&mut self, idle_from: Instant, starting: &[Start], counters: &mut FrameCounters);
 }
 
 /// Simulate a compiled segment.
 pub(super) fn run(
     compiled: &CompiledSegment,
-    propagation: i64,
+    propagation: Span,
     access: OnePersistent,
     watch: &Watch,
     tracing: bool,
 ) -> Result<(Counts, Vec<Attempt>), Error> {
     let counters = FrameCounters::new(compiled, tracing);
-    let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
+    let mut poll = watch.begin(&compiled.phases);
     let Some(mean_ps) = access.infinite_mean_ps else {
         return run_with(
-            Users { supplies: Supplies::new(compiled, 1) },
+            Users { supplies: Supplies::new(compiled, Span::PICOSECOND) },
             compiled,
             propagation,
             access,
@@ -70,21 +72,18 @@ pub(super) fn run(
 fn run_with(
     mut population: impl Population,
     compiled: &CompiledSegment,
-    propagation: i64,
+    propagation: Span,
     access: OnePersistent,
     mut counters: FrameCounters,
     poll: &mut Poll,
 ) -> Result<(Counts, Vec<Attempt>), Error> {
-    let end = compiled.phases.end_ps.cast_signed();
-    let mut idle_from = compiled.phases.begin_ps.cast_signed();
+    let end = Instant::from_ps(compiled.phases.end_ps);
+    let mut idle_from = Instant::from_ps(compiled.phases.begin_ps);
     let mut starting: Vec<Start> = Vec::new();
     loop {
         starting.clear();
         population.start(idle_from, propagation, &mut counters, &mut starting);
-        if starting
-            .first()
-            .is_none_or(|&(start, _)| start >= end || !poll.goes_on(start.cast_unsigned()))
-        {
+        if starting.first().is_none_or(|&(start, _)| start >= end || !poll.goes_on(start)) {
             poll.check()?;
             return Ok(counters.finish(starting.iter().map(|(_, frame)| frame)));
         }
@@ -96,11 +95,11 @@ fn run_with(
 /// Send the frames of one busy period. Returns when the medium is idle again.
 fn send(
     starting: &mut [Start],
-    propagation: i64,
+    propagation: Span,
     access: OnePersistent,
     counters: &mut FrameCounters,
-) -> i64 {
-    let abort = signed(access.abort_ps);
+) -> Instant {
+    let abort = Span::from_ps(access.abort_ps);
     let first = starting[0].0;
     let unnoticed = access.simultaneous_starts_unnoticed;
     if let [(start, frame)] = starting {
@@ -113,13 +112,13 @@ fn send(
         None if unnoticed => {
             let longest = starting
                 .iter()
-                .map(|(_, frame)| counters.packet(frame.bits))
+                .map(|(_, frame)| counters.packet(frame.length))
                 .max()
                 .expect("two or more");
             (first + longest, first + longest + propagation)
         }
         Some(rival) if unnoticed || !several => {
-            (rival + propagation + abort, rival + 2 * propagation + abort)
+            (rival + propagation + abort, rival + propagation * 2 + abort)
         }
         _ => (rivals_stop, rivals_stop + propagation),
     };
@@ -141,7 +140,7 @@ impl Waiting<'_> {
     fn take(&mut self, counters: &mut FrameCounters) -> Frame {
         let mut frame = self.crowd.take();
         counters.offer(frame.station, frame.arrived);
-        frame.bits = self.crowd.bits(frame.station);
+        frame.length = self.crowd.length(frame.station);
         frame
     }
 }
@@ -149,13 +148,13 @@ impl Waiting<'_> {
 impl Population for Waiting<'_> {
     fn start(
         &mut self,
-        idle_from: i64,
-        propagation: i64,
+        idle_from: Instant,
+        propagation: Span,
         counters: &mut FrameCounters,
         starting: &mut Vec<Start>,
     ) {
         std::mem::swap(starting, &mut self.waiting);
-        if starting.is_empty() && self.crowd.next() == NEVER {
+        if starting.is_empty() && self.crowd.next() == Instant::NEVER {
             return;
         }
         let first = if starting.is_empty() { self.crowd.next() } else { idle_from };
@@ -165,7 +164,7 @@ impl Population for Waiting<'_> {
         }
     }
 
-    fn rest(&mut self, idle_from: i64, _: &[Start], counters: &mut FrameCounters) {
+    fn rest(&mut self, idle_from: Instant, _: &[Start], counters: &mut FrameCounters) {
         while self.crowd.next() < idle_from {
             let frame = self.take(counters);
             self.waiting.push((idle_from, frame));
@@ -182,34 +181,28 @@ struct Users<'w> {
 impl Population for Users<'_> {
     fn start(
         &mut self,
-        idle_from: i64,
-        propagation: i64,
+        idle_from: Instant,
+        propagation: Span,
         counters: &mut FrameCounters,
         starting: &mut Vec<Start>,
     ) {
         let first = self.supplies.soonest().0.max(idle_from);
-        for station in 0..self.supplies.stations() {
+        for station in StationId::first(self.supplies.stations()) {
             let arrived = self.supplies.next(station);
-            if arrived < first + propagation && arrived < NEVER {
+            if arrived < first + propagation && !arrived.is_never() {
                 self.supplies.take(station);
-                counters.offer(small(station), arrived);
-                let bits = self.supplies.bits(station);
-                let frame = Frame {
-                    station: small(station),
-                    arrived,
-                    taken_up: arrived,
-                    bits,
-                    attempts: 0,
-                };
+                counters.offer(station, arrived);
+                let length = self.supplies.length(station);
+                let frame = Frame { station, arrived, taken_up: arrived, length, attempts: 0 };
                 starting.push((arrived.max(first), frame));
             }
         }
         starting.sort_unstable_by_key(|&(start, frame)| (start, frame.station));
     }
 
-    fn rest(&mut self, idle_from: i64, starting: &[Start], _: &mut FrameCounters) {
+    fn rest(&mut self, idle_from: Instant, starting: &[Start], _: &mut FrameCounters) {
         for (_, frame) in starting {
-            self.supplies.think(frame.station as usize, idle_from);
+            self.supplies.think(frame.station, idle_from);
         }
     }
 }
@@ -221,8 +214,8 @@ fn count(compiled: &CompiledSegment) -> f64 {
 
 #[allow(clippy::cast_precision_loss)]
 fn mean_packet_ps(compiled: &CompiledSegment) -> f64 {
-    let bits: f64 = (0..compiled.stations())
+    let bits: f64 = StationId::first(compiled.stations())
         .map(|station| compiled.group(station).flow.frames.mean_bits())
         .sum();
-    bits / count(compiled) * compiled.bit as f64
+    bits / count(compiled) * compiled.bit.to_f64()
 }

@@ -12,8 +12,10 @@
 use super::counters::FrameCounters;
 use super::users::Users;
 use crate::error::Error;
-use crate::segment::compiled::{CompiledSegment, NEVER, signed, small};
-use crate::segment::station::{Attempt, Ending};
+use crate::identity::StationId;
+use crate::mac::transmitter::{Attempt, Ending};
+use crate::segment::compiled::CompiledSegment;
+use crate::time::{Instant, Span};
 use crate::watch::Watch;
 use ethermeter_traffic::{Purpose, Stream};
 use ethermeter_trial::Counts;
@@ -22,46 +24,45 @@ use ethermeter_trial::idealised::NonPersistent;
 /// Simulate a compiled segment.
 pub(super) fn run(
     compiled: &CompiledSegment,
-    propagation: i64,
+    propagation: Span,
     access: NonPersistent,
     watch: &Watch,
     tracing: bool,
 ) -> Result<(Counts, Vec<Attempt>), Error> {
-    let collision = signed(access.collision_ps);
-    let mut chances: Vec<Stream> = (0..compiled.stations())
-        .map(|station| Stream::new(compiled.seed, small(station), Purpose::Sensing))
+    let collision = Span::from_ps(access.collision_ps);
+    let mut chances: Vec<Stream> = StationId::first(compiled.stations())
+        .map(|station| Stream::new(compiled.seed, station.number(), Purpose::Sensing))
         .collect();
-    let mut wait = |station: u32| {
-        chances[station as usize].exponential_ps(access.sensing_mean_ps).cast_signed()
-    };
-    let mut users = Users::new(compiled, 1);
+    let mut wait =
+        |station: StationId| Span::from_ps(chances[station].exponential_ps(access.sensing_mean_ps));
+    let mut users = Users::new(compiled, Span::PICOSECOND);
     let mut counters = FrameCounters::new(compiled, tracing);
-    let mut looks = vec![NEVER; compiled.stations()]; // when the waiting frame of a station senses next
-    let mut starting: Vec<(i64, u32)> = Vec::new();
-    let end = compiled.phases.end_ps.cast_signed();
-    let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
+    let mut looks = vec![Instant::NEVER; compiled.stations()]; // when the waiting frame of a station senses next
+    let mut starting: Vec<(Instant, StationId)> = Vec::new();
+    let end = Instant::from_ps(compiled.phases.end_ps);
+    let mut poll = watch.begin(&compiled.phases);
     loop {
         let arrival = users.supplies.soonest().0;
         if arrival < end && looks.iter().all(|&look| arrival < look) {
             match users.admit(arrival, &mut counters) {
-                Some((station, true)) => looks[station as usize] = arrival, // a new frame looks at once
+                Some((station, true)) => looks[station] = arrival, // a new frame looks at once
                 _ => continue,
             }
         }
         let now = looks.iter().copied().min().expect("at least one station");
-        if now >= end || !poll.goes_on(now.cast_unsigned()) {
+        if now >= end || !poll.goes_on(now) {
             break;
         }
         // All who look before they can hear the first.
         let heard = now + propagation;
-        while let Some((station, is_head)) = users.admit(heard - 1, &mut counters) {
+        while let Some((station, is_head)) = users.admit(heard - Span::PICOSECOND, &mut counters) {
             if is_head {
-                looks[station as usize] = users.head(station).taken_up;
+                looks[station] = users.head(station).taken_up;
             }
         }
         starting.clear();
         starting.extend(
-            (0..)
+            StationId::first(looks.len())
                 .zip(&looks)
                 .filter(|&(_, &look)| look < heard)
                 .map(|(station, &look)| (look, station)),
@@ -78,21 +79,23 @@ pub(super) fn run(
             now + collision
         };
         for &(_, station) in &starting {
-            looks[station as usize] = idle_from + wait(station);
+            looks[station] = idle_from + wait(station);
         }
-        while let Some((station, is_head)) = users.admit(idle_from - 1, &mut counters) {
+        while let Some((station, is_head)) =
+            users.admit(idle_from - Span::PICOSECOND, &mut counters)
+        {
             if is_head {
-                looks[station as usize] = users.head(station).taken_up + wait(station);
+                looks[station] = users.head(station).taken_up + wait(station);
             }
         }
-        for (station, look) in (0..).zip(&mut looks) {
+        for (station, look) in StationId::first(looks.len()).zip(&mut looks) {
             while *look < idle_from {
-                *look += wait(station).max(1);
+                *look += wait(station).max(Span::PICOSECOND);
             }
         }
         if let Some(station) = delivered {
             let more = users.leave(station, idle_from);
-            looks[station as usize] = if more { idle_from + wait(station) } else { NEVER };
+            looks[station] = if more { idle_from + wait(station) } else { Instant::NEVER };
         }
     }
     poll.check()?;

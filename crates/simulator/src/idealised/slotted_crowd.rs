@@ -15,8 +15,10 @@
 use super::counters::{Frame, FrameCounters};
 use super::supply::{Crowd, MEDIUM};
 use crate::error::Error;
-use crate::segment::compiled::{CompiledSegment, NEVER, signed};
-use crate::segment::station::{Attempt, Ending};
+use crate::identity::StationId;
+use crate::mac::transmitter::{Attempt, Ending};
+use crate::segment::compiled::CompiledSegment;
+use crate::time::{Instant, Span};
 use crate::watch::Watch;
 use ethermeter_traffic::{Coin, Purpose, Stream};
 use ethermeter_trial::Counts;
@@ -31,8 +33,8 @@ pub(super) fn run(
     watch: &Watch,
     tracing: bool,
 ) -> Result<(Counts, Vec<Attempt>), Error> {
-    let slot = signed(slotted.slot_ps);
-    let collision = signed(slotted.collision_slots) * slot;
+    let slot = Span::from_ps(slotted.slot_ps);
+    let collision = slot * slotted.collision_slots;
     let probability = match slotted.persistence {
         Persistence::Persistent(probability) => probability,
         Persistence::Non => 1.0, // what senses the medium idle starts
@@ -42,13 +44,10 @@ pub(super) fn run(
     let mut crowd = Crowd::new(compiled, slotted.slot_ps as f64 / infinite.attempts_per_slot);
     let mut counters = FrameCounters::new(compiled, tracing);
     let (mut ready, mut starting): (Vec<Frame>, Vec<Frame>) = (Vec::new(), Vec::new());
-    let mut now = compiled.phases.begin_ps.cast_signed();
-    let end = compiled.phases.end_ps.cast_signed();
-    let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
-    while now < end
-        && (!ready.is_empty() || crowd.next() < NEVER)
-        && poll.goes_on(now.cast_unsigned())
-    {
+    let mut now = Instant::from_ps(compiled.phases.begin_ps);
+    let end = Instant::from_ps(compiled.phases.end_ps);
+    let mut poll = watch.begin(&compiled.phases);
+    while now < end && (!ready.is_empty() || !crowd.next().is_never()) && poll.goes_on(now) {
         // Toss for every frame that is ready; only heads cost a draw.
         let mut head = if ready.is_empty() { 0 } else { coin.tails(&mut chance) };
         if head >= ready.len() as u64 {
@@ -69,11 +68,11 @@ pub(super) fn run(
             }
         }
         let busy_until = if let [frame] = starting.as_mut_slice() {
-            frame.bits = crowd.bits(frame.station);
+            frame.length = crowd.length(frame.station);
             counters.deliver(frame, now) + slot
         } else {
             for frame in &mut starting {
-                frame.bits = crowd.bits(frame.station);
+                frame.length = crowd.length(frame.station);
                 counters.fail(frame, now, now + collision, Ending::Discarded);
             }
             counters.collide();
@@ -98,10 +97,11 @@ pub(super) fn run(
     }
     poll.check()?;
     let (mut counts, trace) = counters.finish(ready.iter());
-    let bits: f64 =
-        (0..compiled.stations()).map(|i| compiled.group(i).flow.frames.mean_bits()).sum::<f64>()
-            / compiled.stations() as f64;
-    let load = infinite.attempts_per_slot * bits * compiled.bit as f64 / slot as f64;
+    let bits: f64 = StationId::first(compiled.stations())
+        .map(|i| compiled.group(i).flow.frames.mean_bits())
+        .sum::<f64>()
+        / compiled.stations() as f64;
+    let load = infinite.attempts_per_slot * bits * compiled.bit.to_f64() / slot.to_f64();
     counts.stations.offered_load.fill(load / compiled.stations() as f64);
     Ok((counts, trace))
 }

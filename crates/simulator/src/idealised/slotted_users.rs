@@ -17,8 +17,10 @@ use super::counters::FrameCounters;
 use super::supply::MEDIUM;
 use super::users::Users;
 use crate::error::Error;
-use crate::segment::compiled::{CompiledSegment, NEVER, signed};
-use crate::segment::station::{Attempt, Ending};
+use crate::identity::StationId;
+use crate::mac::transmitter::{Attempt, Ending};
+use crate::segment::compiled::CompiledSegment;
+use crate::time::{Instant, Span};
 use crate::watch::Watch;
 use ethermeter_traffic::{Coin, Purpose, Stream};
 use ethermeter_trial::Counts;
@@ -32,23 +34,23 @@ pub(super) fn run(
     watch: &Watch,
     tracing: bool,
 ) -> Result<(Counts, Vec<Attempt>), Error> {
-    let slot = signed(slotted.slot_ps);
-    let collision = signed(slotted.collision_slots) * slot;
+    let slot = Span::from_ps(slotted.slot_ps);
+    let collision = slot * slotted.collision_slots;
     let coin = Coin::new(finite.retransmission);
     let mut chance = Stream::new(compiled.seed, MEDIUM, Purpose::Sensing);
     // Waiting frames toss in turn, slot after slot: only heads cost a draw.
     let mut tails = coin.tails(&mut chance);
     let mut users = Users::new(compiled, slot);
     let mut counters = FrameCounters::new(compiled, tracing);
-    let (mut waiting, mut starting): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
-    let mut now = compiled.phases.begin_ps.cast_signed();
-    let end = compiled.phases.end_ps.cast_signed();
-    let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
-    while now + slot < end && poll.goes_on(now.cast_unsigned()) {
+    let (mut waiting, mut starting): (Vec<StationId>, Vec<StationId>) = (Vec::new(), Vec::new());
+    let mut now = Instant::from_ps(compiled.phases.begin_ps);
+    let end = Instant::from_ps(compiled.phases.end_ps);
+    let mut poll = watch.begin(&compiled.phases);
+    while now + slot < end && poll.goes_on(now) {
         if waiting.is_empty() {
             // Nothing happens until a frame comes.
             let next = users.supplies.soonest().0;
-            if next == NEVER {
+            if next == Instant::NEVER {
                 break;
             }
             now = now.max(next - slot);

@@ -2,7 +2,10 @@
 //! end.
 
 use super::counters::Frame;
-use crate::segment::compiled::{CompiledSegment, NEVER, small};
+use crate::identity::StationId;
+use crate::segment::compiled::CompiledSegment;
+use crate::time::{Instant, Span};
+use ethermeter_ethernet::units::Bits;
 use ethermeter_traffic::arrivals::{ArrivalTimes, Arrivals};
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Purpose, Stream};
@@ -22,31 +25,31 @@ enum Kind {
 /// continuous time a slot is a picosecond, and a frame is there when it comes.
 pub(super) struct Supplies<'w> {
     compiled: &'w CompiledSegment,
-    next: Vec<i64>,
+    next: Vec<Instant>,
     kinds: Vec<Kind>,
     length_chance: Vec<Stream>,
-    begin: i64,
-    slot: i64,
-    stop: i64,
-    soonest: Option<(i64, usize)>,
+    begin: Instant,
+    slot: Span,
+    stop: Instant,
+    soonest: Option<(Instant, StationId)>,
 }
 
 impl<'w> Supplies<'w> {
     /// All supplies, with the first frame of each to come.
-    pub fn new(compiled: &'w CompiledSegment, slot: i64) -> Self {
+    pub fn new(compiled: &'w CompiledSegment, slot: Span) -> Self {
         let phases = &compiled.phases;
         let mut supplies = Self {
             compiled,
-            next: vec![NEVER; compiled.stations()],
+            next: vec![Instant::NEVER; compiled.stations()],
             kinds: Vec::with_capacity(compiled.stations()),
             length_chance: Vec::with_capacity(compiled.stations()),
-            begin: phases.begin_ps.cast_signed(),
+            begin: Instant::from_ps(phases.begin_ps),
             slot,
-            stop: phases.stop_ps.cast_signed(),
+            stop: Instant::from_ps(phases.stop_ps),
             soonest: None,
         };
-        for station in 0..compiled.stations() {
-            let stream = |purpose| Stream::new(compiled.seed, small(station), purpose);
+        for station in StationId::first(compiled.stations()) {
+            let stream = |purpose| Stream::new(compiled.seed, station.number(), purpose);
             let group = compiled.group(station);
             let begin_ps = phases.begin_ps + stream(Purpose::Begin).below(phases.spread_ps);
             let kind = match &group.flow.arrivals {
@@ -64,7 +67,7 @@ impl<'w> Supplies<'w> {
             };
             supplies.kinds.push(kind);
             supplies.length_chance.push(stream(Purpose::Length));
-            supplies.next[station] = supplies.there(first_ps.cast_signed());
+            supplies.next[station] = supplies.there(Instant::from_ps(first_ps));
         }
         supplies
     }
@@ -76,42 +79,43 @@ impl<'w> Supplies<'w> {
 
     /// When a frame that comes at `time` is there.
     #[inline]
-    fn there(&self, time: i64) -> i64 {
+    fn there(&self, time: Instant) -> Instant {
         match time {
-            _ if time >= self.stop => NEVER,
-            _ if self.slot == 1 => time,
-            _ => self.begin + ((time - self.begin) / self.slot + 1) * self.slot,
+            _ if time >= self.stop => Instant::NEVER,
+            _ if self.slot == Span::PICOSECOND => time,
+            _ => self.begin + self.slot * ((time - self.begin).periods(self.slot) + 1),
         }
     }
 
-    /// When the next frame of a station is there; [`NEVER`] while its user does not think, and
+    /// When the next frame of a station is there; [`Instant::NEVER`] while its user does not think, and
     /// after the stop.
     #[inline]
-    pub fn next(&self, station: usize) -> i64 {
+    pub fn next(&self, station: StationId) -> Instant {
         self.next[station]
     }
 
     /// When the next frame of all is there, and at which station.
     #[inline]
-    pub fn soonest(&mut self) -> (i64, usize) {
+    pub fn soonest(&mut self) -> (Instant, StationId) {
         let next = &self.next;
         *self.soonest.get_or_insert_with(|| {
             let least = next.iter().copied().min().expect("at least one station");
-            (least, next.iter().position(|&time| time == least).expect("the least is one of them"))
+            let station = next.iter().position(|&time| time == least);
+            (least, StationId::new(station.expect("the least is one of them")))
         })
     }
 
     /// Take the next frame of a station. Returns when it arrived.
     #[inline]
-    pub fn take(&mut self, station: usize) -> i64 {
+    pub fn take(&mut self, station: StationId) -> Instant {
         let taken = self.next[station];
-        self.next[station] = NEVER;
+        self.next[station] = Instant::NEVER;
         if let Kind::Arriving(times) = &mut self.kinds[station] {
             times.take_ps();
-            let mut next = times.peek_ps().cast_signed();
-            while self.slot > 1 && next < taken {
+            let mut next = Instant::from_ps(times.peek_ps());
+            while self.slot > Span::PICOSECOND && next < taken {
                 times.take_ps(); // the same slot: the same frame
-                next = times.peek_ps().cast_signed();
+                next = Instant::from_ps(times.peek_ps());
             }
             self.next[station] = self.there(next);
         }
@@ -122,10 +126,10 @@ impl<'w> Supplies<'w> {
     /// From `from` on, the user of a station has nothing to send, and thinks. A source with its own
     /// times does not mind.
     #[inline]
-    pub fn think(&mut self, station: usize, from: i64) {
+    pub fn think(&mut self, station: StationId, from: Instant) {
         if let Kind::Thinking { service, chance } = &mut self.kinds[station] {
             self.next[station] = {
-                let time = from + service.draw(chance).cast_signed();
+                let time = from + Span::from_ps(service.draw(chance));
                 self.there(time)
             };
             self.soonest = None;
@@ -134,8 +138,8 @@ impl<'w> Supplies<'w> {
 
     /// The length of the next frame of a station.
     #[inline]
-    pub fn bits(&mut self, station: usize) -> u64 {
-        self.compiled.group(station).flow.frames.draw(&mut self.length_chance[station])
+    pub fn length(&mut self, station: StationId) -> Bits {
+        Bits(self.compiled.group(station).flow.frames.draw(&mut self.length_chance[station]))
     }
 }
 
@@ -146,7 +150,7 @@ pub(super) struct Crowd<'w> {
     times: ArrivalTimes,
     assignment: Stream,
     length_chance: Vec<Stream>,
-    stop: i64,
+    stop: Instant,
 }
 
 impl<'w> Crowd<'w> {
@@ -161,36 +165,33 @@ impl<'w> Crowd<'w> {
                 chance,
             ),
             assignment: Stream::new(compiled.seed, MEDIUM, Purpose::Assignment),
-            length_chance: (0..compiled.stations())
-                .map(|station| Stream::new(compiled.seed, small(station), Purpose::Length))
+            length_chance: StationId::first(compiled.stations())
+                .map(|station| Stream::new(compiled.seed, station.number(), Purpose::Length))
                 .collect(),
-            stop: compiled.phases.stop_ps.cast_signed(),
+            stop: Instant::from_ps(compiled.phases.stop_ps),
         }
     }
 
-    /// When the next frame comes, or [`NEVER`].
+    /// When the next frame comes, or [`Instant::NEVER`].
     #[inline]
-    pub fn next(&self) -> i64 {
-        let next = self.times.peek_ps().cast_signed();
-        if next < self.stop { next } else { NEVER }
+    pub fn next(&self) -> Instant {
+        let next = Instant::from_ps(self.times.peek_ps());
+        if next < self.stop { next } else { Instant::NEVER }
     }
 
     /// Take the next frame. Its length is drawn when it is sent.
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // below the number of stations
     pub fn take(&mut self) -> Frame {
-        let arrived = self.times.take_ps().cast_signed();
+        let arrived = Instant::from_ps(self.times.take_ps());
         let station = self.assignment.below(self.length_chance.len() as u64) as u32;
-        Frame { station, arrived, taken_up: arrived, bits: 0, attempts: 0 }
+        let station = StationId::from(station);
+        Frame { station, arrived, taken_up: arrived, length: Bits(0), attempts: 0 }
     }
 
     /// The length of the next frame of a station.
     #[inline]
-    pub fn bits(&mut self, station: u32) -> u64 {
-        self.compiled
-            .group(station as usize)
-            .flow
-            .frames
-            .draw(&mut self.length_chance[station as usize])
+    pub fn length(&mut self, station: StationId) -> Bits {
+        Bits(self.compiled.group(station).flow.frames.draw(&mut self.length_chance[station]))
     }
 }

@@ -1,5 +1,7 @@
 //! What a machine of medium access is asked, and what it answers.
 
+use crate::time::Span;
+
 /// What follows a step of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
@@ -13,8 +15,8 @@ pub enum Next {
     Timer {
         /// Number of the timer; a later number replaces an earlier one.
         number: u64,
-        /// Picoseconds from now.
-        after: i64,
+        /// From now.
+        after: Span,
     },
 }
 

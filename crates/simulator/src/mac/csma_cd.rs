@@ -19,21 +19,20 @@
 //! A station with a priority wait has a gap that is longer by it and has no second part; it watches
 //! carrier after its own transmissions, too.
 //!
-//! *Transmission* holds the frame: `Idle → (ready) → Waiting → (not deferring) → Starting →
+//! *Transmitting* holds the frame: `Idle → (ready) → Waiting → (not deferring) → Starting →
 //! (turnaround time) → Sending → …`. A station that has decided to start hears nothing more until
 //! its first bit leaves; the standards know no such time.
 
 use super::access::{Access, Next};
-use ethermeter_traffic::Stream;
-use ethermeter_trial::medium::Backoff;
+use crate::time::Span;
 
-/// The silence that a station owes before it starts, in picoseconds.
+/// The silence that a station owes before it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// Inter-frame gap and priority wait.
-    pub length: i64,
+    pub length: Span,
     /// Its first part, in which carrier restarts it.
-    pub part1: i64,
+    pub part1: Span,
     /// Whether carrier does so too after an own transmission.
     pub is_watched_after_own: bool,
 }
@@ -41,9 +40,9 @@ pub struct Gap {
 impl Gap {
     /// An inter-frame gap with its first part, and a priority wait.
     #[must_use]
-    pub fn new(gap: i64, part1: i64, wait: i64) -> Self {
+    pub fn new(gap: Span, part1: Span, wait: Span) -> Self {
         let length = gap + wait;
-        if wait > 0 {
+        if wait > Span::ZERO {
             // A station that starts within it may be of higher priority, so it is watched to its
             // end.
             return Self { length, part1: length, is_watched_after_own: true };
@@ -62,7 +61,7 @@ enum Deference {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Transmission {
+enum Transmitting {
     #[default]
     Idle,
     Waiting,
@@ -75,9 +74,10 @@ enum Transmission {
 pub struct CsmaCd {
     owed: Gap,
     deference: Deference,
-    transmission: Transmission,
+    transmission: Transmitting,
     signals_heard: u32,
     was_transmitting: bool,
+    /// Number of the last gap.
     gap: u64,
 }
 
@@ -88,7 +88,7 @@ impl CsmaCd {
         Self {
             owed,
             deference: Deference::Silent,
-            transmission: Transmission::Idle,
+            transmission: Transmitting::Idle,
             signals_heard: 0,
             was_transmitting: false,
             gap: 0,
@@ -97,7 +97,7 @@ impl CsmaCd {
 
     /// Whether a frame waits until it may start.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.transmission == Transmission::Waiting
+        self.transmission == Transmitting::Waiting
     }
 
     /// Whether it owes no silence and hears nothing.
@@ -119,7 +119,7 @@ impl CsmaCd {
     /// A frame is to be tried again, and a gap is owed though nothing may have been heard for long:
     /// no rule of the standard.
     pub(crate) fn ready_after_gap(&mut self) -> Next {
-        self.transmission = Transmission::Waiting;
+        self.transmission = Transmitting::Waiting;
         self.deference = Deference::Busy;
         self.perhaps_silent()
     }
@@ -127,12 +127,12 @@ impl CsmaCd {
     fn perhaps_silent(&mut self) -> Next {
         let gap = self.owed;
         let sending =
-            matches!(self.transmission, Transmission::Starting | Transmission::Sending(_));
+            matches!(self.transmission, Transmitting::Starting | Transmitting::Sending(_));
         if self.deference != Deference::Busy || self.signals_heard > 0 || sending {
             return Next::Nothing;
         }
         self.gap += 1;
-        let after = if gap.part1 > 0 {
+        let after = if gap.part1 > Span::ZERO {
             self.deference = Deference::GapPart1;
             gap.part1
         } else {
@@ -145,17 +145,17 @@ impl CsmaCd {
 
 impl Access for CsmaCd {
     fn ready(&mut self) -> Next {
-        self.transmission = Transmission::Waiting;
+        self.transmission = Transmitting::Waiting;
         if self.deference == Deference::Silent { Next::Start } else { Next::Nothing }
     }
 
     fn start(&mut self) {
-        self.transmission = Transmission::Starting;
+        self.transmission = Transmitting::Starting;
         self.deference = Deference::Busy;
     }
 
     fn send(&mut self, transmission: usize) -> bool {
-        self.transmission = Transmission::Sending(transmission);
+        self.transmission = Transmitting::Sending(transmission);
         self.deference = Deference::Busy;
         self.was_transmitting = true;
         self.signals_heard > 0
@@ -176,7 +176,7 @@ impl Access for CsmaCd {
             Deference::GapPart1 | Deference::GapPart2 | Deference::Busy => {}
         }
         match self.transmission {
-            Transmission::Sending(transmission) => Some(transmission),
+            Transmitting::Sending(transmission) => Some(transmission),
             _ => None,
         }
     }
@@ -187,7 +187,7 @@ impl Access for CsmaCd {
     }
 
     fn send_over(&mut self) -> Next {
-        self.transmission = Transmission::Idle;
+        self.transmission = Transmitting::Idle;
         self.perhaps_silent()
     }
 
@@ -202,7 +202,7 @@ impl Access for CsmaCd {
                 self.deference = Deference::GapPart2;
                 return Next::Timer { number, after: gap.length - gap.part1 };
             }
-            Deference::GapPart2 if self.transmission == Transmission::Waiting => {
+            Deference::GapPart2 if self.transmission == Transmitting::Waiting => {
                 return Next::Start;
             }
             Deference::GapPart2 if self.signals_heard > 0 => {
@@ -217,105 +217,23 @@ impl Access for CsmaCd {
     }
 }
 
-/// What follows a collision (§ 4.2.3.2.5).
-#[derive(Clone, Debug)]
-pub struct Retry {
-    /// Rule for the number of slots to wait.
-    pub backoff: Backoff,
-    /// Attempts of a frame, the first included.
-    pub attempt_limit: u32,
-    /// Slot time in picoseconds.
-    pub slot: i64,
-}
-
-impl Retry {
-    /// Whether a frame may be tried again after so many attempts that collided.
-    #[inline]
-    #[must_use]
-    pub fn is_allowed(&self, attempts: u32) -> bool {
-        attempts < self.attempt_limit
-    }
-
-    /// Picoseconds from the end of the jam to the next attempt, drawn after so many attempts.
-    #[inline]
-    pub fn wait(&self, attempts: u32, chance: &mut Stream) -> i64 {
-        self.slots(chance.below(self.backoff.range(attempts)))
-    }
-
-    /// Duration of a number of slots, at most [`LONGEST_WAIT`].
-    #[inline]
-    #[must_use]
-    pub fn slots(&self, slots: u64) -> i64 {
-        slots.cast_signed().saturating_mul(self.slot).min(LONGEST_WAIT)
-    }
-
-    /// The same of a number that need not be whole, to the nearest picosecond.
-    #[must_use]
-    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)]
-    pub fn fractional_slots(&self, slots: f64) -> i64 {
-        let part = (slots.fract() * self.slot as f64).round() as i64;
-        (self.slots(slots.trunc() as u64) + part).min(LONGEST_WAIT)
-    }
-}
-
-/// A wait beyond every simulated time, and far from overflow.
-pub const LONGEST_WAIT: i64 = 1 << 62;
-
-/// A transmission on the medium.
-#[derive(Clone, Copy, Debug)]
-pub struct Sent {
-    /// Who sends.
-    pub sender: u32,
-    /// When its first bit leaves.
-    pub start: i64,
-    /// When its last bit, of frame or jam, leaves.
-    pub end: i64,
-    /// How often its end has changed; what was scheduled for another end is void.
-    pub version: u32,
-    /// When the sender heard that it collides.
-    pub collision: Option<i64>,
-}
-
-impl Sent {
-    /// A transmission that has just begun.
-    #[must_use]
-    pub fn new(sender: u32, start: i64, end: i64) -> Self {
-        Self { sender, start, end, version: 0, collision: None }
-    }
-
-    /// The sender hears another signal: it completes the preamble, then jams (§ 4.2.3.2.4). Whether
-    /// its end has changed.
-    #[must_use]
-    pub fn collide(&mut self, now: i64, preamble: i64, jam: i64) -> bool {
-        let is_new = self.collision.is_none() && now < self.end;
-        if is_new {
-            self.collision = Some(now);
-            self.end = now.max(self.start + preamble) + jam;
-            self.version += 1;
-        }
-        is_new
-    }
-
-    /// Whether a collision that was heard then is late.
-    #[must_use]
-    pub fn is_late(&self, heard: i64, slot: i64) -> bool {
-        heard - self.start > slot
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const GAP: Gap = Gap { length: 96, part1: 64, is_watched_after_own: false };
+    const GAP: Gap = Gap { length: ps(96), part1: ps(64), is_watched_after_own: false };
+
+    const fn ps(ps: u64) -> Span {
+        Span::from_ps(ps)
+    }
 
     #[test]
     fn a_station_defers_to_carrier_and_to_the_whole_gap_after_it() {
         let mut mac = CsmaCd::new(GAP);
         assert_eq!(mac.carrier_on(), None);
         assert_eq!(mac.ready(), Next::Nothing);
-        assert_eq!(mac.carrier_off(), Next::Timer { number: 1, after: 64 });
-        assert_eq!(mac.timer_over(1), Next::Timer { number: 1, after: 32 });
+        assert_eq!(mac.carrier_off(), Next::Timer { number: 1, after: ps(64) });
+        assert_eq!(mac.timer_over(1), Next::Timer { number: 1, after: ps(32) });
         // In the second part carrier is ignored: it starts, and collides.
         assert_eq!(mac.carrier_on(), None);
         assert_eq!(mac.timer_over(1), Next::Start);
@@ -326,29 +244,16 @@ mod tests {
     fn carrier_in_the_first_part_restarts_the_gap_but_not_after_an_own_transmission() {
         let mut mac = CsmaCd::new(GAP);
         assert_eq!(mac.carrier_on(), None);
-        assert_eq!(mac.carrier_off(), Next::Timer { number: 1, after: 64 });
+        assert_eq!(mac.carrier_off(), Next::Timer { number: 1, after: ps(64) });
         assert_eq!(mac.carrier_on(), None);
-        assert_eq!(mac.carrier_off(), Next::Timer { number: 2, after: 64 });
+        assert_eq!(mac.carrier_off(), Next::Timer { number: 2, after: ps(64) });
         assert_eq!(mac.timer_over(1), Next::Nothing);
-        assert_eq!(mac.timer_over(2), Next::Timer { number: 2, after: 32 });
+        assert_eq!(mac.timer_over(2), Next::Timer { number: 2, after: ps(32) });
         assert_eq!(mac.timer_over(2), Next::Nothing);
         assert_eq!(mac.ready(), Next::Start);
         assert!(!mac.send(5));
-        assert_eq!(mac.send_over(), Next::Timer { number: 3, after: 64 });
+        assert_eq!(mac.send_over(), Next::Timer { number: 3, after: ps(64) });
         assert_eq!(mac.carrier_on(), None);
-        assert_eq!(mac.timer_over(3), Next::Timer { number: 3, after: 32 });
-    }
-
-    #[test]
-    fn a_collision_completes_the_preamble_and_is_late_beyond_the_slot() {
-        let mut mac = CsmaCd::new(GAP);
-        assert_eq!(mac.ready(), Next::Start);
-        assert!(!mac.send(3));
-        assert_eq!(mac.carrier_on(), Some(3));
-        let mut sent = Sent::new(0, 100, 10_000);
-        assert!(sent.collide(110, 64, 32));
-        assert!(!sent.collide(120, 64, 32));
-        assert_eq!((sent.end, sent.version, sent.collision), (196, 1, Some(110)));
-        assert!(!sent.is_late(612, 512) && sent.is_late(613, 512));
+        assert_eq!(mac.timer_over(3), Next::Timer { number: 3, after: ps(32) });
     }
 }

@@ -5,7 +5,10 @@
 //! theories are simulated by [`crate::idealised`] and have no machine.
 
 pub mod access;
+pub mod backoff;
 pub mod csma_cd;
+pub mod jam;
+pub mod transmitter;
 
 use access::Access;
 use csma_cd::{CsmaCd, Gap};

@@ -3,8 +3,10 @@
 use super::line::Line;
 use super::signals::Symbol;
 use super::signals::{Inputs, Sending};
+use crate::identity::StationId;
 use crate::mac;
-use crate::segment::station::Attempt;
+use crate::mac::transmitter::Attempt;
+use crate::time::{Instant, Span};
 use ethermeter_trial::counts::PlcaCounts;
 
 /// Medium access of a node: a step over what is on the line.
@@ -39,7 +41,7 @@ pub trait Access {
     fn enable(&mut self, _is_enabled: bool) {}
 
     /// Take transitions until none is open.
-    fn settle(&mut self, _now: i64, _inputs: Inputs) {}
+    fn settle(&mut self, _now: Instant, _inputs: Inputs) {}
 
     /// What it puts on the line.
     fn output(&self, inputs: Inputs) -> Sending {
@@ -96,8 +98,8 @@ pub trait Access {
     /// Count what it did.
     fn count(
         &mut self,
-        _station: usize,
-        _now: i64,
+        _station: StationId,
+        _now: Instant,
         _line: &mut Line,
         _counters: &mut Self::Counters,
     ) {
@@ -106,8 +108,8 @@ pub trait Access {
     /// Count what was over before `now`, or at it if that is included, and had no events.
     fn catch_up(
         &mut self,
-        _station: usize,
-        _now: i64,
+        _station: StationId,
+        _now: Instant,
         _is_included: bool,
         _counters: &mut Self::Counters,
     ) {
@@ -142,44 +144,51 @@ pub struct Started<T> {
     pub timer: T,
     /// Number of the start; a later one replaces it.
     pub number: u64,
-    /// Picoseconds until it is over.
-    pub after: i64,
+    /// How long until it is over.
+    pub after: Span,
 }
 
 /// How the signal of a node changes, as another node is to hear it.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
     /// The node whose signal changes, and the one that is to hear it.
-    pub from: u32,
+    pub from: StationId,
     /// The node that is to hear it.
-    pub station: u32,
+    pub station: StationId,
     /// What was on the line of the node.
     pub before: Symbol,
     /// What is on it.
     pub symbol: Symbol,
     /// When that is heard.
-    pub at: i64,
+    pub at: Instant,
 }
 
 /// What is counted of the accesses of a medium, besides what hosts count.
 pub trait Counters {
     /// A node begins a beacon.
-    fn begin_cycle(&mut self, _station: usize, _now: i64) {}
+    fn begin_cycle(&mut self, _station: StationId, _now: Instant) {}
 
     /// A frame was delivered. `first` is when the MAC began its first attempt; `is_burst` says that
     /// it followed another one.
-    fn deliver(&mut self, _station: usize, _delivered: &Attempt, _first: i64, _is_burst: bool) {}
+    fn deliver(
+        &mut self,
+        _station: StationId,
+        _delivered: &Attempt,
+        _first: Instant,
+        _is_burst: bool,
+    ) {
+    }
 
     /// The MAC of a node got a collision signal, and no bits collided.
-    fn collide(&mut self, _station: usize, _now: i64) {}
+    fn collide(&mut self, _station: StationId, _now: Instant) {}
 
     /// What was counted, with the times of beacons, held lines and opportunities; None of an access
     /// that has none.
-    fn finish(self, time_ps: [u64; 3]) -> Option<PlcaCounts>;
+    fn finish(self, times: [Span; 3]) -> Option<PlcaCounts>;
 }
 
 impl Counters for () {
-    fn finish(self, _: [u64; 3]) -> Option<PlcaCounts> {
+    fn finish(self, _: [Span; 3]) -> Option<PlcaCounts> {
         None
     }
 }

@@ -1,9 +1,12 @@
 //! A medium in picoseconds: where its stations are, and the constants of its MAC.
 
-use crate::mac::csma_cd::{Gap, LONGEST_WAIT};
+use crate::identity::{PositionId, StationId};
+use crate::mac::csma_cd::Gap;
 use crate::mac::{constants, name};
 use crate::segment::group::{LONGEST_BITS, LONGEST_DELAY_PS};
+use crate::time::{Instant, Span};
 use ethermeter_ethernet::timing::IEEE_10;
+use ethermeter_ethernet::units::Bits;
 use ethermeter_traffic::Stream;
 use ethermeter_traffic::voice::Voice;
 use ethermeter_trial::Fault;
@@ -19,38 +22,36 @@ const LATEST_PS: u64 = 10_000_000_000_000_000; // 10 000 s
 const HIGHEST_BIT_ERROR_RATE: f64 = 0.01;
 
 /// A medium in picoseconds.
-///
-/// Times are signed, because they are compared in bulk and processors compare signed numbers best.
 #[derive(Clone, Debug)]
 pub struct CompiledMedium {
     /// The position of each station. Stations of one position have one priority wait: where a
     /// scenario has several at a position, it is one here for each.
-    pub positions: Vec<u32>,
+    pub positions: Vec<PositionId>,
     /// How many positions there are.
     pub place_count: usize,
     /// Propagation between positions, row by row; the diagonal is between two stations of a
     /// position.
-    pub delays: Vec<i64>,
+    pub delays: Vec<Span>,
     /// The largest propagation between any two stations.
-    pub max_delay: i64,
+    pub max_delay: Span,
     /// Duration of a bit.
-    pub bit: i64,
+    pub bit: Span,
     /// Slot time.
-    pub slot: i64,
+    pub slot: Span,
     /// Inter-frame gap of the segment, without any station's priority wait: what frames are
     /// charged.
-    pub gap: i64,
+    pub gap: Span,
     /// Its first part.
-    pub gap_part1: i64,
+    pub gap_part1: Span,
     /// The silence that is owed at each position.
     pub gaps: Vec<Gap>,
     /// Preamble and delimiter.
-    pub preamble: i64,
+    pub preamble: Span,
     /// Jam.
-    pub jam: i64,
+    pub jam: Span,
     /// From a station's decision to start to its first bit; what arrives meanwhile it does not
     /// hear.
-    pub turnaround: i64,
+    pub turnaround: Span,
     /// The PHYs.
     pub phy: Phy,
     /// Whether a MAC jams without completing its preamble.
@@ -63,13 +64,13 @@ pub struct CompiledMedium {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Phy {
     /// What the PHY sends after a frame.
-    pub end_delimiter: i64,
+    pub end_delimiter: Span,
     /// From the MII to the line.
-    pub transmit: i64,
+    pub transmit: Span,
     /// From a signal on the line to carrier.
-    pub carrier_on: i64,
+    pub carrier_on: Span,
     /// From the end of a signal on the line to the end of carrier.
-    pub carrier_off: i64,
+    pub carrier_off: Span,
     /// Probability that a bit is wrong.
     pub bit_error_rate: f64,
 }
@@ -78,9 +79,9 @@ pub struct Phy {
 #[derive(Clone, Debug, Default)]
 pub struct Switches {
     /// When its access is on or off; it is off before the first.
-    pub access: Vec<(i64, bool)>,
+    pub access: Vec<(Instant, bool)>,
     /// When it is silent, or no longer.
-    pub silent: Vec<(i64, bool)>,
+    pub silent: Vec<(Instant, bool)>,
 }
 
 impl CompiledMedium {
@@ -92,8 +93,8 @@ impl CompiledMedium {
         let constants = constants(&medium.mac);
         let (mut positions, mut waits) = (Vec::new(), Vec::new());
         for stations in &medium.stations {
-            positions.extend_from_slice(&stations.points);
-            let wait = signed(stations.priority_wait_ps);
+            positions.extend(stations.points.iter().copied().map(PositionId::from));
+            let wait = Span::from_ps(stations.priority_wait_ps);
             waits.extend(std::iter::repeat_n(wait, stations.points.len()));
         }
         if positions.is_empty() || positions.len() > MOST_STATIONS {
@@ -107,9 +108,10 @@ impl CompiledMedium {
             }
             check_intervals(&format!("{key}.down"), &stations.down)?;
         }
-        let bits = |count: u64| signed(count * medium.bit_ps);
+        let bits = |count: u64| Span::from_ps(count * medium.bit_ps);
         let place_count = medium.delay_ps.len();
-        let delays: Vec<i64> = medium.delay_ps.iter().flatten().map(|&d| signed(d)).collect();
+        let delays: Vec<Span> =
+            medium.delay_ps.iter().flatten().map(|&d| Span::from_ps(d)).collect();
         check_delays(&delays, place_count, &positions, path)?;
         let split = SplitPlaces::new(positions, place_count, &waits);
         let (gap, gap_part1) = (bits(constants.gap_bits), bits(constants.gap_part1_bits));
@@ -118,14 +120,14 @@ impl CompiledMedium {
             delays: split.delays(&delays, place_count),
             gaps: split.waits.iter().map(|&wait| Gap::new(gap, gap_part1, wait)).collect(),
             positions: split.positions,
-            max_delay: 0,
-            bit: signed(medium.bit_ps),
+            max_delay: Span::ZERO,
+            bit: Span::from_ps(medium.bit_ps),
             slot: bits(constants.slot_bits),
             gap,
             gap_part1,
             preamble: bits(constants.preamble_bits),
             jam: bits(constants.jam_bits),
-            turnaround: signed(constants.turnaround_ps),
+            turnaround: Span::from_ps(constants.turnaround_ps),
             phy: Phy::default(),
             jams_at_once: false,
             switches: medium.stations.iter().flat_map(Switches::of_each).collect(),
@@ -139,26 +141,24 @@ impl CompiledMedium {
         Ok(compiled)
     }
 
-    /// Half-duplex links of 802.3: `delays` row by row between their stations, and the durations of
-    /// a bit in picoseconds, of the preamble in bits, and of the gap in picoseconds.
-    pub(crate) fn of_links(delays: Vec<i64>, bit_ps: u64, preamble_bits: u64, gap: i64) -> Self {
+    /// Half-duplex links of 802.3: `delays` row by row between their stations.
+    pub(crate) fn of_links(delays: Vec<Span>, bit: Span, preamble: Bits, gap: Span) -> Self {
         let stations = delays.len().isqrt();
-        let bits = |count: u64| signed(count * bit_ps);
         // 802.3-2022 § 4.2.3.2.1: the first part is at most two thirds.
         let gap_part1 = gap / 3 * 2;
         Self {
-            positions: (0..small(stations)).collect(),
+            positions: PositionId::first(stations).collect(),
             place_count: stations,
-            max_delay: delays.iter().copied().max().unwrap_or(0),
+            max_delay: delays.iter().copied().max().unwrap_or_default(),
             delays,
-            bit: signed(bit_ps),
-            slot: bits(IEEE_10.slot.0),
+            bit,
+            slot: bit * IEEE_10.slot,
             gap,
             gap_part1,
-            gaps: vec![Gap::new(gap, gap_part1, 0); stations],
-            preamble: bits(preamble_bits),
-            jam: bits(IEEE_10.jam.0),
-            turnaround: 0,
+            gaps: vec![Gap::new(gap, gap_part1, Span::ZERO); stations],
+            preamble: bit * preamble,
+            jam: bit * IEEE_10.jam,
+            turnaround: Span::ZERO,
             phy: Phy::default(),
             jams_at_once: false,
             switches: vec![Switches::default(); stations],
@@ -175,40 +175,39 @@ impl CompiledMedium {
     /// stations.
     #[inline]
     #[must_use]
-    pub fn delay(&self, from_position: u32, to_position: u32) -> i64 {
-        self.delays[from_position as usize * self.place_count + to_position as usize]
+    pub fn delay(&self, from_position: PositionId, to_position: PositionId) -> Span {
+        self.delays[from_position.index() * self.place_count + to_position.index()]
     }
 
     /// One-way propagation from a position to every position.
     #[inline]
     #[must_use]
-    pub fn delays_from(&self, position: u32) -> &[i64] {
-        let first = position as usize * self.place_count;
+    pub fn delays_from(&self, position: PositionId) -> &[Span] {
+        let first = position.index() * self.place_count;
         &self.delays[first..first + self.place_count]
     }
 
-    /// How long the preamble and a frame of `bits` take.
+    /// How long the preamble and a frame take.
     #[inline]
     #[must_use]
-    pub fn packet_time(&self, bits: u64) -> i64 {
-        self.preamble + signed(bits) * self.bit
+    pub fn packet_time(&self, length: Bits) -> Span {
+        self.preamble + self.bit * length
     }
 
     /// How long the preamble and a frame of voice take whose first bit leaves at `start`.
     #[must_use]
-    pub fn grown_packet_time(&self, voice: &Voice, start: i64) -> i64 {
-        let (preamble_ps, bit_ps) = (self.preamble.cast_unsigned(), self.bit.cast_unsigned());
-        self.packet_time(voice.bits_at(start.cast_unsigned(), preamble_ps, bit_ps))
+    pub fn grown_packet_time(&self, voice: &Voice, start: Instant) -> Span {
+        self.packet_time(Bits(voice.bits_at(start.ps(), self.preamble.ps(), self.bit.ps())))
     }
 
     /// The silence that a station owes before it starts.
     #[must_use]
-    pub fn gap_of(&self, station: usize) -> Gap {
-        self.gaps[self.positions[station] as usize]
+    pub fn gap_of(&self, station: StationId) -> Gap {
+        self.gaps[self.positions[station]]
     }
 
     /// Lengthen every gap, in its first part.
-    pub(crate) fn lengthen_gaps(&mut self, by: i64) {
+    pub(crate) fn lengthen_gaps(&mut self, by: Span) {
         self.gap += by;
         self.gap_part1 += by;
         for gap in &mut self.gaps {
@@ -219,13 +218,17 @@ impl CompiledMedium {
 
     /// The gap that follows a signal on the line and belongs to it in channel time: with PLCA in use
     /// there is none.
-    pub(crate) fn owed_after_signals(&self) -> i64 {
-        if self.switches.iter().all(|switches| switches.access.is_empty()) { self.gap } else { 0 }
+    pub(crate) fn owed_after_signals(&self) -> Span {
+        if self.switches.iter().all(|switches| switches.access.is_empty()) {
+            self.gap
+        } else {
+            Span::ZERO
+        }
     }
 
-    fn largest_delay(&self) -> i64 {
+    fn largest_delay(&self) -> Span {
         let counts = count_positions(&self.positions, self.place_count);
-        let mut largest = 0;
+        let mut largest = Span::ZERO;
         for (p, &here) in counts.iter().enumerate() {
             for (q, &there) in counts.iter().enumerate() {
                 if here > 0 && there > 0 && (p != q || here > 1) {
@@ -240,10 +243,10 @@ impl CompiledMedium {
 impl Phy {
     fn new(plca: &Plca, bit_ps: u64) -> Self {
         Self {
-            end_delimiter: signed(plca.end_delimiter_bits * bit_ps),
-            transmit: signed(plca.transmit_ps),
-            carrier_on: signed(plca.carrier_on_ps),
-            carrier_off: signed(plca.carrier_off_ps),
+            end_delimiter: Span::from_ps(plca.end_delimiter_bits * bit_ps),
+            transmit: Span::from_ps(plca.transmit_ps),
+            carrier_on: Span::from_ps(plca.carrier_on_ps),
+            carrier_off: Span::from_ps(plca.carrier_off_ps),
             bit_error_rate: plca.bit_error_rate,
         }
     }
@@ -251,21 +254,21 @@ impl Phy {
     /// Whether they add nothing to propagation but an end delimiter.
     #[must_use]
     pub fn is_immediate(&self) -> bool {
-        [self.transmit, self.carrier_on, self.carrier_off] == [0; 3]
+        [self.transmit, self.carrier_on, self.carrier_off] == [Span::ZERO; 3]
     }
 
     /// Whether a frame of so many bits is damaged by the line, drawn where bits can be wrong.
     #[inline]
-    pub fn damages(&self, bits: u64, chance: &mut Stream) -> bool {
+    pub fn damages(&self, length: Bits, chance: &mut Stream) -> bool {
         let rate = self.bit_error_rate;
-        rate > 0.0 && chance.unit() >= whole(rate, bits)
+        rate > 0.0 && chance.unit() >= whole(rate, length)
     }
 }
 
 /// Probability that a frame has no wrong bit.
 #[allow(clippy::cast_precision_loss)] // far below 2^52
-pub(crate) fn whole(bit_error_rate: f64, bits: u64) -> f64 {
-    (1.0 - bit_error_rate).powf(bits as f64)
+pub(crate) fn whole(bit_error_rate: f64, length: Bits) -> f64 {
+    (1.0 - bit_error_rate).powf(length.0 as f64)
 }
 
 impl Switches {
@@ -273,38 +276,38 @@ impl Switches {
     fn of_each(stations: &Stations) -> impl Iterator<Item = Self> {
         let mut new = Self { access: Vec::new(), silent: changes(&stations.down).collect() };
         if let Some(nodes) = &stations.plca {
-            new.access.push((0, true));
+            new.access.push((Instant::ZERO, true));
             new.access.extend(changes(&nodes.off).map(|(at, is_off)| (at, !is_off)));
         }
         std::iter::repeat_n(new, stations.points.len())
     }
 }
 
-fn changes(intervals: &[Interval]) -> impl Iterator<Item = (i64, bool)> + '_ {
-    intervals
-        .iter()
-        .flat_map(|&Interval { from_ps, to_ps }| [(signed(from_ps), true), (signed(to_ps), false)])
+fn changes(intervals: &[Interval]) -> impl Iterator<Item = (Instant, bool)> + '_ {
+    intervals.iter().flat_map(|&Interval { from_ps, to_ps }| {
+        [(Instant::from_ps(from_ps), true), (Instant::from_ps(to_ps), false)]
+    })
 }
 
 /// Places at which all stations have one priority wait.
 struct SplitPlaces {
     /// The position of each station.
-    positions: Vec<u32>,
+    positions: Vec<PositionId>,
     /// By position: the position of the scenario that it is a part of.
     origins: Vec<usize>,
     /// By position: the priority wait there.
-    waits: Vec<i64>,
+    waits: Vec<Span>,
 }
 
 impl SplitPlaces {
     /// Places keep their numbers for the first wait that is met there; those of other waits come
     /// after all of them.
-    fn new(mut positions: Vec<u32>, place_count: usize, station_waits: &[i64]) -> Self {
+    fn new(mut positions: Vec<PositionId>, place_count: usize, station_waits: &[Span]) -> Self {
         let mut parts: Vec<Vec<usize>> = vec![Vec::new(); place_count];
         let mut origins: Vec<usize> = (0..place_count).collect();
-        let mut waits = vec![0; place_count];
+        let mut waits = vec![Span::ZERO; place_count];
         for (position, &wait) in positions.iter_mut().zip(station_waits) {
-            let origin = *position as usize;
+            let origin = position.index();
             let part =
                 parts[origin].iter().copied().find(|&part| waits[part] == wait).unwrap_or_else(
                     || {
@@ -312,30 +315,30 @@ impl SplitPlaces {
                         let part = if is_new { origins.len() } else { origin };
                         if is_new {
                             origins.push(origin);
-                            waits.push(0);
+                            waits.push(Span::ZERO);
                         }
                         waits[part] = wait;
                         parts[origin].push(part);
                         part
                     },
                 );
-            *position = small(part);
+            *position = PositionId::new(part);
         }
         Self { positions, origins, waits }
     }
 
     /// Propagation between them. Between two parts of a position it takes as long as between any
     /// two stations there, so that what [`check_delays`] found holds of the parts, too.
-    fn delays(&self, delays: &[i64], place_count: usize) -> Vec<i64> {
+    fn delays(&self, delays: &[Span], place_count: usize) -> Vec<Span> {
         let row = |&p: &usize| self.origins.iter().map(move |&q| delays[p * place_count + q]);
         self.origins.iter().flat_map(row).collect()
     }
 }
 
-fn count_positions(positions: &[u32], place_count: usize) -> Vec<u32> {
+fn count_positions(positions: &[PositionId], place_count: usize) -> Vec<u32> {
     let mut counts = vec![0; place_count];
     for &position in positions {
-        counts[position as usize] += 1;
+        counts[position] += 1;
     }
     counts
 }
@@ -380,9 +383,9 @@ pub(crate) fn check_medium(medium: &Medium, path: &str) -> Result<(), Fault> {
 
 /// A signal takes the shortest way, so no detour may be shorter; the simulators rely on it.
 fn check_delays(
-    delays: &[i64],
+    delays: &[Span],
     place_count: usize,
-    positions: &[u32],
+    positions: &[PositionId],
     path: &str,
 ) -> Result<(), Fault> {
     let counts = count_positions(positions, place_count);
@@ -392,28 +395,22 @@ fn check_delays(
         for &p in &used {
             let to_via = row[p];
             for &q in &used {
-                let detour = if p == via || q == via { i64::MAX } else { to_via + row[q] };
+                let detour = if p == via || q == via { Span::ENDLESS } else { to_via + row[q] };
                 let direct = delays[p * place_count + q];
                 if direct > detour && (p != q || counts[p] > 1) {
                     return Err(Fault::new(
                         format!("{path}.delay_ps[{p}][{q}]"),
-                        format!("must not exceed the way through position {via}, {detour} ps"),
+                        format!(
+                            "must not exceed the way through position {via}, {} ps",
+                            detour.ps()
+                        ),
                     )
-                    .got(format!("{direct} ps")));
+                    .got(format!("{} ps", direct.ps())));
                 }
             }
         }
     }
     Ok(())
-}
-
-/// A time or length as a signed number; everything that comes here was checked to be far below
-/// 2^62.
-#[inline]
-#[must_use]
-pub(crate) fn signed(value: u64) -> i64 {
-    debug_assert!(value <= LONGEST_WAIT.unsigned_abs());
-    value.cast_signed()
 }
 
 /// A small index as 32 bits; everything that comes here was checked to be at most 1024, or twice

@@ -4,10 +4,11 @@ use super::access::{Access, Counters};
 use super::event::Event;
 use super::hosts::Hosts;
 use super::line::{Kind, Signal};
-use super::signals::Symbol;
+use super::signals::{FrameNumber, Symbol};
 use super::{MOST_KEPT, Medium, Node};
-use crate::segment::compiled::small;
-use crate::segment::station::{Attempt, Ending};
+use crate::identity::StationId;
+use crate::mac::transmitter::{Attempt, Ending};
+use crate::time::{Instant, Span};
 use ethermeter_trial::counts::PlcaCounts;
 
 impl<A: Access, H: Hosts> Medium<'_, A, H> {
@@ -25,14 +26,13 @@ impl<A: Access, H: Hosts> Medium<'_, A, H> {
     }
 
     /// Count what had no events at a station until `now`.
-    pub(crate) fn catch_up(&mut self, now: i64, is_included: bool, station: u32) {
-        let index = station as usize;
-        self.nodes[index].access.catch_up(index, now, is_included, &mut self.counters);
+    pub(crate) fn catch_up(&mut self, now: Instant, is_included: bool, station: StationId) {
+        self.nodes[station].access.catch_up(station, now, is_included, &mut self.counters);
     }
 
     /// Sum up what has ended and been heard by all nodes at `now`, as far as nothing that began
     /// earlier is still under way.
-    pub fn sum_up_until(&mut self, now: i64) {
+    pub fn sum_up_until(&mut self, now: Instant) {
         let is_sending = |node: &&Node<A>| node.symbol != Symbol::Silence;
         let under_way = self.nodes.iter().filter(is_sending).map(|node| node.since).min();
         let phy = &self.compiled.phy;
@@ -42,7 +42,7 @@ impl<A: Access, H: Hosts> Medium<'_, A, H> {
         self.signals.sort_unstable();
         let ended = self.signals.partition_point(|signal| signal.start < begun);
         self.attempts.sort_by_key(|(a, _)| (a.start, a.station));
-        let is_over = |(a, _): &(Attempt, u32)| a.start < begun && a.end < heard;
+        let is_over = |(a, _): &(Attempt, FrameNumber)| a.start < begun && a.end < heard;
         let over = self.attempts.iter().take_while(|attempt| is_over(attempt)).count();
         self.record(ended, over);
         // Numbers rise with the time at which frames begin.
@@ -50,10 +50,10 @@ impl<A: Access, H: Hosts> Medium<'_, A, H> {
             |node: &Node<A>| node.under_way.and_then(|frame| frame.on_line).map(|(n, _)| n);
         let kept = self.attempts.iter().map(|&(_, number)| number);
         let kept = kept.chain(self.nodes.iter().filter_map(on_line));
-        let kept = kept.map(|number| number.wrapping_sub(self.first_kept)).min();
-        let gone = kept.map_or(self.damaged.len(), |number| number as usize);
+        let kept = kept.map(|number| number.since(self.first_kept)).min();
+        let gone = kept.unwrap_or(self.damaged.len());
         self.damaged.drain(..gone);
-        self.first_kept = self.first_kept.wrapping_add(small(gone));
+        self.first_kept = self.first_kept.after(gone);
         self.sum_up_at = MOST_KEPT + self.attempts.len() + self.signals.len();
     }
 
@@ -62,7 +62,7 @@ impl<A: Access, H: Hosts> Medium<'_, A, H> {
         self.signals.sort_unstable();
         self.attempts.sort_by_key(|(a, _)| (a.start, a.station));
         self.record(self.signals.len(), self.attempts.len());
-        self.first_kept = self.first_kept.wrapping_add(small(self.damaged.len()));
+        self.first_kept = self.first_kept.after(self.damaged.len());
         self.damaged.clear();
         self.sum_up_at = MOST_KEPT;
     }
@@ -74,8 +74,7 @@ impl<A: Access, H: Hosts> Medium<'_, A, H> {
         }
         for (mut attempt, number) in self.attempts.drain(..attempts) {
             let is_delivered = attempt.ending == Ending::Delivered;
-            let number = number.wrapping_sub(self.first_kept) as usize;
-            attempt.damaged = is_delivered && self.damaged[number];
+            attempt.damaged = is_delivered && self.damaged[number.since(self.first_kept)];
             self.hosts.record(&attempt);
         }
         for attempt in self.logical.drain(..) {
@@ -83,8 +82,8 @@ impl<A: Access, H: Hosts> Medium<'_, A, H> {
         }
     }
 
-    pub(crate) fn note_signal(&mut self, now: i64, station: u32, symbol: Symbol) {
-        let start = self.nodes[station as usize].since;
+    pub(crate) fn note_signal(&mut self, now: Instant, station: StationId, symbol: Symbol) {
+        let start = self.nodes[station].since;
         let mut note = |start, end, kind| self.signals.push(Signal { start, end, kind });
         match symbol {
             Symbol::Silence => {}
@@ -122,14 +121,14 @@ impl<A: Access, H: Hosts> Medium<'_, A, H> {
     /// Its hosts, channel time as of [`ethermeter_trial::counts::MediumCounts`], and what was
     /// counted of cycles and opportunities.
     pub fn finish(mut self) -> (H, [u64; 5], Option<PlcaCounts>) {
-        for station in 0..small(self.nodes.len()) {
+        for station in StationId::first(self.nodes.len()) {
             self.catch_up(self.end, false, station);
-            let symbol = self.nodes[station as usize].symbol;
+            let symbol = self.nodes[station].symbol;
             self.note_signal(self.end, station, symbol);
         }
         self.hear_out();
         self.sum_up();
         let (medium, plca) = self.line.finish();
-        (self.hosts, medium, self.counters.finish(plca))
+        (self.hosts, medium.map(Span::ps), self.counters.finish(plca))
     }
 }

@@ -11,32 +11,33 @@
 
 use super::access::Timer;
 use super::signals::Symbol;
-use crate::queue::Ranked;
+use crate::event_queue::Ranked;
+use crate::identity::StationId;
 
 /// What happens at a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event<T> {
     /// A frame, or its next attempt, is ready at the MAC.
-    Ready { station: u32 },
+    Ready { station: StationId },
     /// The gap with this number is over.
-    GapOver { station: u32, number: u64 },
+    GapOver { station: StationId, number: u64 },
     /// The first bit leaves of a MAC that has decided to start a turnaround time ago.
-    FirstBit { station: u32 },
+    FirstBit { station: StationId },
     /// A timer of the sublayer is over.
-    TimerOver { station: u32, timer: T, number: u64 },
+    TimerOver { station: StationId, timer: T, number: u64 },
     /// The line of a node changes, as it is heard at a station.
-    Hear { station: u32, from: u32, symbol: Symbol },
+    Hear { station: StationId, from: StationId, symbol: Symbol },
     /// The end delimiter of a node is over.
-    DelimiterOver { station: u32 },
+    DelimiterOver { station: StationId },
     /// The MAC has sent its frame or jam, in this version.
-    MacOver { station: u32, version: u32 },
+    MacOver { station: StationId, version: u32 },
     /// PLCA is switched on or off, or the node falls silent or not.
-    Switch { station: u32 },
+    Switch { station: StationId },
 }
 
 impl<T: Timer> Event<T> {
     /// The station at which it happens.
-    pub(crate) fn station(self) -> u32 {
+    pub(crate) fn station(self) -> StationId {
         match self {
             Self::Ready { station }
             | Self::GapOver { station, .. }

@@ -1,5 +1,7 @@
 //! Channel time of a medium.
 
+use crate::time::{Instant, Span};
+
 /// What takes the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
@@ -19,9 +21,9 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Signal {
     /// First bit.
-    pub start: i64,
+    pub start: Instant,
     /// Last bit.
-    pub end: i64,
+    pub end: Instant,
     /// What it is.
     pub kind: Kind,
 }
@@ -30,32 +32,32 @@ pub struct Signal {
 /// those under way; without one it is an opportunity within cycles, or idle.
 #[derive(Clone, Debug, Default)]
 pub struct Line {
-    from: i64,
-    to: i64,
-    covered: i64,
+    from: Instant,
+    to: Instant,
+    covered: Instant,
     /// The gap that follows a signal; 0 with PLCA.
-    owed: i64,
-    gap_until: i64,
-    gap: i64,
+    owed: Span,
+    gap_until: Instant,
+    gap: Span,
     /// By kind.
-    taken: [i64; 5],
-    opportunity: i64,
+    taken: [Span; 5],
+    opportunity: Span,
     /// Since when cycles go on.
-    active_since: Option<i64>,
+    active_since: Option<Instant>,
     /// When cycles went on before, as far as it is not counted yet.
-    active: Vec<(i64, i64)>,
+    active: Vec<(Instant, Instant)>,
 }
 
 impl Line {
     /// Nothing counted yet. Of a bus on which nobody uses PLCA, `gap` is the gap that follows a
     /// signal; else it is 0.
     #[must_use]
-    pub fn new(from: i64, to: i64, gap: i64) -> Self {
+    pub fn new(from: Instant, to: Instant, gap: Span) -> Self {
         Self { from, to, covered: from, owed: gap, ..Self::default() }
     }
 
     /// Cycles begin or cease.
-    pub fn set_active(&mut self, now: i64, is_active: bool) {
+    pub fn set_active(&mut self, now: Instant, is_active: bool) {
         match (self.active_since, is_active) {
             (None, true) => self.active_since = Some(now),
             (Some(since), false) => {
@@ -78,7 +80,7 @@ impl Line {
 
     /// Count what took the line from then on, by kind, while cycles went on. Either all of it lies
     /// within the window or nothing.
-    pub fn record_cycles(&mut self, from: i64, to: i64, taken: [i64; 5]) {
+    pub fn record_cycles(&mut self, from: Instant, to: Instant, taken: [Span; 5]) {
         if from < self.from || to > self.to {
             return;
         }
@@ -86,17 +88,19 @@ impl Line {
         for (sum, time) in self.taken.iter_mut().zip(taken) {
             *sum += time;
         }
-        self.opportunity += to - from - taken.iter().sum::<i64>();
+        self.opportunity += to - from - taken.iter().copied().sum();
         self.covered = to;
     }
 
-    fn pass_silence(&mut self, until: i64) {
-        self.gap += (self.gap_until.min(until) - self.covered).max(0);
-        let silent = |&(from, to): &(i64, i64)| (to.min(until) - from.max(self.covered)).max(0);
-        self.opportunity += self.active.iter().map(silent).sum::<i64>();
+    fn pass_silence(&mut self, until: Instant) {
+        self.gap += (self.gap_until.min(until) - self.covered).max(Span::ZERO);
+        let silent = |&(from, to): &(Instant, Instant)| {
+            (to.min(until) - from.max(self.covered)).max(Span::ZERO)
+        };
+        self.opportunity += self.active.iter().map(silent).sum();
         self.active.retain(|&(_, to)| to > until);
         if let Some(since) = self.active_since {
-            self.opportunity += (until - since.max(self.covered)).max(0);
+            self.opportunity += (until - since.max(self.covered)).max(Span::ZERO);
         }
         self.covered = until;
     }
@@ -104,14 +108,11 @@ impl Line {
     /// The times of the medium (frame, preamble, gap, collision, idle), and those of PLCA (beacon,
     /// commit, opportunity).
     #[must_use]
-    pub fn finish(mut self) -> ([u64; 5], [u64; 3]) {
+    pub fn finish(mut self) -> ([Span; 5], [Span; 3]) {
         self.pass_silence(self.to);
         let [beacon, commit, preamble, frame, collision] = self.taken;
-        let taken: i64 = self.taken.iter().sum();
+        let taken: Span = self.taken.iter().copied().sum();
         let idle = self.to - self.from - taken - self.gap - self.opportunity;
-        (
-            [frame, preamble, self.gap, collision, idle].map(i64::cast_unsigned),
-            [beacon, commit, self.opportunity].map(i64::cast_unsigned),
-        )
+        ([frame, preamble, self.gap, collision, idle], [beacon, commit, self.opportunity])
     }
 }

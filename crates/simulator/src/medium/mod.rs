@@ -20,11 +20,14 @@ mod reception;
 pub mod signals;
 
 use crate::error::Error;
+use crate::event_queue::EventQueue;
+use crate::identity::StationId;
 use crate::mac::access::{Access as _, Next};
-use crate::mac::csma_cd::Sent;
-use crate::queue::Queue;
-use crate::segment::compiled::{NEVER, small};
-use crate::segment::station::{Attempt, Ending};
+use crate::mac::backoff::Draws;
+use crate::mac::jam::Transmission;
+use crate::mac::transmitter::{Attempt, Ending};
+use crate::segment::compiled::small;
+use crate::time::{Instant, Span};
 use crate::watch::Poll;
 use access::{Access, Change, Counters};
 use compiled::CompiledMedium;
@@ -34,7 +37,7 @@ use event::Event;
 use hosts::Hosts;
 use line::{Line, Signal};
 use reception::Reception;
-use signals::{Heard, Inputs, Sending, Symbol};
+use signals::{FrameNumber, Heard, Inputs, Sending, Symbol};
 use std::collections::VecDeque;
 
 /// Attempts and signals that a medium keeps until it sums up those that have ended.
@@ -43,11 +46,11 @@ pub(crate) const MOST_KEPT: usize = 256;
 /// A frame under way in MAC, delay line or line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnderWay {
-    pub(crate) mac: Sent,
+    pub(crate) mac: Transmission,
     /// Whether its collision was one of the sublayer.
     pub(crate) is_logical: bool,
     /// Its number, and when its first bit left, if it did.
-    pub(crate) on_line: Option<(u32, i64)>,
+    pub(crate) on_line: Option<(FrameNumber, Instant)>,
     pub(crate) mac_is_over: bool,
 }
 
@@ -57,7 +60,7 @@ pub(crate) struct Node<A> {
     pub(crate) mac_carrier: bool,
     /// What is on its line, at the sublayer.
     pub(crate) symbol: Symbol,
-    pub(crate) since: i64,
+    pub(crate) since: Instant,
     /// Whether it hears its own line.
     own_carrier: bool,
     /// What it hears of each other node.
@@ -66,7 +69,7 @@ pub(crate) struct Node<A> {
     /// Whether it backs off.
     backs_off: bool,
     attempts: u32,
-    pub(crate) first_attempt: Option<i64>,
+    pub(crate) first_attempt: Option<Instant>,
     /// Whether its access is to be on, and whether the node is to be silent.
     pub(crate) wants: (bool, bool),
     /// Whether they are.
@@ -79,11 +82,11 @@ const CLOSING: u8 = 8;
 /// What is looked at when all of an instant has happened, where carrier joins.
 #[derive(Debug, Default)]
 struct Closing {
-    at: i64,
+    at: Instant,
     /// Stations at which carrier may be over.
-    silent: Vec<u32>,
+    silent: Vec<StationId>,
     /// Stations at which signals may overlap.
-    overlapping: Vec<u32>,
+    overlapping: Vec<StationId>,
 }
 
 /// A medium with its hosts, and what is counted of it.
@@ -91,17 +94,17 @@ pub struct Medium<'w, A: Access, H> {
     pub(crate) compiled: &'w CompiledMedium,
     /// Who sends on it.
     pub hosts: H,
-    pub(crate) end: i64,
-    pub(crate) queue: Queue<Event<A::Timer>>,
+    pub(crate) end: Instant,
+    pub(crate) queue: EventQueue<Event<A::Timer>>,
     closing: Closing,
     pub(crate) nodes: Vec<Node<A>>,
     pub(crate) damage: Vec<Stream>,
     /// Whether a frame is damaged, by its number less that of the first one that is kept.
     pub(crate) damaged: VecDeque<bool>,
-    pub(crate) first_kept: u32,
+    pub(crate) first_kept: FrameNumber,
     /// Attempts and signals at which they are summed up next.
     pub(crate) sum_up_at: usize,
-    pub(crate) attempts: Vec<(Attempt, u32)>,
+    pub(crate) attempts: Vec<(Attempt, FrameNumber)>,
     pub(crate) logical: Vec<Attempt>,
     pub(crate) signals: Vec<Signal>,
     pub(crate) line: Line,
@@ -115,7 +118,7 @@ impl<A: Access> Node<A> {
             access,
             mac_carrier: false,
             symbol: Symbol::Silence,
-            since: 0,
+            since: Instant::ZERO,
             own_carrier: false,
             heard: Reception::new(nodes),
             under_way: None,
@@ -171,22 +174,23 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
         accesses: Vec<A>,
         counters: A::Counters,
         phases: &Phases,
-        (seed, first): (u64, u32),
+        (seed, first): Draws,
         hosts: H,
     ) -> Self {
-        let (from, to) = (phases.measure_from_ps.cast_signed(), phases.measure_to_ps.cast_signed());
+        let (from, to) =
+            (Instant::from_ps(phases.measure_from_ps), Instant::from_ps(phases.measure_to_ps));
         let count = accesses.len();
         let stream = |station| Stream::new(seed, first + small(station), Purpose::Loss);
         let mut new = Self {
             compiled: medium,
             hosts,
-            end: phases.end_ps.cast_signed(),
-            queue: Queue::default(),
+            end: Instant::from_ps(phases.end_ps),
+            queue: EventQueue::default(),
             closing: Closing::default(),
             nodes: accesses.into_iter().map(|access| Node::new(access, count)).collect(),
             damage: (0..count).map(stream).collect(),
             damaged: VecDeque::new(),
-            first_kept: 0,
+            first_kept: FrameNumber::default(),
             sum_up_at: MOST_KEPT,
             attempts: Vec::new(),
             logical: Vec::new(),
@@ -195,22 +199,22 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
             counters,
             on_line: 0,
         };
-        for (station, of) in medium.switches.iter().enumerate() {
+        for (station, of) in StationId::first(count).zip(&medium.switches) {
             for &(at, _) in of.access.iter().chain(&of.silent) {
-                new.schedule(at, Event::Switch { station: small(station) });
+                new.schedule(at, Event::Switch { station });
             }
         }
         new
     }
 
     /// When the next event is, until the end of the test and of the frames on the line then.
-    pub fn next_at(&self) -> Option<i64> {
+    pub fn next_at(&self) -> Option<Instant> {
         let next = if self.is_closing() { Some(self.closing.at) } else { self.queue.next_at() };
         next.filter(|&at| at < self.end || self.on_line > 0)
     }
 
     /// The same, and the rank of the event.
-    pub(crate) fn next_rank(&self) -> Option<(i64, u8)> {
+    pub(crate) fn next_rank(&self) -> Option<(Instant, u8)> {
         let at = self.next_at()?;
         Some(self.queue.next_rank().filter(|next| next.0 == at).unwrap_or((at, CLOSING)))
     }
@@ -221,7 +225,7 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
     /// [`Error::Stopped`] if it was stopped.
     pub(crate) fn run(&mut self, poll: &mut Poll) -> Result<(), Error> {
         while let Some(now) = self.next_at() {
-            if !poll.goes_on(now.cast_unsigned()) || !self.step() {
+            if !poll.goes_on(now) || !self.step() {
                 break;
             }
         }
@@ -229,19 +233,19 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
     }
 
     /// Each station has its first frame at its time.
-    pub(crate) fn make_all_ready(&mut self, ready: Vec<i64>) {
-        for (station, ready) in ready.into_iter().enumerate() {
-            self.make_ready(ready, small(station));
+    pub(crate) fn make_all_ready(&mut self, ready: Vec<Instant>) {
+        for (station, ready) in StationId::first(ready.len()).zip(ready) {
+            self.make_ready(ready, station);
         }
     }
 
     /// A station has a frame.
-    pub fn make_ready(&mut self, now: i64, station: u32) {
+    pub fn make_ready(&mut self, now: Instant, station: StationId) {
         self.schedule(now, Event::Ready { station });
     }
 
     /// A station has a frame now. It is at the MAC at once if nothing else happens in this instant.
-    pub(crate) fn offer(&mut self, now: i64, station: u32) {
+    pub(crate) fn offer(&mut self, now: Instant, station: StationId) {
         if self.next_at().is_none_or(|at| at > now) && now < self.end {
             self.handle(now, Event::Ready { station });
         } else {
@@ -285,22 +289,22 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
     }
 
     /// The next event, until the end of the test and of the frames on the line then.
-    pub(crate) fn next(&mut self) -> Option<(i64, Event<A::Timer>)> {
+    pub(crate) fn next(&mut self) -> Option<(Instant, Event<A::Timer>)> {
         self.next_at()?;
         self.queue.take()
     }
 
-    pub(crate) fn schedule(&mut self, at: i64, event: Event<A::Timer>) {
-        if at < NEVER {
+    pub(crate) fn schedule(&mut self, at: Instant, event: Event<A::Timer>) {
+        if !at.is_never() {
             self.queue.schedule(at, event);
         }
     }
 
-    pub(crate) fn handle(&mut self, now: i64, event: Event<A::Timer>) {
+    pub(crate) fn handle(&mut self, now: Instant, event: Event<A::Timer>) {
         self.catch_up(now, event.follows_opportunities(), event.station());
         match event {
             Event::Ready { station } => {
-                let node = &mut self.nodes[station as usize];
+                let node = &mut self.nodes[station];
                 let next = if std::mem::take(&mut node.backs_off) {
                     node.access.ready_after_backoff()
                 } else {
@@ -309,7 +313,7 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
                 self.move_on(now, station, next);
             }
             Event::GapOver { station, number } => {
-                let next = self.nodes[station as usize].access.mac().timer_over(number);
+                let next = self.nodes[station].access.mac().timer_over(number);
                 self.move_on(now, station, next);
             }
             Event::FirstBit { station } => {
@@ -317,24 +321,24 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
                 self.settle(now, station);
             }
             Event::TimerOver { station, timer, number } => {
-                if self.nodes[station as usize].access.end_timer(timer, number) {
+                if self.nodes[station].access.end_timer(timer, number) {
                     self.settle(now, station);
                 }
             }
             Event::Hear { station, from, symbol } => self.hear(now, station, from, symbol),
             Event::DelimiterOver { station } => {
-                let node = &mut self.nodes[station as usize];
+                let node = &mut self.nodes[station];
                 let next = node.access.output(node.inputs());
                 self.put(now, station, next);
                 self.settle(now, station);
             }
             Event::MacOver { station, version } => self.end_mac(now, station, version),
             Event::Switch { station } => {
-                let of = &self.compiled.switches[station as usize];
-                let latest = |changes: &[(i64, bool)]| {
+                let of = &self.compiled.switches[station];
+                let latest = |changes: &[(Instant, bool)]| {
                     changes.iter().take_while(|(at, _)| *at <= now).last().is_some_and(|c| c.1)
                 };
-                self.nodes[station as usize].wants =
+                self.nodes[station].wants =
                     (latest(&of.access) && !latest(&of.silent), latest(&of.silent));
                 self.settle(now, station);
             }
@@ -342,22 +346,22 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
     }
 
     /// Do what a MAC does next, and what follows from it at its node.
-    fn move_on(&mut self, now: i64, station: u32, next: Next) {
+    fn move_on(&mut self, now: Instant, station: StationId, next: Next) {
         self.follow(now, station, next);
         if A::is_moved_by(next) {
             self.settle(now, station);
         }
     }
 
-    fn follow(&mut self, now: i64, station: u32, next: Next) {
+    fn follow(&mut self, now: Instant, station: StationId, next: Next) {
         match next {
             Next::Nothing => {}
             Next::Timer { number, after } => {
                 self.schedule(now + after, Event::GapOver { station, number });
             }
             Next::Start => {
-                self.nodes[station as usize].access.mac().start();
-                if self.compiled.turnaround == 0 {
+                self.nodes[station].access.mac().start();
+                if self.compiled.turnaround == Span::ZERO {
                     return self.send(now, station);
                 }
                 self.schedule(now + self.compiled.turnaround, Event::FirstBit { station });
@@ -366,16 +370,16 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
     }
 
     /// The first bit of the MAC's frame leaves.
-    fn send(&mut self, now: i64, station: u32) {
+    fn send(&mut self, now: Instant, station: StationId) {
         if now >= self.end {
             return; // the test is over; the frame stays where it is
         }
         let end = now + self.hosts.packet_time(station, now);
-        let node = &mut self.nodes[station as usize];
+        let node = &mut self.nodes[station];
         let collides = node.access.mac().send(0) && A::MAC_HEARS;
         node.first_attempt.get_or_insert(now);
         node.attempts += 1;
-        let mac = Sent::new(station, now, end);
+        let mac = Transmission::new(station, now, end);
         node.under_way =
             Some(UnderWay { mac, is_logical: false, on_line: None, mac_is_over: false });
         let version = self.version(station);
@@ -386,32 +390,31 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
     }
 
     /// Versions of ends count through all attempts of a station.
-    pub(crate) fn version(&self, station: u32) -> u32 {
-        let node = &self.nodes[station as usize];
+    pub(crate) fn version(&self, station: StationId) -> u32 {
+        let node = &self.nodes[station];
         node.attempts.wrapping_mul(2) + node.under_way.map_or(0, |frame| frame.mac.version)
     }
 
     /// Bring sublayer, MAC and line of a node to rest.
-    fn settle(&mut self, now: i64, station: u32) {
+    fn settle(&mut self, now: Instant, station: StationId) {
         loop {
-            let node = &mut self.nodes[station as usize];
+            let node = &mut self.nodes[station];
             let inputs = node.inputs();
             if node.is_to_switch() {
                 node.has = node.wants;
                 node.access.enable(node.has.0);
             }
             node.access.settle(now, inputs);
-            let index = station as usize;
-            node.access.count(index, now, &mut self.line, &mut self.counters);
+            node.access.count(station, now, &mut self.line, &mut self.counters);
             if inputs.mac_sends && node.access.mac_collision(inputs) {
                 self.collide(now, station);
             }
             self.tell_mac(now, station, inputs);
-            while let Some(started) = self.nodes[station as usize].access.take_started() {
+            while let Some(started) = self.nodes[station].access.take_started() {
                 let (timer, number) = (started.timer, started.number);
                 self.schedule(now + started.after, Event::TimerOver { station, timer, number });
             }
-            let node = &self.nodes[station as usize];
+            let node = &self.nodes[station];
             let output = node.access.output(node.inputs());
             let is_same = matches!(
                 (output, node.symbol),
@@ -422,7 +425,7 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
             if !is_same {
                 self.put(now, station, output);
             }
-            let node = &self.nodes[station as usize];
+            let node = &self.nodes[station];
             if A::is_at_rest(inputs, node.inputs()) && !node.is_to_switch() {
                 return;
             }
@@ -430,8 +433,8 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
     }
 
     /// Tell the MAC of carrier.
-    fn tell_mac(&mut self, now: i64, station: u32, inputs: Inputs) {
-        let node = &mut self.nodes[station as usize];
+    fn tell_mac(&mut self, now: Instant, station: StationId, inputs: Inputs) {
+        let node = &mut self.nodes[station];
         let is_silent = node.has.1;
         let carrier = is_silent || node.access.mac_carrier(inputs);
         if carrier == node.mac_carrier {
@@ -449,10 +452,10 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
     }
 
     /// Tell the MAC of a collision.
-    fn collide(&mut self, now: i64, station: u32) {
-        let preamble = if self.compiled.jams_at_once { 0 } else { self.compiled.preamble };
+    fn collide(&mut self, now: Instant, station: StationId) {
+        let preamble = if self.compiled.jams_at_once { Span::ZERO } else { self.compiled.preamble };
         let jam = self.compiled.jam;
-        let node = &mut self.nodes[station as usize];
+        let node = &mut self.nodes[station];
         let is_logical = !node.access.is_connected();
         let Some(frame) = &mut node.under_way else { return };
         if !frame.mac.collide(now, preamble, jam) {
@@ -464,11 +467,11 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
         self.schedule(end, Event::MacOver { station, version });
     }
 
-    fn end_mac(&mut self, now: i64, station: u32, version: u32) {
-        if self.nodes[station as usize].under_way.is_none() || self.version(station) != version {
+    fn end_mac(&mut self, now: Instant, station: StationId, version: u32) {
+        if self.nodes[station].under_way.is_none() || self.version(station) != version {
             return;
         }
-        let node = &mut self.nodes[station as usize];
+        let node = &mut self.nodes[station];
         let Some(frame) = &mut node.under_way else { return };
         if frame.mac_is_over {
             return;
@@ -477,19 +480,19 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
         let frame = *frame;
         if frame.is_logical {
             node.under_way = None;
-            self.counters.collide(station as usize, now);
+            self.counters.collide(station, now);
             let (attempt, ready) = self.hosts.collide(station, frame.mac.start, now, false);
             self.logical.push(attempt);
             self.back_off_or_give_up(station, &attempt);
             self.schedule(ready, Event::Ready { station });
         }
         self.settle(now, station);
-        let next = self.nodes[station as usize].access.mac().send_over();
+        let next = self.nodes[station].access.mac().send_over();
         self.move_on(now, station, next);
     }
 
-    fn back_off_or_give_up(&mut self, station: u32, attempt: &Attempt) {
-        let node = &mut self.nodes[station as usize];
+    fn back_off_or_give_up(&mut self, station: StationId, attempt: &Attempt) {
+        let node = &mut self.nodes[station];
         node.backs_off = attempt.ending == Ending::Collided;
         if attempt.ending == Ending::Discarded {
             node.first_attempt = None;
@@ -497,17 +500,15 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
     }
 
     /// Put on the line of a node what its sublayer sends.
-    fn put(&mut self, now: i64, station: u32, output: Sending) {
-        let node = &self.nodes[station as usize];
+    fn put(&mut self, now: Instant, station: StationId, output: Sending) {
+        let node = &self.nodes[station];
         let before = node.symbol;
         let symbol = match (output, before) {
             (Sending::Data, Symbol::Data(_)) => before,
-            (Sending::Data, _) => {
-                Symbol::Data(self.first_kept.wrapping_add(small(self.damaged.len())))
-            }
+            (Sending::Data, _) => Symbol::Data(self.first_kept.after(self.damaged.len())),
             (Sending::Beacon, _) => Symbol::Beacon,
             (Sending::Commit | Sending::Nothing, Symbol::Data(_))
-                if self.compiled.phy.end_delimiter > 0 =>
+                if self.compiled.phy.end_delimiter > Span::ZERO =>
             {
                 Symbol::End
             }
@@ -528,20 +529,20 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
             self.schedule(now + self.compiled.phy.end_delimiter, Event::DelimiterOver { station });
         }
         if symbol == Symbol::Beacon {
-            self.counters.begin_cycle(station as usize, now);
+            self.counters.begin_cycle(station, now);
         }
-        let node = &mut self.nodes[station as usize];
+        let node = &mut self.nodes[station];
         node.symbol = symbol;
         node.since = now;
         self.spread(now, station, before, symbol);
     }
 
     /// Let all nodes hear how a line changes.
-    fn spread(&mut self, now: i64, station: u32, before: Symbol, symbol: Symbol) {
+    fn spread(&mut self, now: Instant, station: StationId, before: Symbol, symbol: Symbol) {
         let (medium, phy) = (self.compiled, &self.compiled.phy);
         let leaves = now + phy.transmit;
         let latency = if symbol == Symbol::Silence { phy.carrier_off } else { phy.carrier_on };
-        let node = &mut self.nodes[station as usize];
+        let node = &mut self.nodes[station];
         if symbol == Symbol::Silence && A::JOINS && phy.is_immediate() {
             node.own_carrier = false;
         } else if symbol == Symbol::Silence {
@@ -553,24 +554,23 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
             self.overlap(now, station);
         }
         let positions = &medium.positions;
-        for other in 0..small(self.nodes.len()) {
+        for other in StationId::first(self.nodes.len()) {
             if other == station {
                 continue;
             }
-            let delay = medium.delay(positions[station as usize], positions[other as usize]);
+            let delay = medium.delay(positions[station], positions[other]);
             let hears = leaves + delay + latency;
             let change = Change { from: station, station: other, before, symbol, at: hears };
-            if !self.nodes[other as usize].access.misses(change, &mut self.counters) {
+            if !self.nodes[other].access.misses(change, &mut self.counters) {
                 self.schedule(hears, Event::Hear { station: other, from: station, symbol });
             }
         }
     }
 
-    fn hear(&mut self, now: i64, station: u32, from: u32, symbol: Symbol) {
+    fn hear(&mut self, now: Instant, station: StationId, from: StationId, symbol: Symbol) {
         if let Symbol::Data(number) = self.take_in(station, from, symbol) {
-            let is_silent = self.nodes[station as usize].has.1;
-            let is_right =
-                !self.damaged[number.wrapping_sub(self.first_kept) as usize] && !is_silent;
+            let is_silent = self.nodes[station].has.1;
+            let is_right = !self.damaged[number.since(self.first_kept)] && !is_silent;
             self.hosts.receive(station, number, now, is_right);
         }
         self.overlap(now, station);
@@ -582,8 +582,13 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
     }
 
     /// The signal of a node changes at a station. Returns what was heard of it before.
-    pub(crate) fn take_in(&mut self, station: u32, from: u32, symbol: Symbol) -> Symbol {
-        let node = &mut self.nodes[station as usize];
+    pub(crate) fn take_in(
+        &mut self,
+        station: StationId,
+        from: StationId,
+        symbol: Symbol,
+    ) -> Symbol {
+        let node = &mut self.nodes[station];
         if station == from {
             node.own_carrier = node.symbol != Symbol::Silence;
             return Symbol::Silence;
@@ -593,9 +598,9 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
 
     /// Damage what overlaps at a node. Where carrier joins, it is looked at when all of the instant
     /// has happened: signals that only touch do not overlap.
-    pub(crate) fn overlap(&mut self, now: i64, station: u32) {
+    pub(crate) fn overlap(&mut self, now: Instant, station: StationId) {
         if A::JOINS && self.queue.next_at() == Some(now) {
-            if self.nodes[station as usize].signals() > 1 {
+            if self.nodes[station].signals() > 1 {
                 self.closing.at = now;
                 self.closing.overlapping.push(station);
             }
@@ -605,20 +610,20 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
     }
 
     /// Frames that a node hears, or sends, together with something else are damaged.
-    pub(crate) fn damage_overlapping(&mut self, station: u32) {
-        let node = &self.nodes[station as usize];
+    pub(crate) fn damage_overlapping(&mut self, station: StationId) {
+        let node = &self.nodes[station];
         if node.signals() < 2 {
             return;
         }
         for &symbol in node.heard.symbols().iter().chain(&node.own_signal()) {
             if let Symbol::Data(number) = symbol {
-                self.damaged[number.wrapping_sub(self.first_kept) as usize] = true;
+                self.damaged[number.since(self.first_kept)] = true;
             }
         }
     }
 
-    fn begin_frame(&mut self, now: i64, station: u32, number: u32) {
-        let node = &mut self.nodes[station as usize];
+    fn begin_frame(&mut self, now: Instant, station: StationId, number: FrameNumber) {
+        let node = &mut self.nodes[station];
         let frame = node.under_way.as_mut().expect("data comes from the MAC");
         // A frame whose begin was held back when the node fell back is sent without it.
         let is_whole = node.access.is_transmitting() || frame.mac.start == now;
@@ -628,9 +633,9 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
     }
 
     /// The last bit of a frame or jam leaves.
-    fn end_frame(&mut self, now: i64, station: u32) {
+    fn end_frame(&mut self, now: Instant, station: StationId) {
         self.on_line -= 1;
-        let node = &mut self.nodes[station as usize];
+        let node = &mut self.nodes[station];
         let frame = node.under_way.take().expect("it is on the line");
         let (number, start) = frame.on_line.expect("it is on the line");
         let (attempt, ready) = match frame.mac.collision {
@@ -643,9 +648,9 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
         if attempt.ending == Ending::Delivered {
             let first = node.first_attempt.take().unwrap_or(start);
             let is_burst = node.access.deliver();
-            self.counters.deliver(station as usize, &attempt, first, is_burst);
-            self.damaged[number.wrapping_sub(self.first_kept) as usize] |=
-                self.compiled.phy.damages(attempt.bits, &mut self.damage[station as usize]);
+            self.counters.deliver(station, &attempt, first, is_burst);
+            self.damaged[number.since(self.first_kept)] |=
+                self.compiled.phy.damages(attempt.length, &mut self.damage[station]);
         } else {
             self.back_off_or_give_up(station, &attempt);
         }

@@ -2,6 +2,7 @@
 
 use super::signals::Heard;
 use super::signals::Symbol;
+use crate::identity::StationId;
 
 /// The signals that a node hears, how many there are of each kind, and what its PHY receives.
 #[derive(Clone, Debug)]
@@ -33,8 +34,8 @@ impl Reception {
 
     /// A node is heard to change its signal, while the own node sends or not; returns the signal
     /// before.
-    pub(crate) fn hear(&mut self, from: u32, symbol: Symbol, is_sending: bool) -> Symbol {
-        let before = std::mem::replace(&mut self.symbols[from as usize], symbol);
+    pub(crate) fn hear(&mut self, from: StationId, symbol: Symbol, is_sending: bool) -> Symbol {
+        let before = std::mem::replace(&mut self.symbols[from], symbol);
         if let Some(count) = self.count_of(before) {
             *count -= 1;
         }

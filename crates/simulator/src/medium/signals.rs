@@ -1,5 +1,25 @@
 //! Signals on the line, and between MAC, sublayer and PHY of a node.
 
+use super::compiled::small;
+
+/// Number of a frame on a medium. After 2^32 frames numbers begin again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FrameNumber(u32);
+
+impl FrameNumber {
+    /// The number that so many frames later have.
+    #[must_use]
+    pub(crate) fn after(self, frames: usize) -> Self {
+        Self(self.0.wrapping_add(small(frames)))
+    }
+
+    /// How many frames earlier the first of the two is.
+    #[must_use]
+    pub fn since(self, first: Self) -> usize {
+        self.0.wrapping_sub(first.0) as usize
+    }
+}
+
 /// What is on the line of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Symbol {
@@ -11,7 +31,7 @@ pub enum Symbol {
     /// A line that is held.
     Commit,
     /// A frame, by its number.
-    Data(u32),
+    Data(FrameNumber),
     /// What the PHY sends after a frame.
     End,
 }

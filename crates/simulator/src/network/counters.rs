@@ -2,7 +2,9 @@
 
 use super::compiled::CompiledNetwork;
 use super::frame::{Frame, Loss};
+use crate::identity::{FlowId, NodeId, PortId};
 use crate::spread::Spread;
+use crate::time::{Instant, Span};
 use ethermeter_traffic::Batches;
 use ethermeter_traffic::histogram::Histogram;
 use ethermeter_traffic::scheduler::Room;
@@ -16,6 +18,8 @@ struct FlowCounters {
     /// Messages that arrived, by when they arrived at their source; what happens, by when it does.
     arrived: Batches<u64>,
     now: Batches<FlowBatch>,
+    /// The longest one-way delay that is in time.
+    deadline_ps: u64,
     one_way: Histogram,
     answer_one_way: Spread,
     round_trip: Histogram,
@@ -34,11 +38,11 @@ struct VoiceCounters {
 /// Running sums of a trial.
 #[derive(Clone, Debug)]
 pub(super) struct Counters {
-    from: u64,
-    to: u64,
+    from: Instant,
+    to: Instant,
     flows: Vec<FlowCounters>,
     pub ports: Vec<PortCounts>,
-    /// Deliveries in their order, if they are wanted: flow, message, piece, answer, host, time.
+    /// Deliveries in their order, if they are wanted: flow, message, fragment, answer, host, time.
     pub trace: Option<Vec<Delivery>>,
 }
 
@@ -46,22 +50,23 @@ pub(super) struct Counters {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub struct Delivery {
-    pub flow: u32,
-    pub receiver: u32,
+    pub flow: FlowId,
+    pub receiver: NodeId,
     pub answer: bool,
     pub message: u32,
-    pub piece: u16,
+    pub fragment: u16,
     pub at_ps: u64,
 }
 
 impl FlowCounters {
-    /// Of a flow with or without voice.
-    fn new(compiled: &CompiledNetwork, has_voice: bool) -> Self {
+    /// Of a flow with or without voice, whose messages may take so long.
+    fn new(compiled: &CompiledNetwork, has_voice: bool, deadline_ps: Option<u64>) -> Self {
         Self {
             balance: Balance::default(),
             figures: FlowCounts::default(),
             arrived: compiled.batches(),
             now: compiled.batches(),
+            deadline_ps: deadline_ps.unwrap_or(u64::MAX),
             one_way: Histogram::default(),
             answer_one_way: Spread::default(),
             round_trip: Histogram::default(),
@@ -97,6 +102,7 @@ impl FlowCounters {
             octets: sum(|batch| batch.octets),
             data_octets: sum(|batch| batch.data_octets),
             arrived: sum(|batch| batch.arrived),
+            overdue: sum(|batch| batch.overdue),
             completed,
             timed_out: sum(|batch| batch.timed_out),
             one_way: delays(messages, |batch| batch.one_way_ps, &self.one_way),
@@ -116,7 +122,7 @@ impl FlowCounters {
 }
 
 impl VoiceCounters {
-    fn record(&mut self, frame: &Frame, is_of_window: bool, now: u64) {
+    fn record(&mut self, frame: &Frame, is_of_window: bool, now: Instant) {
         let samples = u64::from(frame.samples);
         self.figures.delivered += samples;
         self.sample_delay.record_many(now - frame.born, samples);
@@ -137,12 +143,12 @@ impl Counters {
             .scenario
             .flows
             .iter()
-            .map(|flow| FlowCounters::new(compiled, flow.voice().is_some()));
+            .map(|flow| FlowCounters::new(compiled, flow.voice().is_some(), flow.deadline_ps));
         Self {
-            from: compiled.phases.measure_from_ps,
-            to: compiled.phases.measure_to_ps,
+            from: Instant::from_ps(compiled.phases.measure_from_ps),
+            to: Instant::from_ps(compiled.phases.measure_to_ps),
             flows: flows
-                .chain((0..comparisons).map(|_| FlowCounters::new(compiled, false)))
+                .chain((0..comparisons).map(|_| FlowCounters::new(compiled, false, None)))
                 .collect(),
             ports: vec![PortCounts::default(); compiled.ports.len()],
             trace: tracing.then(Vec::new),
@@ -150,28 +156,28 @@ impl Counters {
     }
 
     #[inline]
-    pub fn within(&self, at: u64) -> bool {
+    pub fn within(&self, at: Instant) -> bool {
         self.from <= at && at < self.to
     }
 
     #[inline]
     pub fn sent(&mut self, frame: &Frame) {
-        self.flows[frame.flow as usize].balance.sent += 1;
+        self.flows[frame.flow].balance.sent += 1;
     }
 
     #[inline]
     pub fn copied(&mut self, frame: &Frame, more: u64) {
-        self.flows[frame.flow as usize].balance.copied += more;
+        self.flows[frame.flow].balance.copied += more;
     }
 
     #[inline]
     pub fn delivered(&mut self, frame: &Frame) {
-        self.flows[frame.flow as usize].balance.delivered += 1;
+        self.flows[frame.flow].balance.delivered += 1;
     }
 
     #[inline]
     pub fn lost(&mut self, frame: &Frame, loss: Loss) {
-        let it = &mut self.flows[frame.flow as usize];
+        let it = &mut self.flows[frame.flow];
         it.balance.lost[loss as usize] += 1;
         if let Some(voice) = &mut it.voice {
             voice.figures.lost[loss as usize] += u64::from(frame.samples);
@@ -180,7 +186,7 @@ impl Counters {
 
     #[inline]
     pub fn in_flight(&mut self, frame: &Frame) {
-        let it = &mut self.flows[frame.flow as usize];
+        let it = &mut self.flows[frame.flow];
         it.balance.in_flight += 1;
         if let Some(voice) = &mut it.voice {
             voice.figures.under_way += u64::from(frame.samples);
@@ -188,16 +194,16 @@ impl Counters {
     }
 
     #[inline]
-    pub fn trace(&mut self, frame: &Frame, host: u32, at_ps: u64) {
+    pub fn trace(&mut self, frame: &Frame, host: NodeId, now: Instant) {
         if let Some(trace) = &mut self.trace {
-            let Frame { flow, message, piece, .. } = *frame;
+            let Frame { flow, message, fragment, .. } = *frame;
             trace.push(Delivery {
                 flow,
                 receiver: host,
                 answer: frame.answer.is_some(),
                 message,
-                piece,
-                at_ps,
+                fragment,
+                at_ps: now.ps(),
             });
         }
     }
@@ -210,95 +216,98 @@ impl Counters {
         frame: &Frame,
         octets: u64,
         data_octets: u64,
-        now: u64,
-        last: &mut Option<u64>,
+        now: Instant,
+        last: &mut Option<Instant>,
     ) {
-        let it = &mut self.flows[frame.flow as usize];
-        let arrived = it.arrived.at(frame.born);
+        let it = &mut self.flows[frame.flow];
+        let arrived = it.arrived.at(frame.born.ps());
         if let Some(voice) = &mut it.voice {
             voice.record(frame, arrived.is_some(), now);
         }
         if let Some(arrived) = arrived {
             *arrived += 1;
         }
-        let Some(batch) = it.now.at(now) else { return };
-        let delay = now - frame.born;
+        let Some(batch) = it.now.at(now.ps()) else { return };
+        let delay = (now - frame.born).ps();
         batch.messages += 1;
-        batch.frames += u64::from(frame.pieces);
+        if delay > it.deadline_ps {
+            batch.overdue += 1; // rare, and none of flows without a deadline
+        }
+        batch.frames += u64::from(frame.fragments);
         batch.octets += octets;
         batch.data_octets += data_octets;
         batch.one_way_ps += u128::from(delay);
         it.one_way.record(delay);
         if let Some(last) = last.replace(now) {
             batch.arrivals_between += 1;
-            batch.between_arrivals_ps += u128::from(now - last);
-            it.between.record(now - last);
+            batch.between_arrivals_ps += u128::from((now - last).ps());
+            it.between.record((now - last).ps());
         }
     }
 
-    pub fn answered(&mut self, flow: u32, octets: u64, born: u64, now: u64) {
+    pub fn answered(&mut self, flow: FlowId, octets: u64, born: Instant, now: Instant) {
         if self.within(now) {
-            let it = &mut self.flows[flow as usize];
+            let it = &mut self.flows[flow];
             it.figures.answers += 1;
             it.figures.answer_octets += octets;
             it.answer_one_way.record(now - born);
         }
     }
 
-    pub fn answer_came(&mut self, flow: u32, born: u64, now: u64) {
+    pub fn answer_came(&mut self, flow: FlowId, born: Instant, now: Instant) {
         if self.within(now) {
-            self.flows[flow as usize].answer_round_trip.record(now - born);
+            self.flows[flow].answer_round_trip.record(now - born);
         }
     }
 
-    pub fn completed(&mut self, flow: u32, born: u64, now: u64) {
-        let it = &mut self.flows[flow as usize];
-        if let Some(batch) = it.now.at(now) {
+    pub fn completed(&mut self, flow: FlowId, born: Instant, now: Instant) {
+        let it = &mut self.flows[flow];
+        if let Some(batch) = it.now.at(now.ps()) {
             batch.completed += 1;
-            batch.round_trip_ps += u128::from(now - born);
-            it.round_trip.record(now - born);
+            batch.round_trip_ps += u128::from((now - born).ps());
+            it.round_trip.record((now - born).ps());
         }
     }
 
-    pub fn timed_out(&mut self, flow: u32, now: u64) {
-        if let Some(batch) = self.flows[flow as usize].now.at(now) {
+    pub fn timed_out(&mut self, flow: FlowId, now: Instant) {
+        if let Some(batch) = self.flows[flow].now.at(now.ps()) {
             batch.timed_out += 1;
         }
     }
 
     /// Octets of a transfer have come to whom they are for.
-    pub fn moved(&mut self, flow: u32, octets: u64, now: u64) {
-        if let Some(batch) = self.flows[flow as usize].now.at(now) {
+    pub fn moved(&mut self, flow: FlowId, octets: u64, now: Instant) {
+        if let Some(batch) = self.flows[flow].now.at(now.ps()) {
             batch.moved_octets += octets;
         }
     }
 
     /// Data of a transfer were acknowledged so long after they were sent.
-    pub fn acknowledged(&mut self, flow: u32, delay: u64, now: u64) {
-        if let Some(batch) = self.flows[flow as usize].now.at(now) {
+    pub fn acknowledged(&mut self, flow: FlowId, delay: Span, now: Instant) {
+        if let Some(batch) = self.flows[flow].now.at(now.ps()) {
             batch.acknowledged += 1;
-            batch.acknowledgement_ps += u128::from(delay);
+            batch.acknowledgement_ps += u128::from(delay.ps());
         }
     }
 
     /// A port holds so many frames and octets.
     #[inline]
-    pub fn held(&mut self, port: u32, held: Room) {
-        let it = &mut self.ports[port as usize];
+    pub fn held(&mut self, port: PortId, held: Room) {
+        let it = &mut self.ports[port];
         it.queue_most = it.queue_most.max(held.frames);
         it.queue_octets_most = it.queue_octets_most.max(held.octets);
     }
 
     /// A frame left by a port.
     #[inline]
-    pub fn port_sent(&mut self, port: u32, octets: u32, start: u64, end: u64) {
+    pub fn port_sent(&mut self, port: PortId, octets: u32, start: Instant, end: Instant) {
         let (from, to) = (self.from, self.to);
-        let it = &mut self.ports[port as usize];
+        let it = &mut self.ports[port];
         if from <= end && end < to {
             it.frames += 1;
             it.octets += u64::from(octets);
         }
-        it.busy_ps += end.min(to).saturating_sub(start.max(from));
+        it.busy_ps += (end.min(to) - start.max(from)).max(Span::ZERO).ps();
     }
 
     /// The figures; those of comparisons of clocks come after the flows of the plan. `supplied` are

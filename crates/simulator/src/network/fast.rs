@@ -14,27 +14,28 @@
 //! depend on what comes later; such networks are the reference's.
 
 use super::Traced;
-use super::applications::{Applications, Reaction};
+use super::applications::Applications;
 use super::compiled::{CompiledNetwork, ENDLESS, Last, NONE, Role};
 use super::counters::Counters;
 use super::frame::{Frame, Loss};
+use super::hosts::Hosts;
 use super::junctions::Junctions;
-use super::table::{Forwarding, Tables};
+use super::learning_table::{Forwarding, Tables};
 use crate::error::Error;
+use crate::identity::{FlowId, PortId, ReceiverId, RouteId};
+use crate::time::{Instant, Span};
 use crate::watch::{Poll, Watch};
 use ethermeter_traffic::scheduler::{Next, Room, Scheduler, Waiting};
 use ethermeter_trial::Trial;
 use std::collections::VecDeque;
 
-const NEVER: u64 = u64::MAX;
-
 #[derive(Clone, Copy, Debug)]
 struct Item {
     frame: Frame,
-    route: u32,
+    route: RouteId,
     hop: u32,
-    ready: u64,
-    complete: u64,
+    ready: Instant,
+    complete: Instant,
 }
 
 /// Who is first: a tournament tree over the times of lanes; of equals, the lane with the lower
@@ -43,13 +44,13 @@ struct Item {
 struct Tournament {
     leaves: usize,
     /// Time and lane of the winner of each subtree; leaves from `leaves` on.
-    nodes: Vec<(u64, u32)>,
+    nodes: Vec<(Instant, u32)>,
 }
 
 impl Tournament {
     fn new(lanes: usize) -> Self {
         let leaves = lanes.next_power_of_two().max(2);
-        let mut nodes = vec![(NEVER, 0); 2 * leaves];
+        let mut nodes = vec![(Instant::NEVER, 0); 2 * leaves];
         for (lane, node) in nodes[leaves..].iter_mut().enumerate() {
             node.1 = u32::try_from(lane).expect("few lanes");
         }
@@ -57,23 +58,23 @@ impl Tournament {
     }
 
     #[inline]
-    fn first(&self) -> (u64, u32) {
+    fn first(&self) -> (Instant, u32) {
         self.nodes[1]
     }
 
     /// A lane's time is over; it is set before the first lane is looked up.
     #[inline]
     fn park(&mut self, lane: u32) {
-        self.nodes[self.leaves + lane as usize].0 = NEVER;
+        self.nodes[self.leaves + lane as usize].0 = Instant::NEVER;
     }
 
     #[inline]
     fn is_parked(&self, lane: u32) -> bool {
-        self.nodes[self.leaves + lane as usize].0 == NEVER
+        self.nodes[self.leaves + lane as usize].0 == Instant::NEVER
     }
 
     #[inline]
-    fn set(&mut self, lane: u32, time: u64) {
+    fn set(&mut self, lane: u32, time: Instant) {
         let mut at = self.leaves + lane as usize;
         let mut winner = (time, lane);
         self.nodes[at] = winner;
@@ -91,20 +92,20 @@ impl Tournament {
 /// When a resource is free, and when those that are in it leave.
 #[derive(Clone, Debug, Default)]
 struct Server {
-    free: u64,
+    free: Instant,
     watched: bool,
-    leaving: VecDeque<(u64, u32)>,
+    leaving: VecDeque<(Instant, u32)>,
     octets: u64,
 }
 
 /// A port with traffic classes.
 #[derive(Debug)]
 struct Scheduled {
-    port: u32,
+    port: PortId,
     scheduler: Scheduler<Item>,
     /// When the last bit of the frame that is being sent is out; it may have left since.
-    end: Option<u64>,
-    free: u64,
+    end: Option<Instant>,
+    free: Instant,
 }
 
 /// Lanes by what is in them, in this order.
@@ -124,7 +125,7 @@ struct Lanes {
 
 impl Scheduled {
     /// Let the frame that was sent leave, if it has by now.
-    fn settle(&mut self, now: u64) {
+    fn settle(&mut self, now: Instant) {
         if self.end.is_some_and(|end| end <= now) {
             self.end = None;
             self.scheduler.left();
@@ -134,7 +135,7 @@ impl Scheduled {
 
 struct Fast<'p> {
     compiled: &'p CompiledNetwork,
-    end: u64,
+    end: Instant,
     applications: Applications,
     counters: Counters,
     tables: Tables,
@@ -146,18 +147,18 @@ struct Fast<'p> {
     lane_of: Vec<u32>,
     /// The lane of each port's lookups, and the ports in the order of their lanes.
     lookup_of: Vec<u32>,
-    ports: Vec<u32>,
+    ports: Vec<PortId>,
     servers: Vec<Server>,
     /// Ports with traffic classes, in the order of their lanes, and the number of each port there.
     scheduled: Vec<Scheduled>,
     scheduled_of: Vec<u32>,
-    answers: Vec<VecDeque<u64>>,
-    time_outs: Vec<VecDeque<(u64, u32)>>,
+    answers: Vec<VecDeque<Instant>>,
+    time_outs: Vec<VecDeque<(Instant, u32)>>,
     events: u64,
 }
 
 /// Run a network, if it has nothing that only the reference knows.
-pub(super) fn run(
+pub(crate) fn run(
     compiled: &CompiledNetwork,
     trial: &Trial,
     watch: &Watch,
@@ -173,11 +174,11 @@ pub(super) fn run(
     };
     let mut scheduled = Vec::new();
     let mut scheduled_of = vec![NONE; compiled.ports.len()];
-    for (port, classes) in (0..).zip(&compiled.classes) {
+    for (port, classes) in PortId::first(compiled.ports.len()).zip(&compiled.classes) {
         if let Some(classes) = classes {
-            scheduled_of[port as usize] = u32::try_from(scheduled.len()).expect("few ports");
+            scheduled_of[port] = u32::try_from(scheduled.len()).expect("few ports");
             let queue = Scheduler::new(classes);
-            scheduled.push(Scheduled { port, scheduler: queue, end: None, free: 0 });
+            scheduled.push(Scheduled { port, scheduler: queue, end: None, free: Instant::ZERO });
         }
     }
     let decisions = u32::try_from(scheduled.len()).expect("few ports");
@@ -191,9 +192,9 @@ pub(super) fn run(
     let timed = responses().find(|response| response.timeout_ps.is_some()).map_or(0, |_| flows);
     let mut lookup_of = vec![NONE; compiled.ports.len()];
     let mut ports = Vec::new();
-    for (id, port) in (0..).zip(&compiled.ports) {
-        if matches!(compiled.nodes[port.node as usize].role, Role::Switch(_) | Role::Router) {
-            lookup_of[id as usize] = junctions + u32::try_from(ports.len()).expect("few ports");
+    for (id, port) in PortId::first(compiled.ports.len()).zip(&compiled.ports) {
+        if matches!(compiled.nodes[port.node].role, Role::Switch(_) | Role::Router) {
+            lookup_of[id] = junctions + u32::try_from(ports.len()).expect("few ports");
             ports.push(id);
         }
     }
@@ -216,7 +217,7 @@ pub(super) fn run(
     };
     let mut fast = Fast {
         compiled,
-        end: compiled.phases.end_ps,
+        end: Instant::from_ps(compiled.phases.end_ps),
         counters: Counters::new(compiled, trial, applications.comparison_count(), tracing),
         tables: Tables::new(compiled),
         tournament: Tournament::new(lanes.all as usize),
@@ -233,13 +234,8 @@ pub(super) fn run(
         events: 0,
         applications,
     };
-    for flow in 0..flows {
-        fast.schedule(flow, fast.applications.next(flow));
-    }
-    for flow in 0..transfers {
-        fast.schedule_transfer(flow);
-    }
-    let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
+    fast.begin();
+    let mut poll = watch.begin(&compiled.phases);
     fast.run(&mut poll);
     Some(poll.check().map(|()| fast.finish()))
 }
@@ -262,15 +258,28 @@ impl Fast<'_> {
                     self.look_up(item, self.ports[(lane - self.lanes.lookups) as usize]);
                 }
             } else if lane < self.lanes.answers {
-                self.send(now, lane - self.lanes.sends);
+                self.tournament.park(lane);
+                self.send(now, FlowId::from(lane - self.lanes.sends));
+                // As a rule the next message is known by now, and the tournament played.
+                if self.tournament.is_parked(lane) {
+                    self.tournament.set(lane, Instant::NEVER);
+                }
             } else if lane < self.lanes.time_outs {
-                self.answer(now, lane - self.lanes.answers);
+                let receiver = ReceiverId::from(lane - self.lanes.answers);
+                let times = &mut self.answers[receiver];
+                times.pop_front();
+                let next = times.front().copied().unwrap_or(Instant::NEVER);
+                self.tournament.set(lane, next);
+                self.answer(now, receiver);
             } else if lane < self.lanes.transfers {
-                self.time_out(now, lane - self.lanes.time_outs);
+                let flow = FlowId::from(lane - self.lanes.time_outs);
+                let times = &mut self.time_outs[flow];
+                let (_, message) = times.pop_front().expect("a time that is out");
+                let next = times.front().map_or(Instant::NEVER, |t| t.0);
+                self.tournament.set(lane, next);
+                self.time_out(now, flow, message);
             } else {
-                let flow = lane - self.lanes.transfers;
-                self.applications.wake(flow, now, &mut self.counters);
-                self.transfer(now, flow);
+                self.wake(now, FlowId::from(lane - self.lanes.transfers));
             }
         }
     }
@@ -279,7 +288,7 @@ impl Fast<'_> {
     fn take(&mut self, lane: u32) -> Item {
         let waiting = &mut self.waiting[lane as usize];
         let item = waiting.pop_front().expect("the lane that is first");
-        let next = waiting.front().map_or(NEVER, |item| item.ready);
+        let next = waiting.front().map_or(Instant::NEVER, |item| item.ready);
         self.tournament.set(lane, next);
         item
     }
@@ -299,88 +308,6 @@ impl Fast<'_> {
         }
     }
 
-    #[inline]
-    fn schedule(&mut self, flow: u32, next: Option<u64>) {
-        if let Some(at) = next {
-            self.tournament.set(self.lanes.sends + flow, at);
-        }
-    }
-
-    // Applications
-
-    fn send(&mut self, now: u64, flow: u32) {
-        let lane = self.lanes.sends + flow;
-        self.tournament.park(lane);
-        let route = self.compiled.nodes[self.applications.sender(flow) as usize].send;
-        // A message is one frame, as a rule: the first needs no list.
-        let mut first = None;
-        let mut more = Vec::new();
-        let wait = self.applications.send(flow, now, |frame| match first {
-            None => first = Some(frame),
-            Some(_) => more.push(frame),
-        });
-        self.schedule(flow, self.applications.next_release(flow));
-        if let Some((at, message)) = wait {
-            let times = &mut self.time_outs[flow as usize];
-            times.push_back((at, message));
-            let next = times[0].0;
-            self.tournament.set(self.lanes.time_outs + flow, next);
-        }
-        if let Some(frame) = first {
-            self.put_in(now, route, frame);
-        }
-        for frame in more {
-            self.put_in(now, route, frame);
-        }
-        // As a rule the next message is known by now, and the tournament played.
-        if self.tournament.is_parked(lane) {
-            self.tournament.set(lane, NEVER);
-        }
-    }
-
-    fn answer(&mut self, now: u64, receiver: u32) {
-        let times = &mut self.answers[receiver as usize];
-        times.pop_front();
-        let next = times.front().copied().unwrap_or(NEVER);
-        self.tournament.set(self.lanes.answers + receiver, next);
-        let route = self.compiled.nodes[self.applications.host_of(receiver) as usize].send;
-        let mut frames = Vec::new();
-        self.applications.answer(receiver, now, |frame| frames.push(frame));
-        for frame in frames {
-            self.put_in(now, route, frame);
-        }
-    }
-
-    fn time_out(&mut self, now: u64, flow: u32) {
-        let times = &mut self.time_outs[flow as usize];
-        let (_, message) = times.pop_front().expect("a time that is out");
-        let next = times.front().map_or(NEVER, |t| t.0);
-        self.tournament.set(self.lanes.time_outs + flow, next);
-        let next = self.applications.time_out(flow, message, now, &mut self.counters);
-        self.schedule(flow, next);
-    }
-
-    /// Send what a transfer, or a comparison of clocks, has to send.
-    #[cold]
-    fn transfer(&mut self, now: u64, flow: u32) {
-        while let Some((host, frame)) = self.applications.take_frame(flow, now) {
-            self.put_in(now, self.compiled.nodes[host as usize].send, frame);
-        }
-        self.schedule_transfer(flow);
-    }
-
-    fn schedule_transfer(&mut self, flow: u32) {
-        let next = self.applications.wakes(flow).unwrap_or(NEVER);
-        self.tournament.set(self.lanes.transfers + flow, next);
-    }
-
-    #[inline]
-    fn put_in(&mut self, now: u64, route: u32, frame: Frame) {
-        self.counters.sent(&frame);
-        let hop = self.compiled.routes[route as usize].first;
-        self.follow(Item { frame, route, hop, ready: now, complete: now }, false);
-    }
-
     // Frames
 
     /// Follow a frame to the next junction, or to its end. `admitted`: it comes from the lane of
@@ -390,12 +317,12 @@ impl Fast<'_> {
             if item.ready >= self.end {
                 return self.counters.in_flight(&item.frame);
             }
-            let route = self.compiled.routes[item.route as usize];
+            let route = self.compiled.routes[item.route];
             if item.hop == route.after {
                 match route.last {
                     Last::Port(port) => {
-                        item.route = self.compiled.ports[port as usize].reception;
-                        let reception = self.compiled.routes[item.route as usize];
+                        item.route = self.compiled.reception(port);
+                        let reception = self.compiled.routes[item.route];
                         if let Last::Host(host) = reception.last {
                             if !self.applications.wants(&item.frame, host) {
                                 return self.counters.lost(&item.frame, Loss::Ignored);
@@ -404,13 +331,16 @@ impl Fast<'_> {
                         }
                         item.hop = reception.first;
                     }
-                    Last::Lookup(port) => return self.wait(self.lookup_of[port as usize], item),
+                    Last::Lookup(port) => return self.wait(self.lookup_of[port], item),
                     Last::Host(_)
                         if !admitted && self.applications.goes_by_time(item.frame.flow) =>
                     {
                         return self.hand_over(item);
                     }
-                    Last::Host(host) => return self.deliver(&item, host),
+                    Last::Host(_) if item.complete >= self.end => {
+                        return self.counters.in_flight(&item.frame);
+                    }
+                    Last::Host(host) => return self.deliver(item.complete, &item.frame, host),
                 }
                 continue;
             }
@@ -430,18 +360,20 @@ impl Fast<'_> {
     fn hand_over(&mut self, mut item: Item) {
         item.ready = item.complete;
         let back = u32::from(item.frame.answer.is_some());
-        self.wait(self.lanes.segments + 2 * item.frame.flow + back, item);
+        self.wait(self.lanes.segments + 2 * item.frame.flow.number() + back, item);
     }
 
     /// A frame passes a stage, unless there is no room.
     #[inline]
     fn serve(&mut self, item: &mut Item) -> bool {
         let timing = *self.compiled.timing(item.hop);
-        let resource = timing.resource as usize;
+        let resource = timing.resource;
         let octets = item.frame.octets;
-        let wire = resource < self.compiled.ports.len();
-        if wire && self.scheduled_of[resource] != NONE {
-            self.enqueue(*item, self.scheduled_of[resource]);
+        let port = self.compiled.port_of(resource);
+        if let Some(port) = port
+            && self.scheduled_of[port] != NONE
+        {
+            self.enqueue(*item, self.scheduled_of[port]);
             return false;
         }
         let server = &mut self.servers[resource];
@@ -456,16 +388,16 @@ impl Fast<'_> {
             let room = self.compiled.rooms[resource];
             let frames = server.leaving.len() as u64 + 1;
             if frames > room.frames || server.octets + u64::from(octets) > room.octets {
-                if wire {
-                    self.counters.ports[resource].dropped +=
+                if let Some(port) = port {
+                    self.counters.ports[port].dropped +=
                         u64::from(self.counters.within(item.ready));
                 }
                 self.counters.lost(&item.frame, Loss::Queue);
                 return false;
             }
-            if wire {
+            if let Some(port) = port {
                 let octets = server.octets + u64::from(octets);
-                self.counters.held(timing.resource, Room { frames, octets });
+                self.counters.held(port, Room { frames, octets });
             }
         }
         let (start, end) = timing.serve(octets, item.ready, item.complete, server.free);
@@ -475,12 +407,10 @@ impl Fast<'_> {
             server.leaving.push_back((end, octets));
             server.octets += u64::from(octets);
         }
-        if wire && end < self.end {
-            self.counters.port_sent(timing.resource, octets, start, end);
+        if let Some(port) = port.filter(|_| end < self.end) {
+            self.counters.port_sent(port, octets, start, end);
         }
-        if item.route == self.compiled.nodes[item.frame.from as usize].send {
-            self.on_host_route(item, end, free);
-        }
+        self.pass(&item.frame, (item.route, item.hop), end, free);
         (item.ready, item.complete) = timing.pass_on(octets, start, end);
         item.hop += 1;
         true
@@ -492,16 +422,20 @@ impl Fast<'_> {
         let it = &mut self.scheduled[number as usize];
         let now = item.ready;
         it.settle(now);
-        let classes = compiled.classes[it.port as usize].as_ref().expect("a port with classes");
+        let classes = compiled.classes[it.port].as_ref().expect("a port with classes");
         let octets = item.frame.octets;
         let waiting = Waiting {
             item,
             octets,
-            volume: compiled.volume(it.port, octets),
-            begin: compiled.timing(item.hop).serve(octets, now, item.complete, 0).0,
+            volume: compiled.volume(it.port, octets).0,
+            begin: compiled
+                .timing(item.hop)
+                .serve(octets, now, item.complete, Instant::ZERO)
+                .0
+                .ps(),
         };
         let class = classes.class_of(compiled.priority(&item.frame));
-        if it.scheduler.push(classes, class, now, waiting) {
+        if it.scheduler.push(classes, class, now.ps(), waiting) {
             self.counters.held(it.port, it.scheduler.held());
             if it.free <= now {
                 self.decide(now, number);
@@ -509,60 +443,47 @@ impl Fast<'_> {
                 self.tournament.set(number, it.free);
             }
         } else {
-            self.counters.ports[it.port as usize].dropped += u64::from(self.counters.within(now));
+            self.counters.ports[it.port].dropped += u64::from(self.counters.within(now));
             self.counters.lost(&item.frame, Loss::Queue);
         }
     }
 
     /// A port with classes, which is free, sends its next frame, or waits.
-    fn decide(&mut self, now: u64, number: u32) {
+    fn decide(&mut self, now: Instant, number: u32) {
         let compiled = self.compiled;
         let it = &mut self.scheduled[number as usize];
         it.settle(now);
         let port = it.port;
-        let classes = compiled.classes[port as usize].as_ref().expect("a port with classes");
-        let class = match it.scheduler.next(classes, now) {
+        let classes = compiled.classes[port].as_ref().expect("a port with classes");
+        let class = match it.scheduler.next(classes, now.ps()) {
             Next::Send(class) => class,
-            Next::At(at) => return self.tournament.set(number, at),
-            Next::Nothing => return self.tournament.set(number, NEVER),
+            Next::At(at) => {
+                return self.tournament.set(number, Instant::saturating_from_ps(at));
+            }
+            Next::Nothing => return self.tournament.set(number, Instant::NEVER),
         };
         let mut item = *it.scheduler.first(class);
         let octets = item.frame.octets;
         let timing = *compiled.timing(item.hop);
         let (start, end) = timing.serve(octets, item.ready, item.complete, now);
         let free = end.saturating_add(timing.gap);
-        it.scheduler.pop(classes, class, now, free);
+        it.scheduler.pop(classes, class, now.ps(), free.ps());
         (it.end, it.free) = (Some(end), free);
         let is_empty = it.scheduler.waiting().next().is_none();
-        self.tournament.set(number, if is_empty { NEVER } else { free });
+        self.tournament.set(number, if is_empty { Instant::NEVER } else { free });
         if end < self.end {
             self.counters.port_sent(port, octets, start, end);
         }
-        if item.route == compiled.nodes[item.frame.from as usize].send {
-            self.on_host_route(&item, end, free);
-        }
+        self.pass(&item.frame, (item.route, item.hop), end, free);
         (item.ready, item.complete) = timing.pass_on(octets, start, end);
         item.hop += 1;
         self.follow(item, false);
     }
 
-    #[inline]
-    fn on_host_route(&mut self, item: &Item, end: u64, free: u64) {
-        let route = self.compiled.routes[item.route as usize];
-        if item.hop == route.first {
-            let next = self.applications.passed(&item.frame, free);
-            self.schedule(item.frame.flow, next);
-        }
-        if item.hop + 1 == route.after {
-            let next = self.applications.departed(&item.frame, end);
-            self.schedule(item.frame.flow, next);
-        }
-    }
-
-    fn look_up(&mut self, mut item: Item, port: u32) {
+    fn look_up(&mut self, mut item: Item, port: PortId) {
         let forwarding = self.tables.lookup(self.compiled, port, &mut item.frame, item.ready);
-        let at = self.compiled.ports[port as usize];
-        let node = &self.compiled.nodes[at.node as usize];
+        let at = self.compiled.ports[port];
+        let node = &self.compiled.nodes[at.node];
         let count = node.ports.len();
         let first = at.local as usize * count;
         let (compiled, frame) = (self.compiled, item.frame);
@@ -570,11 +491,11 @@ impl Fast<'_> {
             item.route = node.forward[first + local];
             item.frame.samples = frame.samples;
             compiled.copied(&mut item.frame, item.route);
-            item.hop = compiled.routes[item.route as usize].first;
+            item.hop = compiled.routes[item.route].first;
             fast.follow(item, false);
         };
         match forwarding {
-            Forwarding::Port(out) => go(self, self.compiled.ports[out as usize].local as usize),
+            Forwarding::Port(out) => go(self, self.compiled.ports[out].local as usize),
             Forwarding::Flood if count > 1 => {
                 self.counters.copied(&frame, count as u64 - 2);
                 (0..count)
@@ -585,36 +506,16 @@ impl Fast<'_> {
         }
     }
 
-    #[inline]
-    fn deliver(&mut self, item: &Item, host: u32) {
-        let (frame, now) = (&item.frame, item.complete);
-        if now >= self.end {
-            return self.counters.in_flight(frame);
-        }
-        self.counters.trace(frame, host, now);
-        match self.applications.deliver(frame, host, now, &mut self.counters) {
-            Reaction::Nothing => {}
-            Reaction::Next { flow, at } => self.schedule(flow, Some(at)),
-            Reaction::Transfer => self.transfer(now, item.frame.flow),
-            Reaction::Answer { receiver, at } => {
-                let times = &mut self.answers[receiver as usize];
-                times.push_back(at);
-                let first = times[0];
-                self.tournament.set(self.lanes.answers + receiver, first);
-            }
-        }
-    }
-
     fn finish(mut self) -> Traced {
         for item in self.waiting.iter().flatten() {
             self.counters.in_flight(&item.frame);
         }
         for mut it in std::mem::take(&mut self.scheduled) {
-            it.settle(self.end - 1);
+            it.settle(self.end - Span::PICOSECOND);
             for waiting in it.scheduler.waiting() {
                 self.counters.in_flight(&waiting.item.frame);
             }
-            self.counters.ports[it.port as usize].classes = it.scheduler.counts();
+            self.counters.ports[it.port].classes = it.scheduler.counts();
         }
         Traced::new(
             self.compiled,
@@ -623,5 +524,43 @@ impl Fast<'_> {
             self.tables.flooded,
             self.events,
         )
+    }
+}
+
+impl Hosts for Fast<'_> {
+    #[inline]
+    fn parts(&mut self) -> (&CompiledNetwork, &mut Applications, &mut Counters) {
+        (self.compiled, &mut self.applications, &mut self.counters)
+    }
+
+    #[inline]
+    fn schedule_send(&mut self, flow: FlowId, at: Instant) {
+        self.tournament.set(self.lanes.sends + flow.number(), at);
+    }
+
+    fn schedule_answer(&mut self, receiver: ReceiverId, at: Instant) {
+        let times = &mut self.answers[receiver];
+        times.push_back(at);
+        let first = times[0];
+        self.tournament.set(self.lanes.answers + receiver.number(), first);
+    }
+
+    fn schedule_time_out(&mut self, flow: FlowId, message: u32, at: Instant) {
+        let times = &mut self.time_outs[flow];
+        times.push_back((at, message));
+        let next = times[0].0;
+        self.tournament.set(self.lanes.time_outs + flow.number(), next);
+    }
+
+    fn schedule_wake(&mut self, flow: FlowId) {
+        let next = self.applications.wakes(flow).unwrap_or(Instant::NEVER);
+        self.tournament.set(self.lanes.transfers + flow.number(), next);
+    }
+
+    #[inline]
+    fn put_in(&mut self, now: Instant, route: RouteId, frame: Frame) {
+        self.counters.sent(&frame);
+        let hop = self.compiled.routes[route].first;
+        self.follow(Item { frame, route, hop, ready: now, complete: now }, false);
     }
 }

@@ -1,24 +1,28 @@
 //! A frame on its way, and what can become of it.
 
+use crate::identity::{AddressId, FlowId, NodeId};
+use crate::time::Instant;
+
 /// One copy of a frame.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
+pub(crate) struct Frame {
     /// Flow it belongs to.
-    pub flow: u32,
+    pub flow: FlowId,
     /// Host that sent it.
-    pub from: u32,
-    /// Host for which it is; of a group, [`super::compiled::GROUP`].
-    pub to: u32,
-    /// Addresses of station: whose the last router or host is, and whose the next.
-    pub source: u32,
-    pub destination: u32,
+    pub from: NodeId,
+    /// Host for which it is; none of a group.
+    pub to: Option<NodeId>,
+    /// Address of the last router or host.
+    pub source: AddressId,
+    /// Address of the next router or host; none of a group.
+    pub destination: Option<AddressId>,
     /// Destination address to FCS.
     pub octets: u32,
     /// Number of its message within the flow, and of its fragments how many there are and which
     /// this is.
     pub message: u32,
-    pub pieces: u16,
-    pub piece: u16,
+    pub fragments: u16,
+    pub fragment: u16,
     /// Which receiver answers with it; a request or a stream's frame without.
     pub answer: Option<u16>,
     pub broadcast: bool,
@@ -29,13 +33,13 @@ pub(super) struct Frame {
     pub samples: u16,
     /// When its message arrived at the sender; of a packet of voice, when its oldest sample was
     /// made.
-    pub born: u64,
+    pub born: Instant,
 }
 
 /// Why a copy of a frame ends before its destination, in the order of
 /// [`ethermeter_trial::counts::LOSSES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Loss {
+pub(crate) enum Loss {
     /// No room at a stage or at a port out.
     Queue,
     /// No room in the memory of a port in.

@@ -12,14 +12,19 @@ mod next_events;
 mod segment;
 
 use super::Traced;
-use super::applications::{Applications, Reaction};
-use super::compiled::{CompiledNetwork, Last, NONE};
+use super::applications::Applications;
+use super::compiled::{CompiledNetwork, Last};
 use super::counters::Counters;
 use super::frame::{Frame, Loss};
+use super::hosts::Hosts;
 use super::junctions::Junctions;
-use super::table::{Forwarding, Tables};
+use super::learning_table::{Forwarding, Tables};
 use crate::error::Error;
-use crate::queue::Queue;
+use crate::event_queue::EventQueue;
+use crate::identity::{
+    ChargeId, CopyId, FlowId, NodeId, PortId, ReceiverId, ResourceId, RouteId, StageId,
+};
+use crate::time::{Instant, Span};
 use crate::watch::{Poll, Watch};
 use cards::PortMedium;
 use ethermeter_traffic::scheduler::{Next, Room, Scheduler, Waiting};
@@ -32,19 +37,19 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Copy {
     pub frame: Frame,
-    pub route: u32,
+    pub route: RouteId,
     pub hop: u32,
-    pub ready: u64,
-    pub complete: u64,
+    pub ready: Instant,
+    pub complete: Instant,
     /// The memory that it holds.
-    pub charge: u32,
+    pub charge: Option<ChargeId>,
     alive: bool,
 }
 
 /// Memory of a port that copies of one frame hold together.
 #[derive(Clone, Copy, Debug)]
 struct Charge {
-    port: u32,
+    port: PortId,
     octets: u64,
     copies: u32,
 }
@@ -60,25 +65,25 @@ struct Memory {
 #[derive(Clone, Copy, Debug)]
 struct Served {
     octets: u64,
-    charge: u32,
+    charge: Option<ChargeId>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Server {
-    waiting: VecDeque<u32>,
+    waiting: VecDeque<CopyId>,
     frames: u64,
     octets: u64,
     busy: bool,
     serving: Option<Served>,
-    paused_until: u64,
+    paused_until: Instant,
     urgent: Option<u16>,
     /// Of a port with traffic classes, instead of `waiting`, `frames` and `octets`.
-    scheduler: Option<Scheduler<u32>>,
+    scheduler: Option<Scheduler<CopyId>>,
 }
 
 impl Server {
-    fn new(compiled: &CompiledNetwork, resource: usize) -> Self {
-        let classes = compiled.classes.get(resource).and_then(Option::as_ref);
+    fn new(compiled: &CompiledNetwork, resource: ResourceId) -> Self {
+        let classes = compiled.classes.get(resource.index()).and_then(Option::as_ref);
         Self { scheduler: classes.map(Scheduler::new), ..Self::default() }
     }
 }
@@ -87,7 +92,7 @@ impl Server {
 #[derive(Clone, Debug, Default)]
 struct Batch {
     number: u64,
-    copies: Vec<u32>,
+    copies: Vec<CopyId>,
 }
 
 /// All of the state.
@@ -98,11 +103,11 @@ pub(super) struct Engine<'p> {
     tables: Tables,
     /// For the order of what comes in one instant.
     junctions: Junctions,
-    queue: Queue<Event>,
+    queue: EventQueue<Event>,
     pub copies: Vec<Copy>,
-    spare: Vec<u32>,
+    spare: Vec<CopyId>,
     charges: Vec<Charge>,
-    spare_charges: Vec<u32>,
+    spare_charges: Vec<ChargeId>,
     servers: Vec<Server>,
     batches: Vec<Batch>,
     memories: Vec<Memory>,
@@ -110,68 +115,59 @@ pub(super) struct Engine<'p> {
     /// When each medium has its next event.
     of_media: NextEvents,
     /// When each flow's transfer is next woken.
-    wakes: Vec<u64>,
+    wakes: Vec<Instant>,
     events: u64,
     /// When the simulation ends.
-    end: i64,
+    end: Instant,
 }
 
 /// Run a network.
-pub(super) fn run(
+pub(crate) fn run(
     compiled: &CompiledNetwork,
     trial: &Trial,
     watch: &Watch,
     tracing: bool,
 ) -> Result<Traced, Error> {
     let applications = Applications::new(compiled, trial);
-    let stations = applications.flow_count() + applications.receiver_count();
     let mut engine = Engine {
         compiled,
         counters: Counters::new(compiled, trial, applications.comparison_count(), tracing),
         tables: Tables::new(compiled),
         junctions: Junctions::new(compiled),
-        queue: Queue::default(),
+        queue: EventQueue::default(),
         copies: Vec::new(),
         spare: Vec::new(),
         charges: Vec::new(),
         spare_charges: Vec::new(),
-        servers: (0..compiled.rooms.len())
+        servers: ResourceId::first(compiled.rooms.len())
             .map(|resource| Server::new(compiled, resource))
             .collect(),
         batches: vec![Batch::default(); compiled.timings.len()],
         memories: vec![Memory::default(); compiled.ports.len()],
-        media: cards::media(compiled, stations),
+        media: cards::media(compiled),
         of_media: NextEvents::new(compiled.segments.len()),
-        wakes: vec![u64::MAX; applications.waking_count() as usize],
+        wakes: vec![Instant::NEVER; applications.waking_count() as usize],
         events: 0,
-        end: compiled.phases.end_ps.cast_signed(),
+        end: Instant::from_ps(compiled.phases.end_ps),
         applications,
     };
-    for flow in 0..engine.applications.flow_count() {
-        if let Some(at) = engine.applications.next(flow) {
-            engine.schedule(at, Event::Send { flow });
-        }
-    }
-    for flow in 0..engine.applications.waking_count() {
-        engine.schedule_transfer(flow);
-    }
+    engine.begin();
     for medium in 0..compiled.segments.len() {
         engine.look_at_medium(medium);
     }
-    let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
+    let mut poll = watch.begin(&compiled.phases);
     engine.run(&mut poll);
     poll.check()?;
     Ok(engine.finish())
 }
 
 impl Engine<'_> {
-    fn schedule(&mut self, at: u64, event: Event) {
-        // An endless queue may reach beyond all time.
-        self.queue.schedule(i64::try_from(at).unwrap_or(i64::MAX), event);
+    fn schedule(&mut self, at: Instant, event: Event) {
+        self.queue.schedule(at, event);
     }
 
-    fn schedule_arrival(&mut self, at: u64, copy: u32) {
-        let Copy { route, hop, .. } = self.copies[copy as usize];
+    fn schedule_arrival(&mut self, at: Instant, copy: CopyId) {
+        let Copy { route, hop, .. } = self.copies[copy];
         let lane = self.junctions.lane(self.compiled, route, hop);
         self.schedule(at, Event::Arrive { copy, lane });
     }
@@ -181,9 +177,8 @@ impl Engine<'_> {
             let ((of_medium, rank), medium) = self.of_media.first();
             let most = if rank == AFTER_ALL { AFTER_ALL } else { AFTER_LINKS - 1 };
             let next = self.queue.next_rank().filter(|&next| next <= (of_medium, most));
-            let at = next.map_or(of_medium, |(at, _)| at);
-            let now = at.cast_unsigned();
-            if at >= self.end || !poll.goes_on(now) {
+            let now = next.map_or(of_medium, |(at, _)| at);
+            if now >= self.end || !poll.goes_on(now) {
                 return;
             }
             self.events += 1;
@@ -194,23 +189,23 @@ impl Engine<'_> {
         }
     }
 
-    fn handle(&mut self, now: u64, event: Event) {
+    fn handle(&mut self, now: Instant, event: Event) {
         match event {
             Event::Left { resource } => self.left(now, resource),
             Event::Free { resource } => {
-                self.servers[resource as usize].busy = false;
+                self.servers[resource].busy = false;
                 self.serve(now, resource);
             }
-            Event::Wake { port } => self.serve(now, port),
+            Event::Wake { resource } => self.serve(now, resource),
             Event::Pause { port, quanta } => self.pause(now, port, quanta),
             Event::AskAgain { port, asked } => {
-                if self.memories[port as usize].asked == Some(asked) {
+                if self.memories[port].asked == Some(asked) {
                     self.ask(now, port);
                 }
             }
             Event::Gather { copy, stage } => self.gather(now, copy, stage),
             Event::Interrupt { stage, batch } => {
-                if self.batches[stage as usize].number == batch {
+                if self.batches[stage].number == batch {
                     self.interrupt(now, stage);
                 }
             }
@@ -218,69 +213,13 @@ impl Engine<'_> {
             Event::Arrive { copy, .. } => self.arrive(now, copy),
             Event::Send { flow } => self.send(now, flow),
             Event::Answer { receiver } => self.answer(now, receiver),
-            Event::TimeOut { flow, message } => {
-                if let Some(at) = self.applications.time_out(flow, message, now, &mut self.counters)
-                {
-                    self.schedule(at, Event::Send { flow });
-                }
-            }
+            Event::TimeOut { flow, message } => self.time_out(now, flow, message),
             Event::Transfer { flow } => {
-                if self.wakes[flow as usize] == now {
-                    self.wakes[flow as usize] = u64::MAX;
-                    self.applications.wake(flow, now, &mut self.counters);
-                    self.transfer(now, flow);
+                if self.wakes[flow] == now {
+                    self.wakes[flow] = Instant::NEVER;
+                    self.wake(now, flow);
                 }
             }
-        }
-    }
-
-    // Applications
-
-    fn send(&mut self, now: u64, flow: u32) {
-        let mut frames = Vec::new();
-        let wait = self.applications.send(flow, now, |frame| frames.push(frame));
-        self.proceed(flow, self.applications.next_release(flow));
-        if let Some((at, message)) = wait {
-            self.schedule(at, Event::TimeOut { flow, message });
-        }
-        self.put_in(now, self.applications.sender(flow), frames);
-    }
-
-    fn answer(&mut self, now: u64, receiver: u32) {
-        let mut frames = Vec::new();
-        self.applications.answer(receiver, now, |frame| frames.push(frame));
-        self.put_in(now, self.applications.host_of(receiver), frames);
-    }
-
-    /// Send what a transfer, or a comparison of clocks, has to send.
-    fn transfer(&mut self, now: u64, flow: u32) {
-        while let Some((host, frame)) = self.applications.take_frame(flow, now) {
-            self.put_in(now, host, vec![frame]);
-        }
-        self.schedule_transfer(flow);
-    }
-
-    /// Wake a transfer when it wants to be, or before: it says then when it does.
-    fn schedule_transfer(&mut self, flow: u32) {
-        let Some(at) = self.applications.wakes(flow) else { return };
-        if at < self.wakes[flow as usize] {
-            self.wakes[flow as usize] = at;
-            self.schedule(at, Event::Transfer { flow });
-        }
-    }
-
-    fn put_in(&mut self, now: u64, host: u32, frames: Vec<Frame>) {
-        let route = self.compiled.nodes[host as usize].send;
-        for frame in frames {
-            self.counters.sent(&frame);
-            let copy = self.copy(frame, route, now, now, NONE);
-            self.arrive(now, copy);
-        }
-    }
-
-    fn proceed(&mut self, flow: u32, next: Option<u64>) {
-        if let Some(at) = next {
-            self.schedule(at, Event::Send { flow });
         }
     }
 
@@ -289,29 +228,29 @@ impl Engine<'_> {
     pub fn copy(
         &mut self,
         frame: Frame,
-        route: u32,
-        ready: u64,
-        complete: u64,
-        charge: u32,
-    ) -> u32 {
-        let hop = self.compiled.routes[route as usize].first;
+        route: RouteId,
+        ready: Instant,
+        complete: Instant,
+        charge: Option<ChargeId>,
+    ) -> CopyId {
+        let hop = self.compiled.routes[route].first;
         let copy = Copy { frame, route, hop, ready, complete, charge, alive: true };
         if let Some(id) = self.spare.pop() {
-            self.copies[id as usize] = copy;
+            self.copies[id] = copy;
             return id;
         }
         self.copies.push(copy);
-        u32::try_from(self.copies.len() - 1).expect("memory would be full before")
+        CopyId::new(self.copies.len() - 1)
     }
 
     /// A copy is no more. What memory it holds is another's, or given back by the caller.
-    pub fn end(&mut self, copy: u32) {
-        self.copies[copy as usize].alive = false;
+    pub fn end(&mut self, copy: CopyId) {
+        self.copies[copy].alive = false;
         self.spare.push(copy);
     }
 
-    pub fn lose(&mut self, now: u64, copy: u32, loss: Loss) {
-        let Copy { frame, charge, .. } = self.copies[copy as usize];
+    pub fn lose(&mut self, now: Instant, copy: CopyId, loss: Loss) {
+        let Copy { frame, charge, .. } = self.copies[copy];
         self.counters.lost(&frame, loss);
         self.end(copy);
         self.release(now, charge);
@@ -320,23 +259,24 @@ impl Engine<'_> {
     // Stages
 
     /// A copy is at the beginning of a stage, or at the end of its route.
-    fn arrive(&mut self, now: u64, id: u32) {
-        let Copy { frame, route, hop, complete, .. } = self.copies[id as usize];
-        let route = self.compiled.routes[route as usize];
+    fn arrive(&mut self, now: Instant, id: CopyId) {
+        let Copy { frame, route, hop, complete, .. } = self.copies[id];
+        let route = self.compiled.routes[route];
         if hop == route.after {
             match route.last {
                 Last::Port(port) => self.reach_port(now, id, port),
                 Last::Lookup(port) => self.look_up(now, id, port),
                 Last::Host(_) if now < complete => self.schedule_arrival(complete, id),
-                Last::Host(host) => self.deliver(now, id, host),
+                Last::Host(host) => self.reach_application(now, id, host),
             }
             return;
         }
         let resource = self.compiled.timing(hop).resource;
-        let room = self.compiled.rooms[resource as usize];
-        let server = &mut self.servers[resource as usize];
+        let port = self.compiled.port_of(resource);
+        let room = self.compiled.rooms[resource];
+        let server = &mut self.servers[resource];
         let held = if server.scheduler.is_some() {
-            self.enqueue(now, id, resource)
+            self.enqueue(now, id, resource, port.expect("classes are of ports"))
         } else {
             let held =
                 Room { frames: server.frames + 1, octets: server.octets + u64::from(frame.octets) };
@@ -347,52 +287,57 @@ impl Engine<'_> {
             }
             has_room.then_some(held)
         };
+        if let Some(port) = port.filter(|&port| self.compiled.ports[port].half_duplex) {
+            self.count_arrival(now, port);
+        }
         let Some(held) = held else {
-            if self.is_wire(resource) {
-                self.counters.ports[resource as usize].dropped +=
-                    u64::from(self.counters.within(now));
+            if let Some(port) = port {
+                self.counters.ports[port].dropped += u64::from(self.counters.within(now));
             }
             return self.lose(now, id, Loss::Queue);
         };
-        if self.is_wire(resource) {
-            self.counters.held(resource, held);
+        if let Some(port) = port {
+            self.counters.held(port, held);
         }
         self.serve(now, resource);
     }
 
     /// A copy comes to its class at a port; what the port then holds, if there was room.
-    fn enqueue(&mut self, now: u64, id: u32, port: u32) -> Option<Room> {
-        let Copy { frame, hop, ready, complete, .. } = self.copies[id as usize];
+    fn enqueue(
+        &mut self,
+        now: Instant,
+        id: CopyId,
+        resource: ResourceId,
+        port: PortId,
+    ) -> Option<Room> {
+        let Copy { frame, hop, ready, complete, .. } = self.copies[id];
         let compiled = self.compiled;
-        let classes = compiled.classes[port as usize].as_ref().expect("a port with classes");
-        let scheduler = self.servers[port as usize].scheduler.as_mut().expect("the same");
+        let classes = compiled.classes[port].as_ref().expect("a port with classes");
+        let scheduler = self.servers[resource].scheduler.as_mut().expect("the same");
         let waiting = Waiting {
             item: id,
             octets: frame.octets,
-            volume: compiled.volume(port, frame.octets),
-            begin: compiled.timing(hop).serve(frame.octets, ready, complete, 0).0,
+            volume: compiled.volume(port, frame.octets).0,
+            begin: compiled.timing(hop).serve(frame.octets, ready, complete, Instant::ZERO).0.ps(),
         };
         let class = classes.class_of(compiled.priority(&frame));
-        scheduler.push(classes, class, now, waiting).then(|| scheduler.held())
-    }
-
-    fn is_wire(&self, resource: u32) -> bool {
-        (resource as usize) < self.compiled.ports.len()
+        scheduler.push(classes, class, now.ps(), waiting).then(|| scheduler.held())
     }
 
     /// Serve the next frame, if the resource can.
-    pub fn serve(&mut self, now: u64, resource: u32) {
-        let server = &mut self.servers[resource as usize];
+    pub fn serve(&mut self, now: Instant, resource: ResourceId) {
+        let port = self.compiled.port_of(resource);
+        let server = &mut self.servers[resource];
         if server.busy {
             return;
         }
         if let Some(quanta) = server.urgent.take() {
             server.busy = true;
-            return self.send_pause(now, resource, quanta);
+            return self.send_pause(now, port.expect("only ports ask for silence"), quanta);
         }
-        let classes = self.compiled.classes.get(resource as usize).and_then(Option::as_ref);
+        let classes = self.compiled.classes.get(resource.index()).and_then(Option::as_ref);
         let next = match (&mut server.scheduler, classes) {
-            (Some(scheduler), Some(classes)) => scheduler.next(classes, now),
+            (Some(scheduler), Some(classes)) => scheduler.next(classes, now.ps()),
             _ if server.waiting.is_empty() => Next::Nothing,
             _ => Next::Send(0),
         };
@@ -400,25 +345,28 @@ impl Engine<'_> {
             Next::Nothing => return,
             _ if server.paused_until > now => {
                 let at = server.paused_until;
-                return self.schedule(at, Event::Wake { port: resource });
+                return self.schedule(at, Event::Wake { resource });
             }
-            Next::At(at) => return self.schedule(at, Event::Wake { port: resource }),
+            Next::At(at) => {
+                let at = Instant::saturating_from_ps(at);
+                return self.schedule(at, Event::Wake { resource });
+            }
             Next::Send(class) => class,
         };
         let id = match &server.scheduler {
             Some(scheduler) => *scheduler.first(class),
             None => server.waiting[0],
         };
-        let copy = self.copies[id as usize];
+        let copy = self.copies[id];
         let timing = *self.compiled.timing(copy.hop);
         let (start, end) = timing.serve(copy.frame.octets, copy.ready, copy.complete, now);
         if start > now {
             // It would run dry. The resource is not taken meanwhile: a PAUSE frame may pass.
-            return self.schedule(start, Event::Wake { port: resource });
+            return self.schedule(start, Event::Wake { resource });
         }
         match (&mut server.scheduler, classes) {
             (Some(scheduler), Some(classes)) => {
-                scheduler.pop(classes, class, now, end.saturating_add(timing.gap));
+                scheduler.pop(classes, class, now.ps(), end.saturating_add(timing.gap).ps());
             }
             _ => {
                 server.waiting.pop_front();
@@ -427,18 +375,18 @@ impl Engine<'_> {
         server.busy = true;
         let octets = copy.frame.octets;
         server.serving = Some(Served { octets: u64::from(octets), charge: copy.charge });
-        if self.is_wire(resource) && self.compiled.ports[resource as usize].half_duplex {
-            return self.offer(now, resource, id);
+        if let Some(port) = port.filter(|&port| self.compiled.ports[port].half_duplex) {
+            return self.offer(now, port, id);
         }
         let free = end.saturating_add(timing.gap);
         self.schedule(end, Event::Left { resource });
         self.schedule(free, Event::Free { resource });
         let (ready, complete) = timing.pass_on(octets, start, end);
-        self.on_host_route(&copy, end, free);
-        if self.is_wire(resource) && end < self.compiled.phases.end_ps {
-            self.counters.port_sent(resource, octets, start, end);
+        self.pass(&copy.frame, (copy.route, copy.hop), end, free);
+        if let Some(port) = port.filter(|_| end.ps() < self.compiled.phases.end_ps) {
+            self.counters.port_sent(port, octets, start, end);
         }
-        let it = &mut self.copies[id as usize];
+        let it = &mut self.copies[id];
         (it.ready, it.complete, it.hop) = (ready, complete, copy.hop + 1);
         if timing.coalesce.is_some() {
             let stage = self.compiled.hops[copy.hop as usize];
@@ -447,50 +395,36 @@ impl Engine<'_> {
         self.schedule_arrival(ready, id);
     }
 
-    fn gather(&mut self, now: u64, copy: u32, stage: u32) {
-        let coalesce = self.compiled.timings[stage as usize]
-            .coalesce
-            .expect("a stage after which frames wait");
-        let batch = &mut self.batches[stage as usize];
+    fn gather(&mut self, now: Instant, copy: CopyId, stage: StageId) {
+        let coalesce =
+            self.compiled.timings[stage].coalesce.expect("a stage after which frames wait");
+        let batch = &mut self.batches[stage];
         batch.copies.push(copy);
         let (number, count) = (batch.number, batch.copies.len());
         if count >= coalesce.frames as usize {
             self.interrupt(now, stage);
         } else if count == 1 {
-            self.schedule(now + coalesce.ps, Event::Interrupt { stage, batch: number });
+            self.schedule(
+                now + Span::from_ps(coalesce.ps),
+                Event::Interrupt { stage, batch: number },
+            );
         }
     }
 
     /// A batch goes on.
-    fn interrupt(&mut self, now: u64, stage: u32) {
-        let batch = &mut self.batches[stage as usize];
+    fn interrupt(&mut self, now: Instant, stage: StageId) {
+        let batch = &mut self.batches[stage];
         batch.number += 1;
         for id in std::mem::take(&mut batch.copies) {
-            let copy = &mut self.copies[id as usize];
+            let copy = &mut self.copies[id];
             (copy.ready, copy.complete) = (now, now);
             self.arrive(now, id);
         }
     }
 
-    /// Tell an application that its frame passes the first stage, or leaves its host.
-    pub fn on_host_route(&mut self, copy: &Copy, end: u64, free: u64) {
-        if copy.route != self.compiled.nodes[copy.frame.from as usize].send {
-            return;
-        }
-        let route = self.compiled.routes[copy.route as usize];
-        if copy.hop == route.first {
-            let next = self.applications.passed(&copy.frame, free);
-            self.proceed(copy.frame.flow, next);
-        }
-        if copy.hop + 1 == route.after {
-            let next = self.applications.departed(&copy.frame, end);
-            self.proceed(copy.frame.flow, next);
-        }
-    }
-
-    fn left(&mut self, now: u64, resource: u32) {
-        let wire = self.is_wire(resource);
-        let server = &mut self.servers[resource as usize];
+    fn left(&mut self, now: Instant, resource: ResourceId) {
+        let port = self.compiled.port_of(resource);
+        let server = &mut self.servers[resource];
         let leaving = server.serving.take().expect("what leaves was served");
         if let Some(scheduler) = &mut server.scheduler {
             scheduler.left();
@@ -498,71 +432,72 @@ impl Engine<'_> {
             server.frames -= 1;
             server.octets -= leaving.octets;
         }
-        if wire {
+        if port.is_some() {
             self.release(now, leaving.charge);
         }
     }
 
     /// The same for a port on a shared medium, which is free at once: the gap belongs to deference.
-    pub fn leave_medium(&mut self, now: u64, port: u32) {
-        self.left(now, port);
-        self.servers[port as usize].busy = false;
+    pub fn leave_medium(&mut self, now: Instant, port: PortId) {
+        self.left(now, port.wire());
+        self.servers[port.wire()].busy = false;
     }
 
     // Ports and nodes
 
     /// A frame has come in at a port.
-    pub fn reach_port(&mut self, now: u64, id: u32, port: u32) {
-        let Copy { frame, ready, complete, .. } = self.copies[id as usize];
-        let at = self.compiled.ports[port as usize];
-        if let Last::Host(host) = self.compiled.routes[at.reception as usize].last {
+    pub fn reach_port(&mut self, now: Instant, id: CopyId, port: PortId) {
+        let Copy { frame, ready, complete, .. } = self.copies[id];
+        let at = self.compiled.ports[port];
+        let reception = self.compiled.reception(port);
+        if let Last::Host(host) = self.compiled.routes[reception].last {
             if !self.applications.wants(&frame, host) {
-                self.copies[id as usize].charge = NONE;
+                self.copies[id].charge = None;
                 return self.lose(now, id, Loss::Ignored);
             }
             self.applications.seen(&frame, complete, &mut self.counters);
         }
         let charge = match at.buffer {
-            None => NONE,
+            None => None,
             Some(buffer) => {
                 let octets = u64::from(frame.octets);
-                let memory = &mut self.memories[port as usize];
+                let memory = &mut self.memories[port];
                 if memory.used + octets > buffer.octets {
-                    self.counters.ports[port as usize].buffer_dropped +=
+                    self.counters.ports[port].buffer_dropped +=
                         u64::from(self.counters.within(now));
-                    self.copies[id as usize].charge = NONE;
+                    self.copies[id].charge = None;
                     return self.lose(now, id, Loss::Buffer);
                 }
                 memory.used += octets;
                 let used = memory.used;
-                let most = &mut self.counters.ports[port as usize].buffer_most;
+                let most = &mut self.counters.ports[port].buffer_most;
                 *most = used.max(*most);
                 if buffer.pause.is_some_and(|pause| used > pause.high_octets)
-                    && self.memories[port as usize].asked.is_none()
+                    && self.memories[port].asked.is_none()
                 {
                     self.ask(now, port);
                 }
-                self.charge(Charge { port, octets, copies: 1 })
+                Some(self.charge(Charge { port, octets, copies: 1 }))
             }
         };
-        let first = self.compiled.routes[at.reception as usize].first;
-        let it = &mut self.copies[id as usize];
-        (it.route, it.hop, it.charge) = (at.reception, first, charge);
+        let first = self.compiled.routes[reception].first;
+        let it = &mut self.copies[id];
+        (it.route, it.hop, it.charge) = (reception, first, charge);
         debug_assert!(ready <= now && ready <= complete);
         self.arrive(now, id);
     }
 
-    fn look_up(&mut self, now: u64, id: u32, port: u32) {
-        let Copy { mut frame, complete, charge, .. } = self.copies[id as usize];
+    fn look_up(&mut self, now: Instant, id: CopyId, port: PortId) {
+        let Copy { mut frame, complete, charge, .. } = self.copies[id];
         let forwarding = self.tables.lookup(self.compiled, port, &mut frame, now);
-        let at = self.compiled.ports[port as usize];
-        let node = &self.compiled.nodes[at.node as usize];
+        let at = self.compiled.ports[port];
+        let node = &self.compiled.nodes[at.node];
         let count = node.ports.len();
         let routes = &node.forward[at.local as usize * count..][..count];
         self.end(id);
-        let out: Vec<u32> = match forwarding {
+        let out: Vec<RouteId> = match forwarding {
             Forwarding::Drop => Vec::new(),
-            Forwarding::Port(out) => vec![routes[self.compiled.ports[out as usize].local as usize]],
+            Forwarding::Port(out) => vec![routes[self.compiled.ports[out].local as usize]],
             Forwarding::Flood => (0..count)
                 .filter(|local| *local != at.local as usize)
                 .map(|local| routes[local])
@@ -574,8 +509,8 @@ impl Engine<'_> {
         }
         let more = out.len() - 1;
         self.counters.copied(&frame, more as u64);
-        if charge != NONE {
-            self.charges[charge as usize].copies += u32::try_from(more).expect("few ports");
+        if let Some(charge) = charge {
+            self.charges[charge].copies += u32::try_from(more).expect("few ports");
         }
         for route in out {
             let mut frame = frame;
@@ -585,21 +520,15 @@ impl Engine<'_> {
         }
     }
 
-    fn deliver(&mut self, now: u64, id: u32, host: u32) {
-        let Copy { frame, charge, .. } = self.copies[id as usize];
+    fn reach_application(&mut self, now: Instant, id: CopyId, host: NodeId) {
+        let Copy { frame, charge, .. } = self.copies[id];
         self.end(id);
         self.release(now, charge);
-        self.counters.trace(&frame, host, now);
-        match self.applications.deliver(&frame, host, now, &mut self.counters) {
-            Reaction::Nothing => {}
-            Reaction::Answer { receiver, at } => self.schedule(at, Event::Answer { receiver }),
-            Reaction::Next { flow, at } => self.schedule(at, Event::Send { flow }),
-            Reaction::Transfer => self.transfer(now, frame.flow),
-        }
+        self.deliver(now, &frame, host);
     }
 
     fn finish(mut self) -> Traced {
-        self.finish_media();
+        let on_media = self.finish_media();
         let Self { copies, counters, servers, .. } = &mut self;
         for (port, server) in counters.ports.iter_mut().zip(servers) {
             port.classes = server.scheduler.as_ref().map_or_else(Vec::new, Scheduler::counts);
@@ -607,12 +536,49 @@ impl Engine<'_> {
         for copy in copies.iter().filter(|copy| copy.alive) {
             counters.in_flight(&copy.frame);
         }
-        Traced::new(
+        let mut traced = Traced::new(
             self.compiled,
             self.counters,
             &mut self.applications,
             self.tables.flooded,
             self.events,
-        )
+        );
+        traced.counts.media = on_media.media;
+        traced.counts.stations = on_media.stations;
+        traced.counts.cautions = on_media.cautions.into_iter().map(Into::into).collect();
+        traced
+    }
+}
+
+impl Hosts for Engine<'_> {
+    fn parts(&mut self) -> (&CompiledNetwork, &mut Applications, &mut Counters) {
+        (self.compiled, &mut self.applications, &mut self.counters)
+    }
+
+    fn schedule_send(&mut self, flow: FlowId, at: Instant) {
+        self.schedule(at, Event::Send { flow });
+    }
+
+    fn schedule_answer(&mut self, receiver: ReceiverId, at: Instant) {
+        self.schedule(at, Event::Answer { receiver });
+    }
+
+    fn schedule_time_out(&mut self, flow: FlowId, message: u32, at: Instant) {
+        self.schedule(at, Event::TimeOut { flow, message });
+    }
+
+    /// Wake a transfer when it wants to be, or before: it says then when it does.
+    fn schedule_wake(&mut self, flow: FlowId) {
+        let Some(at) = self.applications.wakes(flow) else { return };
+        if at < self.wakes[flow] {
+            self.wakes[flow] = at;
+            self.schedule(at, Event::Transfer { flow });
+        }
+    }
+
+    fn put_in(&mut self, now: Instant, route: RouteId, frame: Frame) {
+        self.counters.sent(&frame);
+        let copy = self.copy(frame, route, now, now, None);
+        self.arrive(now, copy);
     }
 }

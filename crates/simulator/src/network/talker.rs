@@ -1,6 +1,7 @@
 //! A host that talks: when it calls with the next packet of its voice, and with what.
 
 use super::compiled::CompiledNetwork;
+use crate::time::Instant;
 use ethermeter_traffic::packets::{HostSamples, Packets, VoicePacket};
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Batches, Offer, Purpose, Stream, Window};
@@ -13,7 +14,7 @@ pub(super) struct Talker {
     /// From a packet's being wanted to its call.
     service: Times,
     chance: Stream,
-    end: u64,
+    end: Instant,
     /// Packets, by when their oldest sample was made.
     offered: Batches<u64>,
 }
@@ -35,22 +36,22 @@ impl Talker {
             ),
             service: flow.service.clone(),
             chance: Stream::new(compiled.seed, number, Purpose::Service),
-            end: compiled.phases.end_ps,
+            end: Instant::from_ps(compiled.phases.end_ps),
             offered: compiled.batches(),
         }))
     }
 
     /// The next packet, when the one before has left the host at `ended`; nothing if the coder
     /// stops before there is enough. What will be in it is not known yet.
-    pub fn next(&mut self, ended: u64) -> Option<Offer> {
-        let wanted = self.packets.wanted_ps()?.max(ended);
+    pub fn next(&mut self, ended: Instant) -> Option<Offer> {
+        let wanted = self.packets.wanted_ps()?.max(ended.ps());
         let ready_ps = wanted.saturating_add(self.service.draw(&mut self.chance));
         Some(Offer { ready_ps, arrived_ps: ready_ps, bits: 0 })
     }
 
     /// The host calls.
-    pub fn call(&mut self, now: u64) -> VoicePacket {
-        let packet = self.packets.call(now);
+    pub fn call(&mut self, now: Instant) -> VoicePacket {
+        let packet = self.packets.call(now.ps());
         if let Some(offered) = self.offered.at(packet.oldest_ps) {
             *offered += 1;
         }
@@ -65,6 +66,6 @@ impl Talker {
 
     /// What became of the samples of the measured window at their host, when nothing more happens.
     pub fn finish(&self) -> HostSamples {
-        self.packets.finish(self.end)
+        self.packets.finish(self.end.ps())
     }
 }

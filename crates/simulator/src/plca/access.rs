@@ -5,14 +5,16 @@ use super::control::Opportunity;
 use super::counters::BusCounters;
 use super::sublayer::Sublayer;
 use super::timers::Timer;
+use crate::identity::StationId;
 use crate::mac::access::{Access as _, Next};
+use crate::mac::backoff::Draws;
 use crate::mac::csma_cd::CsmaCd;
 use crate::medium::access::{Access, Change, Started};
 use crate::medium::compiled::CompiledMedium;
 use crate::medium::line::Line;
 use crate::medium::signals::Symbol;
 use crate::medium::signals::{Inputs, Sending};
-use crate::segment::compiled::small;
+use crate::time::Instant;
 use ethermeter_traffic::{Purpose, Stream};
 
 /// The access of a node with PLCA, which may be off.
@@ -33,13 +35,9 @@ pub struct PlcaAccess {
 impl PlcaAccess {
     /// The accesses of all nodes. Streams of draws have the numbers of stations from `first` on.
     #[must_use]
-    pub fn all(
-        medium: &CompiledMedium,
-        plca: &CompiledPlca,
-        (seed, first): (u64, u32),
-    ) -> Vec<Self> {
+    pub fn all(medium: &CompiledMedium, plca: &CompiledPlca, (seed, first): Draws) -> Vec<Self> {
         let count = plca.nodes.len();
-        let nodes = plca.nodes.iter().enumerate();
+        let nodes = StationId::first(count).zip(&plca.nodes);
         nodes
             .map(|(station, node)| Self {
                 mac: CsmaCd::new(medium.gap_of(station)),
@@ -48,7 +46,7 @@ impl PlcaAccess {
                 gap_after_backoff: plca.gap_after_backoff,
                 beacon_loss: plca.beacon_loss,
                 has_missed: vec![false; count],
-                chance: Stream::new(seed, first + small(station), Purpose::Beacon),
+                chance: Stream::new(seed, first + station.number(), Purpose::Beacon),
             })
             .collect()
     }
@@ -76,7 +74,7 @@ impl Access for PlcaAccess {
         self.sublayer.enable(is_enabled);
     }
 
-    fn settle(&mut self, now: i64, inputs: Inputs) {
+    fn settle(&mut self, now: Instant, inputs: Inputs) {
         self.sublayer.settle(now, inputs);
     }
 
@@ -110,17 +108,23 @@ impl Access for PlcaAccess {
 
     fn misses(&mut self, change: Change, counters: &mut BusCounters) -> bool {
         let Change { from, station, before, symbol, at } = change;
-        let missed = &mut self.has_missed[from as usize];
+        let missed = &mut self.has_missed[from];
         if symbol == Symbol::Beacon && self.beacon_loss > 0.0 {
             *missed = self.chance.unit() < self.beacon_loss;
             if *missed {
-                counters.lose_beacon(station as usize, at);
+                counters.lose_beacon(station, at);
             }
         }
         *missed && (symbol == Symbol::Beacon || before == Symbol::Beacon)
     }
 
-    fn count(&mut self, station: usize, now: i64, line: &mut Line, counters: &mut BusCounters) {
+    fn count(
+        &mut self,
+        station: StationId,
+        now: Instant,
+        line: &mut Line,
+        counters: &mut BusCounters,
+    ) {
         while let Some(ended) = self.sublayer.take_ended() {
             counters.end_opportunity(station, ended, now);
             self.sent_in_opportunity = 0;
@@ -140,8 +144,8 @@ impl Access for PlcaAccess {
     /// Count the opportunities in which nothing happened. They have no events.
     fn catch_up(
         &mut self,
-        station: usize,
-        now: i64,
+        station: StationId,
+        now: Instant,
         is_included: bool,
         counters: &mut BusCounters,
     ) {

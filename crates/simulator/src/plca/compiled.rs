@@ -3,7 +3,8 @@
 use super::control::Parameters;
 use super::timers::{TIMERS, Timer};
 use crate::medium::compiled::{Phy, Switches, check_intervals, check_share};
-use crate::segment::compiled::{CompiledSegment, signed};
+use crate::segment::compiled::CompiledSegment;
+use crate::time::Span;
 use ethermeter_trial::fault::check_range;
 use ethermeter_trial::medium::{Medium, Stations};
 use ethermeter_trial::plca::{Plca, PlcaNodes};
@@ -35,7 +36,7 @@ pub struct Node {
     /// What its control machine knows.
     pub parameters: Parameters,
     /// Durations of its timers, in the order of [`Timer`].
-    pub durations: [i64; TIMERS],
+    pub durations: [Span; TIMERS],
     /// Whether it becomes CSMA/CD without beacons.
     pub falls_back: bool,
 }
@@ -82,7 +83,7 @@ impl CompiledBus {
             && medium.phy.is_immediate()
             && self.is_standard()
             && self.segment.groups.iter().all(|group| group.stations.priority_wait_ps == 0)
-            && 2 * self.segment.max_delay < preamble + jam
+            && self.segment.max_delay * 2 < preamble + jam
     }
 }
 
@@ -116,10 +117,10 @@ impl CompiledPlca {
 
 impl Node {
     fn new(medium: &Medium, plca: &Plca, stations: &Stations, index: usize) -> Self {
-        let bits = |count: u64| signed(count * medium.bit_ps);
+        let bits = |count: u64| Span::from_ps(count * medium.bit_ps);
         let nodes = stations.plca.as_ref();
         let byte = |pick: fn(&PlcaNodes) -> u8| bits(u64::from(nodes.map_or(0, pick)));
-        let mut durations = [0; TIMERS];
+        let mut durations = [Span::ZERO; TIMERS];
         for (timer, duration) in [
             (Timer::Hold, bits(plca.delay_line_bits)),
             (Timer::Pending, bits(plca.pending_bits)),

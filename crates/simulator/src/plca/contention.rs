@@ -6,26 +6,28 @@
 use super::compiled::CompiledBus;
 use super::counters::BusCounters;
 use crate::error::Error;
+use crate::identity::StationId;
+use crate::mac::transmitter::{Attempt, Ending};
 use crate::medium::access::Counters as _;
 use crate::medium::line::{Kind, Line, Signal};
-use crate::segment::compiled::small;
 use crate::segment::counters::{Counters, Record};
 use crate::segment::fast::contend;
-use crate::segment::station::{Attempt, Ending, Station};
+use crate::segment::station::Station;
+use crate::time::{Instant, Span};
 use crate::watch::Watch;
 use ethermeter_traffic::{Purpose, Stream};
 use ethermeter_trial::Counts;
 
 /// What is counted of a bus, attempt by attempt.
-struct Tally<'b> {
+struct ContentionCounters<'b> {
     bus: &'b CompiledBus,
     totals: Counters,
     line: Line,
     counters: BusCounters,
     /// When the last of the transmissions that began ends; its end delimiter is not counted yet.
-    end: i64,
+    end: Instant,
     /// When the MAC of each station began the first attempt of its frame.
-    first_attempts: Vec<Option<i64>>,
+    first_attempts: Vec<Option<Instant>>,
     damage: Vec<Stream>,
 }
 
@@ -40,41 +42,43 @@ pub fn run(
     tracing: bool,
 ) -> Result<(Counts, Vec<Attempt>), Error> {
     let segment = &bus.segment;
-    let mut tally = Tally::new(bus, tracing);
+    let mut counters = ContentionCounters::new(bus, tracing);
     let (mut stations, first) = Station::all(segment);
-    let mut poll = watch.begin(segment.phases.begin_ps, segment.phases.end_ps);
-    contend(&bus.contention(), &mut stations, &first, &mut tally, &mut poll);
+    let mut poll = watch.begin(&segment.phases);
+    contend(&bus.contention(), &mut stations, &first, &mut counters, &mut poll);
     poll.check()?;
-    Ok(tally.finish(&mut stations))
+    Ok(counters.finish(&mut stations))
 }
 
-impl<'b> Tally<'b> {
+impl<'b> ContentionCounters<'b> {
     fn new(bus: &'b CompiledBus, tracing: bool) -> Self {
         let segment = &bus.segment;
         let phases = &segment.phases;
-        let (from, to) = (phases.measure_from_ps.cast_signed(), phases.measure_to_ps.cast_signed());
+        let from = Instant::from_ps(phases.measure_from_ps);
+        let to = Instant::from_ps(phases.measure_to_ps);
         let stations = segment.stations();
-        let damage = |station| Stream::new(segment.seed, small(station), Purpose::Loss);
+        let damage =
+            |station: StationId| Stream::new(segment.seed, station.number(), Purpose::Loss);
         Self {
             bus,
             totals: Counters::new(segment, tracing),
             line: Line::new(from, to, segment.gap),
             counters: BusCounters::new(stations, from, to),
-            end: 0,
+            end: Instant::ZERO,
             first_attempts: vec![None; stations],
-            damage: (0..stations).map(damage).collect(),
+            damage: StationId::first(stations).map(damage).collect(),
         }
     }
 
     #[inline]
-    fn note(&mut self, start: i64, end: i64, kind: Kind) {
+    fn note(&mut self, start: Instant, end: Instant, kind: Kind) {
         self.line.record(Signal { start, end, kind });
     }
 
     /// Transmissions that overlap have one end delimiter in common: it follows the last of them.
     #[inline]
-    fn end_before(&mut self, start: i64) {
-        if self.end > 0 && start >= self.end {
+    fn end_before(&mut self, start: Instant) {
+        if self.end > Instant::ZERO && start >= self.end {
             self.note(self.end, self.end + self.bus.segment.phy.end_delimiter, Kind::Preamble);
         }
     }
@@ -83,7 +87,6 @@ impl<'b> Tally<'b> {
     #[inline]
     fn take(&mut self, attempt: &Attempt) -> bool {
         let &Attempt { station, start, end, .. } = attempt;
-        let station = station as usize;
         self.end_before(start);
         self.end = self.end.max(end);
         if attempt.ending != Ending::Delivered {
@@ -98,20 +101,20 @@ impl<'b> Tally<'b> {
         self.note(frame, end, Kind::Frame);
         let first = self.first_attempts[station].take().unwrap_or(start);
         self.counters.deliver(station, attempt, first, false);
-        self.bus.segment.phy.damages(attempt.bits, &mut self.damage[station])
+        self.bus.segment.phy.damages(attempt.length, &mut self.damage[station])
     }
 
     fn finish(mut self, stations: &mut [Station]) -> (Counts, Vec<Attempt>) {
-        self.end_before(i64::MAX);
+        self.end_before(Instant::NEVER);
         let (mut counts, trace) = self.totals.finish(&self.bus.segment, stations);
         let (medium, plca) = self.line.finish();
-        counts.medium.time_ps = medium;
-        counts.medium.plca = self.counters.finish(plca);
+        counts.media[0].time_ps = medium.map(Span::ps);
+        counts.media[0].plca = self.counters.finish(plca);
         (counts, trace)
     }
 }
 
-impl Record for Tally<'_> {
+impl Record for ContentionCounters<'_> {
     #[inline]
     fn record(&mut self, attempt: &Attempt) {
         let damaged = self.take(attempt) || attempt.damaged;

@@ -13,22 +13,25 @@ use super::compiled::CompiledBus;
 use super::counters::BusCounters;
 use super::schedule::Schedule;
 use super::turn::{LastFrame, Phase, Turn};
+use crate::identity::StationId;
+use crate::mac::transmitter::Ending;
 use crate::medium::access::Counters as _;
 use crate::medium::compiled::whole;
 use crate::medium::line::Kind;
-use crate::segment::compiled::NEVER;
 use crate::segment::counters::Counters;
-use crate::segment::station::{Ending, Station};
+use crate::segment::station::Station;
+use crate::time::{Instant, Span};
 use crate::watch::Poll;
+use ethermeter_ethernet::units::Bits;
 use ethermeter_traffic::Stream;
 
 /// Silence: what followed the last signal.
 #[derive(Clone, Copy, Debug)]
 struct Silence {
     /// Sender of the signal.
-    from: usize,
+    from: StationId,
     /// When the sender itself begins the next opportunity.
-    since: i64,
+    since: Instant,
     /// The next opportunity.
     next: usize,
 }
@@ -37,11 +40,11 @@ struct Silence {
 #[derive(Clone, Copy, Debug)]
 struct Used {
     /// Beacons before it.
-    cycles: i64,
+    cycles: u64,
     opportunity: usize,
-    node: usize,
+    node: StationId,
     /// When it begins at the node.
-    begin: i64,
+    begin: Instant,
 }
 
 impl Used {
@@ -53,12 +56,12 @@ impl Used {
 
 /// What is on the line in an opportunity, after its begin.
 struct Signal {
-    sender: usize,
-    begin: i64,
+    sender: StationId,
+    begin: Instant,
     /// The line is held without another frame coming, from then on.
-    held_from: Option<i64>,
+    held_from: Option<Instant>,
     /// When the line falls silent.
-    end: i64,
+    end: Instant,
 }
 
 /// The bus that cycles run on, and its counters.
@@ -82,7 +85,7 @@ pub struct Cycles<'a> {
     context: Context<'a>,
     /// Nodes.
     turns: Vec<Turn>,
-    /// When an idle node may begin something; [`NEVER`] for the others.
+    /// When an idle node may begin something; [`Instant::NEVER`] for the others.
     listening: Agenda,
     /// Before which a node uses no opportunity.
     wakes: Agenda,
@@ -90,21 +93,26 @@ pub struct Cycles<'a> {
     last: LastFrame,
     silence: Silence,
     /// Frames of the opportunity under way.
-    frames: Vec<(i64, i64)>,
+    frames: Vec<(Instant, Instant)>,
     /// Beacons since the first.
-    passed: i64,
+    passed: u64,
     /// Channel time, by [`Kind`].
-    taken: [i64; 5],
+    taken: [Span; 5],
     used: Vec<u64>,
     missed: Vec<u64>,
     /// Length of the frame whose probability to be whole is known, and that probability.
-    whole: (u64, f64),
+    whole: (Bits, f64),
 }
 
 impl<'a> Cycles<'a> {
     /// A bus at the end of a beacon.
     #[must_use]
-    pub fn new(context: Context<'a>, turns: Vec<Turn>, last: LastFrame, beacon_end: i64) -> Self {
+    pub fn new(
+        context: Context<'a>,
+        turns: Vec<Turn>,
+        last: LastFrame,
+        beacon_end: Instant,
+    ) -> Self {
         let nodes = turns.len();
         let schedule = context.schedule;
         let mut new = Self {
@@ -118,14 +126,14 @@ impl<'a> Cycles<'a> {
             },
             frames: Vec::with_capacity(256),
             passed: 0,
-            taken: [0; 5],
+            taken: [Span::ZERO; 5],
             used: vec![0; nodes],
             missed: vec![0; nodes],
-            whole: (0, 1.0),
+            whole: (Bits(0), 1.0),
             turns,
             context,
         };
-        for node in 0..nodes {
+        for node in StationId::first(nodes) {
             new.index(node);
         }
         new
@@ -133,11 +141,16 @@ impl<'a> Cycles<'a> {
 
     /// Run until the end of the last beacon from which on a cycle may not be over at `limit`, or of
     /// the last one of `beacons`. Returns it, or `None` if it was stopped.
-    pub(super) fn run(&mut self, limit: i64, beacons: i64, poll: &mut Poll<'_>) -> Option<i64> {
+    pub(super) fn run(
+        &mut self,
+        limit: Instant,
+        beacons: u64,
+        poll: &mut Poll<'_>,
+    ) -> Option<Instant> {
         let latest = limit - self.context.schedule.longest_cycle;
         let period = self.context.schedule.empty_cycle;
         loop {
-            if !poll.goes_on(self.silence.since.cast_unsigned()) {
+            if !poll.goes_on(self.silence.since) {
                 return None;
             }
             if let Some(used) = self.look() {
@@ -150,19 +163,19 @@ impl<'a> Cycles<'a> {
                 self.pass(1);
                 continue;
             }
-            if next <= latest && beacons == i64::MAX {
+            if next <= latest && beacons == u64::MAX {
                 // Most often it is before all that comes later.
                 if let Some(used) = self.search(latest)
-                    && used.begin + 2 * self.context.schedule.reach <= latest
+                    && used.begin + self.context.schedule.reach * 2 <= latest
                 {
                     self.use_later(used);
                     continue;
                 }
             }
             // Beacons up to the last one, and its end, if the line stays silent.
-            let within = if next > latest { 1 } else { (latest - next) / period + 2 };
+            let within = if next > latest { 1 } else { (latest - next).periods(period) + 2 };
             let most = within.min(beacons - self.passed);
-            let end = next + (most - 1) * period;
+            let end = next + period * (most - 1);
             match self.search(end) {
                 Some(used) if used.cycles < most => self.use_later(used),
                 _ => {
@@ -177,9 +190,9 @@ impl<'a> Cycles<'a> {
     /// Count the opportunities since the first beacon, which began at `begun`. Returns the nodes, the
     /// last frame, how many beacons followed, and channel time by [`Kind`].
     #[must_use]
-    pub fn finish(self, begun: i64) -> (Vec<Turn>, LastFrame, i64, [i64; 5]) {
+    pub fn finish(self, begun: Instant) -> (Vec<Turn>, LastFrame, u64, [Span; 5]) {
         let schedule = self.context.schedule;
-        let cycles = self.passed.cast_unsigned();
+        let cycles = self.passed;
         let all = schedule.ids.iter().map(|ids| cycles * ids.len() as u64);
         let of_nodes = self.used.iter().zip(&self.missed).zip(all);
         let of_nodes = of_nodes.map(|((&used, &missed), all)| (used, missed, all));
@@ -190,69 +203,69 @@ impl<'a> Cycles<'a> {
 
     /// When the MAC of an idle node begins its frame, if the line stays silent.
     #[inline]
-    fn start_of(&self, node: usize) -> i64 {
+    fn start_of(&self, node: StationId) -> Instant {
         self.turns[node].ready.max(self.gap_of(node).0)
     }
 
     /// When the gap of an idle node ends, and whether it follows an own transmission.
     #[inline]
-    fn gap_of(&self, node: usize) -> (i64, bool) {
+    fn gap_of(&self, node: StationId) -> (Instant, bool) {
         self.last.gap_of(node, self.context.schedule)
     }
 
     /// When the next beacon ends, if the line stays silent.
     #[inline]
-    fn next_beacon_end(&self) -> i64 {
+    fn next_beacon_end(&self) -> Instant {
         let schedule = self.context.schedule;
         self.begin_of(schedule.coordinator, schedule.opportunities) + schedule.beacon
     }
 
     /// When an opportunity of this cycle begins at a node, if the line stays silent.
     #[inline]
-    fn begin_of(&self, node: usize, opportunity: usize) -> i64 {
+    fn begin_of(&self, node: StationId, opportunity: usize) -> Instant {
         let Silence { from, since, next } = self.silence;
         let schedule = self.context.schedule;
-        since + schedule.delay(from, node) + signed(opportunity - next) * schedule.opportunity
+        since + schedule.delay(from, node) + schedule.opportunity * (opportunity - next) as u64
     }
 
     /// Enter a node into the indices.
     #[inline]
-    fn index(&mut self, node: usize) {
+    fn index(&mut self, node: StationId) {
         let turn = &self.turns[node];
         let is_idle = turn.phase == Phase::Idle;
-        self.listening.set(node, if is_idle { turn.ready } else { NEVER });
+        self.listening.set(node, if is_idle { turn.ready } else { Instant::NEVER });
         self.wakes.set(node, if is_idle { turn.ready } else { turn.pending });
     }
 
     /// When the sublayer of an idle node takes its frame into the delay line, if the line stays
     /// silent.
     #[inline]
-    fn held_since(&self, node: usize) -> i64 {
+    fn held_since(&self, node: StationId) -> Instant {
         self.start_of(node).max(self.turns[node].idle_from)
     }
 
     /// Let beacons go by, with nothing between them.
     #[inline]
-    fn pass(&mut self, beacons: i64) {
+    fn pass(&mut self, beacons: u64) {
         let schedule = self.context.schedule;
         let first = self.next_beacon_end();
         let period = schedule.empty_cycle;
         let begin = first - schedule.beacon;
         self.context.counters.begin_cycles(schedule.coordinator, begin, period, beacons);
-        self.taken[Kind::Beacon as usize] += beacons * schedule.beacon;
+        self.taken[Kind::Beacon as usize] += schedule.beacon * beacons;
         self.passed += beacons;
         self.silence = Silence {
             from: schedule.coordinator,
-            since: first + (beacons - 1) * period + schedule.release,
+            since: first + period * (beacons - 1) + schedule.release,
             next: 0,
         };
     }
 
     /// Bring all nodes to a time up to which the line is silent.
-    fn settle(&mut self, now: i64) {
-        for node in 0..self.turns.len() {
+    fn settle(&mut self, now: Instant) {
+        for node in StationId::first(self.turns.len()) {
             if self.turns[node].phase == Phase::Idle {
-                let until = self.held_since(node).saturating_add(self.context.schedule.hold);
+                let until = self.held_since(node) + self.context.schedule.hold;
                 if until < now {
                     self.collide(node, self.start_of(node), until);
                 }
@@ -266,7 +279,7 @@ impl<'a> Cycles<'a> {
 
     /// The sublayer of an idle node signals a collision to its MAC, which began its frame at `start`.
     #[inline]
-    fn collide(&mut self, node: usize, start: i64, collision: i64) {
+    fn collide(&mut self, node: StationId, start: Instant, collision: Instant) {
         let segment = &self.context.bus.segment;
         let turn = &mut self.turns[node];
         turn.phase = Phase::Jams;
@@ -275,13 +288,13 @@ impl<'a> Cycles<'a> {
         turn.jam_end = collision.max(start + segment.preamble) + segment.jam;
         turn.pending = turn.jam_end + self.context.schedule.pending;
         turn.first_attempt.get_or_insert(start);
-        self.listening.set(node, NEVER);
+        self.listening.set(node, Instant::NEVER);
         self.wakes.set(node, turn.pending);
     }
 
     /// The jam of a node is over.
     #[inline]
-    fn back_off(&mut self, node: usize) {
+    fn back_off(&mut self, node: StationId) {
         let turn = &mut self.turns[node];
         self.context.counters.collide(node, turn.jam_end);
         let (attempt, ready) = self.context.stations[node].collide(turn.start, turn.jam_end, false);
@@ -290,7 +303,7 @@ impl<'a> Cycles<'a> {
             turn.first_attempt = None;
         }
         turn.phase = Phase::BacksOff;
-        turn.ready = ready.min(NEVER);
+        turn.ready = ready.min(Instant::NEVER);
     }
 
     /// An opportunity is used after the beacons before it.
@@ -325,8 +338,8 @@ impl<'a> Cycles<'a> {
 
     /// After which time others hear the end of the last frame of a signal.
     #[inline]
-    fn latency(&self, signal: &Signal) -> i64 {
-        if self.context.bus.segment.phy.end_delimiter > 0 || signal.held_from.is_some() {
+    fn latency(&self, signal: &Signal) -> Span {
+        if self.context.bus.segment.phy.end_delimiter > Span::ZERO || signal.held_from.is_some() {
             self.context.schedule.carrier_on
         } else {
             self.context.schedule.carrier_off
@@ -334,7 +347,7 @@ impl<'a> Cycles<'a> {
     }
 
     /// The frames that a node sends in an opportunity.
-    fn send(&mut self, node: usize, begin: i64) -> Signal {
+    fn send(&mut self, node: StationId, begin: Instant) -> Signal {
         let (gap, delimiter) =
             (self.context.bus.segment.gap, self.context.bus.segment.phy.end_delimiter);
         let schedule = self.context.schedule;
@@ -368,7 +381,7 @@ impl<'a> Cycles<'a> {
             let next = self.turns[node].ready.max(end + gap);
             if next > end + burst {
                 // Without a delimiter others hear it held, however short.
-                let is_held = burst > delimiter || delimiter == 0;
+                let is_held = burst > delimiter || delimiter == Span::ZERO;
                 held_from = is_held.then_some(end + delimiter);
                 break;
             }
@@ -381,13 +394,20 @@ impl<'a> Cycles<'a> {
         Signal { sender: node, begin, held_from, end: silent_from }
     }
 
-    fn packet_time(&self, node: usize, start: i64) -> i64 {
+    fn packet_time(&self, node: StationId, start: Instant) -> Span {
         self.context.stations[node].packet_time(&self.context.bus.segment, start)
     }
 
     /// A frame goes out whose MAC began it at `mac`.
     #[inline]
-    fn deliver(&mut self, node: usize, mac: i64, start: i64, end: i64, is_burst: bool) {
+    fn deliver(
+        &mut self,
+        node: StationId,
+        mac: Instant,
+        start: Instant,
+        end: Instant,
+        is_burst: bool,
+    ) {
         self.frames.push((start, end));
         let turn = &mut self.turns[node];
         let first = turn.first_attempt.take().unwrap_or(mac);
@@ -396,8 +416,8 @@ impl<'a> Cycles<'a> {
         self.context.counters.deliver(node, &attempt, first, is_burst);
         let bit_error_rate = self.context.bus.segment.phy.bit_error_rate;
         if bit_error_rate > 0.0 {
-            if self.whole.0 != attempt.bits {
-                self.whole = (attempt.bits, whole(bit_error_rate, attempt.bits));
+            if self.whole.0 != attempt.length {
+                self.whole = (attempt.length, whole(bit_error_rate, attempt.length));
             }
             attempt.damaged = self.context.damage[node].unit() >= self.whole.1;
         }
@@ -430,7 +450,7 @@ impl<'a> Cycles<'a> {
 
     /// The collision that the sublayer of an idle node signals to its MAC because of a signal, if any:
     /// when the MAC began its frame, and when it collides.
-    fn collision(&self, node: usize, signal: &Signal) -> Option<(i64, i64)> {
+    fn collision(&self, node: StationId, signal: &Signal) -> Option<(Instant, Instant)> {
         let (schedule, delimiter) =
             (self.context.schedule, self.context.bus.segment.phy.end_delimiter);
         let turn = &self.turns[node];
@@ -439,7 +459,7 @@ impl<'a> Cycles<'a> {
         let (mut gap_end, mut is_own) = self.gap_of(node);
         // A frame in the delay line collides with what is received, and so does one that the MAC
         // begins meanwhile.
-        let collision = |start: i64, receives: i64| {
+        let collision = |start: Instant, receives: Instant| {
             if start < receives {
                 (start.max(turn.idle_from) + schedule.hold).min(receives)
             } else {
@@ -469,9 +489,4 @@ impl<'a> Cycles<'a> {
         let ends = signal.end + delay + schedule.carrier_off;
         (start <= ends).then(|| (start, collision(start, held_from)))
     }
-}
-
-#[inline]
-fn signed(index: usize) -> i64 {
-    index.cast_signed() as i64
 }

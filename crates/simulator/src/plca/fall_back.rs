@@ -10,34 +10,32 @@
 //! of the times when they are ready. So the reference of segments goes on from there, and every
 //! attempt is to be the same.
 
-#[path = "../../tests/common/mod.rs"]
-pub(super) mod common;
-
 use super::access::PlcaAccess;
 use super::compiled::CompiledBus;
-use super::data;
+use super::delay_line;
 use super::reference::{Machine, machine};
 use crate::Watch;
+use crate::common::{Bus, IEEE_10, MS, US};
+use crate::mac::transmitter::{Attempt, Ending};
 use crate::medium::Node;
 use crate::medium::event::Event;
 use crate::medium::signals::Symbol;
-use crate::segment::compiled::NEVER;
 use crate::segment::reference::go_on;
-use crate::segment::station::{Attempt, Ending, Station};
-use common::{Bus, IEEE_10, MS, US};
+use crate::segment::station::Station;
+use crate::time::{Instant, Span};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::{Purpose, Stream};
 use ethermeter_trial::medium::Mac;
 use ethermeter_trial::plca::Interval;
 
-const BIT: i64 = 100_000;
+const BIT: Span = Span::from_ps(100_000);
 /// `plca_status_timer`.
-const STATUS: i64 = 130_090 * BIT;
-const BEACON: i64 = 20 * BIT;
+const STATUS: Span = BIT.saturating_mul(130_090);
+const BEACON: Span = BIT.saturating_mul(20);
 const LONGEST_BITS: u64 = 8 * 300;
 /// The longest frame with preamble and end delimiter.
-const LONGEST: i64 = (64 + 8 + LONGEST_BITS.cast_signed()) * BIT;
+const LONGEST: Span = BIT.saturating_mul(64 + 8 + LONGEST_BITS);
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Fault {
@@ -59,8 +57,8 @@ enum Load {
 struct Case {
     bus: CompiledBus,
     /// Length of an opportunity that is not used.
-    opportunity: i64,
-    fails: i64,
+    opportunity: Span,
+    fails: Instant,
 }
 
 fn case(seed: u64, fault: Fault, load: Load, to_ps: u64, length_ps: u64) -> Case {
@@ -96,24 +94,29 @@ fn case(seed: u64, fault: Fault, load: Load, to_ps: u64, length_ps: u64) -> Case
     let mut trial = bus.trial();
     trial.seed = seed;
     let compiled = CompiledBus::new(&trial, &bus.plca).expect("a bus");
-    let opportunity = i64::from(opportunity) * BIT;
-    Case { bus: compiled, opportunity, fails: fails_ps.cast_signed() }
+    let opportunity = BIT * u64::from(opportunity);
+    Case { bus: compiled, opportunity, fails: Instant::from_ps(fails_ps) }
 }
 
 /// A bus under way, and what was seen of it.
 struct Seen<'w> {
     machine: Machine<'w>,
-    now: i64,
-    last_beacon: i64,
+    now: Instant,
+    last_beacon: Instant,
     /// Since when the status of each node has been as it is.
-    is_ok: Vec<(bool, i64)>,
+    is_ok: Vec<(bool, Instant)>,
 }
 
 impl<'w> Seen<'w> {
     fn new(bus: &'w CompiledBus) -> Self {
         let nodes = bus.plca.nodes.len();
         let machine = machine(bus, true);
-        Self { machine, now: 0, last_beacon: 0, is_ok: vec![(false, 0); nodes] }
+        Self {
+            machine,
+            now: Instant::ZERO,
+            last_beacon: Instant::ZERO,
+            is_ok: vec![(false, Instant::ZERO); nodes],
+        }
     }
 
     /// Take the next event. Whether there was one.
@@ -133,17 +136,18 @@ impl<'w> Seen<'w> {
     }
 
     /// Run until then.
-    fn run_until(&mut self, end: i64) {
+    fn run_until(&mut self, end: Instant) {
         while self.machine.next_at().is_some_and(|at| at < end) && self.step() {}
     }
 
     /// Run until the coordinator fails and every status is FAIL, and then until nothing is on the line and no gap is owed.
     /// Returns when each station is ready; one that is silent never is.
-    fn run_until_a_pause(&mut self, fails: i64) -> Vec<i64> {
+    fn run_until_a_pause(&mut self, fails: Instant) -> Vec<Instant> {
         self.run_until(fails);
         assert!(self.is_ok.iter().all(|seen| seen.0), "a bus that did not work before");
-        let is_connected =
-            |node: &Node<PlcaAccess>| node.access.sublayer.data.state == data::State::Normal;
+        let is_connected = |node: &Node<PlcaAccess>| {
+            node.access.sublayer.delay_line.state == delay_line::State::Normal
+        };
         let is_at_rest = |node: &Node<PlcaAccess>| {
             node.has.1
                 || is_connected(node)
@@ -156,20 +160,20 @@ impl<'w> Seen<'w> {
         {
             assert!(self.step(), "no pause in contention");
         }
-        let mut ready = vec![NEVER; self.machine.nodes.len()];
+        let mut ready = vec![Instant::NEVER; self.machine.nodes.len()];
         for (at, event) in self.machine.queue.iter() {
             if let Event::Ready { station } = event
-                && !self.machine.nodes[station as usize].has.1
+                && !self.machine.nodes[station].has.1
             {
-                ready[station as usize] = at;
+                ready[station] = at;
             }
         }
         ready
     }
 
     /// Run to the end. Returns the attempts that began from `since` on.
-    fn finish(mut self, since: i64) -> Vec<Attempt> {
-        self.run_until(i64::MAX);
+    fn finish(mut self, since: Instant) -> Vec<Attempt> {
+        self.run_until(Instant::NEVER);
         assert!(self.is_ok.iter().all(|seen| !seen.0), "a status that is OK without beacons");
         let attempts = self.machine.into_counts().1;
         attempts.into_iter().filter(|attempt| attempt.start >= since).collect()
@@ -177,7 +181,7 @@ impl<'w> Seen<'w> {
 }
 
 /// The attempts of CSMA/CD by the reference of segments.
-fn contend(case: &Case, stations: (Vec<Station>, Vec<i64>)) -> Vec<Attempt> {
+fn contend(case: &Case, stations: (Vec<Station>, Vec<Instant>)) -> Vec<Attempt> {
     let mac = Mac::CsmaCd(IEEE_10);
     go_on(&case.bus.contention(), &mac, &Watch::default(), stations, true).expect("a run").1
 }
@@ -197,7 +201,7 @@ fn nodes_of_a_silent_bus_report_fail_at_the_time_that_the_diagrams_give() {
         let fault = if seed % 2 == 0 { Fault::Silent } else { Fault::Off };
         let case = case(seed, fault, Load::None, 40 * MS, 30 * MS);
         let mut seen = Seen::new(&case.bus);
-        seen.run_until(i64::MAX);
+        seen.run_until(Instant::NEVER);
         // A beacon that has begun is sent to its end.
         let (node, fails) = (0, case.fails.max(seen.last_beacon + BEACON));
         assert_eq!(seen.is_ok[node], (false, fails), "seed {seed}: the coordinator");
@@ -205,7 +209,7 @@ fn nodes_of_a_silent_bus_report_fail_at_the_time_that_the_diagrams_give() {
         for node in 1..seen.is_ok.len() {
             let delay = case.bus.segment.delay(positions[0], positions[node]);
             let silent = seen.last_beacon + BEACON + delay;
-            let fails = silent + 255 * case.opportunity + STATUS;
+            let fails = silent + case.opportunity * 255 + STATUS;
             assert_eq!(seen.is_ok[node], (false, fails), "seed {seed}, node {node}");
         }
     }
@@ -217,12 +221,12 @@ fn nodes_of_a_busy_bus_report_fail_at_most_a_frame_of_each_node_later() {
     for seed in 0..60 {
         let case = case(seed, Fault::Silent, Load::OfAll, 40 * MS, 40 * MS);
         let mut seen = Seen::new(&case.bus);
-        seen.run_until(i64::MAX);
-        let least = seen.last_beacon + BEACON + 255 * case.opportunity + STATUS;
-        let nodes = i64::try_from(seen.is_ok.len()).expect("few");
+        seen.run_until(Instant::NEVER);
+        let least = seen.last_beacon + BEACON + case.opportunity * 255 + STATUS;
+        let nodes = seen.is_ok.len() as u64;
         for (node, &(is_ok, since)) in seen.is_ok.iter().enumerate().skip(1) {
-            assert!(!is_ok && since >= least, "seed {seed}, node {node}: {since}");
-            assert!(since - least <= nodes * (96 * BIT + LONGEST), "seed {seed}, node {node}");
+            assert!(!is_ok && since >= least, "seed {seed}, node {node}: {since:?}");
+            assert!(since - least <= (BIT * 96 + LONGEST) * nodes, "seed {seed}, node {node}");
         }
     }
 }
@@ -237,7 +241,7 @@ fn traffic_that_begins_after_the_fall_back_meets_csma_cd_from_its_first_attempt(
         let load = if fault == Fault::Silent { Load::OfOthers } else { Load::OfAll };
         let mut case = case(seed, fault, load, 60 * MS, 60 * MS);
         case.bus.segment.phases.begin_ps = 25 * MS;
-        let found = Seen::new(&case.bus).finish(0);
+        let found = Seen::new(&case.bus).finish(Instant::ZERO);
         let expected = contend(&case, Station::all(&case.bus.segment));
         assert!(found.len() > 20, "seed {seed}: {} attempts", found.len());
         expect_equal(&found, &expected, seed);
@@ -256,7 +260,7 @@ fn a_bus_that_has_fallen_back_goes_on_as_a_segment_of_csma_cd() {
         let mut seen = Seen::new(&case.bus);
         let ready = seen.run_until_a_pause(case.fails);
         let (since, stations) = (seen.now, seen.machine.hosts.stations.clone());
-        assert!(since < 60 * MS.cast_signed(), "seed {seed}: a pause as late as {since}");
+        assert!(since < Instant::from_ps(60 * MS), "seed {seed}: a pause as late as {since:?}");
         let found = seen.finish(since);
         let expected = contend(&case, (stations, ready));
         assert!(found.len() > 50, "seed {seed}: {} attempts", found.len());
@@ -277,13 +281,13 @@ fn a_coordinator_that_returns_ends_collisions_within_two_cycles() {
         let fault = if seed % 2 == 0 { Fault::Silent } else { Fault::Off };
         let returns = 40 * MS;
         let case = case(seed, fault, Load::OfOthers, returns, 80 * MS);
-        let nodes = i64::try_from(case.bus.plca.nodes.len()).expect("few");
-        let cycle = BEACON + nodes * (case.opportunity + 96 * BIT + LONGEST);
-        let latest = returns.cast_signed() + 2 * cycle;
+        let nodes = case.bus.plca.nodes.len() as u64;
+        let cycle = BEACON + (case.opportunity + BIT * 96 + LONGEST) * nodes;
+        let latest = Instant::from_ps(returns) + cycle * 2;
         let mut seen = Seen::new(&case.bus);
         seen.run_until(latest);
         assert!(seen.is_ok.iter().all(|seen| seen.0), "seed {seed}: {:?}", seen.is_ok);
-        seen.run_until(i64::MAX);
+        seen.run_until(Instant::NEVER);
         assert!(seen.is_ok.iter().all(|&(is_ok, since)| is_ok && since < latest), "seed {seed}");
         let attempts = seen.machine.into_counts().1;
         let collided = |a: &&Attempt| a.ending != Ending::Delivered || a.damaged;

@@ -5,28 +5,30 @@
 
 use super::access::PlcaAccess;
 use super::control;
-use super::data::State;
+use super::delay_line::State;
 use super::reference::Machine;
 use super::schedule::Schedule;
 use super::status;
 use super::timers::Timer;
 use super::turn::{LastFrame, Phase, Turn};
+use crate::identity::StationId;
 use crate::mac::access::{Access, Next};
-use crate::mac::csma_cd::{CsmaCd, Sent};
+use crate::mac::csma_cd::CsmaCd;
+use crate::mac::jam::Transmission;
 use crate::medium::event::Event;
 use crate::medium::hosts::Hosts;
 use crate::medium::signals::Symbol;
 use crate::medium::{Medium, UnderWay};
-use crate::segment::compiled::{NEVER, small};
+use crate::time::Instant;
 
 /// What is to come at a node, by the events in the queue.
 #[derive(Clone, Copy)]
 struct Coming {
-    ready: i64,
-    gap: i64,
-    hold: i64,
-    pending: i64,
-    mac: i64,
+    ready: Instant,
+    gap: Instant,
+    hold: Instant,
+    pending: Instant,
+    mac: Instant,
 }
 
 /// The nodes at the end of a beacon, and when a node is switched next; `None` if they are not as in
@@ -34,24 +36,26 @@ struct Coming {
 pub fn turns(
     machine: &Machine<'_>,
     schedule: &Schedule,
-    now: i64,
-    last: Option<(usize, i64)>,
-) -> Option<(Vec<Turn>, LastFrame, i64)> {
+    now: Instant,
+    last: Option<(StationId, Instant)>,
+) -> Option<(Vec<Turn>, LastFrame, Instant)> {
     let begun = now - schedule.beacon;
     let is_alone = machine.on_line == 0
         && machine.nodes[schedule.coordinator].since == begun
         && machine.signals.last().is_none_or(|signal| signal.end <= begun);
-    if !is_alone || !(0..machine.nodes.len()).all(|node| waits(machine, schedule, node)) {
+    if !is_alone
+        || !StationId::first(machine.nodes.len()).all(|node| waits(machine, schedule, node))
+    {
         return None;
     }
     let (coming, switched) = coming(machine)?;
-    let (sender, end) = last.unwrap_or((schedule.coordinator, -NEVER));
+    let (sender, end) = last.unwrap_or((schedule.coordinator, Instant::PAST));
     // What the frame was followed by is not known any more, but when its end was heard.
     let latencies = [schedule.carrier_on, schedule.carrier_off];
     let found = latencies.into_iter().find_map(|latency| {
         let last = LastFrame { sender, end, latency };
         let turn = |node| turn(machine, schedule, &coming, &last, now, node);
-        let turns: Option<Vec<_>> = (0..machine.nodes.len()).map(turn).collect();
+        let turns: Option<Vec<_>> = StationId::first(machine.nodes.len()).map(turn).collect();
         turns.map(|turns| (turns, last))
     });
     found.map(|(turns, last)| (turns, last, switched))
@@ -62,7 +66,7 @@ pub fn turns(
 pub(super) fn waits<H: Hosts>(
     machine: &Medium<'_, PlcaAccess, H>,
     schedule: &Schedule,
-    index: usize,
+    index: StationId,
 ) -> bool {
     let node = &machine.nodes[index];
     let sublayer = &node.access.sublayer;
@@ -72,14 +76,14 @@ pub(super) fn waits<H: Hosts>(
     } else {
         (control::State::Syncing, Symbol::Silence)
     };
-    let is_heard = |(from, &heard): (usize, &Symbol)| {
+    let is_heard = |(from, &heard): (StationId, &Symbol)| {
         let beacon = from == schedule.coordinator && !is_coordinator;
         heard == if beacon { Symbol::Beacon } else { Symbol::Silence }
     };
     node.has == (true, false)
         && node.wants == node.has
         && node.symbol == symbol
-        && node.heard.symbols().iter().enumerate().all(is_heard)
+        && StationId::first(machine.nodes.len()).zip(node.heard.symbols()).all(is_heard)
         && node.access.sent_in_opportunity == 0
         && sublayer.control.state == state
         && sublayer.control.is_active
@@ -90,23 +94,29 @@ pub(super) fn waits<H: Hosts>(
 
 /// What is to come at each node, and when a node is switched next; `None` if something is on its
 /// way on the line.
-fn coming(machine: &Machine<'_>) -> Option<(Vec<Coming>, i64)> {
-    let none = Coming { ready: NEVER, gap: NEVER, hold: NEVER, pending: NEVER, mac: NEVER };
+fn coming(machine: &Machine<'_>) -> Option<(Vec<Coming>, Instant)> {
+    let none = Coming {
+        ready: Instant::NEVER,
+        gap: Instant::NEVER,
+        hold: Instant::NEVER,
+        pending: Instant::NEVER,
+        mac: Instant::NEVER,
+    };
     let mut coming = vec![none; machine.nodes.len()];
-    let mut switched = NEVER;
+    let mut switched = Instant::NEVER;
     for (at, event) in machine.queue.iter() {
         match event {
             Event::Switch { .. } => switched = switched.min(at),
-            Event::Ready { station } => coming[station as usize].ready = at,
+            Event::Ready { station } => coming[station].ready = at,
             Event::GapOver { station, number } => {
-                let gap = machine.nodes[station as usize].access.mac.gap_under_way();
+                let gap = machine.nodes[station].access.mac.gap_under_way();
                 if gap.is_some_and(|(under_way, ..)| under_way == number) {
-                    coming[station as usize].gap = at;
+                    coming[station].gap = at;
                 }
             }
             Event::TimerOver { station, timer, number } => {
-                let timers = &machine.nodes[station as usize].access.sublayer.timers;
-                let of_node = &mut coming[station as usize];
+                let timers = &machine.nodes[station].access.sublayer.timers;
+                let of_node = &mut coming[station];
                 match timer {
                     _ if timers.running(timer) != Some(number) => {}
                     Timer::Hold => of_node.hold = at,
@@ -116,7 +126,7 @@ fn coming(machine: &Machine<'_>) -> Option<(Vec<Coming>, i64)> {
             }
             Event::MacOver { station, version } => {
                 if version == machine.version(station) {
-                    coming[station as usize].mac = at;
+                    coming[station].mac = at;
                 }
             }
             Event::FirstBit { .. } | Event::Hear { .. } | Event::DelimiterOver { .. } => {
@@ -132,24 +142,24 @@ fn turn(
     schedule: &Schedule,
     coming: &[Coming],
     last: &LastFrame,
-    now: i64,
-    index: usize,
+    now: Instant,
+    index: StationId,
 ) -> Option<Turn> {
     let (node, coming) = (&machine.nodes[index], coming[index]);
     // A frame that waits in the MAC was ready some time ago.
-    let ready = if node.access.mac.is_waiting() { 0 } else { coming.ready };
+    let ready = if node.access.mac.is_waiting() { Instant::ZERO } else { coming.ready };
     let mut turn = Turn {
         phase: Phase::BacksOff,
         ready,
-        start: 0,
-        collision: 0,
-        jam_end: 0,
-        pending: 0,
-        idle_from: 0,
+        start: Instant::ZERO,
+        collision: Instant::ZERO,
+        jam_end: Instant::ZERO,
+        pending: Instant::ZERO,
+        idle_from: Instant::ZERO,
         first_attempt: node.first_attempt,
     };
     let (gap_end, is_own) = last.gap_of(index, schedule);
-    match (node.access.sublayer.data.state, node.under_way) {
+    match (node.access.sublayer.delay_line.state, node.under_way) {
         (State::Idle, None) => {
             let as_expected = match node.access.mac.gap_under_way() {
                 None => {
@@ -192,14 +202,14 @@ pub fn resume(
     schedule: &Schedule,
     (turns, last): (&[Turn], &LastFrame),
     beacon: u64,
-    now: i64,
+    now: Instant,
 ) {
     machine.queue.retain(|event| matches!(event, Event::Switch { .. }));
-    let coordinator = small(schedule.coordinator);
+    let coordinator = schedule.coordinator;
     machine.nodes[schedule.coordinator].since = now - schedule.beacon;
     let over = Event::TimerOver { station: coordinator, timer: Timer::Beacon, number: beacon };
     machine.schedule(now, over);
-    for (index, turn) in turns.iter().enumerate() {
+    for (index, turn) in StationId::first(turns.len()).zip(turns) {
         let node = &mut machine.nodes[index];
         node.access.mac = CsmaCd::new(machine.compiled.gap_of(index));
         node.under_way = None;
@@ -214,8 +224,8 @@ fn resume_node(
     schedule: &Schedule,
     turn: &Turn,
     last: &LastFrame,
-    now: i64,
-    index: usize,
+    now: Instant,
+    index: StationId,
 ) {
     let gap = last.gap_of(index, schedule);
     let start = turn.ready.max(gap.0);
@@ -227,7 +237,7 @@ fn resume_node(
             resume_sending(machine, index, start, None, now);
         }
         Phase::Idle => {
-            resume_data(machine, index, State::Idle, 0);
+            resume_data(machine, index, State::Idle, Instant::ZERO);
             resume_gap(machine, schedule, gap, now, index);
             resume_ready(machine, turn.ready, now, index);
         }
@@ -237,9 +247,9 @@ fn resume_node(
         }
         Phase::BacksOff => {
             if turn.pending < now {
-                resume_data(machine, index, State::Pending, 0);
+                resume_data(machine, index, State::Pending, Instant::ZERO);
             } else {
-                resume_data(machine, index, State::DelayPending, 0);
+                resume_data(machine, index, State::DelayPending, Instant::ZERO);
                 resume_timer(machine, index, Timer::Pending, turn.pending);
             }
             let mac = begin_sending(&mut machine.nodes[index].access.mac);
@@ -256,28 +266,29 @@ fn begin_sending(mac: &mut CsmaCd) -> &mut CsmaCd {
     mac
 }
 
-fn resume_data(machine: &mut Machine<'_>, index: usize, state: State, held_since: i64) {
+fn resume_data(machine: &mut Machine<'_>, index: StationId, state: State, held_since: Instant) {
     let node = &mut machine.nodes[index];
     node.mac_carrier = state != State::Idle;
-    node.access.sublayer.data.resume(state, held_since, &mut node.access.sublayer.timers);
+    node.access.sublayer.delay_line.resume(state, held_since, &mut node.access.sublayer.timers);
 }
 
-fn resume_timer(machine: &mut Machine<'_>, index: usize, timer: Timer, at: i64) {
+fn resume_timer(machine: &mut Machine<'_>, index: StationId, timer: Timer, at: Instant) {
     let number =
         machine.nodes[index].access.sublayer.timers.running(timer).expect("it was started");
-    machine.schedule(at, Event::TimerOver { station: small(index), timer, number });
+    machine.schedule(at, Event::TimerOver { station: index, timer, number });
 }
 
 /// The MAC sends into the delay line, or jams.
 fn resume_sending(
     machine: &mut Machine<'_>,
-    index: usize,
-    start: i64,
-    collision: Option<i64>,
-    now: i64,
+    index: StationId,
+    start: Instant,
+    collision: Option<Instant>,
+    now: Instant,
 ) {
-    let (station, medium) = (small(index), machine.compiled);
-    let mut mac = Sent::new(station, start, start + machine.hosts.packet_time(station, start));
+    let (station, medium) = (index, machine.compiled);
+    let mut mac =
+        Transmission::new(station, start, start + machine.hosts.packet_time(station, start));
     let is_logical = collision.is_some_and(|at| mac.collide(at, medium.preamble, medium.jam));
     let node = &mut machine.nodes[index];
     let _ = begin_sending(&mut node.access.mac).carrier_on(); // what its sublayer does while it sends
@@ -292,14 +303,14 @@ fn resume_sending(
 fn resume_gap(
     machine: &mut Machine<'_>,
     schedule: &Schedule,
-    (gap_end, is_own): (i64, bool),
-    now: i64,
-    index: usize,
+    (gap_end, is_own): (Instant, bool),
+    now: Instant,
+    index: StationId,
 ) {
     if gap_end < now {
         return;
     }
-    let station = small(index);
+    let station = index;
     let mac = &mut machine.nodes[index].access.mac;
     let mut next = if is_own {
         begin_sending(mac).send_over()
@@ -319,9 +330,9 @@ fn resume_gap(
 }
 
 /// A frame, or its next attempt, is or will be ready at a MAC that may not start.
-fn resume_ready(machine: &mut Machine<'_>, ready: i64, now: i64, index: usize) {
+fn resume_ready(machine: &mut Machine<'_>, ready: Instant, now: Instant, index: StationId) {
     if ready >= now {
-        machine.schedule(ready, Event::Ready { station: small(index) });
+        machine.schedule(ready, Event::Ready { station: index });
     } else {
         let next = machine.nodes[index].access.mac.ready();
         debug_assert_eq!(next, Next::Nothing, "else it had started");

@@ -1,7 +1,7 @@
 //! A bus of 10BASE-T1S: nodes with PLCA (802.3-2022 clause 148), nodes without it, and nodes that are
 //! configured wrongly.
 //!
-//! - [`sublayer`]: the state machines between MAC and PHY: [`control`], [`data`], [`status`],
+//! - [`sublayer`]: the state machines between MAC and PHY: [`control`], [`delay_line`], [`status`],
 //!   their [`timers`].
 //! - [`compiled`]: the bus in picoseconds, checked and ready to run.
 //! - [`access`]: a node on its medium ([`crate::medium`]): MAC and sublayer. [`mod@reference`]: a
@@ -23,7 +23,7 @@ pub mod contention;
 pub mod control;
 pub mod counters;
 pub mod cycles;
-pub mod data;
+pub mod delay_line;
 #[cfg(test)]
 mod fall_back;
 pub mod fast;

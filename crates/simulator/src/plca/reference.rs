@@ -5,25 +5,30 @@ use super::access::PlcaAccess;
 use super::compiled::CompiledBus;
 use super::counters::BusCounters;
 use crate::error::Error;
+use crate::mac::transmitter::Attempt;
 use crate::medium::Medium;
 use crate::segment::counters::Counters;
 use crate::segment::hosts::SegmentHosts;
-use crate::segment::station::{Attempt, Station};
+use crate::segment::station::Station;
 use crate::watch::Watch;
 use ethermeter_trial::Counts;
 
 /// A bus with the stations of a segment.
 pub(super) type Machine<'w> = Medium<'w, PlcaAccess, SegmentHosts<'w>>;
 
-/// Run a bus. Returns what was counted, and every attempt that reached the line, in the order of
-/// their starts.
+/// Run a bus. Returns what was counted, and with `tracing` every attempt that reached the line, in
+/// the order of their starts.
 ///
 /// # Errors
 /// [`Error::Stopped`] if it was stopped.
-pub fn run(bus: &CompiledBus, watch: &Watch) -> Result<(Counts, Vec<Attempt>), Error> {
-    let mut machine = machine(bus, true);
+pub fn run(
+    bus: &CompiledBus,
+    watch: &Watch,
+    tracing: bool,
+) -> Result<(Counts, Vec<Attempt>), Error> {
+    let mut machine = machine(bus, tracing);
     let phases = &bus.segment.phases;
-    machine.run(&mut watch.begin(phases.begin_ps, phases.end_ps))?;
+    machine.run(&mut watch.begin(phases))?;
     Ok(machine.into_counts())
 }
 
@@ -43,9 +48,10 @@ pub(super) fn machine(bus: &CompiledBus, tracing: bool) -> Machine<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fall_back::common::{Bus, MS};
     use super::*;
+    use crate::common::{Bus, MS};
     use crate::medium::MOST_KEPT;
+    use crate::time::Instant;
     use ethermeter_trial::medium::Mac;
 
     /// Step a bus to its end; it keeps little all the time, and counts the same.
@@ -53,7 +59,7 @@ mod tests {
         let trial = bus.trial();
         let Mac::Plca(constants) = &trial.scenario.media[0].mac else { unreachable!("a bus") };
         let bus = CompiledBus::new(&trial, constants).expect("a bus");
-        let end = bus.segment.phases.end_ps.cast_signed();
+        let end = Instant::from_ps(bus.segment.phases.end_ps);
         let mut machine = machine(&bus, true);
         let mut most = [0; 3];
         while machine.next_at().is_some_and(|at| at < end || machine.on_line > 0) {
@@ -69,7 +75,7 @@ mod tests {
         // A node has some timers that run or were stopped, and what is on its way to it.
         let allowed = [2 * MOST_KEPT, MOST_KEPT, 32 * nodes];
         assert!(most.iter().zip(&allowed).all(|(most, allowed)| most <= allowed), "{most:?}");
-        let expected = run(&bus, &Watch::default()).expect("a run");
+        let expected = run(&bus, &Watch::default(), true).expect("a run");
         assert_eq!(machine.into_counts(), expected);
     }
 

@@ -7,9 +7,9 @@
 
 use super::compiled::{CompiledBus, Node};
 use super::timers::Timer;
-
-/// An opportunity without an owner.
-const UNUSED: u32 = u32::MAX;
+use crate::identity::{PositionId, StationId};
+use crate::time::Span;
+use ethermeter_ethernet::units::Bits;
 
 /// Cycles of a regular bus.
 #[derive(Clone, Debug)]
@@ -17,43 +17,43 @@ pub struct Schedule {
     /// Opportunities of a cycle.
     pub opportunities: usize,
     /// The node that sends beacons.
-    pub coordinator: usize,
+    pub coordinator: StationId,
     /// `to_timer`.
-    pub opportunity: i64,
+    pub opportunity: Span,
     /// `beacon_timer`.
-    pub beacon: i64,
+    pub beacon: Span,
     /// Delay line.
-    pub hold: i64,
+    pub hold: Span,
     /// `pending_timer`.
-    pub pending: i64,
+    pub pending: Span,
     /// `commit_timer`.
-    pub commit: i64,
+    pub commit: Span,
     /// From the end of what a node sends to the begin of its next opportunity.
-    pub release: i64,
+    pub release: Span,
     /// From what a node sends to carrier at another, propagation aside.
-    pub carrier_on: i64,
+    pub carrier_on: Span,
     /// From the end of what a node sends to the end of carrier at another, propagation aside.
-    pub carrier_off: i64,
+    pub carrier_off: Span,
     /// The gap of the MAC.
-    pub gap: i64,
+    pub gap: Span,
     /// Its second part.
-    pub gap_part2: i64,
+    pub gap_part2: Span,
     /// Length of a cycle without frames.
-    pub empty_cycle: i64,
+    pub empty_cycle: Span,
     /// A length that no cycle exceeds, from the end of a beacon to the end of the next.
-    pub longest_cycle: i64,
+    pub longest_cycle: Span,
     /// The largest propagation.
-    pub reach: i64,
+    pub reach: Span,
     /// By opportunity: its owner.
-    owners: Vec<u32>,
+    owners: Vec<Option<StationId>>,
     /// By node: its opportunities.
     pub ids: Vec<Vec<usize>>,
     /// By node: frames that may follow the first of an opportunity.
     pub burst_counts: Vec<u32>,
     /// By node: `burst_timer`.
-    pub bursts: Vec<i64>,
+    pub bursts: Vec<Span>,
     /// Propagation, row by row; from a node to itself 0.
-    delays: Vec<i64>,
+    delays: Vec<Span>,
 }
 
 impl Schedule {
@@ -63,7 +63,7 @@ impl Schedule {
         let segment = &bus.segment;
         let nodes = &bus.plca.nodes;
         let with_beacons = |node: &Node| node.parameters.ids.contains(&0);
-        let coordinator = nodes.iter().position(with_beacons)?;
+        let coordinator = StationId::new(nodes.iter().position(with_beacons)?);
         let first = &nodes[coordinator];
         let opportunities = usize::from(first.parameters.node_count);
         let opportunity = first.durations[Timer::Opportunity as usize];
@@ -92,8 +92,8 @@ impl Schedule {
             carrier_off: release,
             gap: segment.gap,
             gap_part2: segment.gap - segment.gap_part1,
-            empty_cycle: i64::try_from(opportunities).ok()? * opportunity + beacon + release,
-            longest_cycle: 0,
+            empty_cycle: opportunity * opportunities as u64 + beacon + release,
+            longest_cycle: Span::ZERO,
             reach: segment.max_delay,
             owners: owners(nodes, opportunities)?,
             ids: nodes
@@ -111,16 +111,15 @@ impl Schedule {
     /// The owner of an opportunity, if it has one.
     #[inline]
     #[must_use]
-    pub fn owner(&self, opportunity: usize) -> Option<usize> {
-        let owner = self.owners[opportunity];
-        (owner != UNUSED).then_some(owner as usize)
+    pub fn owner(&self, opportunity: usize) -> Option<StationId> {
+        self.owners[opportunity]
     }
 
     /// Propagation between two nodes; from a node to itself 0.
     #[inline]
     #[must_use]
-    pub fn delay(&self, from: usize, to: usize) -> i64 {
-        self.delays[from * self.ids.len() + to]
+    pub fn delay(&self, from: StationId, to: StationId) -> Span {
+        self.delays[from.index() * self.ids.len() + to.index()]
     }
 
     /// Whether every signal is heard by all nodes before the next thing happens there.
@@ -130,15 +129,15 @@ impl Schedule {
         // How much later than its end its begin may be heard.
         let late = bus.segment.phy.carrier_on - bus.segment.phy.carrier_off;
         let bits = segment.groups.iter().map(|group| group.flow.frames.range_bits().0).min();
-        let shortest = segment.packet_time(bits.unwrap_or(0));
-        let is_heard = |(&burst, &count): (&i64, &u32)| {
-            count == 0 || delimiter > 0 && burst <= delimiter || burst - delimiter > late
+        let shortest = segment.packet_time(Bits(bits.unwrap_or(0)));
+        let is_heard = |(&burst, &count): (&Span, &u32)| {
+            count == 0 || delimiter > Span::ZERO && burst <= delimiter || burst - delimiter > late
         };
         // Equation 148-1: no node begins the next opportunity before it hears that this one is used.
-        2 * self.reach + self.carrier_on < self.opportunity
+        self.reach * 2 + self.carrier_on < self.opportunity
             && self.reach + self.carrier_on < self.beacon
             && late < self.beacon.min(self.commit)
-            && (delimiter == 0 || late < delimiter)
+            && (delimiter == Span::ZERO || late < delimiter)
             && self.bursts.iter().zip(&self.burst_counts).all(is_heard)
             && segment.gap < shortest
             && self.hold + delimiter + self.release < shortest
@@ -147,44 +146,41 @@ impl Schedule {
     }
 
     /// Every opportunity with all frames that it may have.
-    fn bound(&self, bus: &CompiledBus) -> i64 {
+    fn bound(&self, bus: &CompiledBus) -> Span {
         let segment = &bus.segment;
-        let of_owner = |&owner: &u32| {
-            if owner == UNUSED {
-                return self.opportunity;
-            }
-            let node = owner as usize;
+        let of_owner = |&owner: &Option<StationId>| {
+            let Some(node) = owner else { return self.opportunity };
             let (_, bits) = segment.group(node).flow.frames.range_bits();
             let held = segment.gap.max(self.bursts[node]) + bus.segment.phy.end_delimiter;
-            let frames = i64::from(self.burst_counts[node]) + 1;
-            let used = (segment.packet_time(bits) + held).saturating_mul(frames);
-            used.saturating_add(self.commit + self.opportunity + self.release + 2 * self.reach)
+            let frames = u64::from(self.burst_counts[node]) + 1;
+            let used = (segment.packet_time(Bits(bits)) + held).saturating_mul(frames);
+            used + self.commit + self.opportunity + self.release + self.reach * 2
         };
-        let opportunities = self.owners.iter().map(of_owner).fold(0, i64::saturating_add);
-        opportunities.saturating_add(self.beacon + self.release + 2 * self.reach)
+        let add = |sum, time| Span::ENDLESS.min(sum + time);
+        let opportunities = self.owners.iter().map(of_owner).fold(Span::ZERO, add);
+        add(opportunities, self.beacon + self.release + self.reach * 2)
     }
 }
 
 /// The owner of each opportunity, unless an owner has one that is out of range or not its alone.
-fn owners(nodes: &[Node], opportunities: usize) -> Option<Vec<u32>> {
-    let mut owners = vec![UNUSED; opportunities];
-    for (node, of_node) in (0..).zip(nodes) {
+fn owners(nodes: &[Node], opportunities: usize) -> Option<Vec<Option<StationId>>> {
+    let mut owners = vec![None; opportunities];
+    for (node, of_node) in StationId::first(nodes.len()).zip(nodes) {
         for &id in &of_node.parameters.ids {
             let owner = owners.get_mut(usize::from(id))?;
-            if *owner != UNUSED {
+            if owner.replace(node).is_some() {
                 return None;
             }
-            *owner = node;
         }
     }
     Some(owners)
 }
 
-fn delays(bus: &CompiledBus) -> Vec<i64> {
+fn delays(bus: &CompiledBus) -> Vec<Span> {
     let positions = &bus.segment.positions;
-    let row = |(from, &here): (usize, &u32)| {
-        let delay = |(to, &there): (usize, &u32)| {
-            if from == to { 0 } else { bus.segment.delay(here, there) }
+    let row = |(from, &here): (usize, &PositionId)| {
+        let delay = |(to, &there): (usize, &PositionId)| {
+            if from == to { Span::ZERO } else { bus.segment.delay(here, there) }
         };
         positions.iter().enumerate().map(delay).collect::<Vec<_>>()
     };

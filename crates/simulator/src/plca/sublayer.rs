@@ -5,18 +5,19 @@
 //! others see in the same instant (802.3 § 21.5: state diagrams are evaluated continuously).
 
 use super::control::{self, Control, Opportunity, Parameters};
-use super::data::{self, Data};
+use super::delay_line::{self, DelayLine};
 use super::status::Status;
 use super::timers::{TIMERS, Timer, Timers};
 use crate::medium::access::Started;
 use crate::medium::signals::{Inputs, Sending};
+use crate::time::{Instant, Span};
 use std::collections::VecDeque;
 
 /// The sublayer of a node.
 #[derive(Clone, Debug)]
 pub struct Sublayer {
     pub(super) control: Control,
-    pub(super) data: Data,
+    pub(super) delay_line: DelayLine,
     pub(super) status: Status,
     pub(super) timers: Timers,
     is_enabled: bool,
@@ -28,7 +29,7 @@ pub struct Sublayer {
     passed: u32,
     /// When the opportunity under way began, and when the timer of the last one that it lets pass is
     /// over.
-    opportunity: (i64, i64),
+    opportunity: (Instant, Instant),
 }
 
 /// Opportunities in which nothing happened at a node.
@@ -39,25 +40,25 @@ pub struct Passed {
     /// How many.
     pub count: u8,
     /// When the first one ended.
-    pub end: i64,
+    pub end: Instant,
     /// How long each was.
-    pub duration: i64,
+    pub duration: Span,
 }
 
 impl Sublayer {
     /// A sublayer whose PLCA is off.
     #[must_use]
-    pub fn new(parameters: Parameters, durations: [i64; TIMERS], falls_back: bool) -> Self {
+    pub fn new(parameters: Parameters, durations: [Span; TIMERS], falls_back: bool) -> Self {
         Self {
             control: Control::new(parameters),
-            data: Data::default(),
+            delay_line: DelayLine::default(),
             status: Status::default(),
             timers: Timers::new(durations),
             is_enabled: false,
             falls_back,
             ended: VecDeque::new(),
             passed: 0,
-            opportunity: (0, 0),
+            opportunity: (Instant::ZERO, Instant::ZERO),
         }
     }
 
@@ -72,10 +73,10 @@ impl Sublayer {
     }
 
     /// Take transitions until none is open.
-    pub fn settle(&mut self, now: i64, inputs: Inputs) {
+    pub fn settle(&mut self, now: Instant, inputs: Inputs) {
         loop {
             let sends = self.sends(inputs);
-            let pending = self.data.packet_pending;
+            let pending = self.delay_line.packet_pending;
             if self.control.step(inputs, self.is_enabled, pending, sends, &mut self.timers) {
                 if self.control.state == control::State::WaitTo {
                     self.opportunity = (now, now + self.timers.duration(Timer::Opportunity));
@@ -90,7 +91,7 @@ impl Sublayer {
             let works = self.is_enabled && (self.status.is_ok() || !self.falls_back);
             let commands = self.control.command != Sending::Nothing;
             let committed = self.control.committed;
-            if !self.data.step(now, inputs, works, committed, commands, &mut self.timers) {
+            if !self.delay_line.step(now, inputs, works, committed, commands, &mut self.timers) {
                 break;
             }
         }
@@ -98,13 +99,13 @@ impl Sublayer {
     }
 
     /// Let one timer run for all opportunities in which nothing is to be done.
-    fn look_ahead(&mut self, now: i64) {
-        let idle = self.control.idle_opportunities(self.data.packet_pending);
+    fn look_ahead(&mut self, now: Instant) {
+        let idle = self.control.idle_opportunities(self.delay_line.packet_pending);
         let Some(idle) = idle.filter(|_| self.timers.running(Timer::Opportunity).is_some()) else {
             return;
         };
         let (begin, until) = self.opportunity;
-        let last = begin + i64::from(idle) * self.timers.duration(Timer::Opportunity);
+        let last = begin + self.timers.duration(Timer::Opportunity) * u64::from(idle);
         if last != until {
             self.timers.prolong(Timer::Opportunity, last - now);
             self.opportunity.1 = last;
@@ -116,28 +117,33 @@ impl Sublayer {
     ///
     /// # Panics
     /// Never: a cycle has at most 255 opportunities.
-    pub fn catch_up(&mut self, now: i64, is_included: bool) -> Option<Passed> {
+    pub fn catch_up(&mut self, now: Instant, is_included: bool) -> Option<Passed> {
         let (begin, until) = self.opportunity;
         let duration = self.timers.duration(Timer::Opportunity);
-        let over = now - i64::from(!is_included) - begin;
+        let excluded = if is_included { Span::ZERO } else { Span::PICOSECOND };
+        let over = now - excluded - begin;
         let runs = self.timers.running(Timer::Opportunity).is_some();
         if over < duration || !runs || !self.control.lets_pass() {
             return None;
         }
-        let most = (until - begin) / duration - 1;
-        let count = u8::try_from((over / duration).min(most)).expect("at most 255");
+        let most = (until - begin).periods(duration) - 1;
+        let count = u8::try_from(over.periods(duration).min(most)).expect("at most 255");
         if count == 0 {
             return None;
         }
         let first = self.control.opportunity;
         self.control.pass(count);
-        self.opportunity.0 += i64::from(count) * duration;
+        self.opportunity.0 += duration * u64::from(count);
         Some(Passed { first, count, end: begin + duration, duration })
     }
 
     /// The MII's `TX_EN`.
     fn sends(&self, inputs: Inputs) -> bool {
-        if self.data.state == data::State::Normal { inputs.mac_sends } else { self.data.sends }
+        if self.delay_line.state == delay_line::State::Normal {
+            inputs.mac_sends
+        } else {
+            self.delay_line.sends
+        }
     }
 
     /// What it puts on the line.
@@ -145,7 +151,7 @@ impl Sublayer {
     pub fn output(&self, inputs: Inputs) -> Sending {
         if self.sends(inputs) {
             Sending::Data
-        } else if self.data.state == data::State::Normal {
+        } else if self.delay_line.state == delay_line::State::Normal {
             Sending::Nothing
         } else {
             self.control.command
@@ -155,33 +161,33 @@ impl Sublayer {
     /// Whether the MAC hears carrier, its own transmission aside.
     #[must_use]
     pub fn mac_carrier(&self, inputs: Inputs) -> bool {
-        if self.data.state == data::State::Normal {
+        if self.delay_line.state == delay_line::State::Normal {
             inputs.others || inputs.carrier && !inputs.mac_sends
         } else {
-            self.data.carrier
+            self.delay_line.carrier
         }
     }
 
     /// Whether the MAC gets a collision signal.
     #[must_use]
     pub fn mac_collision(&self, inputs: Inputs) -> bool {
-        if self.data.state == data::State::Normal {
+        if self.delay_line.state == delay_line::State::Normal {
             inputs.mac_sends && inputs.others
         } else {
-            self.data.has_collided
+            self.delay_line.has_collided
         }
     }
 
     /// Whether a collision is one of the line, not of the sublayer.
     #[must_use]
     pub fn is_connected(&self) -> bool {
-        matches!(self.data.state, data::State::Normal | data::State::Transmit)
+        matches!(self.delay_line.state, delay_line::State::Normal | delay_line::State::Transmit)
     }
 
     /// Whether frames go out in opportunities; else MAC and line are connected.
     #[must_use]
     pub fn takes_turns(&self) -> bool {
-        self.data.state != data::State::Normal
+        self.delay_line.state != delay_line::State::Normal
     }
 
     /// Whether the status is OK.
@@ -220,6 +226,6 @@ impl Sublayer {
     /// Whether a frame goes out in an opportunity.
     #[must_use]
     pub fn is_transmitting(&self) -> bool {
-        self.data.state == data::State::Transmit
+        self.delay_line.state == delay_line::State::Transmit
     }
 }

@@ -1,6 +1,7 @@
 //! The timers of a node, which are started, stopped and run out; without a clock.
 
 use crate::medium::access::Started;
+use crate::time::Span;
 use std::collections::VecDeque;
 
 /// A timer of a node.
@@ -42,7 +43,7 @@ enum Course {
 /// The timers of a node.
 #[derive(Clone, Debug)]
 pub struct Timers {
-    durations: [i64; TIMERS],
+    durations: [Span; TIMERS],
     numbers: [u64; TIMERS],
     courses: [Course; TIMERS],
     pub(super) started: VecDeque<Started<Timer>>,
@@ -55,9 +56,9 @@ impl crate::medium::access::Timer for Timer {
 }
 
 impl Timers {
-    /// Timers of these durations in picoseconds, none of which runs.
+    /// Timers of these durations, none of which runs.
     #[must_use]
-    pub fn new(durations: [i64; TIMERS]) -> Self {
+    pub fn new(durations: [Span; TIMERS]) -> Self {
         Self {
             durations,
             numbers: [0; TIMERS],
@@ -70,15 +71,15 @@ impl Timers {
         self.start_for(timer, self.durations[timer as usize]);
     }
 
-    pub(super) fn start_for(&mut self, timer: Timer, after: i64) {
+    pub(super) fn start_for(&mut self, timer: Timer, after: Span) {
         let index = timer as usize;
         self.numbers[index] += 1;
         self.courses[index] = Course::Runs;
         self.started.push_back(Started { timer, number: self.numbers[index], after });
     }
 
-    /// Let a timer that runs end `after` picoseconds from now instead.
-    pub(super) fn prolong(&mut self, timer: Timer, after: i64) {
+    /// Let a timer that runs end `after` from now instead.
+    pub(super) fn prolong(&mut self, timer: Timer, after: Span) {
         let number = self.numbers[timer as usize];
         let not_taken =
             |started: &&mut Started<Timer>| (started.timer, started.number) == (timer, number);
@@ -89,7 +90,7 @@ impl Timers {
     }
 
     /// How long a timer runs.
-    pub(super) fn duration(&self, timer: Timer) -> i64 {
+    pub(super) fn duration(&self, timer: Timer) -> Span {
         self.durations[timer as usize]
     }
 

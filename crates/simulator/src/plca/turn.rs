@@ -1,6 +1,8 @@
 //! A node of a regular bus between its opportunities, and what it knows of the line.
 
 use super::schedule::Schedule;
+use crate::identity::StationId;
+use crate::time::{Instant, Span};
 
 /// What a node does between its opportunities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,37 +21,37 @@ pub struct Turn {
     /// Phase.
     pub phase: Phase,
     /// When a frame, or its next attempt, is ready at the MAC. Not known while it jams.
-    pub ready: i64,
+    pub ready: Instant,
     /// When the MAC began what collided.
-    pub start: i64,
+    pub start: Instant,
     /// When it collided.
-    pub collision: i64,
+    pub collision: Instant,
     /// When its jam is over.
-    pub jam_end: i64,
+    pub jam_end: Instant,
     /// From when on it uses its opportunity, unless it is idle.
-    pub pending: i64,
+    pub pending: Instant,
     /// When its sublayer became idle after what it sent last.
-    pub idle_from: i64,
+    pub idle_from: Instant,
     /// When the MAC began its frame for the first time.
-    pub first_attempt: Option<i64>,
+    pub first_attempt: Option<Instant>,
 }
 
 /// The last frame on the line.
 #[derive(Clone, Copy, Debug)]
 pub struct LastFrame {
     /// Its sender.
-    pub sender: usize,
+    pub sender: StationId,
     /// When its last bit left.
-    pub end: i64,
+    pub end: Instant,
     /// When other nodes hear its end, after that, propagation aside.
-    pub latency: i64,
+    pub latency: Span,
 }
 
 impl LastFrame {
     /// When the gap of an idle node after the frame ends, and whether it is the sender.
     #[inline]
     #[must_use]
-    pub fn gap_of(&self, node: usize, schedule: &Schedule) -> (i64, bool) {
+    pub fn gap_of(&self, node: StationId, schedule: &Schedule) -> (Instant, bool) {
         if self.sender == node {
             return (self.end + schedule.gap, true);
         }

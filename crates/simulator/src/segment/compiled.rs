@@ -1,16 +1,14 @@
 //! A scenario in picoseconds, checked and ready to run.
 
 use super::group::Group;
+use crate::identity::{GroupId, StationId};
 use crate::mac::constants;
-use crate::mac::csma_cd::LONGEST_WAIT;
+pub(crate) use crate::medium::compiled::small;
 use crate::medium::compiled::{CompiledMedium, check_medium};
-pub(crate) use crate::medium::compiled::{signed, small};
+use crate::time::Span;
 use ethermeter_traffic::{SourceSpec, Window};
 use ethermeter_trial::fault::check_range;
 use ethermeter_trial::{Fault, Phases, Trial};
-
-/// A time that never comes. Far beyond every simulated time, and far from overflow.
-pub const NEVER: i64 = LONGEST_WAIT;
 
 /// Path of the key of the medium.
 const PATH: &str = "media[0]";
@@ -31,7 +29,7 @@ pub struct CompiledSegment {
     /// The groups of stations.
     pub groups: Vec<Group>,
     /// The group of each station.
-    pub group_of: Vec<u32>,
+    pub group_of: Vec<GroupId>,
 }
 
 impl CompiledSegment {
@@ -77,7 +75,7 @@ impl CompiledSegment {
                 let allowed = "a packet must not take longer than 1000 s";
                 return Err(Fault::new(group.flow_path("frames"), allowed));
             }
-            group_of.extend(std::iter::repeat_n(small(index), group.stations.points.len()));
+            group_of.extend(std::iter::repeat_n(GroupId::new(index), group.stations.points.len()));
         }
         Ok(Self {
             seed: trial.seed,
@@ -91,19 +89,19 @@ impl CompiledSegment {
 
     /// The group of a station.
     #[must_use]
-    pub fn group(&self, station: usize) -> &Group {
-        &self.groups[self.group_of[station] as usize]
+    pub fn group(&self, station: StationId) -> &Group {
+        &self.groups[self.group_of[station]]
     }
 
     /// What a station offers.
     #[must_use]
-    pub fn source_spec(&self, station: usize) -> SourceSpec {
+    pub fn source_spec(&self, station: StationId) -> SourceSpec {
         self.group(station).flow.source_spec()
     }
 
     /// Whether a station sends voice.
     #[must_use]
-    pub fn is_voice(&self, station: usize) -> bool {
+    pub fn is_voice(&self, station: StationId) -> bool {
         self.group(station).is_voice()
     }
 
@@ -117,9 +115,9 @@ impl CompiledSegment {
     #[must_use]
     pub fn is_plain(&self) -> bool {
         let waits = || self.groups.iter().any(|group| group.stations.priority_wait_ps > 0);
-        self.turnaround == 0
+        self.turnaround == Span::ZERO
             && !waits()
-            && !(0..self.stations()).any(|station| self.is_voice(station))
+            && !StationId::first(self.stations()).any(|station| self.is_voice(station))
     }
 
     /// When sources are active and measured, for one that begins at `begin_ps`.

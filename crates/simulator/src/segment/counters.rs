@@ -4,12 +4,16 @@
 
 use super::compiled::CompiledSegment;
 use super::group::Group;
-use super::station::{Attempt, Ending, Station, Supplied};
+use super::station::{Station, Supplied};
+use crate::identity::StationId;
+use crate::mac::transmitter::{Attempt, Ending};
+use crate::medium::compiled::CompiledMedium;
+use crate::time::{Instant, Span};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::histogram::Histogram;
 use ethermeter_traffic::voice::{Samples, VoiceSpec};
-use ethermeter_trial::Counts;
 use ethermeter_trial::counts::{MediumCounts, StationBatches, StationCounts, StationVoice};
+use ethermeter_trial::{Counts, Phases};
 
 const S: f64 = 1e-12; // seconds in a picosecond
 const MOST_ATTEMPTS: usize = 1024; // more share the last entry
@@ -23,15 +27,23 @@ struct StationSums {
     discarded: u64,
     resumed: u64,
     damaged: u64,
-    access_sum: i64,
-    response_sum: i64,
-    waiting: i64,
+    access_sum: Span,
+    response_sum: Span,
+    waiting: Span,
+}
+
+/// Frames of a station that come after their deadline.
+#[derive(Clone, Debug)]
+struct Overdue {
+    /// The longest response time that is in time.
+    longest: Span,
+    frames: u64,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Cell {
-    charged: i64,
-    delay_sum: i64,
+    charged: Span,
+    delay_sum: Span,
     delay_square_sum: u128,
     frames: u32,
 }
@@ -55,9 +67,9 @@ struct VoiceSums {
 
 impl VoiceCounters {
     fn record(&mut self, attempt: &Attempt) {
-        let delay = (attempt.end - attempt.arrived).cast_unsigned();
+        let delay = (attempt.end - attempt.arrived).ps();
         let samples = u64::from(attempt.samples);
-        let sums = &mut self.sums[attempt.station as usize];
+        let sums = &mut self.sums[attempt.station];
         sums.frames += 1;
         sums.delay_sum += u128::from(delay);
         sums.samples += samples;
@@ -116,29 +128,31 @@ impl Record for Counters {
 
 /// Running sums of a trial.
 pub struct Counters {
-    from: i64,
-    to: i64,
-    gap: i64,
-    preamble: i64,
+    from: Instant,
+    to: Instant,
+    gap: Span,
+    preamble: Span,
     stations: usize,
     sums: Vec<StationSums>,
+    /// By station; empty if none has a deadline.
+    overdue: Vec<Overdue>,
     cells: Vec<Cell>,
     batch: usize,
-    batch_from: i64,
-    batch_ends: Vec<i64>,
+    batch_from: Instant,
+    batch_ends: Vec<Instant>,
     transmission_delay: Histogram,
     access_delay: Histogram,
     response_time: Option<Histogram>,
     voice: Option<Box<VoiceCounters>>,
     attempts_per_frame: Vec<u64>,
-    covered: i64,
-    owed_gap_until: i64,
-    time_frame: i64,
-    time_preamble: i64,
-    time_gap: i64,
-    time_collision: i64,
+    covered: Instant,
+    owed_gap_until: Instant,
+    time_frame: Span,
+    time_preamble: Span,
+    time_gap: Span,
+    time_collision: Span,
     colliders: Vec<u64>,
-    group_end: i64,
+    group_end: Instant,
     group_size: usize,
     events: u64,
     trace: Option<Vec<Attempt>>,
@@ -147,58 +161,81 @@ pub struct Counters {
 impl Counters {
     /// Nothing counted yet. `tracing` keeps every attempt.
     #[must_use]
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a fraction of a checked window
     pub fn new(compiled: &CompiledSegment, tracing: bool) -> Self {
+        let is_queued =
+            |g: &Group| g.flow.arrivals != Arrivals::Saturated {} && !g.stations.points.is_empty();
         let stations = compiled.stations();
-        let (from, to) = (
-            compiled.phases.measure_from_ps.cast_signed(),
-            compiled.phases.measure_to_ps.cast_signed(),
-        );
-        let part =
-            |k: usize| from + (i128::from(to - from) * k as i128 / compiled.batches as i128) as i64;
-        let queued = compiled
-            .groups
-            .iter()
-            .any(|g| g.flow.arrivals != Arrivals::Saturated {} && !g.stations.points.is_empty());
+        let has_voice = StationId::first(stations).any(|station| compiled.is_voice(station));
+        let mut counters = Self::on(&compiled.medium, &compiled.phases, compiled.batches)
+            .with_queues(compiled.groups.iter().any(is_queued));
+        let deadline = |station| compiled.group(station).flow.deadline_ps;
+        if StationId::first(stations).any(|station| deadline(station).is_some()) {
+            let longest = |station| deadline(station).map_or(Span::ENDLESS, Span::from_ps);
+            counters.overdue = StationId::first(stations)
+                .map(|station| Overdue { longest: longest(station), frames: 0 })
+                .collect();
+        }
         Self {
-            from,
-            to,
-            gap: compiled.gap,
-            preamble: compiled.preamble,
-            stations,
-            sums: vec![StationSums::default(); stations],
-            cells: vec![Cell::default(); stations * compiled.batches],
-            batch: 0,
-            batch_from: from,
-            batch_ends: (1..=compiled.batches).map(part).collect(),
-            transmission_delay: Histogram::default(),
-            access_delay: Histogram::default(),
-            response_time: queued.then(Histogram::default),
-            voice: (0..stations).any(|station| compiled.is_voice(station)).then(|| {
+            voice: has_voice.then(|| {
                 Box::new(VoiceCounters {
                     sums: vec![VoiceSums::default(); stations],
                     voice_delay: Histogram::default(),
                     sample_delay: Histogram::default(),
                 })
             }),
+            trace: tracing.then(Vec::new),
+            ..counters
+        }
+    }
+
+    /// Nothing counted yet of any stations on a medium, frames of which wait for no response and
+    /// hold no voice.
+    #[must_use]
+    pub(crate) fn on(medium: &CompiledMedium, phases: &Phases, batches: usize) -> Self {
+        let stations = medium.stations();
+        let from = Instant::from_ps(phases.measure_from_ps);
+        let to = Instant::from_ps(phases.measure_to_ps);
+        let part = |k| from + (to - from).fraction(k, batches);
+        Self {
+            from,
+            to,
+            gap: medium.gap,
+            preamble: medium.preamble,
+            stations,
+            sums: vec![StationSums::default(); stations],
+            overdue: Vec::new(),
+            cells: vec![Cell::default(); stations * batches],
+            batch: 0,
+            batch_from: from,
+            batch_ends: (1..=batches).map(part).collect(),
+            transmission_delay: Histogram::default(),
+            access_delay: Histogram::default(),
+            response_time: None,
+            voice: None,
             attempts_per_frame: vec![0; MOST_ATTEMPTS],
-            covered: 0,
-            owed_gap_until: 0,
-            time_frame: 0,
-            time_preamble: 0,
-            time_gap: 0,
-            time_collision: 0,
+            covered: Instant::ZERO,
+            owed_gap_until: Instant::ZERO,
+            time_frame: Span::ZERO,
+            time_preamble: Span::ZERO,
+            time_gap: Span::ZERO,
+            time_collision: Span::ZERO,
             colliders: vec![0; stations + 1],
-            group_end: 0,
+            group_end: Instant::ZERO,
             group_size: 0,
             events: 0,
-            trace: tracing.then(Vec::new),
+            trace: None,
         }
+    }
+
+    /// The same with the times from the arrival of frames, if these may wait in queues.
+    #[must_use]
+    pub(crate) fn with_queues(self, has_queues: bool) -> Self {
+        Self { response_time: has_queues.then(Histogram::default), ..self }
     }
 
     /// A time, moved to the nearest edge of the window. `INSIDE` promises that it lies within.
     #[inline]
-    fn clip<const INSIDE: bool>(&self, time: i64) -> i64 {
+    fn clip<const INSIDE: bool>(&self, time: Instant) -> Instant {
         if INSIDE { time } else { time.clamp(self.from, self.to) }
     }
 
@@ -222,7 +259,7 @@ impl Counters {
         if attempt.start >= self.to && attempt.taken_up >= self.to {
             return; // after the window, as is all that follows
         }
-        if attempt.end + self.gap.max(1) <= self.from {
+        if attempt.end + self.gap.max(Span::PICOSECOND) <= self.from {
             // Before the window in every respect but what it leaves owed. (What ends with its first
             // instant, without a gap, is within.)
             if attempt.end > self.covered {
@@ -252,7 +289,7 @@ impl Counters {
     #[inline]
     pub fn record_collision(&mut self, attempts: &[Attempt]) {
         let (Some(first), Some(last)) = (attempts.first(), attempts.last()) else { return };
-        // Of one piece, so that channel time and the group of colliders follow from its two ends.
+        // They cover one interval: channel time and the group of colliders follow from its two ends.
         let mut end = first.end;
         let mut whole = true;
         let mut taken_up = first.taken_up;
@@ -301,7 +338,7 @@ impl Counters {
     }
 
     #[inline]
-    fn batch_of(&mut self, end: i64) -> usize {
+    fn batch_of(&mut self, end: Instant) -> usize {
         if self.batch_from <= end && end < self.batch_ends[self.batch] {
             return self.batch;
         }
@@ -321,7 +358,7 @@ impl Counters {
     fn deliver<const INSIDE: bool>(&mut self, attempt: &Attempt) {
         self.occupy::<INSIDE, true>(attempt);
         let batch = self.batch_of(attempt.end);
-        let station = attempt.station as usize;
+        let station = attempt.station.index();
         let charged =
             self.clip::<INSIDE>(attempt.end + self.gap) - self.clip::<INSIDE>(attempt.start);
         let waiting = self.clip::<INSIDE>(attempt.end) - self.clip::<INSIDE>(attempt.taken_up);
@@ -337,17 +374,19 @@ impl Counters {
         let response = attempt.end - attempt.arrived;
         cell.frames += 1;
         cell.delay_sum += delay;
-        cell.delay_square_sum +=
-            u128::from(delay.cast_unsigned()) * u128::from(delay.cast_unsigned());
+        cell.delay_square_sum += u128::from(delay.ps()) * u128::from(delay.ps());
         counters.frames += 1;
-        counters.bits += attempt.bits;
+        counters.bits += attempt.length.0;
         counters.damaged += u64::from(attempt.damaged);
         counters.access_sum += access;
         counters.response_sum += response;
-        self.transmission_delay.record(delay.cast_unsigned());
-        self.access_delay.record(access.cast_unsigned());
+        if let Some(overdue) = self.overdue.get_mut(station) {
+            overdue.frames += u64::from(response > overdue.longest);
+        }
+        self.transmission_delay.record(delay.ps());
+        self.access_delay.record(access.ps());
         if let Some(histogram) = &mut self.response_time {
-            histogram.record(response.cast_unsigned());
+            histogram.record(response.ps());
         }
         self.attempts_per_frame[(attempt.attempts as usize).min(MOST_ATTEMPTS) - 1] += 1;
     }
@@ -365,12 +404,12 @@ impl Counters {
     fn count_failure<const INSIDE: bool>(&mut self, attempt: &Attempt) {
         if attempt.ending == Ending::Discarded {
             let waiting = self.clip::<INSIDE>(attempt.end) - self.clip::<INSIDE>(attempt.taken_up);
-            self.sums[attempt.station as usize].waiting += waiting;
+            self.sums[attempt.station].waiting += waiting;
         }
         if !INSIDE && (attempt.end < self.from || attempt.end >= self.to) {
             return;
         }
-        let counters = &mut self.sums[attempt.station as usize];
+        let counters = &mut self.sums[attempt.station];
         counters.collisions += 1;
         if attempt.late || attempt.ending != Ending::Collided {
             counters.late += u64::from(attempt.late);
@@ -382,7 +421,7 @@ impl Counters {
     /// `size` attempts from `start` to `end`, without a pause, collide: with those before them if
     /// these are not over.
     #[inline]
-    fn join_group(&mut self, start: i64, end: i64, size: usize) {
+    fn join_group(&mut self, start: Instant, end: Instant, size: usize) {
         if start < self.group_end {
             self.group_size += size;
             self.group_end = self.group_end.max(end);
@@ -407,10 +446,11 @@ impl Counters {
         compiled: &CompiledSegment,
         stations: &mut [Station],
     ) -> (Counts, Vec<Attempt>) {
-        let since = |(index, station): (usize, &Station)| {
+        let since = |(index, station): (StationId, &Station)| {
             station.holding_since().map(|since| (index, since))
         };
-        let held: Vec<(usize, i64)> = stations.iter().enumerate().filter_map(since).collect();
+        let held: Vec<(StationId, Instant)> =
+            StationId::first(stations.len()).zip(&*stations).filter_map(since).collect();
         let supplied: Vec<Supplied> = stations.iter_mut().map(Station::finish).collect();
         self.close(compiled, &held, &supplied)
     }
@@ -421,22 +461,48 @@ impl Counters {
     pub fn close(
         mut self,
         compiled: &CompiledSegment,
-        held: &[(usize, i64)],
+        held: &[(StationId, Instant)],
         supplied: &[Supplied],
     ) -> (Counts, Vec<Attempt>) {
+        let window_ps = (self.to - self.from).ps();
+        let (voice, trace) = (self.voice.take(), self.trace.take());
+        let (events, end) = (self.events, Instant::from_ps(compiled.phases.end_ps));
+        let (medium, mut stations) = self.of_medium(end, held);
+        (stations.offered, stations.dropped) =
+            supplied.iter().map(|of| (of.offered, of.dropped)).unzip();
+        stations.offered_load = StationId::first(supplied.len())
+            .map(|i| offered_load(compiled, i, &supplied[i]))
+            .collect();
+        stations.voice = voice.map(|voice| voice.finish(supplied));
+        let cautions = cautions(compiled, &stations).into_iter().map(Into::into).collect();
+        let media = vec![medium];
+        let counts = Counts { window_ps, events, media, stations, cautions, ..Counts::default() };
+        (counts, trace.unwrap_or_default())
+    }
+
+    /// The figures of the medium and of its stations, without what these were offered. `held` are
+    /// the frames that are still there at `end`, each with its station and the time when it was
+    /// taken up.
+    pub(crate) fn of_medium(
+        mut self,
+        end: Instant,
+        held: &[(StationId, Instant)],
+    ) -> (MediumCounts, StationCounts) {
         self.close_group();
         self.time_gap += self.clip::<false>(self.owed_gap_until) - self.clip::<false>(self.covered);
-        let end = compiled.phases.end_ps.cast_signed();
         for &(station, since) in held {
             self.sums[station].waiting +=
                 end.max(since).clamp(self.from, self.to) - since.clamp(self.from, self.to);
         }
-        let window = self.to - self.from;
-        let idle =
-            window - self.time_frame - self.time_preamble - self.time_gap - self.time_collision;
+        let idle = self.to
+            - self.from
+            - self.time_frame
+            - self.time_preamble
+            - self.time_gap
+            - self.time_collision;
         let time = [self.time_frame, self.time_preamble, self.time_gap, self.time_collision, idle];
         let medium = MediumCounts {
-            time_ps: time.map(i64::cast_unsigned),
+            time_ps: time.map(Span::ps),
             attempts_per_frame: without_tail(&self.attempts_per_frame),
             colliders: without_tail(&self.colliders),
             transmission_delay: self.transmission_delay.filled(),
@@ -444,26 +510,21 @@ impl Counters {
             response_time: self.response_time.as_ref().map(Histogram::filled),
             plca: None,
         };
-        let stations = self.station_counts(compiled, supplied);
-        let cautions = cautions(compiled, &stations).into_iter().map(Into::into).collect();
-        let (window_ps, events) = (window.cast_unsigned(), self.events);
-        let counts = Counts { window_ps, events, medium, stations, cautions, ..Counts::default() };
-        (counts, self.trace.unwrap_or_default())
+        (medium, self.station_counts())
     }
 
-    fn station_counts(&self, compiled: &CompiledSegment, supplied: &[Supplied]) -> StationCounts {
+    fn station_counts(&self) -> StationCounts {
         let counts =
             |pick: fn(&StationSums) -> u64| self.sums.iter().map(pick).collect::<Vec<u64>>();
-        let time = |pick: fn(&StationSums) -> i64| {
-            self.sums.iter().map(|c| pick(c).cast_unsigned()).collect::<Vec<u64>>()
+        let time = |pick: fn(&StationSums) -> Span| {
+            self.sums.iter().map(|c| pick(c).ps()).collect::<Vec<u64>>()
         };
         let cells = |index| self.cells.iter().skip(index).step_by(self.stations);
-        let sums = |pick: fn(&Cell) -> i64| {
-            let sum = |index| cells(index).map(pick).sum::<i64>().cast_unsigned();
+        let sums = |pick: fn(&Cell) -> Span| {
+            let sum = |index| cells(index).map(pick).sum::<Span>().ps();
             (0..self.stations).map(sum).collect::<Vec<u64>>()
         };
         let squares = |index| cells(index).map(|cell| cell.delay_square_sum).sum();
-        let (offered, dropped) = supplied.iter().map(|of| (of.offered, of.dropped)).unzip();
         StationCounts {
             frames: counts(|c| c.frames),
             bits: counts(|c| c.bits),
@@ -472,24 +533,20 @@ impl Counters {
             late_collisions: counts(|c| c.late),
             discarded: counts(|c| c.discarded),
             resumed: counts(|c| c.resumed),
-            offered,
-            dropped,
             damaged: counts(|c| c.damaged),
+            overdue: self.overdue.iter().map(|of| of.frames).collect(),
             delay_ps: sums(|cell| cell.delay_sum),
             delay_ps2: (0..self.stations).map(squares).collect(),
             access_ps: time(|c| c.access_sum),
             response_ps: time(|c| c.response_sum),
             waiting_ps: time(|c| c.waiting),
-            offered_load: (0..self.stations)
-                .map(|i| offered_load(compiled, i, &supplied[i]))
-                .collect(),
             batches: StationBatches {
                 frames: self.cells.iter().map(|c| c.frames).collect(),
-                charged_ps: self.cells.iter().map(|c| c.charged.cast_unsigned()).collect(),
-                delay_ps: self.cells.iter().map(|c| c.delay_sum.cast_unsigned()).collect(),
+                charged_ps: self.cells.iter().map(|c| c.charged.ps()).collect(),
+                delay_ps: self.cells.iter().map(|c| c.delay_sum.ps()).collect(),
                 delay_ps2: self.cells.iter().map(|c| c.delay_square_sum).collect(),
             },
-            voice: self.voice.as_ref().map(|voice| voice.finish(supplied)),
+            ..StationCounts::default()
         }
     }
 }
@@ -501,7 +558,7 @@ fn without_tail(counts: &[u64]) -> Vec<u64> {
 
 /// The share of line rate that a station would use alone: at most 1.
 #[allow(clippy::cast_precision_loss)]
-fn offered_load(compiled: &CompiledSegment, station: usize, supplied: &Supplied) -> f64 {
+fn offered_load(compiled: &CompiledSegment, station: StationId, supplied: &Supplied) -> f64 {
     let group = compiled.group(station);
     let flow = &group.flow;
     if let Some(voice) = flow.voice() {
@@ -510,8 +567,8 @@ fn offered_load(compiled: &CompiledSegment, station: usize, supplied: &Supplied)
     if let Some(bits) = supplied.custom_bits {
         return custom_load(compiled, group, supplied.offered as f64, bits);
     }
-    let packet = compiled.preamble as f64 + flow.frames.mean_bits() * compiled.bit as f64;
-    let charged = packet + compiled.gap as f64;
+    let packet = compiled.preamble.to_f64() + flow.frames.mean_bits() * compiled.bit.to_f64();
+    let charged = packet + compiled.gap.to_f64();
     // Its own frames too it lets pass before it waits.
     let shortest_cycle = charged + group.stations.priority_wait_ps as f64;
     if let Some(rate) = flow.arrivals.rate_per_s() {
@@ -525,8 +582,8 @@ fn offered_load(compiled: &CompiledSegment, station: usize, supplied: &Supplied)
 #[allow(clippy::cast_precision_loss)]
 fn custom_load(compiled: &CompiledSegment, group: &Group, frames: f64, bits: f64) -> f64 {
     let window = (compiled.phases.measure_to_ps - compiled.phases.measure_from_ps) as f64;
-    let around = (compiled.preamble + compiled.gap) as f64;
-    let charged = frames * around + bits * compiled.bit as f64;
+    let around = (compiled.preamble + compiled.gap).to_f64();
+    let charged = frames * around + bits * compiled.bit.to_f64();
     let wait = frames * group.stations.priority_wait_ps as f64;
     let most = if charged > 0.0 { charged / (charged + wait) } else { 0.0 };
     (charged / window).min(most)
@@ -541,27 +598,18 @@ fn voice_load(compiled: &CompiledSegment, group: &Group, voice: &VoiceSpec) -> f
     let gathering =
         voice.min_bits.saturating_sub(voice.overhead_bits).max(voice.sample_bits) as f64 / rate;
     let wait = group.stations.priority_wait_ps;
-    let owed = if wait > 0 { compiled.gap as f64 + wait as f64 } else { 0.0 };
+    let owed = if wait > 0 { compiled.gap.to_f64() + wait as f64 } else { 0.0 };
     let start = group.flow.service.mean_ps().max(owed - gathering);
-    let before = start + compiled.preamble as f64;
-    let grown = (voice.min_bits as f64 + rate * before) / (1.0 - rate * compiled.bit as f64);
-    let sent = compiled.preamble as f64 + grown.min(voice.max_bits as f64) * compiled.bit as f64;
+    let before = start + compiled.preamble.to_f64();
+    let grown = (voice.min_bits as f64 + rate * before) / (1.0 - rate * compiled.bit.to_f64());
+    let sent =
+        compiled.preamble.to_f64() + grown.min(voice.max_bits as f64) * compiled.bit.to_f64();
     let share = voice.spurts.map_or(1.0, |spurts| spurts.share());
-    share * ((sent + compiled.gap as f64) / (gathering + start + sent)).min(1.0)
+    share * ((sent + compiled.gap.to_f64()) / (gathering + start + sent)).min(1.0)
 }
 
 fn cautions(compiled: &CompiledSegment, stations: &StationCounts) -> Vec<&'static str> {
-    let any = |counts: &[u64]| counts.iter().any(|&c| c > 0);
-    let mut cautions = Vec::new();
-    if 2 * compiled.max_delay > compiled.slot {
-        cautions.push("beyond-round-trip");
-    }
-    if any(&stations.late_collisions) {
-        cautions.push("late-collision");
-    }
-    if any(&stations.damaged) {
-        cautions.push("damaged-frames");
-    }
+    let mut cautions: Vec<_> = medium_cautions(&compiled.medium, stations).collect();
     let endless = |g: &Group| {
         let flow = &g.flow;
         flow.queue_frames.is_none() && flow.arrivals != Arrivals::Saturated {} && !g.is_voice()
@@ -571,4 +619,18 @@ fn cautions(compiled: &CompiledSegment, stations: &StationCounts) -> Vec<&'stati
         cautions.push("unbounded-queue");
     }
     cautions
+}
+
+/// Cautions that hold for every value of a medium and of its stations.
+pub(crate) fn medium_cautions(
+    medium: &CompiledMedium,
+    stations: &StationCounts,
+) -> impl Iterator<Item = &'static str> {
+    let any = |counts: &[u64]| counts.iter().any(|&c| c > 0);
+    let found = [
+        ("beyond-round-trip", medium.max_delay * 2 > medium.slot),
+        ("late-collision", any(&stations.late_collisions)),
+        ("damaged-frames", any(&stations.damaged)),
+    ];
+    found.into_iter().filter(|&(_, holds)| holds).map(|(caution, _)| caution)
 }

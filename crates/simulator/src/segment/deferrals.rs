@@ -1,13 +1,14 @@
 //! When stations at a position defer, by the signals that they hear.
 
 use crate::mac::csma_cd::Gap;
+use crate::time::Instant;
 
 /// A time in which stations defer: from carrier until the gap after it, and the wait if they have
 /// one, is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deferral {
-    pub from: i64,
-    pub carrier_off: i64,
+    pub from: Instant,
+    pub carrier_off: Instant,
     pub own: bool,
 }
 
@@ -18,13 +19,13 @@ pub(super) struct Deferrals {
 }
 
 impl Deferrals {
-    pub fn begin_own(&mut self, start: i64, end: i64) {
+    pub fn begin_own(&mut self, start: Instant, end: Instant) {
         self.list.clear();
         self.list.push(Deferral { from: start, carrier_off: end, own: true });
     }
 
     /// Hear a signal from `on` to `off`.
-    pub fn hear(&mut self, on: i64, off: i64, gap: Gap) {
+    pub fn hear(&mut self, on: Instant, off: Instant, gap: Gap) {
         let Some(last) = self.list.last_mut() else {
             self.list.push(Deferral { from: on, carrier_off: off, own: false });
             return;
@@ -43,11 +44,11 @@ impl Deferrals {
 
     /// Forget what no signal that begins at `cut` or later, and no station that is ready then or
     /// later, can tell from never having been.
-    pub fn forget_before(&mut self, cut: i64, gap: Gap) {
+    pub fn forget_before(&mut self, cut: Instant, gap: Gap) {
         // Without a gap, what begins to be heard with the end of a signal still joins it.
         self.list.retain(|deferral| deferral.carrier_off + gap.length >= cut);
         for deferral in self.list.iter_mut().filter(|deferral| deferral.from < cut) {
-            deferral.from = i64::MIN;
+            deferral.from = Instant::PAST;
             // Before it no station is ready; so an own transmission differs from others' only in
             // that its gap is not watched.
             deferral.own &= !gap.is_watched_after_own;
@@ -60,7 +61,7 @@ impl Deferrals {
     }
 
     /// When a station that is ready at `ready` decides to start, as far as is known.
-    pub fn decision(&self, ready: i64, gap: Gap) -> i64 {
+    pub fn decision(&self, ready: Instant, gap: Gap) -> Instant {
         for deferral in &self.list {
             if ready <= deferral.from && !deferral.own {
                 return ready;

@@ -38,19 +38,19 @@
     reason = "what is inlined into a function with wide instructions is compiled with them"
 )]
 
-use super::compiled::{CompiledSegment, NEVER, small};
+use super::compiled::CompiledSegment;
 use super::counters::{Counters, Record};
 use super::overlapping::{Overlapping, Sender};
 #[cfg(target_arch = "x86_64")]
 use super::simd::Avx512;
-use super::simd::{LANES, Lanes, NO_START, Portable, Width};
-use super::station::{Attempt, Station};
+use super::simd::{Key, LANES, Lanes, NO_START, Portable, Row, Wait, Width};
+use super::station::Station;
 use crate::error::Error;
+use crate::identity::{PositionId, StationId};
+use crate::mac::transmitter::Attempt;
+use crate::time::{Instant, Span};
 use crate::watch::{Poll, Watch};
 use ethermeter_trial::Counts;
-
-/// Bits of a key that hold the station; 1024 stations at most.
-const STATION_BITS: u32 = 10;
 
 /// Run a compiled segment. Returns what was counted and, when `tracing`, every attempt in the order
 /// of their starts.
@@ -64,7 +64,7 @@ pub fn run(
 ) -> Result<(Counts, Vec<Attempt>), Error> {
     let mut counters = Counters::new(compiled, tracing);
     let (mut stations, first) = Station::all(compiled);
-    let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
+    let mut poll = watch.begin(&compiled.phases);
     contend(compiled, &mut stations, &first, &mut counters, &mut poll);
     poll.check()?;
     Ok(counters.finish(compiled, &mut stations))
@@ -75,7 +75,7 @@ pub fn run(
 pub(crate) fn contend<R: Record>(
     compiled: &CompiledSegment,
     stations: &mut [Station],
-    first: &[i64],
+    first: &[Instant],
     counters: &mut R,
     poll: &mut Poll,
 ) {
@@ -86,7 +86,7 @@ pub(crate) fn contend<R: Record>(
             avx512: Avx512,
             compiled: &CompiledSegment,
             stations: &mut [Station],
-            first: &[i64],
+            first: &[Instant],
             counters: &mut R,
             poll: &mut Poll,
         ) {
@@ -96,7 +96,7 @@ pub(crate) fn contend<R: Record>(
         fn wide<R: Record>(
             compiled: &CompiledSegment,
             stations: &mut [Station],
-            first: &[i64],
+            first: &[Instant],
             counters: &mut R,
             poll: &mut Poll,
         ) {
@@ -121,7 +121,7 @@ fn resolve_all<W: Width, R: Record>(
     width: W,
     compiled: &CompiledSegment,
     stations: &mut [Station],
-    first: &[i64],
+    first: &[Instant],
     counters: &mut R,
     poll: &mut Poll,
 ) {
@@ -132,25 +132,9 @@ fn resolve_all<W: Width, R: Record>(
     }
 }
 
-#[inline(always)]
-fn time_of(key: u64) -> i64 {
-    (key >> STATION_BITS).cast_signed()
-}
-
-#[inline(always)]
-#[allow(clippy::cast_possible_truncation)] // ten bits
-fn station_of(key: u64) -> usize {
-    (key & ((1 << STATION_BITS) - 1)) as usize
-}
-
-#[inline(always)]
-fn time_key(time: i64) -> u64 {
-    time.cast_unsigned() << STATION_BITS
-}
-
 /// For the few that contend at once.
 #[inline(always)]
-fn insertion_sort(keys: &mut [u64]) {
+fn insertion_sort(keys: &mut [Key]) {
     for sorted in 1..keys.len() {
         let key = keys[sorted];
         let mut at = sorted;
@@ -170,32 +154,36 @@ struct Contention<'w, W: Width, const PLAIN: bool> {
     next: Vec<Lanes>,
     /// Row p, a key for each station: from the end of a transmission at position p to the end of
     /// gap and wait at the station.
-    deferral: Vec<Lanes>,
-    candidates: Vec<u64>,
+    deferral: Vec<Row>,
+    candidates: Vec<Key>,
     senders: Vec<Sender>,
     attempts: Vec<Attempt>,
     /// The next starts of the senders, if no other station starts first.
-    own: Vec<(u32, u64)>,
+    own: Vec<(StationId, Key)>,
     /// Delays between each sender and those before it, sender by sender.
-    between: Vec<i64>,
+    between: Vec<Span>,
     /// Last end of a sender at each position, where there is one.
-    ends: Vec<(u32, u64)>,
-    end: i64,
+    ends: Vec<(PositionId, Key)>,
+    end: Instant,
     overlapping: Overlapping,
 }
 
 impl<'w, W: Width, const PLAIN: bool> Contention<'w, W, PLAIN> {
-    fn new(width: W, compiled: &'w CompiledSegment, first: &[i64]) -> Self {
+    fn new(width: W, compiled: &'w CompiledSegment, first: &[Instant]) -> Self {
         let stations = compiled.stations();
         let blocks = stations.div_ceil(LANES);
-        let mut deferral = vec![[0; LANES]; compiled.place_count * blocks];
-        for (p, row) in (0u32..).zip(deferral.chunks_exact_mut(blocks)) {
-            for ((key, &q), station) in
-                row.as_flattened_mut().iter_mut().zip(&compiled.positions).zip(0u64..)
+        let mut deferral = vec![[Wait::default(); LANES]; compiled.place_count * blocks];
+        for (p, row) in
+            PositionId::first(compiled.place_count).zip(deferral.chunks_exact_mut(blocks))
+        {
+            for ((wait, &q), station) in row
+                .as_flattened_mut()
+                .iter_mut()
+                .zip(&compiled.positions)
+                .zip(StationId::first(stations))
             {
-                *key = time_key(
-                    compiled.delay(p, q) + compiled.gaps[q as usize].length + compiled.turnaround,
-                ) + station;
+                let silence = compiled.delay(p, q) + compiled.gaps[q].length;
+                *wait = Wait::new(silence + compiled.turnaround, station);
             }
         }
         let mut new = Self {
@@ -210,10 +198,10 @@ impl<'w, W: Width, const PLAIN: bool> Contention<'w, W, PLAIN> {
             own: Vec::with_capacity(stations),
             between: Vec::new(),
             ends: Vec::with_capacity(compiled.place_count),
-            end: compiled.phases.end_ps.cast_signed(),
+            end: Instant::from_ps(compiled.phases.end_ps),
             overlapping: Overlapping::new(compiled),
         };
-        for (station, &time) in first.iter().enumerate() {
+        for (station, &time) in StationId::first(stations).zip(first) {
             let key = new.key(station, time + compiled.turnaround);
             new.next.as_flattened_mut()[station] = key;
         }
@@ -222,43 +210,38 @@ impl<'w, W: Width, const PLAIN: bool> Contention<'w, W, PLAIN> {
 
     /// A start as a key. No station starts once the test is over, which keeps keys from overflow.
     #[inline(always)]
-    fn key(&self, station: usize, time: i64) -> u64 {
-        if time < self.end { time_key(time) + station as u64 } else { NO_START }
+    fn key(&self, station: StationId, time: Instant) -> Key {
+        if time < self.end { Key::new(time, station) } else { NO_START }
     }
 
     /// From a decision to start to the first bit.
     #[inline(always)]
-    fn turnaround(&self) -> i64 {
-        if PLAIN { 0 } else { self.compiled.turnaround }
+    fn turnaround(&self) -> Span {
+        if PLAIN { Span::ZERO } else { self.compiled.turnaround }
     }
 
     /// The silence that a station owes before it decides.
     #[inline(always)]
-    fn gap(&self, station: usize) -> i64 {
-        if PLAIN {
-            self.compiled.gap
-        } else {
-            self.compiled.gaps[self.compiled.positions[station] as usize].length
-        }
+    fn gap(&self, station: StationId) -> Span {
+        if PLAIN { self.compiled.gap } else { self.compiled.gap_of(station).length }
     }
 
     #[inline(always)]
-    fn earliest(&self) -> u64 {
+    fn earliest(&self) -> Key {
         self.next.as_flattened().iter().fold(NO_START, |least, &next| least.min(next))
     }
 
     #[inline(always)]
     fn run<R: Record>(&mut self, stations: &mut [Station], counters: &mut R, poll: &mut Poll) {
         let mut earliest = self.earliest();
-        while time_of(earliest) < self.end && poll.goes_on(time_of(earliest).cast_unsigned()) {
+        while earliest.time() < self.end && poll.goes_on(earliest.time()) {
             // A station that starts later than this has heard the earliest before it decided,
             // wherever it is.
-            let until = time_key(
-                (time_of(earliest) + self.compiled.max_delay + self.turnaround() + 1).min(self.end),
-            );
+            let latest = earliest.time() + self.compiled.max_delay + self.turnaround();
+            let until = Key::at((latest + Span::PICOSECOND).min(self.end));
             let count = self.width.select(&self.next, until, &mut self.candidates);
             earliest = match count {
-                1 => self.deliver(station_of(earliest), time_of(earliest), stations, counters),
+                1 => self.deliver(earliest.station(), earliest.time(), stations, counters),
                 2 => self.pair(stations, counters, poll),
                 _ => self.resolve(count, stations, counters, poll),
             };
@@ -269,11 +252,11 @@ impl<'w, W: Width, const PLAIN: bool> Contention<'w, W, PLAIN> {
     #[inline(always)]
     fn deliver<R: Record>(
         &mut self,
-        station: usize,
-        start: i64,
+        station: StationId,
+        start: Instant,
         stations: &mut [Station],
         counters: &mut R,
-    ) -> u64 {
+    ) -> Key {
         let end = start + self.packet_time(&stations[station], start);
         let (attempt, ready) = if PLAIN {
             stations[station].deliver_frame(start, end)
@@ -286,8 +269,8 @@ impl<'w, W: Width, const PLAIN: bool> Contention<'w, W, PLAIN> {
         let earliest = self.width.defer(
             &mut self.next,
             &self.deferral,
-            &[(position, time_key(end))],
-            &[(small(station), own)],
+            &[(position, Key::at(end))],
+            &[(station, own)],
         );
         // After the pass: what it wrote one by one is then written when the next pass reads it at
         // once.
@@ -301,9 +284,9 @@ impl<'w, W: Width, const PLAIN: bool> Contention<'w, W, PLAIN> {
 
     /// How long the packet of a station takes that starts at `start`.
     #[inline(always)]
-    fn packet_time(&self, station: &Station, start: i64) -> i64 {
+    fn packet_time(&self, station: &Station, start: Instant) -> Span {
         if PLAIN {
-            self.compiled.packet_time(station.bits())
+            self.compiled.packet_time(station.length())
         } else {
             station.packet_time(self.compiled, start)
         }
@@ -320,12 +303,12 @@ impl<'w, W: Width, const PLAIN: bool> Contention<'w, W, PLAIN> {
         stations: &mut [Station],
         counters: &mut R,
         poll: &mut Poll,
-    ) -> u64 {
+    ) -> Key {
         let compiled = self.compiled;
         let [first, second] = [self.candidates[0], self.candidates[1]];
         let (first, second) = (first.min(second), first.max(second));
         let ((a, start_a), (b, start_b)) =
-            ((station_of(first), time_of(first)), (station_of(second), time_of(second)));
+            ((first.station(), first.time()), (second.station(), second.time()));
         let (place_a, place_b) = (compiled.positions[a], compiled.positions[b]);
         let delay = compiled.delay(place_a, place_b);
         if start_b - self.turnaround() > start_a + delay {
@@ -337,7 +320,7 @@ impl<'w, W: Width, const PLAIN: bool> Contention<'w, W, PLAIN> {
             || heard_b >= start_b + self.packet_time(&stations[b], start_b);
         if unnoticed {
             self.senders.clear();
-            return self.weather(stations, counters, poll);
+            return self.go_on_overlapping(stations, counters, poll);
         }
         let end_a = heard_a.max(start_a + compiled.preamble) + compiled.jam;
         let end_b = heard_b.max(start_b + compiled.preamble) + compiled.jam;
@@ -345,13 +328,9 @@ impl<'w, W: Width, const PLAIN: bool> Contention<'w, W, PLAIN> {
             self.back_off(stations, (a, start_a, end_a, heard_a), end_a.max(end_b + delay));
         let (attempt_b, own_b) =
             self.back_off(stations, (b, start_b, end_b, heard_b), end_b.max(end_a + delay));
-        let ends = [(place_a, time_key(end_a)), (place_b, time_key(end_b))];
-        let earliest = self.width.defer(
-            &mut self.next,
-            &self.deferral,
-            &ends,
-            &[(small(a), own_a), (small(b), own_b)],
-        );
+        let ends = [(place_a, Key::at(end_a)), (place_b, Key::at(end_b))];
+        let earliest =
+            self.width.defer(&mut self.next, &self.deferral, &ends, &[(a, own_a), (b, own_b)]);
         counters.record_collision(&[attempt_a, attempt_b]);
         earliest
     }
@@ -362,9 +341,9 @@ impl<'w, W: Width, const PLAIN: bool> Contention<'w, W, PLAIN> {
     fn back_off(
         &self,
         stations: &mut [Station],
-        (station, start, end, heard): (usize, i64, i64, i64),
-        silent: i64,
-    ) -> (Attempt, u64) {
+        (station, start, end, heard): (StationId, Instant, Instant, Instant),
+        silent: Instant,
+    ) -> (Attempt, Key) {
         let (attempt, ready) =
             stations[station].collide(start, end, heard - start > self.compiled.slot);
         (attempt, self.key(station, ready.max(silent + self.gap(station)) + self.turnaround()))
@@ -379,19 +358,19 @@ impl<'w, W: Width, const PLAIN: bool> Contention<'w, W, PLAIN> {
         stations: &mut [Station],
         counters: &mut R,
         poll: &mut Poll,
-    ) -> u64 {
+    ) -> Key {
         insertion_sort(&mut self.candidates[..count]);
         self.choose_senders(count);
         if let [alone] = self.senders[..] {
-            return self.deliver(alone.station as usize, alone.start, stations, counters);
+            return self.deliver(alone.station, alone.start, stations, counters);
         }
         let Some(closed) = self.end_senders(stations) else {
             self.senders.clear();
-            return self.weather(stations, counters, poll);
+            return self.go_on_overlapping(stations, counters, poll);
         };
         if !PLAIN && !closed && self.somebody_missed_another() {
             self.senders.clear();
-            return self.weather(stations, counters, poll);
+            return self.go_on_overlapping(stations, counters, poll);
         }
         self.silence_senders();
         let calm = self.back_off_senders(stations);
@@ -400,7 +379,7 @@ impl<'w, W: Width, const PLAIN: bool> Contention<'w, W, PLAIN> {
         if !closed
             && (!calm || self.width.puts_off(&self.next, &self.deferral, &self.ends, &self.own))
         {
-            return self.weather(stations, counters, poll);
+            return self.go_on_overlapping(stations, counters, poll);
         }
         let earliest = self.width.defer(&mut self.next, &self.deferral, &self.ends, &self.own);
         counters.record_collision(&self.attempts);
@@ -415,13 +394,13 @@ impl<'w, W: Width, const PLAIN: bool> Contention<'w, W, PLAIN> {
         self.senders.clear();
         self.between.clear();
         for &key in &self.candidates[..count] {
-            let (start, station) = (time_of(key), small(station_of(key)));
-            let position = self.compiled.positions[station as usize];
+            let (start, station) = (key.time(), key.station());
+            let position = self.compiled.positions[station];
             let row = self.compiled.delays_from(position);
             let known = self.between.len();
-            let (mut first, mut last) = (NEVER, 0);
+            let (mut first, mut last) = (Instant::NEVER, Instant::ZERO);
             for other in &self.senders {
-                let delay = row[other.position as usize];
+                let delay = row[other.position];
                 self.between.push(delay);
                 first = first.min(other.start + delay);
                 last = last.max(other.start + delay);
@@ -431,7 +410,8 @@ impl<'w, W: Width, const PLAIN: bool> Contention<'w, W, PLAIN> {
                 self.between.truncate(known);
                 continue;
             }
-            for (other, delay) in self.senders.iter_mut().zip(&self.between[known..]) {
+            for (other, delay) in self.senders.iter_mut().zip(self.between[known..].iter().copied())
+            {
                 other.heard = other.heard.min(start + delay);
                 other.last_arrival = other.last_arrival.max(start + delay);
             }
@@ -439,31 +419,32 @@ impl<'w, W: Width, const PLAIN: bool> Contention<'w, W, PLAIN> {
                 station,
                 position,
                 start,
-                end: 0,
+                end: Instant::ZERO,
                 heard: first,
                 last_arrival: last,
-                silent: 0,
-                ready: 0,
+                silent: Instant::ZERO,
+                ready: Instant::ZERO,
             });
         }
     }
 
     /// Contentions overlap for a while, after the collision of `senders`, if there are any.
     #[inline(never)]
-    fn weather<R: Record>(
+    fn go_on_overlapping<R: Record>(
         &mut self,
         stations: &mut [Station],
         counters: &mut R,
         poll: &mut Poll,
-    ) -> u64 {
+    ) -> Key {
         let keys = &self.next.as_flattened()[..stations.len()];
         // Overlapping contentions know decisions.
         let turnaround = self.turnaround();
-        let starts =
-            keys.iter().map(|&key| if key == NO_START { NEVER } else { time_of(key) - turnaround });
+        let start_of =
+            |key: Key| if key == NO_START { Instant::NEVER } else { key.time() - turnaround };
+        let starts = keys.iter().map(|&key| start_of(key));
         let senders = (&self.senders[..], &self.attempts[..]);
         self.overlapping.run(self.compiled, starts, senders, stations, counters, poll);
-        for station in 0..stations.len() {
+        for station in StationId::first(stations.len()) {
             let key = self.key(station, self.overlapping.decisions()[station] + turnaround);
             self.next.as_flattened_mut()[station] = key;
         }
@@ -480,9 +461,9 @@ impl<'w, W: Width, const PLAIN: bool> Contention<'w, W, PLAIN> {
             sender.heard = sender.heard.max(sender.start);
             sender.end = sender.heard.max(sender.start + compiled.preamble) + compiled.jam;
             sender.silent = sender.end;
-            let station = &stations[sender.station as usize];
+            let station = &stations[sender.station];
             let packet = if PLAIN {
-                compiled.packet_time(station.bits())
+                compiled.packet_time(station.length())
             } else {
                 station.packet_time(compiled, sender.start)
             };
@@ -537,14 +518,13 @@ impl<'w, W: Width, const PLAIN: bool> Contention<'w, W, PLAIN> {
             let Sender { station, position, start, end, heard, last_arrival, silent, .. } =
                 self.senders[index];
             let late = heard - start > self.compiled.slot;
-            let (attempt, ready) = stations[station as usize].collide(start, end, late);
+            let (attempt, ready) = stations[station].collide(start, end, late);
             self.senders[index].ready = ready;
             self.attempts.push(attempt);
-            let over = silent + self.gap(station as usize);
-            self.own
-                .push((station, self.key(station as usize, ready.max(over) + self.turnaround())));
+            let over = silent + self.gap(station);
+            self.own.push((station, self.key(station, ready.max(over) + self.turnaround())));
             calm &= last_arrival <= end || ready >= over;
-            let end = time_key(end);
+            let end = Key::at(end);
             match self.ends.iter_mut().find(|(other, _)| *other == position) {
                 Some((_, last)) => *last = (*last).max(end),
                 None => self.ends.push((position, end)),

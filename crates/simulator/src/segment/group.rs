@@ -260,7 +260,7 @@ fn check_nodes(scenario: &Scenario) -> Result<(), Fault> {
 /// A flow onto a medium has no receiver, and nothing that needs one.
 fn check_has_no_receiver(flow: &Flow, number: usize) -> Result<(), Fault> {
     let absent = [
-        ("to", flow.to.is_empty()),
+        ("to", flow.is_onto_medium()),
         ("address", flow.address == Address::Unicast),
         ("framing", flow.framing == Framing::Frame),
         ("response", flow.response.is_none()),

@@ -2,10 +2,14 @@
 
 use super::compiled::CompiledSegment;
 use super::counters::Counters;
-use super::station::{Attempt, Station};
+use super::station::Station;
+use crate::identity::StationId;
+use crate::mac::transmitter::Attempt;
 use crate::medium::Medium;
 use crate::medium::access::Access;
 use crate::medium::hosts::Hosts;
+use crate::medium::signals::FrameNumber;
+use crate::time::{Instant, Span};
 use ethermeter_trial::Counts;
 
 /// The stations of a segment, and what is counted of them.
@@ -16,19 +20,31 @@ pub(crate) struct SegmentHosts<'w> {
 }
 
 impl Hosts for SegmentHosts<'_> {
-    fn packet_time(&self, station: u32, start: i64) -> i64 {
-        self.stations[station as usize].packet_time(self.segment, start)
+    fn packet_time(&self, station: StationId, start: Instant) -> Span {
+        self.stations[station].packet_time(self.segment, start)
     }
 
-    fn deliver(&mut self, station: u32, _: u32, start: i64, end: i64) -> (Attempt, i64) {
-        self.stations[station as usize].deliver(start, end)
+    fn deliver(
+        &mut self,
+        station: StationId,
+        _: FrameNumber,
+        start: Instant,
+        end: Instant,
+    ) -> (Attempt, Instant) {
+        self.stations[station].deliver(start, end)
     }
 
-    fn collide(&mut self, station: u32, start: i64, end: i64, late: bool) -> (Attempt, i64) {
-        self.stations[station as usize].collide(start, end, late)
+    fn collide(
+        &mut self,
+        station: StationId,
+        start: Instant,
+        end: Instant,
+        late: bool,
+    ) -> (Attempt, Instant) {
+        self.stations[station].collide(start, end, late)
     }
 
-    fn receive(&mut self, _: u32, _: u32, _: i64, _: bool) {} // their flows have no receiver
+    fn receive(&mut self, _: StationId, _: FrameNumber, _: Instant, _: bool) {} // their flows have no receiver
 
     fn record(&mut self, attempt: &Attempt) {
         self.totals.record(attempt);
@@ -45,8 +61,8 @@ impl<A: Access> Medium<'_, A, SegmentHosts<'_>> {
         let (mut hosts, medium, plca) = self.finish();
         let (mut counts, trace) = hosts.totals.finish(hosts.segment, &mut hosts.stations);
         if plca.is_some() {
-            counts.medium.time_ps = medium;
-            counts.medium.plca = plca;
+            counts.media[0].time_ps = medium;
+            counts.media[0].plca = plca;
         }
         (counts, trace)
     }

@@ -2,8 +2,8 @@
 //!
 //! - [`compiled`]: a segment in picoseconds and flat arrays, checked and ready to run.
 //! - [`group`]: stations that are alike, and their flow. [`hosts`]: stations as hosts of the medium.
-//! - [`station`]: one station's transmitter: attempts, and what follows a failure; [`retries`] is
-//!   its backoff. Shared by both implementations.
+//! - [`station`]: one station: its source and its [`crate::mac::transmitter`]. Shared by both
+//!   implementations.
 //! - [`mod@reference`]: a segment event by event, on [`crate::medium`].
 //! - [`fast`]: one contention after another over flat arrays, with `simd`; where contentions
 //!   overlap, `overlapping` with `deferrals`. This is what runs.
@@ -17,6 +17,5 @@ pub mod group;
 pub mod hosts;
 mod overlapping;
 pub mod reference;
-pub mod retries;
 mod simd;
 pub mod station;

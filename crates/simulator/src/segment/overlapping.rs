@@ -23,12 +23,17 @@
 
 mod forgetting;
 
-use super::compiled::{CompiledSegment, NEVER, small};
+use super::compiled::CompiledSegment;
+use super::compiled::small;
 use super::counters::Record;
 use super::deferrals::Deferrals;
 use super::reference::overlap;
-use super::station::{Attempt, Ending, Station};
+use super::station::Station;
+use crate::identity::{PositionId, StationId};
+use crate::mac::transmitter::{Attempt, Ending};
+use crate::time::Instant;
 use crate::watch::Poll;
+use ethermeter_ethernet::units::Bits;
 use std::ops::Range;
 
 const NONE: u32 = u32::MAX;
@@ -38,11 +43,11 @@ const MOST_PLACES_FOR_EARLY_CALM: usize = 64;
 /// A transmission that is still heard, or was a short while ago.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
-    station: u32,
-    position: u32,
-    start: i64,
-    end: i64,
-    heard: i64,
+    station: StationId,
+    position: PositionId,
+    start: Instant,
+    end: Instant,
+    heard: Instant,
     over: bool,
     /// Another transmission overlaps it at some position.
     overlapped: bool,
@@ -53,18 +58,18 @@ struct Sent {
 /// A sender of a collision.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sender {
-    pub(super) station: u32,
-    pub(super) position: u32,
-    pub(super) start: i64,
-    pub(super) end: i64,
+    pub(super) station: StationId,
+    pub(super) position: PositionId,
+    pub(super) start: Instant,
+    pub(super) end: Instant,
     /// When it heard the collision.
-    pub(super) heard: i64,
+    pub(super) heard: Instant,
     /// When it hears the last of the others begin.
-    pub(super) last_arrival: i64,
+    pub(super) last_arrival: Instant,
     /// When it hears the last of the others end, or its own end if that is later.
-    pub(super) silent: i64,
+    pub(super) silent: Instant,
     /// When it is ready for its next attempt.
-    pub(super) ready: i64,
+    pub(super) ready: Instant,
 }
 
 /// Overlapping contentions, until they are closed again.
@@ -72,37 +77,37 @@ pub(super) struct Sender {
 /// It keeps its arrays between one use and the next.
 pub(crate) struct Overlapping {
     /// When each station is ready; at the end, when it decides to start next.
-    ready: Vec<i64>,
+    ready: Vec<Instant>,
     sent: Vec<Sent>,
     /// The last transmission of each station in these contentions, unless it is forgotten.
     latest: Vec<u32>,
     /// Stations that sent in these contentions, and so may defer otherwise than their neighbours.
-    senders: Vec<u32>,
+    senders: Vec<StationId>,
     is_sender: Vec<bool>,
     /// By position: what begins to be heard before is in the bases, and nothing new will.
-    cuts: Vec<i64>,
+    cuts: Vec<Instant>,
     /// By position: the deferrals from signals before the cut.
     bases: Vec<Deferrals>,
     /// By station: the same for each sender, if `has_base`.
     own_bases: Vec<Deferrals>,
     has_base: Vec<bool>,
-    members: Vec<Vec<u32>>,
+    members: Vec<Vec<StationId>>,
     /// The earliest ready time at each position, of stations that are not senders.
-    first_ready: Vec<i64>,
+    first_ready: Vec<Instant>,
     deferrals: Vec<Deferrals>,
     scratch: Deferrals,
-    arrivals: Vec<(i64, i64)>,
+    arrivals: Vec<(Instant, Instant)>,
     finished: Vec<Attempt>,
     prune_above: usize,
     /// For the question whether contentions are closed: by position, and by sender.
-    firsts: Vec<i64>,
-    overs: Vec<i64>,
-    gaps_over: Vec<i64>,
-    own_decisions: Vec<i64>,
+    firsts: Vec<Instant>,
+    overs: Vec<Instant>,
+    gaps_over: Vec<Instant>,
+    own_decisions: Vec<Instant>,
 }
 
 enum Next {
-    Start { station: u32, at: i64 },
+    Start { station: StationId, at: Instant },
     End { index: usize },
     Calm,
 }
@@ -110,8 +115,8 @@ enum Next {
 impl Overlapping {
     pub(crate) fn new(compiled: &CompiledSegment) -> Self {
         let mut members = vec![Vec::new(); compiled.place_count];
-        for (station, &position) in (0u32..).zip(&compiled.positions) {
-            members[position as usize].push(station);
+        for (station, &position) in StationId::first(compiled.stations()).zip(&compiled.positions) {
+            members[position].push(station);
         }
         Self {
             ready: Vec::with_capacity(compiled.stations()),
@@ -119,12 +124,12 @@ impl Overlapping {
             latest: vec![NONE; compiled.stations()],
             senders: Vec::new(),
             is_sender: vec![false; compiled.stations()],
-            cuts: vec![i64::MIN; compiled.place_count],
+            cuts: vec![Instant::PAST; compiled.place_count],
             bases: vec![Deferrals::default(); compiled.place_count],
             own_bases: vec![Deferrals::default(); compiled.stations()],
             has_base: vec![false; compiled.stations()],
             members,
-            first_ready: vec![NEVER; compiled.place_count],
+            first_ready: vec![Instant::NEVER; compiled.place_count],
             deferrals: vec![Deferrals::default(); compiled.place_count],
             scratch: Deferrals::default(),
             arrivals: Vec::new(),
@@ -139,7 +144,7 @@ impl Overlapping {
 
     /// When each station decides to start next, once contentions are closed, if no other station
     /// starts first.
-    pub(crate) fn decisions(&self) -> &[i64] {
+    pub(crate) fn decisions(&self) -> &[Instant] {
         &self.ready
     }
 
@@ -151,7 +156,7 @@ impl Overlapping {
     pub(crate) fn run<R: Record>(
         &mut self,
         compiled: &CompiledSegment,
-        decisions: impl Iterator<Item = i64>,
+        decisions: impl Iterator<Item = Instant>,
         (senders, attempts): (&[Sender], &[Attempt]),
         stations: &mut [Station],
         counters: &mut R,
@@ -163,28 +168,28 @@ impl Overlapping {
         for (sender, attempt) in senders.iter().zip(attempts) {
             self.add_collided(sender, *attempt);
         }
-        for position in 0..compiled.place_count {
+        for position in PositionId::first(compiled.place_count) {
             self.find_first_ready(position);
         }
         if !senders.is_empty() && self.is_closed(compiled) {
             return self.settle(compiled, counters);
         }
         self.hear_everywhere(compiled);
-        let mut end = compiled.phases.end_ps.cast_signed();
-        let mut now = 0;
+        let mut end = Instant::from_ps(compiled.phases.end_ps);
+        let mut now = Instant::ZERO;
         loop {
             if !poll.goes_on(now) {
-                end = i64::MIN; // no station starts any more
+                end = Instant::PAST; // no station starts any more
             }
             match self.next(compiled) {
                 Next::Start { station, at } if at < end => {
-                    now = at.cast_unsigned();
+                    now = at;
                     self.start(compiled, station, at, stations);
                 }
                 Next::Start { .. } | Next::Calm => {
                     // No station starts any more; the transmissions under way come to their ends.
                     let Some(index) = self.earliest_end() else {
-                        self.ready.fill(NEVER);
+                        self.ready.fill(Instant::NEVER);
                         return self.end_with(compiled, counters);
                     };
                     self.finish(compiled, index, stations);
@@ -208,13 +213,13 @@ impl Overlapping {
     }
 
     fn next(&mut self, compiled: &CompiledSegment) -> Next {
-        let (mut at, mut who) = (NEVER, NONE);
+        let (mut at, mut who) = (Instant::NEVER, None);
         let mut at_position = None;
-        for position in 0..compiled.place_count {
+        for position in PositionId::first(compiled.place_count) {
             let start = self.deferrals[position]
                 .decision(self.first_ready[position], compiled.gaps[position])
                 + compiled.turnaround;
-            if self.first_ready[position] < NEVER && start < at {
+            if self.first_ready[position] < Instant::NEVER && start < at {
                 at = start;
                 at_position = Some(position);
             }
@@ -223,8 +228,8 @@ impl Overlapping {
             let station = self.senders[index];
             if self.is_over(station) {
                 let start = self.own_decision(compiled, station) + compiled.turnaround;
-                if self.ready[station as usize] < NEVER && start < at {
-                    (at, who) = (start, station);
+                if self.ready[station] < Instant::NEVER && start < at {
+                    (at, who) = (start, Some(station));
                 }
             }
         }
@@ -233,28 +238,27 @@ impl Overlapping {
         {
             return Next::End { index };
         }
-        if at == NEVER {
+        if at == Instant::NEVER {
             return Next::Calm;
         }
-        if who == NONE {
+        let station = who.unwrap_or_else(|| {
             let position = at_position.expect("a station starts at this time");
             let first = self.first_ready[position];
-            let free =
-                |s: &&u32| !self.is_sender[**s as usize] && self.ready[**s as usize] == first;
-            who = *self.members[position].iter().find(free).expect("the one that is ready first");
-        }
-        Next::Start { station: who, at }
+            let free = |s: &&StationId| !self.is_sender[**s] && self.ready[**s] == first;
+            *self.members[position].iter().find(free).expect("the one that is ready first")
+        });
+        Next::Start { station, at }
     }
 
     /// Whether the last transmission of a sender is over.
-    fn is_over(&self, sender: u32) -> bool {
-        let latest = self.latest[sender as usize];
+    fn is_over(&self, sender: StationId) -> bool {
+        let latest = self.latest[sender];
         latest == NONE || self.sent[latest as usize].over
     }
 
-    fn find_first_ready(&mut self, position: usize) {
-        let free = self.members[position].iter().filter(|&&s| !self.is_sender[s as usize]);
-        self.first_ready[position] = free.map(|&s| self.ready[s as usize]).min().unwrap_or(NEVER);
+    fn find_first_ready(&mut self, position: PositionId) {
+        let free = self.members[position].iter().filter(|&&s| !self.is_sender[s]);
+        self.first_ready[position] = free.map(|&s| self.ready[s]).min().unwrap_or(Instant::NEVER);
     }
 
     /// Go on in `scratch` with what every station at `position` but `station` hears: signals that
@@ -262,12 +266,12 @@ impl Overlapping {
     fn hear_into_scratch(
         &mut self,
         compiled: &CompiledSegment,
-        (position, station): (u32, u32),
-        begin: Range<i64>,
-        since: i64,
+        (position, own): (PositionId, Option<StationId>),
+        begin: Range<Instant>,
+        since: Instant,
     ) {
         self.arrivals.clear();
-        for sent in self.sent.iter().filter(|s| s.station != station) {
+        for sent in self.sent.iter().filter(|s| Some(s.station) != own) {
             let delay = compiled.delay(sent.position, position);
             let signal = (sent.start + delay, sent.end + delay);
             if begin.contains(&signal.0) && signal.1 > since {
@@ -283,53 +287,69 @@ impl Overlapping {
             }
         }
         for &(on, off) in &self.arrivals {
-            self.scratch.hear(on, off, compiled.gaps[position as usize]);
+            self.scratch.hear(on, off, compiled.gaps[position]);
         }
     }
 
     /// What stations that are not senders hear at a position, in `scratch`.
-    fn hear_at(&mut self, compiled: &CompiledSegment, position: u32) {
-        let cut = self.cuts[position as usize];
-        self.scratch.copy_from(&self.bases[position as usize]);
-        self.hear_into_scratch(compiled, (position, NONE), cut..i64::MAX, i64::MIN);
+    fn hear_at(&mut self, compiled: &CompiledSegment, position: PositionId) {
+        let cut = self.cuts[position];
+        self.scratch.copy_from(&self.bases[position]);
+        self.hear_into_scratch(compiled, (position, None), cut..Instant::NEVER, Instant::PAST);
     }
 
     /// What a sender hears, from its last transmission on, of signals that begin before `until`; in
     /// `scratch`.
-    fn hear_own(&mut self, compiled: &CompiledSegment, station: u32, until: i64) {
-        let position = compiled.positions[station as usize];
-        if self.has_base[station as usize] {
-            self.scratch.copy_from(&self.own_bases[station as usize]);
-            let cut = self.cuts[position as usize];
-            return self.hear_into_scratch(compiled, (position, station), cut..until, i64::MIN);
+    fn hear_own(&mut self, compiled: &CompiledSegment, station: StationId, until: Instant) {
+        let position = compiled.positions[station];
+        if self.has_base[station] {
+            self.scratch.copy_from(&self.own_bases[station]);
+            let cut = self.cuts[position];
+            return self.hear_into_scratch(
+                compiled,
+                (position, Some(station)),
+                cut..until,
+                Instant::PAST,
+            );
         }
-        let own = self.sent[self.latest[station as usize] as usize];
+        let own = self.sent[self.latest[station] as usize];
         self.scratch.begin_own(own.start, own.end);
-        self.hear_into_scratch(compiled, (position, station), i64::MIN..until, own.start);
+        self.hear_into_scratch(
+            compiled,
+            (position, Some(station)),
+            Instant::PAST..until,
+            own.start,
+        );
     }
 
-    fn own_decision(&mut self, compiled: &CompiledSegment, station: u32) -> i64 {
-        self.hear_own(compiled, station, i64::MAX);
-        let position = compiled.positions[station as usize];
-        self.scratch.decision(self.ready[station as usize], compiled.gaps[position as usize])
+    fn own_decision(&mut self, compiled: &CompiledSegment, station: StationId) -> Instant {
+        self.hear_own(compiled, station, Instant::NEVER);
+        let position = compiled.positions[station];
+        self.scratch.decision(self.ready[station], compiled.gaps[position])
     }
 
     fn hear_everywhere(&mut self, compiled: &CompiledSegment) {
-        for position in 0..compiled.place_count {
-            self.hear_at(compiled, small(position));
+        for position in PositionId::first(compiled.place_count) {
+            self.hear_at(compiled, position);
             std::mem::swap(&mut self.scratch, &mut self.deferrals[position]);
         }
     }
 
-    fn start(&mut self, compiled: &CompiledSegment, station: u32, at: i64, stations: &[Station]) {
-        let position = compiled.positions[station as usize];
-        let end = at + stations[station as usize].packet_time(compiled, at);
+    fn start(
+        &mut self,
+        compiled: &CompiledSegment,
+        station: StationId,
+        at: Instant,
+        stations: &[Station],
+    ) {
+        let position = compiled.positions[station];
+        let end = at + stations[station].packet_time(compiled, at);
         let mut this = Sent {
             station,
             position,
             start: at,
             end,
-            heard: NEVER,
+            heard: Instant::NEVER,
             over: false,
             overlapped: false,
             attempt: None,
@@ -347,29 +367,29 @@ impl Overlapping {
                 this.heard = this.heard.min(here.max(at));
             }
         }
-        if this.heard < NEVER {
+        if this.heard < Instant::NEVER {
             this.end = collision_end(compiled, &this);
         }
         self.add_sender(station);
         self.sent.push(this);
-        self.find_first_ready(position as usize);
+        self.find_first_ready(position);
         self.hear_everywhere(compiled);
     }
 
     /// The transmission that is added next is by `station`.
-    fn add_sender(&mut self, station: u32) {
-        if !self.is_sender[station as usize] {
-            self.is_sender[station as usize] = true;
+    fn add_sender(&mut self, station: StationId) {
+        if !self.is_sender[station] {
+            self.is_sender[station] = true;
             self.senders.push(station);
         }
-        self.has_base[station as usize] = false;
-        self.latest[station as usize] = small(self.sent.len());
+        self.has_base[station] = false;
+        self.latest[station] = small(self.sent.len());
     }
 
     /// Add a transmission that collided, and is over.
     fn add_collided(&mut self, sender: &Sender, attempt: Attempt) {
         let &Sender { station, position, start, end, heard, ready, .. } = sender;
-        self.ready[station as usize] = ready;
+        self.ready[station] = ready;
         self.add_sender(station);
         self.sent.push(Sent {
             station,
@@ -385,13 +405,13 @@ impl Overlapping {
 
     fn finish(&mut self, compiled: &CompiledSegment, index: usize, stations: &mut [Station]) {
         let sent = self.sent[index];
-        let station = &mut stations[sent.station as usize];
-        let (attempt, ready) = if sent.heard == NEVER {
+        let station = &mut stations[sent.station];
+        let (attempt, ready) = if sent.heard == Instant::NEVER {
             station.deliver(sent.start, sent.end)
         } else {
             station.collide(sent.start, sent.end, sent.heard - sent.start > compiled.slot)
         };
-        self.ready[sent.station as usize] = ready;
+        self.ready[sent.station] = ready;
         self.sent[index].over = true;
         self.sent[index].attempt = Some(attempt);
     }
@@ -406,16 +426,16 @@ impl Overlapping {
         self.overs.clear();
         self.gaps_over.clear();
         self.own_decisions.clear();
-        for position in 0..small(positions) {
+        for position in PositionId::first(positions) {
             let last = self
                 .sent
                 .iter()
                 .map(|s| s.end + compiled.delay(s.position, position))
                 .max()
-                .unwrap_or(0);
-            let gap = compiled.gaps[position as usize];
+                .unwrap_or(Instant::ZERO);
+            let gap = compiled.gaps[position];
             let over = last + gap.length;
-            let mut first = self.first_ready[position as usize];
+            let mut first = self.first_ready[position];
             if first < over {
                 // A station is ready before all is over here: only what is heard tells when it
                 // starts.
@@ -431,14 +451,13 @@ impl Overlapping {
         }
         for index in 0..self.senders.len() {
             let station = self.senders[index];
-            let position = compiled.positions[station as usize] as usize;
-            let mut decision = self.ready[station as usize];
+            let position = compiled.positions[station];
+            let mut decision = self.ready[station];
             if decision < self.overs[position] {
                 decision = self.own_decision(compiled, station);
                 let others = self.sent.iter().filter(|s| s.station != station);
-                let mut heard = others.map(|s| {
-                    s.end + compiled.delay(s.position, compiled.positions[station as usize])
-                });
+                let mut heard =
+                    others.map(|s| s.end + compiled.delay(s.position, compiled.positions[station]));
                 if heard.any(|end| decision < end + compiled.gap) {
                     return false;
                 }
@@ -446,25 +465,26 @@ impl Overlapping {
             self.own_decisions.push(decision);
             self.firsts[position] = self.firsts[position].min(decision);
         }
-        let earliest = self.firsts.iter().copied().min().unwrap_or(NEVER) + compiled.turnaround;
+        let earliest =
+            self.firsts.iter().copied().min().unwrap_or(Instant::NEVER) + compiled.turnaround;
         if self.gaps_over.iter().all(|&over| earliest >= over) {
             return true;
         }
         let (firsts, overs) = (&self.firsts, &self.gaps_over);
         positions <= MOST_PLACES_FOR_EARLY_CALM
-            && (0..small(positions)).all(|p| {
-                let first = firsts[p as usize];
-                (0..small(positions)).all(|q| {
-                    let alone = p == q && self.members[p as usize].len() < 2;
-                    first == NEVER
+            && PositionId::first(positions).all(|p| {
+                let first = firsts[p];
+                PositionId::first(positions).all(|q| {
+                    let alone = p == q && self.members[p].len() < 2;
+                    first == Instant::NEVER
                         || alone
-                        || first + compiled.turnaround + compiled.delay(p, q) >= overs[q as usize]
+                        || first + compiled.turnaround + compiled.delay(p, q) >= overs[q]
                 })
             })
     }
 
     /// Report finished attempts that started before `before`, in the order of their starts.
-    fn report<R: Record>(&mut self, counters: &mut R, before: i64) {
+    fn report<R: Record>(&mut self, counters: &mut R, before: Instant) {
         if !self.finished.is_sorted_by_key(|a| (a.start, a.station)) {
             self.finished.sort_unstable_by_key(|a| (a.start, a.station));
         }
@@ -475,7 +495,7 @@ impl Overlapping {
     }
 
     fn mark_overlapped(&mut self, compiled: &CompiledSegment) {
-        if self.sent.iter().all(|s| s.heard < NEVER) {
+        if self.sent.iter().all(|s| s.heard < Instant::NEVER) {
             return; // only a frame that was delivered can be damaged unnoticed
         }
         for index in 0..self.sent.len() {
@@ -496,10 +516,10 @@ impl Overlapping {
         // No station decides before the last gap at its position is over, so a station that is
         // ready before that does so then.
         for (ready, &position) in self.ready.iter_mut().zip(&compiled.positions) {
-            *ready = (*ready).max(self.overs[position as usize]);
+            *ready = (*ready).max(self.overs[position]);
         }
         for (&station, &decision) in self.senders.iter().zip(&self.own_decisions) {
-            self.ready[station as usize] = decision;
+            self.ready[station] = decision;
         }
         self.end_with(compiled, counters);
     }
@@ -509,17 +529,16 @@ impl Overlapping {
         self.mark_overlapped(compiled);
         self.finished.extend(self.sent.drain(..).map(|sent| finished(&sent)));
         for station in self.senders.drain(..) {
-            let index = station as usize;
-            (self.is_sender[index], self.has_base[index], self.latest[index]) =
+            (self.is_sender[station], self.has_base[station], self.latest[station]) =
                 (false, false, NONE);
         }
-        self.cuts.fill(i64::MIN);
+        self.cuts.fill(Instant::PAST);
         self.bases.iter_mut().for_each(|base| base.list.clear());
-        self.report(counters, NEVER);
+        self.report(counters, Instant::NEVER);
     }
 }
 
-fn collision_end(compiled: &CompiledSegment, sent: &Sent) -> i64 {
+fn collision_end(compiled: &CompiledSegment, sent: &Sent) -> Instant {
     sent.heard.max(sent.start + compiled.preamble) + compiled.jam
 }
 
@@ -540,8 +559,8 @@ fn as_attempt(sent: &Sent) -> Attempt {
         samples: 0,
         start: sent.start,
         end: sent.end,
-        taken_up: 0,
-        arrived: 0,
-        bits: 0,
+        taken_up: Instant::ZERO,
+        arrived: Instant::ZERO,
+        length: Bits(0),
     }
 }

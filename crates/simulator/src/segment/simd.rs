@@ -10,14 +10,76 @@
     reason = "what is inlined into a function with wide instructions is compiled with them"
 )]
 
+use crate::identity::{PositionId, StationId};
+use crate::time::{Instant, Span};
+use std::ops::Add;
+
+/// Bits of a key that hold the station; 1024 stations at most.
+const STATION_BITS: u32 = 10;
+
+/// A start and its station in one number, so that the least gives both.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key(u64);
+
+/// From an end to a start of a station: what their keys differ by.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wait(u64);
+
 /// The key of a station that does not start any more, and of lanes without a station.
-pub(crate) const NO_START: u64 = u64::MAX;
+pub(crate) const NO_START: Key = Key(u64::MAX);
+
+impl Key {
+    /// A start of a station.
+    #[inline(always)]
+    pub(crate) fn new(time: Instant, station: StationId) -> Self {
+        Self::at(time) + Wait::new(Span::ZERO, station)
+    }
+
+    /// A time, before all starts in its instant.
+    #[inline(always)]
+    pub(crate) fn at(time: Instant) -> Self {
+        Self(time.ps() << STATION_BITS)
+    }
+
+    #[inline(always)]
+    pub(crate) fn time(self) -> Instant {
+        Instant::from_ps(self.0 >> STATION_BITS)
+    }
+
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // ten bits
+    pub(crate) fn station(self) -> StationId {
+        StationId::from((self.0 & ((1 << STATION_BITS) - 1)) as u32)
+    }
+}
+
+impl Wait {
+    /// A time until a start of a station.
+    #[inline(always)]
+    pub(crate) fn new(time: Span, station: StationId) -> Self {
+        Self((time.ps() << STATION_BITS) + u64::from(station.number()))
+    }
+}
+
+impl Add<Wait> for Key {
+    type Output = Self;
+
+    #[inline(always)]
+    fn add(self, wait: Wait) -> Self {
+        Self(self.0 + wait.0)
+    }
+}
 
 /// Stations handled at once.
 pub(crate) const LANES: usize = 8;
 
 /// The keys of eight stations.
-pub(crate) type Lanes = [u64; LANES];
+pub(crate) type Lanes = [Key; LANES];
+
+/// How long eight stations wait.
+pub(crate) type Row = [Wait; LANES];
 
 /// The most stations for which the wide form of [`Width::defer`] is made: their lanes fit into one
 /// mask.
@@ -30,7 +92,7 @@ pub(crate) trait Width: Copy {
     /// there are.
     ///
     /// `found` is longer than `next` by a block.
-    fn select(self, next: &[Lanes], until: u64, found: &mut [u64]) -> usize;
+    fn select(self, next: &[Lanes], until: Key, found: &mut [Key]) -> usize;
 
     /// Put every start off to the end of the gap after transmissions. Returns the earliest start.
     ///
@@ -40,18 +102,18 @@ pub(crate) trait Width: Copy {
     fn defer(
         self,
         next: &mut [Lanes],
-        rows: &[Lanes],
-        ends: &[(u32, u64)],
-        own: &[(u32, u64)],
-    ) -> u64;
+        rows: &[Row],
+        ends: &[(PositionId, Key)],
+        own: &[(StationId, Key)],
+    ) -> Key;
 
     /// Whether [`Self::defer`] would put off the start of a station that is not one of `own`.
     fn puts_off(
         self,
         next: &[Lanes],
-        rows: &[Lanes],
-        ends: &[(u32, u64)],
-        own: &[(u32, u64)],
+        rows: &[Row],
+        ends: &[(PositionId, Key)],
+        own: &[(StationId, Key)],
     ) -> bool;
 }
 
@@ -61,7 +123,7 @@ pub(crate) struct Portable;
 
 impl Width for Portable {
     #[inline(always)]
-    fn select(self, next: &[Lanes], until: u64, found: &mut [u64]) -> usize {
+    fn select(self, next: &[Lanes], until: Key, found: &mut [Key]) -> usize {
         // Every key is written and the cursor moves past those that count: a branch would be a
         // guess each time.
         let mut count = 0;
@@ -76,22 +138,22 @@ impl Width for Portable {
     fn defer(
         self,
         next: &mut [Lanes],
-        rows: &[Lanes],
-        ends: &[(u32, u64)],
-        own: &[(u32, u64)],
-    ) -> u64 {
+        rows: &[Row],
+        ends: &[(PositionId, Key)],
+        own: &[(StationId, Key)],
+    ) -> Key {
         for &(station, _) in own {
-            next.as_flattened_mut()[station as usize] = NO_START;
+            next.as_flattened_mut()[station] = NO_START;
         }
         let blocks = next.len();
         let next = next.as_flattened_mut();
         let mut earliest = NO_START;
         for &(position, end) in ends {
-            let row = rows[position as usize * blocks..][..blocks].as_flattened();
+            let row = rows[position.index() * blocks..][..blocks].as_flattened();
             earliest = defer_to_one(next, row, end);
         }
         for &(station, key) in own {
-            next[station as usize] = key;
+            next[station] = key;
             earliest = earliest.min(key);
         }
         earliest
@@ -101,17 +163,17 @@ impl Width for Portable {
     fn puts_off(
         self,
         next: &[Lanes],
-        rows: &[Lanes],
-        ends: &[(u32, u64)],
-        own: &[(u32, u64)],
+        rows: &[Row],
+        ends: &[(PositionId, Key)],
+        own: &[(StationId, Key)],
     ) -> bool {
         let blocks = next.len();
         let next = next.as_flattened();
-        let early = |&&(position, end): &&(u32, u64)| {
-            let row = rows[position as usize * blocks..][..blocks].as_flattened();
-            let before = |station: usize| next[station] < end + row[station];
-            let all = (0..next.len()).filter(|&station| before(station)).count();
-            all > own.iter().filter(|&&(station, _)| before(station as usize)).count()
+        let early = |&&(position, end): &&(PositionId, Key)| {
+            let row = rows[position.index() * blocks..][..blocks].as_flattened();
+            let before = |station: StationId| next[station] < end + row[station];
+            let all = StationId::first(next.len()).filter(|&station| before(station)).count();
+            all > own.iter().filter(|&&(station, _)| before(station)).count()
         };
         ends.iter().find(early).is_some()
     }
@@ -139,7 +201,7 @@ impl Avx512 {
 #[cfg(target_arch = "x86_64")]
 impl Width for Avx512 {
     #[inline(always)]
-    fn select(self, next: &[Lanes], until: u64, found: &mut [u64]) -> usize {
+    fn select(self, next: &[Lanes], until: Key, found: &mut [Key]) -> usize {
         #[expect(unsafe_code, reason = "a call of a function with wide instructions")]
         // SAFETY: the function needs avx512f, which `self` proves; its arguments are checked.
         unsafe {
@@ -151,10 +213,10 @@ impl Width for Avx512 {
     fn defer(
         self,
         next: &mut [Lanes],
-        rows: &[Lanes],
-        ends: &[(u32, u64)],
-        own: &[(u32, u64)],
-    ) -> u64 {
+        rows: &[Row],
+        ends: &[(PositionId, Key)],
+        own: &[(StationId, Key)],
+    ) -> Key {
         if next.len() > WIDEST {
             return Portable.defer(next, rows, ends, own);
         }
@@ -169,9 +231,9 @@ impl Width for Avx512 {
     fn puts_off(
         self,
         next: &[Lanes],
-        rows: &[Lanes],
-        ends: &[(u32, u64)],
-        own: &[(u32, u64)],
+        rows: &[Row],
+        ends: &[(PositionId, Key)],
+        own: &[(StationId, Key)],
     ) -> bool {
         if next.len() > WIDEST {
             return Portable.puts_off(next, rows, ends, own);
@@ -185,7 +247,7 @@ impl Width for Avx512 {
 }
 
 #[inline(always)]
-fn defer_to_one(next: &mut [u64], row: &[u64], end: u64) -> u64 {
+fn defer_to_one(next: &mut [Key], row: &[Wait], end: Key) -> Key {
     let mut earliest = NO_START;
     for (next, &row) in next.iter_mut().zip(row) {
         // Lanes that never start stay so: no sum of an end and a row comes near them.
@@ -197,7 +259,8 @@ fn defer_to_one(next: &mut [u64], row: &[u64], end: u64) -> u64 {
 
 #[cfg(target_arch = "x86_64")]
 mod wide {
-    use super::{LANES, Lanes, NO_START};
+    use super::{Key, LANES, Lanes, NO_START, Row};
+    use crate::identity::{PositionId, StationId};
     use std::arch::x86_64::{
         __m512i, _mm512_add_epi64, _mm512_cmplt_epu64_mask, _mm512_loadu_si512,
         _mm512_mask_mov_epi64, _mm512_maskz_compress_epi64, _mm512_max_epu64, _mm512_min_epu64,
@@ -216,6 +279,16 @@ mod wide {
 
     #[inline]
     #[target_feature(enable = "avx512f")]
+    fn load_row(row: &Row) -> __m512i {
+        #[expect(unsafe_code, reason = "a load through a pointer")]
+        // SAFETY: the reference is to 64 readable octets, and the load needs no alignment.
+        unsafe {
+            _mm512_loadu_si512(row.as_ptr().cast())
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
     fn store(lanes: &mut Lanes, value: __m512i) {
         #[expect(unsafe_code, reason = "a store through a pointer")]
         // SAFETY: the reference is to 64 octets that nothing else refers to, any value of which is
@@ -227,13 +300,13 @@ mod wide {
 
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn all(key: u64) -> __m512i {
-        _mm512_set1_epi64(key.cast_signed())
+    fn all(key: Key) -> __m512i {
+        _mm512_set1_epi64(key.0.cast_signed())
     }
 
     #[inline]
     #[target_feature(enable = "avx512f")]
-    pub(super) fn select(next: &[Lanes], until: u64, found: &mut [u64]) -> usize {
+    pub(super) fn select(next: &[Lanes], until: Key, found: &mut [Key]) -> usize {
         let bound = all(until);
         let mut count = 0;
         for lanes in next {
@@ -250,18 +323,18 @@ mod wide {
     #[target_feature(enable = "avx512f")]
     pub(super) fn defer(
         next: &mut [Lanes],
-        rows: &[Lanes],
-        ends: &[(u32, u64)],
-        own: &[(u32, u64)],
-    ) -> u64 {
+        rows: &[Row],
+        ends: &[(PositionId, Key)],
+        own: &[(StationId, Key)],
+    ) -> Key {
         let blocks = next.len();
         let mut kept = members(own);
         let mut least = all(NO_START);
         for (block, lanes) in next.iter_mut().enumerate() {
             let mut keys = load(lanes);
             for &(position, end) in ends {
-                let row = &rows[position as usize * blocks + block];
-                keys = _mm512_max_epu64(keys, _mm512_add_epi64(all(end), load(row)));
+                let row = &rows[position.index() * blocks + block];
+                keys = _mm512_max_epu64(keys, _mm512_add_epi64(all(end), load_row(row)));
             }
             #[allow(clippy::cast_possible_truncation)] // the mask of eight lanes
             let here = kept as u8;
@@ -270,9 +343,9 @@ mod wide {
             least = _mm512_min_epu64(least, keys);
             store(lanes, keys);
         }
-        let mut earliest = _mm512_reduce_min_epu64(least);
+        let mut earliest = Key(_mm512_reduce_min_epu64(least));
         for &(station, key) in own {
-            next.as_flattened_mut()[station as usize] = key;
+            next.as_flattened_mut()[station] = key;
             earliest = earliest.min(key);
         }
         earliest
@@ -282,17 +355,17 @@ mod wide {
     #[target_feature(enable = "avx512f")]
     pub(super) fn puts_off(
         next: &[Lanes],
-        rows: &[Lanes],
-        ends: &[(u32, u64)],
-        own: &[(u32, u64)],
+        rows: &[Row],
+        ends: &[(PositionId, Key)],
+        own: &[(StationId, Key)],
     ) -> bool {
         let blocks = next.len();
         let mut early = 0u64;
         for (block, lanes) in next.iter().enumerate() {
             let keys = load(lanes);
             for &(position, end) in ends {
-                let row = &rows[position as usize * blocks + block];
-                let over = _mm512_add_epi64(all(end), load(row));
+                let row = &rows[position.index() * blocks + block];
+                let over = _mm512_add_epi64(all(end), load_row(row));
                 early |= u64::from(_mm512_cmplt_epu64_mask(keys, over)) << (block * LANES);
             }
         }
@@ -301,8 +374,8 @@ mod wide {
 
     /// A bit for each station.
     #[inline]
-    fn members(own: &[(u32, u64)]) -> u64 {
-        own.iter().fold(0, |members, &(station, _)| members | 1 << station)
+    fn members(own: &[(StationId, Key)]) -> u64 {
+        own.iter().fold(0, |members, &(station, _)| members | 1 << station.index())
     }
 }
 
@@ -313,50 +386,57 @@ mod tests {
 
     /// Next starts, rows of two positions, ends at some of them, and stations that start on their
     /// own.
-    type Case = (Vec<Lanes>, Vec<Lanes>, Vec<(u32, u64)>, Vec<(u32, u64)>);
+    type Case = (Vec<Lanes>, Vec<Row>, Vec<(PositionId, Key)>, Vec<(StationId, Key)>);
 
     fn case() -> impl Strategy<Value = Case> {
         (1usize..=8).prop_flat_map(|blocks| {
-            let key = prop_oneof![4 => 0u64..1000, 1 => Just(NO_START)];
-            let lanes = || prop::array::uniform8(0u64..300);
+            let key = prop_oneof![4 => (0u64..1000).prop_map(Key), 1 => Just(NO_START)];
+            let lanes = || prop::array::uniform8((0u64..300).prop_map(Wait));
             let stations = u32::try_from(blocks * LANES).unwrap();
             (
                 prop::collection::vec(prop::array::uniform8(key), blocks),
                 prop::collection::vec(lanes(), 2 * blocks),
-                prop::collection::vec((0u32..2, 0u64..1000), 1..4),
-                prop::collection::btree_map(0..stations, 0u64..2000, 0..4)
-                    .prop_map(|own| own.into_iter().collect()),
+                prop::collection::vec(
+                    ((0u32..2).prop_map(PositionId::from), (0u64..1000).prop_map(Key)),
+                    1..4,
+                ),
+                prop::collection::btree_map(
+                    (0..stations).prop_map(StationId::from),
+                    (0u64..2000).prop_map(Key),
+                    0..4,
+                )
+                .prop_map(|own| own.into_iter().collect()),
             )
         })
     }
 
     /// What the documentation says, station by station.
-    fn plainly((next, rows, ends, own): &Case) -> (Vec<u64>, bool) {
+    fn plainly((next, rows, ends, own): &Case) -> (Vec<Key>, bool) {
         let over = |station: usize| {
             let keys = ends.iter().map(|&(position, end)| {
-                end + rows.as_flattened()[position as usize * next.len() * LANES + station]
+                end + rows.as_flattened()[position.index() * next.len() * LANES + station]
             });
             keys.max().unwrap()
         };
         let mut early = false;
         let starts = next.as_flattened().iter().enumerate().map(|(station, &key)| {
-            let of_its_own = own.iter().find(|(other, _)| *other as usize == station);
+            let of_its_own = own.iter().find(|(other, _)| other.index() == station);
             early |= of_its_own.is_none() && key < over(station);
             of_its_own.map_or(key.max(over(station)), |&(_, key)| key)
         });
         (starts.collect(), early)
     }
 
-    fn agrees(width: impl Width, case: &Case, until: u64) {
+    fn agrees(width: impl Width, case: &Case, until: Key) {
         let (next, rows, ends, own) = case;
         let (starts, early) = plainly(case);
         assert_eq!(width.puts_off(next, rows, ends, own), early);
         let mut after = next.clone();
         assert_eq!(width.defer(&mut after, rows, ends, own), *starts.iter().min().unwrap());
         assert_eq!(after.as_flattened(), starts);
-        let mut found = vec![0; (next.len() + 1) * LANES];
+        let mut found = vec![NO_START; (next.len() + 1) * LANES];
         let count = width.select(next, until, &mut found);
-        let before: Vec<u64> =
+        let before: Vec<Key> =
             next.as_flattened().iter().copied().filter(|&key| key < until).collect();
         assert_eq!(found[..count], before);
     }
@@ -365,7 +445,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
         #[test]
-        fn every_form_does_what_it_says(case in case(), until in 0u64..1500) {
+        fn every_form_does_what_it_says(case in case(), until in (0u64..1500).prop_map(Key)) {
             agrees(Portable, &case, until);
             #[cfg(target_arch = "x86_64")]
             if let Some(avx512) = Avx512::detect() {

@@ -4,7 +4,9 @@
 #![allow(clippy::cast_sign_loss, clippy::needless_pass_by_value)]
 
 use super::{Group, IEEE_10, segment, simulate};
-use ethermeter_simulator::Error;
+use ethermeter_simulator::mac::transmitter::Attempt;
+use ethermeter_simulator::plan::Plan;
+use ethermeter_simulator::{Error, Watch};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
@@ -25,6 +27,12 @@ const T_OF_REPLICATIONS: f64 = 7.99;
 pub struct Stretch {
     slots: u64,
     mac: Value,
+}
+
+/// The counts and the attempts of a trial, in the order of their starts.
+pub fn run(trial: &Trial, watch: &Watch, tracing: bool) -> Result<(Counts, Vec<Attempt>), Error> {
+    let run = Plan::new(trial, None)?.run(watch, tracing)?;
+    Ok((run.counts, run.attempts))
 }
 
 pub fn stretch(slots: u64, mac: Value) -> Stretch {

@@ -6,6 +6,8 @@ pub mod idealised;
 pub mod network;
 pub mod transfer;
 
+use ethermeter_simulator::mac::transmitter::Attempt;
+use ethermeter_simulator::plan::Plan;
 use ethermeter_simulator::{Error, Watch};
 use ethermeter_traffic::Trace;
 use ethermeter_traffic::arrivals::Arrivals;
@@ -181,6 +183,15 @@ pub fn constants(trial: &mut Trial) -> &mut CsmaCd {
 /// Simulate a trial without watching it.
 pub fn simulate(trial: &Trial) -> Result<Counts, Error> {
     Ok(ethermeter_simulator::simulate(trial, &Watch::default())?.0)
+}
+
+/// The counts and the attempts of a trial on one medium, in the order of their starts, from the fast
+/// and from the reference implementation.
+pub fn traces(trial: &Trial) -> Result<[(Counts, Vec<Attempt>); 2], Error> {
+    let (plan, watch) = (Plan::new(trial, None)?, Watch::default());
+    let fast = plan.try_run(&watch, true)?.expect("there is a fast implementation");
+    let runs = [fast, plan.run_reference(&watch, true)?];
+    Ok(runs.map(|run| (run.counts, run.attempts)))
 }
 
 /// Processor time of this process, which other load on the machine inflates less than the time of

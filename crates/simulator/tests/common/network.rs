@@ -1,7 +1,9 @@
 //! Networks as JSON, and what must hold of their counts.
 
 use super::simulate;
-use ethermeter_simulator::network::{Traced, traces};
+use ethermeter_simulator::network::Delivery;
+use ethermeter_simulator::plan::{Plan, Run};
+use ethermeter_simulator::{Error, Watch};
 use ethermeter_traffic::{Trace, Traces};
 use ethermeter_trial::counts::Delays;
 use ethermeter_trial::{Counts, Trial};
@@ -90,6 +92,30 @@ pub fn ping_pong(from: &str, to: &str, request: u64, response: u64) -> Value {
 pub fn pausing(octets: u64, high: u64, low: u64) -> Value {
     json!({"octets": octets,
         "pause": {"high_octets": high, "low_octets": low, "quanta": 65535}})
+}
+
+/// What was counted in a network, with every delivery.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traced {
+    pub counts: Counts,
+    pub trace: Vec<Delivery>,
+}
+
+impl std::ops::Deref for Traced {
+    type Target = Counts;
+
+    fn deref(&self) -> &Counts {
+        &self.counts
+    }
+}
+
+/// What both implementations make of a network; only the reference, if the fast one does not know
+/// what the network has.
+pub fn traces(trial: &Trial) -> Result<(Traced, Option<Traced>), Error> {
+    let traced = |run: Run| Traced { counts: run.counts, trace: run.deliveries };
+    let (plan, watch) = (Plan::new(trial, None)?, Watch::default());
+    let fast = plan.try_run(&watch, true)?;
+    Ok((traced(plan.run_reference(&watch, true)?), fast.map(traced)))
 }
 
 /// Both implementations must balance; their outcomes must be the same where both exist.

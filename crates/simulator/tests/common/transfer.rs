@@ -1,8 +1,8 @@
 //! Transfers over TCP as JSON, and what must hold of their counts.
 
 use super::network::{self, balances, link};
+use super::network::{Traced, traces};
 use super::{MS, S};
-use ethermeter_simulator::network::{Traced, traces};
 use ethermeter_trial::Trial;
 use ethermeter_trial::counts::{FlowBatch, FlowCounts, TransferCounts};
 use serde_json::{Value, json};

@@ -1,20 +1,20 @@
 //! The operator's ceilings, from a TOML file.
 
 use super::grant::Rates;
-use super::network::Network;
-use super::transport::{Cast, Transport};
-use crate::refusal::{Refusal, Rule, require};
+use super::network::IpNetwork;
+use super::transport::{Cast, FlowTransport};
+use crate::refusal::{ConsentRule, Refusal, require};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// The serial number of a certificate: hexadecimal digits, with colons or without, as programs print
-/// it.
+/// The serial number of a certificate: hexadecimal digits, with colons or without, as programs
+/// print it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Serial(String);
+pub struct CertificateSerial(String);
 
-impl FromStr for Serial {
+impl FromStr for CertificateSerial {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -27,7 +27,7 @@ impl FromStr for Serial {
     }
 }
 
-impl TryFrom<String> for Serial {
+impl TryFrom<String> for CertificateSerial {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -35,13 +35,13 @@ impl TryFrom<String> for Serial {
     }
 }
 
-impl From<Serial> for String {
-    fn from(serial: Serial) -> Self {
+impl From<CertificateSerial> for String {
+    fn from(serial: CertificateSerial) -> Self {
         serial.0
     }
 }
 
-impl Serial {
+impl CertificateSerial {
     /// Whether it is the number with these octets, the highest first.
     #[must_use]
     pub fn is(&self, octets: &[u8]) -> bool {
@@ -67,7 +67,7 @@ pub struct Ceilings {
     /// Roles of one experiment.
     pub roles: usize,
     /// Addresses of stations, our own ones and the others'.
-    pub addresses: Vec<Network>,
+    pub addresses: Vec<IpNetwork>,
     /// Interfaces that may be used; all without.
     pub interfaces: Option<Vec<String>>,
     /// Kinds of groups that may be sent to and listened to: `multicast`, `broadcast`. Strangers on
@@ -77,7 +77,7 @@ pub struct Ceilings {
     /// or as it (802.1Q-2022 table I-2).
     pub priority: u8,
     /// Certificates that are not accepted any more.
-    pub revoked: Vec<Serial>,
+    pub revoked: Vec<CertificateSerial>,
 }
 
 impl Default for Ceilings {
@@ -111,16 +111,21 @@ impl Ceilings {
     /// Whether a flow may run up to `rates` while others in its direction have been allowed
     /// `booked`.
     pub(super) fn check_rates(&self, rates: Rates, booked: Rates) -> Result<(), Refusal> {
-        let check = |rule, asked: u64, booked: u64, most: u64, unit: &str| {
+        let check = |rule, requested: u64, booked: u64, most: u64, unit: &str| {
             let left = most.saturating_sub(booked);
             let others =
                 if booked > 0 { format!(", for other flows have {booked}") } else { String::new() };
             let allowed = format!("1 to {left} {unit}{others}");
-            require((1..=left).contains(&asked), rule, format_args!("{asked} {unit}"), allowed)
+            require(
+                (1..=left).contains(&requested),
+                rule,
+                format_args!("{requested} {unit}"),
+                allowed,
+            )
         };
-        check(Rule::RateBits, rates.bps, booked.bps, self.rate_bps, "bit/s")?;
+        check(ConsentRule::RateBits, rates.bps, booked.bps, self.rate_bps, "bit/s")?;
         check(
-            Rule::RateFrames,
+            ConsentRule::RateFrames,
             rates.frames_per_s,
             booked.frames_per_s,
             self.rate_frames_per_s,
@@ -134,7 +139,7 @@ impl Ceilings {
         let allowed = format!("1 to {most_ns} ns");
         require(
             (1..=most_ns).contains(&duration_ns),
-            Rule::Duration,
+            ConsentRule::Duration,
             format_args!("{duration_ns} ns"),
             allowed,
         )
@@ -146,30 +151,30 @@ impl Ceilings {
         let is_one = !address.is_multicast() && !address.is_unspecified() && !is_broadcast;
         require(
             is_one,
-            Rule::Address,
+            ConsentRule::Address,
             address,
             "the address of one station: a group cannot grant",
         )?;
         let ranges: Vec<String> = self.addresses.iter().map(|&network| network.into()).collect();
         let is_allowed = self.addresses.iter().any(|network| network.contains(address));
-        require(is_allowed, Rule::Address, address, ranges.join(", "))
+        require(is_allowed, ConsentRule::Address, address, ranges.join(", "))
     }
 
     /// Whether frames may go to as many.
-    pub(super) fn check_cast(&self, transport: Transport) -> Result<(), Refusal> {
+    pub(super) fn check_cast(&self, transport: FlowTransport) -> Result<(), Refusal> {
         let words: Vec<&str> =
             [Cast::Unicast].iter().chain(&self.groups).map(|cast| cast.word()).collect();
         let is_allowed = !transport.is_group() || self.groups.contains(&transport.cast);
-        require(is_allowed, Rule::Groups, transport.cast.word(), words.join(", "))
+        require(is_allowed, ConsentRule::Groups, transport.cast.word(), words.join(", "))
     }
 
     /// Whether frames may have the priority.
-    pub(super) fn check_priority(&self, transport: Transport) -> Result<(), Refusal> {
+    pub(super) fn check_priority(&self, transport: FlowTransport) -> Result<(), Refusal> {
         let Some(priority) = transport.priority else { return Ok(()) };
         let allowed = format!("none, or 0 to {}", self.priority);
         require(
             priority <= self.priority,
-            Rule::Priority,
+            ConsentRule::Priority,
             format_args!("priority {priority}"),
             allowed,
         )
@@ -178,10 +183,11 @@ impl Ceilings {
     /// Whether an own address on `interface` may be used.
     pub(super) fn check_interface(&self, interface: Option<&str>) -> Result<(), Refusal> {
         let Some(allowed) = &self.interfaces else { return Ok(()) };
-        let is_allowed = interface.is_some_and(|name| allowed.iter().any(|one| one == name));
+        let is_allowed =
+            interface.is_some_and(|name| allowed.iter().any(|allowed_name| allowed_name == name));
         require(
             is_allowed,
-            Rule::Interface,
+            ConsentRule::Interface,
             interface.unwrap_or("an address of no interface"),
             allowed.join(", "),
         )
@@ -202,12 +208,12 @@ mod tests {
     #[test]
     fn a_serial_number_is_the_same_however_it_is_written() {
         for text in ["0a:FF", "aff", "0AFF"] {
-            let serial: Serial = text.parse().expect("a serial number");
+            let serial: CertificateSerial = text.parse().expect("a serial number");
             assert!(serial.is(&[0x0A, 0xFF]) && serial.is(&[0, 0x0A, 0xFF]), "{text}");
             assert!(!serial.is(&[0x0A]) && !serial.is(&[0xFF, 0x0A]), "{text}");
         }
         for text in ["", "0", "serial", "12 34"] {
-            assert!(text.parse::<Serial>().is_err(), "{text:?}");
+            assert!(text.parse::<CertificateSerial>().is_err(), "{text:?}");
         }
     }
 
@@ -222,7 +228,7 @@ mod tests {
         #[test]
         fn no_text_makes_reading_ceilings_panic(text in "(\\PC{0,9}|rate_bps|addresses|= |\\[|\"|/|[0-9]{1,22}|\n){0,40}") {
             let _ = Ceilings::parse(&text);
-            let _ = text.parse::<Network>();
+            let _ = text.parse::<IpNetwork>();
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Whether a request is new: for this process, made just now, and never seen before.
 
-use crate::refusal::{Refusal, Rule, require};
+use crate::refusal::{ConsentRule, Refusal, require};
 use std::collections::BTreeMap;
 
 /// What makes a request fresh and one of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp {
+pub struct RequestStamp {
     /// Of the agent's process.
     pub session: u64,
     /// The experiment.
@@ -25,19 +25,19 @@ pub const AHEAD_NS: u64 = 1_000_000_000;
 const MOST_ENDED: usize = 1024;
 
 #[derive(Debug)]
-struct Running {
+struct RunningExperiment {
     owner: String,
     counter: u64,
 }
 
 #[derive(Debug)]
-pub(super) struct Fresh {
+pub(super) struct RequestFreshness {
     session: u64,
-    running: BTreeMap<u64, Running>,
+    running: BTreeMap<u64, RunningExperiment>,
     ended_ns: BTreeMap<u64, u64>,
 }
 
-impl Fresh {
+impl RequestFreshness {
     pub fn new(session: u64) -> Self {
         Self { session, running: BTreeMap::new(), ended_ns: BTreeMap::new() }
     }
@@ -52,52 +52,57 @@ impl Fresh {
 
     /// Whether the request is for this process, made just now, and not of an experiment that has
     /// ended.
-    pub fn check(&mut self, stamp: &Stamp, now_ns: u64) -> Result<(), Refusal> {
-        let (asked, own) = (stamp.session, self.session);
+    pub fn check(&mut self, stamp: &RequestStamp, now_ns: u64) -> Result<(), Refusal> {
+        let (named, own) = (stamp.session, self.session);
         require(
-            asked == own,
-            Rule::Session,
-            format_args!("{asked:016x}"),
+            named == own,
+            ConsentRule::Session,
+            format_args!("{named:016x}"),
             format_args!("{own:016x}"),
         )?;
         let (oldest_ns, latest_ns) =
             (now_ns.saturating_sub(OLDEST_NS), now_ns.saturating_add(AHEAD_NS));
         let is_now = (oldest_ns..=latest_ns).contains(&stamp.made_ns);
         let allowed = format_args!("{oldest_ns} to {latest_ns} ns").to_string();
-        require(is_now, Rule::Clock, format_args!("made at {} ns", stamp.made_ns), allowed)?;
+        require(is_now, ConsentRule::Clock, format_args!("made at {} ns", stamp.made_ns), allowed)?;
         // A request that is older than this is refused for its age, so it need not be remembered.
         self.ended_ns.retain(|_, ended_ns| *ended_ns + OLDEST_NS + AHEAD_NS >= now_ns);
         let has_ended = self.ended_ns.contains_key(&stamp.experiment);
         require(
             !has_ended,
-            Rule::Ended,
+            ConsentRule::Ended,
             format_args!("experiment {:016x}", stamp.experiment),
             "an experiment that has not ended",
         )?;
         let ended = self.ended_ns.len();
         require(
             ended < MOST_ENDED,
-            Rule::Ended,
+            ConsentRule::Ended,
             format_args!("{ended} experiments ended in {OLDEST_NS} ns"),
             MOST_ENDED,
         )
     }
 
     /// Count the request as seen.
-    pub fn take(&mut self, stamp: &Stamp, caller: &str) -> Result<(), Refusal> {
+    pub fn take(&mut self, stamp: &RequestStamp, caller: &str) -> Result<(), Refusal> {
         match self.running.get_mut(&stamp.experiment) {
             None => {
                 self.running.insert(
                     stamp.experiment,
-                    Running { owner: caller.to_owned(), counter: stamp.counter },
+                    RunningExperiment { owner: caller.to_owned(), counter: stamp.counter },
                 );
             }
             Some(running) => {
-                require(running.owner == caller, Rule::Owner, caller, running.owner.as_str())?;
+                require(
+                    running.owner == caller,
+                    ConsentRule::Owner,
+                    caller,
+                    running.owner.as_str(),
+                )?;
                 let (counter, last) = (stamp.counter, running.counter);
                 require(
                     counter > last,
-                    Rule::Replay,
+                    ConsentRule::Replay,
                     format_args!("request {counter}"),
                     format_args!("above {last}"),
                 )?;

@@ -1,23 +1,23 @@
 //! What is granted and what is permitted.
 
-use super::network::Network;
+use super::network::IpNetwork;
 use super::spent::GrantId;
-use super::transport::{Cast, PortKind, Transport};
-use ethermeter_live::port::Address;
-use ethermeter_live::route::Route;
-use ethermeter_live::wire::Mac;
+use super::transport::{Cast, FlowTransport, PortKind};
+use ethermeter_live::port::StationAddress;
+use ethermeter_live::route::PacketRoute;
+use ethermeter_live::wire::MacAddress;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
 
 /// What a sender would like to send to a receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct SendRequest {
     /// By which kind of port, to how many.
-    pub transport: Transport,
+    pub transport: FlowTransport,
     /// Where the sender is.
     pub sender: IpAddr,
     /// Where frames go: a receiver, or the experiment's group. Port 0 until one is open.
-    pub target: Address,
+    pub target: StationAddress,
     /// Up to how many bits per second, of frames from destination address to FCS.
     pub rate_bps: u64,
     /// Up to how many frames per second.
@@ -27,42 +27,43 @@ pub struct Wish {
     /// For how long, from the beginning to the end of the drain.
     pub duration_ns: u64,
     /// Where this host has the own address; `None` if it has not, or twice.
-    pub place: Option<Place>,
+    pub attachment: Option<FlowAttachment>,
     /// The interface that was asked for by name, if any.
     pub interface: Option<String>,
 }
 
-/// An interface. Its name may be given to another one; its index and its Ethernet address tell which it is.
+/// An interface. Its name may be given to another one; its index and its Ethernet address tell
+/// which it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Interface {
-    /// Its name.
+pub struct InterfaceIdentity {
+    /// Name of the interface.
     pub name: String,
-    /// Its index on this host.
+    /// Index of the interface on this host.
     pub index: u32,
-    /// Its Ethernet address; that of a loopback interface is all zeros.
-    pub mac: Option<Mac>,
+    /// Ethernet address of the interface; that of a loopback interface is all zeros.
+    pub mac: Option<MacAddress>,
     /// Whether nothing leaves the host by it.
     pub is_loopback: bool,
 }
 
 /// Where an end of a flow is: an own address, and the one interface that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FlowAttachment {
     /// The address.
     pub address: IpAddr,
     /// What is reached from it without a router.
-    pub network: Network,
+    pub network: IpNetwork,
     /// The interface.
-    pub interface: Interface,
+    pub interface: InterfaceIdentity,
 }
 
 /// How packets of a sender reach the address of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reach {
-    /// Their route.
-    pub route: Route,
+pub struct Reachability {
+    /// Route of the packets.
+    pub route: PacketRoute,
     /// The Ethernet address that they are sent to, if that is known.
-    pub neighbour: Option<Mac>,
+    pub neighbour: Option<MacAddress>,
 }
 
 /// A receiver's grant, as its sender has it.
@@ -73,7 +74,7 @@ pub struct Consent {
     /// What proves it.
     pub proof: Proof,
     /// How its address is reached; `None` if it is not.
-    pub reach: Option<Reach>,
+    pub reach: Option<Reachability>,
 }
 
 /// A receiver's consent to one sender.
@@ -84,18 +85,18 @@ pub struct Grant {
     pub experiment: u64,
     /// The receiver's process.
     pub session: u64,
-    /// Its number among the grants of that process.
+    /// Number of the grant among those of that process.
     pub number: u64,
     /// The only sender.
     pub sender: IpAddr,
     /// Address of the receiver that grants; the signature proves it.
     pub address: IpAddr,
     /// What the receiver reaches from there without a router.
-    pub network: Network,
+    pub network: IpNetwork,
     /// The name of the interface that has the address.
     pub interface: String,
-    /// Its Ethernet address, if it has one.
-    pub mac: Option<Mac>,
+    /// Ethernet address of the interface, if it has one.
+    pub mac: Option<MacAddress>,
     /// By which kind of port.
     pub kind: PortKind,
     /// Whether to this station only or to the experiment's group, which it listens to.
@@ -119,7 +120,7 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// Its identity among all grants.
+    /// Identity of the grant among all grants.
     #[must_use]
     pub fn id(&self) -> GrantId {
         GrantId { receiver: self.address, session: self.session, number: self.number }
@@ -127,29 +128,29 @@ impl Grant {
 
     /// How frames go.
     #[must_use]
-    pub fn transport(&self) -> Transport {
-        Transport { kind: self.kind, cast: self.cast, priority: self.priority }
+    pub fn transport(&self) -> FlowTransport {
+        FlowTransport { kind: self.kind, cast: self.cast, priority: self.priority }
     }
 
     /// Destination this grant permits, the receiver itself or the experiment's group; `None` if it
     /// permits none.
     #[must_use]
-    pub fn target(&self) -> Option<Address> {
+    pub fn target(&self) -> Option<StationAddress> {
         if self.cast != Cast::Unicast {
             return self.transport().group(self.experiment, self.address.is_ipv4(), self.port);
         }
         if self.kind.is_raw() {
-            return self.mac.filter(|mac| !mac.is_group()).map(Address::Mac);
+            return self.mac.filter(|mac| !mac.is_group()).map(StationAddress::Mac);
         }
-        Some(Address::Socket(SocketAddr::new(self.address, self.port)))
+        Some(StationAddress::Socket(SocketAddr::new(self.address, self.port)))
     }
 
     /// Address of the granting station as a sender of frames.
     #[must_use]
-    pub fn station(&self) -> Address {
+    pub fn station(&self) -> StationAddress {
         match self.mac.filter(|_| self.kind.is_raw()) {
-            Some(mac) => Address::Mac(mac),
-            None => Address::Socket(SocketAddr::new(self.address, self.port)),
+            Some(mac) => StationAddress::Mac(mac),
+            None => StationAddress::Socket(SocketAddr::new(self.address, self.port)),
         }
     }
 }
@@ -167,8 +168,8 @@ pub enum Proof {
 /// copied: each grant permits one port to send, once.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Permit {
-    /// The only place to send to.
-    pub target: Address,
+    /// The only destination that may be sent to.
+    pub target: StationAddress,
     /// At most so many bits per second.
     pub rate_bps: u64,
     /// At most so many frames per second.
@@ -183,7 +184,7 @@ pub struct Permit {
 
 /// The time, by both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment {
+pub struct ClockReading {
     /// By the own monotonic clock.
     pub now_ns: u64,
     /// By the wall clock, since 1970.
@@ -209,7 +210,7 @@ impl Rates {
     }
 }
 
-impl Wish {
+impl SendRequest {
     pub(super) fn rates(&self) -> Rates {
         Rates { bps: self.rate_bps, frames_per_s: self.rate_frames_per_s }
     }

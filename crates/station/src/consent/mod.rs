@@ -19,11 +19,16 @@ mod rules;
 mod spent;
 mod transport;
 
-pub use ceilings::{Ceilings, Serial};
-pub use fresh::Stamp;
-pub use grant::{Consent, GRANT_S, Grant, Interface, Moment, Permit, Place, Proof, Reach, Wish};
-pub use network::Network;
-pub use renewal::{Answer, Challenge, IssuedGrants, MOST_CHALLENGES, ReceiverLeases, Renewal};
+pub use ceilings::{Ceilings, CertificateSerial};
+pub use fresh::RequestStamp;
+pub use grant::{
+    ClockReading, Consent, FlowAttachment, GRANT_S, Grant, InterfaceIdentity, Permit, Proof,
+    Reachability, SendRequest,
+};
+pub use network::IpNetwork;
+pub use renewal::{
+    ChallengeAnswer, IssuedGrants, LeaseRenewal, MOST_CHALLENGES, ReceiverLeases, RenewalChallenge,
+};
 pub use rules::RuleBook;
 pub use spent::GrantId;
-pub use transport::{Cast, HIGHEST_PRIORITY, PortKind, Transport};
+pub use transport::{Cast, FlowTransport, HIGHEST_PRIORITY, PortKind};

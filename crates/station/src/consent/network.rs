@@ -7,12 +7,12 @@ use std::str::FromStr;
 /// A range of addresses: `10.0.0.0/8`, `::1/128`, or one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Network {
+pub struct IpNetwork {
     address: IpAddr,
     bits: u8,
 }
 
-impl FromStr for Network {
+impl FromStr for IpNetwork {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -33,7 +33,7 @@ impl FromStr for Network {
     }
 }
 
-impl TryFrom<String> for Network {
+impl TryFrom<String> for IpNetwork {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -41,13 +41,13 @@ impl TryFrom<String> for Network {
     }
 }
 
-impl From<Network> for String {
-    fn from(network: Network) -> Self {
+impl From<IpNetwork> for String {
+    fn from(network: IpNetwork) -> Self {
         format!("{}/{}", network.address, network.bits)
     }
 }
 
-impl Network {
+impl IpNetwork {
     /// The addresses that share the first `bits` with `address`; of more bits than it has, itself.
     #[must_use]
     pub fn of(address: IpAddr, bits: u8) -> Self {
@@ -99,7 +99,7 @@ mod tests {
             ("::/0", "10.0.0.1", false),
         ];
         for (range, address, expected) in cases {
-            let network: Network = range.parse().expect("a range");
+            let network: IpNetwork = range.parse().expect("a range");
             assert_eq!(
                 network.contains(address.parse().expect("an address")),
                 expected,

@@ -10,7 +10,7 @@
 //! twice (the receiver binds a grant to the first run that asks, and a run is drawn by the sender's
 //! process). No clocks are compared.
 
-use super::grant::{GRANT_S, Place};
+use super::grant::{FlowAttachment, GRANT_S};
 use crate::lease::{LEASE_NS, RENEWAL_NS, ReceiverLease};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -18,7 +18,7 @@ use std::sync::{Arc, Weak};
 
 /// A sender's question to a receiver's process: are these grants still in force?
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Challenge {
+pub struct RenewalChallenge {
     /// The receiver's process.
     pub session: u64,
     /// The sender's run, drawn by its process for one experiment.
@@ -32,17 +32,17 @@ pub struct Challenge {
 /// A receiver's answer to challenges: exactly this is signed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Renewal {
+pub struct LeaseRenewal {
     /// The receiver's process.
     pub session: u64,
     /// One for each challenge.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<ChallengeAnswer>,
 }
 
 /// The answer to one challenge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub struct ChallengeAnswer {
     /// The sender's run.
     pub run: u64,
     /// The challenge's nonce.
@@ -76,23 +76,23 @@ struct IssuedGrant {
     /// Gone when the port is closed.
     port: Weak<()>,
     /// Where the granted address is.
-    place: Place,
+    attachment: FlowAttachment,
     has_moved: bool,
 }
 
 impl IssuedGrants {
-    /// Note a grant, which is in force while `port` is kept and its address is at `place`.
-    pub fn add(&mut self, number: u64, port: &Arc<()>, place: Place, now_ns: u64) {
+    /// Note a grant, which is in force while `port` is kept and its address is at `attachment`.
+    pub fn add(&mut self, number: u64, port: &Arc<()>, attachment: FlowAttachment, now_ns: u64) {
         let port = Arc::downgrade(port);
-        let grant = IssuedGrant { since_ns: now_ns, run: None, port, place, has_moved: false };
+        let grant = IssuedGrant { since_ns: now_ns, run: None, port, attachment, has_moved: false };
         self.grants.insert(number, grant);
     }
 
     /// See whether places are still there; what was granted for one that is not stays without
     /// force.
-    pub fn look(&mut self, is_there: impl Fn(&Place) -> bool) {
+    pub fn look(&mut self, is_there: impl Fn(&FlowAttachment) -> bool) {
         for grant in self.grants.values_mut() {
-            grant.has_moved = grant.has_moved || !is_there(&grant.place);
+            grant.has_moved = grant.has_moved || !is_there(&grant.attachment);
         }
     }
 
@@ -102,11 +102,11 @@ impl IssuedGrants {
     /// been started within the grant's lifetime.
     pub fn renew(
         &mut self,
-        challenges: &[Challenge],
+        challenges: &[RenewalChallenge],
         end_ns: Option<u64>,
         now_ns: u64,
-    ) -> Vec<Answer> {
-        let answers: Vec<Answer> =
+    ) -> Vec<ChallengeAnswer> {
+        let answers: Vec<ChallengeAnswer> =
             challenges.iter().map(|challenge| self.answer(challenge, end_ns, now_ns)).collect();
         let longest_ns = answers
             .iter()
@@ -119,9 +119,14 @@ impl IssuedGrants {
         answers
     }
 
-    fn answer(&mut self, challenge: &Challenge, end_ns: Option<u64>, now_ns: u64) -> Answer {
-        let &Challenge { run, nonce, .. } = challenge;
-        let mut answer = Answer { run, nonce, valid_ns: LEASE_NS, grants: Vec::new() };
+    fn answer(
+        &mut self,
+        challenge: &RenewalChallenge,
+        end_ns: Option<u64>,
+        now_ns: u64,
+    ) -> ChallengeAnswer {
+        let &RenewalChallenge { run, nonce, .. } = challenge;
+        let mut answer = ChallengeAnswer { run, nonce, valid_ns: LEASE_NS, grants: Vec::new() };
         for &number in &challenge.grants {
             let Some(grant) = self.grants.get_mut(&number) else { continue };
             let end_ns =
@@ -188,25 +193,25 @@ impl ReceiverLeases {
     }
 
     /// Challenges to the receivers; `draw` draws unguessable numbers.
-    pub fn challenges(&mut self, now_ns: u64, draw: impl FnOnce() -> u64) -> Vec<Challenge> {
+    pub fn challenges(&mut self, now_ns: u64, draw: impl FnOnce() -> u64) -> Vec<RenewalChallenge> {
         self.nonces.retain(|(_, made_ns)| now_ns < made_ns + LEASE_NS);
         let is_due = self.nonces.back().is_none_or(|(_, made_ns)| now_ns >= made_ns + NONCE_NS);
         if is_due && !self.receivers.is_empty() {
             self.nonces.push_back((draw(), now_ns));
         }
         let Some(&(nonce, _)) = self.nonces.back() else { return Vec::new() };
-        let ask = |(&session, receiver): (&u64, &LeaseHolder)| Challenge {
+        let challenge = |(&session, receiver): (&u64, &LeaseHolder)| RenewalChallenge {
             session,
             run: self.run,
             nonce,
             grants: receiver.leases.keys().copied().collect(),
         };
-        self.receivers.iter().map(ask).collect()
+        self.receivers.iter().map(challenge).collect()
     }
 
     /// Take a renewal, which is proven to be of the process that it names. Responses to other runs,
     /// and to challenges that are not open, change nothing.
-    pub fn renew(&self, renewal: &Renewal) {
+    pub fn renew(&self, renewal: &LeaseRenewal) {
         let Some(receiver) = self.receivers.get(&renewal.session) else { return };
         for answer in renewal.answers.iter().filter(|answer| answer.run == self.run) {
             let Some((_, made_ns)) = self.nonces.iter().find(|(nonce, _)| *nonce == answer.nonce)
@@ -232,27 +237,31 @@ impl ReceiverLeases {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::consent::{Interface, Network};
-    use ethermeter_live::wire::Mac;
+    use crate::consent::{InterfaceIdentity, IpNetwork};
+    use ethermeter_live::wire::MacAddress;
     use std::net::IpAddr;
 
     const MS: u64 = 1_000_000;
     const SESSION: u64 = 0x5E55;
 
-    /// A place on the interface with this index.
-    fn place(index: u32) -> Place {
+    /// An attachment to the interface with this index.
+    fn attachment(index: u32) -> FlowAttachment {
         let address: IpAddr = [10, 0, 0, 2].into();
-        let interface =
-            Interface { name: "test0".into(), index, mac: Some(Mac([2; 6])), is_loopback: false };
-        Place { address, network: Network::of(address, 24), interface }
+        let interface = InterfaceIdentity {
+            name: "test0".into(),
+            index,
+            mac: Some(MacAddress([2; 6])),
+            is_loopback: false,
+        };
+        FlowAttachment { address, network: IpNetwork::of(address, 24), interface }
     }
 
     /// A receiver with grants 1 and 2, and what keeps their ports open.
     fn issued() -> (IssuedGrants, [Arc<()>; 2]) {
         let ports = [Arc::new(()), Arc::new(())];
         let mut issued = IssuedGrants::default();
-        issued.add(1, &ports[0], place(1), 0);
-        issued.add(2, &ports[1], place(2), 0);
+        issued.add(1, &ports[0], attachment(1), 0);
+        issued.add(2, &ports[1], attachment(2), 0);
         (issued, ports)
     }
 
@@ -265,8 +274,8 @@ mod tests {
         (receiver_leases, leases)
     }
 
-    fn renewal(answers: Vec<Answer>) -> Renewal {
-        Renewal { session: SESSION, answers }
+    fn renewal(answers: Vec<ChallengeAnswer>) -> LeaseRenewal {
+        LeaseRenewal { session: SESSION, answers }
     }
 
     #[test]
@@ -284,7 +293,7 @@ mod tests {
     fn a_renewal_counts_for_its_run_its_challenge_and_its_process_only() {
         let (mut issued, _ports) = issued();
         let answered = issued.renew(
-            &[Challenge { session: SESSION, run: 7, nonce: 42, grants: vec![1, 2] }],
+            &[RenewalChallenge { session: SESSION, run: 7, nonce: 42, grants: vec![1, 2] }],
             None,
             0,
         );
@@ -296,7 +305,7 @@ mod tests {
         for (what, run, nonce, session) in cases {
             let (mut receiver_leases, _leases) = receiver_leases(run);
             receiver_leases.challenges(0, || nonce);
-            receiver_leases.renew(&Renewal { session, answers: answered.clone() });
+            receiver_leases.renew(&LeaseRenewal { session, answers: answered.clone() });
             assert!(!receiver_leases.hold_at(1), "{what}");
         }
         let (mut receiver_leases, _leases) = receiver_leases(7);
@@ -314,7 +323,7 @@ mod tests {
     fn an_answer_that_promises_more_than_a_lease_is_cut() {
         let (mut receiver_leases, leases) = receiver_leases(7);
         receiver_leases.challenges(0, || 42);
-        receiver_leases.renew(&renewal(vec![Answer {
+        receiver_leases.renew(&renewal(vec![ChallengeAnswer {
             run: 7,
             nonce: 42,
             valid_ns: u64::MAX,
@@ -327,21 +336,24 @@ mod tests {
     #[test]
     fn a_grant_is_bound_to_the_first_run_that_asks_for_it() {
         let (mut issued, _ports) = issued();
-        let ask = |run, grants| Challenge { session: SESSION, run, nonce: run, grants };
-        let answers = issued.renew(&[ask(7, vec![1]), ask(8, vec![1, 2])], None, 0);
+        let challenge =
+            |run, grants| RenewalChallenge { session: SESSION, run, nonce: run, grants };
+        let answers = issued.renew(&[challenge(7, vec![1]), challenge(8, vec![1, 2])], None, 0);
         assert_eq!((&answers[0].grants, &answers[1].grants), (&vec![1], &vec![2]));
-        let later = issued.renew(&[ask(8, vec![1, 2]), ask(7, vec![1, 2, 3])], None, 1000 * MS);
+        let later =
+            issued.renew(&[challenge(8, vec![1, 2]), challenge(7, vec![1, 2, 3])], None, 1000 * MS);
         assert_eq!((&later[0].grants, &later[1].grants), (&vec![2], &vec![1]));
     }
 
     #[test]
     fn nothing_is_renewed_when_the_port_is_closed_or_the_time_is_over() {
-        let ask = [Challenge { session: SESSION, run: 7, nonce: 1, grants: vec![1, 2] }];
+        let challenges =
+            [RenewalChallenge { session: SESSION, run: 7, nonce: 1, grants: vec![1, 2] }];
         let (mut issued, [first, second]) = issued();
         drop(first);
-        assert_eq!(issued.renew(&ask, None, 0)[0].grants, [2], "a closed port");
+        assert_eq!(issued.renew(&challenges, None, 0)[0].grants, [2], "a closed port");
         let end_ns = 5000 * MS;
-        let last = &issued.renew(&ask, Some(end_ns), end_ns - 50 * MS)[0];
+        let last = &issued.renew(&challenges, Some(end_ns), end_ns - 50 * MS)[0];
         assert_eq!(
             (last.grants.as_slice(), last.valid_ns),
             (&[2][..], 150 * MS),
@@ -349,16 +361,16 @@ mod tests {
         );
         assert_eq!(issued.renewed_until_ns(), end_ns + 100 * MS);
         assert!(
-            issued.renew(&ask, Some(end_ns), end_ns + 100 * MS)[0].grants.is_empty(),
+            issued.renew(&challenges, Some(end_ns), end_ns + 100 * MS)[0].grants.is_empty(),
             "after its end"
         );
         assert_eq!(
-            issued.renew(&ask, None, GRANT_NS - 1)[0].valid_ns,
+            issued.renew(&challenges, None, GRANT_NS - 1)[0].valid_ns,
             1,
             "not started, and its minute is nearly over"
         );
         assert!(
-            issued.renew(&ask, None, GRANT_NS)[0].grants.is_empty(),
+            issued.renew(&challenges, None, GRANT_NS)[0].grants.is_empty(),
             "not started within the minute"
         );
         drop(second);
@@ -366,14 +378,15 @@ mod tests {
 
     #[test]
     fn nothing_is_renewed_for_an_address_that_has_moved_even_if_it_comes_back() {
-        let ask = [Challenge { session: SESSION, run: 7, nonce: 1, grants: vec![1, 2] }];
+        let challenges =
+            [RenewalChallenge { session: SESSION, run: 7, nonce: 1, grants: vec![1, 2] }];
         let (mut issued, _ports) = issued();
         issued.look(|_| true);
-        assert_eq!(issued.renew(&ask, None, 0)[0].grants, [1, 2]);
-        issued.look(|place| place.interface.index != 1);
-        assert_eq!(issued.renew(&ask, None, 0)[0].grants, [2]);
+        assert_eq!(issued.renew(&challenges, None, 0)[0].grants, [1, 2]);
+        issued.look(|attachment| attachment.interface.index != 1);
+        assert_eq!(issued.renew(&challenges, None, 0)[0].grants, [2]);
         issued.look(|_| true);
-        assert_eq!(issued.renew(&ask, None, 0)[0].grants, [2]);
+        assert_eq!(issued.renew(&challenges, None, 0)[0].grants, [2]);
     }
 
     #[test]

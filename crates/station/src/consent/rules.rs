@@ -1,14 +1,15 @@
 //! The rule book of one agent: what it allows, and what it has allowed.
 
 use super::ceilings::Ceilings;
-use super::fresh::{Fresh, Stamp};
+use super::fresh::{RequestFreshness, RequestStamp};
 use super::grant::{
-    Consent, GRANT_S, Grant, Interface, Moment, Permit, Place, Proof, Rates, Reach, Wish,
+    ClockReading, Consent, FlowAttachment, GRANT_S, Grant, InterfaceIdentity, Permit, Proof, Rates,
+    Reachability, SendRequest,
 };
-use super::spent::{GrantId, Spent};
-use super::transport::Transport;
-use crate::refusal::{Refusal, Rule, require};
-use ethermeter_live::port::Address;
+use super::spent::{GrantId, SpentGrants};
+use super::transport::FlowTransport;
+use crate::refusal::{ConsentRule, Refusal, require};
+use ethermeter_live::port::StationAddress;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
@@ -20,28 +21,28 @@ pub struct RuleBook {
     ceilings: Ceilings,
     is_plain: bool,
     session: u64,
-    fresh: Fresh,
-    booked: BTreeMap<u64, Booked>,
+    fresh: RequestFreshness,
+    booked: BTreeMap<u64, BookedExperiment>,
     /// Grants given so far.
     issued: u64,
-    spent: Spent,
+    spent: SpentGrants,
 }
 
 /// What a running experiment has been allowed, so that the ceilings hold for all of them together.
 #[derive(Clone, Debug, Default)]
-struct Booked {
+struct BookedExperiment {
     roles: usize,
     incoming: Rates,
     outgoing: Rates,
     /// Groups that are sent to, and the receivers that have granted it.
-    groups: Vec<(Address, BTreeSet<IpAddr>)>,
+    groups: Vec<(StationAddress, BTreeSet<IpAddr>)>,
 }
 
 impl RuleBook {
     /// The rules of the process `session`. An agent that `is_plain` has no TLS.
     #[must_use]
     pub fn new(ceilings: Ceilings, session: u64, is_plain: bool) -> Self {
-        let (fresh, spent) = (Fresh::new(session), Spent::default());
+        let (fresh, spent) = (RequestFreshness::new(session), SpentGrants::default());
         Self { ceilings, is_plain, session, fresh, booked: BTreeMap::new(), issued: 0, spent }
     }
 
@@ -54,11 +55,11 @@ impl RuleBook {
     /// Whether a request that may begin an experiment is fresh, and there is room for it.
     ///
     /// # Errors
-    /// By [`Rule::Session`], [`Rule::Clock`], [`Rule::Replay`], [`Rule::Ended`], [`Rule::Owner`],
-    /// [`Rule::TestsAtOnce`].
+    /// By [`ConsentRule::Session`], [`ConsentRule::Clock`], [`ConsentRule::Replay`],
+    /// [`ConsentRule::Ended`], [`ConsentRule::Owner`], [`ConsentRule::TestsAtOnce`].
     pub fn admit_beginning(
         &mut self,
-        stamp: &Stamp,
+        stamp: &RequestStamp,
         caller: &str,
         now_ns: u64,
     ) -> Result<(), Refusal> {
@@ -68,7 +69,7 @@ impl RuleBook {
             let running = self.fresh.running();
             require(
                 running < most,
-                Rule::TestsAtOnce,
+                ConsentRule::TestsAtOnce,
                 format_args!("experiment {}", running + 1),
                 format_args!("{most} at once"),
             )?;
@@ -79,13 +80,18 @@ impl RuleBook {
     /// Whether a request of a running experiment is fresh.
     ///
     /// # Errors
-    /// As [`RuleBook::admit_beginning`], and by [`Rule::Unknown`].
-    pub fn admit(&mut self, stamp: &Stamp, caller: &str, now_ns: u64) -> Result<(), Refusal> {
+    /// As [`RuleBook::admit_beginning`], and by [`ConsentRule::Unknown`].
+    pub fn admit(
+        &mut self,
+        stamp: &RequestStamp,
+        caller: &str,
+        now_ns: u64,
+    ) -> Result<(), Refusal> {
         self.fresh.check(stamp, now_ns)?;
         let is_known = self.fresh.knows(stamp.experiment);
         require(
             is_known,
-            Rule::Unknown,
+            ConsentRule::Unknown,
             format_args!("experiment {:016x}", stamp.experiment),
             "an experiment that has begun here",
         )?;
@@ -108,43 +114,43 @@ impl RuleBook {
         &mut self,
         experiment: u64,
         own: IpAddr,
-        wish: &Wish,
+        request: &SendRequest,
         now_unix_s: u64,
     ) -> Result<Grant, Refusal> {
-        self.check_wish(wish, self.booked(|booked| booked.incoming))?;
-        self.check_stations(own, wish.sender)?;
-        let place = self.check_place(wish, own)?;
-        let port = match wish.target {
-            Address::Socket(target) => target.port(),
-            Address::Mac(_) => 0,
+        self.check_request(request, self.booked(|booked| booked.incoming))?;
+        self.check_stations(own, request.sender)?;
+        let attachment = self.check_attachment(request, own)?;
+        let port = match request.target {
+            StationAddress::Socket(target) => target.port(),
+            StationAddress::Mac(_) => 0,
         };
         require(
-            port == 0 || is_free(wish.transport, port),
-            Rule::Port,
+            port == 0 || is_free(request.transport, port),
+            ConsentRule::Port,
             port,
-            format_args!("0, or {}", free_ports(wish.transport)),
+            format_args!("0, or {}", free_ports(request.transport)),
         )?;
         let grant = Grant {
             experiment,
             session: self.session,
             number: self.issued + 1,
-            sender: wish.sender,
+            sender: request.sender,
             address: own,
-            network: place.network,
-            interface: place.interface.name.clone(),
-            mac: place.interface.mac,
-            kind: wish.transport.kind,
-            cast: wish.transport.cast,
-            priority: wish.transport.priority,
+            network: attachment.network,
+            interface: attachment.interface.name.clone(),
+            mac: attachment.interface.mac,
+            kind: request.transport.kind,
+            cast: request.transport.cast,
+            priority: request.transport.priority,
             port,
-            rate_bps: wish.rate_bps,
-            rate_frames_per_s: wish.rate_frames_per_s,
-            longest_frame_octets: wish.longest_frame_octets,
-            duration_ns: wish.duration_ns,
+            rate_bps: request.rate_bps,
+            rate_frames_per_s: request.rate_frames_per_s,
+            longest_frame_octets: request.longest_frame_octets,
+            duration_ns: request.duration_ns,
             until_unix_s: now_unix_s.saturating_add(GRANT_S),
         };
-        check_target(&grant, wish)?;
-        self.book(experiment, |booked| booked.incoming = booked.incoming.and(wish.rates()))?;
+        check_target(&grant, request)?;
+        self.book(experiment, |booked| booked.incoming = booked.incoming.and(request.rates()))?;
         self.issued += 1;
         Ok(grant)
     }
@@ -157,45 +163,45 @@ impl RuleBook {
     pub fn permit(
         &mut self,
         experiment: u64,
-        wish: &Wish,
+        request: &SendRequest,
         consents: &[Consent],
-        moment: Moment,
+        moment: ClockReading,
     ) -> Result<Permit, Refusal> {
-        self.check_wish(wish, self.booked(|booked| booked.outgoing))?;
+        self.check_request(request, self.booked(|booked| booked.outgoing))?;
         if consents.is_empty() {
             return Err(Refusal::new(
-                Rule::ConsentMissing,
-                wish.target,
+                ConsentRule::ConsentMissing,
+                request.target,
                 "a station that granted it in this experiment",
             ));
         }
         for Consent { grant, proof, .. } in consents {
-            self.check_consent(experiment, wish, grant, *proof, moment.unix_s)?;
+            self.check_consent(experiment, request, grant, *proof, moment.unix_s)?;
         }
-        let place = self.check_place(wish, wish.sender)?;
-        consents.iter().try_for_each(|consent| check_reach(place, wish, consent))?;
+        let attachment = self.check_attachment(request, request.sender)?;
+        consents.iter().try_for_each(|consent| check_reach(attachment, request, consent))?;
         let grants = || consents.iter().map(|consent| &consent.grant);
         let receivers: BTreeSet<IpAddr> = grants().map(|grant| grant.address).collect();
-        self.check_group(experiment, wish, &receivers)?;
+        self.check_group(experiment, request, &receivers)?;
         let ids: Vec<GrantId> = grants().map(Grant::id).collect();
         self.spent.check(&ids, moment.now_ns)?;
         let lifetimes_s = grants().map(|grant| grant.until_unix_s.saturating_sub(moment.unix_s));
         let lifetime_ns = lifetimes_s.min().unwrap_or(0).saturating_mul(1_000_000_000);
         self.book(experiment, |booked| {
-            booked.outgoing = booked.outgoing.and(wish.rates());
-            if wish.transport.is_group() {
-                booked.groups.push((wish.target, receivers));
+            booked.outgoing = booked.outgoing.and(request.rates());
+            if request.transport.is_group() {
+                booked.groups.push((request.target, receivers));
             }
         })?;
         // No grant is accepted that lives longer; one that the wall clock makes live again, by a
         // step back, is still known.
         self.spent.spend(&ids, moment.now_ns.saturating_add(2 * GRANT_S * 1_000_000_000));
         Ok(Permit {
-            target: wish.target,
-            rate_bps: wish.rate_bps,
-            rate_frames_per_s: wish.rate_frames_per_s,
-            longest_frame_octets: wish.longest_frame_octets,
-            duration_ns: wish.duration_ns,
+            target: request.target,
+            rate_bps: request.rate_bps,
+            rate_frames_per_s: request.rate_frames_per_s,
+            longest_frame_octets: request.longest_frame_octets,
+            duration_ns: request.duration_ns,
             begin_before_ns: moment.now_ns.saturating_add(lifetime_ns),
         })
     }
@@ -205,12 +211,12 @@ impl RuleBook {
     fn check_group(
         &self,
         experiment: u64,
-        wish: &Wish,
+        request: &SendRequest,
         receivers: &BTreeSet<IpAddr>,
     ) -> Result<(), Refusal> {
         let mut groups = self.booked.get(&experiment).into_iter().flat_map(|booked| &booked.groups);
         let Some((_, others)) =
-            groups.find(|(target, others)| *target == wish.target && others != receivers)
+            groups.find(|(target, others)| *target == request.target && others != receivers)
         else {
             return Ok(());
         };
@@ -218,8 +224,8 @@ impl RuleBook {
             receivers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
         };
         Err(Refusal::new(
-            Rule::ConsentMissing,
-            format_args!("{} granted by {}", wish.target, list(receivers)),
+            ConsentRule::ConsentMissing,
+            format_args!("{} granted by {}", request.target, list(receivers)),
             format_args!("grants of the receivers of its other roles: {}", list(others)),
         ))
     }
@@ -228,95 +234,117 @@ impl RuleBook {
     fn check_consent(
         &self,
         experiment: u64,
-        wish: &Wish,
+        request: &SendRequest,
         grant: &Grant,
         proof: Proof,
         now_unix_s: u64,
     ) -> Result<(), Refusal> {
-        self.check_stations(wish.sender, grant.address)?;
+        self.check_stations(request.sender, grant.address)?;
         let is_proven = proof == Proof::Signed || (self.is_plain && grant.address.is_loopback());
         require(
             is_proven,
-            Rule::ConsentUnproven,
+            ConsentRule::ConsentUnproven,
             grant.address,
             "a grant signed with a certificate that names the address",
         )?;
-        let (asked, granted) = (experiment, grant.experiment);
+        let (requested, granted) = (experiment, grant.experiment);
         require(
-            asked == granted,
-            Rule::ConsentExperiment,
-            format_args!("{asked:016x}"),
+            requested == granted,
+            ConsentRule::ConsentExperiment,
+            format_args!("{requested:016x}"),
             format_args!("{granted:016x}"),
         )?;
-        require(wish.sender == grant.sender, Rule::ConsentSender, wish.sender, grant.sender)?;
         require(
-            wish.transport == grant.transport(),
-            Rule::ConsentTarget,
-            wish.transport,
+            request.sender == grant.sender,
+            ConsentRule::ConsentSender,
+            request.sender,
+            grant.sender,
+        )?;
+        require(
+            request.transport == grant.transport(),
+            ConsentRule::ConsentTarget,
+            request.transport,
             grant.transport(),
         )?;
-        check_target(grant, wish)?;
+        check_target(grant, request)?;
         let needs_port = !grant.kind.is_raw();
         let is_fine = !needs_port || is_free(grant.transport(), grant.port);
-        require(is_fine, Rule::Port, grant.port, free_ports(grant.transport()))?;
-        let is_within =
-            wish.rate_bps <= grant.rate_bps && wish.rate_frames_per_s <= grant.rate_frames_per_s;
+        require(is_fine, ConsentRule::Port, grant.port, free_ports(grant.transport()))?;
+        let is_within = request.rate_bps <= grant.rate_bps
+            && request.rate_frames_per_s <= grant.rate_frames_per_s;
         let rates = |bps: u64, frames: u64| format!("{bps} bit/s and {frames} frames/s");
         let granted = rates(grant.rate_bps, grant.rate_frames_per_s);
         require(
             is_within,
-            Rule::ConsentRate,
-            rates(wish.rate_bps, wish.rate_frames_per_s),
+            ConsentRule::ConsentRate,
+            rates(request.rate_bps, request.rate_frames_per_s),
             granted,
         )?;
-        let (asked, granted) = (wish.longest_frame_octets, grant.longest_frame_octets);
+        let (requested, granted) = (request.longest_frame_octets, grant.longest_frame_octets);
         // Octets in bulk are something else than frames of no octets.
-        let is_within = if granted == 0 { asked == 0 } else { (1..=granted).contains(&asked) };
-        let (asked, granted) = (length(asked), length(granted));
-        require(is_within, Rule::ConsentLength, asked, granted)?;
-        let (asked, granted) = (wish.duration_ns, grant.duration_ns);
+        let is_within =
+            if granted == 0 { requested == 0 } else { (1..=granted).contains(&requested) };
+        let (requested, granted) = (length(requested), length(granted));
+        require(is_within, ConsentRule::ConsentLength, requested, granted)?;
+        let (requested, granted) = (request.duration_ns, grant.duration_ns);
         require(
-            asked <= granted,
-            Rule::ConsentDuration,
-            format_args!("{asked} ns"),
+            requested <= granted,
+            ConsentRule::ConsentDuration,
+            format_args!("{requested} ns"),
             format_args!("{granted} ns"),
         )?;
         let until = grant.until_unix_s;
         let is_valid = now_unix_s < until && until <= now_unix_s.saturating_add(2 * GRANT_S);
         require(
             is_valid,
-            Rule::ConsentExpired,
+            ConsentRule::ConsentExpired,
             format_args!("now {now_unix_s} s"),
             format_args!("before {until} s, issued in the last minute"),
         )
     }
 
     /// What all running experiments have been allowed in one direction.
-    fn booked(&self, direction: fn(&Booked) -> Rates) -> Rates {
+    fn booked(&self, direction: fn(&BookedExperiment) -> Rates) -> Rates {
         self.booked.values().map(direction).fold(Rates::default(), Rates::and)
     }
 
-    fn check_wish(&self, wish: &Wish, booked: Rates) -> Result<(), Refusal> {
-        self.ceilings.check_rates(wish.rates(), booked)?;
-        self.ceilings.check_duration(wish.duration_ns)?;
-        let name = wish.place.as_ref().map(|place| place.interface.name.as_str());
-        self.ceilings.check_interface(wish.interface.as_deref().or(name))?;
+    fn check_request(&self, request: &SendRequest, booked: Rates) -> Result<(), Refusal> {
+        self.ceilings.check_rates(request.rates(), booked)?;
+        self.ceilings.check_duration(request.duration_ns)?;
+        let name = request.attachment.as_ref().map(|attachment| attachment.interface.name.as_str());
+        self.ceilings.check_interface(request.interface.as_deref().or(name))?;
         self.ceilings.check_interface(name)?;
-        self.ceilings.check_cast(wish.transport)?;
-        self.ceilings.check_priority(wish.transport)
+        self.ceilings.check_cast(request.transport)?;
+        self.ceilings.check_priority(request.transport)
     }
 
     /// Where the own address `own` is: on one interface, on that which was named, if one was.
-    fn check_place<'a>(&self, wish: &'a Wish, own: IpAddr) -> Result<&'a Place, Refusal> {
-        let place = wish.place.as_ref().filter(|place| place.address == own).ok_or_else(|| {
-            Refusal::new(Rule::Interface, "none", format_args!("one interface that has {own}"))
-        })?;
-        let Interface { name, is_loopback, .. } = &place.interface;
+    fn check_attachment<'a>(
+        &self,
+        request: &'a SendRequest,
+        own: IpAddr,
+    ) -> Result<&'a FlowAttachment, Refusal> {
+        let attachment =
+            request.attachment.as_ref().filter(|attachment| attachment.address == own).ok_or_else(
+                || {
+                    Refusal::new(
+                        ConsentRule::Interface,
+                        "none",
+                        format_args!("one interface that has {own}"),
+                    )
+                },
+            )?;
+        let InterfaceIdentity { name, is_loopback, .. } = &attachment.interface;
         let is_allowed = !self.is_plain || *is_loopback;
-        require(is_allowed, Rule::PlainBeyondLoopback, name, "the loopback interface")?;
-        let named = wish.interface.as_ref().unwrap_or(name);
-        require(named == name, Rule::Interface, named, format_args!("{name}, which has {own}"))?;
-        Ok(place)
+        require(is_allowed, ConsentRule::PlainBeyondLoopback, name, "the loopback interface")?;
+        let named = request.interface.as_ref().unwrap_or(name);
+        require(
+            named == name,
+            ConsentRule::Interface,
+            named,
+            format_args!("{name}, which has {own}"),
+        )?;
+        Ok(attachment)
     }
 
     fn check_stations(&self, own: IpAddr, other: IpAddr) -> Result<(), Refusal> {
@@ -324,7 +352,7 @@ impl RuleBook {
             let is_allowed = !self.is_plain || address.is_loopback();
             require(
                 is_allowed,
-                Rule::PlainBeyondLoopback,
+                ConsentRule::PlainBeyondLoopback,
                 address,
                 "loopback addresses, for an agent without certificates",
             )?;
@@ -333,12 +361,16 @@ impl RuleBook {
         Ok(())
     }
 
-    fn book(&mut self, experiment: u64, allow: impl FnOnce(&mut Booked)) -> Result<(), Refusal> {
+    fn book(
+        &mut self,
+        experiment: u64,
+        allow: impl FnOnce(&mut BookedExperiment),
+    ) -> Result<(), Refusal> {
         let most = self.ceilings.roles;
         let booked = self.booked.entry(experiment).or_default();
         require(
             booked.roles < most,
-            Rule::Roles,
+            ConsentRule::Roles,
             format_args!("role {}", booked.roles + 1),
             format_args!("{most} in an experiment"),
         )?;
@@ -350,46 +382,50 @@ impl RuleBook {
 
 /// Whether frames go where the grant permits: to the station that grants it, or to the
 /// experiment's group.
-fn check_target(grant: &Grant, wish: &Wish) -> Result<(), Refusal> {
+fn check_target(grant: &Grant, request: &SendRequest) -> Result<(), Refusal> {
     let Some(target) = grant.target() else {
         return Err(Refusal::new(
-            Rule::Address,
+            ConsentRule::Address,
             grant.transport(),
             "the address of one station, or a group that there is",
         ));
     };
-    require(wish.target == target, Rule::ConsentTarget, wish.target, target)
+    require(request.target == target, ConsentRule::ConsentTarget, request.target, target)
 }
 
 /// Whether the way from here to the granted address is one by which frames reach that station and
 /// no other.
-fn check_reach(place: &Place, wish: &Wish, consent: &Consent) -> Result<(), Refusal> {
+fn check_reach(
+    attachment: &FlowAttachment,
+    request: &SendRequest,
+    consent: &Consent,
+) -> Result<(), Refusal> {
     let Consent { grant, reach, .. } = consent;
-    let (Place { interface, .. }, address) = (place, grant.address);
-    let Some(Reach { route, neighbour }) = reach else {
-        return Err(Refusal::new(Rule::Route, "none", format_args!("a route to {address}")));
+    let (FlowAttachment { interface, .. }, address) = (attachment, grant.address);
+    let Some(Reachability { route, neighbour }) = reach else {
+        return Err(Refusal::new(ConsentRule::Route, "none", format_args!("a route to {address}")));
     };
     let is_here = route.interface == interface.index || route.is_local;
     require(
         is_here,
-        Rule::Route,
+        ConsentRule::Route,
         format_args!("{}, interface {}", interface.name, interface.index),
         format_args!("interface {}, by which packets to {address} leave", route.interface),
     )?;
     // Raw frames and groups know no routers, and go out by the interface whatever routes say.
-    if wish.transport.kind.is_raw() || wish.transport.is_group() {
+    if request.transport.kind.is_raw() || request.transport.is_group() {
         let is_direct = !route.has_gateway
-            && grant.network.contains(wish.sender)
+            && grant.network.contains(request.sender)
             && (!route.is_local || interface.is_loopback);
         let allowed =
             format_args!("a sender in the network of {}, {}", address, String::from(grant.network));
-        require(is_direct, Rule::Route, wish.sender, allowed)?;
+        require(is_direct, ConsentRule::Route, request.sender, allowed)?;
     }
     match (neighbour, grant.mac) {
-        (Some(found), Some(granted)) if !route.has_gateway && !route.is_local => require(
-            *found == granted,
-            Rule::Route,
-            format_args!("{found}, which answers for {address}"),
+        (Some(neighbour), Some(granted)) if !route.has_gateway && !route.is_local => require(
+            *neighbour == granted,
+            ConsentRule::Route,
+            format_args!("{neighbour}, which answers for {address}"),
             format_args!("{granted}, which granted"),
         ),
         _ => Ok(()),
@@ -400,15 +436,15 @@ fn check_reach(place: &Place, wish: &Wish, consent: &Consent) -> Result<(), Refu
 /// reaches hosts that were not asked, and may have services.
 const LEAST_FREE: u16 = 49_152;
 
-fn least_port(transport: Transport) -> u16 {
+fn least_port(transport: FlowTransport) -> u16 {
     if transport.is_group() { LEAST_FREE } else { LEAST_PORT }
 }
 
-fn is_free(transport: Transport, port: u16) -> bool {
+fn is_free(transport: FlowTransport, port: u16) -> bool {
     port >= least_port(transport)
 }
 
-fn free_ports(transport: Transport) -> String {
+fn free_ports(transport: FlowTransport) -> String {
     format!("{} to 65535", least_port(transport))
 }
 

@@ -1,6 +1,6 @@
 //! Grants that have been used: each is for one role of one run.
 
-use crate::refusal::{Refusal, Rule, require};
+use crate::refusal::{ConsentRule, Refusal, require};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
@@ -21,11 +21,11 @@ pub(super) const MOST_SPENT: usize = 16_384;
 
 /// Spent grants, each until it has expired.
 #[derive(Debug, Default)]
-pub(super) struct Spent {
+pub(super) struct SpentGrants {
     until_ns: BTreeMap<GrantId, u64>,
 }
 
-impl Spent {
+impl SpentGrants {
     /// Whether none of `grants` has been spent or is named twice, and there is room to remember
     /// them.
     pub fn check(&mut self, grants: &[GrantId], now_ns: u64) -> Result<(), Refusal> {
@@ -36,16 +36,16 @@ impl Spent {
             let GrantId { receiver, session, number } = grant;
             require(
                 is_new,
-                Rule::ConsentSpent,
+                ConsentRule::ConsentSpent,
                 format_args!("grant {number} of {receiver}, process {session:016x}"),
                 "a grant that no role has used: one for each role and run",
             )?;
         }
-        let spent = self.until_ns.len() + grants.len();
+        let remembered = self.until_ns.len() + grants.len();
         require(
-            spent <= MOST_SPENT,
-            Rule::ConsentSpent,
-            format_args!("{spent} grants within their lifetimes"),
+            remembered <= MOST_SPENT,
+            ConsentRule::ConsentSpent,
+            format_args!("{remembered} grants within their lifetimes"),
             format_args!("{MOST_SPENT} until some expire"),
         )
     }

@@ -3,11 +3,11 @@
 //! A group cannot consent and other hosts may hear it, so its address cannot be chosen: it follows
 //! from the experiment's number, ends at the next router, and has no other use.
 
-use crate::refusal::{Refusal, Rule};
+use crate::refusal::{ConsentRule, Refusal};
 use ethermeter_ethernet::Carrier;
-use ethermeter_live::port::Address;
 pub use ethermeter_live::port::PortKind;
-use ethermeter_live::wire::Mac;
+use ethermeter_live::port::StationAddress;
+use ethermeter_live::wire::MacAddress;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -30,7 +30,7 @@ pub const HIGHEST_PRIORITY: u8 = 7;
 
 /// A kind of port, a kind of address, and a priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Transport {
+pub struct FlowTransport {
     /// By which kind of port.
     pub kind: PortKind,
     /// To how many.
@@ -40,7 +40,7 @@ pub struct Transport {
 }
 
 impl Cast {
-    /// Its word in the protocol.
+    /// Word of the transport in the protocol.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -51,7 +51,7 @@ impl Cast {
     }
 }
 
-impl fmt::Display for Transport {
+impl fmt::Display for FlowTransport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} {}", self.kind.word(), self.cast.word())?;
         match self.priority {
@@ -61,11 +61,11 @@ impl fmt::Display for Transport {
     }
 }
 
-impl Transport {
+impl FlowTransport {
     /// Read the words of the protocol.
     ///
     /// # Errors
-    /// By [`Rule::Description`].
+    /// By [`ConsentRule::Description`].
     pub fn read(kind: &str, cast: &str, priority: Option<u32>) -> Result<Self, Refusal> {
         let casts = [Cast::Unicast, Cast::Multicast, Cast::Broadcast];
         let transport = PortKind::ALL
@@ -78,7 +78,7 @@ impl Transport {
                 PortKind::words(|_| true)
             );
             return Err(Refusal::new(
-                Rule::Description,
+                ConsentRule::Description,
                 format!("port {kind:?}, cast {cast:?}"),
                 allowed,
             ));
@@ -88,12 +88,12 @@ impl Transport {
                 u8::try_from(priority).ok().filter(|&priority| priority <= HIGHEST_PRIORITY);
             let allowed = format!("0 to {HIGHEST_PRIORITY}");
             let value = || format!("priority {priority}");
-            narrow.ok_or_else(|| Refusal::new(Rule::Description, value(), allowed))
+            narrow.ok_or_else(|| Refusal::new(ConsentRule::Description, value(), allowed))
         };
         let transport = Self { kind, cast, priority: priority.map(narrow).transpose()? };
-        transport
-            .fault()
-            .map_or(Ok(transport), |fault| Err(Refusal::new(Rule::Description, transport, fault)))
+        transport.fault().map_or(Ok(transport), |fault| {
+            Err(Refusal::new(ConsentRule::Description, transport, fault))
+        })
     }
 
     /// What does not go together, if anything: what would.
@@ -135,15 +135,17 @@ impl Transport {
     /// The address of the experiment's group; `None` of unicast and of what there is no broadcast
     /// for.
     #[must_use]
-    pub fn group(self, experiment: u64, is_ipv4: bool, port: u16) -> Option<Address> {
+    pub fn group(self, experiment: u64, is_ipv4: bool, port: u16) -> Option<StationAddress> {
         let [.., a, b, c, d] = experiment.to_be_bytes();
-        let socket = |ip: IpAddr| Address::Socket(SocketAddr::new(ip, port));
+        let socket = |ip: IpAddr| StationAddress::Socket(SocketAddr::new(ip, port));
         match (self.kind.is_raw(), self.cast) {
             (_, Cast::Unicast) => None,
             // Group and locally administered: the two lowest bits of the first octet (802.3-2022 §
             // 3.2.3).
-            (true, Cast::Multicast) => Some(Address::Mac(Mac([0x03, 0xE3, a, b, c, d]))),
-            (true, Cast::Broadcast) => Some(Address::Mac(Mac::BROADCAST)),
+            (true, Cast::Multicast) => {
+                Some(StationAddress::Mac(MacAddress([0x03, 0xE3, a, b, c, d])))
+            }
+            (true, Cast::Broadcast) => Some(StationAddress::Mac(MacAddress::BROADCAST)),
             // Of the organization-local scope (RFC 2365, section 6.2), but of its last 256
             // addresses, which are for protocols (section 9). The local scope has protocols in
             // every part: 239.255.0.1 is that of DDS, 239.255.1.1 and others are universes of
@@ -169,7 +171,7 @@ mod tests {
     fn groups_are_the_experiments_own_and_end_at_the_next_router() {
         let experiment = 0x0123_4567_89AB_CDEF;
         let group = |kind, cast, is_ipv4| {
-            Transport { kind, cast, priority: None }
+            FlowTransport { kind, cast, priority: None }
                 .group(experiment, is_ipv4, 5000)
                 .map(|address| address.to_string())
         };
@@ -192,8 +194,8 @@ mod tests {
     fn words_are_read_as_they_are_written_and_others_refused() {
         for (kind, priority) in PortKind::ALL.into_iter().zip([None, Some(0), Some(5), Some(7)]) {
             for cast in [Cast::Unicast, Cast::Multicast, Cast::Broadcast] {
-                let transport = Transport { kind, cast, priority };
-                let read = Transport::read(kind.word(), cast.word(), priority.map(u32::from));
+                let transport = FlowTransport { kind, cast, priority };
+                let read = FlowTransport::read(kind.word(), cast.word(), priority.map(u32::from));
                 assert_eq!(
                     read.ok(),
                     transport.fault().is_none().then_some(transport),
@@ -204,14 +206,18 @@ mod tests {
         for (kind, cast, priority) in
             [("udp", "anycast", None), ("", "", None), ("udp", "unicast", Some(8))]
         {
-            assert!(Transport::read(kind, cast, priority).is_err(), "{kind} {cast} {priority:?}");
+            assert!(
+                FlowTransport::read(kind, cast, priority).is_err(),
+                "{kind} {cast} {priority:?}"
+            );
         }
     }
 
     #[test]
     fn raw_frames_with_a_priority_are_tagged_and_ip_packets_are_not() {
-        let carrier =
-            |kind| Transport { kind, priority: Some(0), ..Transport::default() }.carrier(true);
+        let carrier = |kind| {
+            FlowTransport { kind, priority: Some(0), ..FlowTransport::default() }.carrier(true)
+        };
         assert_eq!(carrier(PortKind::Packet), Carrier::TaggedRaw);
         assert_eq!(carrier(PortKind::Xdp), Carrier::TaggedRaw);
         assert_eq!(carrier(PortKind::Udp), Carrier::UdpOverIpv4);

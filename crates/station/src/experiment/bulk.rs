@@ -2,10 +2,10 @@
 //! a schedule of its own.
 
 use super::connection::finish;
-use super::schedule::Schedule;
-use super::series::Series;
+use super::schedule::ExperimentSchedule;
+use super::series::ColumnSeries;
 use super::transfer::{CHANCE_OCTETS, LONGEST_BLOCK_OCTETS, SAMPLE_NS, chance, columns, within};
-use crate::policer::{Policer, Progress, Waits};
+use crate::policer::{Policer, PolicerWaits, SendProgress};
 use crate::report::{ConnectionCounts, PortUse};
 use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::{Error, HostTime, Timeline};
@@ -26,7 +26,7 @@ const SHORT_SLEEP_NS: u64 = 50_000;
 
 /// The result of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Read {
+pub(super) enum ReadResult {
     /// As many octets as there were.
     Octets,
     /// The other end has closed the connection.
@@ -34,11 +34,11 @@ pub(super) enum Read {
 }
 
 /// A connection, what is to be written to it, and what was read.
-pub(super) struct Bulk<'a> {
+pub(super) struct BulkConnection<'a> {
     stream: &'a mut TcpStream,
     policer: &'a mut Policer,
-    progress: &'a Progress,
-    schedule: &'a Schedule,
+    progress: &'a SendProgress,
+    schedule: &'a ExperimentSchedule,
     source: Vec<u8>,
     at: usize,
     unwritten: u64,
@@ -46,19 +46,19 @@ pub(super) struct Bulk<'a> {
     read: u64,
     buffer: Vec<u8>,
     writes: u64,
-    held_back: Waits,
-    refused: Waits,
+    held_back: PolicerWaits,
+    refused: PolicerWaits,
     begin_ns: u64,
-    samples: Series<(u64, TcpInfo)>,
+    samples: ColumnSeries<(u64, TcpInfo)>,
 }
 
-impl<'a> Bulk<'a> {
+impl<'a> BulkConnection<'a> {
     /// Over an open connection.
     pub fn over(
         stream: &'a mut TcpStream,
         policer: &'a mut Policer,
-        progress: &'a Progress,
-        schedule: &'a Schedule,
+        progress: &'a SendProgress,
+        schedule: &'a ExperimentSchedule,
     ) -> Result<Self, Error> {
         stream
             .set_nonblocking(true)
@@ -76,10 +76,10 @@ impl<'a> Bulk<'a> {
             read: 0,
             buffer: vec![0; CALL_OCTETS],
             writes: 0,
-            held_back: Waits::default(),
-            refused: Waits::default(),
+            held_back: PolicerWaits::default(),
+            refused: PolicerWaits::default(),
             begin_ns,
-            samples: Series::new(begin_ns, SAMPLE_NS),
+            samples: ColumnSeries::new(begin_ns, SAMPLE_NS),
         })
     }
 
@@ -95,7 +95,7 @@ impl<'a> Bulk<'a> {
 
     /// Write what can be written, wait until something can be read or written or `due_ns` has come,
     /// and read what there is.
-    pub fn work(&mut self, due_ns: Option<u64>, now_ns: u64) -> Result<Read, Error> {
+    pub fn work(&mut self, due_ns: Option<u64>, now_ns: u64) -> Result<ReadResult, Error> {
         if now_ns >= self.samples.due_ns() {
             let (written, info) = (self.written, TcpInfo::of(self.stream)?);
             self.samples.offer(now_ns, || (written, info));
@@ -103,10 +103,10 @@ impl<'a> Bulk<'a> {
         let is_held_back = self.push(now_ns)?;
         let read = self.pull()?;
         if read != Some(0) {
-            return Ok(read.map_or(Read::Closed, |_| Read::Octets));
+            return Ok(read.map_or(ReadResult::Closed, |_| ReadResult::Octets));
         }
         self.rest(due_ns, is_held_back);
-        Ok(if self.pull()?.is_some() { Read::Octets } else { Read::Closed })
+        Ok(if self.pull()?.is_some() { ReadResult::Octets } else { ReadResult::Closed })
     }
 
     /// Write within the permit's rates; whether these held anything back.
@@ -115,8 +115,8 @@ impl<'a> Bulk<'a> {
             self.policer.follow(&TcpInfo::of(self.stream)?, now_ns);
         }
         while self.unwritten > 0 && !self.schedule.lease.is_silent_at(now_ns) {
-            let wanted = usize::try_from(self.unwritten).unwrap_or(usize::MAX).min(CALL_OCTETS);
-            let room = within(self.policer, wanted, now_ns);
+            let unwritten = usize::try_from(self.unwritten).unwrap_or(usize::MAX).min(CALL_OCTETS);
+            let room = within(self.policer, unwritten, now_ns);
             if room == 0 {
                 self.held_back.refuse(1);
                 return Ok(true);
@@ -179,12 +179,12 @@ impl<'a> Bulk<'a> {
             HostTime.sleep_until(until_ns.min(now_ns + SHORT_SLEEP_NS));
             return;
         }
-        let mut wanted = PollFlags::POLLIN;
-        wanted.set(PollFlags::POLLOUT, self.unwritten > 0);
+        let mut events = PollFlags::POLLIN;
+        events.set(PollFlags::POLLOUT, self.unwritten > 0);
         let milliseconds = u16::try_from((until_ns - now_ns) / 1_000_000).unwrap_or(1);
         // An interruption does not matter: the caller looks again.
         let _ =
-            poll(&mut [PollFd::new(self.stream.as_fd(), wanted)], PollTimeout::from(milliseconds));
+            poll(&mut [PollFd::new(self.stream.as_fd(), events)], PollTimeout::from(milliseconds));
     }
 
     /// End the connection in order, and return its results.

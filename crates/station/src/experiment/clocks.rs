@@ -4,12 +4,12 @@
 //! When that is, and what follows from it: [`ethermeter_traffic::clock::rounds`], by which
 //! simulated hosts go, too.
 
-use super::schedule::Schedule;
+use super::schedule::ExperimentSchedule;
 use crate::policer::PolicedPort;
-use crate::report::{ClockCounts, Counts, ExchangeCounts};
-use ethermeter_live::clock::{Exchange, Ongoing, Relation};
-use ethermeter_live::port::Port;
-use ethermeter_live::roles::{Attention, RequestPlan, Requests, request};
+use crate::report::{ClockCounts, ExchangeCounts, RoleTotals};
+use ethermeter_live::clock::{Exchange, Relation, SharedRelation};
+use ethermeter_live::port::NetworkPort;
+use ethermeter_live::roles::{ReceiveMode, RequestPlan, RequestTraffic, request};
 use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_traffic::clock::rounds::{self, ClockEstimate, Pace, Used};
 use std::sync::Arc;
@@ -18,17 +18,17 @@ pub use rounds::FRAME_OCTETS;
 
 /// What consent is asked for: frames a second, some more than are sent.
 pub const MOST_FRAMES_PER_S: u64 = 1000;
-/// The same in bits a second.
+/// Bits a second that consent is asked for.
 pub const MOST_BPS: u64 = MOST_FRAMES_PER_S * 8 * FRAME_OCTETS as u64;
 
-/// Ask from the beginning of the experiment to its end.
-pub(super) fn keep<P: Port, T: Timeline>(
+/// Exchange times from the beginning of the experiment to its end.
+pub(super) fn keep<P: NetworkPort, T: Timeline>(
     port: &mut PolicedPort<'_, P, T>,
-    schedule: &Schedule,
+    schedule: &ExperimentSchedule,
     plan: &RequestPlan<'_>,
     payload_octets: usize,
-    ongoing: &Ongoing,
-) -> Result<Counts, Error> {
+    ongoing: &SharedRelation,
+) -> Result<RoleTotals, Error> {
     let (transmit_ns, until_ns) = (schedule.transmit_ns(), schedule.until_ns());
     let drain_ns = transmit_ns.saturating_add(schedule.phases.transmit_ns);
     let is_busy = [false, true, false];
@@ -46,13 +46,16 @@ pub(super) fn keep<P: Port, T: Timeline>(
         let mut from_ns = phase.start.max(HostTime.now_ns());
         while from_ns < phase.end && !schedule.lease.is_silent_at(HostTime.now_ns()) {
             let to_ns = phase.end.min(from_ns.saturating_add(round_ns));
-            let spaced = Requests::Spaced { payload_octets, interval_ns };
+            let spaced = RequestTraffic::Spaced { payload_octets, interval_ns };
             let round =
                 RequestPlan { requests: spaced, begin_ns: from_ns, until_ns: to_ns, ..*plan };
-            let asked = request(port, &HostTime, schedule.own_clock, &round, stop)?;
-            (requests, answered, lost) =
-                (requests + asked.requests, answered + asked.answered, lost + asked.lost);
-            exchanges.extend(asked.exchanges);
+            let round_counts = request(port, &HostTime, schedule.own_clock, &round, stop)?;
+            (requests, answered, lost) = (
+                requests + round_counts.requests,
+                answered + round_counts.answered,
+                lost + round_counts.lost,
+            );
+            exchanges.extend(round_counts.exchanges);
             if let Some(relation) = Relation::fitted(&exchanges).ok().map(Arc::new) {
                 ongoing.publish(Arc::clone(&relation));
                 used.push(Used { since_ns: HostTime.now_ns(), relation });
@@ -67,7 +70,7 @@ pub(super) fn keep<P: Port, T: Timeline>(
     let relation = Relation::fitted(&exchanges)
         .ok()
         .map(|last| ClockEstimate::of(&last, &used, measured, reading_at));
-    Ok(Counts::Clock(Box::new(ClockCounts { counts, relation })))
+    Ok(RoleTotals::Clock(Box::new(ClockCounts { counts, relation })))
 }
 
 /// Clock exchanges' plan but for its times.
@@ -76,13 +79,13 @@ pub(super) fn plan(experiment: u16, stream: u16, payload_octets: usize) -> Reque
         experiment,
         stream,
         responders: &[],
-        requests: Requests::Spaced { payload_octets, interval_ns: rounds::QUIET_NS },
+        requests: RequestTraffic::Spaced { payload_octets, interval_ns: rounds::QUIET_NS },
         batches: 1,
         begin_ns: 0,
         until_ns: 0,
         most_requests: u64::MAX,
         timeout_ns: rounds::TIMEOUT_NS,
         exchanges: 1024,
-        attention: Attention::Sleeping,
+        attention: ReceiveMode::Sleeping,
     }
 }

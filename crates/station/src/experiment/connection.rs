@@ -1,14 +1,14 @@
 //! TCP connections of flows, which end when their role does.
 //!
 //! A socket is bound when a flow is granted, so that its number can be signed. The receiver listens
-//! on it, the requester connects from it, once the experiment has begun. What a connection still holds
-//! is thrown away when it is closed before its time: an agent that is to be silent sends nothing
-//! more out of its buffers.
+//! on it, the requester connects from it, once the experiment has begun. What a connection still
+//! holds is thrown away when it is closed before its time: an agent that is to be silent sends
+//! nothing more out of its buffers.
 
-use super::schedule::Schedule;
+use super::schedule::ExperimentSchedule;
 use crate::policer::Policer;
-use crate::refusal::{Refusal, Rule};
-use ethermeter_live::port::Address;
+use crate::refusal::{ConsentRule, Refusal};
+use ethermeter_live::port::StationAddress;
 use ethermeter_live::port::system::prioritise;
 use ethermeter_live::port::tcp::{set_pace, set_persistence, unacknowledged_octets};
 use ethermeter_live::port::tcp_info::TcpInfo;
@@ -22,7 +22,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 /// A socket that will be one end of a connection.
-pub struct End {
+pub struct ConnectionSocket {
     socket: Socket,
     /// The only host that may connect; without, this end connects.
     from: Option<IpAddr>,
@@ -42,13 +42,13 @@ const BACKLOG: i32 = 4;
 
 fn no_end(source: io::Error) -> Refusal {
     Refusal::new(
-        Rule::Port,
+        ConsentRule::Port,
         Error::System { doing: "opening a TCP socket", source },
         "an own address and a free port",
     )
 }
 
-impl End {
+impl ConnectionSocket {
     /// One at `local`, whose port is any free one if it is 0, bound to `interface` if one is named,
     /// for messages of up to so many octets.
     pub fn at(
@@ -70,7 +70,7 @@ impl End {
         let socket = open().map_err(no_end)?;
         if let Some(priority) = priority {
             prioritise(&socket, local.is_ipv4(), priority).map_err(|error| {
-                Refusal::new(Rule::Port, error, "a priority that this host allows")
+                Refusal::new(ConsentRule::Port, error, "a priority that this host allows")
             })?;
         }
         Ok(Self { socket, from: None, longest_payload, priority })
@@ -100,10 +100,10 @@ impl End {
     pub(super) fn meet(
         self,
         mut policer: Option<&mut Policer>,
-        schedule: &Schedule,
+        schedule: &ExperimentSchedule,
     ) -> Result<Option<TcpStream>, Error> {
         let until_ns = schedule.transmit_ns().saturating_add(schedule.phases.transmit_ns);
-        let met = match (self.from, policer.as_deref_mut()) {
+        let connected = match (self.from, policer.as_deref_mut()) {
             (Some(from), policer) => {
                 let target = policer.map(|policer| policer.permit().target);
                 accept(&self.socket, from, target, schedule, until_ns)?
@@ -111,7 +111,7 @@ impl End {
             (None, Some(policer)) => connect(self.socket, policer, schedule, until_ns)?,
             (None, None) => None,
         };
-        let Some(stream) = met else { return Ok(None) };
+        let Some(stream) = connected else { return Ok(None) };
         let preparing = || |source| Error::System { doing: "preparing a TCP connection", source };
         stream.set_nonblocking(false).map_err(preparing())?;
         stream.set_nodelay(true).map_err(preparing())?;
@@ -137,12 +137,12 @@ fn wait_for(socket: &Socket, what: PollFlags) {
 fn accept(
     socket: &Socket,
     from: IpAddr,
-    target: Option<Address>,
-    schedule: &Schedule,
+    target: Option<StationAddress>,
+    schedule: &ExperimentSchedule,
     until_ns: u64,
 ) -> Result<Option<TcpStream>, Error> {
     let is_expected = |peer: SocketAddr| {
-        peer.ip() == from && target.is_none_or(|target| target == Address::Socket(peer))
+        peer.ip() == from && target.is_none_or(|target| target == StationAddress::Socket(peer))
     };
     while !schedule.is_over_at(until_ns) {
         match socket.accept() {
@@ -163,10 +163,10 @@ fn accept(
 fn connect(
     socket: Socket,
     policer: &mut Policer,
-    schedule: &Schedule,
+    schedule: &ExperimentSchedule,
     until_ns: u64,
 ) -> Result<Option<TcpStream>, Error> {
-    let Address::Socket(to) = policer.permit().target else { return Ok(None) };
+    let StationAddress::Socket(to) = policer.permit().target else { return Ok(None) };
     let connecting = |source| Error::System { doing: "connecting by TCP", source };
     if !pause_until(schedule.begin_ns, schedule) {
         return Ok(None);
@@ -202,7 +202,7 @@ fn is_passing(error: &io::Error) -> bool {
 }
 
 /// Sleep until then; false if it was stopped before.
-fn pause_until(at_ns: u64, schedule: &Schedule) -> bool {
+fn pause_until(at_ns: u64, schedule: &ExperimentSchedule) -> bool {
     loop {
         let now_ns = HostTime.now_ns();
         if schedule.lease.is_silent_at(now_ns) || now_ns >= at_ns {
@@ -216,7 +216,10 @@ fn pause_until(at_ns: u64, schedule: &Schedule) -> bool {
 /// order; otherwise it ends at once when it is closed.
 ///
 /// Returns when all was acknowledged.
-pub(super) fn finish(stream: &TcpStream, schedule: &Schedule) -> Result<Option<u64>, Error> {
+pub(super) fn finish(
+    stream: &TcpStream,
+    schedule: &ExperimentSchedule,
+) -> Result<Option<u64>, Error> {
     while !schedule.is_over() {
         if unacknowledged_octets(stream)? == 0 {
             let now_ns = HostTime.now_ns();

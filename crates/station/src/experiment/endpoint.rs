@@ -1,8 +1,8 @@
 //! Endpoints of flows on this host, and the ports that are opened there.
 
-use super::connection::End;
-use crate::consent::{Cast, Grant, Place, PortKind, Transport};
-use crate::refusal::{Refusal, Rule};
+use super::connection::ConnectionSocket;
+use crate::consent::{Cast, FlowAttachment, FlowTransport, Grant, PortKind};
+use crate::refusal::{ConsentRule, Refusal};
 use crate::report::PortMode;
 use ethermeter_ethernet::{Carrier, Octets};
 use ethermeter_live::Error;
@@ -11,8 +11,10 @@ use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::port::udp::{UdpOptions, UdpPort};
 use ethermeter_live::port::xdp::{XdpOptions, XdpPort};
-use ethermeter_live::port::{Address, Arrival, Port, PortCounters, Wait};
-use ethermeter_live::wire::Mac;
+use ethermeter_live::port::{
+    NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress,
+};
+use ethermeter_live::wire::MacAddress;
 use std::net::{IpAddr, SocketAddr};
 
 /// A port of any kind.
@@ -35,22 +37,22 @@ pub enum StationPort {
 }
 
 /// What is open before an experiment begins.
-pub enum Opened {
+pub enum OpenedEndpoint {
     /// A port.
     StationPort(StationPort),
     /// A socket that will be one end of a connection.
-    End(End),
+    End(ConnectionSocket),
 }
 
 /// One end of a flow on this host.
 #[derive(Clone, Debug)]
-pub struct Endpoint {
+pub struct LocalEndpoint {
     /// By which kind of port, to how many.
-    pub transport: Transport,
+    pub transport: FlowTransport,
     /// The own address.
     pub local: IpAddr,
     /// Where that is; `None` of an address that this host has not.
-    pub place: Option<Place>,
+    pub attachment: Option<FlowAttachment>,
     /// The interface that the coordinator has named, so that no other is to be used.
     pub interface: Option<String>,
     /// Octets of the longest IP packet of its interface, if that is known.
@@ -68,21 +70,21 @@ const LONGEST_RAW: usize = 9000;
 /// several times over.
 const BATCH_OCTETS: usize = 1 << 19;
 
-/// Datagrams a call: as many as a policed port passes at once, fewer of long ones, so that no flow takes much
-/// of an agent's memory.
+/// Datagrams a call: as many as a policed port passes at once, fewer of long ones, so that no flow
+/// takes much of an agent's memory.
 fn batch_of(longest_payload: usize) -> usize {
     (BATCH_OCTETS / longest_payload.max(1)).clamp(4, 64)
 }
 
 fn no_port(error: &Error) -> Refusal {
-    Refusal::new(Rule::Port, error, "an own address, a free port, and the right to open it")
+    Refusal::new(ConsentRule::Port, error, "an own address, a free port, and the right to open it")
 }
 
 pub(super) fn no_interface() -> Refusal {
-    Refusal::new(Rule::Interface, "none", "one interface that has the own address")
+    Refusal::new(ConsentRule::Interface, "none", "one interface that has the own address")
 }
 
-impl Endpoint {
+impl LocalEndpoint {
     /// Octets of payload in a frame of so many bits, if they are whole and there are any.
     #[must_use]
     pub fn payload_octets(&self, frame_bits: u64) -> Option<usize> {
@@ -101,28 +103,34 @@ impl Endpoint {
     /// # Errors
     /// If there is none.
     pub fn interface_name(&self) -> Result<&str, Refusal> {
-        self.place.as_ref().map(|place| place.interface.name.as_str()).ok_or_else(no_interface)
+        self.attachment
+            .as_ref()
+            .map(|attachment| attachment.interface.name.as_str())
+            .ok_or_else(no_interface)
     }
 
-    fn mac(&self) -> Result<Mac, Refusal> {
-        self.place.as_ref().and_then(|place| place.interface.mac).ok_or_else(no_interface)
+    fn mac(&self) -> Result<MacAddress, Refusal> {
+        self.attachment
+            .as_ref()
+            .and_then(|attachment| attachment.interface.mac)
+            .ok_or_else(no_interface)
     }
 
     /// Address of frames to this endpoint: the experiment's group, or this station.
     ///
     /// # Errors
     /// If there is no such group, or no address for raw frames.
-    pub fn target(&self, experiment: u64, port: u16) -> Result<Address, Refusal> {
+    pub fn target(&self, experiment: u64, port: u16) -> Result<StationAddress, Refusal> {
         if self.transport.is_group() {
             let group = self.transport.group(experiment, self.local.is_ipv4(), port);
             return group.ok_or_else(|| {
-                Refusal::new(Rule::Address, self.transport, "a group that there is")
+                Refusal::new(ConsentRule::Address, self.transport, "a group that there is")
             });
         }
         if self.transport.kind.is_raw() {
-            return self.mac().map(Address::Mac);
+            return self.mac().map(StationAddress::Mac);
         }
-        Ok(Address::Socket(SocketAddr::new(self.local, port)))
+        Ok(StationAddress::Socket(SocketAddr::new(self.local, port)))
     }
 
     /// Room for the longest payload of frames of up to `frame_octets`, within what ports of this
@@ -139,9 +147,9 @@ impl Endpoint {
         }
     }
 
-    fn end(&self, port: u16, longest_payload: usize) -> Result<End, Refusal> {
+    fn end(&self, port: u16, longest_payload: usize) -> Result<ConnectionSocket, Refusal> {
         let (at, name) = (SocketAddr::new(self.local, port), self.interface.as_deref());
-        End::at(at, name, longest_payload, self.transport.priority)
+        ConnectionSocket::at(at, name, longest_payload, self.transport.priority)
     }
 
     /// Options of a socket of datagrams at `local`.
@@ -158,8 +166,8 @@ impl Endpoint {
 
     fn packet(
         &self,
-        destination: Mac,
-        group: Option<Mac>,
+        destination: MacAddress,
+        group: Option<MacAddress>,
         longest_payload: usize,
     ) -> Result<StationPort, Refusal> {
         let options = PacketOptions {
@@ -173,7 +181,7 @@ impl Endpoint {
         )))
     }
 
-    fn xdp(&self, destination: Mac, receives: bool) -> Result<StationPort, Refusal> {
+    fn xdp(&self, destination: MacAddress, receives: bool) -> Result<StationPort, Refusal> {
         let options = XdpOptions {
             receives,
             priority: self.transport.priority,
@@ -187,16 +195,20 @@ impl Endpoint {
     ///
     /// # Errors
     /// If the system refuses.
-    pub fn to_receive(&self, grant: &mut Grant, room_frame_octets: u32) -> Result<Opened, Refusal> {
+    pub fn to_receive(
+        &self,
+        grant: &mut Grant,
+        room_frame_octets: u32,
+    ) -> Result<OpenedEndpoint, Refusal> {
         let room = self.room(grant.longest_frame_octets.max(room_frame_octets));
-        let no_destination = Mac([0; 6]);
+        let no_destination = MacAddress([0; 6]);
         match self.transport.kind {
             PortKind::Udp => {
                 let group =
                     self.transport.group(grant.experiment, self.local.is_ipv4(), grant.port);
                 let own = SocketAddr::new(self.local, grant.port);
                 let local = match group {
-                    Some(Address::Socket(group)) => group,
+                    Some(StationAddress::Socket(group)) => group,
                     _ => own,
                 };
                 let options = UdpOptions {
@@ -206,21 +218,23 @@ impl Endpoint {
                 };
                 let port = UdpPort::open(&options).map_err(|error| no_port(&error))?;
                 grant.port = port.local().map_err(|error| no_port(&error))?.port();
-                Ok(Opened::StationPort(StationPort::Udp(Box::new(port))))
+                Ok(OpenedEndpoint::StationPort(StationPort::Udp(Box::new(port))))
             }
             PortKind::Tcp => {
                 let end = self.end(grant.port, room)?;
                 grant.port = end.port()?;
-                Ok(Opened::End(end))
+                Ok(OpenedEndpoint::End(end))
             }
             PortKind::Packet => {
                 let group = match self.transport.group(grant.experiment, true, 0) {
-                    Some(Address::Mac(group)) if group != Mac::BROADCAST => Some(group),
+                    Some(StationAddress::Mac(group)) if group != MacAddress::BROADCAST => {
+                        Some(group)
+                    }
                     _ => None,
                 };
-                self.packet(no_destination, group, room).map(Opened::StationPort)
+                self.packet(no_destination, group, room).map(OpenedEndpoint::StationPort)
             }
-            PortKind::Xdp => self.xdp(no_destination, true).map(Opened::StationPort),
+            PortKind::Xdp => self.xdp(no_destination, true).map(OpenedEndpoint::StationPort),
         }
     }
 
@@ -228,26 +242,32 @@ impl Endpoint {
     ///
     /// # Errors
     /// If the system refuses, or the target is of another kind than the port.
-    pub fn to_send(&self, target: Address, longest_payload: usize) -> Result<Opened, Refusal> {
+    pub fn to_send(
+        &self,
+        target: StationAddress,
+        longest_payload: usize,
+    ) -> Result<OpenedEndpoint, Refusal> {
         match (self.transport.kind, target) {
-            (PortKind::Udp, Address::Socket(peer)) => {
+            (PortKind::Udp, StationAddress::Socket(peer)) => {
                 let options = UdpOptions {
                     peer: Some(peer),
                     broadcast: self.transport.cast == Cast::Broadcast,
                     ..self.udp(SocketAddr::new(self.local, 0), longest_payload)?
                 };
                 let port = UdpPort::open(&options).map_err(|error| no_port(&error))?;
-                Ok(Opened::StationPort(StationPort::Udp(Box::new(port))))
+                Ok(OpenedEndpoint::StationPort(StationPort::Udp(Box::new(port))))
             }
-            (PortKind::Tcp, Address::Socket(_)) => Ok(Opened::End(self.end(0, longest_payload)?)),
-            (PortKind::Packet, Address::Mac(destination)) => {
-                self.packet(destination, None, longest_payload.max(64)).map(Opened::StationPort)
+            (PortKind::Tcp, StationAddress::Socket(_)) => {
+                Ok(OpenedEndpoint::End(self.end(0, longest_payload)?))
             }
-            (PortKind::Xdp, Address::Mac(destination)) => {
-                self.xdp(destination, false).map(Opened::StationPort)
+            (PortKind::Packet, StationAddress::Mac(destination)) => self
+                .packet(destination, None, longest_payload.max(64))
+                .map(OpenedEndpoint::StationPort),
+            (PortKind::Xdp, StationAddress::Mac(destination)) => {
+                self.xdp(destination, false).map(OpenedEndpoint::StationPort)
             }
             (kind, target) => Err(Refusal::new(
-                Rule::Description,
+                ConsentRule::Description,
                 format!("{target} by {}", kind.word()),
                 "an address of the kind of the port",
             )),
@@ -255,7 +275,7 @@ impl Endpoint {
     }
 }
 
-impl Opened {
+impl OpenedEndpoint {
     /// Prepared to send by `interface` only; raw frames are anyway.
     ///
     /// # Errors
@@ -287,7 +307,7 @@ impl StationPort {
     ///
     /// # Errors
     /// If the system refuses.
-    pub fn answering(self, endpoint: &Endpoint) -> Result<Self, Refusal> {
+    pub fn answering(self, endpoint: &LocalEndpoint) -> Result<Self, Refusal> {
         let Self::Udp(rx) = self else { return Ok(self) };
         let options = UdpOptions {
             interface: Some(endpoint.interface_name()?.to_owned()),
@@ -324,7 +344,7 @@ macro_rules! sending {
     };
 }
 
-impl Port for StationPort {
+impl NetworkPort for StationPort {
     fn carrier(&self) -> Carrier {
         sending!(self, port => port.carrier())
     }
@@ -337,7 +357,7 @@ impl Port for StationPort {
         sending!(self, port => port.batch())
     }
 
-    fn aim(&mut self, at: Address) -> Result<(), Error> {
+    fn aim(&mut self, at: StationAddress) -> Result<(), Error> {
         sending!(self, port => port.aim(at))
     }
 
@@ -351,7 +371,11 @@ impl Port for StationPort {
     }
 
     #[inline]
-    fn receive<F: FnMut(&Arrival<'_>)>(&mut self, wait: Wait, take: F) -> Result<usize, Error> {
+    fn receive<F: FnMut(&ReceivedPayload<'_>)>(
+        &mut self,
+        wait: ReceiveWait,
+        take: F,
+    ) -> Result<usize, Error> {
         match self {
             Self::Udp(port) | Self::Answering { rx: port, .. } => port.receive(wait, take),
             Self::Packet(port) => port.receive(wait, take),

@@ -9,11 +9,11 @@
 //! Blocks come from memory and go nowhere: what is measured is the protocol over a network, not a
 //! disk. Both ends know how long each request and answer is, so nothing but octets is exchanged.
 
-use super::bulk::{Bulk, Read};
-use super::schedule::{Schedule, since};
-use crate::policer::{Policer, Progress};
-use crate::refusal::{Refusal, Rule};
-use crate::report::{BlockBatch, BlockWindow, ClientCounts, Counts, RoleCounts, ServerCounts};
+use super::bulk::{BulkConnection, ReadResult};
+use super::schedule::{ExperimentSchedule, since};
+use crate::policer::{Policer, SendProgress};
+use crate::refusal::{ConsentRule, Refusal};
+use crate::report::{BlockBatch, BlockWindow, ClientCounts, RoleCounts, RoleTotals, ServerCounts};
 use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Batches, Histogram, Purpose, Stream};
@@ -30,9 +30,9 @@ const MOST_OCTETS: u64 = 1 << 40;
 /// Read what a client and a server do.
 ///
 /// # Errors
-/// By [`Rule::Description`].
+/// By [`ConsentRule::Description`].
 pub fn read_file(text: &str) -> Result<File, Refusal> {
-    let fault = |what: String| Refusal::new(Rule::Description, what, "a file as in a plan");
+    let fault = |what: String| Refusal::new(ConsentRule::Description, what, "a file as in a plan");
     let file: File = serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
     match fault_of(&file) {
         Some(what) => Err(fault(what)),
@@ -59,36 +59,36 @@ fn fault_of(file: &File) -> Option<String> {
 }
 
 /// The blocks of a file, one after the other.
-struct Blocks<'a> {
+struct BlockSequence<'a> {
     file: &'a File,
     left: u64,
 }
 
 /// A block that is asked for.
 #[derive(Clone, Copy)]
-struct Block {
+struct RequestedBlock {
     octets: u64,
     request_octets: u64,
     answer_octets: u64,
 }
 
-impl<'a> Blocks<'a> {
+impl<'a> BlockSequence<'a> {
     fn of(file: &'a File) -> Self {
         Self { file, left: file.octets.unwrap_or(u64::MAX) }
     }
 }
 
-impl Iterator for Blocks<'_> {
-    type Item = Block;
+impl Iterator for BlockSequence<'_> {
+    type Item = RequestedBlock;
 
-    fn next(&mut self) -> Option<Block> {
+    fn next(&mut self) -> Option<RequestedBlock> {
         let octets = self.file.block_octets.min(self.left);
         self.left -= octets;
         let (written, answered) = match self.file.direction {
             Direction::Read => (0, octets),
             Direction::Write => (octets, 0),
         };
-        (octets > 0).then(|| Block {
+        (octets > 0).then(|| RequestedBlock {
             octets,
             request_octets: self.file.request_octets + written,
             answer_octets: self.file.answer_octets + answered,
@@ -97,7 +97,7 @@ impl Iterator for Blocks<'_> {
 }
 
 /// Work of one application, one piece after the other.
-struct Worker<'a> {
+struct ApplicationWorker<'a> {
     times: &'a Times,
     chance: Stream,
     until_ns: u64,
@@ -105,7 +105,7 @@ struct Worker<'a> {
     done_ns: VecDeque<u64>,
 }
 
-impl<'a> Worker<'a> {
+impl<'a> ApplicationWorker<'a> {
     fn new(times: &'a Times, (seed, station): (u64, u32)) -> Self {
         Self {
             times,
@@ -128,11 +128,11 @@ impl<'a> Worker<'a> {
 }
 
 /// A request that is to be answered.
-struct Outstanding {
+struct PendingBlock {
     begun_ns: u64,
     octets: u64,
     /// Octets that will have been read when its answer is whole.
-    whole_at: u64,
+    complete_at: u64,
 }
 
 /// Seed of the experiment and number of the station, which determine every draw.
@@ -145,15 +145,16 @@ pub(super) fn request_blocks(
     file: &File,
     draws: Draws,
     policer: &mut Policer,
-    progress: &Progress,
-    schedule: &Schedule,
+    progress: &SendProgress,
+    schedule: &ExperimentSchedule,
 ) -> Result<RoleCounts, Error> {
     let begin_ns = schedule.transmit_ns();
     let end_ns = begin_ns.saturating_add(schedule.phases.transmit_ns);
     let measured_from_ns = begin_ns.saturating_add(schedule.phases.measure_from_ns);
-    let mut bulk = Bulk::over(stream, policer, progress, schedule)?;
-    let (mut blocks, mut worker) = (Blocks::of(file), Worker::new(&file.client, draws));
-    let mut outstanding: VecDeque<Outstanding> = VecDeque::with_capacity(file.ahead as usize);
+    let mut bulk = BulkConnection::over(stream, policer, progress, schedule)?;
+    let (mut blocks, mut worker) =
+        (BlockSequence::of(file), ApplicationWorker::new(&file.client, draws));
+    let mut outstanding: VecDeque<PendingBlock> = VecDeque::with_capacity(file.ahead as usize);
     let (mut answers_octets, mut octets, mut done) = (0, 0, 0u64);
     let mut batches =
         Batches::<BlockBatch>::new(0, schedule.phases.measured_ps(), schedule.phases.batches);
@@ -175,10 +176,10 @@ pub(super) fn request_blocks(
             let Some(block) = blocks.next() else { continue };
             first_ns.get_or_insert(now_ns);
             answers_octets += block.answer_octets;
-            outstanding.push_back(Outstanding {
+            outstanding.push_back(PendingBlock {
                 begun_ns: now_ns,
                 octets: block.octets,
-                whole_at: answers_octets,
+                complete_at: answers_octets,
             });
             bulk.write(block.request_octets);
         }
@@ -187,8 +188,8 @@ pub(super) fn request_blocks(
             break;
         }
         match bulk.work(worker.done_ns.front().copied(), now_ns)? {
-            Read::Octets => {}
-            Read::Closed => {
+            ReadResult::Octets => {}
+            ReadResult::Closed => {
                 end = "closed";
                 break;
             }
@@ -196,18 +197,18 @@ pub(super) fn request_blocks(
         let now_ns = HostTime.now_ns();
         while outstanding
             .front()
-            .is_some_and(|outstanding| outstanding.whole_at <= bulk.read_octets())
+            .is_some_and(|outstanding| outstanding.complete_at <= bulk.read_octets())
         {
-            let Some(whole) = outstanding.pop_front() else { break };
+            let Some(block) = outstanding.pop_front() else { break };
             worker.take_up(now_ns);
-            octets += whole.octets;
+            octets += block.octets;
             done += 1;
             let since_ps =
                 now_ns.checked_sub(measured_from_ns).map(|ns| ns.saturating_mul(PS_PER_NS));
             if let Some(batch) = since_ps.and_then(|since_ps| batches.at(since_ps)) {
-                let round_trip_ns = now_ns - whole.begun_ns;
+                let round_trip_ns = now_ns - block.begun_ns;
                 batch.blocks += 1;
-                batch.octets += whole.octets;
+                batch.octets += block.octets;
                 batch.round_trip_ns += round_trip_ns;
                 round_trip.record(round_trip_ns.saturating_mul(PS_PER_NS));
             }
@@ -233,7 +234,7 @@ pub(super) fn request_blocks(
             batches: parts,
         },
     };
-    Ok(RoleCounts { port, of: Counts::Client(Box::new(counts)) })
+    Ok(RoleCounts { port, of: RoleTotals::Client(Box::new(counts)) })
 }
 
 /// Answer requests for blocks until the client has closed the connection or the time is over;
@@ -243,13 +244,14 @@ pub(super) fn serve_blocks(
     file: &File,
     draws: Draws,
     policer: &mut Policer,
-    progress: &Progress,
-    schedule: &Schedule,
+    progress: &SendProgress,
+    schedule: &ExperimentSchedule,
 ) -> Result<RoleCounts, Error> {
-    let mut bulk = Bulk::over(stream, policer, progress, schedule)?;
-    let (mut blocks, mut worker) = (Blocks::of(file).peekable(), Worker::new(&file.server, draws));
+    let mut bulk = BulkConnection::over(stream, policer, progress, schedule)?;
+    let (mut blocks, mut worker) =
+        (BlockSequence::of(file).peekable(), ApplicationWorker::new(&file.server, draws));
     let mut served: VecDeque<u64> = VecDeque::with_capacity(file.ahead as usize);
-    let (mut whole_at, mut requests, mut answers) = (0, 0u64, 0u64);
+    let (mut complete_at, mut requests, mut answers) = (0, 0u64, 0u64);
     let mut end = "time";
     while !schedule.is_over() {
         let now_ns = HostTime.now_ns();
@@ -258,15 +260,15 @@ pub(super) fn serve_blocks(
             bulk.write(answer_octets);
             answers += 1;
         }
-        if matches!(bulk.work(worker.done_ns.front().copied(), now_ns)?, Read::Closed) {
+        if matches!(bulk.work(worker.done_ns.front().copied(), now_ns)?, ReadResult::Closed) {
             end = "closed";
             break;
         }
         let now_ns = HostTime.now_ns();
         while let Some(block) =
-            blocks.next_if(|block| whole_at + block.request_octets <= bulk.read_octets())
+            blocks.next_if(|block| complete_at + block.request_octets <= bulk.read_octets())
         {
-            whole_at += block.request_octets;
+            complete_at += block.request_octets;
             requests += 1;
             served.push_back(block.answer_octets);
             worker.take_up(now_ns);
@@ -274,7 +276,7 @@ pub(super) fn serve_blocks(
     }
     let (connection, port) = bulk.finish()?;
     let counts = ServerCounts { connection, requests, answers, ended_by: end.into() };
-    Ok(RoleCounts { port, of: Counts::Server(Box::new(counts)) })
+    Ok(RoleCounts { port, of: RoleTotals::Server(Box::new(counts)) })
 }
 
 #[cfg(test)]
@@ -292,23 +294,23 @@ mod tests {
 
     #[test]
     fn a_file_is_cut_into_blocks_of_which_the_last_may_be_short() {
-        let whole = file(Some(10_000));
-        let blocks: Vec<(u64, u64, u64)> = Blocks::of(&whole)
+        let reads = file(Some(10_000));
+        let blocks: Vec<(u64, u64, u64)> = BlockSequence::of(&reads)
             .map(|block| (block.octets, block.request_octets, block.answer_octets))
             .collect();
         assert_eq!(blocks, [(4096, 64, 4128), (4096, 64, 4128), (1808, 64, 1840)]);
-        let written = File { direction: Direction::Write, ..whole };
+        let written = File { direction: Direction::Write, ..reads };
         assert_eq!(
-            Blocks::of(&written).map(|block| block.request_octets).collect::<Vec<_>>(),
+            BlockSequence::of(&written).map(|block| block.request_octets).collect::<Vec<_>>(),
             [4160, 4160, 1872]
         );
-        assert_eq!(Blocks::of(&file(None)).take(1000).count(), 1000);
+        assert_eq!(BlockSequence::of(&file(None)).take(1000).count(), 1000);
     }
 
     #[test]
     fn one_piece_of_work_is_done_after_the_other() {
         let times = Times::Constant { ps: 5000 };
-        let mut worker = Worker::new(&times, (1, 1));
+        let mut worker = ApplicationWorker::new(&times, (1, 1));
         for at_ns in [100, 102, 200] {
             worker.take_up(at_ns);
         }

@@ -20,20 +20,23 @@ mod schedule;
 mod series;
 mod transfer;
 
-pub use endpoint::Endpoint;
-use endpoint::Opened;
+pub use endpoint::LocalEndpoint;
+use endpoint::OpenedEndpoint;
 pub use file::read_file;
 pub use responses::{longest_frame_octets, read_responses};
-pub use role::{Permitted, RolePlan, Task, read_source};
-pub use schedule::Phases;
+pub use role::{PermittedSender, RolePlan, RoleTask, read_source};
+pub use schedule::ExperimentPhases;
 pub use transfer::LONGEST_BLOCK_OCTETS;
 
-use self::schedule::Schedule;
-use crate::consent::{Answer, Challenge, Grant, IssuedGrants, Place, ReceiverLeases, Renewal};
-use crate::interfaces::{Way, is_there};
+use self::schedule::ExperimentSchedule;
+use crate::consent::{
+    ChallengeAnswer, FlowAttachment, Grant, IssuedGrants, LeaseRenewal, ReceiverLeases,
+    RenewalChallenge,
+};
+use crate::interfaces::{PacketPath, is_there};
 use crate::lease::{Lease, ReceiverLease, RoleLease};
-use crate::policer::Progress;
-use crate::refusal::{Refusal, Rule, require};
+use crate::policer::SendProgress;
+use crate::refusal::{ConsentRule, Refusal, require};
 use crate::report::{AgentReport, HostReport, RoleReport};
 use ethermeter_live::{HostTime, SkewedClock, Timeline};
 use std::collections::BTreeMap;
@@ -42,29 +45,29 @@ use std::sync::atomic::Ordering;
 use std::thread::{Builder, JoinHandle};
 
 /// A port that was opened for a sender.
-pub struct Receiver {
-    opened: Opened,
-    endpoint: Endpoint,
+pub struct OpenReceiver {
+    opened: OpenedEndpoint,
+    endpoint: LocalEndpoint,
     /// One of each sender.
     grants: Vec<Grant>,
     /// Kept for as long as the port is open.
     open: Arc<()>,
 }
 
-enum State {
+enum ExperimentState {
     Granting,
-    Prepared(Vec<RolePlan>, Phases),
-    Running(Running),
+    Prepared(Vec<RolePlan>, ExperimentPhases),
+    Running(RunningRoles),
 }
 
 /// Roles at work, and the sampler of the host.
-struct Running {
+struct RunningRoles {
     /// Each with its report if it panics.
     roles: Vec<(RoleReport, JoinHandle<RoleReport>)>,
     sampler: Option<JoinHandle<HostReport>>,
     leases: Vec<Arc<RoleLease>>,
     /// Of each role that sends.
-    ways: Vec<(Arc<RoleLease>, Way)>,
+    paths: Vec<(Arc<RoleLease>, PacketPath)>,
     /// The ends of the transmission and of the drain.
     transmitted_ns: u64,
     until_ns: u64,
@@ -75,11 +78,11 @@ pub struct Experiment {
     number: u64,
     own_clock: SkewedClock,
     lease: Arc<Lease>,
-    progress: Arc<Progress>,
-    receivers: BTreeMap<String, Receiver>,
+    progress: Arc<SendProgress>,
+    receivers: BTreeMap<String, OpenReceiver>,
     issued: IssuedGrants,
     receiver_leases: ReceiverLeases,
-    state: State,
+    state: ExperimentState,
 }
 
 impl Experiment {
@@ -95,7 +98,7 @@ impl Experiment {
             receivers: BTreeMap::new(),
             issued: IssuedGrants::default(),
             receiver_leases: ReceiverLeases::new(run),
-            state: State::Granting,
+            state: ExperimentState::Granting,
         }
     }
 
@@ -108,7 +111,7 @@ impl Experiment {
     /// End all roles.
     pub fn stop(&self) {
         self.lease.stop();
-        if let State::Running(running) = &self.state {
+        if let ExperimentState::Running(running) = &self.state {
             running.leases.iter().for_each(|lease| lease.stop());
         }
     }
@@ -116,7 +119,7 @@ impl Experiment {
     /// End what has lost a lease.
     pub fn look_at_leases(&self, now_ns: u64) {
         let _ = self.lease.is_silent_at(now_ns);
-        if let State::Running(running) = &self.state {
+        if let ExperimentState::Running(running) = &self.state {
             for lease in &running.leases {
                 let _ = lease.is_silent_at(now_ns);
             }
@@ -124,24 +127,28 @@ impl Experiment {
     }
 
     /// End roles whose frames would go another way than they were granted.
-    pub fn look_at_ways(&self) {
-        if let State::Running(running) = &self.state {
-            let working = running.ways.iter().filter(|(lease, _)| !lease.is_stopped());
-            for (lease, _) in working.filter(|(_, way)| way.fault().is_some()) {
+    pub fn check_paths(&self) {
+        if let ExperimentState::Running(running) = &self.state {
+            let working = running.paths.iter().filter(|(lease, _)| !lease.is_stopped());
+            for (lease, _) in working.filter(|(_, path)| path.fault().is_some()) {
                 lease.stray();
             }
         }
     }
 
     /// As a receiver: answer the challenges of senders.
-    pub fn answers(&mut self, challenges: &[Challenge], now_ns: u64) -> Vec<Answer> {
+    pub fn answers(
+        &mut self,
+        challenges: &[RenewalChallenge],
+        now_ns: u64,
+    ) -> Vec<ChallengeAnswer> {
         if challenges.is_empty() || self.lease.is_silent_at(now_ns) {
             return Vec::new();
         }
         self.issued.look(is_there);
         let end_ns = match &self.state {
-            State::Running(running) => Some(running.until_ns),
-            State::Granting | State::Prepared(..) => None,
+            ExperimentState::Running(running) => Some(running.until_ns),
+            ExperimentState::Granting | ExperimentState::Prepared(..) => None,
         };
         self.issued.renew(challenges, end_ns, now_ns)
     }
@@ -164,7 +171,7 @@ impl Experiment {
         let lease = self.receiver_leases.lease(grant.session, grant.number, certificate);
         lease.ok_or_else(|| {
             Refusal::new(
-                Rule::ConsentUnproven,
+                ConsentRule::ConsentUnproven,
                 grant.address,
                 "one certificate for a receiver's process",
             )
@@ -178,12 +185,12 @@ impl Experiment {
     }
 
     /// As a sender: challenges to its receivers; `draw` draws unguessable numbers.
-    pub fn challenges(&mut self, now_ns: u64, draw: impl FnOnce() -> u64) -> Vec<Challenge> {
+    pub fn challenges(&mut self, now_ns: u64, draw: impl FnOnce() -> u64) -> Vec<RenewalChallenge> {
         self.receiver_leases.challenges(now_ns, draw)
     }
 
     /// As a sender: take a proven renewal.
-    pub fn renew(&self, renewal: &Renewal) {
+    pub fn renew(&self, renewal: &LeaseRenewal) {
         self.receiver_leases.renew(renewal);
     }
 
@@ -197,20 +204,20 @@ impl Experiment {
     /// write its number there. Further senders of the flow share it.
     ///
     /// # Errors
-    /// If the flow has one already that is not for this, this host has not the address, or the system
-    /// refuses.
+    /// If the flow has one already that is not for this, this host has not the address, or the
+    /// system refuses.
     pub fn open(
         &mut self,
         flow: &str,
-        endpoint: &Endpoint,
+        endpoint: &LocalEndpoint,
         grant: &mut Grant,
         room_frame_octets: u32,
         now_ns: u64,
     ) -> Result<(), Refusal> {
-        if !matches!(self.state, State::Granting) {
-            return Err(Refusal::new(Rule::Order, "a grant", "before roles are prepared"));
+        if !matches!(self.state, ExperimentState::Granting) {
+            return Err(Refusal::new(ConsentRule::Order, "a grant", "before roles are prepared"));
         }
-        let place = endpoint.place.clone().ok_or_else(endpoint::no_interface)?;
+        let attachment = endpoint.attachment.clone().ok_or_else(endpoint::no_interface)?;
         if let Some(receiver) = self.receivers.get_mut(flow) {
             let is_shared = receiver.grants.iter().all(|other| {
                 other.sender != grant.sender
@@ -219,25 +226,25 @@ impl Experiment {
             });
             if !is_shared || !grant.transport().can_be_shared() {
                 return Err(Refusal::new(
-                    Rule::Description,
+                    ConsentRule::Description,
                     format!("flow {flow:?}"),
                     "one receiver a flow",
                 ));
             }
             grant.port = receiver.grants.first().map_or(grant.port, |other| other.port);
             receiver.grants.push(grant.clone());
-            self.issued.add(grant.number, &receiver.open, place, now_ns);
+            self.issued.add(grant.number, &receiver.open, attachment, now_ns);
             return Ok(());
         }
         let opened = endpoint.to_receive(grant, room_frame_octets)?;
-        check_is_there(&place)?;
-        let receiver = Receiver {
+        check_is_there(&attachment)?;
+        let receiver = OpenReceiver {
             opened,
             endpoint: endpoint.clone(),
             grants: vec![grant.clone()],
             open: Arc::default(),
         };
-        self.issued.add(grant.number, &receiver.open, place, now_ns);
+        self.issued.add(grant.number, &receiver.open, attachment, now_ns);
         self.receivers.insert(flow.to_owned(), receiver);
         Ok(())
     }
@@ -252,11 +259,15 @@ impl Experiment {
     ///
     /// # Errors
     /// If there are some already.
-    pub fn prepare(&mut self, roles: Vec<RolePlan>, phases: Phases) -> Result<(), Refusal> {
-        if !matches!(self.state, State::Granting) {
-            return Err(Refusal::new(Rule::Order, "roles", "once, after grants"));
+    pub fn prepare(
+        &mut self,
+        roles: Vec<RolePlan>,
+        phases: ExperimentPhases,
+    ) -> Result<(), Refusal> {
+        if !matches!(self.state, ExperimentState::Granting) {
+            return Err(Refusal::new(ConsentRule::Order, "roles", "once, after grants"));
         }
-        self.state = State::Prepared(roles, phases);
+        self.state = ExperimentState::Prepared(roles, phases);
         Ok(())
     }
 
@@ -266,30 +277,36 @@ impl Experiment {
     /// If nothing is prepared, a grant has expired or is not renewed by its receiver, the way to a
     /// receiver is another one, or the system refuses a port or a thread.
     pub fn start(&mut self, begin_ns: u64, now_ns: u64) -> Result<(), Refusal> {
-        let State::Prepared(roles, phases) = &mut self.state else {
-            return Err(Refusal::new(Rule::Order, "a start", "once, after roles are prepared"));
+        let ExperimentState::Prepared(roles, phases) = &mut self.state else {
+            return Err(Refusal::new(
+                ConsentRule::Order,
+                "a start",
+                "once, after roles are prepared",
+            ));
         };
         for RolePlan { flow, permitted, .. } in roles.iter() {
-            let Some(Permitted { permit, leases: receivers, way }) = permitted else { continue };
+            let Some(PermittedSender { permit, leases: receivers, path }) = permitted else {
+                continue;
+            };
             let before_ns = permit.begin_before_ns;
             require(
                 begin_ns < before_ns,
-                Rule::ConsentExpired,
+                ConsentRule::ConsentExpired,
                 format_args!("a beginning of flow {flow:?} at {begin_ns} ns"),
                 format_args!("before {before_ns} ns"),
             )?;
             require(
                 receivers.iter().all(|lease| lease.holds_at(now_ns)),
-                Rule::ConsentRenewal,
+                ConsentRule::ConsentRenewal,
                 format_args!("flow {flow:?} without its receivers' renewals"),
                 "a run whose receivers have renewed their grants just now",
             )?;
-            check_way(way)?;
+            check_path(path)?;
         }
         let phases = *phases;
         let roles = std::mem::take(roles);
         let role_lease = |receivers| Arc::new(RoleLease::new(Arc::clone(&self.lease), receivers));
-        let schedule = Schedule {
+        let schedule = ExperimentSchedule {
             experiment: self.number,
             begin_ns,
             phases,
@@ -299,39 +316,39 @@ impl Experiment {
             clocks: Arc::new(
                 roles
                     .iter()
-                    .filter(|plan| matches!(plan.task, Task::Clock))
+                    .filter(|plan| matches!(plan.task, RoleTask::Clock))
                     .map(|plan| (plan.flow.clone(), Arc::default()))
                     .collect(),
             ),
         };
         let sampling = schedule.clone();
         let mut leases = vec![Arc::clone(&sampling.lease)];
-        let (mut bodies, mut ways) = (Vec::new(), Vec::new());
+        let (mut bodies, mut paths) = (Vec::new(), Vec::new());
         for plan in roles {
             let permitted = plan.permitted.as_ref();
             let receivers = permitted.map_or(Vec::new(), |permitted| permitted.leases.clone());
-            let way = permitted.map(|permitted| permitted.way.clone());
-            let schedule = Schedule { lease: role_lease(receivers), ..schedule.clone() };
+            let path = permitted.map(|permitted| permitted.path.clone());
+            let schedule = ExperimentSchedule { lease: role_lease(receivers), ..schedule.clone() };
             leases.push(Arc::clone(&schedule.lease));
             let receiver =
                 if plan.task.receives() { self.receivers.remove(&plan.flow) } else { None };
-            let made = match receiver {
-                Some(Receiver { opened, endpoint, grants, open }) => plan
+            let opening = match receiver {
+                Some(OpenReceiver { opened, endpoint, grants, open }) => plan
                     .fit(opened, &endpoint, grants.first().map(|grant| grant.sender))
                     .map(|opened| (opened, Some(open))),
                 None => plan.open().map(|opened| (opened, None)),
             };
-            let made = made.and_then(|made| {
-                let Some(way) = &way else { return Ok(made) };
-                made.0.keep_to(&way.interface().map_err(|error| lost(&error))?)?;
+            let opening = opening.and_then(|opening| {
+                let Some(path) = &path else { return Ok(opening) };
+                opening.0.keep_to(&path.interface().map_err(|error| lost(&error))?)?;
                 // What has changed while the port was opened is seen now, what changes later by
-                // those who look at ways.
-                check_way(way)?;
-                Ok(made)
+                // those who watch paths.
+                check_path(path)?;
+                Ok(opening)
             });
             // The permits are gone: there is no second attempt.
-            let (opened, open) = made.inspect_err(|_| self.lease.stop())?;
-            ways.extend(way.map(|way| (Arc::clone(&schedule.lease), way)));
+            let (opened, open) = opening.inspect_err(|_| self.lease.stop())?;
+            paths.extend(path.map(|path| (Arc::clone(&schedule.lease), path)));
             let panicked = plan.failed("the role's thread has panicked".into());
             let body = move || {
                 let report = plan.run(opened, &schedule);
@@ -343,16 +360,16 @@ impl Experiment {
         }
         let (transmitted_ns, until_ns) =
             (schedule.transmit_ns().saturating_add(phases.transmit_ns), schedule.until_ns());
-        let mut running = Running {
+        let mut running = RunningRoles {
             roles: Vec::with_capacity(bodies.len()),
             sampler: None,
             leases,
-            ways,
+            paths,
             transmitted_ns,
             until_ns,
         };
         let outcome = running.spawn(bodies, sampling);
-        self.state = State::Running(running);
+        self.state = ExperimentState::Running(running);
         if outcome.is_err() {
             self.stop();
         }
@@ -363,18 +380,18 @@ impl Experiment {
     #[must_use]
     pub fn running(&self) -> usize {
         match &self.state {
-            State::Running(Running { roles, sampler, .. }) => {
+            ExperimentState::Running(RunningRoles { roles, sampler, .. }) => {
                 let sampler = sampler.iter().filter(|thread| !thread.is_finished()).count();
                 sampler + roles.iter().filter(|(_, thread)| !thread.is_finished()).count()
             }
-            State::Granting | State::Prepared(..) => 0,
+            ExperimentState::Granting | ExperimentState::Prepared(..) => 0,
         }
     }
 
     /// Whether it has begun.
     #[must_use]
     pub fn has_begun(&self) -> bool {
-        matches!(self.state, State::Running(_))
+        matches!(self.state, ExperimentState::Running(_))
     }
 
     /// Frames sent and received so far.
@@ -383,11 +400,12 @@ impl Experiment {
         (self.progress.sent.load(Ordering::Relaxed), self.progress.received.load(Ordering::Relaxed))
     }
 
-    /// Why it has ended, or will: `route` if a role ended because its frames would have gone another
-    /// way, `receiver` if one ended before the transmission did because its receiver renewed no more.
+    /// Why it has ended, or will: `route` if a role ended because its frames would have gone
+    /// another way, `receiver` if one ended before the transmission did because its receiver
+    /// renewed no more.
     #[must_use]
     pub fn ending(&self) -> &'static str {
-        if let State::Running(Running { leases, transmitted_ns, .. }) = &self.state {
+        if let ExperimentState::Running(RunningRoles { leases, transmitted_ns, .. }) = &self.state {
             if leases.iter().any(|lease| lease.has_strayed()) {
                 return "route";
             }
@@ -408,7 +426,7 @@ impl Experiment {
     #[must_use]
     pub fn collect(self) -> AgentReport {
         let ended = self.ending();
-        let State::Running(Running { roles, sampler, .. }) = self.state else {
+        let ExperimentState::Running(RunningRoles { roles, sampler, .. }) = self.state else {
             return AgentReport {
                 ended: "never begun".into(),
                 roles: Vec::new(),
@@ -424,28 +442,33 @@ impl Experiment {
 }
 
 fn lost(fault: &dyn std::fmt::Display) -> Refusal {
-    Refusal::new(Rule::Route, fault, "the way that was there when the grant was given")
+    Refusal::new(ConsentRule::Route, fault, "the way that was there when the grant was given")
 }
 
-fn check_way(way: &Way) -> Result<(), Refusal> {
-    way.fault().map_or(Ok(()), |fault| Err(lost(&fault)))
+fn check_path(path: &PacketPath) -> Result<(), Refusal> {
+    path.fault().map_or(Ok(()), |fault| Err(lost(&fault)))
 }
 
-fn check_is_there(place: &Place) -> Result<(), Refusal> {
-    let Place { address, interface, .. } = place;
+fn check_is_there(attachment: &FlowAttachment) -> Result<(), Refusal> {
+    let FlowAttachment { address, interface, .. } = attachment;
     let value = format_args!("{}, which has not {address} any more", interface.name);
-    require(is_there(place), Rule::Interface, value, "the interface that has the own address")
+    require(
+        is_there(attachment),
+        ConsentRule::Interface,
+        value,
+        "the interface that has the own address",
+    )
 }
 
-impl Running {
+impl RunningRoles {
     /// Begin the roles and the sampler, each in a thread of its own.
     fn spawn(
         &mut self,
         roles: Vec<(RoleReport, impl FnOnce() -> RoleReport + Send + 'static)>,
-        schedule: Schedule,
+        schedule: ExperimentSchedule,
     ) -> Result<(), Refusal> {
         let refused =
-            |error| Refusal::new(Rule::Roles, error, "as many threads as the system allows");
+            |error| Refusal::new(ConsentRule::Roles, error, "as many threads as the system allows");
         for (panicked, body) in roles {
             let thread = Builder::new().name("role".into()).spawn(body).map_err(refused)?;
             self.roles.push((panicked, thread));

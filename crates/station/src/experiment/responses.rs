@@ -1,8 +1,8 @@
 //! Lengths and times of responses, in the form of a plan.
 
-use super::endpoint::Endpoint;
-use crate::refusal::{Refusal, Rule};
-use ethermeter_live::roles::Responses;
+use super::endpoint::LocalEndpoint;
+use crate::refusal::{ConsentRule, Refusal};
+use ethermeter_live::roles::ResponseTraffic;
 use ethermeter_live::wire::shortest_frame;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
@@ -26,30 +26,31 @@ fn at_once() -> Times {
 /// without), as in the plan of a simulated station.
 ///
 /// # Errors
-/// By [`Rule::Description`].
-pub fn read_responses(text: &str, seed: u64, station: u32) -> Result<Responses, Refusal> {
-    let fault =
-        |what: String| Refusal::new(Rule::Description, what, "frames and think as in a plan");
+/// By [`ConsentRule::Description`].
+pub fn read_responses(text: &str, seed: u64, station: u32) -> Result<ResponseTraffic, Refusal> {
+    let fault = |what: String| {
+        Refusal::new(ConsentRule::Description, what, "frames and think as in a plan")
+    };
     let ResponsesText { frames, think } =
         serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
     match frames.as_ref().and_then(Lengths::fault).or_else(|| think.fault()) {
         Some(what) => Err(fault(what)),
-        None => Ok(Responses { frames, think, seed, station }),
+        None => Ok(ResponseTraffic { frames, think, seed, station }),
     }
 }
 
 /// Octets of the longest of frames that carry a mark each, at an endpoint.
 ///
 /// # Errors
-/// By [`Rule::Description`], if one has no room for a mark or is not of whole octets, or they are a
-/// coder's.
-pub fn longest_frame_octets(endpoint: &Endpoint, frames: &Lengths) -> Result<u32, Refusal> {
+/// By [`ConsentRule::Description`], if one has no room for a mark or is not of whole octets, or
+/// they are a coder's.
+pub fn longest_frame_octets(endpoint: &LocalEndpoint, frames: &Lengths) -> Result<u32, Refusal> {
     let all = match frames {
         Lengths::Fixed { bits } => std::slice::from_ref(bits),
         Lengths::Mix { bits, .. } => bits,
         Lengths::Samples { .. } => {
             return Err(Refusal::new(
-                Rule::Description,
+                ConsentRule::Description,
                 "samples of a coder",
                 "requests and answers of fixed or mixed lengths",
             ));
@@ -62,7 +63,7 @@ pub fn longest_frame_octets(endpoint: &Endpoint, frames: &Lengths) -> Result<u32
         Some(bits) => {
             let allowed =
                 format!("whole octets, {shortest} bits at least: each frame carries a mark");
-            Err(Refusal::new(Rule::Description, format!("a frame of {bits} bits"), allowed))
+            Err(Refusal::new(ConsentRule::Description, format!("a frame of {bits} bits"), allowed))
         }
         None => Ok(longest),
     }
@@ -77,7 +78,7 @@ mod tests {
         let answers = read_responses("{}", 3, 4).expect("answers");
         assert_eq!(
             answers,
-            Responses { frames: None, think: Times::Constant { ps: 0 }, seed: 3, station: 4 }
+            ResponseTraffic { frames: None, think: Times::Constant { ps: 0 }, seed: 3, station: 4 }
         );
     }
 

@@ -2,25 +2,25 @@
 
 use super::clocks;
 use super::connection::finish;
-use super::endpoint::{Endpoint, Opened, StationPort};
+use super::endpoint::{LocalEndpoint, OpenedEndpoint, StationPort};
 use super::file::{Draws, request_blocks, serve_blocks};
-use super::schedule::Schedule;
+use super::schedule::ExperimentSchedule;
 use super::transfer::{BulkPlan, receive_bulk, send_bulk};
 use crate::consent::Permit;
-use crate::interfaces::Way;
+use crate::interfaces::PacketPath;
 use crate::lease::ReceiverLease;
-use crate::policer::{Conditions, PolicedPort, Policer, longest_payload};
-use crate::refusal::{Refusal, Rule};
-use crate::report::{Counts, PortUse, RoleCounts, RoleReport, SinkReport};
-use ethermeter_live::clock::Ongoing;
-use ethermeter_live::pacing::{Pacer, Priority, PriorityGuard};
+use crate::policer::{PolicedPort, Policer, SendConditions, longest_payload};
+use crate::refusal::{ConsentRule, Refusal};
+use crate::report::{PortUse, RoleCounts, RoleReport, RoleTotals, SinkReport};
+use ethermeter_live::clock::SharedRelation;
+use ethermeter_live::pacing::{Pacer, PriorityGuard, ThreadPriority};
 use ethermeter_live::port::credited::{CreditedPort, InterfaceNotes};
 use ethermeter_live::port::tcp::{TcpPort, congestion, set_congestion};
 use ethermeter_live::port::tcp_info::TcpInfo;
-use ethermeter_live::port::{Address, Port};
+use ethermeter_live::port::{NetworkPort, StationAddress};
 use ethermeter_live::roles::{
-    Attention, RequestPlan, Requests, ResponsePlan, Responses, SendPlan, SenderCounts,
-    SendersClock, SinkPlan, TalkPlan, request, respond, send, sink, talk,
+    ReceiveMode, RequestPlan, RequestTraffic, ResponsePlan, ResponseTraffic, SendPlan,
+    SenderClockRelation, SenderCounts, SinkPlan, VoicePlan, request, respond, send, sink, talk,
 };
 use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_traffic::arrivals::Arrivals;
@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 /// A role's task.
 #[derive(Debug)]
-pub enum Task {
+pub enum RoleTask {
     /// Send what a source offers.
     Send {
         /// What is offered.
@@ -51,13 +51,13 @@ pub enum Task {
         shares_processors: bool,
         /// Most frames ahead of an emulated medium, which gives credit.
         credit: Option<NonZeroU32>,
-        /// Its source begins at a draw below this after the transmission.
+        /// The source begins at a draw below this after the transmission.
         spread_ps: u64,
     },
     /// Count what arrives.
     Sink {
         /// How it waits.
-        attention: Attention,
+        attention: ReceiveMode,
         /// The flow that finds out how the sender's clock relates to ours; without, they are taken
         /// for equal.
         clock: Option<String>,
@@ -73,9 +73,9 @@ pub enum Task {
         /// A response that takes longer is lost.
         timeout_ns: u64,
         /// Stations of a group that respond; empty of a single station.
-        responders: Vec<Address>,
+        responders: Vec<StationAddress>,
         /// How it waits.
-        attention: Attention,
+        attention: ReceiveMode,
     },
     /// Write octets in bulk.
     SendBulk {
@@ -86,7 +86,7 @@ pub enum Task {
     },
     /// Read octets in bulk.
     ReceiveBulk,
-    /// Ask for the blocks of a file.
+    /// Request the blocks of a file.
     Client {
         /// The file.
         file: Box<File>,
@@ -103,13 +103,13 @@ pub enum Task {
     /// Respond to one requester.
     Respond {
         /// How long answers are and when they come; as long as their requests and at once without.
-        responses: Option<Box<Responses>>,
+        responses: Option<Box<ResponseTraffic>>,
         /// How it waits.
-        attention: Attention,
+        attention: ReceiveMode,
     },
 }
 
-impl Task {
+impl RoleTask {
     /// Whether it uses the port that was opened for the flow when it was granted.
     #[must_use]
     pub fn receives(&self) -> bool {
@@ -133,13 +133,13 @@ impl Task {
 
 /// What a role may send, and on what that depends.
 #[derive(Debug)]
-pub struct Permitted {
+pub struct PermittedSender {
     /// What it may send, and where to.
     pub permit: Permit,
     /// A lease of each receiver.
     pub leases: Vec<Arc<ReceiverLease>>,
     /// The way to the receivers.
-    pub way: Way,
+    pub path: PacketPath,
 }
 
 /// A role: a task in a flow.
@@ -147,14 +147,14 @@ pub struct Permitted {
 pub struct RolePlan {
     /// The flow.
     pub flow: String,
-    /// Its number in the mark of frames.
+    /// Number of the flow in the mark of frames.
     pub stream: u16,
     /// Where it is.
-    pub endpoint: Endpoint,
+    pub endpoint: LocalEndpoint,
     /// The task.
-    pub task: Task,
+    pub task: RoleTask,
     /// What it may send, and where; `None` of a role that only receives.
-    pub permitted: Option<Permitted>,
+    pub permitted: Option<PermittedSender>,
     /// Congestion control of its connection; the host's own without.
     pub congestion: Option<String>,
 }
@@ -202,10 +202,11 @@ const LEAST_MEAN_PS: f64 = 10_000.0;
 /// `shaping`, the token bucket of its source or its shaper, and the messages of its `trace`.
 ///
 /// # Errors
-/// By [`Rule::Description`].
+/// By [`ConsentRule::Description`].
 pub fn read_source(text: &str) -> Result<SourceSpec, Refusal> {
-    let fault =
-        |what: String| Refusal::new(Rule::Description, what, "frames and arrivals as in a plan");
+    let fault = |what: String| {
+        Refusal::new(ConsentRule::Description, what, "frames and arrivals as in a plan")
+    };
     let SourceText { frames, mut arrivals, shaping, trace } =
         serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
     if let Some(what) = frames.fault().or_else(|| arrivals.fault()) {
@@ -275,48 +276,57 @@ fn voice_fault(voice: &VoiceSpec) -> Option<String> {
 
 impl RolePlan {
     /// What a role opens that does not use what was opened when the flow was granted.
-    pub(super) fn open(&self) -> Result<Opened, Refusal> {
+    pub(super) fn open(&self) -> Result<OpenedEndpoint, Refusal> {
         match (&self.task, &self.permitted) {
-            (Task::Send { source, .. }, Some(Permitted { permit, .. })) => {
+            (RoleTask::Send { source, .. }, Some(PermittedSender { permit, .. })) => {
                 let (_, most_bits) = source.frames.range_bits();
                 let longest_payload = self.endpoint.payload_octets(most_bits).ok_or_else(|| {
                     let value = format!("frames of {most_bits} bits");
-                    Refusal::new(Rule::Description, value, "whole octets with room for a mark")
+                    Refusal::new(
+                        ConsentRule::Description,
+                        value,
+                        "whole octets with room for a mark",
+                    )
                 })?;
                 self.endpoint.to_send(permit.target, longest_payload)
             }
-            (Task::SendBulk { block_octets, .. }, Some(Permitted { permit, .. })) => {
+            (RoleTask::SendBulk { block_octets, .. }, Some(PermittedSender { permit, .. })) => {
                 self.endpoint.to_send(permit.target, *block_octets)
             }
-            _ => {
-                Err(Refusal::new(Rule::ConsentMissing, &self.flow, "a flow that was granted here"))
-            }
+            _ => Err(Refusal::new(
+                ConsentRule::ConsentMissing,
+                &self.flow,
+                "a flow that was granted here",
+            )),
         }
     }
 
     /// What was opened when the flow was granted to `sender` at `granted`, made fit for this role.
     pub(super) fn fit(
         &self,
-        opened: Opened,
-        granted: &Endpoint,
+        opened: OpenedEndpoint,
+        granted: &LocalEndpoint,
         sender: Option<IpAddr>,
-    ) -> Result<Opened, Refusal> {
+    ) -> Result<OpenedEndpoint, Refusal> {
         match (&self.task, opened, sender) {
-            (Task::Request { .. }, Opened::StationPort(port), _)
+            (RoleTask::Request { .. }, OpenedEndpoint::StationPort(port), _)
                 if self.endpoint.transport.is_group() =>
             {
-                port.aimed_at_group().map(Opened::StationPort)
+                port.aimed_at_group().map(OpenedEndpoint::StationPort)
             }
-            (Task::Respond { .. }, Opened::StationPort(port), _)
+            (RoleTask::Respond { .. }, OpenedEndpoint::StationPort(port), _)
                 if granted.transport.is_group() =>
             {
-                port.answering(granted).map(Opened::StationPort)
+                port.answering(granted).map(OpenedEndpoint::StationPort)
             }
             (
-                Task::Respond { .. } | Task::Sink { .. } | Task::ReceiveBulk | Task::Server { .. },
-                Opened::End(end),
+                RoleTask::Respond { .. }
+                | RoleTask::Sink { .. }
+                | RoleTask::ReceiveBulk
+                | RoleTask::Server { .. },
+                OpenedEndpoint::End(end),
                 Some(sender),
-            ) => end.listening_to(sender).map(Opened::End),
+            ) => end.listening_to(sender).map(OpenedEndpoint::End),
             (_, opened, _) => Ok(opened),
         }
     }
@@ -333,7 +343,11 @@ impl RolePlan {
     }
 
     /// Do it; what became of it, or why nothing did.
-    pub(super) fn run(mut self, opened: Opened, schedule: &Schedule) -> RoleReport {
+    pub(super) fn run(
+        mut self,
+        opened: OpenedEndpoint,
+        schedule: &ExperimentSchedule,
+    ) -> RoleReport {
         let permit = self.permitted.take().map(|permitted| permitted.permit);
         let mut report = match self.play(opened, permit, schedule) {
             Ok(counted) => {
@@ -354,30 +368,30 @@ impl RolePlan {
 
     fn play(
         &self,
-        opened: Opened,
+        opened: OpenedEndpoint,
         permit: Option<Permit>,
-        schedule: &Schedule,
+        schedule: &ExperimentSchedule,
     ) -> Result<RoleCounts, Error> {
         let (carrier, mtu, begin_ns) =
             (self.endpoint.carrier(), self.endpoint.mtu, schedule.begin_ns);
         match opened {
-            Opened::StationPort(port) => {
+            OpenedEndpoint::StationPort(port) => {
                 let policer = permit.map(|permit| {
                     let longest = longest_payload(carrier, &permit).min(port.longest_payload());
                     Policer::new(permit, carrier, longest, mtu, begin_ns)
                 });
                 self.play_at(port, policer, schedule)
             }
-            Opened::End(end) => {
+            OpenedEndpoint::End(end) => {
                 let longest_payload = end.longest_payload;
                 let mut policer = permit.map(|permit| match &self.task {
-                    Task::Client { .. } | Task::Server { .. } => {
+                    RoleTask::Client { .. } | RoleTask::Server { .. } => {
                         Policer::of_segments(permit, carrier, mtu, begin_ns)
                     }
                     _ => Policer::new(permit, carrier, longest_payload, mtu, begin_ns),
                 });
-                let met = end.meet(policer.as_mut(), schedule)?;
-                let Some(mut stream) = met else {
+                let connected = end.meet(policer.as_mut(), schedule)?;
+                let Some(mut stream) = connected else {
                     return Err(Error::System {
                         doing: "waiting for the other end of a TCP connection",
                         source: std::io::ErrorKind::TimedOut.into(),
@@ -390,15 +404,15 @@ impl RolePlan {
                     (congestion(&stream)?, TcpInfo::of(&stream)?.is_selective);
                 let progress = &schedule.progress;
                 let counted = match (&self.task, policer) {
-                    (Task::SendBulk { octets, block_octets }, Some(mut policer)) => {
+                    (RoleTask::SendBulk { octets, block_octets }, Some(mut policer)) => {
                         let plan = BulkPlan { octets: *octets, block_octets: *block_octets };
                         send_bulk(&mut stream, &plan, &mut policer, progress, schedule)
                     }
-                    (Task::ReceiveBulk, _) => receive_bulk(&mut stream, progress, schedule),
-                    (Task::Client { file, draws }, Some(mut policer)) => {
+                    (RoleTask::ReceiveBulk, _) => receive_bulk(&mut stream, progress, schedule),
+                    (RoleTask::Client { file, draws }, Some(mut policer)) => {
                         request_blocks(&mut stream, file, *draws, &mut policer, progress, schedule)
                     }
-                    (Task::Server { file, draws }, Some(mut policer)) => {
+                    (RoleTask::Server { file, draws }, Some(mut policer)) => {
                         serve_blocks(&mut stream, file, *draws, &mut policer, progress, schedule)
                     }
                     (_, policer) => self.play_at(
@@ -420,10 +434,13 @@ impl RolePlan {
         &self,
         port: StationPort,
         policer: Option<Policer>,
-        schedule: &Schedule,
+        schedule: &ExperimentSchedule,
     ) -> Result<RoleCounts, Error> {
-        let conditions =
-            Conditions { lease: &schedule.lease, time: &HostTime, progress: &schedule.progress };
+        let conditions = SendConditions {
+            lease: &schedule.lease,
+            time: &HostTime,
+            progress: &schedule.progress,
+        };
         let mut port = PolicedPort::new(port, policer, conditions)?;
         let of = self.perform(&mut port, schedule)?;
         let mut used = PortUse {
@@ -432,7 +449,7 @@ impl RolePlan {
             port: Some(port.counters()?),
             ..PortUse::default()
         };
-        if let (StationPort::Tcp(port), Task::Send { .. } | Task::Request { .. }) =
+        if let (StationPort::Tcp(port), RoleTask::Send { .. } | RoleTask::Request { .. }) =
             (port.port(), &self.task)
         {
             finish(port.stream(), schedule)?;
@@ -445,17 +462,18 @@ impl RolePlan {
     fn perform<T: Timeline>(
         &self,
         port: &mut PolicedPort<'_, StationPort, T>,
-        schedule: &Schedule,
-    ) -> Result<Counts, Error> {
+        schedule: &ExperimentSchedule,
+    ) -> Result<RoleTotals, Error> {
         let (time, own_clock, stop) = (&HostTime, schedule.own_clock, schedule.lease.flag());
         let (transmit_ns, phases) = (schedule.transmit_ns(), schedule.phases);
         let guard = match &self.task {
-            Task::Send { real_time: true, .. } => PriorityGuard::fifo_where_allowed(),
+            RoleTask::Send { real_time: true, .. } => PriorityGuard::fifo_where_allowed(),
             _ => PriorityGuard::ordinary(),
         };
-        let has_real_time = |is_wanted: bool| is_wanted.then(|| guard.priority() == Priority::Fifo);
+        let has_real_time =
+            |is_wanted: bool| is_wanted.then(|| guard.priority() == ThreadPriority::Fifo);
         match &self.task {
-            Task::Send {
+            RoleTask::Send {
                 source,
                 seed,
                 station,
@@ -470,7 +488,7 @@ impl RolePlan {
                     (false, false) => Pacer::default(),
                 };
                 if let Some(voice) = source.voice() {
-                    let plan = TalkPlan {
+                    let plan = VoicePlan {
                         experiment: schedule.mark(),
                         stream: self.stream,
                         voice: &voice,
@@ -483,7 +501,7 @@ impl RolePlan {
                     };
                     let mut counts = talk(port, time, own_clock, &plan, stop)?;
                     counts.pacing.real_time = has_real_time(*real_time);
-                    return Ok(Counts::Sender(Box::new(counts)));
+                    return Ok(RoleTotals::Sender(Box::new(counts)));
                 }
                 let plan = SendPlan {
                     experiment: schedule.mark(),
@@ -500,8 +518,9 @@ impl RolePlan {
                 let mut counts = match credit {
                     None => send(port, time, own_clock, &plan, stop)?,
                     Some(window) => {
-                        let place = self.endpoint.place.as_ref();
-                        let name = place.map_or("", |place| place.interface.name.as_str());
+                        let attachment = self.endpoint.attachment.as_ref();
+                        let name =
+                            attachment.map_or("", |attachment| attachment.interface.name.as_str());
                         let notes = InterfaceNotes::on(name)?;
                         let frames_of = port.frames_of();
                         let mut port =
@@ -511,23 +530,23 @@ impl RolePlan {
                     }
                 };
                 counts.pacing.real_time = has_real_time(*real_time);
-                Ok(Counts::Sender(Box::new(counts)))
+                Ok(RoleTotals::Sender(Box::new(counts)))
             }
-            Task::Clock => {
+            RoleTask::Clock => {
                 let bits = u64::from(clocks::FRAME_OCTETS) * 8;
                 let payload_octets = self.endpoint.payload_octets(bits).unwrap_or(0); // which `ask` refuses
                 let plan = clocks::plan(schedule.mark(), self.stream, payload_octets);
-                let nobody = Ongoing::default();
+                let nobody = SharedRelation::default();
                 let ongoing = schedule.clocks.get(&self.flow).map_or(&nobody, |ongoing| ongoing);
                 clocks::keep(port, schedule, &plan, payload_octets, ongoing)
             }
-            Task::SendBulk { .. }
-            | Task::ReceiveBulk
-            | Task::Client { .. }
-            | Task::Server { .. } => {
+            RoleTask::SendBulk { .. }
+            | RoleTask::ReceiveBulk
+            | RoleTask::Client { .. }
+            | RoleTask::Server { .. } => {
                 unreachable!("octets in bulk have no port of frames")
             }
-            Task::Sink { attention, clock } => {
+            RoleTask::Sink { attention, clock } => {
                 let plan = SinkPlan {
                     experiment: schedule.mark(),
                     begin_ns: transmit_ns,
@@ -540,15 +559,15 @@ impl RolePlan {
                     most_frames: u64::MAX,
                     memory: 1 << 16,
                     senders_clock: match clock.as_ref().and_then(|name| schedule.clocks.get(name)) {
-                        Some(ongoing) => SendersClock::Ongoing(ongoing),
-                        None => SendersClock::Equal,
+                        Some(ongoing) => SenderClockRelation::Ongoing(ongoing),
+                        None => SenderClockRelation::Equal,
                     },
                     attention: *attention,
                 };
                 let counts = sink(port, time, own_clock, &plan, stop)?;
-                Ok(Counts::Sink(Box::new(SinkReport { counts, clock: clock.clone() })))
+                Ok(RoleTotals::Sink(Box::new(SinkReport { counts, clock: clock.clone() })))
             }
-            Task::Request {
+            RoleTask::Request {
                 source,
                 draws: (seed, station),
                 timeout_ns,
@@ -560,7 +579,7 @@ impl RolePlan {
                     experiment: schedule.mark(),
                     stream: self.stream,
                     responders,
-                    requests: Requests::Offered { source, seed: *seed, station: *station },
+                    requests: RequestTraffic::Offered { source, seed: *seed, station: *station },
                     begin_ns: transmit_ns,
                     until_ns: transmit_ns.saturating_add(phases.transmit_ns),
                     batches: phases.batches,
@@ -569,9 +588,9 @@ impl RolePlan {
                     exchanges: MOST_EXCHANGES,
                     attention: *attention,
                 };
-                Ok(Counts::Requester(Box::new(request(port, time, own_clock, &plan, stop)?)))
+                Ok(RoleTotals::Requester(Box::new(request(port, time, own_clock, &plan, stop)?)))
             }
-            Task::Respond { responses, attention } => {
+            RoleTask::Respond { responses, attention } => {
                 let asker = port.target();
                 let plan = ResponsePlan {
                     experiment: schedule.mark(),
@@ -582,7 +601,7 @@ impl RolePlan {
                     most_responses: u64::MAX,
                     attention: *attention,
                 };
-                Ok(Counts::Responder(Box::new(respond(port, time, own_clock, &plan, stop)?)))
+                Ok(RoleTotals::Responder(Box::new(respond(port, time, own_clock, &plan, stop)?)))
             }
         }
     }

@@ -1,8 +1,8 @@
 //! What the host counts during an experiment: all of it at the edges of the phases, and what its
 //! processors do in between.
 
-use super::schedule::Schedule;
-use super::series::Series;
+use super::schedule::ExperimentSchedule;
+use super::series::ColumnSeries;
 use crate::report::{HostColumns, HostCounters, HostEdge, HostReport, HostSeries, SamplingCost};
 use ethermeter_live::counters::{HostSample, ProcessorTimes, interfaces, queues, udp};
 use ethermeter_live::provenance::HostFacts;
@@ -18,7 +18,7 @@ const MOST_INTERFACES: usize = 32;
 
 /// Report of the host: samples before the beginning, at both ends of what is measured, and at the
 /// end, whether that comes in time or early; its processors meanwhile; what it is.
-pub(super) fn samples(schedule: &Schedule) -> HostReport {
+pub(super) fn samples(schedule: &ExperimentSchedule) -> HostReport {
     let transmit_ns = schedule.transmit_ns();
     let edges = [
         ("begin", schedule.begin_ns),
@@ -27,7 +27,7 @@ pub(super) fn samples(schedule: &Schedule) -> HostReport {
         ("end", schedule.until_ns()),
     ];
     let mut samples = Vec::with_capacity(edges.len());
-    let mut series = Series::new(schedule.begin_ns, EVERY_NS);
+    let mut series = ColumnSeries::new(schedule.begin_ns, EVERY_NS);
     let mut cost = SamplingCost::default();
     for (at, at_ns) in edges {
         let was_in_time = wait(at_ns, schedule, &mut series, &mut cost);
@@ -50,8 +50,8 @@ pub(super) fn samples(schedule: &Schedule) -> HostReport {
 
 fn wait(
     until_ns: u64,
-    schedule: &Schedule,
-    series: &mut Series<HostSample>,
+    schedule: &ExperimentSchedule,
+    series: &mut ColumnSeries<HostSample>,
     cost: &mut SamplingCost,
 ) -> bool {
     loop {

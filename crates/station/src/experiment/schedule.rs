@@ -1,8 +1,8 @@
 //! The schedule of an experiment: its phases, its beginning, what ends it.
 
 use crate::lease::RoleLease;
-use crate::policer::Progress;
-use ethermeter_live::clock::Ongoing;
+use crate::policer::SendProgress;
+use ethermeter_live::clock::SharedRelation;
 use ethermeter_live::{HostTime, SkewedClock, Timeline};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Phases of an experiment, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Phases {
+pub struct ExperimentPhases {
     /// Silence before the transmission; receivers listen.
     pub settle_ns: u64,
     /// How long frames are offered.
@@ -33,7 +33,7 @@ fn one() -> u32 {
     1
 }
 
-impl Phases {
+impl ExperimentPhases {
     /// From the beginning to the end of the drain.
     #[must_use]
     pub fn duration_ns(&self) -> u64 {
@@ -67,19 +67,19 @@ pub(super) fn since(at_ns: Option<u64>, begin_ns: u64) -> Option<i64> {
 
 /// Schedule of an experiment, and what its roles share.
 #[derive(Clone)]
-pub(super) struct Schedule {
+pub(super) struct ExperimentSchedule {
     pub experiment: u64,
     pub begin_ns: u64,
-    pub phases: Phases,
+    pub phases: ExperimentPhases,
     pub lease: Arc<RoleLease>,
-    pub progress: Arc<Progress>,
+    pub progress: Arc<SendProgress>,
     /// The time that is put on the wire.
     pub own_clock: SkewedClock,
     /// What is known of others' clocks, by the flow that finds it out.
-    pub clocks: Arc<BTreeMap<String, Arc<Ongoing>>>,
+    pub clocks: Arc<BTreeMap<String, Arc<SharedRelation>>>,
 }
 
-impl Schedule {
+impl ExperimentSchedule {
     pub fn transmit_ns(&self) -> u64 {
         self.begin_ns.saturating_add(self.phases.settle_ns)
     }

@@ -1,20 +1,20 @@
 //! Values at regular times, as many as there is room for: when it is full, every other one goes and
 //! the times between them double.
 
-use crate::report::Course;
+use crate::report::ReportSeries;
 
 /// Rows that are kept at most.
 pub const MOST_ROWS: usize = 1024;
 
 /// Rows of values, each at its time.
 #[derive(Clone, Debug)]
-pub struct Series<T> {
+pub struct ColumnSeries<T> {
     every_ns: u64,
     next_ns: u64,
     rows: Vec<(u64, T)>,
 }
 
-impl<T> Series<T> {
+impl<T> ColumnSeries<T> {
     /// Nothing yet; the first row is for `begin_ns`, the next `every_ns` later.
     #[must_use]
     pub fn new(begin_ns: u64, every_ns: u64) -> Self {
@@ -56,10 +56,14 @@ impl<T> Series<T> {
     }
 
     /// The rows by column, at times since `begin_ns`; `columns` makes the columns of all rows.
-    pub fn course<C>(&self, begin_ns: u64, columns: impl FnOnce(&[(u64, T)]) -> C) -> Course<C> {
+    pub fn course<C>(
+        &self,
+        begin_ns: u64,
+        columns: impl FnOnce(&[(u64, T)]) -> C,
+    ) -> ReportSeries<C> {
         let at_ns: Vec<i64> =
             self.rows.iter().map(|(at_ns, _)| at_ns.wrapping_sub(begin_ns).cast_signed()).collect();
-        Course { every_ns: self.every_ns, at_ns, columns: columns(&self.rows) }
+        ReportSeries { every_ns: self.every_ns, at_ns, columns: columns(&self.rows) }
     }
 }
 
@@ -71,7 +75,7 @@ mod tests {
     proptest! {
         #[test]
         fn rows_are_bounded_and_in_order_and_reach_from_begin_to_end(steps in 1u64..20_000, every in 1u64..1000, begin in 0u64..1 << 40) {
-            let mut series = Series::new(begin, every);
+            let mut series = ColumnSeries::new(begin, every);
             for step in 0..steps {
                 series.offer(begin + step * every, || step);
             }
@@ -89,7 +93,7 @@ mod tests {
 
     #[test]
     fn what_was_missed_is_left_out_and_not_made_up_for() {
-        let mut series = Series::new(100, 10);
+        let mut series = ColumnSeries::new(100, 10);
         let taken: Vec<bool> =
             [99, 100, 105, 110, 147, 149, 150].map(|now_ns| series.offer(now_ns, || ())).into();
         assert_eq!(taken, [false, true, false, true, true, false, true]);

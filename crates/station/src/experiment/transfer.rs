@@ -4,12 +4,12 @@
 //! the connection. The octets are pseudo-random, so that no link compresses them.
 
 use super::connection::finish;
-use super::schedule::{Schedule, since};
-use super::series::Series;
-use crate::policer::{Policer, Progress, Waits};
+use super::schedule::{ExperimentSchedule, since};
+use super::series::ColumnSeries;
+use crate::policer::{Policer, PolicerWaits, SendProgress};
 use crate::report::{
-    BulkReceiverCounts, BulkSenderCounts, BulkWindow, Counts, OctetColumns, PortUse, RoleCounts,
-    TcpColumns,
+    BulkReceiverCounts, BulkSenderCounts, BulkWindow, OctetColumns, PortUse, RoleCounts,
+    RoleTotals, TcpColumns,
 };
 use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::{Error, HostTime, Timeline};
@@ -43,15 +43,16 @@ pub(super) struct BulkPlan {
 /// Octets that look like chance, the same in each run.
 pub(super) fn chance(octets: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut made = Vec::with_capacity(octets + 8);
-    while made.len() < octets {
+    let mut octets_of_chance = Vec::with_capacity(octets + 8);
+    while octets_of_chance.len() < octets {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        made.extend_from_slice(&state.wrapping_mul(0x2545_F491_4F6C_DD1D).to_le_bytes());
+        octets_of_chance
+            .extend_from_slice(&state.wrapping_mul(0x2545_F491_4F6C_DD1D).to_le_bytes());
     }
-    made.truncate(octets);
-    made
+    octets_of_chance.truncate(octets);
+    octets_of_chance
 }
 
 /// Write from the beginning of the transmission to its end, or until all has been written; nothing
@@ -60,17 +61,17 @@ pub(super) fn send_bulk(
     stream: &mut TcpStream,
     plan: &BulkPlan,
     policer: &mut Policer,
-    progress: &Progress,
-    schedule: &Schedule,
+    progress: &SendProgress,
+    schedule: &ExperimentSchedule,
 ) -> Result<RoleCounts, Error> {
     let begin_ns = schedule.transmit_ns();
     let end_ns = begin_ns.saturating_add(schedule.phases.transmit_ns);
     let preparing = |source| Error::System { doing: "preparing a TCP connection", source };
     stream.set_write_timeout(Some(LONGEST_BLOCK)).map_err(preparing)?;
     let source = chance(CHANCE_OCTETS, schedule.experiment);
-    let mut samples = Series::new(begin_ns, SAMPLE_NS);
+    let mut samples = ColumnSeries::new(begin_ns, SAMPLE_NS);
     let (mut octets, mut writes, mut blocked) = (0u64, 0u64, 0u64);
-    let (mut held_back, mut refused) = (Waits::default(), Waits::default());
+    let (mut held_back, mut refused) = (PolicerWaits::default(), PolicerWaits::default());
     let (mut first_ns, mut last_ns, mut at) = (None, None, 0);
     let mut closed_by_other = false;
     while plan.octets.is_none_or(|all| octets < all) {
@@ -90,8 +91,8 @@ pub(super) fn send_bulk(
             policer.follow(&TcpInfo::of(stream)?, now_ns);
         }
         let left = plan.octets.map_or(u64::MAX, |all| all - octets);
-        let wanted = plan.block_octets.min(usize::try_from(left).unwrap_or(usize::MAX));
-        let room = within(policer, wanted, now_ns);
+        let most = plan.block_octets.min(usize::try_from(left).unwrap_or(usize::MAX));
+        let room = within(policer, most, now_ns);
         if room == 0 {
             held_back.refuse(1);
             HostTime.sleep_until(now_ns + AFTER_REFUSAL_NS);
@@ -145,18 +146,18 @@ pub(super) fn send_bulk(
         refused: Some(refused.frames()),
         ..PortUse::default()
     };
-    Ok(RoleCounts { port, of: Counts::BulkSender(Box::new(counts)) })
+    Ok(RoleCounts { port, of: RoleTotals::BulkSender(Box::new(counts)) })
 }
 
 /// Octets of a block of `wanted` that are within the permit's rates: whole segments, or the last
 /// piece.
-pub(super) fn within(policer: &mut Policer, wanted: usize, now_ns: u64) -> usize {
+pub(super) fn within(policer: &mut Policer, most: usize, now_ns: u64) -> usize {
     let segment = usize::try_from(policer.segment_octets()).unwrap_or(usize::MAX);
-    if wanted <= segment {
-        return if policer.room(wanted, now_ns) > 0 { wanted } else { 0 };
+    if most <= segment {
+        return if policer.room(most, now_ns) > 0 { most } else { 0 };
     }
     let segments = usize::try_from(policer.room(segment, now_ns)).unwrap_or(usize::MAX);
-    wanted.min(segments.saturating_mul(segment))
+    most.min(segments.saturating_mul(segment))
 }
 
 pub(super) fn columns(rows: &[(u64, (u64, TcpInfo))]) -> TcpColumns {
@@ -187,15 +188,15 @@ pub(super) fn columns(rows: &[(u64, (u64, TcpInfo))]) -> TcpColumns {
 /// Read until the other end has closed the connection, or the time is over.
 pub(super) fn receive_bulk(
     stream: &mut TcpStream,
-    progress: &Progress,
-    schedule: &Schedule,
+    progress: &SendProgress,
+    schedule: &ExperimentSchedule,
 ) -> Result<RoleCounts, Error> {
     let begin_ns = schedule.transmit_ns();
     let measured_from_ns = begin_ns.saturating_add(schedule.phases.measure_from_ns);
     let preparing = |source| Error::System { doing: "preparing a TCP connection", source };
     stream.set_read_timeout(Some(LONGEST_BLOCK)).map_err(preparing)?;
     let mut buffer = vec![0; 1 << 18];
-    let mut samples = Series::new(begin_ns, SAMPLE_NS);
+    let mut samples = ColumnSeries::new(begin_ns, SAMPLE_NS);
     let mut octets = 0u64;
     let mut batches =
         Batches::<u64>::new(0, schedule.phases.measured_ps(), schedule.phases.batches);
@@ -261,5 +262,5 @@ pub(super) fn receive_bulk(
         },
         progress: samples.course(begin_ns, of_rows),
     };
-    Ok(RoleCounts { port: PortUse::default(), of: Counts::BulkReceiver(Box::new(counts)) })
+    Ok(RoleCounts { port: PortUse::default(), of: RoleTotals::BulkReceiver(Box::new(counts)) })
 }

@@ -18,6 +18,7 @@
 //! - `key`: the file's key, if it is not the field's name; one of several is written `delay|length`,
 //!   none is empty. `unit`: how the file writes the value (`time`, `octets`, …).
 //! - `least`, `most`: the range of an integer, both included.
+//! - `items`: the most entries of a list.
 //! - `skip`: the field is checked with others, by hand.
 //! - `#[table(together)]`: after the fields, `Self::check_together(&self, faults)` is called.
 
@@ -65,6 +66,7 @@ struct Field {
     unit: Option<LitStr>,
     least: Option<TokenStream>,
     most: Option<TokenStream>,
+    items: Option<TokenStream>,
     is_skipped: bool,
 }
 
@@ -82,8 +84,9 @@ impl Parse for Field {
                     "unit" => field.unit = Some(input.parse()?),
                     "least" => field.least = Some(until_comma(input)?),
                     "most" => field.most = Some(until_comma(input)?),
+                    "items" => field.items = Some(until_comma(input)?),
                     _ => {
-                        let allowed = "expected `key`, `unit`, `least`, `most` or `skip`";
+                        let allowed = "expected `key`, `unit`, `least`, `most`, `items` or `skip`";
                         return Err(syn::Error::new(word.span(), allowed));
                     }
                 }
@@ -127,7 +130,8 @@ impl Field {
         let named = [("x-key", &self.key), ("x-unit", &self.unit)];
         let texts =
             named.iter().filter_map(|(name, text)| text.as_ref().map(|text| quote!(#name = #text)));
-        let numbers = [("minimum", &self.least), ("maximum", &self.most)];
+        let numbers =
+            [("minimum", &self.least), ("maximum", &self.most), ("maxItems", &self.items)];
         let numbers = numbers.iter().filter_map(|(name, number)| {
             number.as_ref().map(|number| quote!(#name = crate::fault::json_integer(#number)))
         });
@@ -141,9 +145,17 @@ impl Field {
             (Some(least), Some(most)) => {
                 quote!(faults.range(#name, *#reference, #least, #most);)
             }
-            _ => quote! {
-                faults.within(#name, |faults| crate::fault::Checked::check(#reference, faults));
-            },
+            _ => {
+                let count = self.items.as_ref().map(
+                    |most| quote!(crate::fault::check_count(#reference.len(), #most, faults);),
+                );
+                quote! {
+                    faults.within(#name, |faults| {
+                        #count
+                        crate::fault::Checked::check(#reference, faults);
+                    });
+                }
+            }
         }
     }
 }

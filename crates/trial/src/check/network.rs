@@ -94,12 +94,19 @@ fn check_stations(stations: &Stations, points: usize, faults: &mut Faults) {
     if let Some(point) = stations.points.iter().find(|&&point| point as usize >= points) {
         faults.add_value("points", point, format!("must be below {points}"));
     }
-    if stations.clock_error_ppb != 0 || matches!(stations.backoff, Backoff::LoadRegister { .. }) {
+    if stations.clock_error_ppb != 0 {
         let allowed = "must be absent in a network: the clocks of its media are perfect";
         faults.add("clock_error_ppb", allowed);
     }
-    if matches!(stations.backoff, Backoff::Python { .. }) {
-        faults.add("backoff", "must not be a function in Python in a network");
+    match stations.backoff {
+        Backoff::Python { .. } => {
+            faults.add("backoff", "must not be a function in Python in a network");
+        }
+        Backoff::LoadRegister { .. } => {
+            let allowed = "must not be a load register in a network, whose media have no clocks";
+            faults.add("backoff", allowed);
+        }
+        _ => {}
     }
 }
 
@@ -278,7 +285,7 @@ impl<'s> Wires<'s> {
             flow.check_octets(faults);
         }
         let from = self.host(&flow.from, "from", faults);
-        if flow.to.is_empty() || (flow.address == Address::Unicast && flow.to.len() != 1) {
+        if flow.is_onto_medium() || (flow.address == Address::Unicast && flow.to.len() != 1) {
             let allowed = "must be one host, or several with a group's address";
             faults.add_value("to", format!("{:?}", flow.to), allowed);
         }
@@ -315,7 +322,7 @@ impl<'s> Wires<'s> {
         Some(constants.preamble_bits / 8 + constants.gap_bits / 8)
     }
 
-    /// Classes of ports at half-duplex links or media, and idle slopes beyond a link.
+    /// Idle slopes beyond a link.
     fn check_classes(&self, faults: &mut Faults) {
         for (index, ends) in self.ends.iter().enumerate() {
             let link = self.scenario.links.get(index);
@@ -326,10 +333,8 @@ impl<'s> Wires<'s> {
                     continue;
                 }
                 let key = format!("nodes[{at}].kind.{}.classes", name_of(kind));
-                let Some(link) = link.filter(|link| !link.half_duplex) else {
-                    faults.add(&key, "must not be given for a node with a half-duplex link");
-                    continue;
-                };
+                // A port at any other link has one queue for all frames.
+                let Some(link) = link.filter(|link| !link.half_duplex) else { continue };
                 let slopes: u128 =
                     classes.iter().filter_map(|class| class.idle_slope_bps).map(u128::from).sum();
                 let octet_ps = u128::from(link.ps_per_octet);

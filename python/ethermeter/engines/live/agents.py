@@ -19,10 +19,10 @@ from ethermeter.engines.live.laboratory import Credentials, Laboratory, Station
 from ethermeter.engines.live.media import flow_faults, media_faults, segments_of
 from ethermeter.engines.live.recording import MEDIUM, MediumTap, Tap
 from ethermeter.engines.live.segments import segment_hosts, segment_trial
+from ethermeter.entities import flows_in, stations_in
 from ethermeter.faults import Fault, InputError
-from ethermeter.nodes import Settings, hosts_in, is_segment, kind_of
+from ethermeter.nodes import Settings, hosts_in, kind_of
 from ethermeter.scenario import Class, Host, SaturatedArrivals, Scenario, Switch
-from ethermeter.station_groups import station_count
 from ethermeter.store.scratch import temporary_directory
 from ethermeter.testbed import (
     AddressTable,
@@ -168,7 +168,7 @@ def check(trial: Trial, kind: str, wires: WireKind) -> None:
 
     The kind is "testbed", "plain" or "loopback"; wires are those of a testbed.
     """
-    if kind == "testbed" and not is_segment(trial.scenario):
+    if kind == "testbed" and flows_in(trial.scenario):
         _planned(trial.scenario, wires)
         faults = flow_faults(trial.scenario, trial.settings().ports)
         if faults:
@@ -275,7 +275,7 @@ def keep(trial: Trial, *, mtu: int) -> NetworkBed:
 @contextlib.contextmanager
 def segment(trials: Sequence[Trial], *, mtu: int, ip: int) -> Iterator[Bench]:
     """Build hosts on an emulated segment, enough for each of some trials, as `testbed` does."""
-    largest = max(trials, key=lambda trial: station_count(trial.scenario))
+    largest = max(trials, key=lambda trial: stations_in(trial.scenario))
     hosts = segment_hosts(trials)
     of = Segment(tuple(hosts), segment_trial(largest, hosts))
     with (

@@ -15,6 +15,7 @@ from ethermeter.counts import FlowCounts
 from ethermeter.engines.live.counts import receivers_of, roles_of
 from ethermeter.engines.live.description import flow_names, is_saturated
 from ethermeter.engines.live.segments import of_hosts
+from ethermeter.entities import packet_ps
 from ethermeter.metrics import Caution, Masks, caution_mask
 from ethermeter.scenario import (
     CoderArrivals,
@@ -28,7 +29,6 @@ from ethermeter.scenario import (
     TokenBucketArrivals,
     TraceArrivals,
 )
-from ethermeter.station_groups import packet_ps
 from ethermeter.store.columns import CAUTION, OF_LIVE
 from ethermeter.store.result import (
     FlowResult,
@@ -119,21 +119,25 @@ def live_cautions(
         if isinstance(sending, Sender | Requester) and (pacing := sending.pacing).frames:
             spacing[at] = late if changes_spacing(pacing, flow) else 0
             counted[at] = late if pacing.worst_ns > OF_WINDOW * window_ns else 0
-    if has_steal(result):
-        always |= caution_mask([Caution.CPU_STEAL])
-    always |= caution_mask(_medium_cautions(result))
+    always |= always_cautions(result)
     columns = (always, spacing, counted, uncertain, few)
     return dict(zip((CAUTION, *OF_LIVE), columns, strict=True))
 
 
 def segment_cautions(trial: Trial, result: Result) -> np.uint64:
     """Return the cautions of all values of a measured segment."""
-    found = _medium_cautions(result)
+    found: set[Caution] = set()
     hosts = of_hosts(trial).scenario
     for name, flow in zip(flow_names(hosts), hosts.flows, strict=True):
         sending, _ = roles_of(flow, result.flows.get(name, FlowResult()))
         if isinstance(sending, Sender) and changes_spacing(sending.pacing, flow):
             found.add(Caution.LATE_SEND)
+    return caution_mask(found) | always_cautions(result)
+
+
+def always_cautions(result: Result) -> np.uint64:
+    """Return the cautions of all values of a test: of its machine, and of emulated media."""
+    found = _medium_cautions(result)
     if has_steal(result):
         found.add(Caution.CPU_STEAL)
     return caution_mask(found)

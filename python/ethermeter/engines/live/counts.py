@@ -16,9 +16,7 @@ from msgspec import Struct
 from ethermeter.counts import (
     LOSSES,
     NO_CLOCK_PAIRS,
-    NO_MEDIUM,
     NO_NODES,
-    NO_STATIONS,
     Buckets,
     Counts,
     Delays,
@@ -35,11 +33,11 @@ from ethermeter.counts import (
 )
 from ethermeter.engines.live.description import around_octets, flow_names, tag_octets
 from ethermeter.engines.live.offsets import without_offsets
-from ethermeter.engines.live.ports import port_counts
+from ethermeter.engines.live.ports import media_counts, port_counts
+from ethermeter.entities import is_voice
 from ethermeter.framing import AROUND_DATA_OCTETS, frame_octets, lengths_of
 from ethermeter.metrics.statistics import merged
 from ethermeter.scenario import Flow
-from ethermeter.station_groups import is_voice
 from ethermeter.store.result import (
     AnyCounts,
     BulkReceiver,
@@ -88,11 +86,12 @@ def counts_of(trial: Trial, result: Result) -> Counts:
     )
     if np.isnan(flows.batches.completed).all():
         flows = replace(flows, batches=zeros(FlowBatch, 0, len(scenario.flows)))
+    media, stations = media_counts(scenario, result.media)
     return Counts(
         window_ps=scenario.phases.measure_to_ps - scenario.phases.measure_from_ps,
         events=int(np.nansum(flows.offered)),
-        medium=NO_MEDIUM,
-        stations=NO_STATIONS,
+        media=media,
+        stations=stations,
         flows=flows,
         ports=port_counts(scenario, result.media),
         nodes=NO_NODES,

@@ -13,6 +13,7 @@ from msgspec.structs import astuple, replace
 from ethermeter.engines.live.laboratory import Ceilings, HostAnswer, Laboratory, Station
 from ethermeter.engines.live.media import windows_of
 from ethermeter.engines.live.segments import Lead, credit_frames, lead_of, of_hosts
+from ethermeter.entities import is_voice, senders
 from ethermeter.faults import Fault, InputError
 from ethermeter.framing import (
     AROUND_DATA_OCTETS,
@@ -23,7 +24,7 @@ from ethermeter.framing import (
     lengths_of,
     message_octets,
 )
-from ethermeter.nodes import is_segment, over_links
+from ethermeter.nodes import links_in
 from ethermeter.scenario import (
     Arrivals,
     ConstantTimes,
@@ -40,7 +41,6 @@ from ethermeter.scenario import (
     TokenBucketArrivals,
     TraceArrivals,
 )
-from ethermeter.station_groups import is_voice
 from ethermeter.trial import Trial
 
 PS_PER_NS = 1000
@@ -219,7 +219,7 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
     Consent is requested as far as the ceilings in the answers of agents, by host, have room. Raises
     InputError with everything in the trial that cannot be measured, or not here.
     """
-    on_segment = is_segment(trial.scenario)
+    on_segment = bool(senders(trial.scenario))
     credit = credit_frames(trial.scenario) if on_segment else windows_of(trial)
     lead = lead_of(trial.scenario) if on_segment else Lead(0, 0)
     trial = of_hosts(trial)
@@ -337,7 +337,7 @@ def _flows(
 
 def _around_frames(scenario: Scenario, host: str) -> int:
     """Return the octets of preamble and gap at the link of a host; 0 of stations of a segment."""
-    links = (link for link in over_links(scenario).links if host in [end.node for end in link.ends])
+    links = (link for link in links_in(scenario) if host in [end.node for end in link.ends])
     link = next(links, None)
     return 0 if link is None else link.preamble_octets + link.gap_octets
 

@@ -63,7 +63,7 @@ class Shared:
     medium: Medium
     """The medium with a station for each of its nodes."""
     ports: tuple[int, ...]
-    """Number of each station's port, as `ethermeter.nodes.over_links` counts them."""
+    """Number of each station's port, as `ethermeter.nodes.links_in` counts them."""
     is_segment: bool
     """Whether it is a segment; else a hub or half-duplex links."""
 

@@ -16,9 +16,10 @@ from ethermeter.engines.live.recording import Captures
 from ethermeter.engines.live.segments import of_hosts
 from ethermeter.engines.live.trials import Underway, trial_of
 from ethermeter.engines.work import Finished, Work
+from ethermeter.entities import senders
 from ethermeter.faults import InputError
 from ethermeter.framing import AROUND_DATA_OCTETS, lengths_of
-from ethermeter.nodes import hosts_in, is_segment
+from ethermeter.nodes import hosts_in
 from ethermeter.scenario import Scenario
 from ethermeter.testbed.build import MOST_HOSTS
 from ethermeter.testbed.elements import WireKind
@@ -114,7 +115,7 @@ class Local:
         for work in works:
             trial = trial_of(work)
             scenario = trial.scenario
-            if is_segment(scenario) and self.kind != "testbed":
+            if senders(scenario) and self.kind != "testbed":
                 allowed = "expected --testbed: the medium of a segment is emulated there"
                 raise InputError.of(self.kind, "segment", trial.id, allowed)
             trials.check([work], _expected(trial, self.kind, self.ip))
@@ -155,7 +156,7 @@ class Local:
         """Return what trials on one bench have in common."""
         trial = trial_of(work)
         scenario = trial.scenario
-        if is_segment(scenario):
+        if senders(scenario):
             # Any medium, one trial after the other, between interfaces that take its frames.
             return f"segment {mtu_octets(of_hosts(trial).scenario)}"
         parts = (scenario.nodes, scenario.links, scenario.media, trial.settings())
@@ -165,7 +166,7 @@ class Local:
     def bench(self, alike: Sequence[Trial]) -> Iterator[Bench]:
         """Build what trials with one key need, and remove it at the end."""
         scenario = alike[0].scenario
-        if is_segment(scenario):
+        if senders(scenario):
             mtu = max(mtu_octets(of_hosts(trial).scenario) for trial in alike)
             with agents.segment(alike, mtu=mtu, ip=self.ip) as bench:
                 yield bench

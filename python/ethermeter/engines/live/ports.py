@@ -1,13 +1,23 @@
-"""Ports: what the emulated media of a test counted of the ports at them."""
+"""What the emulated media of a test counted, of their stations and of the ports that these are."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 
-from ethermeter.counts import NO_PORTS, Numbers, PortCounts, StationCounts, zeros
+from ethermeter.counts import (
+    NO_PORTS,
+    NO_STATIONS,
+    MediumCounts,
+    Numbers,
+    PortCounts,
+    StationCounts,
+    joined,
+    zeros,
+)
 from ethermeter.engines.live.media import Shared, shared_media
-from ethermeter.nodes import mac_of, over_links
+from ethermeter.entities import names_of
+from ethermeter.nodes import links_in, mac_of
 from ethermeter.scenario import Scenario
 from ethermeter.store.columns import NOT_COUNTED
 from ethermeter.testbed.relay import SegmentCounts
@@ -19,7 +29,7 @@ def port_counts(scenario: Scenario, counted: Mapping[str, SegmentCounts]) -> Por
 
     if not counted:
         return NO_PORTS
-    ports = 2 * len(over_links(scenario).links)
+    ports = 2 * len(links_in(scenario))
     found = zeros(PortCounts, ports)
     is_counted = np.zeros(ports, bool)
     for shared in shared_media(scenario):
@@ -28,7 +38,8 @@ def port_counts(scenario: Scenario, counted: Mapping[str, SegmentCounts]) -> Por
             continue
         counts = _core.read_counts(segment.counts)
         columns = _columns(shared, counts.stations, segment)
-        plca = None if counts.medium.plca is None else counts.medium.plca.nodes
+        (medium,) = counts.media
+        plca = None if medium.plca is None else medium.plca.nodes
         if plca is not None:
             names = ("used", "yielded", "missed", "beacons_lost", "status_changes", "ok_ps")
             columns |= {name: getattr(plca, name) for name in (*names, "logical_collisions")}
@@ -43,6 +54,26 @@ def port_counts(scenario: Scenario, counted: Mapping[str, SegmentCounts]) -> Por
         if of.name != "classes":
             getattr(found, of.name)[~is_counted] = NOT_COUNTED
     return found
+
+
+def media_counts(
+    scenario: Scenario, counted: Mapping[str, SegmentCounts]
+) -> tuple[tuple[MediumCounts, ...], StationCounts]:
+    """Return the counts of media and of their stations, by the names of the media.
+
+    None unless all of them were emulated to the end. What a station would offer alone is not known.
+    """
+    from ethermeter import _core
+
+    emulated = [counted.get(name) for name in names_of("medium", scenario)]
+    texts = [segment.counts for segment in emulated if segment is not None and segment.counts]
+    if not texts or len(texts) < len(emulated):
+        return (), NO_STATIONS
+    counts = [_core.read_counts(text) for text in texts]
+    stations = joined([each.stations for each in counts])
+    unknown_load = np.full(len(stations.frames), np.nan)
+    media = tuple(medium for each in counts for medium in each.media)
+    return media, replace(stations, offered_load=unknown_load)
 
 
 def _columns(shared: Shared, counts: StationCounts, segment: SegmentCounts) -> dict[str, Numbers]:

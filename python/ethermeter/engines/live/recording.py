@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from ethermeter.engines.live.description import hosts_of
 from ethermeter.engines.live.segments import host_names
 from ethermeter.engines.work import TrialError
+from ethermeter.entities import senders, stations_in
 from ethermeter.faults import Fault, InputError, choices
-from ethermeter.nodes import hosts_in, is_segment
+from ethermeter.nodes import hosts_in
 from ethermeter.scenario import Scenario
-from ethermeter.station_groups import station_count
 from ethermeter.store.captures import Accounts, HostAccount, account_of, file_of
 from ethermeter.store.files import TEMPORARY, make_folder, write_whole
 from ethermeter.testbed import CaptureOptions, MediumCapture, TestbedError
@@ -122,8 +122,8 @@ class Captures:
         """Refuse hosts that a scenario does not have, with every fault."""
         there = hosts_in(scenario)
         lead = "hosts of the experiment: "
-        if is_segment(scenario):
-            there = [MEDIUM, *host_names(station_count(scenario))]
+        if senders(scenario):
+            there = [MEDIUM, *host_names(stations_in(scenario))]
             lead = "the medium, or hosts: "
         if faults := [
             Fault("command line", "--capture-at", host, choices(host, there, lead))
@@ -136,7 +136,7 @@ class Captures:
         """Names of the hosts at which a trial is recorded."""
         if self.hosts:
             return list(dict.fromkeys(self.hosts))
-        if is_segment(scenario):
+        if senders(scenario):
             return [MEDIUM]
         return hosts_of(scenario)
 

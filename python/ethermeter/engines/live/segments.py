@@ -23,8 +23,14 @@ from ethermeter.engines.live.media import (
     trials_of,
     window_frames,
 )
+from ethermeter.entities import (
+    lengths_of,
+    medium_of,
+    packet_ps,
+    senders,
+    stations_in,
+)
 from ethermeter.faults import Fault, InputError
-from ethermeter.nodes import is_segment
 from ethermeter.scenario import (
     CoderArrivals,
     ConstantTimes,
@@ -38,13 +44,6 @@ from ethermeter.scenario import (
     SaturatedArrivals,
     Scenario,
     TraceArrivals,
-)
-from ethermeter.station_groups import (
-    groups_of,
-    lengths_of,
-    medium_of,
-    packet_ps,
-    station_count,
 )
 from ethermeter.testbed import Control, NetworkBed, Segment, SegmentTrial, Wire
 from ethermeter.testbed.counters import Hop
@@ -69,11 +68,11 @@ def host_names(stations: int) -> list[str]:
 
 
 def of_hosts(trial: Trial) -> Trial:
-    """Return a trial whose stations are hosts with flows between them; of a network the same."""
+    """Return a trial whose flows onto a medium are flows between hosts; others as they are."""
     scenario = trial.scenario
-    if not is_segment(scenario):
+    groups = [group for group in senders(scenario) for _ in range(group.count)]
+    if not groups:
         return trial
-    groups = [group for group in groups_of(scenario) for _ in range(group.count)]
     names = host_names(len(groups))
     receivers = (*names[1:], names[0])
     flows = tuple(
@@ -108,9 +107,9 @@ def credit_frames(scenario: Scenario) -> list[int | None]:
     """
     medium = medium_of(scenario)
     found: list[int | None] = []
-    lengths = [lengths_of(group.flow.frames)[0] for group in groups_of(scenario)]
+    lengths = [lengths_of(group.flow.frames)[0] for group in senders(scenario)]
     longest_octets = max(USUAL_OCTETS, *(max(of) // OCTET_BITS for of in lengths))
-    for group in groups_of(scenario):
+    for group in senders(scenario):
         least_ps: float = frame_ps(medium, min(lengths_of(group.flow.frames)[0]))
         slow_ns = SLOW_HOST_NS
         if isinstance(group.flow.arrivals, CoderArrivals):
@@ -141,14 +140,14 @@ class Lead:
 
 def lead_of(scenario: Scenario) -> Lead:
     """Return the lead of the hosts of a segment; none unless all of them have credit."""
-    if not all(_has_credit(group.flow) for group in groups_of(scenario)):
+    if not all(_has_credit(group.flow) for group in senders(scenario)):
         return Lead(0, 0)
     return Lead(LEAD_PS, max(0, LEAD_PS - scenario.phases.begin_ps))
 
 
 def segment_hosts(trials: Sequence[Trial]) -> list[str]:
     """Return hosts for each of some trials: the stations of the largest first."""
-    of_each = [host_names(station_count(trial.scenario)) for trial in trials]
+    of_each = [host_names(stations_in(trial.scenario)) for trial in trials]
     return list(dict.fromkeys([*max(of_each, key=len), *(of for each in of_each for of in each)]))
 
 
@@ -198,7 +197,7 @@ def standing(scenario: Scenario) -> Segment:
         for flow in scenario.flows
     )
     made = structs.replace(scenario, flows=flows, phases=silent_phases(scenario.phases))
-    names = [f"station-{number}" for number in range(1, station_count(scenario) + 1)]
+    names = [f"station-{number}" for number in range(1, stations_in(scenario) + 1)]
     wire = Wire(10**12 // medium.bit_ps)
     return Segment(
         tuple(names), SegmentTrial(Raw(core_trial(made, id="standing").encode())), shaper=wire
@@ -211,7 +210,7 @@ def check(trial: Trial) -> None:
     What else the medium cannot be is refused by the relay.
     """
     faults = []
-    for number, group in enumerate(groups_of(trial.scenario)):
+    for number, group in enumerate(senders(trial.scenario)):
         coder, frames = group.flow.arrivals, group.flow.frames
         if not isinstance(coder, CoderArrivals) or not isinstance(frames, SamplesLengths):
             continue
@@ -233,9 +232,9 @@ class Emulated:
         self._media: tuple[SegmentTrial, ...] = ()
         if bed is not None and bed.segments:
             self._relay = bed.relay
-            of_segment = is_segment(trial.scenario)
+            of_stations = bool(senders(trial.scenario))
             self._media = (
-                (segment_trial(trial, tuple(bed.hosts)),) if of_segment else trials_of(trial)
+                (segment_trial(trial, tuple(bed.hosts)),) if of_stations else trials_of(trial)
             )
 
     def begin(self, at_ns: int) -> None:
@@ -253,7 +252,7 @@ class Emulated:
 
     def dropped(self, counted: Sequence[SegmentCounts]) -> Mapping[Hop, int]:
         """Return the frames that each node of a network dropped or gave up before each medium."""
-        if is_segment(self._trial.scenario):
+        if senders(self._trial.scenario):
             return {}
         media = shared_media(self._trial.scenario) if counted else ()
         return {
@@ -270,7 +269,7 @@ class Emulated:
         if not counted:
             return result
         whole: Mapping[str, Raw] = decode(result, type=dict[str, Raw])
-        if is_segment(self._trial.scenario):
+        if senders(self._trial.scenario):
             return encode({**whole, "segment": counted[0]})
         names = [shared.medium.name for shared in shared_media(self._trial.scenario)]
         return encode({**whole, "media": dict(zip(names, counted, strict=True))})

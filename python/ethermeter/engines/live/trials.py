@@ -17,8 +17,8 @@ from ethermeter.engines.live.observed import observe
 from ethermeter.engines.live.segments import Emulated, of_hosts
 from ethermeter.engines.live.switches import Around
 from ethermeter.engines.work import Finished, TrialError, Work, failure
+from ethermeter.entities import senders
 from ethermeter.faults import Fault, InputError
-from ethermeter.nodes import is_segment
 from ethermeter.scenario import Scenario
 from ethermeter.store.files import LIVE, write_whole
 from ethermeter.store.measured import COMPLETE
@@ -80,7 +80,7 @@ def check(trials: Sequence[Work], laboratory: Laboratory) -> None:
     for work in trials:
         try:
             trial = trial_of(work)
-            if is_segment(trial.scenario):
+            if senders(trial.scenario):
                 segments.check(trial)
             test = describe(trial, laboratory, {})
             _core.check_test(test)

@@ -34,9 +34,7 @@ def explorer(of: Explorer) -> Json:
     rows = [distinguished(point) for point in points]
     varied = [_key(name, [row.get(name) for row in rows]) for name in varied_keys(rows)]
     found = {metric: None for point in points for metric in point.estimates}
-    metrics = [
-        _metric(metric, points, of_flows=of.of_flows) for metric in Metric if metric in found
-    ]
+    metrics = [_metric(metric, points, of.entity) for metric in Metric if metric in found]
     return {
         "keys": varied,
         "metrics": [metric for metric in metrics if any(y is not None for y in metric["y"])],
@@ -121,7 +119,7 @@ def _key(name: str, texts: Sequence[str | None]) -> Json:
     return found
 
 
-def _metric(metric: Metric, points: Sequence[Point], *, of_flows: bool) -> Json:
+def _metric(metric: Metric, points: Sequence[Point], entity: str) -> Json:
     label = metric.label
     found = [point.estimates.get(metric) for point in points]
     triples = [_rounded(each.scaled(label.factor)) if each else (None,) * 3 for each in found]
@@ -134,7 +132,7 @@ def _metric(metric: Metric, points: Sequence[Point], *, of_flows: bool) -> Json:
         "title": label.title,
         "axis": label.axis,
         "unit": label.unit,
-        "about": meaning(metric, of_flows=of_flows),
+        "about": meaning(metric, entity),
         "zero": label.from_zero,
         **({"most": label.most} if math.isfinite(label.most) else {}),
         **({"main": True} if metric in (*MAIN_METRICS, *FLOW_MAIN_METRICS) else {}),

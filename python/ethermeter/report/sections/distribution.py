@@ -27,9 +27,9 @@ def distribution_blocks(name: str, data: ReportData) -> list[Block]:
         return []
     kinds = {selection.kind for selection, _ in shown}
     counted = "messages" if any(kind.counted == "messages" for kind in kinds) else "frames"
-    of_flows = " flows and" if counted == "messages" else ""
+    flows = " flows and" if counted == "messages" else ""
     lead = (
-        f"The {counted} of all{of_flows} replications together. Percentiles are means over the "
+        f"The {counted} of all{flows} replications together. Percentiles are means over the "
         "replications, with 95% intervals from three on."
     )
     if len(kinds) > 1 and counted == "frames":

@@ -62,8 +62,8 @@ def explorer_of(
         places = set(map(_place, points))
         of_parts = [_named(part, each) for each in of_parts if _place(each) in places]
         points = [replace(point, point={**point.point, part: ALL}) for point in points]
-    of_flows = any(Metric.MESSAGE_RATE in point.estimates for point in points)
-    main = FLOW_MAIN_METRICS if of_flows else MAIN_METRICS
+    has_flows = any(Metric.MESSAGE_RATE in point.estimates for point in points)
+    main = FLOW_MAIN_METRICS if has_flows else MAIN_METRICS
     order = [metric for metric in (*preferred, *main) if metric is not Metric.VOICE_LOAD]
     of_first = [point for point in points if point.series == points[0].series]
     points = [*points, *of_parts]
@@ -77,7 +77,8 @@ def explorer_of(
     curve = "" if axes.curve in (None, x) else axes.curve
     points = thinned(points)
     text = HOW + _thinning(len(points), total)
-    return Explorer(points, metric, x, curve or "", lines, TITLE, text, of_flows=of_flows)
+    entity = "flow" if has_flows else "station"
+    return Explorer(points, metric, x, curve or "", lines, TITLE, text, entity)
 
 
 def _parts(data: ReportData) -> tuple[str, Sequence[Point]]:

@@ -16,7 +16,7 @@ from ethermeter.document import (
     VegaLite,
     plain,
 )
-from ethermeter.metrics import Group, Metric
+from ethermeter.metrics import EntityKind, Metric
 from ethermeter.report.axes import ENGINE, Axes, keys, panels
 from ethermeter.report.charts.lines import axis_title, lines
 from ethermeter.report.data import ReportData
@@ -100,9 +100,9 @@ def _figures(points: Sequence[Point], metric: Metric, label: Label, text: str) -
         ]
         if len(silent) == len(members):
             continue
-        is_voice = metric.group in (Group.SEGMENT_VOICE, Group.FLOW_VOICE)
+        is_voice = metric.kind in (EntityKind.TALKER, EntityKind.CALL)
         why = "there is no voice, or nothing was delivered" if is_voice else "nothing was delivered"
-        why = "there are no samples" if metric.group is Group.FLOW else why
+        why = "there are no samples" if metric.kind is EntityKind.FLOW else why
         missing = f"No value where {why}: {', '.join(dict.fromkeys(silent))}." if silent else ""
         title = ", ".join(
             f"{key_title(key)}: {plain(value)}"

@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from markupsafe import Markup
 
 from ethermeter.analysis.groups import FLOW_METRICS, PART
+from ethermeter.analysis.media import METRICS
 from ethermeter.analysis.ports import COUNTS, MOST, Port, PortPoint
 from ethermeter.document import (
     Block,
@@ -27,6 +29,7 @@ from ethermeter.report.data import ReportData
 from ethermeter.report.extremes import Places, amount
 from ethermeter.report.labels import key_title, point_title
 from ethermeter.report.sections.groups import metric_figures
+from ethermeter.report.tables import estimates_table
 from ethermeter.results.estimates import Point
 from ethermeter.scenario import Scenario
 
@@ -125,9 +128,22 @@ def network_blocks(series: str, data: ReportData) -> list[Block]:
     return [
         *_topology(*chosen),
         *_flows_table(flows, chosen[0]),
+        *_media_table([point for point in data.media if point.series == series]),
         *links,
         *_ports_table(chosen[0], same),
     ]
+
+
+def _media_table(points: Sequence[Point]) -> list[Block]:
+    """Return the table of shared media; empty without any."""
+    if not points:
+        return []
+    lead = "Each shared medium, with all its stations: ports of hosts, switches and routers."
+    named = [
+        replace(point, point={**_bare(point), "medium": point.point[PART]}) for point in points
+    ]
+    table = estimates_table(named, METRICS, open_rows=OPEN_ROWS)
+    return [Heading("Shared media"), Text(lead, "lead"), table]
 
 
 def _bare(point: Point) -> dict[str, str]:

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from ethermeter.document import Block, Heading, Row, Section, Table, Text
-from ethermeter.nodes import is_segment, kind_of
+from ethermeter.entities import Senders, constants_of, lengths_of, medium_of, senders
+from ethermeter.nodes import kind_of
 from ethermeter.report.data import ReportData
 from ethermeter.report.experiments import written
 from ethermeter.report.tables import code, tag
@@ -20,7 +21,6 @@ from ethermeter.scenario import (
     Stations,
     TraceArrivals,
 )
-from ethermeter.station_groups import Group, constants_of, groups_of, lengths_of, medium_of
 from ethermeter.theory.bus_advice import ranges
 
 RUN = (
@@ -98,10 +98,11 @@ def constants(scenario: Scenario) -> list[tuple[str, str]]:
 
     Of a segment, those of the first group are included; of a network, those of nodes and links.
     """
-    if not is_segment(scenario):
+    groups = senders(scenario)
+    if not groups:
         return network_constants(scenario)
     medium, mac, phases = medium_of(scenario), constants_of(scenario), scenario.phases
-    stations, flow = groups_of(scenario)[0].stations, groups_of(scenario)[0].flow
+    stations, flow = groups[0].stations, groups[0].flow
     bit_ps = medium.bit_ps
     reach_ps = max(max(row) for row in medium.delay_ps)
     gap_part1 = f"the first part {mac.gap_part1_bits} bit times"
@@ -116,8 +117,8 @@ def constants(scenario: Scenario) -> list[tuple[str, str]]:
             f"{reach_ps / 1e6:.4g} µs, {reach_ps / bit_ps:.3g} bit times",
         ),
         *([("turnaround time", f"{mac.turnaround_ps / 1e6:g} µs")] if mac.turnaround_ps else []),
-        *_plca(medium, [(group.name, group.stations) for group in groups_of(scenario)]),
-        *_priority_waits(groups_of(scenario)),
+        *_plca(medium, [(group.name, group.stations) for group in groups]),
+        *_priority_waits(groups),
         ("backoff", written_struct(stations.backoff)),
         ("attempt limit", f"{stations.attempt_limit}, then {stations.after_attempt_limit}"),
         ("after a late collision", stations.after_late_collision),
@@ -292,7 +293,7 @@ def _stage(stage: Mapping[str, object]) -> str:
     return f"{stage['name']} ({settings})" if settings else str(stage["name"])
 
 
-def _priority_waits(groups: Sequence[Group]) -> list[tuple[str, str]]:
+def _priority_waits(groups: Sequence[Senders]) -> list[tuple[str, str]]:
     """Return a row on all groups if any station waits for others.
 
     A row on the first group alone would say nothing.

@@ -57,7 +57,7 @@ def build(name: str, points: Sequence[Point], data: ReportData, *, is_only: bool
     `is_only` if the run has no other series and reproduces no study.
     """
     has_flows = any(Metric.MESSAGE_RATE in point.estimates for point in points)
-    body = _of_flows(name, points, data) if has_flows else _of_stations(name, points, data)
+    body = _flow_blocks(name, points, data) if has_flows else _station_blocks(name, points, data)
     title = data.titles.get(name, "")
     text = notice(len(points))
     blocks: list[Block] = [Text(text, "lead")] if text else []
@@ -70,7 +70,7 @@ def build(name: str, points: Sequence[Point], data: ReportData, *, is_only: bool
     return Section(anchor(name), label, name, [*blocks, *body])
 
 
-def _of_stations(name: str, points: Sequence[Point], data: ReportData) -> list[Block]:
+def _station_blocks(name: str, points: Sequence[Point], data: ReportData) -> list[Block]:
     """One series of stations on a medium."""
     axes = choose(points)
     study = data.presentation
@@ -96,7 +96,7 @@ def _of_stations(name: str, points: Sequence[Point], data: ReportData) -> list[B
     return body
 
 
-def _of_flows(name: str, points: Sequence[Point], data: ReportData) -> list[Block]:
+def _flow_blocks(name: str, points: Sequence[Point], data: ReportData) -> list[Block]:
     """One series of flows between hosts: varied keys, flows, links, delays, estimates."""
     bounds = bound_blocks(name, data)
     # A bound is of largest values, which are drawn flow by flow.
@@ -108,16 +108,16 @@ def _of_flows(name: str, points: Sequence[Point], data: ReportData) -> list[Bloc
     # time of none.
     are_unlike = any(point.series == name for point in data.tables)
     main = [metric for metric in FLOW_MAIN_METRICS if not (are_unlike and metric in OF_MESSAGES)]
-    together = _main(name, drawn, axes, main, of_flows=True)
-    together += _against_load(name, drawn, axes, of_flows=True)
+    together = _main(name, drawn, axes, main, entity="flow")
+    together += _against_load(name, drawn, axes, entity="flow")
     apart = flow_blocks(name, data)
     if apart and are_unlike:
         body = [*apart, *([Heading("All flows together"), *together] if together else [])]
     else:
         body = [*together, *apart]
     body += fairness_blocks(name, data)
-    of_flows = [point for point in data.tables or data.flows if point.series == name]
-    body += clock_blocks(drawn, of_flows)
+    flows = [point for point in data.tables or data.flows if point.series == name]
+    body += clock_blocks(drawn, flows)
     body += network_blocks(name, data)
     body += _roofline(name, data)
     body += distribution_blocks(name, data)
@@ -152,7 +152,7 @@ def _main(
     axes: Axes,
     graphs: Sequence[Metric],
     *,
-    of_flows: bool = False,
+    entity: str = "station",
 ) -> list[Block]:
     drawn = []
     for metric in graphs:
@@ -162,14 +162,14 @@ def _main(
             title = metric.label.title + (f", {panel.title}" if panel.title else "")
             knees = _knees(panel, metric, axes)
             chart = lines(replace(panel, title=""), metric, axes, knees=knees)
-            text = meaning(metric, of_flows=of_flows) + _knee_text(knees)
+            text = meaning(metric, entity) + _knee_text(knees)
             numbers = figure_table(panel, metric, axes, title=f"{name}, {title}")
             drawn.append(Figure(chart, title, text, numbers))
     return [Grid(drawn)] if drawn else []
 
 
 def _against_load(
-    name: str, points: Sequence[Point], axes: Axes, *, of_flows: bool = False
+    name: str, points: Sequence[Point], axes: Axes, *, entity: str = "station"
 ) -> list[Block]:
     """Draw voice against its offered load, if that is not one and the same along every curve."""
     known = [
@@ -194,10 +194,11 @@ def _against_load(
     if len(set(of)) < len(of) or len({place[-1] for place in of}) < FEWEST_LOADS:
         return []
     along = Axes(Metric.VOICE_LOAD.value, "", axes.curve, axes.panels)
-    figures = _main(name, loaded, along, VOICE_GRAPHS, of_flows=of_flows)
-    over = (
-        "the rate of the wire of which they take the largest share" if of_flows else "the line rate"
-    )
+    figures = _main(name, loaded, along, VOICE_GRAPHS, entity=entity)
+    over = {
+        "flow": "the rate of the wire of which they take the largest share",
+        "station": "the line rate",
+    }[entity]
     lead = (
         f"The load is the bits of samples that coders make over {over}: without any overhead, "
         "silence included in the mean."

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from ethermeter.analysis.frame_mixes import COUNT, FRAMES, Lengths, lengths
+from ethermeter.entities import charged_ps, senders, stations_in
 from ethermeter.results.query import MissingError, Results
 from ethermeter.results.trials import PS_PER_S
 from ethermeter.scenario import FixedLengths
-from ethermeter.station_groups import charged_ps, groups_of, station_count
 
 CLUSTERS = "segment.clusters"
 Points = Mapping[tuple[str, int, Lengths], Results]
@@ -25,7 +25,7 @@ def points_of(results: Results) -> Points:
         point = of.point
         if FRAMES in point:
             series = f"{of.series} {point[CLUSTERS]}" if CLUSTERS in point else of.series
-            hosts = int(point[COUNT].number) if COUNT in point else station_count(of.scenario)
+            hosts = int(point[COUNT].number) if COUNT in point else stations_in(of.scenario)
             found[series, hosts, lengths(point[FRAMES])] = of
     return found
 
@@ -67,7 +67,7 @@ def first(results: Results, series: str, frames: Lengths) -> Results:
 def cycle_s(results: Results, series: str, frames: Lengths) -> float:
     """Return the time of a frame at line rate with preamble and gap, in s, from the scenario."""
     scenario = first(results, series, frames).scenario
-    frames_sent = groups_of(scenario)[0].flow.frames
+    frames_sent = senders(scenario)[0].flow.frames
     if not isinstance(frames_sent, FixedLengths):
         raise MissingError(f"no scenario with frames of one length for {series}, {frames}")
     return charged_ps(scenario, frames_sent.bits) / PS_PER_S

@@ -20,12 +20,12 @@ from itertools import pairwise
 import numpy as np
 
 from ethermeter.analysis.claims import Claim
+from ethermeter.entities import medium_of, senders
 from ethermeter.metrics import Metric
 from ethermeter.results.interval import Estimate, Floats, exact, student
 from ethermeter.results.query import MissingError, Results, Where
 from ethermeter.results.trials import PS_PER_S
 from ethermeter.scenario import CoderArrivals, SamplesLengths
-from ethermeter.station_groups import groups_of, medium_of
 from ethermeter.studies.judging import Entry, Finding, Rule, judged, measured_entries, rules_of
 from ethermeter.studies.rules import crossing, takeoff
 
@@ -79,7 +79,7 @@ def reading(results: Results, series: str, where: Where, quantity: str) -> Float
 def shortest_delay_s(results: Results, series: str, where: Where) -> float:
     """Return the study's Dmin = P' 8 / R with P' = Pmin / (1 - R / C), in s (section 3.3)."""
     scenario = results.at(series, where).scenario
-    (group,) = groups_of(scenario)
+    (group,) = senders(scenario)
     coder, frames = group.flow.arrivals, group.flow.frames
     assert isinstance(coder, CoderArrivals), "the study's hosts send voice"
     assert isinstance(frames, SamplesLengths)

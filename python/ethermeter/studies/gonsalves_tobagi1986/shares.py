@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethermeter.analysis import positions
+from ethermeter.entities import points_of
 from ethermeter.metrics import Metric
 from ethermeter.results.interval import Estimate, Floats, paired_ratio
 from ethermeter.results.query import MissingError, Results
 from ethermeter.scenario import Scenario
-from ethermeter.station_groups import points_of
 
 Stations = NDArray[np.bool_]
 Division = Callable[[Scenario], tuple[Stations, Stations]]

@@ -12,11 +12,11 @@ import numpy as np
 
 from ethermeter.analysis.curves import knee, rise
 from ethermeter.analysis.frame_mixes import COUNT, FRAMES
+from ethermeter.entities import charged_ps, mean_bits, senders
 from ethermeter.metrics import Metric
 from ethermeter.results.interval import Estimate, Floats, difference, exact, ratio, student
 from ethermeter.results.query import MissingError, Results
 from ethermeter.results.trials import PS_PER_S
-from ethermeter.station_groups import charged_ps, groups_of, mean_bits
 from ethermeter.theory.inputs import model_inputs
 from ethermeter.theory.predictions import ENTRIES
 from ethermeter.trial import SIMULATION
@@ -58,7 +58,7 @@ def packet_s(results: Results) -> float:
 
     Of the first group of stations.
     """
-    bits = mean_bits(groups_of(results.scenario)[0].flow.frames)
+    bits = mean_bits(senders(results.scenario)[0].flow.frames)
     return charged_ps(results.scenario, bits) / PS_PER_S
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ethermeter.arguments import Array
-from ethermeter.nodes import kind_of, over_links
+from ethermeter.nodes import kind_of, links_in, nodes_in
 from ethermeter.scenario import Class, Host, Hub, Link, Node, Router, Scenario, Stage, Switch
 from ethermeter.theory.bounds.schedulers import ClassOfServer
 from ethermeter.theory.bounds.sources import Arrivals, Message
@@ -158,11 +158,10 @@ class Network:
     def __init__(self, scenario: Scenario, accesses: Mapping[int, Access] | None = None) -> None:
         self.scenario = scenario
         self._accesses = accesses or {}
-        linked = over_links(scenario)
-        self.nodes: tuple[Node, ...] = linked.nodes
+        self.nodes: tuple[Node, ...] = nodes_in(scenario)
         self.kinds = [kind_of(node)[1] for node in self.nodes]
         self.number = {node.name: number for number, node in enumerate(self.nodes)}
-        self.links: tuple[Link, ...] = linked.links
+        self.links: tuple[Link, ...] = links_in(scenario)
         self.owner = [self.number[end.node] for link in self.links for end in link.ends]
         self.modules = [end.module for link in self.links for end in link.ends]
         self.ports: list[list[int]] = [[] for _ in self.nodes]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ethermeter.nodes import over_links
+from ethermeter.nodes import links_in
 from ethermeter.scenario import CoderArrivals, Flow, Scenario
 from ethermeter.theory.bounds.attempt import Attempt, Planned, path_reason
 from ethermeter.theory.bounds.curves import largest_delay, line, sum_of_buckets
@@ -112,8 +112,7 @@ def _refused(scenario: Scenario, reason: str) -> Bounds:
         back = none if flow.response else None
         flows.append(FlowBound(flow.name, none, "TFA", back, back))
     ports = tuple(
-        PortBound(port, (None,), (reason,), None)
-        for port in range(2 * len(over_links(scenario).links))
+        PortBound(port, (None,), (reason,), None) for port in range(2 * len(links_in(scenario)))
     )
     return Bounds(tuple(flows), ports)
 

@@ -8,7 +8,8 @@ from functools import lru_cache
 
 from msgspec.structs import replace
 
-from ethermeter.nodes import media_of, room_of
+from ethermeter.entities import mean_ps
+from ethermeter.nodes import room_of, wires_of
 from ethermeter.scenario import (
     CoderArrivals,
     Host,
@@ -18,7 +19,6 @@ from ethermeter.scenario import (
     Scenario,
     Switch,
 )
-from ethermeter.station_groups import mean_ps
 from ethermeter.theory.bounds.network import Emission, Network
 from ethermeter.theory.bounds.schedulers import ClassOfServer
 from ethermeter.theory.bounds.sources import Arrivals, Message
@@ -106,7 +106,7 @@ class _Analysis:
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
         self._network = network_of(scenario)
-        self._media = media_of(scenario).tolist()
+        self._media = wires_of(scenario).tolist()
         self._sources = {
             number: source_of(flow) for number, flow in enumerate(scenario.flows) if is_open(flow)
         }

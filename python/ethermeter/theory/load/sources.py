@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from ethermeter.entities import lengths_of, talking_share
 from ethermeter.framing import message_octets
 from ethermeter.scenario import (
     CoderArrivals,
@@ -17,7 +18,6 @@ from ethermeter.scenario import (
     TokenBucketArrivals,
     TraceArrivals,
 )
-from ethermeter.station_groups import lengths_of, talking_share
 from ethermeter.theory.bounds.sources import Message, on_off, packets_of
 from ethermeter.theory.load.growth import Growth
 from ethermeter.theory.load.results import Overload

@@ -19,7 +19,7 @@ import numpy as np
 from ethermeter.arguments import Array
 from ethermeter.counts import Integers
 from ethermeter.metrics import Caution
-from ethermeter.nodes import over_links
+from ethermeter.nodes import links_in
 from ethermeter.scenario import CoderArrivals, Scenario
 from ethermeter.theory.bounds.network import Emission
 from ethermeter.theory.bounds.sources import Arrivals, Message, leaves_at_once
@@ -78,7 +78,7 @@ class _Analysis:
         self.scenario = scenario
         # A switch that learns knows all addresses after the first frames.
         self.network = network_of(scenario)
-        links = {end.node: link for link in over_links(scenario).links for end in link.ends}
+        links = {end.node: link for link in links_in(scenario) for end in link.ends}
         self.rooms = Rooms(self.network)
         self.sources = [self.rooms.source_of(flow, links[flow.from_]) for flow in scenario.flows]
         self.paths: list[dict[int, tuple[int, ...]]] = []

@@ -10,24 +10,24 @@ mod receiver;
 mod sender;
 mod socket;
 
-pub use options::{PacketOptions, Ring};
+pub use options::{PacketOptions, RingKind};
 pub(super) use socket::shortest_octets;
 pub use socket::{bind, interface_index, raw_socket};
 
 use super::system::{held_octets, set_priority, wait_readable};
-use super::{Address, Arrival, Port, PortCounters, Wait};
+use super::{NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress};
 use crate::Error;
-use crate::wire::{Header, Mac};
+use crate::wire::{FrameHeader, MacAddress};
 use ethermeter_ethernet::Carrier;
-use receiver::Receiver;
-use sender::Sender;
+use receiver::PacketReceiver;
+use sender::PacketSender;
 use socket::own_address;
 
 /// A pair of packet sockets with their buffers.
 pub struct PacketPort {
-    sender: Sender,
-    receiver: Receiver,
-    header: Header,
+    sender: PacketSender,
+    receiver: PacketReceiver,
+    header: FrameHeader,
     longest_payload: usize,
     batch: usize,
     counters: PortCounters,
@@ -52,16 +52,16 @@ impl PacketPort {
             return Err(Error::refused("batch", options.batch, "1 to 1024 frames"));
         }
         let index = interface_index(&options.interface)?;
-        let sender = Sender::open(options, index)?;
+        let sender = PacketSender::open(options, index)?;
         let source = own_address(sender.socket())?;
         let header =
-            Header { destination: options.destination, source, priority: options.priority };
+            FrameHeader { destination: options.destination, source, priority: options.priority };
         if let Some(priority) = options.priority {
             set_priority(sender.socket(), priority)?;
         }
         let mut port = Self {
             sender,
-            receiver: Receiver::open(options, index)?,
+            receiver: PacketReceiver::open(options, index)?,
             header,
             longest_payload: options.longest_payload,
             batch: options.batch,
@@ -73,12 +73,12 @@ impl PacketPort {
 
     /// The address that frames are sent from.
     #[must_use]
-    pub fn own_address(&self) -> Mac {
+    pub fn own_address(&self) -> MacAddress {
         self.header.source
     }
 }
 
-impl Port for PacketPort {
+impl NetworkPort for PacketPort {
     fn carrier(&self) -> Carrier {
         self.header.carrier()
     }
@@ -91,16 +91,18 @@ impl Port for PacketPort {
         self.batch
     }
 
-    fn aim(&mut self, at: Address) -> Result<(), Error> {
+    fn aim(&mut self, at: StationAddress) -> Result<(), Error> {
         match at {
-            Address::Mac(destination) => {
+            StationAddress::Mac(destination) => {
                 if destination != self.header.destination {
                     self.header.destination = destination;
                     self.sender.write_headers(self.header);
                 }
                 Ok(())
             }
-            Address::Socket(other) => Err(Error::refused("address", other, "an Ethernet address")),
+            StationAddress::Socket(other) => {
+                Err(Error::refused("address", other, "an Ethernet address"))
+            }
         }
     }
 
@@ -128,9 +130,13 @@ impl Port for PacketPort {
     }
 
     #[inline]
-    fn receive<F: FnMut(&Arrival<'_>)>(&mut self, wait: Wait, mut take: F) -> Result<usize, Error> {
+    fn receive<F: FnMut(&ReceivedPayload<'_>)>(
+        &mut self,
+        wait: ReceiveWait,
+        mut take: F,
+    ) -> Result<usize, Error> {
         let mut handed_on = self.receiver.receive(&mut self.counters.unexpected, &mut take);
-        if let (0, Wait::Milliseconds(milliseconds)) = (handed_on, wait) {
+        if let (0, ReceiveWait::Milliseconds(milliseconds)) = (handed_on, wait) {
             wait_readable(self.receiver.socket(), milliseconds);
             handed_on = self.receiver.receive(&mut self.counters.unexpected, &mut take);
         }

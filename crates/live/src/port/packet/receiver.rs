@@ -1,11 +1,11 @@
 //! The socket that receives, and the ring that the kernel fills.
 
-use super::options::{PacketOptions, Ring};
+use super::options::{PacketOptions, RingKind};
 use super::socket::{bind, raw_socket};
 use crate::Error;
-use crate::port::ring::{BlockRing, FrameRing, Held, ring_counts};
+use crate::port::ring::{BlockFrame, BlockRing, FrameRing, ring_counts};
 use crate::port::system::{nanoseconds, set_packet_option};
-use crate::port::{Address, Arrival};
+use crate::port::{ReceivedPayload, StationAddress};
 use crate::time::WallClock;
 use crate::wire::{FrameWindow, TAGGED_HEADER_OCTETS};
 use ethermeter_ethernet::frame::LOCAL_EXPERIMENTAL_1;
@@ -14,7 +14,7 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 /// The socket that receives, and its ring.
-pub(super) struct Receiver {
+pub(super) struct PacketReceiver {
     socket: Socket,
     ring: Filled,
     wall: WallClock,
@@ -26,12 +26,12 @@ enum Filled {
     Blocks(BlockRing),
 }
 
-impl Receiver {
+impl PacketReceiver {
     pub(super) fn open(options: &PacketOptions, index: u32) -> Result<Self, Error> {
         let socket = raw_socket()?;
         let version = match options.ring {
-            Ring::Frames => libc::tpacket_versions::TPACKET_V2,
-            Ring::Blocks => libc::tpacket_versions::TPACKET_V3,
+            RingKind::Frames => libc::tpacket_versions::TPACKET_V2,
+            RingKind::Blocks => libc::tpacket_versions::TPACKET_V3,
         };
         set_packet_option(
             &socket,
@@ -41,13 +41,13 @@ impl Receiver {
         )?;
         set_packet_option(&socket, libc::PACKET_IGNORE_OUTGOING, &1i32, "ignoring what goes out")?;
         let ring = match options.ring {
-            Ring::Frames => {
+            RingKind::Frames => {
                 let longest_octets = TAGGED_HEADER_OCTETS + options.longest_payload;
-                Filled::Frames(FrameRing::made(&socket, RING_OCTETS, BLOCK_OCTETS, longest_octets)?)
+                Filled::Frames(FrameRing::new(&socket, RING_OCTETS, BLOCK_OCTETS, longest_octets)?)
             }
-            Ring::Blocks => {
+            RingKind::Blocks => {
                 let blocks = RING_OCTETS / BLOCK_OCTETS;
-                Filled::Blocks(BlockRing::made(&socket, blocks, BLOCK_OCTETS, RETIRE_MS)?)
+                Filled::Blocks(BlockRing::new(&socket, blocks, BLOCK_OCTETS, RETIRE_MS)?)
             }
         };
         if let Some(group) = options.group {
@@ -76,7 +76,7 @@ impl Receiver {
     }
 
     #[inline]
-    pub(super) fn receive<F: FnMut(&Arrival<'_>)>(
+    pub(super) fn receive<F: FnMut(&ReceivedPayload<'_>)>(
         &mut self,
         unexpected: &mut u64,
         mut take: F,
@@ -88,8 +88,8 @@ impl Receiver {
             let stamped_ns = Some(wall.monotonic_ns(stamp_ns));
             match FrameWindow::checked(frame) {
                 Ok(window) if frame.len() == octets as usize => {
-                    let from = Address::Mac(window.header().source);
-                    take(&Arrival { payload: window.payload(), from, stamped_ns });
+                    let from = StationAddress::Mac(window.header().source);
+                    take(&ReceivedPayload { payload: window.payload(), from, stamped_ns });
                     handed_on += 1;
                 }
                 // Cut, or not ours.
@@ -105,7 +105,7 @@ impl Receiver {
                 });
             }
             Filled::Blocks(ring) => {
-                let Ok(_) = ring.take(|Held { head, frame, .. }| -> Result<(), Infallible> {
+                let Ok(_) = ring.take(|BlockFrame { head, frame, .. }| -> Result<(), Infallible> {
                     hand_on(frame, head.tp_len, head.tp_sec, head.tp_nsec);
                     Ok(())
                 });

@@ -1,16 +1,16 @@
 //! The socket that sends: through its queue with many frames a call, or past it through a ring that
 //! the kernel empties.
 //!
-//! Only the first reports when a queue refuses a frame, which a ring would then send out of its turn;
-//! past the queue nothing refuses.
+//! Only the first reports when a queue refuses a frame, which a ring would then send out of its
+//! turn; past the queue nothing refuses.
 
 use super::options::PacketOptions;
 use super::socket::{bind, raw_socket, shortest_octets};
 use crate::Error;
 use crate::port::messages::Messages;
-use crate::port::ring::{Region, number};
+use crate::port::ring::{MappedRegion, number};
 use crate::port::system::{hindrance, set_packet_option};
-use crate::wire::{Header, TAGGED_HEADER_OCTETS};
+use crate::wire::{FrameHeader, TAGGED_HEADER_OCTETS};
 use ethermeter_ethernet::Carrier;
 use socket2::Socket;
 use std::io;
@@ -21,7 +21,7 @@ use std::time::Duration;
 const LONGEST_BLOCK: Duration = Duration::from_millis(50);
 
 /// One of two methods to send.
-pub(super) enum Sender {
+pub(super) enum PacketSender {
     Calls { socket: Socket, outgoing: Messages },
     Ring(SendRing),
 }
@@ -29,7 +29,7 @@ pub(super) enum Sender {
 /// A ring of frames to send (`TPACKET_V2`).
 pub(super) struct SendRing {
     socket: Socket,
-    region: Region,
+    region: MappedRegion,
     slots: usize,
     slot_octets: usize,
     next: usize,
@@ -53,7 +53,7 @@ const LENGTH_AT: usize = std::mem::offset_of!(libc::tpacket2_hdr, tp_len);
 /// and refers to the slot for the rest, which on virtual Ethernet costs a page for each frame.
 const COPIED_WHOLE: usize = 256;
 
-impl Sender {
+impl PacketSender {
     /// A socket bound to no protocol, so that nothing queues up behind it.
     pub(super) fn open(options: &PacketOptions, index: u32) -> Result<Self, Error> {
         let preparing = || Error::system("preparing a packet socket");
@@ -80,7 +80,7 @@ impl Sender {
             tp_frame_nr: number(slots),
         };
         set_packet_option(&socket, libc::PACKET_TX_RING, &request, "making a ring to send from")?;
-        let region = Region::mapped(Some((socket.as_raw_fd(), 0)), slots * slot_octets)?;
+        let region = MappedRegion::mapped(Some((socket.as_raw_fd(), 0)), slots * slot_octets)?;
         bind(&socket, index, 0)?;
         Ok(Self::Ring(SendRing { socket, region, slots, slot_octets, next: 0 }))
     }
@@ -92,7 +92,7 @@ impl Sender {
     }
 
     /// Headers stay where they are while payloads change.
-    pub(super) fn write_headers(&mut self, header: Header) {
+    pub(super) fn write_headers(&mut self, header: FrameHeader) {
         match self {
             Self::Calls { outgoing, .. } => {
                 for index in 0..outgoing.count() {
@@ -146,26 +146,26 @@ impl SendRing {
         count: usize,
         mut fill: F,
     ) -> io::Result<usize> {
-        let mut taken = 0;
-        while taken < count {
+        let mut sent = 0;
+        while sent < count {
             let at = self.next * self.slot_octets;
             if self.region.word(at).load(Ordering::Acquire) != libc::TP_STATUS_AVAILABLE {
                 break;
             }
             let octets =
-                fill(taken, self.region.octets_mut(at + FRAME_AT, self.slot_octets - FRAME_AT));
+                fill(sent, self.region.octets_mut(at + FRAME_AT, self.slot_octets - FRAME_AT));
             let copied = if octets <= COPIED_WHOLE { octets } else { 0 };
             self.region.write(at + COPIED_AT, u16::try_from(copied).expect("a short frame"));
             self.region.write(at + LENGTH_AT, number(OFFLOAD_OCTETS + octets));
             self.region.word(at).store(libc::TP_STATUS_SEND_REQUEST, Ordering::Release);
             self.next = (self.next + 1) % self.slots;
-            taken += 1;
+            sent += 1;
         }
         match self.kick() {
-            // A passing error is reported when nothing is taken; until then, frames are in the ring all the
-            // same.
-            Err(error) if taken == 0 || hindrance(&error).is_none() => Err(error),
-            _ => Ok(taken),
+            // A passing error is reported when nothing is taken; until then, frames are in the ring
+            // all the same.
+            Err(error) if sent == 0 || hindrance(&error).is_none() => Err(error),
+            _ => Ok(sent),
         }
     }
 

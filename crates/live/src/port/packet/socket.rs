@@ -1,7 +1,7 @@
 //! Packet sockets and their addresses.
 
 use crate::Error;
-use crate::wire::Mac;
+use crate::wire::MacAddress;
 use ethermeter_ethernet::Carrier;
 use ethermeter_ethernet::frame::FCS;
 use socket2::{Domain, Protocol, SockAddr, SockAddrStorage, Socket, Type};
@@ -54,7 +54,7 @@ pub fn bind(socket: &Socket, index: u32, protocol: u16) -> Result<(), Error> {
 }
 
 /// The address of the interface that a socket is bound to.
-pub(super) fn own_address(socket: &Socket) -> Result<Mac, Error> {
+pub(super) fn own_address(socket: &Socket) -> Result<MacAddress, Error> {
     let address =
         socket.local_addr().map_err(Error::system("asking for an interface's address"))?;
     #[expect(unsafe_code, reason = "packet addresses are not known to the safe wrapper")]
@@ -62,7 +62,7 @@ pub(super) fn own_address(socket: &Socket) -> Result<Mac, Error> {
     // has one of this kind.
     let packet = unsafe { address.as_ptr().cast::<libc::sockaddr_ll>().read_unaligned() };
     match packet.sll_halen {
-        6 => Ok(Mac(*packet.sll_addr.first_chunk().expect("8 octets are more than 6"))),
+        6 => Ok(MacAddress(*packet.sll_addr.first_chunk().expect("8 octets are more than 6"))),
         octets => Err(Error::refused(
             "interface",
             format!("one with addresses of {octets} octets"),

@@ -3,7 +3,8 @@
 //!
 //! Frames lie in memory that is shared with the kernel, and only their places are passed. Whether
 //! the driver reads them there itself or the kernel copies them is for the driver to say;
-//! [`XdpPort::mode`] has it. On virtual Ethernet they are copied. There are no stamps of the kernel.
+//! [`XdpPort::mode`] has it. On virtual Ethernet they are copied. There are no stamps of the
+//! kernel.
 
 mod program;
 mod rings;
@@ -11,15 +12,15 @@ mod rings;
 pub use program::Attachment;
 
 use super::packet::{interface_index, shortest_octets};
-use super::ring::Region;
+use super::ring::MappedRegion;
 use super::system::{Hindrance, hindrance, read_option, set_option, set_priority, wait_readable};
-use super::{Address, Arrival, Port, PortCounters, Wait};
+use super::{NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress};
 use crate::Error;
 use crate::time::sleep;
-use crate::wire::{FrameWindow, Header, Mac};
+use crate::wire::{FrameHeader, FrameWindow, MacAddress};
 use ethermeter_ethernet::Carrier;
 use program::Redirection;
-use rings::{Ring, Which};
+use rings::{Which, XdpRing};
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, SockAddr, SockAddrStorage, Socket, Type};
 use std::io;
@@ -32,9 +33,9 @@ pub struct XdpOptions {
     /// The interface.
     pub interface: String,
     /// The address of that interface, which frames come from.
-    pub source: Mac,
+    pub source: MacAddress,
     /// Where frames go.
-    pub destination: Mac,
+    pub destination: MacAddress,
     /// Priority of what is sent, 0 to 7: in the tag of frames. Frames without one have no tag.
     pub priority: Option<u8>,
     /// The queue of the interface; frames that come in at another are left to the kernel.
@@ -48,7 +49,7 @@ pub struct XdpOptions {
 impl XdpOptions {
     /// A port on `interface` with what suits most uses.
     #[must_use]
-    pub fn on(interface: &str, source: Mac, destination: Mac) -> Self {
+    pub fn on(interface: &str, source: MacAddress, destination: MacAddress) -> Self {
         Self {
             interface: interface.to_owned(),
             source,
@@ -75,14 +76,14 @@ pub struct XdpPort {
     // Detached first, so that no frame is redirected to a socket that is about to go.
     redirection: Option<Redirection>,
     socket: Socket,
-    memory: Region,
-    fill: Ring<u64>,
-    completion: Ring<u64>,
-    receive: Ring<libc::xdp_desc>,
-    send: Ring<libc::xdp_desc>,
+    memory: MappedRegion,
+    fill: XdpRing<u64>,
+    completion: XdpRing<u64>,
+    receive: XdpRing<libc::xdp_desc>,
+    send: XdpRing<libc::xdp_desc>,
     /// Slots that can be sent from.
     free: Vec<u64>,
-    header: Header,
+    header: FrameHeader,
     batch: usize,
     copies: bool,
     counters: PortCounters,
@@ -114,7 +115,7 @@ impl XdpPort {
         let opening = Error::system("opening an XDP socket");
         let socket = Socket::new(Domain::from(libc::AF_XDP), Type::RAW, None).map_err(opening)?;
         socket.set_send_buffer_size(8 << 20).map_err(Error::system("preparing an XDP socket"))?;
-        let memory = Region::mapped(None, MEMORY_OCTETS)?;
+        let memory = MappedRegion::mapped(None, MEMORY_OCTETS)?;
         let registration = libc::xdp_umem_reg {
             addr: memory.at::<u8>(0).expose_provenance() as u64,
             len: MEMORY_OCTETS as u64,
@@ -133,10 +134,10 @@ impl XdpPort {
         if let Some(priority) = options.priority {
             set_priority(&socket, priority)?;
         }
-        let mut fill = Ring::made(&socket, Which::Fill, SLOTS)?;
-        let completion = Ring::made(&socket, Which::Completion, SLOTS)?;
-        let receive = Ring::made(&socket, Which::Receive, SLOTS)?;
-        let send = Ring::made(&socket, Which::Send, SLOTS)?;
+        let mut fill = XdpRing::new(&socket, Which::Fill, SLOTS)?;
+        let completion = XdpRing::new(&socket, Which::Completion, SLOTS)?;
+        let receive = XdpRing::new(&socket, Which::Receive, SLOTS)?;
+        let send = XdpRing::new(&socket, Which::Send, SLOTS)?;
         for slot in u64::from(SLOTS)..2 * u64::from(SLOTS) {
             fill.put(slot * u64::from(SLOT_OCTETS));
         }
@@ -166,7 +167,7 @@ impl XdpPort {
             receive,
             send,
             free: (0..u64::from(SLOTS)).map(|slot| slot * u64::from(SLOT_OCTETS)).collect(),
-            header: Header {
+            header: FrameHeader {
                 destination: options.destination,
                 source: options.source,
                 priority: options.priority,
@@ -191,7 +192,7 @@ impl XdpPort {
     /// Headers stay where they are while payloads change.
     fn write_headers(&mut self) {
         for slot in 0..u64::from(SLOTS) {
-            let at = place(slot * u64::from(SLOT_OCTETS));
+            let at = index_of(slot * u64::from(SLOT_OCTETS));
             self.header.emit(self.memory.octets_mut(at, self.header.octets()));
         }
     }
@@ -266,11 +267,11 @@ fn bind(socket: &Socket, index: u32, queue: u32) -> Result<(), Error> {
     bound.map_err(Error::system("binding an XDP socket"))
 }
 
-fn place(at: u64) -> usize {
+fn index_of(at: u64) -> usize {
     usize::try_from(at).expect("within shared memory")
 }
 
-impl Port for XdpPort {
+impl NetworkPort for XdpPort {
     fn carrier(&self) -> Carrier {
         self.header.carrier()
     }
@@ -283,16 +284,18 @@ impl Port for XdpPort {
         self.batch
     }
 
-    fn aim(&mut self, at: Address) -> Result<(), Error> {
+    fn aim(&mut self, at: StationAddress) -> Result<(), Error> {
         match at {
-            Address::Mac(destination) => {
+            StationAddress::Mac(destination) => {
                 if destination != self.header.destination {
                     self.header.destination = destination;
                     self.write_headers();
                 }
                 Ok(())
             }
-            Address::Socket(other) => Err(Error::refused("address", other, "an Ethernet address")),
+            StationAddress::Socket(other) => {
+                Err(Error::refused("address", other, "an Ethernet address"))
+            }
         }
     }
 
@@ -311,7 +314,7 @@ impl Port for XdpPort {
         let shortest = shortest_octets(self.header.carrier());
         for index in 0..count {
             let at = self.free.pop().expect("as many as were counted");
-            let frame = self.memory.octets_mut(place(at), header + LONGEST_PAYLOAD);
+            let frame = self.memory.octets_mut(index_of(at), header + LONGEST_PAYLOAD);
             let octets = (header + fill(index, &mut frame[header..])).max(shortest);
             let len = u32::try_from(octets).expect("below a slot");
             self.send.put(libc::xdp_desc { addr: at, len, options: 0 });
@@ -324,22 +327,30 @@ impl Port for XdpPort {
     }
 
     #[inline]
-    fn receive<F: FnMut(&Arrival<'_>)>(&mut self, wait: Wait, mut take: F) -> Result<usize, Error> {
+    fn receive<F: FnMut(&ReceivedPayload<'_>)>(
+        &mut self,
+        wait: ReceiveWait,
+        mut take: F,
+    ) -> Result<usize, Error> {
         let mut handed_on = 0;
         for attempt in 0..2 {
             while let Some(entry) = self.receive.take() {
-                let frame = self.memory.octets(place(entry.addr), entry.len as usize);
+                let frame = self.memory.octets(index_of(entry.addr), entry.len as usize);
                 match FrameWindow::checked(frame) {
                     Ok(window) => {
-                        let from = Address::Mac(window.header().source);
-                        take(&Arrival { payload: window.payload(), from, stamped_ns: None });
+                        let from = StationAddress::Mac(window.header().source);
+                        take(&ReceivedPayload {
+                            payload: window.payload(),
+                            from,
+                            stamped_ns: None,
+                        });
                         handed_on += 1;
                     }
                     Err(_) => self.counters.unexpected += 1,
                 }
                 self.fill.put(entry.addr & !u64::from(SLOT_OCTETS - 1));
             }
-            let Wait::Milliseconds(milliseconds) = wait else { break };
+            let ReceiveWait::Milliseconds(milliseconds) = wait else { break };
             if handed_on > 0 || attempt > 0 {
                 break;
             }

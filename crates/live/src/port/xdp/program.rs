@@ -1,9 +1,9 @@
 //! The program that the kernel runs for each frame that comes in: ours go to the socket, all others
 //! go on as ever.
 //!
-//! Some twenty instructions of eBPF, written by hand and checked by the kernel before it runs them. It
-//! stays attached as long as its link is open, so it goes when the port goes, however the process
-//! ends.
+//! Some twenty instructions of eBPF, written by hand and checked by the kernel before it runs them.
+//! It stays attached as long as its link is open, so it goes when the port goes, however the
+//! process ends.
 
 use crate::Error;
 use ethermeter_ethernet::frame::{LOCAL_EXPERIMENTAL_1, TAG_TYPE};

@@ -1,6 +1,6 @@
 //! The rings through which an `AF_XDP` socket and its user pass each other the places of frames.
 
-use super::super::ring::Region;
+use super::super::ring::MappedRegion;
 use super::super::system::{read_option, set_option};
 use crate::Error;
 use std::os::fd::AsRawFd;
@@ -20,8 +20,8 @@ pub(super) enum Which {
 }
 
 /// A ring of entries `T`, of which we are either the only producer or the only consumer.
-pub(super) struct Ring<T> {
-    region: Region,
+pub(super) struct XdpRing<T> {
+    region: MappedRegion,
     offsets: libc::xdp_ring_offset,
     entries: u32,
     /// Our own position; the other's is read when it matters.
@@ -30,9 +30,9 @@ pub(super) struct Ring<T> {
     entry: std::marker::PhantomData<T>,
 }
 
-impl<T: Copy> Ring<T> {
+impl<T: Copy> XdpRing<T> {
     /// Make a ring of `entries`, a power of two.
-    pub(super) fn made(socket: &impl AsRawFd, which: Which, entries: u32) -> Result<Self, Error> {
+    pub(super) fn new(socket: &impl AsRawFd, which: Which, entries: u32) -> Result<Self, Error> {
         let name = match which {
             Which::Fill => libc::XDP_UMEM_FILL_RING,
             Which::Completion => libc::XDP_UMEM_COMPLETION_RING,
@@ -55,19 +55,19 @@ impl<T: Copy> Ring<T> {
             Which::Receive => (all.rx, libc::XDP_PGOFF_RX_RING),
             Which::Send => (all.tx, libc::XDP_PGOFF_TX_RING),
         };
-        let octets = place(offsets.desc) + entries as usize * size_of::<T>();
-        let region = Region::mapped(Some((socket.as_raw_fd(), at)), octets)?;
+        let octets = index_of(offsets.desc) + entries as usize * size_of::<T>();
+        let region = MappedRegion::mapped(Some((socket.as_raw_fd(), at)), octets)?;
         Ok(Self { region, offsets, entries, own: 0, other: 0, entry: std::marker::PhantomData })
     }
 
     fn entry_at(&self, position: u32) -> usize {
-        place(self.offsets.desc) + (position & (self.entries - 1)) as usize * size_of::<T>()
+        index_of(self.offsets.desc) + (position & (self.entries - 1)) as usize * size_of::<T>()
     }
 
     /// As producer: entries that can be put in now.
     #[inline]
     pub(super) fn room(&mut self) -> u32 {
-        self.other = self.region.word(place(self.offsets.consumer)).load(Ordering::Acquire);
+        self.other = self.region.word(index_of(self.offsets.consumer)).load(Ordering::Acquire);
         self.entries - self.own.wrapping_sub(self.other)
     }
 
@@ -81,7 +81,7 @@ impl<T: Copy> Ring<T> {
     /// As producer: show what was put in.
     #[inline]
     pub(super) fn show(&self) {
-        self.region.word(place(self.offsets.producer)).store(self.own, Ordering::Release);
+        self.region.word(index_of(self.offsets.producer)).store(self.own, Ordering::Release);
     }
 
     /// As producer: entries that were shown and not yet taken.
@@ -94,7 +94,7 @@ impl<T: Copy> Ring<T> {
     #[inline]
     pub(super) fn take(&mut self) -> Option<T> {
         if self.own == self.other {
-            self.other = self.region.word(place(self.offsets.producer)).load(Ordering::Acquire);
+            self.other = self.region.word(index_of(self.offsets.producer)).load(Ordering::Acquire);
             if self.own == self.other {
                 return None;
             }
@@ -107,11 +107,11 @@ impl<T: Copy> Ring<T> {
     /// As consumer: give the places of what was taken back to the producer.
     #[inline]
     pub(super) fn release(&self) {
-        self.region.word(place(self.offsets.consumer)).store(self.own, Ordering::Release);
+        self.region.word(index_of(self.offsets.consumer)).store(self.own, Ordering::Release);
     }
 }
 
-fn place(offset: u64) -> usize {
+fn index_of(offset: u64) -> usize {
     usize::try_from(offset).expect("an offset within memory")
 }
 

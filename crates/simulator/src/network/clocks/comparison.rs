@@ -12,8 +12,10 @@
 //! time has come: what comes after the round's end waits until it is known what was published.
 
 use super::clock::Clock;
+use crate::identity::{AddressId, FlowId, NodeId, ReceiverId};
 use crate::network::compiled::CompiledNetwork;
 use crate::network::frame::Frame;
+use crate::time::{Instant, Span};
 use ethermeter_traffic::clock::rounds::{ClockEstimate, FRAME_OCTETS, Pace, TIMEOUT_NS, Used};
 use ethermeter_traffic::clock::{Exchange, Relation};
 use ethermeter_traffic::skewed_clock::between_ns;
@@ -24,19 +26,23 @@ use std::sync::Arc;
 
 const PS_PER_NS: u64 = 1000;
 
+const fn nanoseconds(ns: u64) -> Span {
+    Span::from_ps(ns * PS_PER_NS)
+}
+
 /// A message that arrived.
 #[derive(Clone, Copy, Debug)]
 struct Heard {
-    receiver: u32,
-    born: u64,
-    now: u64,
+    receiver: ReceiverId,
+    born: Instant,
+    now: Instant,
 }
 
 /// What is said of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Verdict {
-    pub receiver: u32,
-    pub true_ps: u64,
+    pub receiver: ReceiverId,
+    pub true_delay: Span,
     /// `None` where nothing was known yet.
     pub delay_ns: Option<i64>,
 }
@@ -46,33 +52,33 @@ pub(super) struct Verdict {
 struct Outstanding {
     number: u32,
     requested_ns: u64,
-    deadline: u64,
+    deadline: Instant,
 }
 
 /// A phase, and how often is asked in it, in picoseconds.
 #[derive(Clone, Debug)]
 struct Phase {
-    span: Range<u64>,
-    interval: u64,
-    round: u64,
+    span: Range<Instant>,
+    interval: Span,
+    round: Span,
 }
 
 #[derive(Debug)]
 pub(in crate::network) struct Comparison {
-    flow: u32,
-    pair: (u32, u32),
+    flow: FlowId,
+    pair: (NodeId, NodeId),
     sender: Clock,
     receiver: Clock,
     /// Addresses on the way from the receiver to the sender, and back.
-    destinations: [u32; 2],
+    destinations: [AddressId; 2],
     measured: Range<u64>,
     phases: VecDeque<Phase>,
-    round_end: u64,
-    due: u64,
+    round_end: Instant,
+    due: Instant,
     outstanding: Option<Outstanding>,
     /// Number of the last request that arrived at the sender, and its clock then.
     turn: (u32, u64),
-    out: VecDeque<(u32, Frame)>,
+    out: VecDeque<(NodeId, Frame)>,
     requests: u32,
     answered: u64,
     lost: u64,
@@ -87,19 +93,21 @@ impl Comparison {
     /// Between the nodes of `pair`, a sender and a receiver with these clocks.
     pub fn new(
         compiled: &CompiledNetwork,
-        flow: u32,
-        pair: (u32, u32),
+        flow: FlowId,
+        pair: (NodeId, NodeId),
         (sender, receiver): (Clock, Clock),
     ) -> Self {
         let times = compiled.phases;
-        let phase = |span: Range<u64>, pace: fn(u64) -> Pace| {
-            let Pace { interval_ns, round_ns } = pace((span.end - span.start) / PS_PER_NS);
-            Phase { span, interval: interval_ns * PS_PER_NS, round: round_ns * PS_PER_NS }
+        let phase = |span: Range<Instant>, pace: fn(u64) -> Pace| {
+            let Pace { interval_ns, round_ns } = pace((span.end - span.start).ps() / PS_PER_NS);
+            Phase { span, interval: nanoseconds(interval_ns), round: nanoseconds(round_ns) }
         };
+        let [begin, stop, end] =
+            [times.begin_ps, times.stop_ps, times.end_ps].map(Instant::from_ps);
         let phases = [
-            phase(0..times.begin_ps, Pace::quiet),
-            phase(times.begin_ps..times.stop_ps, Pace::busy),
-            phase(times.stop_ps..times.end_ps, Pace::quiet),
+            phase(Instant::ZERO..begin, Pace::quiet),
+            phase(begin..stop, Pace::busy),
+            phase(stop..end, Pace::quiet),
         ];
         let mut made = Self {
             flow,
@@ -112,8 +120,8 @@ impl Comparison {
             ],
             measured: times.measure_from_ps / PS_PER_NS..times.measure_to_ps / PS_PER_NS,
             phases: VecDeque::from(phases),
-            round_end: 0,
-            due: 0,
+            round_end: Instant::ZERO,
+            due: Instant::ZERO,
             outstanding: None,
             turn: (0, 0),
             out: VecDeque::new(),
@@ -125,17 +133,17 @@ impl Comparison {
             waiting: Vec::new(),
             is_news: false,
         };
-        made.next_round(0);
+        made.next_round(Instant::ZERO);
         made
     }
 
     /// Sender and receiver.
-    pub fn pair(&self) -> (u32, u32) {
+    pub fn pair(&self) -> (NodeId, NodeId) {
         self.pair
     }
 
     /// When it next does something by itself.
-    pub fn wakes(&self) -> Option<u64> {
+    pub fn wakes(&self) -> Option<Instant> {
         match self.outstanding {
             Some(outstanding) => Some(outstanding.deadline),
             None if self.phases.is_empty() => None,
@@ -144,7 +152,7 @@ impl Comparison {
     }
 
     /// Do what is due; what goes out waits in `take_frame`.
-    pub fn wake(&mut self, now: u64) {
+    pub fn wake(&mut self, now: Instant) {
         if let Some(outstanding) = self.outstanding {
             if now < outstanding.deadline {
                 return;
@@ -161,7 +169,7 @@ impl Comparison {
         }
     }
 
-    fn next_round(&mut self, now: u64) {
+    fn next_round(&mut self, now: Instant) {
         while let Some(phase) = self.phases.front() {
             let from = now.max(phase.span.start);
             if from < phase.span.end {
@@ -170,32 +178,32 @@ impl Comparison {
             }
             self.phases.pop_front();
         }
-        self.round_end = u64::MAX;
+        self.round_end = Instant::NEVER;
     }
 
-    fn ask(&mut self, now: u64) {
+    fn ask(&mut self, now: Instant) {
         let number = self.requests;
         self.requests += 1;
         self.due = now + self.phases[0].interval;
         let requested_ns = self.receiver.reading_ns(now);
         self.outstanding =
-            Some(Outstanding { number, requested_ns, deadline: now + TIMEOUT_NS * PS_PER_NS });
+            Some(Outstanding { number, requested_ns, deadline: now + nanoseconds(TIMEOUT_NS) });
         self.put_out(number, now, false);
     }
 
-    fn put_out(&mut self, message: u32, now: u64, is_answer: bool) {
+    fn put_out(&mut self, message: u32, now: Instant, is_answer: bool) {
         let (sender, receiver) = self.pair;
         let (from, to) = if is_answer { (sender, receiver) } else { (receiver, sender) };
         let frame = Frame {
             flow: self.flow,
             from,
-            to,
-            source: from,
-            destination: self.destinations[usize::from(is_answer)],
+            to: Some(to),
+            source: AddressId::from(from.number()),
+            destination: Some(self.destinations[usize::from(is_answer)]),
             octets: FRAME_OCTETS,
             message,
-            pieces: 1,
-            piece: 0,
+            fragments: 1,
+            fragment: 0,
             answer: is_answer.then_some(0),
             broadcast: false,
             padding: 0,
@@ -206,12 +214,12 @@ impl Comparison {
     }
 
     /// The next frame to go out, if there is one, and its host.
-    pub fn take_frame(&mut self) -> Option<(u32, Frame)> {
+    pub fn take_frame(&mut self) -> Option<(NodeId, Frame)> {
         self.out.pop_front()
     }
 
     /// A frame comes to its host.
-    pub fn deliver(&mut self, frame: &Frame, now: u64) {
+    pub fn deliver(&mut self, frame: &Frame, now: Instant) {
         if frame.answer.is_none() {
             self.turn = (frame.message, self.sender.reading_ns(now));
             return self.put_out(frame.message, now, true);
@@ -234,10 +242,12 @@ impl Comparison {
         self.wake(now);
     }
 
-    fn publish(&mut self, now: u64) {
+    fn publish(&mut self, now: Instant) {
         if let Ok(relation) = Relation::fitted(&self.exchanges) {
-            self.used
-                .push(Used { since_ns: now.div_ceil(PS_PER_NS), relation: Arc::new(relation) });
+            self.used.push(Used {
+                since_ns: now.ps().div_ceil(PS_PER_NS),
+                relation: Arc::new(relation),
+            });
         }
         self.is_news = true;
     }
@@ -245,7 +255,7 @@ impl Comparison {
     /// A message of a stream comes to `receiver` within the measured window. What is said of it, if
     /// that is known by now.
     #[inline]
-    pub fn hear(&mut self, receiver: u32, born: u64, now: u64) -> Option<Verdict> {
+    pub fn hear(&mut self, receiver: ReceiverId, born: Instant, now: Instant) -> Option<Verdict> {
         let heard = Heard { receiver, born, now };
         if now <= self.round_end {
             return Some(self.verdict(heard));
@@ -273,27 +283,27 @@ impl Comparison {
     #[inline]
     fn verdict(&self, heard: Heard) -> Verdict {
         let Heard { receiver, born, now } = heard;
-        let known = self.used.iter().rev().find(|used| used.since_ns * PS_PER_NS < now);
+        let known = self.used.iter().rev().find(|used| used.since_ns * PS_PER_NS < now.ps());
         let delay_ns = known.map(|used| {
             between_ns(
                 used.relation.own_ns(self.sender.reading_ns(born)),
                 self.receiver.reading_ns(now),
             )
         });
-        Verdict { receiver, true_ps: now - born, delay_ns }
+        Verdict { receiver, true_delay: now - born, delay_ns }
     }
 
     /// Nothing more happens: what waits is told by what is known.
     pub fn finish(&mut self) {
-        (self.round_end, self.is_news) = (u64::MAX, true);
+        (self.round_end, self.is_news) = (Instant::NEVER, true);
     }
 
     pub fn outcome(&self, balance: Balance) -> ClockPair {
-        let shows = |host_ns: u64| self.receiver.reading_ns(host_ns * PS_PER_NS);
+        let shows = |host_ns: u64| self.receiver.reading_ns(Instant::ZERO + nanoseconds(host_ns));
         let last = Relation::fitted(&self.exchanges).ok();
         ClockPair {
-            sender: self.pair.0,
-            receiver: self.pair.1,
+            sender: self.pair.0.number(),
+            receiver: self.pair.1.number(),
             requests: u64::from(self.requests),
             answered: self.answered,
             lost: self.lost,

@@ -14,6 +14,8 @@ mod reading;
 use super::compiled::CompiledNetwork;
 use super::counters::Counters;
 use super::frame::Frame;
+use crate::identity::{FlowId, NodeId, ReceiverId};
+use crate::time::Instant;
 use clock::Clock;
 use comparison::Comparison;
 use ethermeter_trial::clocks::Comparing;
@@ -29,7 +31,7 @@ pub(super) struct Clocks {
     comparisons: Vec<Comparison>,
     /// Number of the first comparison's flow.
     first: u32,
-    measured: (u64, u64),
+    measured: (Instant, Instant),
 }
 
 impl Clocks {
@@ -39,19 +41,21 @@ impl Clocks {
         compiled: &CompiledNetwork,
         comparing: Comparing,
         flows: u32,
-        streams: &[Option<(u32, u32, u32)>],
+        streams: &[Option<(FlowId, NodeId, NodeId)>],
     ) -> Self {
         let phases = compiled.phases;
+        let measure_from = Instant::from_ps(phases.measure_from_ps);
         let mut all = Self {
             first: flows,
-            measured: (phases.measure_from_ps, phases.measure_to_ps),
+            measured: (measure_from, Instant::from_ps(phases.measure_to_ps)),
             ..Self::default()
         };
-        let clock_of = |host: u32| compiled.nodes[host as usize].clock;
+        let clock_of = |host: NodeId| compiled.nodes[host].clock;
         // Of a group, all receivers are read if one of them has a clock.
-        let has_clock =
-            |&(_, from, to): &(u32, u32, u32)| clock_of(from).is_some() || clock_of(to).is_some();
-        let with_clocks: BTreeSet<u32> =
+        let has_clock = |&(_, from, to): &(FlowId, NodeId, NodeId)| {
+            clock_of(from).is_some() || clock_of(to).is_some()
+        };
+        let with_clocks: BTreeSet<FlowId> =
             streams.iter().flatten().filter(|it| has_clock(it)).map(|it| it.0).collect();
         for stream in streams {
             let read = stream.filter(|(flow, ..)| with_clocks.contains(flow));
@@ -60,7 +64,7 @@ impl Clocks {
                     [from, to].map(|host| clock_of(host).unwrap_or(Clock::TRUE));
                 let comparison = (comparing == Comparing::Compared)
                     .then(|| all.comparison_of(compiled, (from, to), (sender, receiver)));
-                Box::new(Reading::new(flow, (sender, receiver), phases.measure_from_ps, comparison))
+                Box::new(Reading::new(flow, (sender, receiver), measure_from, comparison))
             });
             all.readings.push(reading);
         }
@@ -74,14 +78,19 @@ impl Clocks {
     fn comparison_of(
         &mut self,
         compiled: &CompiledNetwork,
-        pair: (u32, u32),
+        pair: (NodeId, NodeId),
         clocks: (Clock, Clock),
     ) -> u32 {
         let known = self.comparisons.iter().position(|comparison| comparison.pair() == pair);
         let index = known.unwrap_or(self.comparisons.len());
         let number = u32::try_from(index).expect("few pairs");
         if known.is_none() {
-            self.comparisons.push(Comparison::new(compiled, self.first + number, pair, clocks));
+            self.comparisons.push(Comparison::new(
+                compiled,
+                FlowId::from(self.first + number),
+                pair,
+                clocks,
+            ));
         }
         number
     }
@@ -92,15 +101,15 @@ impl Clocks {
     }
 
     /// When a comparison's flow next does something by itself.
-    pub fn wakes(&self, flow: u32) -> Option<u64> {
-        self.comparisons[(flow - self.first) as usize].wakes()
+    pub fn wakes(&self, flow: FlowId) -> Option<Instant> {
+        self.comparisons[flow.index() - self.first as usize].wakes()
     }
 
     /// A message that arrived at a sender at `born` comes to a receiver.
     #[inline]
-    pub fn read(&mut self, receiver: u32, born: u64, now: u64) {
+    pub fn read(&mut self, receiver: ReceiverId, born: Instant, now: Instant) {
         // Most networks have no clocks.
-        let Some(Some(reading)) = self.readings.get_mut(receiver as usize) else { return };
+        let Some(Some(reading)) = self.readings.get_mut(receiver.index()) else { return };
         if !(self.measured.0..self.measured.1).contains(&now) {
             return;
         }
@@ -114,35 +123,32 @@ impl Clocks {
     }
 
     /// A comparison does what is due.
-    pub fn wake(&mut self, flow: u32, now: u64) {
+    pub fn wake(&mut self, flow: FlowId, now: Instant) {
         self.comparison(flow).wake(now);
         self.judge(flow);
     }
 
     /// The next frame that a comparison sends now, and its host.
-    pub fn take_frame(&mut self, flow: u32) -> Option<(u32, Frame)> {
+    pub fn take_frame(&mut self, flow: FlowId) -> Option<(NodeId, Frame)> {
         self.comparison(flow).take_frame()
     }
 
     /// A frame of a comparison comes to a host; what goes out waits in `take_frame`.
-    pub fn deliver(&mut self, frame: &Frame, now: u64, counters: &mut Counters) {
+    pub fn deliver(&mut self, frame: &Frame, now: Instant, counters: &mut Counters) {
         counters.delivered(frame);
         self.comparison(frame.flow).deliver(frame, now);
         self.judge(frame.flow);
     }
 
-    fn comparison(&mut self, flow: u32) -> &mut Comparison {
-        &mut self.comparisons[(flow - self.first) as usize]
+    fn comparison(&mut self, flow: FlowId) -> &mut Comparison {
+        &mut self.comparisons[flow.index() - self.first as usize]
     }
 
     /// Give what a comparison says of messages to whose they are.
-    fn judge(&mut self, flow: u32) {
+    fn judge(&mut self, flow: FlowId) {
         let readings = &mut self.readings;
-        self.comparisons[(flow - self.first) as usize].judge(|verdict| {
-            readings[verdict.receiver as usize]
-                .as_mut()
-                .expect("who is heard is read")
-                .compare(verdict);
+        self.comparisons[flow.index() - self.first as usize].judge(|verdict| {
+            readings[verdict.receiver].as_mut().expect("who is heard is read").compare(verdict);
         });
     }
 
@@ -151,8 +157,8 @@ impl Clocks {
     pub fn finish(
         &mut self,
         balances: impl Iterator<Item = Balance>,
-    ) -> (Vec<(u32, ClockDelays)>, Vec<ClockPair>) {
-        for flow in self.first..self.first + self.comparison_count() {
+    ) -> (Vec<(FlowId, ClockDelays)>, Vec<ClockPair>) {
+        for flow in FlowId::range(self.first as usize, self.comparisons.len()) {
             self.comparison(flow).finish();
             self.judge(flow);
         }
@@ -162,7 +168,7 @@ impl Clocks {
             .zip(balances)
             .map(|(comparison, balance)| comparison.outcome(balance))
             .collect();
-        let mut of_flows: Vec<(u32, ClockDelays)> = Vec::new();
+        let mut of_flows: Vec<(FlowId, ClockDelays)> = Vec::new();
         for reading in self.readings.iter().flatten() {
             let outcome = reading.outcome(&outcomes);
             match of_flows.last_mut().filter(|(flow, _)| *flow == reading.flow()) {

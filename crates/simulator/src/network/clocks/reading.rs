@@ -2,6 +2,8 @@
 
 use super::clock::Clock;
 use super::comparison::Verdict;
+use crate::identity::FlowId;
+use crate::time::{Instant, Span};
 use ethermeter_traffic::Histogram;
 use ethermeter_trial::counts::{ClockDelays, ClockPair, SignedDelays, SynchronisedDelays};
 
@@ -10,7 +12,7 @@ use ethermeter_trial::counts::{ClockDelays, ClockPair, SignedDelays, Synchronise
 /// second would make them as wide as milliseconds.
 #[derive(Debug)]
 struct Spread {
-    about: i64,
+    about: Span,
     count: u64,
     sum: i128,
     above: Histogram,
@@ -19,28 +21,30 @@ struct Spread {
 }
 
 impl Spread {
-    fn new(about: i64) -> Self {
+    fn new(about: Span) -> Self {
         Self { about, count: 0, sum: 0, above: Histogram::default(), below: None }
     }
 
     #[inline]
-    fn record(&mut self, ps: i64) {
+    fn record(&mut self, delay: Span) {
         self.count += 1;
-        self.sum += i128::from(ps);
-        let apart = ps - self.about;
-        let side = if apart >= 0 { &mut self.above } else { self.below.get_or_insert_default() };
-        side.record(apart.unsigned_abs());
+        self.sum += i128::from(delay.signed_ps());
+        let apart = delay - self.about;
+        let side =
+            if apart >= Span::ZERO { &mut self.above } else { self.below.get_or_insert_default() };
+        side.record(apart.abs().ps());
     }
 
     fn finish(&self) -> SignedDelays {
+        let about = self.about.signed_ps();
         let bucket =
             |(low, high, count): (u64, u64, u64)| (low.cast_signed(), high.cast_signed(), count);
         let below = self.below.iter().flat_map(Histogram::filled).rev().map(bucket);
         let above = self.above.filled().into_iter().map(bucket);
         // Below, a bucket's greatest distance is its earliest time.
         let buckets = below
-            .map(|(low, high, count)| (self.about - high + 1, self.about - low + 1, count))
-            .chain(above.map(|(low, high, count)| (self.about + low, self.about + high, count)));
+            .map(|(low, high, count)| (about - high + 1, about - low + 1, count))
+            .chain(above.map(|(low, high, count)| (about + low, about + high, count)));
         SignedDelays { count: self.count, sum_ps: self.sum, buckets: buckets.collect() }
     }
 }
@@ -48,7 +52,7 @@ impl Spread {
 /// What a receiver reads of the messages of a stream.
 #[derive(Debug)]
 pub(super) struct Reading {
-    flow: u32,
+    flow: FlowId,
     sender: Clock,
     receiver: Clock,
     clock: Spread,
@@ -62,9 +66,9 @@ pub(super) struct Reading {
 impl Reading {
     /// From `measure_from` on, by the clocks of a sender and a receiver.
     pub fn new(
-        flow: u32,
+        flow: FlowId,
         (sender, receiver): (Clock, Clock),
-        measure_from: u64,
+        measure_from: Instant,
         comparison: Option<u32>,
     ) -> Self {
         Self {
@@ -73,14 +77,14 @@ impl Reading {
             receiver,
             // By so much the clocks differ when the window begins.
             clock: Spread::new(receiver.reading_at(measure_from) - sender.reading_at(measure_from)),
-            compared: comparison.map(|number| (number, Spread::new(0))),
+            compared: comparison.map(|number| (number, Spread::new(Span::ZERO))),
             unrelated: 0,
             before_sent: 0,
             error_most_ps: 0,
         }
     }
 
-    pub fn flow(&self) -> u32 {
+    pub fn flow(&self) -> FlowId {
         self.flow
     }
 
@@ -90,7 +94,7 @@ impl Reading {
     }
 
     #[inline]
-    pub fn record(&mut self, born: u64, now: u64) {
+    pub fn record(&mut self, born: Instant, now: Instant) {
         self.clock.record(self.receiver.reading_at(now) - self.sender.reading_at(born));
     }
 
@@ -98,14 +102,13 @@ impl Reading {
     #[inline]
     pub fn compare(&mut self, verdict: &Verdict) {
         let Some((_, compared)) = &mut self.compared else { return };
-        let Some(told_ps) = verdict.delay_ns.map(|ns| ns * 1000) else {
+        let Some(measured) = verdict.delay_ns.map(|ns| Span::from_signed_ps(ns * 1000)) else {
             self.unrelated += 1;
             return;
         };
-        compared.record(told_ps);
-        self.before_sent += u64::from(told_ps < 0);
-        self.error_most_ps =
-            self.error_most_ps.max(told_ps.abs_diff(verdict.true_ps.cast_signed()));
+        compared.record(measured);
+        self.before_sent += u64::from(measured < Span::ZERO);
+        self.error_most_ps = self.error_most_ps.max((measured - verdict.true_delay).abs().ps());
     }
 
     pub fn outcome(&self, comparisons: &[ClockPair]) -> ClockDelays {
@@ -131,9 +134,9 @@ mod tests {
 
     #[test]
     fn times_about_a_second_keep_their_picoseconds_and_their_sign() {
-        let mut spread = Spread::new(1_000_000_000_000);
+        let mut spread = Spread::new(Span::from_ps(1_000_000_000_000));
         for apart in [-300, -261, -1, 0, 5, 5] {
-            spread.record(1_000_000_000_000 + apart);
+            spread.record(Span::from_signed_ps(1_000_000_000_000 + apart));
         }
         let found = spread.finish();
         assert_eq!((found.count, found.sum_ps), (6, 6 * 1_000_000_000_000 - 552));

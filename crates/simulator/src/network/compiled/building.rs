@@ -4,11 +4,14 @@ mod expanded;
 mod segments;
 mod switch;
 
-use super::{CompiledNetwork, CompiledNode, ENDLESS, Last, NONE, Port, Role, Route, Timing, small};
+use super::{CompiledNetwork, CompiledNode, ENDLESS, Last, Port, Role, Route, Timing, small};
+use crate::identity::{NodeId, PortId, ResourceId, RouteId, StageId};
 use crate::network::clocks::clock::Clock;
+use crate::time::Span;
+use ethermeter_ethernet::units::Octets;
 use ethermeter_traffic::scheduler::{Classes, Room};
 use ethermeter_trial::nodes::{Buffer, Class, Kind, Link, Node, Stage};
-use ethermeter_trial::{Fault, Trial};
+use ethermeter_trial::{Fault, Scenario, Trial};
 use expanded::Expanded;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,9 +21,15 @@ impl CompiledNetwork {
         let scenario = &trial.scenario;
         scenario.sound()?;
         let expanded = Expanded::new(trial)?;
-        let names = expanded.nodes.iter().map(|node| node.name.as_str()).zip(0..).collect();
+        let names = expanded
+            .nodes
+            .iter()
+            .map(|node| node.name.as_str())
+            .zip((0..).map(NodeId::from))
+            .collect();
         let compiled = Self {
             seed: trial.seed,
+            first_draw: first_draw(scenario),
             phases: scenario.phases,
             batches: scenario.batches,
             nodes: Vec::new(),
@@ -48,18 +57,25 @@ impl CompiledNetwork {
     }
 }
 
+/// The number of the draws of the first port, which are of purposes that stations of media have too.
+fn first_draw(scenario: &Scenario) -> u32 {
+    let of_flows = scenario.flows.iter().map(|flow| 1 + flow.to.len()).sum::<usize>();
+    let stations = scenario.media.iter().map(|medium| medium.stations.len()).sum();
+    small(of_flows.max(stations))
+}
+
 /// A compiled network in the making.
 struct Builder<'t> {
     trial: &'t Trial,
     expanded: &'t Expanded,
     compiled: CompiledNetwork,
-    names: BTreeMap<&'t str, u32>,
-    shared: BTreeMap<(u32, String), u32>,
+    names: BTreeMap<&'t str, NodeId>,
+    shared: BTreeMap<(NodeId, String), ResourceId>,
 }
 
 impl<'t> Builder<'t> {
-    fn config(&self, node: u32) -> &'t Node {
-        &self.expanded.nodes[node as usize]
+    fn config(&self, node: NodeId) -> &'t Node {
+        &self.expanded.nodes[node]
     }
 
     fn links_of(&self) -> &'t [Link] {
@@ -78,7 +94,7 @@ impl<'t> Builder<'t> {
                 role,
                 ports: Vec::new(),
                 forward: Vec::new(),
-                send: NONE,
+                send: None,
                 ring,
                 clock: None,
             });
@@ -92,35 +108,36 @@ impl<'t> Builder<'t> {
                 let node = ends[side];
                 let (own, peer) = (&self.config(node).kind, &self.config(ends[1 - side]).kind);
                 let (overlap, buffer, room) = (overlap_of(peer), buffer_of(own), room_of(own));
-                let id = small(self.compiled.ports.len());
-                let entry = &mut self.compiled.nodes[node as usize];
+                let id = PortId::new(self.compiled.ports.len());
+                let entry = &mut self.compiled.nodes[node];
                 let local = small(entry.ports.len());
                 entry.ports.push(id);
                 self.compiled.ports.push(Port {
                     node,
                     local,
                     module: end.module,
-                    reception: NONE,
+                    reception: None,
                     buffer,
                     half_duplex: link.half_duplex,
                 });
                 self.compiled.timings.push(Timing {
-                    resource: id,
-                    fixed: 0,
-                    per_octet: link.ps_per_octet,
+                    resource: id.wire(),
+                    fixed: Span::ZERO,
+                    per_octet: Span::from_ps(link.ps_per_octet),
                     extra: link.preamble_octets.cast_signed(),
                     burst_octets: u64::MAX,
-                    burst: 0,
+                    burst: Span::ZERO,
                     overlap: overlap
                         .filter(|_| !link.half_duplex)
-                        .map(|octets| octets + link.preamble_octets),
-                    delay: link.delay_ps,
-                    gap: link.gap_octets * link.ps_per_octet,
+                        .map(|octets| Octets(octets + link.preamble_octets)),
+                    delay: Span::from_ps(link.delay_ps),
+                    gap: Span::from_ps(link.gap_octets * link.ps_per_octet),
                     coalesce: None,
                 });
                 self.compiled.rooms.push(room);
                 let classes = classes_of(own);
-                let classes = (!classes.is_empty()).then(|| Classes::new(classes, room));
+                let has_classes = !classes.is_empty() && !link.half_duplex;
+                let classes = has_classes.then(|| Classes::new(classes, room));
                 self.compiled.classes.push(classes);
             }
         }
@@ -128,16 +145,16 @@ impl<'t> Builder<'t> {
 
     pub fn toward(&mut self) {
         let nodes = self.compiled.nodes.len();
-        self.compiled.toward = vec![NONE; nodes * nodes];
+        self.compiled.toward = vec![None; nodes * nodes];
         for to in 0..nodes {
-            let mut queue = VecDeque::from([small(to)]);
+            let mut queue = VecDeque::from([NodeId::new(to)]);
             let mut seen = vec![false; nodes];
             seen[to] = true;
             while let Some(node) = queue.pop_front() {
-                for &port in &self.compiled.nodes[node as usize].ports {
-                    let next = self.compiled.ports[(port ^ 1) as usize].node;
-                    if !std::mem::replace(&mut seen[next as usize], true) {
-                        self.compiled.toward[next as usize * nodes + to] = port ^ 1;
+                for &port in &self.compiled.nodes[node].ports {
+                    let next = self.compiled.ports[port.peer()].node;
+                    if !std::mem::replace(&mut seen[next], true) {
+                        self.compiled.toward[next.index() * nodes + to] = Some(port.peer());
                         queue.push_back(next);
                     }
                 }
@@ -145,13 +162,13 @@ impl<'t> Builder<'t> {
         }
     }
 
-    fn resource(&mut self, room: Room) -> u32 {
+    fn resource(&mut self, room: Room) -> ResourceId {
         self.compiled.rooms.push(room);
-        small(self.compiled.rooms.len() - 1)
+        ResourceId::new(self.compiled.rooms.len() - 1)
     }
 
     /// A stage of a node, on the resource that it names or on one of its own.
-    fn stage(&mut self, node: u32, stage: &Stage) -> u32 {
+    fn stage(&mut self, node: NodeId, stage: &Stage) -> StageId {
         let room =
             Room { frames: stage.queue_frames.map_or(u64::MAX, u64::from), octets: u64::MAX };
         let resource = match &stage.resource {
@@ -164,38 +181,38 @@ impl<'t> Builder<'t> {
             }
         };
         self.compiled.timings.push(Timing::new(stage, resource));
-        small(self.compiled.timings.len() - 1)
+        StageId::new(self.compiled.timings.len() - 1)
     }
 
-    fn route(&mut self, stages: &[u32], last: Last) -> u32 {
+    fn route(&mut self, stages: &[StageId], last: Last) -> RouteId {
         let first = small(self.compiled.hops.len());
         self.compiled.hops.extend_from_slice(stages);
         self.compiled.routes.push(Route { first, after: small(self.compiled.hops.len()), last });
-        small(self.compiled.routes.len() - 1)
+        RouteId::new(self.compiled.routes.len() - 1)
     }
 
     pub fn stages(&mut self) {
-        for node in 0..small(self.compiled.nodes.len()) {
-            let ports = self.compiled.nodes[node as usize].ports.clone();
+        for node in NodeId::first(self.compiled.nodes.len()) {
+            let ports = self.compiled.nodes[node].ports.clone();
             match &self.config(node).kind {
                 Kind::Host(host) => {
                     if let Some(clock) = host.clock {
-                        self.compiled.nodes[node as usize].clock =
-                            Some(Clock::new(&clock, self.compiled.seed, node));
+                        self.compiled.nodes[node].clock =
+                            Some(Clock::new(&clock, self.compiled.seed, node.number()));
                     }
                     let mut send = Vec::new();
                     for stage in &host.send {
                         send.push(self.stage(node, stage));
                     }
-                    send.push(ports[0]);
-                    self.compiled.nodes[node as usize].send =
-                        self.route(&send, Last::Port(ports[0] ^ 1));
+                    send.push(ports[0].stage());
+                    self.compiled.nodes[node].send =
+                        Some(self.route(&send, Last::Port(ports[0].peer())));
                     let mut receive = Vec::new();
                     for stage in &host.receive {
                         receive.push(self.stage(node, stage));
                     }
-                    self.compiled.ports[ports[0] as usize].reception =
-                        self.route(&receive, Last::Host(node));
+                    self.compiled.ports[ports[0]].reception =
+                        Some(self.route(&receive, Last::Host(node)));
                 }
                 Kind::Switch(switch) => {
                     self.switch(node, &ports, switch);
@@ -203,8 +220,8 @@ impl<'t> Builder<'t> {
                 Kind::Router(router) => {
                     let forward = self.stage(node, &router.forward);
                     for &port in &ports {
-                        self.compiled.ports[port as usize].reception =
-                            self.route(&[], Last::Lookup(port));
+                        self.compiled.ports[port].reception =
+                            Some(self.route(&[], Last::Lookup(port)));
                     }
                     self.forward(node, &ports, |_, _, _| vec![forward]);
                 }

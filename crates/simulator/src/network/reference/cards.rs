@@ -1,15 +1,16 @@
 //! The cards of ports on shared media: each holds a frame until the medium has carried it.
 
-use crate::mac::csma_cd::Retry;
+use crate::identity::{CopyId, StationId};
+use crate::mac::transmitter::{Attempt, Ending, Transmitter};
 use crate::medium::hosts::Hosts;
-use crate::network::compiled::{CompiledNetwork, NONE, Segment};
-use crate::segment::compiled::{NEVER, small};
-use crate::segment::station::{Attempt, Ending};
+use crate::medium::signals::FrameNumber;
+use crate::network::compiled::{CompiledNetwork, Segment};
+use crate::segment::compiled::small;
+use crate::segment::counters::Counters;
 use crate::shared::SharedMedium;
-use crate::spread::Spread;
-use ethermeter_traffic::{Purpose, Stream};
-use ethermeter_trial::counts::PortCounts;
-use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision};
+use crate::time::{Instant, Span};
+use ethermeter_ethernet::units::Octets;
+use ethermeter_trial::counts::{MediumCounts, StationCounts};
 use std::collections::VecDeque;
 
 /// A shared medium of ports.
@@ -19,66 +20,81 @@ pub(super) type PortMedium<'p> = SharedMedium<'p, Cards<'p>>;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outcome {
     /// Its frame was sent.
-    Sent { station: u32, number: u32, copy: u32, start: i64, end: i64 },
+    Sent { station: StationId, number: FrameNumber, copy: CopyId, start: Instant, end: Instant },
     /// Its frame is given up.
-    GivenUp { station: u32, copy: u32, at: i64 },
+    GivenUp { station: StationId, copy: CopyId, at: Instant },
     /// It has heard a frame to its end, and whether all of it was right.
-    Heard { station: u32, number: u32, at: i64, is_right: bool },
+    Heard { station: StationId, number: FrameNumber, at: Instant, is_right: bool },
 }
 
-/// The frame that a card holds.
-#[derive(Clone, Copy, Debug)]
-struct Held {
-    copy: u32,
-    octets: u32,
-    since: i64,
-    attempts: u32,
-}
-
+/// A card, and what is counted of it.
 #[derive(Debug)]
 struct Card {
-    held: Option<Held>,
-    chance: Stream,
-    collisions: u64,
-    late_collisions: u64,
-    access: Spread,
+    transmitter: Transmitter,
+    /// The copy that it sends.
+    copy: Option<CopyId>,
+    /// Frames that came to its port within the window, dropped ones included.
+    offered: u64,
+    /// The longest access delay of a frame that it sent within the window.
+    access_most: Span,
 }
 
 /// The cards of the ports on a medium.
 pub(super) struct Cards<'p> {
     segment: &'p Segment,
     /// The measured window.
-    window: (i64, i64),
+    window: (Instant, Instant),
+    end: Instant,
     each: Vec<Card>,
+    totals: Counters,
     outcomes: VecDeque<Outcome>,
     /// Frames on their way: number, how many stations have not heard it yet, and their copies.
-    on_way: VecDeque<(u32, u32, Vec<u32>)>,
+    on_way: VecDeque<(FrameNumber, u32, Vec<Option<CopyId>>)>,
     /// Rooms for copies that all stations have heard.
-    spare: Vec<Vec<u32>>,
+    spare: Vec<Vec<Option<CopyId>>>,
 }
 
 impl<'p> Cards<'p> {
-    fn new(compiled: &CompiledNetwork, segment: &'p Segment, first: u32) -> Self {
+    fn new(compiled: &CompiledNetwork, segment: &'p Segment) -> Self {
         let phases = &compiled.phases;
-        let card = |station| {
-            let number = first + segment.port(station);
-            let chance = Stream::new(compiled.seed, number, Purpose::Backoff);
-            let access = Spread::default();
-            Card { held: None, chance, collisions: 0, late_collisions: 0, access }
+        let card = |transmitter: &Transmitter| Card {
+            transmitter: transmitter.clone(),
+            copy: None,
+            offered: 0,
+            access_most: Span::ZERO,
         };
         Self {
             segment,
-            window: (phases.measure_from_ps.cast_signed(), phases.measure_to_ps.cast_signed()),
-            each: (0..segment.stations()).map(card).collect(),
+            window: (
+                Instant::from_ps(phases.measure_from_ps),
+                Instant::from_ps(phases.measure_to_ps),
+            ),
+            end: Instant::from_ps(phases.end_ps),
+            each: segment.transmitters.iter().map(card).collect(),
+            totals: Counters::on(&segment.medium, phases, compiled.batches as usize)
+                .with_queues(true),
             outcomes: VecDeque::new(),
             on_way: VecDeque::new(),
             spare: Vec::new(),
         }
     }
 
-    /// A card takes up a frame.
-    pub fn take_up(&mut self, station: u32, copy: u32, octets: u32, since: i64) {
-        self.each[station as usize].held = Some(Held { copy, octets, since, attempts: 0 });
+    /// A frame comes to the port of a card within the measured window.
+    pub fn count_arrival(&mut self, station: StationId) {
+        self.each[station].offered += 1;
+    }
+
+    /// A card takes up a frame, which `arrived` at its port.
+    pub fn take_up(
+        &mut self,
+        station: StationId,
+        (copy, octets): (CopyId, u32),
+        since: Instant,
+        arrived: Instant,
+    ) {
+        let card = &mut self.each[station];
+        card.copy = Some(copy);
+        card.transmitter.take_up(since, arrived, Octets(octets.into()).bits());
     }
 
     /// Whether a card has told something that its port does not know yet.
@@ -92,21 +108,21 @@ impl<'p> Cards<'p> {
     }
 
     /// Room for a copy of each station, without any.
-    pub fn no_copies(&mut self) -> Vec<u32> {
+    pub fn no_copies(&mut self) -> Vec<Option<CopyId>> {
         let mut copies = self.spare.pop().unwrap_or_default();
-        copies.resize(self.each.len(), NONE);
+        copies.resize(self.each.len(), None);
         copies
     }
 
     /// The frame `number` is on its way to all stations that have a copy of it.
-    pub fn share(&mut self, number: u32, copies: Vec<u32>) {
+    pub fn share(&mut self, number: FrameNumber, copies: Vec<Option<CopyId>>) {
         self.on_way.push_back((number, small(copies.len() - 1), copies));
     }
 
     /// The copy of a frame that a station has heard to its end; none of one that collided.
-    pub fn take_heard(&mut self, station: u32, number: u32) -> Option<u32> {
+    pub fn take_heard(&mut self, station: StationId, number: FrameNumber) -> Option<CopyId> {
         let (_, left, copies) = self.on_way.iter_mut().find(|(of, ..)| *of == number)?;
-        let copy = std::mem::replace(&mut copies[station as usize], NONE);
+        let copy = copies[station].take()?;
         *left -= 1;
         while self.on_way.front().is_some_and(|&(_, left, _)| left == 0) {
             self.spare.extend(self.on_way.pop_front().map(|(.., copies)| copies));
@@ -114,101 +130,87 @@ impl<'p> Cards<'p> {
         Some(copy)
     }
 
-    /// What was counted of a card belongs to its port.
-    pub fn count_into(&self, station: usize, port: &mut PortCounts) {
-        let card = &self.each[station];
-        let access = card.access.finish();
-        port.collisions = card.collisions;
-        port.late_collisions = card.late_collisions;
-        port.access_ps = u64::try_from(access.sum_ps).unwrap_or(u64::MAX);
-        port.access_most_ps = access.max_ps;
+    /// What was counted of the medium and of the cards, but what ports dropped, and the longest
+    /// access delay of each card, when nothing more happens.
+    pub fn finish(self) -> (MediumCounts, StationCounts, Vec<Span>) {
+        let held = StationId::first(self.each.len()).zip(&self.each);
+        let held: Vec<_> =
+            held.filter_map(|(at, card)| Some((at, card.transmitter.holding_since()?))).collect();
+        let (medium, mut stations) = self.totals.of_medium(self.end, &held);
+        stations.offered = self.each.iter().map(|card| card.offered).collect();
+        stations.offered_load = vec![f64::NAN; self.each.len()];
+        (medium, stations, self.each.iter().map(|card| card.access_most).collect())
     }
 
-    fn held(&self, station: u32) -> Held {
-        self.each[station as usize].held.expect("a station that sends holds a frame")
-    }
-
-    fn attempt(&self, station: u32, start: i64, end: i64, ending: Ending, late: bool) -> Attempt {
-        let Held { octets, since, attempts, .. } = self.held(station);
-        Attempt {
-            station,
-            ending,
-            late,
-            damaged: false,
-            attempts,
-            samples: 0,
-            start,
-            end,
-            taken_up: since,
-            arrived: since,
-            bits: 8 * u64::from(octets),
-        }
+    /// A card has no frame any more. The copy of it.
+    fn release(&mut self, station: StationId) -> CopyId {
+        let card = &mut self.each[station];
+        card.transmitter.release();
+        card.copy.take().expect("a station that sends holds a frame")
     }
 }
 
 impl Hosts for Cards<'_> {
-    fn packet_time(&self, station: u32, _: i64) -> i64 {
-        self.segment.medium.packet_time(8 * u64::from(self.held(station).octets))
+    fn packet_time(&self, station: StationId, _: Instant) -> Span {
+        self.segment.medium.packet_time(self.each[station].transmitter.length())
     }
 
-    fn deliver(&mut self, station: u32, number: u32, start: i64, end: i64) -> (Attempt, i64) {
-        let copy = self.held(station).copy;
+    fn deliver(
+        &mut self,
+        station: StationId,
+        number: FrameNumber,
+        start: Instant,
+        end: Instant,
+    ) -> (Attempt, Instant) {
+        let attempt = self.each[station].transmitter.deliver(start, end);
+        let copy = self.release(station);
         self.outcomes.push_back(Outcome::Sent { station, number, copy, start, end });
-        let attempt = self.attempt(station, start, end, Ending::Delivered, false);
-        self.each[station as usize].held = None;
-        (attempt, NEVER)
+        (attempt, Instant::NEVER)
     }
 
-    fn collide(&mut self, station: u32, start: i64, end: i64, late: bool) -> (Attempt, i64) {
-        let index = station as usize;
-        let retry: &Retry = &self.segment.retries[index];
-        let is_fatal =
-            late && self.segment.after_late_collision[index] == AfterLateCollision::Discard;
-        let card = &mut self.each[index];
-        let held = card.held.as_mut().expect("a station that sends holds a frame");
-        held.attempts += 1;
-        let attempts = held.attempts;
-        if !is_fatal && retry.is_allowed(attempts) {
-            let ready = end + retry.wait(attempts, &mut card.chance);
-            return (self.attempt(station, start, end, Ending::Collided, late), ready);
-        }
-        if !is_fatal && self.segment.after_attempt_limit[index] == AfterAttemptLimit::Resume {
-            held.attempts = 0;
-            return (self.attempt(station, start, end, Ending::Resumed, late), end);
-        }
-        let attempt = self.attempt(station, start, end, Ending::Discarded, late);
-        let copy = self.held(station).copy;
-        self.each[index].held = None;
-        self.outcomes.push_back(Outcome::GivenUp { station, copy, at: end });
-        (attempt, NEVER)
+    fn collide(
+        &mut self,
+        station: StationId,
+        start: Instant,
+        end: Instant,
+        late: bool,
+    ) -> (Attempt, Instant) {
+        let (attempt, again) = self.each[station].transmitter.collide(start, end, late);
+        let ready = again.unwrap_or_else(|| {
+            if attempt.ending == Ending::Resumed {
+                return end; // its port hands the frame over again at once
+            }
+            let copy = self.release(station);
+            self.outcomes.push_back(Outcome::GivenUp { station, copy, at: end });
+            Instant::NEVER
+        });
+        (attempt, ready)
     }
 
-    fn receive(&mut self, station: u32, number: u32, now: i64, is_right: bool) {
+    fn receive(&mut self, station: StationId, number: FrameNumber, now: Instant, is_right: bool) {
         self.outcomes.push_back(Outcome::Heard { station, number, at: now, is_right });
     }
 
     fn record(&mut self, attempt: &Attempt) {
-        if attempt.end < self.window.0 || attempt.end >= self.window.1 {
-            return;
-        }
-        let card = &mut self.each[attempt.station as usize];
-        if attempt.ending == Ending::Delivered {
-            card.access.record((attempt.start - attempt.taken_up).cast_unsigned());
-        } else {
-            card.collisions += 1;
-            card.late_collisions += u64::from(attempt.late);
+        self.totals.record_frame(attempt);
+        let is_counted = self.window.0 <= attempt.end && attempt.end < self.window.1;
+        if is_counted && attempt.ending == Ending::Delivered {
+            let longest = &mut self.each[attempt.station].access_most;
+            *longest = (attempt.start - attempt.taken_up).max(*longest);
         }
     }
 
-    fn record_logical(&mut self, _: &Attempt) {} // the bus counts them
+    fn record_logical(&mut self, attempt: &Attempt) {
+        self.totals.record_logical(attempt);
+    }
 }
 
-/// Every shared medium. Draws have the numbers of ports from `first` on.
-pub(super) fn media<'p>(compiled: &'p CompiledNetwork, first: u32) -> Vec<PortMedium<'p>> {
+/// Every shared medium.
+pub(super) fn media<'p>(compiled: &'p CompiledNetwork) -> Vec<PortMedium<'p>> {
     let medium = |segment: &'p Segment| {
         let Segment { medium, plca, .. } = segment;
-        let cards = Cards::new(compiled, segment, first);
-        let streams = (compiled.seed, first + segment.port(0));
+        let cards = Cards::new(compiled, segment);
+        let streams = (compiled.seed, segment.first_draw);
         SharedMedium::new(medium, plca.as_ref(), &compiled.phases, streams, cards)
     };
     compiled.segments.iter().map(medium).collect()

@@ -1,55 +1,55 @@
 //! What happens at a moment, and what comes first of what happens in one.
 
-use crate::queue::Ranked;
+use crate::event_queue::Ranked;
+use crate::identity::{CopyId, FlowId, PortId, ReceiverId, ResourceId, StageId};
 
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// The frame in service has left a resource.
-    Left { resource: u32 },
+    Left { resource: ResourceId },
     /// A resource can serve the next frame.
-    Free { resource: u32 },
+    Free { resource: ResourceId },
     /// A PAUSE frame has come to a port.
-    Pause { port: u32, quanta: u16 },
+    Pause { port: PortId, quanta: u16 },
     /// A port's silence is over.
-    Wake { port: u32 },
+    Wake { resource: ResourceId },
     /// A port that wants silence asks again.
-    AskAgain { port: u32, asked: u64 },
+    AskAgain { port: PortId, asked: u64 },
     /// A copy has passed a stage after which frames wait for each other.
-    Gather { copy: u32, stage: u32 },
+    Gather { copy: CopyId, stage: StageId },
     /// The first of a batch, the one with this number, has waited long enough.
-    Interrupt { stage: u32, batch: u64 },
+    Interrupt { stage: StageId, batch: u64 },
     /// A copy comes to a port from a shared medium.
-    Reach { copy: u32, port: u32 },
+    Reach { copy: CopyId, port: PortId },
     /// A copy comes to its next stage, or to the end of its route.
-    Arrive { copy: u32, lane: u32 },
+    Arrive { copy: CopyId, lane: u32 },
     /// A flow's next message.
-    Send { flow: u32 },
+    Send { flow: FlowId },
     /// A receiver's answer.
-    Answer { receiver: u32 },
+    Answer { receiver: ReceiverId },
     /// A flow waits no longer for answers to a message.
-    TimeOut { flow: u32, message: u32 },
+    TimeOut { flow: FlowId, message: u32 },
     /// A transfer, or a comparison of clocks, has something to do by itself.
-    Transfer { flow: u32 },
+    Transfer { flow: FlowId },
 }
 
 impl Event {
     /// Its rank, and what comes first among equals.
     fn order(self) -> (u8, u32) {
         match self {
-            Self::Left { resource } => (0, resource),
-            Self::Free { resource } => (1, resource),
-            Self::Pause { port, .. } | Self::Wake { port } | Self::AskAgain { port, .. } => {
-                (2, port)
-            }
-            Self::Gather { stage, .. } => (3, stage),
-            Self::Reach { port, .. } => (3, port),
-            Self::Interrupt { stage, .. } => (7, stage),
+            Self::Left { resource } => (0, resource.number()),
+            Self::Free { resource } => (1, resource.number()),
+            Self::Wake { resource } => (2, resource.number()),
+            Self::Pause { port, .. } | Self::AskAgain { port, .. } => (2, port.number()),
+            Self::Gather { stage, .. } => (3, stage.number()),
+            Self::Reach { port, .. } => (3, port.number()),
+            Self::Interrupt { stage, .. } => (7, stage.number()),
             Self::Arrive { lane, .. } => (3, lane),
-            Self::Send { flow } => (4, flow),
-            Self::Answer { receiver } => (5, receiver),
-            Self::TimeOut { flow, .. } => (6, flow),
-            Self::Transfer { flow } => (8, flow),
+            Self::Send { flow } => (4, flow.number()),
+            Self::Answer { receiver } => (5, receiver.number()),
+            Self::TimeOut { flow, .. } => (6, flow.number()),
+            Self::Transfer { flow } => (8, flow.number()),
         }
     }
 }

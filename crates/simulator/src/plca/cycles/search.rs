@@ -1,8 +1,10 @@
 //! The next opportunity that is used, while the line is silent.
 
-use super::{Cycles, Used, signed};
+use super::{Cycles, Used};
+use crate::identity::StationId;
 use crate::plca::agenda::Agenda;
 use crate::plca::turn::Phase;
+use crate::time::{Instant, Span};
 
 /// Opportunities that are looked at one by one before others are passed over.
 const LOOKED_AT: usize = 4;
@@ -43,8 +45,8 @@ impl Cycles<'_> {
     }
 
     /// The first opportunity that is used, if one is before `end`, or is known to be near it.
-    pub(super) fn search(&mut self, end: i64) -> Option<Used> {
-        let reach = 2 * self.context.schedule.reach;
+    pub(super) fn search(&mut self, end: Instant) -> Option<Used> {
+        let reach = self.context.schedule.reach * 2;
         let (mut node, mut second) = self.wakes.first();
         loop {
             if self.wakes.of(node) > end {
@@ -73,22 +75,22 @@ impl Cycles<'_> {
     /// The own opportunity in which a node sends, if no other node sends before and it begins before
     /// the time returned with it; at that time a frame in the delay line collides.
     #[inline]
-    fn use_of(&self, node: usize) -> (Used, i64) {
+    fn use_of(&self, node: StationId) -> (Used, Instant) {
         let turn = &self.turns[node];
         if turn.phase != Phase::Idle {
-            return (self.own_from(node, turn.pending), i64::MAX / 2);
+            return (self.own_from(node, turn.pending), Instant::NEVER);
         }
         let held_since = self.held_since(node);
-        let used = self.own_from(node, held_since.max(turn.idle_from + 1));
+        let used = self.own_from(node, held_since.max(turn.idle_from + Span::PICOSECOND));
         (used, held_since + self.context.schedule.hold)
     }
 
     /// The same as [`Cycles::search`], by a look at all nodes that may do something until `bound`.
-    fn search_all(&mut self, end: i64, mut bound: i64) -> Searched {
-        let reach = 2 * self.context.schedule.reach;
+    fn search_all(&mut self, end: Instant, mut bound: Instant) -> Searched {
+        let reach = self.context.schedule.reach * 2;
         let mut first: Option<Used> = None;
         // The first frame whose time in the delay line ends before its opportunity.
-        let mut failed: Option<(i64, usize)> = None;
+        let mut failed: Option<(Instant, StationId)> = None;
         for block in 0..self.wakes.blocks() {
             if self.wakes.earliest_of(block) > bound {
                 continue;
@@ -123,7 +125,7 @@ impl Cycles<'_> {
 
     /// The first own opportunity of a node that begins at or after a time, if the line stays
     /// silent.
-    fn own_from(&self, node: usize, time: i64) -> Used {
+    fn own_from(&self, node: StationId, time: Instant) -> Used {
         let schedule = self.context.schedule;
         let next_cycle =
             self.next_beacon_end() + schedule.release + schedule.delay(schedule.coordinator, node);
@@ -134,10 +136,11 @@ impl Cycles<'_> {
                     return Used { cycles: 0, opportunity, node, begin };
                 }
             }
-            let begin = next_cycle + signed(opportunity) * schedule.opportunity;
-            let late = (time - begin).max(0);
-            let cycles = (late + schedule.empty_cycle - 1) / schedule.empty_cycle;
-            let begin = begin + cycles * schedule.empty_cycle;
+            let begin = next_cycle + schedule.opportunity * opportunity as u64;
+            let late = (time - begin).max(Span::ZERO);
+            let almost = late + schedule.empty_cycle - Span::PICOSECOND;
+            let cycles = almost.periods(schedule.empty_cycle);
+            let begin = begin + schedule.empty_cycle * cycles;
             Used { cycles: cycles + 1, opportunity, node, begin }
         };
         let ids = &schedule.ids[node];

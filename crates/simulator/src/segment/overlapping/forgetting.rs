@@ -1,8 +1,10 @@
 //! Transmissions that are over everywhere are forgotten, and what they did to deferrals is kept.
 
-use super::{NONE, Next, Overlapping, finished};
-use crate::segment::compiled::{CompiledSegment, NEVER, small};
+use super::{NONE, Next, Overlapping, Sent, finished};
+use crate::identity::{PositionId, StationId};
+use crate::segment::compiled::{CompiledSegment, small};
 use crate::segment::counters::Record;
+use crate::time::{Instant, Span};
 
 impl Overlapping {
     /// Forget transmissions that are over everywhere, so that contentions can overlap for long.
@@ -18,64 +20,64 @@ impl Overlapping {
         self.cut(compiled, now);
         // No station that is still to start decided before now, so nothing that was forgotten is
         // missed.
-        for station in 0..self.ready.len() {
-            if self.is_over(small(station)) {
+        for station in StationId::first(self.ready.len()) {
+            if self.is_over(station) {
                 self.ready[station] = self.ready[station].max(now);
             }
         }
         self.forget(compiled);
         self.rejoin(compiled);
-        for position in 0..compiled.place_count {
+        for position in PositionId::first(compiled.place_count) {
             self.find_first_ready(position);
         }
         self.hear_everywhere(compiled);
-        let unfinished = self.sent.iter().map(|s| s.start).min().unwrap_or(NEVER);
+        let unfinished = self.sent.iter().map(|s| s.start).min().unwrap_or(Instant::NEVER);
         self.report(counters, unfinished);
     }
 
     /// Move every position's cut to before whatever may still change or come from `now` on, and the
     /// bases with it.
-    pub(super) fn cut(&mut self, compiled: &CompiledSegment, now: i64) {
-        for position in 0..small(compiled.place_count) {
-            let under_way = self
-                .sent
-                .iter()
-                .filter(|s| !s.over)
-                .map(|s| s.start + compiled.delay(s.position, position));
-            let cut = under_way.min().unwrap_or(now).min(now).max(self.cuts[position as usize]);
+    pub(super) fn cut(&mut self, compiled: &CompiledSegment, now: Instant) {
+        for position in PositionId::first(compiled.place_count) {
+            // A sender hears itself at once, its neighbours at the same position later.
+            let begin = |s: &Sent| {
+                let is_own = s.position == position;
+                s.start + if is_own { Span::ZERO } else { compiled.delay(s.position, position) }
+            };
+            let under_way = self.sent.iter().filter(|s| !s.over).map(begin);
+            let cut = under_way.min().unwrap_or(now).min(now).max(self.cuts[position]);
             for index in 0..self.senders.len() {
                 let station = self.senders[index];
-                if compiled.positions[station as usize] == position {
+                if compiled.positions[station] == position {
                     self.cut_own(compiled, station, cut);
                 }
             }
-            self.scratch.copy_from(&self.bases[position as usize]);
+            self.scratch.copy_from(&self.bases[position]);
             self.hear_into_scratch(
                 compiled,
-                (position, NONE),
-                self.cuts[position as usize]..cut,
-                i64::MIN,
+                (position, None),
+                self.cuts[position]..cut,
+                Instant::PAST,
             );
-            self.scratch.forget_before(cut, compiled.gaps[position as usize]);
-            std::mem::swap(&mut self.scratch, &mut self.bases[position as usize]);
-            self.cuts[position as usize] = cut;
+            self.scratch.forget_before(cut, compiled.gaps[position]);
+            std::mem::swap(&mut self.scratch, &mut self.bases[position]);
+            self.cuts[position] = cut;
         }
     }
 
     /// Move the base of a sender to `cut`, or give it one, if its last transmission is over and
     /// began before.
-    pub(super) fn cut_own(&mut self, compiled: &CompiledSegment, station: u32, cut: i64) {
-        let index = station as usize;
-        if !self.has_base[index] {
-            let own = self.sent[self.latest[index] as usize];
+    pub(super) fn cut_own(&mut self, compiled: &CompiledSegment, station: StationId, cut: Instant) {
+        if !self.has_base[station] {
+            let own = self.sent[self.latest[station] as usize];
             if !own.over || own.start >= cut {
                 return;
             }
         }
         self.hear_own(compiled, station, cut);
-        self.scratch.forget_before(cut, compiled.gaps[compiled.positions[index] as usize]);
-        std::mem::swap(&mut self.scratch, &mut self.own_bases[index]);
-        self.has_base[index] = true;
+        self.scratch.forget_before(cut, compiled.gap_of(station));
+        std::mem::swap(&mut self.scratch, &mut self.own_bases[station]);
+        self.has_base[station] = true;
     }
 
     /// Forget transmissions whose gaps are over before the cut at every position.
@@ -89,9 +91,9 @@ impl Overlapping {
         let mut kept = Vec::with_capacity(self.sent.len());
         for (old, sent) in self.sent.iter().enumerate() {
             let delays = compiled.delays_from(sent.position);
-            let needed_by_own = self.latest[sent.station as usize] == small(old)
-                && !self.has_base[sent.station as usize];
-            let gone = |(&delay, &cut): (&i64, &i64)| sent.end + delay + compiled.gap < cut;
+            let needed_by_own =
+                self.latest[sent.station] == small(old) && !self.has_base[sent.station];
+            let gone = |(&delay, &cut): (&Span, &Instant)| sent.end + delay + compiled.gap < cut;
             if !sent.over || needed_by_own || !delays.iter().zip(&self.cuts).all(gone) {
                 moved[old] = small(index);
                 index += 1;
@@ -112,12 +114,10 @@ impl Overlapping {
         let (is_sender, has_base) = (&mut self.is_sender, &mut self.has_base);
         let (latest, bases, own_bases) = (&self.latest, &self.bases, &self.own_bases);
         self.senders.retain(|&station| {
-            let (index, position) =
-                (station as usize, compiled.positions[station as usize] as usize);
-            let alike =
-                has_base[index] && latest[index] == NONE && own_bases[index] == bases[position];
+            let base = &bases[compiled.positions[station]];
+            let alike = has_base[station] && latest[station] == NONE && own_bases[station] == *base;
             if alike {
-                (is_sender[index], has_base[index]) = (false, false);
+                (is_sender[station], has_base[station]) = (false, false);
             }
             !alike
         });

@@ -1,19 +1,19 @@
 //! The stages of a switch: what copies pass from each port in to each port out.
 
 use super::Builder;
+use crate::identity::{NodeId, PortId, StageId};
 use crate::network::compiled::Last;
 use ethermeter_trial::nodes::{Fabric, Switch};
 use std::collections::BTreeMap;
 
 impl Builder<'_> {
-    pub(super) fn switch(&mut self, node: u32, ports: &[u32], switch: &Switch) {
+    pub(super) fn switch(&mut self, node: NodeId, ports: &[PortId], switch: &Switch) {
         for &port in ports {
             let mut reception = Vec::new();
             if let Some(stage) = &switch.ingress {
                 reception.push(self.stage(node, stage));
             }
-            self.compiled.ports[port as usize].reception =
-                self.route(&reception, Last::Lookup(port));
+            self.compiled.ports[port].reception = Some(self.route(&reception, Last::Lookup(port)));
         }
         match &switch.fabric {
             Fabric::Ideal => self.forward(node, ports, |_, _, _| Vec::new()),
@@ -22,9 +22,9 @@ impl Builder<'_> {
                 self.forward(node, ports, |_, _, _| vec![backplane]);
             }
             Fabric::Crossbar { local, inward, outward } => {
-                let mut modules: BTreeMap<(u32, &'static str), u32> = BTreeMap::new();
+                let mut modules: BTreeMap<(u32, &'static str), StageId> = BTreeMap::new();
                 for &port in ports {
-                    let module = self.compiled.ports[port as usize].module;
+                    let module = self.compiled.ports[port].module;
                     for (name, stage) in [
                         ("inward", Some(inward)),
                         ("outward", Some(outward)),
@@ -38,8 +38,7 @@ impl Builder<'_> {
                     }
                 }
                 self.forward(node, ports, |builder, from, to| {
-                    let [from, to] =
-                        [from, to].map(|port| builder.compiled.ports[port as usize].module);
+                    let [from, to] = [from, to].map(|port| builder.compiled.ports[port].module);
                     if from == to {
                         modules.get(&(from, "local")).copied().into_iter().collect()
                     } else {
@@ -53,18 +52,18 @@ impl Builder<'_> {
     /// Routes between the ports of a node, each over what `fabric` gives.
     pub(super) fn forward(
         &mut self,
-        node: u32,
-        ports: &[u32],
-        fabric: impl Fn(&Self, u32, u32) -> Vec<u32>,
+        node: NodeId,
+        ports: &[PortId],
+        fabric: impl Fn(&Self, PortId, PortId) -> Vec<StageId>,
     ) {
         let mut forward = Vec::new();
         for &from in ports {
             for &to in ports {
                 let mut stages = fabric(self, from, to);
-                stages.push(to);
-                forward.push(self.route(&stages, Last::Port(to ^ 1)));
+                stages.push(to.stage());
+                forward.push(self.route(&stages, Last::Port(to.peer())));
             }
         }
-        self.compiled.nodes[node as usize].forward = forward;
+        self.compiled.nodes[node].forward = forward;
     }
 }

@@ -3,14 +3,17 @@
 use super::*;
 
 /// A wish of a sender to a group, and the grants of its two receivers.
-pub(super) fn to_group(kind: PortKind, cast: Cast) -> (Wish, [Grant; 2]) {
-    let transport = Transport { kind, cast, priority: None };
-    let wish =
-        Wish { transport, target: transport.group(7, true, 50_000).expect("a group"), ..wish() };
+pub(super) fn to_group(kind: PortKind, cast: Cast) -> (SendRequest, [Grant; 2]) {
+    let transport = FlowTransport { kind, cast, priority: None };
+    let request = SendRequest {
+        transport,
+        target: transport.group(7, true, 50_000).expect("a group"),
+        ..request()
+    };
     let port = if kind.is_raw() { 0 } else { 50_000 };
     let yes =
         |last| Grant { address: IpAddr::from([10, 0, 0, last]), kind, cast, port, ..a_grant() };
-    (wish, [yes(2), yes(3)])
+    (request, [yes(2), yes(3)])
 }
 
 pub(super) fn book_with_groups(words: &str) -> RuleBook {
@@ -33,21 +36,21 @@ fn groups_are_for_operators_who_allow_them_whatever_receivers_say() {
         (PortKind::Packet, Cast::Multicast),
     ];
     for (kind, cast) in all {
-        let (wish, grants) = to_group(kind, cast);
+        let (request, grants) = to_group(kind, cast);
         let word = cast.word();
         let other = if cast == Cast::Multicast { "broadcast" } else { "multicast" };
         for (words, expected) in [
-            ("[]".into(), Some(Rule::Groups)),
-            (format!("[\"{other}\"]"), Some(Rule::Groups)),
+            ("[]".into(), Some(ConsentRule::Groups)),
+            (format!("[\"{other}\"]"), Some(ConsentRule::Groups)),
             (format!("[\"{word}\"]"), None),
         ] {
             let mut book = book_with_groups(&words);
             assert_eq!(
-                grant(&mut book, 7, &wish).err().map(|refusal| refusal.rule),
+                grant(&mut book, 7, &request).err().map(|refusal| refusal.rule),
                 expected,
                 "receiver, {words}"
             );
-            let permitted = permit(&mut book, 7, &wish, &signed(&grants));
+            let permitted = permit(&mut book, 7, &request, &signed(&grants));
             assert_eq!(permitted.err().map(|refusal| refusal.rule), expected, "sender, {words}");
         }
     }
@@ -55,36 +58,36 @@ fn groups_are_for_operators_who_allow_them_whatever_receivers_say() {
 
 #[test]
 fn every_receiver_of_a_group_grants_this_sender_and_this_group() {
-    let cases: [(Rule, GrantChange); 9] = [
-        (Rule::ConsentExperiment, |grant| grant.experiment = 8),
-        (Rule::ConsentSender, |grant| grant.sender = ip("10.0.0.4")),
-        (Rule::ConsentTarget, |grant| grant.port = 50_001),
-        (Rule::ConsentTarget, |grant| grant.cast = Cast::Unicast),
-        (Rule::ConsentTarget, |grant| grant.cast = Cast::Broadcast),
-        (Rule::ConsentTarget, |grant| grant.kind = PortKind::Packet),
-        (Rule::ConsentRate, |grant| grant.rate_bps -= 1),
-        (Rule::ConsentExpired, |grant| grant.until_unix_s = NOW_UNIX_S),
-        (Rule::Address, |grant| grant.address = ip("10.0.1.3")),
+    let cases: [(ConsentRule, GrantChange); 9] = [
+        (ConsentRule::ConsentExperiment, |grant| grant.experiment = 8),
+        (ConsentRule::ConsentSender, |grant| grant.sender = ip("10.0.0.4")),
+        (ConsentRule::ConsentTarget, |grant| grant.port = 50_001),
+        (ConsentRule::ConsentTarget, |grant| grant.cast = Cast::Unicast),
+        (ConsentRule::ConsentTarget, |grant| grant.cast = Cast::Broadcast),
+        (ConsentRule::ConsentTarget, |grant| grant.kind = PortKind::Packet),
+        (ConsentRule::ConsentRate, |grant| grant.rate_bps -= 1),
+        (ConsentRule::ConsentExpired, |grant| grant.until_unix_s = NOW_UNIX_S),
+        (ConsentRule::Address, |grant| grant.address = ip("10.0.1.3")),
     ];
     for (expected, change) in cases {
         for changed in 0..2 {
-            let (wish, mut grants) = to_group(PortKind::Udp, Cast::Multicast);
+            let (request, mut grants) = to_group(PortKind::Udp, Cast::Multicast);
             change(&mut grants[changed]);
             let permitted = permit(
                 &mut book_with_groups("[\"multicast\", \"broadcast\"]"),
                 7,
-                &wish,
+                &request,
                 &signed(&grants),
             );
             assert_eq!(rule(permitted), expected, "{:?}", grants[changed]);
         }
     }
-    let (wish, grants) = to_group(PortKind::Udp, Cast::Multicast);
+    let (request, grants) = to_group(PortKind::Udp, Cast::Multicast);
     let mut book = book_with_groups("[\"multicast\"]");
     let half = [(grants[0].clone(), Proof::Signed), (grants[1].clone(), Proof::None)];
-    assert_eq!(rule(permit(&mut book, 7, &wish, &half)), Rule::ConsentUnproven);
-    assert_eq!(rule(permit(&mut book, 7, &wish, &[])), Rule::ConsentMissing);
-    permit(&mut book, 7, &wish, &signed(&grants)).expect("as granted");
+    assert_eq!(rule(permit(&mut book, 7, &request, &half)), ConsentRule::ConsentUnproven);
+    assert_eq!(rule(permit(&mut book, 7, &request, &[])), ConsentRule::ConsentMissing);
+    permit(&mut book, 7, &request, &signed(&grants)).expect("as granted");
 }
 
 #[test]
@@ -100,18 +103,19 @@ fn no_other_group_than_the_experiments_own_is_sent_to_or_listened_to() {
     let raw = [
         mac("01:80:c2:00:00:00"),
         mac("01:00:5e:00:00:01"),
-        Mac::BROADCAST,
+        MacAddress::BROADCAST,
         mac("02:00:00:00:00:02"),
     ];
     let targets = groups.map(|text| (PortKind::Udp, target(text))).into_iter();
-    for (kind, target) in targets.chain(raw.map(|mac| (PortKind::Packet, Address::Mac(mac)))) {
-        let (wish, grants) = to_group(kind, Cast::Multicast);
-        let wish = Wish { target, ..wish };
+    for (kind, target) in targets.chain(raw.map(|mac| (PortKind::Packet, StationAddress::Mac(mac))))
+    {
+        let (request, grants) = to_group(kind, Cast::Multicast);
+        let request = SendRequest { target, ..request };
         let mut book = book_with_groups("[\"multicast\", \"broadcast\"]");
-        assert_eq!(rule(grant(&mut book, 7, &wish)), Rule::ConsentTarget, "{target}");
+        assert_eq!(rule(grant(&mut book, 7, &request)), ConsentRule::ConsentTarget, "{target}");
         assert_eq!(
-            rule(permit(&mut book, 7, &wish, &signed(&grants))),
-            Rule::ConsentTarget,
+            rule(permit(&mut book, 7, &request, &signed(&grants))),
+            ConsentRule::ConsentTarget,
             "{target}"
         );
     }
@@ -120,20 +124,20 @@ fn no_other_group_than_the_experiments_own_is_sent_to_or_listened_to() {
 #[test]
 fn all_roles_that_send_to_a_group_are_granted_by_the_same_receivers() {
     for (kind, cast) in [(PortKind::Udp, Cast::Multicast), (PortKind::Packet, Cast::Broadcast)] {
-        let (wish, [one, other]) = to_group(kind, cast);
-        let wish = Wish { rate_bps: 1000, rate_frames_per_s: 1, ..wish };
+        let (request, [one, other]) = to_group(kind, cast);
+        let request = SendRequest { rate_bps: 1000, rate_frames_per_s: 1, ..request };
         let again = |grant: &Grant| Grant { number: grant.number + 1, ..grant.clone() };
         let mut book = book_with_groups("[\"multicast\", \"broadcast\"]");
-        permit(&mut book, 7, &wish, &signed(std::slice::from_ref(&one)))
+        permit(&mut book, 7, &request, &signed(std::slice::from_ref(&one)))
             .expect("a group of one receiver");
         for grants in [vec![other.clone()], vec![again(&one), other.clone()]] {
             assert_eq!(
-                rule(permit(&mut book, 7, &wish, &signed(&grants))),
-                Rule::ConsentMissing,
+                rule(permit(&mut book, 7, &request, &signed(&grants))),
+                ConsentRule::ConsentMissing,
                 "{grants:?}"
             );
         }
-        permit(&mut book, 7, &wish, &signed(&[again(&one)]))
+        permit(&mut book, 7, &request, &signed(&[again(&one)]))
             .expect("another grant of the same receiver");
     }
 }

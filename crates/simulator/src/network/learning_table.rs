@@ -1,16 +1,18 @@
 //! What switches and routers know, and where they send a frame.
 
-use super::compiled::{CompiledNetwork, GROUP, NONE, Role};
+use super::compiled::{CompiledNetwork, Role};
 use super::frame::Frame;
+use crate::identity::{AddressId, NodeId, PortId};
+use crate::time::{Instant, Span};
 use ethermeter_trial::nodes::Learning;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    port: u32,
-    heard: u64,
+    port: Option<PortId>,
+    heard: Instant,
 }
 
-const UNHEARD: Entry = Entry { port: NONE, heard: 0 };
+const UNHEARD: Entry = Entry { port: None, heard: Instant::ZERO };
 
 #[derive(Clone, Debug, Default)]
 struct Known {
@@ -45,37 +47,41 @@ impl Tables {
     pub fn lookup(
         &mut self,
         compiled: &CompiledNetwork,
-        port: u32,
+        port: PortId,
         frame: &mut Frame,
-        now: u64,
+        now: Instant,
     ) -> Forwarding {
-        let node = compiled.ports[port as usize].node;
-        let learning = match compiled.nodes[node as usize].role {
+        let node = compiled.ports[port].node;
+        let learning = match compiled.nodes[node].role {
             Role::Switch(learning) => learning,
             Role::Router => return route(compiled, node, port, frame),
             Role::Host | Role::Hub => unreachable!("only switches and routers look up"),
         };
         let out = match learning {
-            Learning::Known if frame.destination == GROUP => return Forwarding::Flood,
-            Learning::Known => compiled.port_toward(node, compiled.owner(frame.destination)),
+            Learning::Known => {
+                let Some(destination) = frame.destination else { return Forwarding::Flood };
+                compiled.port_toward(node, compiled.owner(destination))
+            }
             Learning::Learns { age_ps, addresses } => {
-                let known = &mut self.known[node as usize];
-                known.learn(frame.source, port, now, age_ps, addresses);
-                if frame.destination == GROUP {
-                    return Forwarding::Flood;
-                }
-                let entry = known.entries[frame.destination as usize];
-                if entry.port == NONE || now - entry.heard > age_ps {
-                    self.flooded[node as usize] += u64::from(
-                        compiled.phases.measure_from_ps <= now
-                            && now < compiled.phases.measure_to_ps,
+                let age = Span::from_ps(age_ps);
+                let known = &mut self.known[node];
+                known.learn(frame.source, port, now, age, addresses);
+                let Some(destination) = frame.destination else { return Forwarding::Flood };
+                let entry = known.entries[destination];
+                if entry.port.is_none() || now - entry.heard > age {
+                    self.flooded[node] += u64::from(
+                        compiled.phases.measure_from_ps <= now.ps()
+                            && now.ps() < compiled.phases.measure_to_ps,
                     );
                     return Forwarding::Flood;
                 }
                 entry.port
             }
         };
-        if out == port { Forwarding::Drop } else { Forwarding::Port(out) }
+        match out {
+            Some(out) if out != port => Forwarding::Port(out),
+            _ => Forwarding::Drop,
+        }
     }
 }
 
@@ -85,47 +91,47 @@ pub(super) enum Forwarding {
     /// To no port.
     Drop,
     /// Out of one port.
-    Port(u32),
+    Port(PortId),
     /// Out of all ports but that of its arrival.
     Flood,
 }
 
-fn route(compiled: &CompiledNetwork, node: u32, port: u32, frame: &mut Frame) -> Forwarding {
+fn route(compiled: &CompiledNetwork, node: NodeId, port: PortId, frame: &mut Frame) -> Forwarding {
     // What a switch floods before it has learned comes to routers for which it is not; groups stay
     // in their network.
-    if frame.destination != compiled.router_address(port) {
+    if frame.destination != Some(compiled.router_address(port)) {
         return Forwarding::Drop;
     }
-    let out = compiled.port_toward(node, frame.to);
-    if out == port || out == NONE {
+    let Some(to) = frame.to else { return Forwarding::Drop };
+    let Some(out) = compiled.port_toward(node, to).filter(|&out| out != port) else {
         return Forwarding::Drop;
-    }
+    };
     frame.source = compiled.router_address(out);
-    frame.destination = compiled.next_address(node, frame.to);
+    frame.destination = Some(compiled.next_address(node, to));
     Forwarding::Port(out)
 }
 
 impl Known {
     #[inline]
-    fn learn(&mut self, source: u32, port: u32, now: u64, age: u64, room: u32) {
-        let entry = &mut self.entries[source as usize];
-        if entry.port != NONE {
-            *entry = Entry { port, heard: now };
+    fn learn(&mut self, source: AddressId, port: PortId, now: Instant, age: Span, room: u32) {
+        let entry = &mut self.entries[source];
+        if entry.port.is_some() {
+            *entry = Entry { port: Some(port), heard: now };
             return;
         }
         if self.held == room {
             self.forget(now, age);
         }
         if self.held < room {
-            self.entries[source as usize] = Entry { port, heard: now };
+            self.entries[source] = Entry { port: Some(port), heard: now };
             self.held += 1;
         }
     }
 
     /// Make room of what is too old.
-    fn forget(&mut self, now: u64, age: u64) {
+    fn forget(&mut self, now: Instant, age: Span) {
         for entry in &mut self.entries {
-            if entry.port != NONE && now - entry.heard > age {
+            if entry.port.is_some() && now - entry.heard > age {
                 *entry = UNHEARD;
                 self.held -= 1;
             }

@@ -12,6 +12,8 @@
 //! acknowledged or a recovery is going on (RFC 6675 § 4 and, for those sent again, RFC 8985 § 6.2,
 //! with no time for reordering: no network of this simulator reorders the frames of a flow).
 
+use crate::time::Instant;
+use ethermeter_ethernet::units::Octets;
 use std::collections::VecDeque;
 
 /// Blocks of data that arrived out of order (RFC 2018), as octets after the cumulative
@@ -24,8 +26,8 @@ pub(super) const DUPLICATES: u32 = 3;
 /// A segment under way; it begins where the one before it ends.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
-    end: u64,
-    at: u64,
+    end: Octets,
+    at: Instant,
     /// Its place among all transmissions, the last one counts.
     order: u64,
     is_acknowledged: bool,
@@ -37,10 +39,10 @@ struct Sent {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct News {
     /// Octets that nothing had acknowledged before.
-    pub delivered: u64,
+    pub delivered: Octets,
     /// Times of transmission of the first and the last segment of these, if each of them was sent
     /// only once.
-    pub sent: Option<(u64, u64)>,
+    pub sent: Option<(Instant, Instant)>,
     is_ambiguous: bool,
 }
 
@@ -48,36 +50,36 @@ pub(super) struct News {
 #[derive(Debug, Default)]
 pub(super) struct Scoreboard {
     segments: VecDeque<Sent>,
-    begin: u64,
+    begin: Octets,
     transmissions: u64,
     /// The latest transmission that has come.
     latest: u64,
     /// Octets that were selectively acknowledged, and segments.
-    acknowledged: u64,
+    acknowledged: Octets,
     acknowledged_segments: u32,
     /// Octets that are lost and not sent again yet.
-    lost: u64,
+    lost: Octets,
     /// All segments before this one have been looked at for loss.
     judged: usize,
     /// No segment before this one is lost and not sent again.
     first_lost: usize,
     /// Segments sent again, as (order, end), in that order; only with selective acknowledgements.
-    repeated: VecDeque<(u64, u64)>,
-    before: [(u64, u64); 3],
+    repeated: VecDeque<(u64, Octets)>,
+    before: [(Octets, Octets); 3],
 }
 
 impl Scoreboard {
     /// Octets that are neither selectively acknowledged nor lost are in the network.
-    pub fn gone(&self) -> u64 {
+    pub fn gone(&self) -> Octets {
         self.acknowledged + self.lost
     }
 
     pub fn has_lost(&self) -> bool {
-        self.lost > 0
+        self.lost > Octets::ZERO
     }
 
     /// A new segment up to `end` is sent.
-    pub fn send(&mut self, end: u64, at: u64) {
+    pub fn send(&mut self, end: Octets, at: Instant) {
         self.transmissions += 1;
         self.segments.push_back(Sent {
             end,
@@ -90,8 +92,8 @@ impl Scoreboard {
     }
 
     /// The first segment to be sent again: where it begins and its octets.
-    pub fn next_lost(&mut self) -> Option<(u64, u64)> {
-        if self.lost == 0 {
+    pub fn next_lost(&mut self) -> Option<(Octets, Octets)> {
+        if self.lost == Octets::ZERO {
             return None;
         }
         while !self.segments[self.first_lost].is_lost {
@@ -101,7 +103,7 @@ impl Scoreboard {
     }
 
     /// The segment of `next_lost` is sent again.
-    pub fn repeat(&mut self, at: u64, is_selective: bool) {
+    pub fn repeat(&mut self, at: Instant, is_selective: bool) {
         let (_, octets) = self.span(self.first_lost);
         self.transmissions += 1;
         let segment = &mut self.segments[self.first_lost];
@@ -113,23 +115,23 @@ impl Scoreboard {
         }
     }
 
-    fn span(&self, index: usize) -> (u64, u64) {
+    fn span(&self, index: usize) -> (Octets, Octets) {
         let begin = index.checked_sub(1).map_or(self.begin, |before| self.segments[before].end);
         (begin, self.segments[index].end - begin)
     }
 
     /// All before `upto` is acknowledged.
-    pub fn advance(&mut self, upto: u64, news: &mut News) {
+    pub fn advance(&mut self, upto: Octets, news: &mut News) {
         while let Some(&first) = self.segments.front() {
             let octets = first.end.min(upto) - self.begin;
-            if octets == 0 {
+            if octets == Octets::ZERO {
                 break;
             }
             self.begin += octets;
             if first.is_acknowledged {
                 self.acknowledged -= octets;
             } else {
-                self.lost -= if first.is_lost { octets } else { 0 };
+                self.lost -= if first.is_lost { octets } else { Octets::ZERO };
                 news.delivered += octets;
             }
             if first.end > upto {
@@ -148,9 +150,10 @@ impl Scoreboard {
     }
 
     /// The receiver has these blocks, after `acknowledged`.
-    pub fn select(&mut self, acknowledged: u64, blocks: &Blocks, news: &mut News) {
-        let blocks = blocks
-            .map(|(from, end)| (acknowledged + u64::from(from), acknowledged + u64::from(end)));
+    pub fn select(&mut self, acknowledged: Octets, blocks: &Blocks, news: &mut News) {
+        let blocks = blocks.map(|(from, end)| {
+            (acknowledged + Octets(from.into()), acknowledged + Octets(end.into()))
+        });
         for (from, end) in blocks.into_iter().filter(|(from, end)| from < end) {
             // What was reported of a block before need not be looked at again.
             let known =
@@ -161,7 +164,7 @@ impl Scoreboard {
                 let (begin, octets) = self.span(index);
                 let segment = self.segments[index];
                 if begin >= from && !segment.is_acknowledged {
-                    self.lost -= if segment.is_lost { octets } else { 0 };
+                    self.lost -= if segment.is_lost { octets } else { Octets::ZERO };
                     self.acknowledged += octets;
                     self.acknowledged_segments += 1;
                     news.delivered += octets;
@@ -187,9 +190,9 @@ impl Scoreboard {
     }
 
     /// Find what is lost by what was selectively acknowledged. Octets that were not known to be.
-    pub fn judge(&mut self, is_recovering: bool) -> u64 {
+    pub fn judge(&mut self, is_recovering: bool) -> Octets {
         if !is_recovering && self.acknowledged_segments < DUPLICATES {
-            return 0;
+            return Octets::ZERO;
         }
         let before = self.lost;
         while self.segments.get(self.judged).is_some_and(|segment| segment.order < self.latest) {
@@ -215,7 +218,7 @@ impl Scoreboard {
     }
 
     /// The first segment is lost. Octets that were not known to be.
-    pub fn lose_first(&mut self) -> u64 {
+    pub fn lose_first(&mut self) -> Octets {
         let before = self.lost;
         if !self.segments.is_empty() {
             self.lose(0);
@@ -243,7 +246,7 @@ impl Scoreboard {
     }
 
     /// Nothing is under way any more; the next octet sent will be `from`.
-    pub fn clear(&mut self, from: u64) {
+    pub fn clear(&mut self, from: Octets) {
         *self = Self {
             begin: from,
             transmissions: self.transmissions,
@@ -257,33 +260,37 @@ impl Scoreboard {
 mod tests {
     use super::*;
 
+    fn at(ps: u64) -> Instant {
+        Instant::from_ps(ps)
+    }
+
     /// Ten segments of 100 octets, sent a picosecond apart.
     fn ten() -> Scoreboard {
         let mut board = Scoreboard::default();
-        (1..=10).for_each(|number| board.send(100 * number, number));
+        (1..=10).for_each(|number| board.send(Octets(100 * number), at(number)));
         board
     }
 
     fn select(board: &mut Scoreboard, blocks: Blocks) -> News {
         let mut news = News::default();
-        board.select(0, &blocks, &mut news);
+        board.select(Octets::ZERO, &blocks, &mut news);
         news
     }
 
     #[test]
     fn what_was_sent_before_three_reported_segments_is_lost() {
         let mut board = ten();
-        assert_eq!(select(&mut board, [(100, 300), (0, 0), (0, 0)]).delivered, 200);
-        assert_eq!((board.judge(false), board.gone()), (0, 200));
+        assert_eq!(select(&mut board, [(100, 300), (0, 0), (0, 0)]).delivered, Octets(200));
+        assert_eq!((board.judge(false), board.gone()), (Octets(0), Octets(200)));
         let news = select(&mut board, [(400, 500), (100, 300), (0, 0)]);
-        assert_eq!((news.delivered, news.sent), (100, Some((5, 5))));
+        assert_eq!((news.delivered, news.sent), (Octets(100), Some((at(5), at(5)))));
         // The first and the fourth.
-        assert_eq!((board.judge(false), board.gone()), (200, 500));
-        assert_eq!(board.next_lost(), Some((0, 100)));
-        board.repeat(20, true);
-        assert_eq!(board.next_lost(), Some((300, 100)));
-        board.repeat(21, true);
-        assert_eq!((board.next_lost(), board.gone()), (None, 300));
+        assert_eq!((board.judge(false), board.gone()), (Octets(200), Octets(500)));
+        assert_eq!(board.next_lost(), Some((Octets(0), Octets(100))));
+        board.repeat(at(20), true);
+        assert_eq!(board.next_lost(), Some((Octets(300), Octets(100))));
+        board.repeat(at(21), true);
+        assert_eq!((board.next_lost(), board.gone()), (None, Octets(300)));
     }
 
     #[test]
@@ -292,14 +299,17 @@ mod tests {
         select(&mut board, [(100, 500), (0, 0), (0, 0)]);
         board.judge(false);
         board.next_lost();
-        board.repeat(20, true);
+        board.repeat(at(20), true);
         // The sixth was sent before it.
         select(&mut board, [(100, 600), (0, 0), (0, 0)]);
-        assert_eq!(board.judge(true), 0);
-        board.send(1100, 21);
+        assert_eq!(board.judge(true), Octets(0));
+        board.send(Octets(1100), at(21));
         select(&mut board, [(1000, 1100), (100, 600), (0, 0)]);
         // The seventh to the tenth, and the first again.
-        assert_eq!((board.judge(true), board.next_lost()), (500, Some((0, 100))));
+        assert_eq!(
+            (board.judge(true), board.next_lost()),
+            (Octets(500), Some((Octets(0), Octets(100))))
+        );
     }
 
     #[test]
@@ -308,16 +318,16 @@ mod tests {
         select(&mut board, [(100, 500), (0, 0), (0, 0)]);
         board.judge(false);
         board.next_lost();
-        board.repeat(20, true);
+        board.repeat(at(20), true);
         let mut news = News::default();
-        board.advance(600, &mut news);
-        assert_eq!((news.delivered, news.sent, board.gone()), (200, None, 0));
+        board.advance(Octets(600), &mut news);
+        assert_eq!((news.delivered, news.sent, board.gone()), (Octets(200), None, Octets(0)));
         let mut news = News::default();
-        board.advance(850, &mut news);
-        assert_eq!((news.delivered, news.sent), (250, Some((7, 8))));
+        board.advance(Octets(850), &mut news);
+        assert_eq!((news.delivered, news.sent), (Octets(250), Some((at(7), at(8)))));
         let mut news = News::default();
-        board.advance(1000, &mut news);
-        assert_eq!((news.delivered, news.sent), (150, Some((9, 10))));
+        board.advance(Octets(1000), &mut news);
+        assert_eq!((news.delivered, news.sent), (Octets(150), Some((at(9), at(10)))));
     }
 
     #[test]
@@ -325,11 +335,11 @@ mod tests {
         let mut board = ten();
         select(&mut board, [(200, 400), (0, 0), (0, 0)]);
         board.lose_all();
-        assert_eq!(board.gone(), 1000);
+        assert_eq!(board.gone(), Octets(1000));
         let mut found = Vec::new();
         while let Some((from, _)) = board.next_lost() {
-            found.push(from);
-            board.repeat(30, true);
+            found.push(from.0);
+            board.repeat(at(30), true);
         }
         assert_eq!(found, [0, 100, 400, 500, 600, 700, 800, 900]);
     }

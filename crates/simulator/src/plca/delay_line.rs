@@ -1,5 +1,5 @@
-//! The signals that the MAC gets, and when its frame goes out: the PLCA data state diagram (802.3
-//! Figure 148-5).
+//! The delay line of a node, the signals that its MAC gets, and when its frame goes out: the PLCA data
+//! state diagram (802.3 Figure 148-5).
 //!
 //! A frame that the MAC begins before its opportunity is held in a delay line. If the opportunity
 //! comes in time, it goes out. If not, or if another node sends, the MAC gets a collision signal,
@@ -8,6 +8,7 @@
 
 use super::timers::{Timer, Timers};
 use crate::medium::signals::{Heard, Inputs};
+use crate::time::{Instant, Span};
 
 /// State of the diagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,10 +38,10 @@ pub enum State {
     Flush,
 }
 
-/// The data machine of a node.
+/// The delay line of a node, and the data state machine around it.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a signal of the standard")]
-pub struct Data {
+pub struct DelayLine {
     pub(super) state: State,
     pub(super) packet_pending: bool,
     /// What the MAC hears; in [`State::Normal`] it hears the line.
@@ -49,17 +50,17 @@ pub struct Data {
     /// The MII's `TX_EN`; in [`State::Normal`] it is what the MAC does.
     pub(super) sends: bool,
     /// When the MAC began the frame in the delay line.
-    held_since: i64,
+    held_since: Instant,
     /// How long the delay line holds what the MAC sends.
-    pub(super) held: i64,
+    pub(super) held: Span,
 }
 
-impl Data {
+impl DelayLine {
     /// Take one transition, if one is open. `works` says that PLCA is on and its status is OK, or
     /// that it must not fall back.
     pub fn step(
         &mut self,
-        now: i64,
+        now: Instant,
         inputs: Inputs,
         works: bool,
         committed: bool,
@@ -68,7 +69,7 @@ impl Data {
     ) -> bool {
         if self.state == State::Transmit && inputs.collision && !self.has_collided {
             self.has_collided = true;
-            self.held = 0; // what the MAC sends goes out at once
+            self.held = Span::ZERO; // what the MAC sends goes out at once
         }
         let Some(next) = self.next(inputs, works, committed, commands, timers) else {
             // Between them the MAC hears the line.
@@ -83,7 +84,7 @@ impl Data {
 
     /// The machine in a state that another node's signal does not change, as it comes to be when
     /// it was idle: `held_since` is when the MAC began the frame that is held, if it did.
-    pub(super) fn resume(&mut self, state: State, held_since: i64, timers: &mut Timers) {
+    pub(super) fn resume(&mut self, state: State, held_since: Instant, timers: &mut Timers) {
         let path = [State::Idle, State::Hold, State::Collide, State::DelayPending, State::Pending];
         for next in path {
             self.enter(next, held_since, Inputs::default(), timers);
@@ -127,12 +128,12 @@ impl Data {
             WaitMac if mac_sends => Some(Transmit),
             WaitMac => timers.is_done(Timer::Commit).then_some(WaitIdle),
             Transmit if mac_sends => None,
-            Transmit => Some(if self.held > 0 { Flush } else { WaitIdle }),
+            Transmit => Some(if self.held > Span::ZERO { Flush } else { WaitIdle }),
             Flush => timers.is_done(Timer::Flush).then_some(WaitIdle),
         }
     }
 
-    fn enter(&mut self, next: State, now: i64, inputs: Inputs, timers: &mut Timers) {
+    fn enter(&mut self, next: State, now: Instant, inputs: Inputs, timers: &mut Timers) {
         let before = self.state;
         self.state = next;
         match next {
@@ -147,7 +148,7 @@ impl Data {
                 self.carrier = false;
                 self.has_collided = false;
                 self.sends = false;
-                self.held = 0;
+                self.held = Span::ZERO;
             }
             State::Receive => self.carrier = inputs.carrier && inputs.heard != Heard::Commit,
             State::Hold => {
@@ -176,7 +177,7 @@ impl Data {
                 self.carrier = true;
                 self.sends = true;
                 self.has_collided = inputs.collision;
-                self.held = if before == State::Hold { now - self.held_since } else { 0 };
+                self.held = if before == State::Hold { now - self.held_since } else { Span::ZERO };
                 timers.stop(Timer::Hold);
                 timers.stop(Timer::Commit);
             }

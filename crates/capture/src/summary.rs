@@ -2,11 +2,12 @@
 //! first is taken in.
 
 use crate::copies::Fingerprint;
-use crate::file::{Link, Packet};
-use crate::flow::{Mark, RAW, mark};
+use crate::file::{LinkType, Packet};
+use crate::flow::{FlowMark, RAW, mark};
 use crate::index::Seeds;
 use crate::packet::{
-    End, Fragment, Headers, Other, Read, Tcp, Transport, frame, priority, read_packet,
+    EndAddress, IpFragment, PacketContents, TcpHeader, TransportHeader, TransportPacket,
+    UnreadPacket, frame, priority, read_packet,
 };
 use std::fmt::{Display, Formatter};
 use std::hash::{Hash, Hasher};
@@ -14,14 +15,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// An end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Station {
+pub enum FlowEndpoint {
     /// Of UDP.
-    Ip(End),
+    Ip(EndAddress),
     /// Of raw frames.
     Mac([u8; 6]),
 }
 
-impl Display for Station {
+impl Display for FlowEndpoint {
     fn fmt(&self, to: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Ip(end) => end.fmt(to),
@@ -37,9 +38,9 @@ impl Display for Station {
 /// What the packets of a flow have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FlowKey {
-    pub(crate) source: Station,
-    pub(crate) destination: Station,
-    pub(crate) mark: Option<Mark>,
+    pub(crate) source: FlowEndpoint,
+    pub(crate) destination: FlowEndpoint,
+    pub(crate) mark: Option<FlowMark>,
     /// See [`priority`].
     pub(crate) priority: Option<u8>,
 }
@@ -54,16 +55,16 @@ impl Hash for FlowKey {
 /// The two ends of a connection, the lower one first: words, which are compared and hashed faster
 /// than addresses are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pair {
+pub(crate) struct EndpointPair {
     low: [u64; 2],
     high: [u64; 2],
     /// Port of each, and whether each address is of IPv6.
     ports: u64,
 }
 
-impl Pair {
+impl EndpointPair {
     /// The pair of two ends, and whether the first is the lower one.
-    pub(crate) fn of(first: End, second: End) -> (Self, bool) {
+    pub(crate) fn of(first: EndAddress, second: EndAddress) -> (Self, bool) {
         let (a, b) = (words(first), words(second));
         let is_low = a <= b;
         let (low, high) = if is_low { (a, b) } else { (b, a) };
@@ -71,8 +72,8 @@ impl Pair {
         (Self { low: [low.0, low.1], high: [high.0, high.1], ports }, is_low)
     }
 
-    /// Both ends.
-    pub(crate) fn ends(&self) -> (End, End) {
+    /// Both ends of the pair.
+    pub(crate) fn ends(&self) -> (EndAddress, EndAddress) {
         (end(self.low, self.ports), end(self.high, self.ports >> 32))
     }
 
@@ -84,9 +85,9 @@ impl Pair {
 /// Marks IPv6 beside a port.
 const SIX: u64 = 1 << 16;
 
-fn words(of: End) -> (u64, u64, u64) {
-    let port = u64::from(of.port);
-    match of.address {
+fn words(end: EndAddress) -> (u64, u64, u64) {
+    let port = u64::from(end.port);
+    match end.address {
         IpAddr::V4(address) => (0, address.to_bits().into(), port),
         #[allow(clippy::cast_possible_truncation)] // the halves
         IpAddr::V6(address) => {
@@ -96,17 +97,17 @@ fn words(of: End) -> (u64, u64, u64) {
 }
 
 #[allow(clippy::cast_possible_truncation)] // what was put together there
-fn end(address: [u64; 2], port: u64) -> End {
+fn end(address: [u64; 2], port: u64) -> EndAddress {
     let long = u128::from(address[0]) << 64 | u128::from(address[1]);
     let address = if port & SIX == 0 {
         IpAddr::V4(Ipv4Addr::from_bits(address[1] as u32))
     } else {
         IpAddr::V6(Ipv6Addr::from_bits(long))
     };
-    End { address, port: port as u16 }
+    EndAddress { address, port: port as u16 }
 }
 
-impl Hash for Pair {
+impl Hash for EndpointPair {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.ports);
         if self.is_short() {
@@ -119,7 +120,7 @@ impl Hash for Pair {
 
 /// A packet as an explanation needs it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Noted {
+pub(crate) struct PacketSummary {
     /// See [`Packet::time_ns`].
     pub(crate) time_ns: Option<i64>,
     /// Octets that it had.
@@ -129,26 +130,26 @@ pub(crate) struct Noted {
     /// How a copy of it is recognised; nothing of packets that are numbered, or not explained.
     pub(crate) fingerprint: Option<Fingerprint>,
     /// Which fragment of which addresses' packet it is.
-    pub(crate) fragment: Option<(Fragment, (IpAddr, IpAddr))>,
+    pub(crate) fragment: Option<(IpFragment, (IpAddr, IpAddr))>,
     /// What it is; of the first fragment, what its packet is.
-    pub(crate) what: What,
+    pub(crate) kind: PacketKind,
 }
 
 /// What a packet is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum What {
+pub(crate) enum PacketKind {
     /// A segment of TCP between two ends, whether from the lower one, with so many octets of
     /// payload.
-    Segment(Pair, bool, Tcp, u32),
+    Segment(EndpointPair, bool, TcpHeader, u32),
     /// A packet of UDP, or a raw frame, with its number if it has a mark, and so many octets of
     /// payload.
     Datagram(FlowKey, Option<u64>, u32),
     /// Something else.
-    Other(Other),
+    Other(UnreadPacket),
 }
 
 /// What a copy has in common with its packet.
-struct Compared<'a> {
+struct ComparedContents<'a> {
     addresses: (IpAddr, IpAddr),
     identification: u32,
     octets: u32,
@@ -157,7 +158,7 @@ struct Compared<'a> {
     contents: [&'a [u8]; 2],
 }
 
-impl Hash for Compared<'_> {
+impl Hash for ComparedContents<'_> {
     // Written out, since it is done for every packet: whole words.
     fn hash<H: Hasher>(&self, state: &mut H) {
         for address in [self.addresses.0, self.addresses.1] {
@@ -175,70 +176,76 @@ impl Hash for Compared<'_> {
 /// Octets of a packet's contents that a copy has in common with it: headers, and some payload.
 const COMPARED: usize = 128;
 
-impl Noted {
+impl PacketSummary {
     /// Note a packet; fingerprints depend on `seeds`.
     pub(crate) fn of(packet: &Packet<'_>, seeds: &Seeds) -> Self {
-        let mut noted = Self {
+        let mut summary = Self {
             time_ns: packet.time_ns,
             original: packet.original,
             is_cut: (packet.data.len() as u64) < u64::from(packet.original),
             fingerprint: None,
             fragment: None,
-            what: What::Other(Other::Protocol),
+            kind: PacketKind::Other(UnreadPacket::Protocol),
         };
         match read_packet(packet) {
             Ok(read) => {
-                noted.fragment = read.fragment.map(|fragment| (fragment, read.addresses));
-                noted.what = match read.headers {
+                summary.fragment = read.fragment.map(|fragment| (fragment, read.addresses));
+                summary.kind = match read.headers {
                     Some(headers) => of_headers(packet, &headers, read.body),
-                    None => What::Other(Other::Fragment),
+                    None => PacketKind::Other(UnreadPacket::Fragment),
                 };
                 // Numbers tell of copies what they are.
-                if !matches!(noted.what, What::Datagram(FlowKey { mark: Some(_), .. }, ..)) {
-                    noted.fingerprint = Some(fingerprint(packet, &read, seeds));
+                if !matches!(summary.kind, PacketKind::Datagram(FlowKey { mark: Some(_), .. }, ..))
+                {
+                    summary.fingerprint = Some(fingerprint(packet, &read, seeds));
                 }
             }
-            Err(Other::Protocol) => {
+            Err(UnreadPacket::Protocol) => {
                 if let Some(frame) = frame(packet).filter(|frame| frame.kind == RAW) {
                     let cut = packet
                         .original
                         .saturating_sub(u32::try_from(packet.data.len()).unwrap_or(u32::MAX));
                     let octets =
                         u32::try_from(frame.payload.len()).unwrap_or(u32::MAX).saturating_add(cut);
-                    let ends = (Station::Mac(frame.source), Station::Mac(frame.destination));
-                    noted.what = datagram(packet, ends, octets, frame.payload);
+                    let ends =
+                        (FlowEndpoint::Mac(frame.source), FlowEndpoint::Mac(frame.destination));
+                    summary.kind = datagram(packet, ends, octets, frame.payload);
                 }
             }
-            Err(other) => noted.what = What::Other(other),
+            Err(other) => summary.kind = PacketKind::Other(other),
         }
-        noted
+        summary
     }
 }
 
-fn of_headers(packet: &Packet<'_>, of: &Headers, body: &[u8]) -> What {
-    match of.transport {
-        Transport::Tcp(tcp) => {
-            let (pair, is_low) = Pair::of(of.source, of.destination);
-            What::Segment(pair, is_low, tcp, of.payload)
+fn of_headers(packet: &Packet<'_>, transport_packet: &TransportPacket, body: &[u8]) -> PacketKind {
+    match transport_packet.transport {
+        TransportHeader::Tcp(tcp) => {
+            let (pair, is_low) =
+                EndpointPair::of(transport_packet.source, transport_packet.destination);
+            PacketKind::Segment(pair, is_low, tcp, transport_packet.payload)
         }
-        Transport::Udp => {
-            let ends = (Station::Ip(of.source), Station::Ip(of.destination));
-            datagram(packet, ends, of.payload, body)
+        TransportHeader::Udp => {
+            let ends = (
+                FlowEndpoint::Ip(transport_packet.source),
+                FlowEndpoint::Ip(transport_packet.destination),
+            );
+            datagram(packet, ends, transport_packet.payload, body)
         }
     }
 }
 
-fn fingerprint(packet: &Packet<'_>, read: &Read<'_>, seeds: &Seeds) -> Fingerprint {
+fn fingerprint(packet: &Packet<'_>, read: &PacketContents<'_>, seeds: &Seeds) -> Fingerprint {
     // Without the checksum: an interface may still have to write it.
     let checksum = match read.headers.map(|headers| headers.transport) {
-        Some(Transport::Tcp(_)) => 16,
-        Some(Transport::Udp) => 6,
+        Some(TransportHeader::Tcp(_)) => 16,
+        Some(TransportHeader::Udp) => 6,
         None => COMPARED,
     };
     let compared = &read.contents[..read.contents.len().min(COMPARED)];
     let (before, after) = compared.split_at(checksum.min(compared.len()));
     let after = after.get(2..).unwrap_or_default();
-    let hash = seeds.long_hash(&Compared {
+    let hash = seeds.long_hash(&ComparedContents {
         addresses: read.addresses,
         identification: read.identification,
         octets: read.octets,
@@ -248,20 +255,20 @@ fn fingerprint(packet: &Packet<'_>, read: &Read<'_>, seeds: &Seeds) -> Fingerpri
             .map_or(0, |fragment| fragment.offset | 2 | u32::from(fragment.has_more)),
         // Frames of another priority are another flow.
         priority: match read.headers.map(|headers| headers.transport) {
-            Some(Transport::Udp) => priority(packet).map_or(0, |priority| 1 + priority),
+            Some(TransportHeader::Udp) => priority(packet).map_or(0, |priority| 1 + priority),
             _ => 0,
         },
         contents: [before, after],
     });
     let has_contents = match read.headers {
-        Some(Headers { transport: Transport::Tcp(tcp), payload, .. }) => {
+        Some(TransportPacket { transport: TransportHeader::Tcp(tcp), payload, .. }) => {
             payload > 0 || tcp.syn || tcp.fin
         }
         _ => false,
     };
     // Cooked captures of all interfaces have each packet's.
     let interface = match (packet.link, packet.data.get(4..8)) {
-        (Link::Cooked2, Some(&[a, b, c, d])) => u32::from_be_bytes([a, b, c, d]),
+        (LinkType::Cooked2, Some(&[a, b, c, d])) => u32::from_be_bytes([a, b, c, d]),
         _ => packet.interface,
     };
     Fingerprint {
@@ -285,13 +292,13 @@ fn source_of(address: IpAddr) -> u32 {
 
 fn datagram(
     packet: &Packet<'_>,
-    (source, destination): (Station, Station),
+    (source, destination): (FlowEndpoint, FlowEndpoint),
     octets: u32,
     body: &[u8],
-) -> What {
+) -> PacketKind {
     let (mark, number) = mark(body).unzip();
     let key = FlowKey { source, destination, mark, priority: priority(packet) };
-    What::Datagram(key, number, octets)
+    PacketKind::Datagram(key, number, octets)
 }
 
 #[cfg(test)]
@@ -299,7 +306,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn any_end() -> impl Strategy<Value = End> {
+    fn any_end() -> impl Strategy<Value = EndAddress> {
         // Few of them, and of both versions with the same bits, so that some are alike.
         (any::<bool>(), 0u32..3, 0u16..3).prop_map(|(is_six, bits, port)| {
             let address = if is_six {
@@ -307,14 +314,14 @@ mod tests {
             } else {
                 IpAddr::V4(Ipv4Addr::from_bits(bits))
             };
-            End { address, port }
+            EndAddress { address, port }
         })
     }
 
     proptest! {
         #[test]
         fn a_pair_has_its_ends_whichever_is_named_first(first in any_end(), second in any_end()) {
-            let ((pair, is_low), (same, is_high)) = (Pair::of(first, second), Pair::of(second, first));
+            let ((pair, is_low), (same, is_high)) = (EndpointPair::of(first, second), EndpointPair::of(second, first));
             prop_assert_eq!(pair, same);
             prop_assert_eq!(is_low == is_high, first == second);
             prop_assert_eq!(pair.ends(), if is_low { (first, second) } else { (second, first) });

@@ -4,32 +4,34 @@
 //! and 1/1024 s, with an integer cube root. So it is the same on every machine, and needs no memory
 //! beyond this.
 
+use crate::time::{Instant, Span};
+use ethermeter_ethernet::units::Octets;
 use ethermeter_trial::transfer::{Congestion, Tcp};
 
-const PS_PER_MS: u64 = 1_000_000_000;
+const MILLISECOND: Span = Span::from_ps(1_000_000_000);
 
 /// A congestion window.
 #[derive(Debug)]
 pub(super) struct Window {
     /// Octets of a full segment.
-    most: u64,
+    most: Octets,
     /// The window.
-    pub octets: u64,
+    pub octets: Octets,
     /// Slow start threshold.
-    pub threshold: u64,
+    pub threshold: Octets,
     /// Octets acknowledged since congestion avoidance last widened the window.
-    credit: u64,
+    credit: Octets,
     byte_counting: bool,
     cubic: Option<Cubic>,
 }
 
 impl Window {
-    pub fn new(tcp: &Tcp, most: u64) -> Self {
+    pub fn new(tcp: &Tcp, most: Octets) -> Self {
         Self {
             most,
-            octets: u64::from(tcp.initial_segments) * most,
-            threshold: u64::MAX,
-            credit: 0,
+            octets: most * u64::from(tcp.initial_segments),
+            threshold: Octets(u64::MAX),
+            credit: Octets::ZERO,
             byte_counting: tcp.byte_counting,
             cubic: (tcp.congestion == Congestion::Cubic).then(|| Cubic::new(tcp.hystart)),
         }
@@ -40,52 +42,57 @@ impl Window {
     }
 
     /// `acked` octets were delivered while the window was the limit.
-    pub fn grow(&mut self, now: u64, mut acked: u64) {
+    pub fn grow(&mut self, now: Instant, mut acked: Octets) {
         if self.is_slow_start() {
             let growth = if self.byte_counting { acked } else { acked.min(self.most) };
             let wider = (self.octets + growth).min(self.threshold);
             acked = growth - (wider - self.octets);
             self.octets = wider;
-            if acked == 0 {
+            if acked == Octets::ZERO {
                 return;
             }
         }
-        let segments = (self.octets / self.most).max(1);
+        let segments = self.octets.parts(self.most).max(1);
         match &mut self.cubic {
             Some(cubic) => {
-                let per_increase = cubic.per_increase(now / PS_PER_MS, segments, acked, self.most);
-                self.avoid(acked, per_increase * self.most);
+                let per_increase = cubic.per_increase(
+                    (now - Instant::ZERO).periods(MILLISECOND),
+                    segments,
+                    acked,
+                    self.most,
+                );
+                self.avoid(acked, self.most * per_increase);
             }
-            None if self.byte_counting => self.avoid(acked, segments * self.most),
+            None if self.byte_counting => self.avoid(acked, self.most * segments),
             // RFC 2581 § 3.1, equation 2.
-            None => self.octets += (self.most * self.most / self.octets).max(1),
+            None => self.octets += Octets((self.most * self.most.0).parts(self.octets).max(1)),
         }
     }
 
     /// Widen by a segment for each `needed` octets.
-    fn avoid(&mut self, acked: u64, needed: u64) {
+    fn avoid(&mut self, acked: Octets, needed: Octets) {
         if self.credit >= needed {
-            self.credit = 0;
+            self.credit = Octets::ZERO;
             self.octets += self.most;
         }
         self.credit += acked;
-        self.octets += self.credit / needed * self.most;
-        self.credit %= needed;
+        self.octets += self.most * self.credit.parts(needed);
+        self.credit = self.credit % needed;
     }
 
     /// Data were lost with `flight` octets under way: set the threshold.
-    pub fn reduce(&mut self, flight: u64) {
+    pub fn reduce(&mut self, flight: Octets) {
         let kept = match &mut self.cubic {
-            Some(cubic) => cubic.reduce(flight / self.most) * self.most,
-            None => flight / 2,
+            Some(cubic) => self.most * cubic.reduce(flight.parts(self.most)),
+            None => flight.half(),
         };
-        self.threshold = kept.max(2 * self.most);
-        self.credit = 0;
+        self.threshold = kept.max(self.most * 2);
+        self.credit = Octets::ZERO;
     }
 
     /// The retransmission timer expired: forget what was learnt.
     pub fn forget(&mut self) {
-        self.credit = 0;
+        self.credit = Octets::ZERO;
         if let Some(cubic) = &mut self.cubic {
             *cubic = Cubic::new(cubic.hystart);
         }
@@ -93,23 +100,29 @@ impl Window {
 
     /// An acknowledgement up to `unacknowledged` took `round_trip`; `next` is the first octet not
     /// yet sent.
-    pub fn measure(&mut self, now: u64, round_trip: u64, unacknowledged: u64, next: u64) {
+    pub fn measure(
+        &mut self,
+        now: Instant,
+        round_trip: Span,
+        unacknowledged: Octets,
+        next: Octets,
+    ) {
         let Some(cubic) = &mut self.cubic else { return };
         if cubic.measure(
             now,
             round_trip,
             unacknowledged,
             next,
-            (self.octets < self.threshold).then_some(self.octets / self.most),
+            (self.octets < self.threshold).then_some(self.octets.parts(self.most)),
         ) {
             self.threshold = self.octets;
         }
     }
 
     /// There was nothing to send for so long.
-    pub fn rest(&mut self, ps: u64) {
+    pub fn rest(&mut self, pause: Span) {
         if let Some(cubic) = &mut self.cubic {
-            cubic.epoch_ms = cubic.epoch_ms.map(|at| at + ps / PS_PER_MS);
+            cubic.epoch_ms = cubic.epoch_ms.map(|at| at + pause.periods(MILLISECOND));
         }
     }
 }
@@ -132,8 +145,8 @@ struct Cubic {
     computed_ms: u64,
     /// The window that Reno would have, and octets acknowledged since it last grew.
     reno: u64,
-    reno_credit: u64,
-    least_round_trip: Option<u64>,
+    reno_credit: Octets,
+    least_round_trip: Option<Span>,
     start: Start,
 }
 
@@ -142,10 +155,10 @@ struct Cubic {
 struct Start {
     is_found: bool,
     /// The round ends with the acknowledgement of what is before this.
-    until: u64,
-    began: u64,
-    last_acknowledged: u64,
-    least: Option<u64>,
+    until: Octets,
+    began: Instant,
+    last_acknowledged: Instant,
+    least: Option<Span>,
     samples: u32,
 }
 
@@ -159,9 +172,9 @@ const CUBE: u64 = 1 << 40;
 const FRIENDLINESS: u64 = 8 * (SCALE + BETA) / 3 / (SCALE - BETA);
 const START_SEGMENTS: u64 = 16;
 const START_SAMPLES: u32 = 8;
-const TRAIN_GAP: u64 = 2 * PS_PER_MS;
+const TRAIN_GAP: Span = MILLISECOND.saturating_mul(2);
 /// What acknowledgements may be late for being sent together.
-const TRAIN_SLACK: u64 = PS_PER_MS;
+const TRAIN_SLACK: Span = MILLISECOND;
 
 impl Cubic {
     fn new(hystart: bool) -> Self {
@@ -180,7 +193,7 @@ impl Cubic {
     }
 
     /// How many acknowledged segments widen the window by one.
-    fn per_increase(&mut self, now_ms: u64, window: u64, acked: u64, most: u64) -> u64 {
+    fn per_increase(&mut self, now_ms: u64, window: u64, acked: Octets, most: Octets) -> u64 {
         self.reno_credit += acked;
         if self.computed_for == window && now_ms - self.computed_ms <= 1000 / 32 {
             return self.per_increase.max(2);
@@ -196,9 +209,9 @@ impl Cubic {
             });
             self.per_increase = self.cubic_per_increase(now_ms.saturating_sub(epoch_ms), window);
         }
-        let needed = ((window * FRIENDLINESS) >> 3).max(1) * most;
-        self.reno += self.reno_credit / needed;
-        self.reno_credit %= needed;
+        let needed = most * ((window * FRIENDLINESS) >> 3).max(1);
+        self.reno += self.reno_credit.parts(needed);
+        self.reno_credit = self.reno_credit % needed;
         if self.reno > window {
             self.per_increase = self.per_increase.min(window / (self.reno - window));
         }
@@ -208,7 +221,9 @@ impl Cubic {
 
     /// RFC 9438 § 4.2, a round trip ahead.
     fn cubic_per_increase(&self, since_ms: u64, window: u64) -> u64 {
-        let since = (since_ms + self.least_round_trip.unwrap_or(0) / PS_PER_MS) * SCALE / 1000;
+        let since = (since_ms + self.least_round_trip.unwrap_or_default().periods(MILLISECOND))
+            * SCALE
+            / 1000;
         // Beyond this the window would pass every limit of a connection, and its cube 64 bits.
         let off = since.abs_diff(self.reached).min(1 << 18);
         let change = RATE * off.pow(3) / CUBE;
@@ -225,14 +240,14 @@ impl Cubic {
     /// Whether slow start, with a window of `starting` segments, is to end.
     fn measure(
         &mut self,
-        now: u64,
-        round_trip: u64,
-        unacknowledged: u64,
-        next: u64,
+        now: Instant,
+        round_trip: Span,
+        unacknowledged: Octets,
+        next: Octets,
         starting: Option<u64>,
     ) -> bool {
         // Right after a recovery queues are not what they were.
-        if self.epoch_ms.is_some_and(|at| now / PS_PER_MS < at + 1000) {
+        if self.epoch_ms.is_some_and(|at| (now - Instant::ZERO).periods(MILLISECOND) < at + 1000) {
             return false;
         }
         let least = self.least_round_trip.map_or(round_trip, |least| least.min(round_trip));
@@ -249,14 +264,15 @@ impl Cubic {
         }
         if now - start.last_acknowledged <= TRAIN_GAP {
             start.last_acknowledged = now;
-            start.is_found = now - start.began > u64::midpoint(least, TRAIN_SLACK);
+            start.is_found = now - start.began > (least + TRAIN_SLACK) / 2;
         }
         let shortest = start.least.map_or(round_trip, |shortest| shortest.min(round_trip));
         start.least = Some(shortest);
         if start.samples < START_SAMPLES {
             start.samples += 1;
         } else {
-            start.is_found |= shortest > least + (least / 8).clamp(4 * PS_PER_MS, 16 * PS_PER_MS);
+            start.is_found |=
+                shortest > least + (least / 8).clamp(MILLISECOND * 4, MILLISECOND * 16);
         }
         start.is_found
     }
@@ -279,7 +295,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const MSS: u64 = 1448;
+    const MSS: Octets = Octets(1448);
+
+    fn ms(ms: u64) -> Instant {
+        Instant::ZERO + MILLISECOND * ms
+    }
 
     fn window(congestion: &str) -> Window {
         let tcp = serde_json::from_value(
@@ -300,14 +320,14 @@ mod tests {
     #[test]
     fn reno_widens_by_a_segment_a_window_and_halves() {
         let mut reno = window("reno");
-        reno.reduce(200 * MSS);
-        assert_eq!(reno.threshold, 100 * MSS);
+        reno.reduce(MSS * 200);
+        assert_eq!(reno.threshold, MSS * 100);
         reno.octets = reno.threshold;
         // 100 segments, then 101, and so on, two with each acknowledgement.
         for _ in 0..50 {
-            reno.grow(0, 2 * MSS);
+            reno.grow(Instant::ZERO, MSS * 2);
         }
-        assert_eq!(reno.octets, 101 * MSS);
+        assert_eq!(reno.octets, MSS * 101);
     }
 
     /// RFC 5681 § 3.1, equation 4.
@@ -315,8 +335,8 @@ mod tests {
     fn a_threshold_is_two_segments_at_least() {
         for congestion in ["reno", "cubic"] {
             let mut window = window(congestion);
-            window.reduce(2 * MSS);
-            assert_eq!(window.threshold, 2 * MSS);
+            window.reduce(MSS * 2);
+            assert_eq!(window.threshold, MSS * 2);
         }
     }
 
@@ -327,22 +347,22 @@ mod tests {
     #[allow(clippy::cast_precision_loss)]
     fn cubic_follows_the_function_of_its_standard() {
         let (mut cubic, round_trip_ms) = (window("cubic"), 200);
-        cubic.measure(1, round_trip_ms * PS_PER_MS, 0, 0);
-        cubic.reduce(1000 * MSS);
-        assert_eq!(cubic.threshold / MSS, 700);
+        cubic.measure(ms(0), MILLISECOND * round_trip_ms, Octets::ZERO, Octets::ZERO);
+        cubic.reduce(MSS * 1000);
+        assert_eq!(cubic.threshold.parts(MSS), 700);
         cubic.octets = cubic.threshold;
         let plateau_s = (300.0f64 / 0.4).cbrt();
         let mut now_ms = 1000u64;
         for round in 0..75 {
             // A window in each round trip, an acknowledgement of two segments at a time, evenly.
-            let acknowledgements = cubic.octets / MSS / 2;
+            let acknowledgements = cubic.octets.parts(MSS) / 2;
             for one in 0..acknowledgements {
-                cubic.grow((now_ms + round_trip_ms * one / acknowledgements) * PS_PER_MS, 2 * MSS);
+                cubic.grow(ms(now_ms + round_trip_ms * one / acknowledgements), MSS * 2);
             }
             now_ms += round_trip_ms;
             let since_s = (now_ms - 1000) as f64 / 1e3;
             let expected = 0.4 * (since_s - plateau_s).powi(3) + 1000.0;
-            let found = (cubic.octets / MSS) as f64;
+            let found = cubic.octets.parts(MSS) as f64;
             assert!(
                 (found / expected - 1.0).abs() < 0.02,
                 "round {round}: {found} and not {expected}"
@@ -353,26 +373,25 @@ mod tests {
     #[test]
     fn slow_start_ends_when_round_trips_grow() {
         let mut cubic = window("cubic");
-        cubic.octets = 32 * MSS;
-        let ms = PS_PER_MS;
+        cubic.octets = MSS * 32;
         // The second round: 6 ms more than the least in each of more than eight samples, far enough
         // apart to be no train.
         for sample in 0..12 {
-            cubic.measure(100 * ms + sample * 3 * ms, 40 * ms, MSS, 32 * MSS);
+            cubic.measure(ms(100 + sample * 3), MILLISECOND * 40, MSS, MSS * 32);
         }
         assert!(cubic.is_slow_start());
         for sample in 0..12 {
-            cubic.measure(200 * ms + sample * 3 * ms, 46 * ms, 33 * MSS, 64 * MSS);
+            cubic.measure(ms(200 + sample * 3), MILLISECOND * 46, MSS * 33, MSS * 64);
         }
-        assert_eq!(cubic.threshold, 32 * MSS);
+        assert_eq!(cubic.threshold, MSS * 32);
     }
 
     #[test]
     fn slow_start_ends_when_a_train_is_as_long_as_half_a_round_trip() {
         let mut cubic = window("cubic");
-        cubic.octets = 32 * MSS;
+        cubic.octets = MSS * 32;
         for sample in 0..40u64 {
-            cubic.measure(100 * PS_PER_MS + sample * PS_PER_MS, 40 * PS_PER_MS, MSS, 32 * MSS);
+            cubic.measure(ms(100 + sample), MILLISECOND * 40, MSS, MSS * 32);
             assert_eq!(cubic.is_slow_start(), sample <= 20, "{sample}");
         }
     }

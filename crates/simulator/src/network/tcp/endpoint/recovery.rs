@@ -1,12 +1,14 @@
 //! What an end does with acknowledgements, and where they say or time says that data are lost.
 
-use super::{Endpoint, LONGEST_TIMEOUT_PS, Reduction, Segment, State};
-use crate::network::transfer::scoreboard::{DUPLICATES, News};
+use super::{Endpoint, Reduction, State, TcpSegment};
+use crate::network::tcp::scoreboard::{DUPLICATES, News};
+use crate::time::Instant;
+use ethermeter_ethernet::units::Octets;
 use ethermeter_trial::transfer::Recovery;
 
 impl Endpoint {
     /// What a segment says of the data sent.
-    pub(super) fn hear(&mut self, now: u64, segment: &Segment, is_duplicate: bool) {
+    pub(super) fn hear(&mut self, now: Instant, segment: &TcpSegment, is_duplicate: bool) {
         let mut news = News::default();
         let has_advanced = segment.acknowledges > self.unacknowledged;
         if self.tcp.sack {
@@ -16,7 +18,7 @@ impl Endpoint {
             self.advance(segment.acknowledges, &mut news);
         }
         if let Some((first, last)) = news.sent {
-            self.measure(now - first);
+            self.timer.measure(now - first);
             self.window.measure(now, now - last, self.unacknowledged, self.next);
         }
         let is_reached = self.recover.is_some_and(|recover| self.unacknowledged >= recover);
@@ -37,29 +39,32 @@ impl Endpoint {
             self.recover_from_loss(now);
         }
         if self.state == State::Recovery {
-            if has_advanced && lost > 0 && !self.tcp.sack {
+            if has_advanced && lost > Octets::ZERO && !self.tcp.sack {
                 self.is_urgent = true; // RFC 6582 § 3.2: the first segment that a partial acknowledgement leaves
             }
             if self.tcp.prr {
-                self.reduce(news.delivered, has_advanced && lost == 0);
+                self.reduce(news.delivered, has_advanced && lost == Octets::ZERO);
             }
         } else if has_advanced && self.is_window_used() {
             self.window.grow(now, news.delivered);
         }
         self.windows.note(now, self.window.octets);
         if has_advanced {
-            self.retransmit_at = (self.outstanding() > 0).then(|| now + self.timeout);
+            self.timer.stop();
+            if self.outstanding() > Octets::ZERO {
+                self.timer.start(now);
+            }
         }
     }
 
     /// More was acknowledged.
-    pub(super) fn advance(&mut self, upto: u64, news: &mut News) {
+    pub(super) fn advance(&mut self, upto: Octets, news: &mut News) {
         let more = upto - self.unacknowledged;
         self.unacknowledged = upto;
         self.next = self.next.max(upto);
         self.has_advanced = true;
         self.board.advance(upto, news);
-        if self.duplicate_octets > 0 {
+        if self.duplicate_octets > Octets::ZERO {
             // A segment has filled the gap, and the others are those that duplicates told of.
             news.delivered = more.saturating_sub(self.duplicate_octets).max(more.min(self.most));
             self.duplicate_octets =
@@ -67,12 +72,12 @@ impl Endpoint {
         }
         self.duplicates = 0;
         if self.state == State::Open {
-            self.duplicate_octets = 0;
+            self.duplicate_octets = Octets::ZERO;
         }
     }
 
     /// A duplicate acknowledgement: a segment has come, which one is not said. Its octets.
-    pub(super) fn add_duplicate(&mut self) -> u64 {
+    pub(super) fn add_duplicate(&mut self) -> Octets {
         self.duplicates += 1;
         let before = self.duplicate_octets;
         self.duplicate_octets =
@@ -81,7 +86,7 @@ impl Endpoint {
     }
 
     /// Find out what was lost. Octets that were not known to be.
-    pub(super) fn find_lost(&mut self, has_advanced: bool) -> u64 {
+    pub(super) fn find_lost(&mut self, has_advanced: bool) -> Octets {
         if self.tcp.sack {
             return self.board.judge(self.state == State::Recovery);
         }
@@ -93,16 +98,16 @@ impl Endpoint {
             State::Recovery => has_advanced,
             State::Loss => false,
         };
-        if is_found { self.board.lose_first() } else { 0 }
+        if is_found { self.board.lose_first() } else { Octets::ZERO }
     }
 
     /// What the congestion control reduces: what is under way, but for what limited transmit has
     /// added.
-    pub(super) fn flight(&self) -> u64 {
+    pub(super) fn flight(&self) -> Octets {
         self.outstanding().min(self.window.octets)
     }
 
-    pub(super) fn recover_from_loss(&mut self, now: u64) {
+    pub(super) fn recover_from_loss(&mut self, now: Instant) {
         let flight = self.flight();
         self.window.reduce(flight);
         self.reduction = Reduction { flight, ..Reduction::default() };
@@ -114,24 +119,23 @@ impl Endpoint {
     }
 
     /// Set the window to what may be sent after so many octets were delivered.
-    pub(super) fn reduce(&mut self, delivered: u64, is_good: bool) {
-        if delivered == 0 && !self.is_urgent {
+    pub(super) fn reduce(&mut self, delivered: Octets, is_good: bool) {
+        if delivered == Octets::ZERO && !self.is_urgent {
             return;
         }
         let (pipe, threshold, reduction) =
             (self.pipe(), self.window.threshold, &mut self.reduction);
         reduction.delivered += delivered;
         let mut octets = if pipe > threshold {
-            let due = u128::from(threshold) * u128::from(reduction.delivered)
-                / u128::from(reduction.flight.max(1));
-            let due =
-                u64::try_from(due).expect("no more than was delivered").next_multiple_of(self.most);
-            due.saturating_sub(reduction.out)
+            let due = u128::from(threshold.0) * u128::from(reduction.delivered.0)
+                / u128::from(reduction.flight.0.max(1));
+            let due = u64::try_from(due).expect("no more than was delivered");
+            Octets(due.next_multiple_of(self.most.0)).saturating_sub(reduction.out)
         } else {
             let owed = reduction.delivered.saturating_sub(reduction.out).max(delivered);
-            (owed + if is_good { self.most } else { 0 }).min(threshold - pipe)
+            (owed + if is_good { self.most } else { Octets::ZERO }).min(threshold - pipe)
         };
-        if self.reduction.out == 0 {
+        if self.reduction.out == Octets::ZERO {
             octets = octets.max(self.most);
         }
         self.window.octets = pipe + octets;
@@ -147,34 +151,17 @@ impl Endpoint {
             self.window.octets =
                 if is_bounded { self.window.threshold.min(burst) } else { self.window.threshold };
         }
-        (self.state, self.duplicate_octets, self.is_urgent) = (State::Open, 0, false);
+        (self.state, self.duplicate_octets, self.is_urgent) = (State::Open, Octets::ZERO, false);
     }
 
     pub(super) fn is_window_used(&self) -> bool {
         self.usage.is_limit
-            || (self.window.is_slow_start() && self.window.octets < 2 * self.usage.most_flight)
+            || (self.window.is_slow_start() && self.window.octets < self.usage.most_flight * 2)
     }
 
-    /// A round trip was measured (RFC 6298 § 2).
-    pub(super) fn measure(&mut self, ps: u64) {
-        let (smooth, varies) = match self.round_trip {
-            None => (ps, ps / 2),
-            Some((smooth, varies)) => {
-                ((7 * smooth + ps) / 8, (3 * varies + smooth.abs_diff(ps)) / 4)
-            }
-        };
-        self.round_trip = Some((smooth, varies));
-        let longest = LONGEST_TIMEOUT_PS.max(self.tcp.least_timeout_ps);
-        self.timeout = (smooth + (4 * varies).max(self.tcp.timeout_margin_ps))
-            .max(self.tcp.least_timeout_ps)
-            .min(longest);
-    }
-
-    pub(super) fn time_out(&mut self, now: u64) {
-        self.retransmit_at = None;
-        let was = self.timeout;
-        self.timeout = (2 * was).min(LONGEST_TIMEOUT_PS).max(was);
-        if self.probing || self.outstanding() == 0 {
+    pub(super) fn time_out(&mut self, now: Instant) {
+        self.timer.back_off();
+        if self.probing || self.outstanding() == Octets::ZERO {
             return self.probe(now);
         }
         self.counts.timeouts += self.counted(now);
@@ -190,7 +177,7 @@ impl Endpoint {
         }
         self.window.forget();
         (self.state, self.recover, self.has_advanced) = (State::Loss, Some(self.next), false);
-        (self.duplicates, self.duplicate_octets, self.is_urgent) = (0, 0, true);
+        (self.duplicates, self.duplicate_octets, self.is_urgent) = (0, Octets::ZERO, true);
         self.board.lose_all();
         self.window.octets = self.pipe() + self.most;
         self.windows.note(now, self.window.octets);

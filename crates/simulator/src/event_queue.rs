@@ -1,5 +1,6 @@
 //! The events of a simulation, in the order in which they are taken.
 
+use crate::time::Instant;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
@@ -24,7 +25,7 @@ const LAST_IDENTITY: u32 = (1 << IDENTITY_BITS) - 1;
 /// An event at its time.
 #[derive(Clone, Copy, Debug)]
 struct Entry<E> {
-    at: i64,
+    at: Instant,
     /// Rank, identity and serial number, so packed that one comparison orders what is in an instant.
     order: u64,
     event: E,
@@ -55,21 +56,21 @@ impl<E: Ranked> Eq for Entry<E> {}
 
 /// Events by time, rank, identity, and the order in which they were scheduled.
 #[derive(Clone, Debug)]
-pub struct Queue<E> {
+pub struct EventQueue<E> {
     heap: BinaryHeap<Reverse<Entry<E>>>,
     serial: u64,
 }
 
-impl<E: Ranked + Copy> Default for Queue<E> {
+impl<E: Ranked + Copy> Default for EventQueue<E> {
     fn default() -> Self {
         Self { heap: BinaryHeap::new(), serial: 0 }
     }
 }
 
-impl<E: Ranked + Copy> Queue<E> {
-    /// Let an event happen at a time, in picoseconds.
+impl<E: Ranked + Copy> EventQueue<E> {
+    /// Let an event happen at a time.
     #[inline]
-    pub fn schedule(&mut self, at: i64, event: E) {
+    pub fn schedule(&mut self, at: Instant, event: E) {
         self.serial += 1;
         debug_assert!(event.rank() < 1 << RANK_BITS && self.serial < 1 << SERIAL_BITS);
         let identity = event.identity().min(LAST_IDENTITY);
@@ -80,33 +81,33 @@ impl<E: Ranked + Copy> Queue<E> {
     /// The first event, with its time.
     #[inline]
     #[must_use]
-    pub fn first(&self) -> Option<(i64, E)> {
+    pub fn first(&self) -> Option<(Instant, E)> {
         self.heap.peek().map(|Reverse(entry)| (entry.at, entry.event))
     }
 
     /// When the first event is.
     #[inline]
     #[must_use]
-    pub fn next_at(&self) -> Option<i64> {
+    pub fn next_at(&self) -> Option<Instant> {
         self.heap.peek().map(|Reverse(entry)| entry.at)
     }
 
     /// When the first event is, and its rank.
     #[inline]
     #[must_use]
-    pub fn next_rank(&self) -> Option<(i64, u8)> {
+    pub fn next_rank(&self) -> Option<(Instant, u8)> {
         let rank = |order: u64| (order >> (IDENTITY_BITS + SERIAL_BITS)) as u8;
         self.heap.peek().map(|Reverse(entry)| (entry.at, rank(entry.order)))
     }
 
     /// Take the first event, with its time.
     #[inline]
-    pub fn take(&mut self) -> Option<(i64, E)> {
+    pub fn take(&mut self) -> Option<(Instant, E)> {
         self.heap.pop().map(|Reverse(entry)| (entry.at, entry.event))
     }
 
     /// All events with their times, in no order.
-    pub fn iter(&self) -> impl Iterator<Item = (i64, E)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (Instant, E)> + '_ {
         self.heap.iter().map(|Reverse(entry)| (entry.at, entry.event))
     }
 
@@ -147,7 +148,7 @@ mod tests {
 
     #[test]
     fn events_come_by_time_rank_identity_and_the_order_in_which_they_were_scheduled() {
-        let mut queue = Queue::default();
+        let mut queue = EventQueue::default();
         for (at, event) in [
             (7, Event(0, 0, 'f')),
             (5, Event(2, 0, 'e')),
@@ -156,7 +157,7 @@ mod tests {
             (5, Event(1, 3, 'c')),
             (4, Event(9, 9, 'a')),
         ] {
-            queue.schedule(at, event);
+            queue.schedule(Instant::from_ps(at), event);
         }
         let taken: String = std::iter::from_fn(|| queue.take()).map(|(_, event)| event.2).collect();
         assert_eq!(taken, "abcdef");

@@ -10,17 +10,21 @@
 //! - `endpoint`: one end of the connection. `scoreboard`: what it has under way. `congestion`: its
 //!   window. `windows`: this over time.
 
-mod congestion;
+mod congestion_window;
 mod endpoint;
+mod retransmission_timer;
 mod scoreboard;
 mod windows;
 
 use super::compiled::CompiledNetwork;
 use super::counters::Counters;
 use super::frame::Frame;
+use crate::identity::{AddressId, FlowId, NodeId};
 use crate::spread::Spread;
-use endpoint::{Endpoint, Segment};
+use crate::time::{Instant, Span};
+use endpoint::{Endpoint, TcpSegment};
 use ethermeter_ethernet::frame::{OVERHEAD, SHORTEST};
+use ethermeter_ethernet::units::Octets;
 use ethermeter_traffic::{Purpose, Stream};
 use ethermeter_trial::counts::{EndCounts, TransferCounts};
 use ethermeter_trial::transfer::{Direction, File, HEADER_OCTETS, Job, Transfer};
@@ -29,39 +33,39 @@ use std::collections::VecDeque;
 /// One of the two hosts.
 #[derive(Debug)]
 struct Side {
-    host: u32,
-    peer: u32,
-    destination: u32,
+    host: NodeId,
+    peer: NodeId,
+    destination: AddressId,
     end: Endpoint,
     /// Number of the first frame of these, which are in the order of their coming: frames of one
     /// flow cannot overtake each other.
     first: u32,
-    under_way: VecDeque<Segment>,
+    under_way: VecDeque<TcpSegment>,
     /// Data that have gone out by the wire for the first time: up to where, and when their frame
     /// began; for who watches the wire.
-    watched: VecDeque<(u64, u64)>,
-    watched_upto: u64,
+    watched: VecDeque<(Octets, Instant)>,
+    watched_upto: Octets,
     /// Duration of an octet on the wire of its host.
-    octet_ps: u64,
+    octet: Span,
     delays: Spread,
-    last: Option<u64>,
+    last: Option<Instant>,
 }
 
-/// Work of one application, one piece at a time.
+/// Work of one application, one item at a time.
 #[derive(Debug, Default)]
 struct Worker {
-    until: u64,
-    /// When pieces are done.
-    done: VecDeque<u64>,
+    until: Instant,
+    /// When each item is done.
+    done: VecDeque<Instant>,
 }
 
 impl Worker {
-    fn take_up(&mut self, now: u64, ps: u64) {
+    fn take_up(&mut self, now: Instant, ps: Span) {
         self.until = self.until.max(now).saturating_add(ps);
         self.done.push_back(self.until);
     }
 
-    fn is_done(&mut self, now: u64) -> bool {
+    fn is_done(&mut self, now: Instant) -> bool {
         pop_if(&mut self.done, |at| *at <= now).is_some()
     }
 }
@@ -69,17 +73,17 @@ impl Worker {
 /// A request under way.
 #[derive(Clone, Copy, Debug)]
 struct Operation {
-    begun: u64,
-    block: u64,
+    begun: Instant,
+    block: Octets,
     /// Up to where the other has to read for the request, or the answer, to be whole.
-    end: u64,
+    end: Octets,
 }
 
 /// What the applications of a file are doing.
 #[derive(Debug)]
 struct Filing {
     file: File,
-    left: u64,
+    left: Octets,
     client: Worker,
     client_chance: Stream,
     server: Worker,
@@ -93,20 +97,20 @@ struct Filing {
 /// A connection, and what uses it.
 #[derive(Debug)]
 pub(super) struct Connection {
-    flow: u32,
-    begins: Option<u64>,
-    begun: u64,
-    stops: Option<u64>,
+    flow: FlowId,
+    begins: Option<Instant>,
+    begun: Instant,
+    stops: Option<Instant>,
     is_stopped: bool,
     sides: [Side; 2],
-    octets: Option<u64>,
+    octets: Option<Octets>,
     filing: Option<Filing>,
-    moved: u64,
-    moved_measured: u64,
-    whole_ps: Option<u64>,
-    header_octets: u64,
+    moved: Octets,
+    moved_measured: Octets,
+    whole: Option<Span>,
+    header_octets: Octets,
     /// Octets of the tag of a frame.
-    tag_octets: u64,
+    tag_octets: Octets,
 }
 
 impl Connection {
@@ -115,12 +119,14 @@ impl Connection {
     pub fn new(
         compiled: &CompiledNetwork,
         transfer: &Transfer,
-        (flow, receiver): (u32, u32),
-        (from, to): (u32, u32),
-        begins: u64,
+        (flow, receiver): (FlowId, u32),
+        (from, to): (NodeId, NodeId),
+        begins: Instant,
     ) -> Self {
         let phases = compiled.phases;
-        let measured = (phases.measure_from_ps, phases.measure_to_ps);
+        let measured =
+            (Instant::from_ps(phases.measure_from_ps), Instant::from_ps(phases.measure_to_ps));
+        let stops = Instant::from_ps(phases.stop_ps);
         let side = |host, peer| Side {
             host,
             peer,
@@ -129,41 +135,41 @@ impl Connection {
             first: 0,
             under_way: VecDeque::new(),
             watched: VecDeque::new(),
-            watched_upto: 0,
-            octet_ps: compiled.timings[compiled.nodes[host as usize].ports[0] as usize].per_octet,
+            watched_upto: Octets::ZERO,
+            octet: compiled.timings[compiled.nodes[host].ports[0].stage()].per_octet,
             delays: Spread::default(),
             last: None,
         };
         let (octets, filing) = match &transfer.job {
-            Job::Stream { octets } => (*octets, None),
+            Job::Stream { octets } => (octets.map(Octets), None),
             Job::File(file) => {
-                (file.octets, Some(Filing::new(file, compiled.seed, flow, receiver)))
+                (file.octets.map(Octets), Some(Filing::new(file, compiled.seed, flow, receiver)))
             }
         };
         Self {
             flow,
-            begins: (begins < phases.stop_ps).then_some(begins),
+            begins: (begins < stops).then_some(begins),
             begun: begins,
-            stops: Some(phases.stop_ps),
+            stops: Some(stops),
             is_stopped: false,
             sides: [side(from, to), side(to, from)],
             octets,
             filing,
-            moved: 0,
-            moved_measured: 0,
-            whole_ps: None,
-            header_octets: HEADER_OCTETS + transfer.tcp.option_octets + OVERHEAD.0,
-            tag_octets: 0,
+            moved: Octets::ZERO,
+            moved_measured: Octets::ZERO,
+            whole: None,
+            header_octets: Octets(HEADER_OCTETS + transfer.tcp.option_octets) + OVERHEAD,
+            tag_octets: Octets::ZERO,
         }
     }
 
     /// The same with a tag of so many octets in every frame.
     pub fn tagged(self, octets: u32) -> Self {
-        Self { tag_octets: octets.into(), ..self }
+        Self { tag_octets: Octets(octets.into()), ..self }
     }
 
     /// When it next has something to do by itself.
-    pub fn wakes(&self) -> Option<u64> {
+    pub fn wakes(&self) -> Option<Instant> {
         let ends = self.sides.iter().filter_map(|side| side.end.wakes());
         let work = self.filing.iter().flat_map(|filing| [&filing.client, &filing.server]);
         let done = work.filter_map(|worker| worker.done.front().copied());
@@ -171,7 +177,7 @@ impl Connection {
     }
 
     /// Do what is due; what goes out waits in `take_frame`.
-    pub fn wake(&mut self, now: u64, counters: &mut Counters) {
+    pub fn wake(&mut self, now: Instant, counters: &mut Counters) {
         if self.stops.is_some_and(|at| at <= now) {
             (self.stops, self.is_stopped) = (None, true);
             if self.filing.is_none() {
@@ -181,7 +187,7 @@ impl Connection {
         if self.begins.is_some_and(|at| at <= now) {
             self.begins = None;
             match &self.filing {
-                None => self.sides[0].end.write(now, self.octets.unwrap_or(u64::MAX >> 2)),
+                None => self.sides[0].end.write(now, self.octets.unwrap_or(Octets(u64::MAX >> 2))),
                 Some(filing) => (0..filing.file.ahead).for_each(|_| self.request(now)),
             }
         }
@@ -199,13 +205,13 @@ impl Connection {
 
     /// A frame comes to an application; what goes out waits in `take_frame`.
     #[cold] // not within what frames of other flows pass
-    pub fn deliver(&mut self, frame: &Frame, now: u64, counters: &mut Counters) {
+    pub fn deliver(&mut self, frame: &Frame, now: Instant, counters: &mut Counters) {
         let from = usize::from(frame.answer.is_some());
         let Some(segment) = self.sides[from].arrive(frame.message) else { return };
         if self.sides[1 - from].end.receive(now, &segment) {
-            let octets = u64::from(frame.octets);
+            let (octets, data) = (u64::from(frame.octets), segment.octets.0);
             match from {
-                0 => counters.received(frame, octets, segment.octets, now, &mut self.sides[0].last),
+                0 => counters.received(frame, octets, data, now, &mut self.sides[0].last),
                 _ => counters.answered(self.flow, octets, frame.born, now),
             }
         }
@@ -213,22 +219,22 @@ impl Connection {
     }
 
     /// What the applications do with what they have read.
-    fn follow(&mut self, now: u64, counters: &mut Counters) {
+    fn follow(&mut self, now: Instant, counters: &mut Counters) {
         let before = self.moved;
         if let Some(filing) = &mut self.filing {
             let [client, server] = [0, 1].map(|side| self.sides[side].end.taken());
             while let Some(operation) =
                 pop_if(&mut filing.requests, |operation| operation.end <= server)
             {
-                let ps = filing.file.server.draw(&mut filing.server_chance);
-                filing.server.take_up(now, ps);
+                let work = filing.file.server.draw(&mut filing.server_chance);
+                filing.server.take_up(now, Span::from_ps(work));
                 filing.served.push_back(operation);
             }
             while let Some(operation) =
                 pop_if(&mut filing.answers, |operation| operation.end <= client)
             {
-                let ps = filing.file.client.draw(&mut filing.client_chance);
-                filing.client.take_up(now, ps);
+                let work = filing.file.client.draw(&mut filing.client_chance);
+                filing.client.take_up(now, Span::from_ps(work));
                 counters.completed(self.flow, operation.begun, now);
                 self.moved += operation.block;
             }
@@ -237,39 +243,39 @@ impl Connection {
         }
         if counters.within(now) {
             self.moved_measured += self.moved - before;
-            counters.moved(self.flow, self.moved - before, now);
+            counters.moved(self.flow, (self.moved - before).0, now);
         }
-        if self.whole_ps.is_none() && self.octets == Some(self.moved) {
-            self.whole_ps = Some(now - self.begun);
+        if self.whole.is_none() && self.octets == Some(self.moved) {
+            self.whole = Some(now - self.begun);
         }
     }
 
-    fn request(&mut self, now: u64) {
+    fn request(&mut self, now: Instant) {
         let Some(filing) = &mut self.filing else { return };
-        if self.is_stopped || filing.left == 0 {
+        if self.is_stopped || filing.left == Octets::ZERO {
             return;
         }
-        let block = filing.file.block_octets.min(filing.left);
+        let block = Octets(filing.file.block_octets).min(filing.left);
         filing.left -= block;
-        let octets = filing.file.request_octets
-            + if filing.file.direction == Direction::Write { block } else { 0 };
+        let octets = Octets(filing.file.request_octets)
+            + if filing.file.direction == Direction::Write { block } else { Octets::ZERO };
         let end = self.sides[0].end.queued() + octets;
         filing.requests.push_back(Operation { begun: now, block, end });
         self.sides[0].end.write(now, octets);
     }
 
-    fn answer(&mut self, now: u64) {
+    fn answer(&mut self, now: Instant) {
         let Some(filing) = &mut self.filing else { return };
         let mut operation = filing.served.pop_front().expect("a request that is served");
-        let octets = filing.file.answer_octets
-            + if filing.file.direction == Direction::Read { operation.block } else { 0 };
+        let octets = Octets(filing.file.answer_octets)
+            + if filing.file.direction == Direction::Read { operation.block } else { Octets::ZERO };
         operation.end = self.sides[1].end.queued() + octets;
         filing.answers.push_back(operation);
         self.sides[1].end.write(now, octets);
     }
 
     /// The next frame to go out, if there is one, and its host.
-    pub fn take_frame(&mut self, now: u64) -> Option<(u32, Frame)> {
+    pub fn take_frame(&mut self, now: Instant) -> Option<(NodeId, Frame)> {
         let index = self.sides.iter().position(|side| !side.end.out.is_empty())?;
         let side = &mut self.sides[index];
         let segment = side.end.out.pop_front()?;
@@ -277,18 +283,18 @@ impl Connection {
             .first
             .wrapping_add(u32::try_from(side.under_way.len()).expect("few frames under way"));
         side.under_way.push_back(segment);
-        let octets = (segment.octets + segment.block_octets() + self.header_octets).max(SHORTEST.0)
+        let octets = (segment.octets + segment.block_octets() + self.header_octets).max(SHORTEST)
             + self.tag_octets;
         let frame = Frame {
             flow: self.flow,
             from: side.host,
-            to: side.peer,
-            source: side.host,
-            destination: side.destination,
-            octets: u32::try_from(octets).expect("below 65536 and headers"),
+            to: Some(side.peer),
+            source: AddressId::from(side.host.number()),
+            destination: Some(side.destination),
+            octets: u32::try_from(octets.0).expect("below 65536 and headers"),
             message: number,
-            pieces: 1,
-            piece: 0,
+            fragments: 1,
+            fragment: 0,
             answer: (index == 1).then_some(0),
             broadcast: false,
             padding: 0,
@@ -300,23 +306,23 @@ impl Connection {
 
     /// The last bit of a frame leaves the wire of its host at `end`.
     #[cold]
-    pub fn departed(&mut self, frame: &Frame, end: u64) {
+    pub fn departed(&mut self, frame: &Frame, end: Instant) {
         let side = &mut self.sides[usize::from(frame.answer.is_some())];
         let Some((upto, octets)) =
             side.record(frame.message).map(|it| (it.from + it.octets, it.octets))
         else {
             return;
         };
-        if octets > 0 && upto > side.watched_upto {
+        if octets > Octets::ZERO && upto > side.watched_upto {
             side.watched_upto = upto;
             side.watched
-                .push_back((upto, end.saturating_sub(u64::from(frame.octets) * side.octet_ps)));
+                .push_back((upto, (end - side.octet * u64::from(frame.octets)).max(Instant::ZERO)));
         }
     }
 
     /// The last bit of a frame comes to the wire's end at its host at `now`.
     #[cold]
-    pub fn seen(&mut self, frame: &Frame, now: u64, counters: &mut Counters) {
+    pub fn seen(&mut self, frame: &Frame, now: Instant, counters: &mut Counters) {
         let from = usize::from(frame.answer.is_some());
         let Some(acknowledges) = self.sides[from].record(frame.message).map(|it| it.acknowledges)
         else {
@@ -327,7 +333,7 @@ impl Connection {
             self.filing.as_ref().is_some_and(|filing| filing.file.direction == Direction::Read);
         let is_of_data = 1 - from == usize::from(sends);
         let side = &mut self.sides[1 - from];
-        let began = now.saturating_sub(u64::from(frame.octets) * side.octet_ps);
+        let began = (now - side.octet * u64::from(frame.octets)).max(Instant::ZERO);
         while let Some((_, sent)) = pop_if(&mut side.watched, |(upto, _)| *upto <= acknowledges) {
             if counters.within(now) {
                 side.delays.record(began - sent);
@@ -352,17 +358,17 @@ impl Connection {
                 windows: side.end.windows.finish(),
             }
         });
-        TransferCounts { octets: self.moved_measured, whole_ps: self.whole_ps, ends }
+        TransferCounts { octets: self.moved_measured.0, whole_ps: self.whole.map(Span::ps), ends }
     }
 }
 
 impl Side {
-    fn record(&self, number: u32) -> Option<&Segment> {
+    fn record(&self, number: u32) -> Option<&TcpSegment> {
         self.under_way.get(number.wrapping_sub(self.first) as usize)
     }
 
     /// A frame comes: those before it were lost.
-    fn arrive(&mut self, number: u32) -> Option<Segment> {
+    fn arrive(&mut self, number: u32) -> Option<TcpSegment> {
         self.record(number)?;
         while self.first != number {
             self.under_way.pop_front();
@@ -374,12 +380,12 @@ impl Side {
 }
 
 impl Filing {
-    fn new(file: &File, seed: u64, flow: u32, receiver: u32) -> Self {
+    fn new(file: &File, seed: u64, flow: FlowId, receiver: u32) -> Self {
         Self {
             file: file.clone(),
-            left: file.octets.unwrap_or(u64::MAX),
+            left: Octets(file.octets.unwrap_or(u64::MAX)),
             client: Worker::default(),
-            client_chance: Stream::new(seed, flow, Purpose::Service),
+            client_chance: Stream::new(seed, flow.number(), Purpose::Service),
             server: Worker::default(),
             server_chance: Stream::new(seed, receiver, Purpose::Service),
             requests: VecDeque::new(),

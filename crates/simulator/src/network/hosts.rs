@@ -1,0 +1,157 @@
+//! The hosts of a network as both engines run them: what applications do when their time has come,
+//! and what follows for the engine to schedule.
+
+use super::applications::{Applications, Reaction};
+use super::compiled::CompiledNetwork;
+use super::counters::Counters;
+use super::frame::Frame;
+use crate::identity::{FlowId, NodeId, ReceiverId, RouteId};
+use crate::time::Instant;
+
+/// What an engine has for its hosts, and how it schedules what they wait for.
+pub(super) trait Hosts {
+    /// The network, its applications, and what is counted.
+    fn parts(&mut self) -> (&CompiledNetwork, &mut Applications, &mut Counters);
+
+    /// The next message of a flow comes then.
+    fn schedule_send(&mut self, flow: FlowId, at: Instant);
+
+    /// A receiver answers then.
+    fn schedule_answer(&mut self, receiver: ReceiverId, at: Instant);
+
+    /// A sender waits until then for the answers to a message.
+    fn schedule_time_out(&mut self, flow: FlowId, message: u32, at: Instant);
+
+    /// A transfer or a comparison of clocks may wake at another time than before.
+    fn schedule_wake(&mut self, flow: FlowId);
+
+    /// A frame enters the first stage of its host's route.
+    fn put_in(&mut self, now: Instant, route: RouteId, frame: Frame);
+
+    /// Schedule the first messages of all flows, and the first wakes.
+    fn begin(&mut self) {
+        let (_, applications, _) = self.parts();
+        let (flows, waking) = (applications.flow_count(), applications.waking_count());
+        for flow in FlowId::first(flows as usize) {
+            let next = self.parts().1.next(flow);
+            self.proceed(flow, next);
+        }
+        for flow in FlowId::first(waking as usize) {
+            self.schedule_wake(flow);
+        }
+    }
+
+    /// The next message of a flow comes then, if there is one.
+    #[inline]
+    fn proceed(&mut self, flow: FlowId, next: Option<Instant>) {
+        if let Some(at) = next {
+            self.schedule_send(flow, at);
+        }
+    }
+
+    /// The time of a flow's message has come.
+    #[inline]
+    fn send(&mut self, now: Instant, flow: FlowId) {
+        // A message is one frame, as a rule: the first needs no list.
+        let mut first = None;
+        let mut more = Vec::new();
+        let (compiled, applications, _) = self.parts();
+        let route = compiled.send_route(applications.sender(flow));
+        let wait = applications.send(flow, now, |frame| match first {
+            None => first = Some(frame),
+            Some(_) => more.push(frame),
+        });
+        let next = applications.next_release(flow);
+        self.proceed(flow, next);
+        if let Some((at, message)) = wait {
+            self.schedule_time_out(flow, message, at);
+        }
+        if let Some(frame) = first {
+            self.put_in(now, route, frame);
+        }
+        for frame in more {
+            self.put_in(now, route, frame);
+        }
+    }
+
+    /// The time of a receiver's answer has come.
+    fn answer(&mut self, now: Instant, receiver: ReceiverId) {
+        let mut frames = Vec::new();
+        let (compiled, applications, _) = self.parts();
+        let route = compiled.send_route(applications.host_of(receiver));
+        applications.answer(receiver, now, |frame| frames.push(frame));
+        for frame in frames {
+            self.put_in(now, route, frame);
+        }
+    }
+
+    /// The time is out for the answers to a message.
+    fn time_out(&mut self, now: Instant, flow: FlowId, message: u32) {
+        let (_, applications, counters) = self.parts();
+        let next = applications.time_out(flow, message, now, counters);
+        self.proceed(flow, next);
+    }
+
+    /// A transfer or a comparison of clocks does what is due.
+    fn wake(&mut self, now: Instant, flow: FlowId) {
+        let (_, applications, counters) = self.parts();
+        applications.wake(flow, now, counters);
+        self.transfer(now, flow);
+    }
+
+    /// Send what a transfer, or a comparison of clocks, has to send.
+    #[cold]
+    fn transfer(&mut self, now: Instant, flow: FlowId) {
+        loop {
+            let (compiled, applications, _) = self.parts();
+            let Some((host, frame)) = applications.take_frame(flow, now) else { break };
+            let route = compiled.send_route(host);
+            self.put_in(now, route, frame);
+        }
+        self.schedule_wake(flow);
+    }
+
+    /// A frame passes a stage `hop` of a route and is over there at `end`; the stage is free at
+    /// `free`. Its application hears of the stages of its host.
+    #[inline]
+    fn pass(&mut self, frame: &Frame, (route, hop): (RouteId, u32), end: Instant, free: Instant) {
+        if Some(route) == self.parts().0.nodes[frame.from].send {
+            self.pass_in_host(frame, (route, hop), end, free);
+        }
+    }
+
+    /// A frame passes a stage of the host that sends it: the application hears of the first and the
+    /// last. Apart, so that `pass` is short where all other stages are passed.
+    #[inline(never)]
+    fn pass_in_host(
+        &mut self,
+        frame: &Frame,
+        (route, hop): (RouteId, u32),
+        end: Instant,
+        free: Instant,
+    ) {
+        let (compiled, applications, _) = self.parts();
+        let route = compiled.routes[route];
+        if hop == route.first {
+            let next = applications.passed(frame, free);
+            self.proceed(frame.flow, next);
+        }
+        if hop + 1 == route.after {
+            let next = self.parts().1.departed(frame, end);
+            self.proceed(frame.flow, next);
+        }
+    }
+
+    /// A frame comes to the application of a host.
+    #[inline]
+    fn deliver(&mut self, now: Instant, frame: &Frame, host: NodeId) {
+        let (_, applications, counters) = self.parts();
+        counters.trace(frame, host, now);
+        match applications.deliver(frame, host, now, counters) {
+            Reaction::Nothing => {}
+            Reaction::Answer { receiver, at } => self.schedule_answer(receiver, at),
+            Reaction::Next { flow, at } => self.schedule_send(flow, at),
+            Reaction::Transfer => self.transfer(now, frame.flow),
+        }
+    }
+}
