@@ -197,7 +197,8 @@ impl Flow {
         };
         let volume = |bits: u64| {
             let mut octets = 0;
-            self.frames_of(bits / 8, |length, _, _| octets += u64::from(length) + around_octets);
+            self.message_framing()
+                .frames_of(bits / 8, |length, _, _| octets += u64::from(length) + around_octets);
             (bits, octets)
         };
         let mut volumes: Vec<(u64, u64)> =
@@ -217,20 +218,13 @@ impl Flow {
         self.source_spec().voice()
     }
 
-    /// Frames of a message of `octets`: their lengths, destination address to FCS, how much of it
-    /// is padding, and whether it is the last.
-    pub fn frames_of(&self, octets: u64, mut each: impl FnMut(u32, u8, bool)) {
-        let tag = self.tag_octets();
-        frames_of(self.framing, octets, &mut |length, padding, is_last| {
-            each(length + tag, padding, is_last);
-        });
-    }
-
-    /// Octets of the tag of each of its frames.
-    #[inline]
+    /// How its messages become frames.
     #[must_use]
-    pub fn tag_octets(&self) -> u32 {
-        self.priority.map_or(0, |_| TAG_OCTETS)
+    pub fn message_framing(&self) -> MessageFraming {
+        MessageFraming {
+            framing: self.framing,
+            tag_octets: self.priority.map_or(0, |_| TAG_OCTETS),
+        }
     }
 
     /// Name and presence of what a transfer does not have.
@@ -368,19 +362,44 @@ impl Flow {
             faults.add_value("arrivals", voice.sample_bits, allowed);
         }
     }
+}
+
+/// How messages of a flow become frames, each with its tag.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageFraming {
+    framing: Framing,
+    /// Octets of the tag of each frame.
+    pub tag_octets: u32,
+}
+
+impl MessageFraming {
+    /// Whether each message is a frame.
+    #[inline]
+    #[must_use]
+    pub fn is_of_frames(self) -> bool {
+        self.framing == Framing::Frame
+    }
+
+    /// Frames of a message of `octets`: their lengths, destination address to FCS, how much of it
+    /// is padding, and whether it is the last.
+    pub fn frames_of(self, octets: u64, mut each: impl FnMut(u32, u8, bool)) {
+        frames_of(self.framing, octets, &mut |length, padding, is_last| {
+            each(length + self.tag_octets, padding, is_last);
+        });
+    }
 
     /// Data in a message whose frames have `octets` together, `padding` in the last of its
     /// `pieces`: of UDP, or of its frame.
     #[inline]
     #[must_use]
-    pub fn data_of(&self, octets: u64, pieces: u16, padding: u8) -> u64 {
+    pub fn data_of(self, octets: u64, pieces: u16, padding: u8) -> u64 {
         let around = match self.framing {
             Framing::Frame => OVERHEAD.0,
             Framing::Udp { .. } => {
                 u64::from(pieces) * (OVERHEAD.0 + IPV4_HEADER.0) + UDP_HEADER.0 + u64::from(padding)
             }
         };
-        let tags = u64::from(self.tag_octets()) * u64::from(pieces.max(1));
+        let tags = u64::from(self.tag_octets) * u64::from(pieces.max(1));
         octets.saturating_sub(around + tags)
     }
 }

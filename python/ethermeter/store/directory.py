@@ -188,11 +188,12 @@ class RunDirectory:
         """Read a table of `ethermeter.store.trial_result`, of some trials only if these are given.
 
         None if the run has none of that name. Trials are in the order of the plan; what was not
-        counted is null. InputError if the run is unfinished, or the file is damaged.
+        counted is null. InputError if the run is unfinished, or the file is damaged or was removed.
         """
         file = file_of(name)
         self.refuse_unfinished()
-        return self._table(file, trials=trials) if (self.path / file).is_file() else None
+        is_there = (self.path / file).is_file() or file in self.checksums()
+        return self._table(file, trials=trials) if is_there else None
 
     def gathered(self, name: str, trials: Sequence[str]) -> Gathered:
         """Read a table of some trials as arrays; without a row if the run has no such table."""

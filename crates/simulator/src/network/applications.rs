@@ -23,7 +23,7 @@ use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Offer, Purpose, Source, SourceSpec, Stream, Window};
 use ethermeter_trial::Trial;
 use ethermeter_trial::counts::{Balance, ClockDelays, ClockPair, TransferCounts};
-use ethermeter_trial::flows::{Address, Flow, Framing, Response};
+use ethermeter_trial::flows::{Address, MessageFraming, Response};
 use std::collections::VecDeque;
 
 /// What a delivery brings about.
@@ -90,9 +90,10 @@ enum Wait {
 struct Application {
     from: NodeId,
     to: Vec<NodeId>,
-    group: bool,
+    /// Its only receiver; none of a group.
+    receiver: Option<NodeId>,
     broadcast: bool,
-    lengths: Flow,
+    framing: MessageFraming,
     activity: Activity,
     next: Option<Offer>,
     messages: u32,
@@ -218,7 +219,7 @@ impl Applications {
                 let (flow_id, ends) = (FlowId::from(number), (from, to[0]));
                 let connection =
                     Connection::new(compiled, transfer, (flow_id, receiver), ends, begin)
-                        .tagged(flow.tag_octets());
+                        .tagged(flow.message_framing().tag_octets);
                 (Activity::Transfer(Box::new(connection)), None)
             } else if let Some(mut talker) = Talker::of(flow, compiled, number, window) {
                 let next = talker.next(begin);
@@ -244,9 +245,9 @@ impl Applications {
             };
             all.flows.push(Application {
                 from,
-                group,
+                receiver: (!group).then_some(to[0]),
                 broadcast: flow.address == Address::Broadcast,
-                lengths: flow.clone(),
+                framing: flow.message_framing(),
                 activity,
                 next,
                 messages: 0,
@@ -342,7 +343,7 @@ impl Applications {
         let frame = Frame {
             flow,
             from: app.from,
-            to: (!app.group).then_some(app.to[0]),
+            to: app.receiver,
             source: AddressId::from(app.from.number()),
             destination: app.destination,
             octets: 0,
@@ -355,7 +356,7 @@ impl Applications {
             samples,
             born,
         };
-        cut(&app.lengths, octets, frame, &mut each);
+        cut(app.framing, octets, frame, &mut each);
         match &mut app.activity {
             Activity::Stream(stream) if stream.waits == Wait::Ring => {
                 stream.passed = Some(now);
@@ -395,41 +396,37 @@ impl Applications {
             samples: 0,
             born: now,
         };
-        cut(&app.lengths, octets, frame, &mut each);
+        cut(app.framing, octets, frame, &mut each);
     }
 
-    /// The last frame of a stream's message has left the first stage of its host, which is free at
-    /// `end`. When the next one comes.
+    /// A frame has left stages of its host: the first, which is free at `free`, or the last, at
+    /// `end`, or a host's only one. When the next message comes.
     #[inline]
-    pub fn passed(&mut self, frame: &Frame, end: Instant) -> Option<Instant> {
+    pub fn left(
+        &mut self,
+        frame: &Frame,
+        free: Option<Instant>,
+        end: Option<Instant>,
+    ) -> Option<Instant> {
         let app = self.flows.get_mut(frame.flow.index())?; // who compares clocks waits for nothing
         match &mut app.activity {
-            Activity::Stream(stream)
-                if stream.waits == Wait::Room && frame.fragment + 1 == frame.fragments =>
-            {
-                stream.passed = Some(end);
+            Activity::Stream(stream) => {
+                if frame.fragment + 1 != frame.fragments {
+                    return None;
+                }
+                if free.is_some() && stream.waits == Wait::Room {
+                    stream.passed = free;
+                }
+                stream.departures.extend(end);
                 stream.proceed(app.messages, &mut app.next)
             }
-            _ => None,
-        }
-    }
-
-    /// The last frame of a stream's message has left its host. When the next one comes.
-    #[inline]
-    pub fn departed(&mut self, frame: &Frame, end: Instant) -> Option<Instant> {
-        let app = self.flows.get_mut(frame.flow.index())?;
-        match &mut app.activity {
-            Activity::Stream(stream) if frame.fragment + 1 == frame.fragments => {
-                stream.departures.push_back(end);
-                stream.proceed(app.messages, &mut app.next)
-            }
-            Activity::Stream(_) | Activity::Exchange { .. } => None,
+            Activity::Exchange { .. } => None,
             Activity::Transfer(connection) => {
-                connection.departed(frame, end);
+                connection.departed(frame, end?);
                 None
             }
             Activity::Voice(talker) => {
-                app.next = talker.next(end);
+                app.next = talker.next(end?);
                 app.next.map(ready_at)
             }
         }
@@ -485,8 +482,11 @@ impl Applications {
             return self.deliver_answer(frame, number, now, counters);
         }
         let app = &self.flows[frame.flow];
-        let index =
-            if app.to[0] == host { Some(0) } else { app.to.iter().position(|to| *to == host) };
+        let index = if app.receiver == Some(host) {
+            Some(0)
+        } else {
+            app.to.iter().position(|to| *to == host)
+        };
         let Some(index) = index else {
             counters.lost(frame, Loss::Ignored);
             return Reaction::Nothing;
@@ -495,7 +495,7 @@ impl Applications {
         let receiver = ReceiverId::new(app.first_receiver.index() + index);
         let it = &mut self.receivers[receiver];
         let Some(octets) = it.gathering.take(frame) else { return Reaction::Nothing };
-        let data = app.lengths.data_of(octets, frame.fragments, frame.padding);
+        let data = app.framing.data_of(octets, frame.fragments, frame.padding);
         counters.received(frame, octets, data, now, &mut it.last);
         self.clocks.read(receiver, frame.born, now);
         let Some((think, _, chance, _)) = &mut it.answer else { return Reaction::Nothing };
@@ -668,15 +668,15 @@ impl Messages {
 }
 
 #[inline]
-fn cut(flow: &Flow, octets: u64, mut frame: Frame, each: &mut impl FnMut(Frame)) {
-    if flow.framing == Framing::Frame {
-        frame.octets = u32::try_from(octets).expect("below 65536") + flow.tag_octets();
+fn cut(framing: MessageFraming, octets: u64, mut frame: Frame, each: &mut impl FnMut(Frame)) {
+    if framing.is_of_frames() {
+        frame.octets = u32::try_from(octets).expect("below 65536") + framing.tag_octets;
         return each(frame);
     }
     let mut fragments = 0u16;
-    flow.frames_of(octets, |_, _, _| fragments += 1);
+    framing.frames_of(octets, |_, _, _| fragments += 1);
     frame.fragments = fragments;
-    flow.frames_of(octets, |length, padding, _| {
+    framing.frames_of(octets, |length, padding, _| {
         frame.octets = length;
         frame.padding = padding;
         each(frame);

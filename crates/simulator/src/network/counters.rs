@@ -10,6 +10,7 @@ use ethermeter_traffic::histogram::Histogram;
 use ethermeter_traffic::scheduler::Room;
 use ethermeter_trial::Trial;
 use ethermeter_trial::counts::{Balance, Delays, FlowBatch, FlowCounts, FlowVoice, PortCounts};
+use ethermeter_trial::flows::Flow;
 
 #[derive(Clone, Debug)]
 struct FlowCounters {
@@ -18,8 +19,6 @@ struct FlowCounters {
     /// Messages that arrived, by when they arrived at their source; what happens, by when it does.
     arrived: Batches<u64>,
     now: Batches<FlowBatch>,
-    /// The longest one-way delay that is in time.
-    deadline_ps: u64,
     one_way: Histogram,
     answer_one_way: Spread,
     round_trip: Histogram,
@@ -40,6 +39,8 @@ struct VoiceCounters {
 pub(super) struct Counters {
     from: Instant,
     to: Instant,
+    /// The longest one-way delay of each flow that is in time; none if no flow has a deadline.
+    deadlines: Vec<u64>,
     flows: Vec<FlowCounters>,
     pub ports: Vec<PortCounts>,
     /// Deliveries in their order, if they are wanted: flow, message, fragment, answer, host, time.
@@ -59,14 +60,13 @@ pub struct Delivery {
 }
 
 impl FlowCounters {
-    /// Of a flow with or without voice, whose messages may take so long.
-    fn new(compiled: &CompiledNetwork, has_voice: bool, deadline_ps: Option<u64>) -> Self {
+    /// Of a flow with or without voice.
+    fn new(compiled: &CompiledNetwork, has_voice: bool) -> Self {
         Self {
             balance: Balance::default(),
             figures: FlowCounts::default(),
             arrived: compiled.batches(),
             now: compiled.batches(),
-            deadline_ps: deadline_ps.unwrap_or(u64::MAX),
             one_way: Histogram::default(),
             answer_one_way: Spread::default(),
             round_trip: Histogram::default(),
@@ -143,12 +143,15 @@ impl Counters {
             .scenario
             .flows
             .iter()
-            .map(|flow| FlowCounters::new(compiled, flow.voice().is_some(), flow.deadline_ps));
+            .map(|flow| FlowCounters::new(compiled, flow.voice().is_some()));
+        let deadline = |flow: &Flow| flow.deadline_ps.unwrap_or(u64::MAX);
+        let deadlines = trial.scenario.flows.iter().map(deadline).collect::<Vec<_>>();
         Self {
             from: Instant::from_ps(compiled.phases.measure_from_ps),
             to: Instant::from_ps(compiled.phases.measure_to_ps),
+            deadlines: if deadlines.iter().any(|&ps| ps < u64::MAX) { deadlines } else { vec![] },
             flows: flows
-                .chain((0..comparisons).map(|_| FlowCounters::new(compiled, false, None)))
+                .chain((0..comparisons).map(|_| FlowCounters::new(compiled, false)))
                 .collect(),
             ports: vec![PortCounts::default(); compiled.ports.len()],
             trace: tracing.then(Vec::new),
@@ -230,8 +233,8 @@ impl Counters {
         let Some(batch) = it.now.at(now.ps()) else { return };
         let delay = (now - frame.born).ps();
         batch.messages += 1;
-        if delay > it.deadline_ps {
-            batch.overdue += 1; // rare, and none of flows without a deadline
+        if self.deadlines.get(frame.flow.index()).is_some_and(|&deadline| delay > deadline) {
+            batch.overdue += 1;
         }
         batch.frames += u64::from(frame.fragments);
         batch.octets += octets;

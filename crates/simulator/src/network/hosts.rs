@@ -132,12 +132,9 @@ pub(super) trait Hosts {
     ) {
         let (compiled, applications, _) = self.parts();
         let route = compiled.routes[route];
-        if hop == route.first {
-            let next = applications.passed(frame, free);
-            self.proceed(frame.flow, next);
-        }
-        if hop + 1 == route.after {
-            let next = self.parts().1.departed(frame, end);
+        let (is_first, is_last) = (hop == route.first, hop + 1 == route.after);
+        if is_first || is_last {
+            let next = applications.left(frame, is_first.then_some(free), is_last.then_some(end));
             self.proceed(frame.flow, next);
         }
     }

@@ -399,7 +399,8 @@ fn longest(flows: &[Flow]) -> u64 {
     let mut longest = PAUSE_OCTETS;
     for flow in flows {
         if let Some(transfer) = &flow.transfer {
-            longest = longest.max(transfer.longest_frame() + u64::from(flow.tag_octets()));
+            longest = longest
+                .max(transfer.longest_frame() + u64::from(flow.message_framing().tag_octets));
             continue;
         }
         let responses = flow.response.iter().map(|response| &response.frames);
@@ -410,7 +411,8 @@ fn longest(flows: &[Flow]) -> u64 {
                 Lengths::Samples { max_bits, .. } => std::slice::from_ref(max_bits),
             };
             for bits in all {
-                flow.frames_of(bits / 8, |octets, _, _| longest = longest.max(octets.into()));
+                flow.message_framing()
+                    .frames_of(bits / 8, |octets, _, _| longest = longest.max(octets.into()));
             }
         }
     }
