@@ -10,7 +10,9 @@ from ethermeter.calibration import read_data
 from ethermeter.faults import InputError
 from ethermeter.imports import parse_columns, read
 from ethermeter.metrics import Metric
+from ethermeter.quick.result import Measurement, Value
 from ethermeter.report.compare import compare
+from ethermeter.results.interval import Estimate
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -108,6 +110,54 @@ def test_iperf3_in_both_directions(tmp_path: Path) -> None:
         "tcp-down": 7e6,
     }
     assert found["tcp-down"][Metric.RETRANSMITTED].value == 4
+
+
+def measured(**fields: object) -> Any:
+    """What `measure --to` writes of a host that answers by iperf3 and by STAMP."""
+    rate = Estimate(9.4e8, 1e6, 18.0)
+    trip = Estimate(2e-4, 1e-6, 12.0, (), (1.9e-4, 2.2e-4))
+    values = (
+        Value("tcp-up", Metric.DATA_RATE, rate, "iperf3"),
+        Value("round-trip", Metric.ROUND_TRIP, trip, "stamp"),
+        Value("round-trip", Metric.ROUND_TRIP, trip.scaled(2), "iperf3"),
+    )
+    found = Measurement("192.0.2.7", "2026-01-01T00:00:00Z", ("stamp", "iperf3"), values)
+    document = found.as_json()
+    document["values"][0] |= fields
+    return document
+
+
+def test_a_quick_measurement_keeps_its_intervals(tmp_path: Path) -> None:
+    found = read(written(tmp_path / "m.json", measured()))
+    assert set(found) == {"tcp-up", "round-trip by stamp", "round-trip by iperf3"}
+    assert found["tcp-up"] == {Metric.DATA_RATE: Estimate(9.4e8, 1e6, 18.0)}
+    trip = found["round-trip by stamp"][Metric.ROUND_TRIP]
+    assert (trip.value, trip.low, trip.high, trip.degrees) == (2e-4, 1.9e-4, 2.2e-4, 12.0)
+
+
+def test_a_quick_measurement_is_compared_with_iperf3(tmp_path: Path) -> None:
+    document = iperf3_udp()
+    document["start"]["test_start"] = {"protocol": "TCP", "reverse": 0}
+    rows = compare(
+        written(tmp_path / "m.json", measured()), written(tmp_path / "i.json", document)
+    )
+    (rate,) = [row for row in rows if row["metric"] == "data_rate"]
+    assert (rate["point"]["flow"], rate["a"], rate["b"], rate["verdict"]) == ("tcp-up", 9.4e8, 8e6, "lower")
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"metric": "data_rat"}, r"values\[0\].metric = data_rat: did you mean data_rate"),
+        ({"value": "fast"}, r"values\[0\] = Expected"),
+        ({"flow": "round-trip", "metric": "round_trip"}, r"values\[2\].metric = round_trip"),
+    ],
+)
+def test_a_quick_measurement_that_was_changed_is_refused(
+    tmp_path: Path, fields: dict[str, object], expected: str
+) -> None:
+    with pytest.raises(InputError, match=expected):
+        read(written(tmp_path / "m.json", measured(**fields)))
 
 
 def test_iperf3_before_3_10_sums_up_what_was_sent(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""Results of other programs as estimates of our metrics: iperf3, flent, irtt, sockperf, ns-3.
+"""Results of other programs and quick measurements as estimates of our metrics.
+
+iperf3, flent, irtt, sockperf, ns-3, and `ethermeter measure --to HOST --json`.
 
 Each file gives flows by name, with estimates by metric. What is read, and in which columns and
 units, is in docs/how-to/import-results.md.
@@ -10,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ethermeter.faults import InputError
-from ethermeter.imports import flent, iperf3, irtt
+from ethermeter.imports import flent, iperf3, irtt, measurement
 from ethermeter.imports.columns import Column, parse_columns, read_columns
 from ethermeter.imports.document import documents
 from ethermeter.metrics import Metric
@@ -26,7 +28,7 @@ _GZIP = b"\x1f\x8b"
 
 
 def read(path: Path, columns: Sequence[Column] = ()) -> Flows:
-    """Read a file of another program.
+    """Read a file of another program, or of a quick measurement.
 
     `columns` are those of a CSV file; those of sockperf and ns-3 are known.
     Raises InputError with what is wrong.
@@ -51,9 +53,12 @@ def read(path: Path, columns: Sequence[Column] = ()) -> Flows:
         return irtt.flows(document, file)
     if isinstance(document, dict) and "end" in document:
         return iperf3.flows(document, file)
+    if isinstance(document, dict) and measurement.KEYS <= document.keys():
+        return measurement.flows(document, file)
     allowed = (
-        "expected JSON of iperf3 --json, with end, of flent, with x_values and results, or of "
-        "irtt, with round_trips and stats"
+        "expected JSON of iperf3 --json, with end, of flent, with x_values and results, of irtt, "
+        "with round_trips and stats, or of ethermeter measure --to HOST --json, with to, by and "
+        "values"
     )
     raise InputError.of(file, "(text)", "another JSON document", allowed)
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ethermeter.analysis.samples import samples_of
-from ethermeter.json_values import finite
 from ethermeter.metrics import Caution, Metric
+from ethermeter.results.estimates import estimate_json
 from ethermeter.results.interval import Estimate, Floats
 
 Record = dict[str, Any]
@@ -66,9 +66,7 @@ class Measurement:
                     "flow": value.flow,
                     "metric": value.metric.value,
                     "unit": value.metric.unit,
-                    "value": finite(value.estimate.value),
-                    "low": finite(value.estimate.low),
-                    "high": finite(value.estimate.high),
+                    **estimate_json(value.estimate),
                     "cautions": list(value.estimate.cautions),
                     "by": value.by,
                 }
