@@ -16,6 +16,8 @@ mod grant;
 mod network;
 mod renewal;
 mod rules;
+#[cfg(test)]
+mod schedules;
 mod spent;
 mod transport;
 

@@ -1,0 +1,529 @@
+//! A model of a hostile coordinator, which asks whatever it likes, in any order and as often as it
+//! likes, of honest agents: one that receives and two that may send.
+//!
+//! It keeps and repeats what it was given, and changes all of it that is not signed. Its only limit
+//! is the cryptography: it cannot sign, and cannot guess a number that an agent draws. Whatever it
+//! does, no frame leaves a sender that is not within a grant of the receiver.
+
+use super::{
+    Ceilings, ClockReading, Consent, FlowAttachment, FlowTransport, Grant, GrantId,
+    InterfaceIdentity, IpNetwork, IssuedGrants, LeaseRenewal, Permit, Proof, Reachability,
+    ReceiverLeases, RenewalChallenge, RequestStamp, RuleBook, SendRequest,
+};
+use crate::lease::{LEASE_NS, Lease, RoleLease};
+use crate::policer::{PolicedPort, Policer, SendConditions, SendProgress, longest_payload};
+use ethermeter_ethernet::{Carrier, Octets};
+use ethermeter_live::port::{
+    NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress,
+};
+use ethermeter_live::route::PacketRoute;
+use ethermeter_live::{Error, Timeline};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1000 * MS;
+const SENDERS: [IpAddr; 2] = [address(1), address(3)];
+const RECEIVER: IpAddr = address(2);
+const INTERFACE: u32 = 2;
+/// Roles of one schedule, at most.
+const MOST_ROLES: usize = 4;
+const STEPS: usize = 16;
+/// A receiver's end may be so much before that of its leases, as `renewal` says.
+const GRACE_NS: u64 = 100 * MS;
+/// A flow may be ahead of its rate by what this time carries, as `token_bucket` says.
+const BURST_NS: u64 = 2 * MS;
+
+/// Kinds of steps: what a coordinator may ask for.
+const PASS_TIME: usize = 0;
+const GRANT: usize = 2;
+const PERMIT: usize = 4;
+const START: usize = 7;
+const COORDINATOR_LEASE: usize = 9;
+const CHALLENGE: usize = 10;
+const ANSWER: usize = 12;
+const RENEWAL: usize = 13;
+const ROUND: usize = 14;
+const END: usize = 17;
+const KINDS: usize = 18;
+/// The order in which frames are sent at all: most schedules begin with most of it.
+const USUAL: [usize; 8] =
+    [GRANT, PERMIT, COORDINATOR_LEASE, CHALLENGE, ANSWER, RENEWAL, START, PASS_TIME];
+
+const fn address(host: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(10, 0, 0, host))
+}
+
+/// Numbers of a schedule (xorshift64*, Vigna 2016).
+struct Draws(u64);
+
+impl Draws {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        usize::try_from((self.next() >> 32) * bound as u64 >> 32).expect("below the bound")
+    }
+
+    fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len())]
+    }
+
+    /// One of those that there are, if there are any.
+    fn any<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
+        (!of.is_empty()).then(|| &of[self.below(of.len())])
+    }
+}
+
+/// Time of a schedule.
+struct MadeTime(Cell<u64>);
+
+impl Timeline for MadeTime {
+    fn now_ns(&self) -> u64 {
+        self.0.get()
+    }
+
+    fn sleep_until(&self, at_ns: u64) {
+        self.0.set(self.0.get().max(at_ns));
+    }
+}
+
+/// What left a port at once: when, to whom, how many frames, and of how many octets each.
+#[derive(Clone, Copy, Debug)]
+struct Departure {
+    at_ns: u64,
+    target: StationAddress,
+    frames: u64,
+    octets: u64,
+}
+
+/// A port that takes every frame, and notes it.
+struct NotingPort<'a> {
+    time: &'a MadeTime,
+    target: Option<StationAddress>,
+    noted: &'a RefCell<Vec<Departure>>,
+}
+
+impl NetworkPort for NotingPort<'_> {
+    fn carrier(&self) -> Carrier {
+        Carrier::UdpOverIpv4
+    }
+
+    fn longest_payload(&self) -> usize {
+        1472
+    }
+
+    fn batch(&self) -> usize {
+        64
+    }
+
+    fn aim(&mut self, at: StationAddress) -> Result<(), Error> {
+        self.target = Some(at);
+        Ok(())
+    }
+
+    fn send<F: FnMut(usize, &mut [u8]) -> usize>(
+        &mut self,
+        count: usize,
+        mut fill: F,
+    ) -> Result<usize, Error> {
+        let mut payload = [0; 1472];
+        let mut longest = 0;
+        for index in 0..count {
+            longest = longest.max(fill(index, &mut payload));
+        }
+        let octets = self.carrier().frame_of(Octets(longest as u64)).0;
+        let target = self.target.expect("a port that is aimed");
+        let frames = count as u64;
+        self.noted.borrow_mut().push(Departure {
+            at_ns: self.time.now_ns(),
+            target,
+            frames,
+            octets,
+        });
+        Ok(count)
+    }
+
+    fn receive<F: FnMut(&ReceivedPayload<'_>)>(
+        &mut self,
+        _: ReceiveWait,
+        _: F,
+    ) -> Result<usize, Error> {
+        Ok(0)
+    }
+
+    fn counters(&mut self) -> Result<PortCounters, Error> {
+        Ok(PortCounters::default())
+    }
+}
+
+/// A role of a sender: what it was permitted, and what left its port.
+struct Role {
+    sender: usize,
+    grant: Grant,
+    begin_ns: u64,
+    has_begun: bool,
+    permit: Option<Permit>,
+}
+
+/// A receiver's agent, whose process ends and begins anew now and then.
+struct Receiver {
+    session: u64,
+    book: RuleBook,
+    issued: IssuedGrants,
+    /// Ports by the numbers of their grants, until they are closed.
+    ports: BTreeMap<u64, Arc<()>>,
+    end_ns: Option<u64>,
+}
+
+/// Until when frames may leave by a grant: its receiver consented to it, with its port open and its
+/// experiment not over, up to a lease before.
+type Consented = BTreeMap<GrantId, u64>;
+
+/// A sender's agent.
+struct Sender {
+    book: RuleBook,
+    lease: Arc<Lease>,
+    renewed_ns: u64,
+    leases: ReceiverLeases,
+    counter: u64,
+}
+
+fn ceilings() -> Ceilings {
+    Ceilings {
+        rate_bps: 1_000_000_000,
+        rate_frames_per_s: 200_000,
+        duration_s: 60,
+        tests_at_once: 2,
+        roles: 8,
+        addresses: vec![IpNetwork::of(address(0), 24)],
+        ..Ceilings::default()
+    }
+}
+
+fn attachment(own: IpAddr) -> FlowAttachment {
+    let interface =
+        InterfaceIdentity { name: "test0".into(), index: INTERFACE, mac: None, is_loopback: false };
+    FlowAttachment { address: own, network: IpNetwork::of(own, 24), interface }
+}
+
+impl Receiver {
+    fn new(session: u64) -> Self {
+        Self {
+            session,
+            book: RuleBook::new(ceilings(), session, false),
+            issued: IssuedGrants::default(),
+            ports: BTreeMap::new(),
+            end_ns: None,
+        }
+    }
+
+    /// Until when its leases hold that are made now.
+    fn consents_until(&self, now_ns: u64) -> u64 {
+        match self.end_ns {
+            Some(end_ns) if now_ns >= end_ns + GRACE_NS => 0,
+            end_ns => (now_ns + LEASE_NS).min(end_ns.map_or(u64::MAX, |end_ns| end_ns + GRACE_NS)),
+        }
+    }
+
+    /// Answer a challenge.
+    fn answer(&mut self, challenge: RenewalChallenge, now_ns: u64) -> LeaseRenewal {
+        self.issued.look(|_| true);
+        let answers = self.issued.renew(&[challenge], self.end_ns, now_ns);
+        LeaseRenewal { session: self.session, answers }
+    }
+}
+
+impl Sender {
+    fn new(number: u64) -> Self {
+        Self {
+            book: RuleBook::new(ceilings(), 0x5E4D_0000 + number, false),
+            lease: Arc::new(Lease::new(0)),
+            renewed_ns: 0,
+            leases: ReceiverLeases::new(0x1234_0000 + number),
+            counter: 0,
+        }
+    }
+}
+
+/// What the coordinator has been given so far.
+#[derive(Default)]
+struct Kept {
+    grants: Vec<Grant>,
+    challenges: Vec<RenewalChallenge>,
+    renewals: Vec<LeaseRenewal>,
+}
+
+/// A request that the coordinator thinks up; the agent that is asked adds where it is itself.
+fn request(draws: &mut Draws, own: IpAddr, sender: IpAddr, target: StationAddress) -> SendRequest {
+    SendRequest {
+        transport: FlowTransport::default(),
+        sender,
+        target,
+        rate_bps: draws.one_of(&[1_000_000, 50_000_000, 400_000_000]),
+        rate_frames_per_s: draws.one_of(&[100, 10_000, 100_000]),
+        longest_frame_octets: draws.one_of(&[64, 512, 1518]),
+        duration_ns: draws.one_of(&[100 * MS, S, 30 * S]),
+        attachment: Some(attachment(own)),
+        interface: None,
+    }
+}
+
+/// The grants that a coordinator shows for the one that it was given: as it is, or with something
+/// in it that suits it better, which the signature then does not cover.
+fn shown(draws: &mut Draws, grant: &Grant, sender: IpAddr, session: u64) -> (Grant, Proof) {
+    let mut changed = grant.clone();
+    match draws.below(12) {
+        0 => changed.sender = sender,
+        1 => changed.rate_bps = u64::MAX,
+        2 => changed.until_unix_s += 1000,
+        3 => changed.number += 1,
+        4 => changed.session = session,
+        5 => changed.duration_ns = u64::MAX,
+        _ => {}
+    }
+    let proof = if changed == *grant { Proof::Signed } else { Proof::None };
+    (changed, proof)
+}
+
+/// One schedule; how many frames have left.
+fn run(seed: u64) -> u64 {
+    let mut draws = Draws(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let time = MadeTime(Cell::new(0));
+    let unix_s = |now_ns: u64| 1_700_000_000 + now_ns / S;
+    let progress = SendProgress::default();
+    let leases: [OnceCell<RoleLease>; MOST_ROLES] = Default::default();
+    let noted: [RefCell<Vec<Departure>>; MOST_ROLES] = Default::default();
+    let mut receiver = Receiver::new(0x5E55);
+    let mut senders = [Sender::new(0), Sender::new(1)];
+    let mut kept = Kept::default();
+    let mut consented = Consented::new();
+    let mut roles: Vec<Role> = Vec::new();
+    let mut ports: Vec<Option<PolicedPort<'_, NotingPort<'_>, MadeTime>>> = Vec::new();
+    let mut nonces = Draws(draws.next() | 1);
+    // What a lease of the coordinator permits: departures before it is over.
+    let mut leased: Vec<Vec<u64>> = Vec::new();
+
+    for step in 0..STEPS {
+        let now_ns = time.now_ns();
+        for number in receiver.ports.keys() {
+            let id = GrantId { receiver: RECEIVER, session: receiver.session, number: *number };
+            let until_ns = consented.entry(id).or_default();
+            *until_ns = receiver.consents_until(now_ns).max(*until_ns);
+        }
+        let who = usize::from(draws.below(8) == 0);
+        let usual = USUAL.get(step).filter(|_| draws.below(6) > 0);
+        match usual.copied().unwrap_or_else(|| draws.below(KINDS)) {
+            PASS_TIME | 1 => {
+                let step_ns =
+                    draws.one_of(&[1000, MS, 20 * MS, 150 * MS, 300 * MS, 600 * MS, 61 * S]);
+                time.sleep_until(now_ns + step_ns);
+            }
+            GRANT | 3 => {
+                let target = StationAddress::Socket(SocketAddr::new(RECEIVER, 5000));
+                let asked = request(&mut draws, RECEIVER, SENDERS[who], target);
+                if let Ok(grant) = receiver.book.grant(7, RECEIVER, &asked, unix_s(now_ns)) {
+                    let port = Arc::new(());
+                    receiver.issued.add(grant.number, &port, attachment(RECEIVER), now_ns);
+                    receiver.ports.insert(grant.number, port);
+                    consented.insert(grant.id(), receiver.consents_until(now_ns));
+                    kept.grants.push(grant);
+                }
+            }
+            PERMIT..START if roles.len() < MOST_ROLES => {
+                let Some(of) = draws.any(&kept.grants).cloned() else { continue };
+                let (grant, proof) = shown(&mut draws, &of, SENDERS[who], receiver.session);
+                let aimed = if draws.below(10) == 0 { address(9) } else { RECEIVER };
+                let target = StationAddress::Socket(SocketAddr::new(aimed, 5000));
+                let mut asked = request(&mut draws, SENDERS[who], SENDERS[who], target);
+                if draws.below(4) > 0 {
+                    asked.rate_bps = asked.rate_bps.min(grant.rate_bps);
+                    asked.rate_frames_per_s = asked.rate_frames_per_s.min(grant.rate_frames_per_s);
+                    asked.duration_ns = asked.duration_ns.min(grant.duration_ns);
+                    asked.longest_frame_octets =
+                        asked.longest_frame_octets.min(grant.longest_frame_octets);
+                }
+                let route =
+                    PacketRoute { interface: INTERFACE, is_local: false, has_gateway: false };
+                let reach = Some(Reachability { route, neighbour: None });
+                let consent = Consent { grant: grant.clone(), proof, reach };
+                let moment = ClockReading { now_ns, unix_s: unix_s(now_ns) };
+                let sender = &mut senders[who];
+                let Ok(permit) = sender.book.permit(7, &asked, &[consent], moment) else {
+                    continue;
+                };
+                let Some(lease) = sender.leases.lease(grant.session, grant.number, b"receiver")
+                else {
+                    continue;
+                };
+                let lease = RoleLease::new(Arc::clone(&sender.lease), vec![lease]);
+                assert!(leases[roles.len()].set(lease).is_ok(), "a role has one lease");
+                roles.push(Role {
+                    sender: who,
+                    grant,
+                    begin_ns: 0,
+                    has_begun: false,
+                    permit: Some(permit),
+                });
+                ports.push(None);
+                leased.push(Vec::new());
+            }
+            START | 8 => {
+                // A start, of which the beginning is now or soon.
+                let begin_ns = now_ns + draws.one_of(&[0, 10 * MS, S]);
+                let Some(at) = (!roles.is_empty()).then(|| draws.below(roles.len())) else {
+                    continue;
+                };
+                let role = &mut roles[at];
+                let has_leases = senders[role.sender].leases.hold_at(now_ns);
+                let is_early = |permit: &Permit| begin_ns < permit.begin_before_ns;
+                let Some(permit) = role.permit.take_if(|permit| has_leases && is_early(permit))
+                else {
+                    continue;
+                };
+                (role.begin_ns, role.has_begun) = (begin_ns, true);
+                let port = NotingPort { time: &time, target: None, noted: &noted[at] };
+                let longest = longest_payload(port.carrier(), &permit).min(port.longest_payload());
+                let policer = Policer::new(permit, port.carrier(), longest, None, begin_ns);
+                let lease = leases[at].get().expect("a role has a lease");
+                let conditions = SendConditions { lease, time: &time, progress: &progress };
+                ports[at] =
+                    Some(PolicedPort::new(port, Some(policer), conditions).expect("it is aimed"));
+            }
+            COORDINATOR_LEASE => {
+                let sender = &mut senders[who];
+                sender.counter += draws.one_of(&[0, 1, 1, 1]);
+                let stamp = RequestStamp {
+                    session: 0x5E4D_0000 + who as u64,
+                    experiment: 7,
+                    counter: sender.counter,
+                    made_ns: now_ns.saturating_sub(draws.one_of(&[0, MS, 10 * S])),
+                };
+                if sender.book.admit_beginning(&stamp, "coordinator", now_ns).is_ok() {
+                    sender.lease.renew(now_ns);
+                    sender.renewed_ns = now_ns;
+                }
+            }
+            CHALLENGE | 11 => {
+                let made = senders[who].leases.challenges(now_ns, || nonces.next());
+                kept.challenges.extend(made);
+            }
+            ANSWER => {
+                let Some(challenge) = draws.any(&kept.challenges).cloned() else { continue };
+                let mut challenge = challenge;
+                match draws.below(8) {
+                    0 => challenge.run += 1,
+                    1 => challenge.grants = (1..8).collect(),
+                    _ => {}
+                }
+                kept.renewals.push(receiver.answer(challenge, now_ns));
+            }
+            RENEWAL => {
+                let Some(renewal) = draws.any(&kept.renewals) else { continue };
+                senders[who].leases.renew(renewal);
+            }
+            ROUND..END => {
+                // As an honest coordinator does.
+                let leases = &mut senders[who].leases;
+                for challenge in leases.challenges(now_ns, || nonces.next()) {
+                    let renewal = receiver.answer(challenge, now_ns);
+                    leases.renew(&renewal);
+                    kept.renewals.push(renewal);
+                }
+            }
+            END => match draws.below(6) {
+                0 => {
+                    receiver.ports.pop_first();
+                }
+                1 => receiver.end_ns = receiver.end_ns.or(Some(now_ns + 500 * MS)),
+                2 => receiver = Receiver::new(receiver.session + 1),
+                3 => senders[who].lease.stop(),
+                _ => {}
+            },
+            _ => {}
+        }
+        // Many coordinators keep their leases, so that others lapse first.
+        if seed % 4 > 0 {
+            for sender in &mut senders {
+                sender.lease.renew(time.now_ns());
+                sender.renewed_ns = time.now_ns();
+            }
+        }
+        // All roles send as much as they can, at any time.
+        for (at, port) in ports.iter_mut().enumerate() {
+            let Some(port) = port else { continue };
+            let before = noted[at].borrow().len();
+            while port.send(64, |_, room| room.len()).expect("a port") > 0 {}
+            let count = noted[at].borrow().len() - before;
+            let renewed_ns = senders[roles[at].sender].renewed_ns;
+            leased[at].extend(std::iter::repeat_n(renewed_ns, count));
+        }
+    }
+    drop(ports);
+    let mut frames = 0;
+    let mut used = BTreeMap::new();
+    for (at, role) in roles.iter().enumerate() {
+        let departures = noted[at].borrow();
+        check(seed, role, &departures, &leased[at], &consented);
+        frames += departures.iter().map(|departure| departure.frames).sum::<u64>();
+        let earlier = used.insert(role.grant.id(), at);
+        assert!(earlier.is_none(), "{seed}: roles {earlier:?} and {at} by one grant");
+    }
+    frames
+}
+
+/// Whether all that left was within a grant.
+fn check(seed: u64, role: &Role, departures: &[Departure], leased: &[u64], consented: &Consented) {
+    let Role { grant, begin_ns, .. } = role;
+    let lead = format!("schedule {seed}");
+    let Some(&until_ns) = consented.get(&grant.id()) else {
+        assert!(departures.is_empty(), "{lead}: a grant that nobody gave");
+        return;
+    };
+    assert_eq!(SENDERS[role.sender], grant.sender, "{lead}: another sender");
+    let within = |count: u64, per_s: u64, time_ns: u64| {
+        u128::from(count) * u128::from(S) <= u128::from(per_s) * u128::from(time_ns)
+    };
+    let (mut frames, mut bits) = (0, 0);
+    for (departure, renewed_ns) in departures.iter().zip(leased) {
+        let Departure { at_ns, target, .. } = *departure;
+        assert_eq!(Some(target), grant.target(), "{lead}: another target");
+        assert!(departure.octets <= grant.longest_frame_octets.into(), "{lead}: a longer frame");
+        assert!(*begin_ns <= at_ns, "{lead}: before its beginning");
+        assert!(at_ns - begin_ns < grant.duration_ns, "{lead}: longer than granted");
+        assert!(at_ns < until_ns, "{lead}: its receiver is gone");
+        assert!(at_ns < renewed_ns + LEASE_NS, "{lead}: its coordinator is gone");
+        frames += departure.frames;
+        bits += 8 * departure.octets * departure.frames;
+        let time_ns = at_ns - begin_ns;
+        assert!(within(frames, grant.rate_frames_per_s, time_ns), "{lead}: more frames");
+        assert!(within(bits, grant.rate_bps, time_ns), "{lead}: more bits");
+    }
+    // Over any other time there may be a burst more, of 2 ms or of one frame.
+    for (first, departure) in departures.iter().enumerate() {
+        let mut frames = 0;
+        for later in &departures[first..] {
+            frames += later.frames;
+            let time_ns = later.at_ns - departure.at_ns + BURST_NS;
+            let is_within = within(frames.saturating_sub(1), grant.rate_frames_per_s, time_ns);
+            assert!(is_within, "{lead}: more frames at once");
+        }
+    }
+    let expires_ns = (grant.until_unix_s + 1 - 1_700_000_000) * S;
+    assert!(!role.has_begun || *begin_ns < expires_ns, "{lead}: after the grant has expired");
+}
+
+#[test]
+fn no_schedule_of_a_hostile_coordinator_sends_more_than_was_granted() {
+    let schedules = if std::env::var_os("LONG").is_some() { 10_000_000 } else { 300_000 };
+    let frames = (0..schedules).map(run).sum::<u64>();
+    println!("{schedules} schedules, {frames} frames");
+    // A model in which nothing is sent would show nothing.
+    assert!(frames > schedules / 10, "{frames} frames of {schedules} schedules");
+}
