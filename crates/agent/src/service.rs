@@ -140,7 +140,7 @@ impl AgentService {
             experiment.stop();
         }
         for experiment in experiments {
-            drop(experiment.collect());
+            drop(experiment.collect(&HostTime));
         }
     }
 
@@ -403,7 +403,7 @@ impl Agent for AgentService {
                     allowed,
                 ));
             }
-            experiment.start(begin_ns, now_ns)
+            experiment.start(begin_ns, HostTime)
         })?;
         Ok(Response::new(wire::StartReply {}))
     }
@@ -506,7 +506,7 @@ impl Agent for AgentService {
         let experiment = self.books().take(stamp.experiment, HostTime.now_ns());
         let experiment = experiment
             .ok_or_else(|| Status::internal("an experiment that is known and not there"))?;
-        let report = tokio::task::spawn_blocking(move || experiment.collect()).await;
+        let report = tokio::task::spawn_blocking(move || experiment.collect(&HostTime)).await;
         let report = report.map_err(|error| Status::internal(error.to_string()))?;
         let result_json =
             serde_json::to_string(&report).map_err(|error| Status::internal(error.to_string()))?;

@@ -7,7 +7,7 @@
 
 use crate::{Error, joined, packet_socket};
 use ethermeter_live::port::system::set_packet_option;
-use ethermeter_live::time::{HostTime, NS_PER_S, Timeline};
+use ethermeter_live::time::{NS_PER_S, Timeline};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use serde::{Deserialize, Serialize};
@@ -54,19 +54,19 @@ pub struct DelayLineCounts {
 /// # Errors
 /// If a number is out of range, or the system refuses: packet sockets need the right to raw network
 /// access.
-pub fn carry(line: &DelayLine) -> Result<DelayLineCounts, Error> {
+pub fn carry(line: &DelayLine, time: &(impl Timeline + Sync)) -> Result<DelayLineCounts, Error> {
     Error::unless_within("delay_ns", line.delay_ns, 0, 10 * NS_PER_S)?;
     Error::unless_within("frame_ns", line.frame_ns, 0, 10 * NS_PER_S)?;
     Error::unless_within("room_frames", line.room_frames, 1, 1 << 20)?;
     Error::unless_within("duration_ns", line.duration_ns, 1, 3600 * NS_PER_S)?;
-    let end_ns = HostTime.now_ns() + line.duration_ns;
+    let end_ns = time.now_ns() + line.duration_ns;
     let [one, other] = &line.ends;
     // Sockets that send hear nothing, so that nothing queues up behind them.
     let (from, to) = (listening(one)?, packet_socket(other, 0)?);
     let (back_from, back_to) = (listening(other)?, packet_socket(one, 0)?);
     std::thread::scope(|scope| {
-        let there = scope.spawn(move || one_way(from, &to, line, end_ns));
-        let back = one_way(back_from, &back_to, line, end_ns);
+        let there = scope.spawn(move || one_way(from, &to, line, time, end_ns));
+        let back = one_way(back_from, &back_to, line, time, end_ns);
         let there = joined(there)?;
         let back = back?;
         Ok(DelayLineCounts { frames: [there.0, back.0], lost: [there.1, back.1] })
@@ -88,6 +88,7 @@ fn one_way(
     mut from: Socket,
     to: &Socket,
     line: &DelayLine,
+    time: &impl Timeline,
     end_ns: u64,
 ) -> Result<(u64, u64), Error> {
     let mut in_transit: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
@@ -97,7 +98,7 @@ fn one_way(
     // When the device is done with all frames that it has taken.
     let mut free_ns = 0;
     loop {
-        let now_ns = HostTime.now_ns();
+        let now_ns = time.now_ns();
         if now_ns >= end_ns {
             return Ok((left, lost));
         }
@@ -107,7 +108,7 @@ fn one_way(
                     let mut frame = spare.pop().unwrap_or_default();
                     frame.clear();
                     frame.extend_from_slice(&room[..octets]);
-                    free_ns = free_ns.max(HostTime.now_ns()) + line.frame_ns;
+                    free_ns = free_ns.max(time.now_ns()) + line.frame_ns;
                     in_transit.push_back((free_ns + line.delay_ns, frame));
                 }
                 Ok(_) => lost += 1,
@@ -115,7 +116,7 @@ fn one_way(
                 Err(source) => return Err(Error::System { doing: "reading a frame", source }),
             }
         }
-        while in_transit.front().is_some_and(|(due_ns, _)| *due_ns <= HostTime.now_ns()) {
+        while in_transit.front().is_some_and(|(due_ns, _)| *due_ns <= time.now_ns()) {
             let (_, frame) = in_transit.pop_front().expect("it is there");
             match to.send(&frame) {
                 Ok(_) => left += 1,
@@ -129,7 +130,7 @@ fn one_way(
             }
             spare.push(frame);
         }
-        let now_ns = HostTime.now_ns();
+        let now_ns = time.now_ns();
         let next_ns = in_transit
             .front()
             .map_or(LOOK_NS, |(due_ns, _)| due_ns.saturating_sub(now_ns))

@@ -2,7 +2,7 @@
 //! of its own.
 
 use crate::{Error, packet_socket};
-use ethermeter_live::time::{HostTime, NS_PER_S, Timeline};
+use ethermeter_live::time::{NS_PER_S, Timeline};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::hint::black_box;
@@ -107,24 +107,30 @@ impl StageSamples {
 ///
 /// # Errors
 /// If a number is out of range, or the system refuses.
-pub fn try_out(stage: &HostStage, sampling: StageSampling) -> Result<StageSamples, Error> {
+pub fn try_out(
+    stage: &HostStage,
+    sampling: StageSampling,
+    time: &impl Timeline,
+) -> Result<StageSamples, Error> {
     Error::unless_within("samples", u64::from(sampling.samples), 1, 1000)?;
     Error::unless_within("sample_ns", sampling.sample_ns, 1000, 10 * NS_PER_S)?;
     match stage {
-        HostStage::Copy { octets } => Ok(copy(length(*octets)?, sampling)),
+        HostStage::Copy { octets } => Ok(copy(length(*octets)?, sampling, time)),
         HostStage::Checksum { octets } => {
             let packet = pattern(length(*octets)?);
-            sampled(sampling, || {
+            sampled(sampling, time, || {
                 black_box(internet_checksum(black_box(&packet)));
                 Ok(packet.len())
             })
         }
-        HostStage::Call { octets } => call(length(*octets)?, sampling),
-        HostStage::Datagram { octets } => datagram(length(*octets)?, sampling),
-        HostStage::Loopback => loopback(sampling),
-        HostStage::Frames { interface, octets } => frames(interface, length(*octets)?, sampling),
+        HostStage::Call { octets } => call(length(*octets)?, sampling, time),
+        HostStage::Datagram { octets } => datagram(length(*octets)?, sampling, time),
+        HostStage::Loopback => loopback(sampling, time),
+        HostStage::Frames { interface, octets } => {
+            frames(interface, length(*octets)?, sampling, time)
+        }
         HostStage::Disk { directory, octets, access } => {
-            disk(directory, length(*octets)?, *access, sampling)
+            disk(directory, length(*octets)?, *access, sampling, time)
         }
     }
 }
@@ -162,15 +168,16 @@ fn pattern(octets: usize) -> Vec<u8> {
 /// Repeat `chunk`, which says how many octets it moved, for each sample until its time is over.
 fn sampled(
     sampling: StageSampling,
+    time: &impl Timeline,
     mut chunk: impl FnMut() -> io::Result<usize>,
 ) -> Result<StageSamples, Error> {
     let mut samples = StageSamples::default();
     for _ in 0..sampling.samples {
-        let start_ns = HostTime.now_ns();
+        let start_ns = time.now_ns();
         let mut octets = 0;
         let taken_ns = loop {
             octets += chunk().map_err(Error::system("trying a stage"))?;
-            let taken_ns = HostTime.now_ns() - start_ns;
+            let taken_ns = time.now_ns() - start_ns;
             if taken_ns >= sampling.sample_ns {
                 break taken_ns;
             }
@@ -180,24 +187,28 @@ fn sampled(
     Ok(samples)
 }
 
-fn copy(octets: usize, sampling: StageSampling) -> StageSamples {
+fn copy(octets: usize, sampling: StageSampling, time: &impl Timeline) -> StageSamples {
     let from = pattern(octets);
     let mut to = vec![1; octets];
-    sampled(sampling, || {
+    sampled(sampling, time, || {
         black_box(&mut to[..]).copy_from_slice(black_box(&from));
         Ok(octets)
     })
     .expect("memory refuses nothing")
 }
 
-fn call(octets: usize, sampling: StageSampling) -> Result<StageSamples, Error> {
+fn call(
+    octets: usize,
+    sampling: StageSampling,
+    time: &impl Timeline,
+) -> Result<StageSamples, Error> {
     let mut sink = OpenOptions::new()
         .write(true)
         .open("/dev/null")
         .map_err(Error::system("opening /dev/null"))?;
     let packet = pattern(octets);
     // The clock is read once in 64 calls, so that it does not count.
-    sampled(sampling, || {
+    sampled(sampling, time, || {
         for _ in 0..64 {
             sink.write_all(&packet)?;
         }
@@ -205,7 +216,11 @@ fn call(octets: usize, sampling: StageSampling) -> Result<StageSamples, Error> {
     })
 }
 
-fn datagram(octets: usize, sampling: StageSampling) -> Result<StageSamples, Error> {
+fn datagram(
+    octets: usize,
+    sampling: StageSampling,
+    time: &impl Timeline,
+) -> Result<StageSamples, Error> {
     Error::unless_within("octets", octets as u64, 1, 65_507)?;
     let opening = || Error::system("opening a socket on loopback");
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(opening())?;
@@ -213,7 +228,7 @@ fn datagram(octets: usize, sampling: StageSampling) -> Result<StageSamples, Erro
     socket.set_read_timeout(Some(Duration::from_secs(1))).map_err(opening())?;
     let packet = pattern(octets);
     let mut room = vec![0; octets];
-    sampled(sampling, || {
+    sampled(sampling, time, || {
         for _ in 0..16 {
             socket.send(&packet)?;
             socket.recv(&mut room)?;
@@ -222,7 +237,7 @@ fn datagram(octets: usize, sampling: StageSampling) -> Result<StageSamples, Erro
     })
 }
 
-fn loopback(sampling: StageSampling) -> Result<StageSamples, Error> {
+fn loopback(sampling: StageSampling, time: &impl Timeline) -> Result<StageSamples, Error> {
     let opening = || Error::system("opening a connection on loopback");
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(opening())?;
     let mut writer =
@@ -236,14 +251,19 @@ fn loopback(sampling: StageSampling) -> Result<StageSamples, Error> {
             while writer.write_all(&data).is_ok() {}
         });
         let mut room = vec![0; 128 << 10];
-        let samples = sampled(sampling, || reader.read(&mut room));
+        let samples = sampled(sampling, time, || reader.read(&mut room));
         drop(reader);
         sending.join().expect("a writer does not panic");
         samples
     })
 }
 
-fn frames(interface: &str, octets: usize, sampling: StageSampling) -> Result<StageSamples, Error> {
+fn frames(
+    interface: &str,
+    octets: usize,
+    sampling: StageSampling,
+    time: &impl Timeline,
+) -> Result<StageSamples, Error> {
     Error::unless_within("octets", octets as u64, 60, 9018)?;
     let socket = packet_socket(interface, 0)?;
     let mut frame = vec![0; octets];
@@ -252,7 +272,7 @@ fn frames(interface: &str, octets: usize, sampling: StageSampling) -> Result<Sta
     frame[..6].fill(0xFF);
     frame[6] = 0x02;
     frame[12..14].copy_from_slice(&[0x88, 0xB5]);
-    sampled(sampling, || {
+    sampled(sampling, time, || {
         for _ in 0..64 {
             socket.send(&frame)?;
         }
@@ -275,10 +295,11 @@ fn disk(
     octets: usize,
     access: DiskAccess,
     sampling: StageSampling,
+    time: &impl Timeline,
 ) -> Result<StageSamples, Error> {
     Error::unless_within("octets", octets as u64, CHUNK as u64, LONGEST)?;
     let doing = || Error::system("making a temporary file");
-    let name = format!("ethermeter-{}-{}", std::process::id(), HostTime.now_ns());
+    let name = format!("ethermeter-{}-{}", std::process::id(), time.now_ns());
     let file_path = TemporaryFile(directory.join(name));
     let mut plain = OpenOptions::new()
         .read(true)
@@ -308,7 +329,7 @@ fn disk(
     }
     // A sample is the complete file, however long that takes: less would measure the cache.
     let one_file = StageSampling { sample_ns: 1000, ..sampling };
-    sampled(one_file, || {
+    sampled(one_file, time, || {
         file.seek(SeekFrom::Start(0))?;
         for _ in 0..chunks {
             if matches!(access, DiskAccess::ReadCached | DiskAccess::ReadDirect) {
@@ -347,6 +368,7 @@ impl AlignedBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ethermeter_live::HostTime;
 
     const BRIEF: StageSampling = StageSampling { samples: 2, sample_ns: 1_000_000 };
 
@@ -380,7 +402,7 @@ mod tests {
             HostStage::Datagram { octets: 64 },
             HostStage::Loopback,
         ] {
-            let rates = try_out(&stage, BRIEF).expect("needs no rights").bits_per_s;
+            let rates = try_out(&stage, BRIEF, &HostTime).expect("needs no rights").bits_per_s;
             assert!(
                 rates.len() == 2 && rates.iter().all(|rate| rate.is_finite() && *rate > 0.0),
                 "{stage:?} {rates:?}"
@@ -395,7 +417,7 @@ mod tests {
         std::fs::create_dir(&directory).expect("a directory of our own");
         for access in [DiskAccess::WriteCached, DiskAccess::WriteSynced, DiskAccess::ReadCached] {
             let stage = HostStage::Disk { directory: directory.clone(), octets: 2 << 20, access };
-            assert_eq!(try_out(&stage, BRIEF).expect("a file").bits_per_s.len(), 2);
+            assert_eq!(try_out(&stage, BRIEF, &HostTime).expect("a file").bits_per_s.len(), 2);
         }
         // Fails if a file is left in it.
         std::fs::remove_dir(&directory).expect("nothing is left");
@@ -403,8 +425,12 @@ mod tests {
 
     #[test]
     fn numbers_out_of_range_are_refused_with_what_is_allowed() {
-        let refused = try_out(&HostStage::Copy { octets: 0 }, BRIEF).unwrap_err().to_string();
+        let refused =
+            try_out(&HostStage::Copy { octets: 0 }, BRIEF, &HostTime).unwrap_err().to_string();
         assert_eq!(refused, "octets = 0: 1 to 1073741824");
-        assert!(try_out(&HostStage::Loopback, StageSampling { samples: 0, ..BRIEF }).is_err());
+        assert!(
+            try_out(&HostStage::Loopback, StageSampling { samples: 0, ..BRIEF }, &HostTime)
+                .is_err()
+        );
     }
 }

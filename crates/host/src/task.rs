@@ -4,6 +4,7 @@ use crate::Error;
 use crate::line::{DelayLine, carry};
 use crate::stages::{HostStage, StageSampling, try_out};
 use crate::transfer::{TransferReceiver, TransferSender, receive, send};
+use ethermeter_live::Timeline;
 use serde::Deserialize;
 
 /// What a host can be asked to do.
@@ -20,12 +21,14 @@ enum HostTask {
 ///
 /// # Errors
 /// If it makes no sense, a number is out of range, or the system refuses.
-pub fn perform(line: &str) -> Result<String, Error> {
+pub fn perform(line: &str, time: &(impl Timeline + Sync)) -> Result<String, Error> {
     let result = match serde_json::from_str(line)? {
-        HostTask::Try { stage, sampling } => serde_json::to_string(&try_out(&stage, sampling)?),
-        HostTask::Receive(receiving) => serde_json::to_string(&receive(&receiving)?),
-        HostTask::Send(sender) => serde_json::to_string(&send(&sender)?),
-        HostTask::Carry(line) => serde_json::to_string(&carry(&line)?),
+        HostTask::Try { stage, sampling } => {
+            serde_json::to_string(&try_out(&stage, sampling, time)?)
+        }
+        HostTask::Receive(receiving) => serde_json::to_string(&receive(&receiving, time)?),
+        HostTask::Send(sender) => serde_json::to_string(&send(&sender, time)?),
+        HostTask::Carry(line) => serde_json::to_string(&carry(&line, time)?),
     };
     Ok(result?)
 }
@@ -33,11 +36,13 @@ pub fn perform(line: &str) -> Result<String, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ethermeter_live::HostTime;
 
     #[test]
     fn a_task_is_read_and_answered_as_json() {
         let answer = perform(
             r#"{"try": {"stage": {"stage": "copy", "octets": 4096}, "sampling": {"samples": 1, "sample_ns": 1000}}}"#,
+            &HostTime,
         );
         assert!(answer.expect("a task").starts_with(r#"{"bits_per_s":["#));
     }
@@ -50,7 +55,7 @@ mod tests {
             r#"{"fly": {}}"#,
             r#"{"try": {"stage": {"stage": "copy"}, "sampling": {"samples": 1, "sample_ns": 1000}}}"#,
         ] {
-            assert!(matches!(perform(line), Err(Error::Task(_))), "{line}");
+            assert!(matches!(perform(line, &HostTime), Err(Error::Task(_))), "{line}");
         }
     }
 }

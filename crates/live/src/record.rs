@@ -8,7 +8,7 @@
 
 use crate::Error;
 use crate::port::tap::{Tap, TapOptions, Tapped};
-use crate::time::{HostTime, Timeline, wall_ns};
+use crate::time::Timeline;
 use ethermeter_capture::LinkType;
 use ethermeter_capture::file::LinkErrors;
 use ethermeter_capture::write::blocks::{
@@ -67,6 +67,7 @@ impl Recording {
         options: TapOptions,
         to: Box<dyn Write + Send>,
         most_octets: u64,
+        time: impl Timeline + Send + 'static,
         first: impl FnOnce() -> io::Result<()> + Send + 'static,
     ) -> Result<Self, Error> {
         let stop = Arc::new(AtomicBool::new(false));
@@ -77,7 +78,7 @@ impl Recording {
             .spawn(move || {
                 let opened = first()
                     .map_err(Error::system("entering a network namespace"))
-                    .and_then(|()| RecordingThread::open(&options, to, most_octets));
+                    .and_then(|()| RecordingThread::open(&options, to, most_octets, time));
                 match opened {
                     Ok(recorder) => {
                         let _ = opened_sender.send(());
@@ -125,27 +126,29 @@ impl Drop for Recording {
 }
 
 /// What the thread of a recording has.
-struct RecordingThread {
+struct RecordingThread<T> {
+    time: T,
     tap: Tap,
     capture: BlockWriter<BufWriter<Box<dyn Write + Send>>>,
     most_octets: u64,
     account: RecordingCounts,
 }
 
-impl RecordingThread {
+impl<T: Timeline> RecordingThread<T> {
     fn open(
         options: &TapOptions,
         to: Box<dyn Write + Send>,
         most_octets: u64,
+        time: T,
     ) -> Result<Self, Error> {
-        let begun_ns = wall_ns(); // before the first frame
+        let begun_ns = time.wall_ns(); // before the first frame
         let tap = Tap::open(options)?;
         let to = BufWriter::with_capacity(PIECE, to);
         let capture =
             BlockWriter::new(to, &[&options.interface], LinkType::Ethernet, options.snap_octets)
                 .map_err(writing)?;
         let account = RecordingCounts { begun_ns, ..RecordingCounts::default() };
-        Ok(Self { tap, capture, most_octets, account })
+        Ok(Self { time, tap, capture, most_octets, account })
     }
 
     fn run(mut self, stop: &AtomicBool) -> Result<RecordingCounts, Error> {
@@ -155,12 +158,13 @@ impl RecordingThread {
             self.tap.wait(ROUND_MS);
         }
         self.tap.shut()?;
-        self.account.ended_ns = wall_ns();
-        let until_ns = HostTime.now_ns() + LAST_NS;
+        self.account.ended_ns = self.time.wall_ns();
+        let until_ns = self.time.now_ns() + LAST_NS;
         let counters = loop {
             frames_read += self.take()?;
             let counters = self.tap.counters()?;
-            if frames_read + counters.dropped >= counters.accepted || HostTime.now_ns() > until_ns {
+            if frames_read + counters.dropped >= counters.accepted || self.time.now_ns() > until_ns
+            {
                 break counters;
             }
             self.tap.wait(LAST_ROUND_MS);
@@ -179,7 +183,7 @@ impl RecordingThread {
     }
 
     fn take(&mut self) -> Result<u64, Error> {
-        let Self { tap, capture, most_octets, account } = self;
+        let Self { tap, capture, most_octets, account, .. } = self;
         tap.take(|frame| keep(frame, capture, *most_octets, account))
     }
 }

@@ -19,6 +19,16 @@ pub trait Timeline {
     /// The time.
     fn now_ns(&self) -> u64;
 
+    /// The time of the wall clock, which stamps what the kernel receives.
+    fn wall_ns(&self) -> u64 {
+        self.now_ns()
+    }
+
+    /// Nanoseconds of a processor that the calling thread has had, in the system's calls too.
+    fn worked_ns(&self) -> u64 {
+        self.now_ns()
+    }
+
     /// Give the processor away until `at_ns`, or until some time after it.
     fn sleep_until(&self, at_ns: u64);
 
@@ -42,6 +52,16 @@ impl Timeline for HostTime {
     #[inline]
     fn now_ns(&self) -> u64 {
         read_ns(ClockId::CLOCK_MONOTONIC)
+    }
+
+    #[inline]
+    fn wall_ns(&self) -> u64 {
+        read_ns(ClockId::CLOCK_REALTIME)
+    }
+
+    #[inline]
+    fn worked_ns(&self) -> u64 {
+        read_ns(ClockId::CLOCK_THREAD_CPUTIME_ID)
     }
 
     #[expect(clippy::disallowed_methods, reason = "the one place that sleeps until a time")]
@@ -74,20 +94,6 @@ pub fn sleep(duration: Duration) {
     std::thread::sleep(duration);
 }
 
-/// Nanoseconds of a processor that the calling thread has had, in the system's calls too.
-#[inline]
-#[must_use]
-pub fn worked_ns() -> u64 {
-    read_ns(ClockId::CLOCK_THREAD_CPUTIME_ID)
-}
-
-/// The time of the wall clock, which stamps what the kernel receives.
-#[inline]
-#[must_use]
-pub fn wall_ns() -> u64 {
-    read_ns(ClockId::CLOCK_REALTIME)
-}
-
 /// A larger difference of two comparisons is a step of the wall clock, and no inaccuracy of these.
 pub const CLOCK_STEP_NS: u64 = 100_000;
 
@@ -100,11 +106,11 @@ pub struct WallClock {
 impl WallClock {
     /// Compare the clocks: the best of several readings, good to some ten nanoseconds.
     #[must_use]
-    pub fn compared() -> Self {
+    pub fn compared(time: &impl Timeline) -> Self {
         let reading = || {
-            let before_ns = read_ns(ClockId::CLOCK_MONOTONIC);
-            let wall_ns = wall_ns();
-            let after_ns = read_ns(ClockId::CLOCK_MONOTONIC);
+            let before_ns = time.now_ns();
+            let wall_ns = time.wall_ns();
+            let after_ns = time.now_ns();
             (after_ns - before_ns, wall_ns.wrapping_sub(before_ns + (after_ns - before_ns) / 2))
         };
         let (_, ahead_ns) = (1..9).map(|_| reading()).fold(reading(), Ord::min);
@@ -222,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_wall_clock_time_has_its_monotonic_time() {
-        let wall = WallClock::compared();
+        let wall = WallClock::compared(&HostTime);
         let before_ns = HostTime.now_ns();
         let between_ns = wall.monotonic_ns(read_ns(ClockId::CLOCK_REALTIME));
         let after_ns = HostTime.now_ns();
@@ -232,7 +238,7 @@ mod tests {
             before_ns <= between_ns + 10_000 && between_ns <= after_ns + 10_000,
             "{before_ns} {between_ns} {after_ns}"
         );
-        assert!(WallClock::compared().stepped_ns(wall) < 20_000);
+        assert!(WallClock::compared(&HostTime).stepped_ns(wall) < 20_000);
     }
 
     #[test]

@@ -48,7 +48,7 @@ fn recorded(
         only: Some((address(1), 24)),
     };
     let memory = Memory::default();
-    let begun = Recording::begin(options, Box::new(memory.clone()), most_octets, || Ok(()));
+    let begun = Recording::begin(options, Box::new(memory.clone()), most_octets, HostTime, || Ok(()));
     let recording = match begun {
         Err(Error::System { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
             eprintln!("not tried: packet sockets need root");
@@ -114,7 +114,7 @@ fn what_cannot_be_recorded_is_said_at_once() {
         only: None,
     };
     let begin = |options, first: fn() -> Result<()>| {
-        Recording::begin(options, Box::new(Memory::default()), 1 << 20, first)
+        Recording::begin(options, Box::new(Memory::default()), 1 << 20, HostTime, first)
     };
     for (interface, snap_octets, why) in
         [("no-such-one", 128, "finding an interface"), ("lo", 63, "64 to 65536")]

@@ -1,7 +1,7 @@
 //! UDP sockets with the kernel's timestamps and the hop limit of arrivals.
 
 use crate::Error;
-use ethermeter_live::time::{HostTime, NS_PER_S, Timeline, wall_ns};
+use ethermeter_live::time::{NS_PER_S, Timeline};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::socket::{
@@ -59,9 +59,8 @@ impl DatagramSocket {
         self.socket.local_addr().map_err(Error::system("asking for a socket's address"))
     }
 
-    /// Wait until something can be read, at most until `until_ns` of the host's time.
-    pub fn wait(&self, until_ns: u64) {
-        let left_ns = until_ns.saturating_sub(HostTime.now_ns());
+    /// Wait until something can be read, at most for `left_ns`.
+    pub fn wait(&self, left_ns: u64) {
         let seconds = i64::try_from(left_ns / NS_PER_S).unwrap_or(i64::MAX);
         let rest = i64::try_from(left_ns % NS_PER_S).expect("below a thousand million");
         let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
@@ -70,8 +69,12 @@ impl DatagramSocket {
     }
 
     /// Read a datagram, if there is one.
-    pub fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<ReceivedDatagram>, Error> {
-        let read_ns = wall_ns();
+    pub fn receive(
+        &mut self,
+        buffer: &mut [u8],
+        time: &impl Timeline,
+    ) -> Result<Option<ReceivedDatagram>, Error> {
+        let read_ns = time.wall_ns();
         let fd = self.socket.as_raw_fd();
         let mut slices = [IoSliceMut::new(buffer)];
         let received = recvmsg::<SockaddrStorage>(

@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::iperf3::client::Iperf3Test;
 use crate::stamp::sender::StampSession;
+use ethermeter_live::Timeline;
 use serde::Deserialize;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -19,12 +20,17 @@ enum PeerTask {
 /// # Errors
 /// If the task is not valid, the peer does not answer, refuses or breaks the protocol, the system
 /// refuses, or `stop` is set.
-pub fn perform(line: &str, key: Option<&[u8]>, stop: &AtomicBool) -> Result<String, Error> {
+pub fn perform(
+    line: &str,
+    key: Option<&[u8]>,
+    time: &(impl Timeline + Sync),
+    stop: &AtomicBool,
+) -> Result<String, Error> {
     let result = match serde_json::from_str(line)? {
         PeerTask::Stamp(session) => {
-            serde_json::to_string(&session.perform(key, || stop.load(Ordering::Relaxed))?)
+            serde_json::to_string(&session.perform(key, time, || stop.load(Ordering::Relaxed))?)
         }
-        PeerTask::Iperf3(test) => serde_json::to_string(&test.perform(stop)?),
+        PeerTask::Iperf3(test) => serde_json::to_string(&test.perform(time, stop)?),
     };
     Ok(result?)
 }

@@ -1,7 +1,7 @@
 //! What peers and strangers may send: nothing makes a reflector answer more than it got, or a
 //! client fail other than by an error within its time.
 
-use ethermeter_live::time::sleep;
+use ethermeter_live::time::{HostTime, sleep};
 use ethermeter_peer::Error;
 use ethermeter_peer::iperf3::client::Iperf3Test;
 use ethermeter_peer::iperf3::messages::EndResults;
@@ -83,7 +83,7 @@ proptest! {
 
     #[test]
     fn tasks_of_any_text_are_refused(text in "[0-9a-z\\[\\]{}:,\".-]{0,200}") {
-        prop_assert!(perform(&text, None, &AtomicBool::new(false)).is_err());
+        prop_assert!(perform(&text, None, &HostTime, &AtomicBool::new(false)).is_err());
     }
 }
 
@@ -92,7 +92,7 @@ fn against(serve: impl FnOnce(TcpStream) + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
     let to = listener.local_addr().expect("bound");
     let serving = std::thread::spawn(move || serve(listener.accept().expect("a client").0));
-    let error = test(to).perform(&AtomicBool::new(false)).expect_err("a broken server");
+    let error = test(to).perform(&HostTime, &AtomicBool::new(false)).expect_err("a broken server");
     serving.join().expect("no panic");
     error.to_string()
 }
@@ -128,7 +128,8 @@ fn servers_that_hang_close_or_talk_nonsense_are_named() {
     assert!(against(answering(vec![77])).contains("77, which is no state"));
     assert!(against(answering(vec![14])).contains("out of order"));
     assert!(against(answering(vec![0xfe, 0, 0, 0, 5, 0, 0, 0, 0])).contains("error 5"));
-    let error = test(unused()).perform(&AtomicBool::new(false)).expect_err("nobody listens");
+    let error =
+        test(unused()).perform(&HostTime, &AtomicBool::new(false)).expect_err("nobody listens");
     assert!(error.to_string().contains("refuses connections"), "{error}");
 }
 
@@ -145,7 +146,9 @@ fn against_each_try(serve: impl Fn(TcpStream) + Send + 'static) -> Error {
             serve(stream.expect("a client"));
         }
     });
-    let error = test(to).perform(&AtomicBool::new(false)).expect_err("a server that has no test");
+    let error = test(to)
+        .perform(&HostTime, &AtomicBool::new(false))
+        .expect_err("a server that has no test");
     assert!(tries.load(Ordering::Relaxed) >= 2);
     error
 }
@@ -171,7 +174,8 @@ fn a_server_that_opens_its_listener_again_is_tried_again() {
         let listener = TcpListener::bind(to).expect("a port that was free before");
         answering(vec![0xfe, 0, 0, 0, 5, 0, 0, 0, 0])(listener.accept().expect("a client").0);
     });
-    let error = test(to).perform(&AtomicBool::new(false)).expect_err("an error of the server");
+    let error =
+        test(to).perform(&HostTime, &AtomicBool::new(false)).expect_err("an error of the server");
     assert!(error.to_string().contains("error 5"), "{error}");
 }
 
@@ -214,7 +218,8 @@ fn results_of_any_length_cost_no_more_than_the_limit() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
         let to = listener.local_addr().expect("bound");
         let serving = std::thread::spawn(move || with_results(octets)(listener));
-        let error = test(to).perform(&AtomicBool::new(false)).expect_err("broken results");
+        let error =
+            test(to).perform(&HostTime, &AtomicBool::new(false)).expect_err("broken results");
         assert!(error.to_string().contains(expected), "{error}");
         serving.join().expect("no panic");
     }
@@ -224,6 +229,6 @@ fn results_of_any_length_cost_no_more_than_the_limit() {
 fn a_stopped_client_ends_at_once() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
     let to = listener.local_addr().expect("bound");
-    let measurement = test(to).perform(&AtomicBool::new(true));
+    let measurement = test(to).perform(&HostTime, &AtomicBool::new(true));
     assert!(matches!(measurement, Err(Error::Stopped)), "{measurement:?}");
 }

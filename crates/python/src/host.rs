@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 #[pyfunction]
 pub fn host_task(py: Python<'_>, line: &str) -> PyResult<String> {
     use ethermeter_host::Error;
-    py.detach(|| ethermeter_host::task::perform(line)).map_err(|error| match error {
+    use ethermeter_live::HostTime;
+    py.detach(|| ethermeter_host::task::perform(line, &HostTime)).map_err(|error| match error {
         Error::System { .. } | Error::Late(_) => PyOSError::new_err(error.to_string()),
         Error::Task(_) | Error::Range { .. } => PyValueError::new_err(error.to_string()),
     })

@@ -1,6 +1,7 @@
 //! Measurements with hosts that run no agent, and reflectors; on Linux only.
 
 use crate::live::attended;
+use ethermeter_live::HostTime;
 use ethermeter_peer::stamp::service::ReflectorService;
 use ethermeter_peer::{Error, task};
 use pyo3::exceptions::{PyConnectionError, PyOSError, PyRuntimeError, PyValueError};
@@ -21,7 +22,7 @@ pub fn measure_peer(
     let measured = attended(
         py,
         namespace,
-        move |stop, _| task::perform(&task, key.as_deref(), stop),
+        move |stop, _| task::perform(&task, key.as_deref(), &HostTime, stop),
         |_: Option<()>| Ok(false),
     )?;
     measured.map_err(raise)
@@ -44,7 +45,7 @@ pub fn serve_reflector(
         None,
         move |stop, sender| {
             let listening = |local| drop(sender.send(format!("{local}")));
-            service.serve(key.as_deref(), listening, || stop.load(Ordering::Relaxed))
+            service.serve(key.as_deref(), &HostTime, listening, || stop.load(Ordering::Relaxed))
         },
         |address: Option<String>| match address {
             Some(local) => ready.call1((local,)).map(|_| false),

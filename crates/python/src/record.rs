@@ -1,9 +1,9 @@
 //! Recordings of interfaces into captures; on Linux only.
 
 use crate::live::enter;
-use ethermeter_live::Error;
 use ethermeter_live::port::tap::TapOptions;
 use ethermeter_live::record::Recording;
+use ethermeter_live::{Error, HostTime};
 use pyo3::exceptions::{PyOSError, PyPermissionError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::fs::OpenOptions;
@@ -56,7 +56,7 @@ impl Recorder {
                 .custom_flags(nix::libc::O_NOFOLLOW)
                 .open(path)?;
             let first = move || namespace.as_deref().map_or(Ok(()), enter);
-            Recording::begin(options, Box::new(to), most_octets, first).map_err(raise)
+            Recording::begin(options, Box::new(to), most_octets, HostTime, first).map_err(raise)
         })
         .map(|recording| Self(Mutex::new(Some(recording))))
     }

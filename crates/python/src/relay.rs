@@ -1,6 +1,6 @@
 //! Wires between interfaces, for the process that plays them; on Linux only.
 
-use ethermeter_live::Error;
+use ethermeter_live::{Error, HostTime};
 use ethermeter_relay::RelayPlan;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 /// Wires at work in this process.
 #[pyclass(module = "ethermeter._core")]
-pub struct Relay(Mutex<Option<ethermeter_relay::Relay>>);
+pub struct Relay(Mutex<Option<ethermeter_relay::Relay<HostTime>>>);
 
 #[pymethods]
 impl Relay {
@@ -16,7 +16,9 @@ impl Relay {
     #[new]
     fn open(plan: &str) -> PyResult<Self> {
         let plan = RelayPlan::read(plan).map_err(raise)?;
-        Ok(Self(Mutex::new(Some(ethermeter_relay::Relay::open(&plan).map_err(raise)?))))
+        Ok(Self(Mutex::new(Some({
+            ethermeter_relay::Relay::open(&plan, HostTime).map_err(raise)?
+        }))))
     }
 
     /// Forward frames until a signal, the maker's end or an interface's; returns what happened as

@@ -17,7 +17,7 @@ mod writer;
 use crate::recorder::{AttemptBuffer, AttemptRecorder};
 use ethermeter_live::pacing::priority::become_ordinary;
 use ethermeter_live::time::{PS_PER_NS, WallClock};
-use ethermeter_live::{Error, HostTime, Timeline};
+use ethermeter_live::{Error, Timeline};
 use serde::Deserialize;
 use std::fs::File;
 use std::os::unix::net::UnixStream;
@@ -87,15 +87,20 @@ impl MediumCapture {
     ///
     /// # Errors
     /// If the system refuses a thread.
-    pub fn begin(options: CaptureOptions, file: File, client: UnixStream) -> Result<Self, Error> {
+    pub fn begin(
+        options: CaptureOptions,
+        file: File,
+        client: UnixStream,
+        time: impl Timeline + Send + 'static,
+    ) -> Result<Self, Error> {
         let (full, filled) = sync_channel(BUFFERS);
         let (cleared, empty) = channel();
         let stations = options.names.len();
         for _ in 1..BUFFERS {
             let _ = cleared.send(AttemptBuffer::new(stations)); // its receiver is here
         }
-        let begun_ns = HostTime.now_ns();
-        let begun_wall_ns = WallClock::compared().wall_ns(begun_ns);
+        let begun_ns = time.now_ns();
+        let begun_wall_ns = WallClock::compared(&time).wall_ns(begun_ns);
         let (is_over, (tell_end, ended)) = (Arc::new(AtomicBool::new(false)), channel());
         let snap = options.snap_octets as usize;
         let over = Arc::clone(&is_over);
@@ -107,7 +112,7 @@ impl MediumCapture {
                     &options,
                     file,
                     client,
-                    begun_wall_ns,
+                    (begun_wall_ns, &time),
                     (&filled, &cleared),
                     &over,
                 );

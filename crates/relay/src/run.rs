@@ -10,7 +10,7 @@ use crate::plan::{self, RelayPlan, SegmentTrial};
 use crate::segment::{RunningSegment, SegmentPorts};
 use ethermeter_live::pacing::{Pacer, PacerStep, PriorityGuard, ThreadPriority};
 use ethermeter_live::time::{PS_PER_NS, WallClock};
-use ethermeter_live::{Error, HostTime, Timeline};
+use ethermeter_live::{Error, Timeline};
 use ethermeter_simulator::shared::SharedSegment;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -81,7 +81,8 @@ impl EmulatedTrial {
 }
 
 /// Wires and segments at work.
-pub struct Relay {
+pub struct Relay<T> {
+    time: T,
     wires: RunningWires,
     ports: Vec<SegmentPorts>,
     segments: Vec<plan::SegmentPlan>,
@@ -127,14 +128,14 @@ fn system(doing: &'static str) -> impl FnOnce(Errno) -> Error {
     move |error| Error::System { doing, source: error.into() }
 }
 
-impl Relay {
+impl<T: Timeline + Copy + Send + 'static> Relay<T> {
     /// Open the interfaces; frames are held from now on. Signals that end it are kept back from the
     /// calling thread for good.
     ///
     /// # Errors
     /// If the system refuses, the maker is gone already, or real hosts cannot be the stations of a
     /// segment.
-    pub fn open(plan: &RelayPlan) -> Result<Self, Error> {
+    pub fn open(plan: &RelayPlan, time: T) -> Result<Self, Error> {
         let mut signals = SigSet::empty();
         for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
             signals.add(signal);
@@ -149,9 +150,11 @@ impl Relay {
         }
         let ports =
             plan.segments.iter().map(|segment| SegmentPorts::open(segment, plan.longest_octets));
-        let (wires, ports) = (RunningWires::open(plan)?, ports.collect::<Result<Vec<_>, _>>()?);
+        let (wires, ports) =
+            (RunningWires::open(plan, time.now_ns())?, ports.collect::<Result<Vec<_>, _>>()?);
         let control = plan.control.as_deref().map(ControlSocket::open).transpose()?;
         let relay = Self {
+            time,
             wake_sources: WakeSources::new(&wires, &ports, &signals, control.as_ref())
                 .map_err(system("waiting for frames"))?,
             wires,
@@ -161,7 +164,7 @@ impl Relay {
             signals,
             control,
             waiting: SleepState::default(),
-            wall: WallClock::compared(),
+            wall: WallClock::compared(&time),
             clock_stepped_ns: 0,
         };
         relay.standing().map_err(|value| Error::Refused {
@@ -175,7 +178,7 @@ impl Relay {
     /// What segments are while no trial runs, from now on.
     fn standing(&self) -> Result<EmulatedTrial, String> {
         let media = self.segments.iter().map(|segment| segment.medium.clone()).collect();
-        let mut standing = EmulatedTrial::new(HostTime.now_ns(), media, &self.ports)?;
+        let mut standing = EmulatedTrial::new(self.time.now_ns(), media, &self.ports)?;
         for (_, shared) in &mut standing.segments {
             let phases = &mut shared.segment_mut().phases;
             phases.measure_to_ps = phases.end_ps; // it is counted throughout
@@ -196,11 +199,13 @@ impl Relay {
         if !self.ports.is_empty() {
             stay_on_one_processor();
         }
-        self.wires.began_ns = HostTime.now_ns();
+        let time = self.time;
+        self.wires.began_ns = time.now_ns();
         let mut trial = self.standing().expect("checked when it was opened");
         loop {
             let EmulatedTrial { at_ns, segments: of } = &trial;
-            let begun = |((segment, bus), ports)| RunningSegment::new(ports, bus, segment, *at_ns);
+            let begun =
+                |((segment, bus), ports)| RunningSegment::new(ports, bus, segment, *at_ns, &time);
             let pairs = of.iter().map(|(segment, bus)| (segment, bus)).zip(&self.ports);
             let mut segments: Vec<RunningSegment<'_>> = pairs.map(begun).collect();
             match self.forward(&mut segments)? {
@@ -226,13 +231,13 @@ impl Relay {
         self.wires.count_rings()?;
         let waiting = &self.waiting;
         let segments = segments.into_iter().zip(&mut self.ports);
-        let segments = segments.map(|(segment, ports)| segment.finish(ports));
+        let segments = segments.map(|(segment, ports)| segment.finish(ports, &self.time));
         let segments = segments.collect::<Result<Vec<_>, _>>()?;
         let captures = self.ports.iter_mut().filter_map(|ports| ports.capture.take());
         captures.map(MediumCapture::end).for_each(|ending| ending.wait());
         Ok(json!({
             "ended": ended,
-            "over_ns": HostTime.now_ns() - self.wires.began_ns,
+            "over_ns": self.time.now_ns() - self.wires.began_ns,
             "slept_ns": waiting.slept_ns,
             "sleeps": waiting.sleeps,
             "forced_sleeps": waiting.forced_sleeps,
@@ -246,29 +251,30 @@ impl Relay {
 
     /// Forward frames until segments are to be others, or the relay ends.
     fn forward(&mut self, segments: &mut Vec<RunningSegment<'_>>) -> Result<SegmentChange, Error> {
+        let time = self.time;
         let rest = Pacer::default();
         let mut next_trial: Option<EmulatedTrial> = None;
         let mut round_ns = 0;
-        let mut awake_since_ns = HostTime.now_ns();
+        let mut awake_since_ns = time.now_ns();
         loop {
-            let now_ns = HostTime.now_ns();
+            let now_ns = time.now_ns();
             if let Some(trial) = next_trial.take_if(|trial| trial.at_ns <= now_ns) {
                 return Ok(SegmentChange::Begins(trial));
             }
             if now_ns - awake_since_ns > rest.longest_spin_ns {
-                HostTime.sleep_until(now_ns + rest.forced_sleep_ns);
-                awake_since_ns = HostTime.now_ns();
+                time.sleep_until(now_ns + rest.forced_sleep_ns);
+                awake_since_ns = time.now_ns();
                 self.waiting.forced_sleeps += 1;
             }
-            let mut is_all_taken = self.wires.take_arrivals(self.wall);
-            let mut due_ns = self.wires.send_due();
+            let mut is_all_taken = self.wires.take_arrivals(self.wall, &time);
+            let mut due_ns = self.wires.send_due(&time);
             // What comes from its beginning on is the next trial's, even if that has passed since
             // the time was read.
             let next_trial_ns = next_trial.as_ref().map_or(u64::MAX, |trial| trial.at_ns);
             for (segment, ports) in segments.iter_mut().zip(&mut self.ports) {
-                is_all_taken &= segment.advance(ports, self.wall, next_trial_ns);
+                is_all_taken &= segment.advance(ports, self.wall, next_trial_ns, &time);
                 segment.give_credit(ports);
-                segment.deliver(ports);
+                segment.deliver(ports, &time);
                 due_ns = earliest(due_ns, segment.next_ns());
             }
             // After decisions, so that answers count them.
@@ -289,19 +295,19 @@ impl Relay {
                 }
             }
             due_ns = earliest(due_ns, next_trial.as_ref().map(|trial| trial.at_ns));
-            let now_ns = HostTime.now_ns();
+            let now_ns = time.now_ns();
             let awake_ns = now_ns - awake_since_ns;
             let pacer = Pacer { margin_ns: self.waiting.margin.ns(awake_ns), ..rest };
             match pacer.step(now_ns, due_ns.unwrap_or(now_ns + LONGEST_SLEEP_NS)) {
                 PacerStep::Now => {}
-                PacerStep::Spin => HostTime.spin(),
+                PacerStep::Spin => time.spin(),
                 PacerStep::SleepUntil(_) if !is_all_taken => {}
                 PacerStep::SleepUntil(wake_ns) => {
                     let is_soon = wake_ns - now_ns <= self.unheard_ns();
                     if self.sleep(now_ns, wake_ns, awake_ns, is_soon)? {
                         round_ns = 0;
                     }
-                    awake_since_ns = HostTime.now_ns();
+                    awake_since_ns = time.now_ns();
                 }
             }
         }
@@ -332,7 +338,7 @@ impl Relay {
         let limit = TimeSpec::from_duration(Duration::from_nanos(wake_ns - now_ns));
         let watched = if ignores_frames { 1 } else { wake_sources.len() };
         let woken = ppoll(&mut wake_sources[..watched], Some(limit), None);
-        let woken_ns = HostTime.now_ns();
+        let woken_ns = self.time.now_ns();
         self.waiting.sleeps += 1;
         self.waiting.slept_ns += woken_ns - now_ns;
         self.waiting.margin.rest(awake_ns, woken_ns - now_ns);
@@ -349,7 +355,7 @@ impl Relay {
 
     /// Compare the clocks, and look for signals and interfaces that are gone.
     fn look_around(&mut self) -> Result<Option<RelayEnd>, Error> {
-        let wall = WallClock::compared();
+        let wall = WallClock::compared(&self.time);
         self.clock_stepped_ns = self.clock_stepped_ns.max(wall.stepped_ns(self.wall));
         self.wall = wall;
         if let Some(ended) = news(&self.signals, self.maker)? {
@@ -384,7 +390,7 @@ impl Relay {
             }
             Some(Ok(ControlRequest::End {})) => {
                 let ended = segments.drain(..).zip(&mut self.ports);
-                let ended = ended.map(|(segment, ports)| segment.finish(ports));
+                let ended = ended.map(|(segment, ports)| segment.finish(ports, &self.time));
                 let ended = ended.collect::<Result<Vec<_>, _>>()?;
                 control.answer(&json!({"segments": ended}));
                 begins = self.standing().ok();
@@ -416,14 +422,14 @@ impl Relay {
             return;
         };
         // Its client learns of a refusal by the system from the end of the connection.
-        ports.capture = MediumCapture::begin(options, file, client).ok();
+        ports.capture = MediumCapture::begin(options, file, client, self.time).ok();
     }
 
     /// Frames of each direction and segment so far.
     fn counted(&mut self, segments: &mut [RunningSegment<'_>]) -> Result<Value, Error> {
         self.wires.count_rings()?;
         let segments = segments.iter_mut().zip(&self.ports);
-        let segments = segments.map(|(segment, ports)| segment.counted(ports));
+        let segments = segments.map(|(segment, ports)| segment.counted(ports, &self.time));
         Ok(json!({
             "directions": self.wires.counted(),
             "segments": segments.collect::<Result<Vec<_>, _>>()?,
@@ -468,7 +474,7 @@ fn earliest(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 }
 
 impl RunningWires {
-    fn open(plan: &RelayPlan) -> Result<Self, Error> {
+    fn open(plan: &RelayPlan, began_ns: u64) -> Result<Self, Error> {
         let names: Vec<String> = plan.wires.iter().flat_map(|wire| wire.ends.clone()).collect();
         let (mut sockets, mut rings) = (Vec::new(), Vec::new());
         for name in &names {
@@ -483,7 +489,7 @@ impl RunningWires {
             .map(|(number, (&properties, classes))| WireDirection::new(properties, classes, number))
             .collect();
         let longest_octets = plan.longest_octets;
-        Ok(Self { names, sockets, rings, lanes, longest_octets, began_ns: HostTime.now_ns() })
+        Ok(Self { names, sockets, rings, lanes, longest_octets, began_ns })
     }
 
     /// Add what the rings have dropped since they were asked before.
@@ -508,13 +514,13 @@ impl RunningWires {
     }
 
     /// Take what has come out of the rings; returns whether that was all.
-    fn take_arrivals(&mut self, wall: WallClock) -> bool {
+    fn take_arrivals(&mut self, wall: WallClock, time: &impl Timeline) -> bool {
         let (began_ns, longest_octets) = (self.began_ns, self.longest_octets);
         let mut is_all_taken = true;
         for (ring, lane) in self.rings.iter_mut().zip(&mut self.lanes) {
             let mut now_ns = None;
             let frames_read = ring.take(BATCH, |arrived| {
-                let now_ns = *now_ns.get_or_insert_with(|| HostTime.now_ns());
+                let now_ns = *now_ns.get_or_insert_with(|| time.now_ns());
                 // A wall clock that has just been set may give stamps of the future.
                 let stamped_ns = wall.monotonic_ns(arrived.stamped_wall_ns).min(now_ns);
                 lane.account.noticed.record((now_ns - stamped_ns) * PS_PER_NS);
@@ -527,11 +533,11 @@ impl RunningWires {
     }
 
     /// Send what is due, one frame of each lane; returns when the next is.
-    fn send_due(&mut self) -> Option<u64> {
+    fn send_due(&mut self, time: &impl Timeline) -> Option<u64> {
         let mut next_ps = None::<u64>;
         for (end, lane) in self.lanes.iter_mut().enumerate() {
             let Some(due_ps) = lane.next_ps() else { continue };
-            let now_ps = (HostTime.now_ns() - self.began_ns) * PS_PER_NS;
+            let now_ps = (time.now_ns() - self.began_ns) * PS_PER_NS;
             if due_ps <= now_ps {
                 lane.decide(now_ps);
                 lane.send_due(&self.sockets[end ^ 1], now_ps);

@@ -17,9 +17,9 @@ use crate::ends::{self, CaptureRing};
 use crate::medium::{Address, EmulatedMedium};
 use crate::plan::{SegmentPlan as Plan, SegmentTrial};
 use ethermeter_ethernet::frame::FCS;
-use ethermeter_live::time::{PS_PER_NS, WallClock, worked_ns};
+use ethermeter_live::time::{PS_PER_NS, WallClock};
 use ethermeter_live::wire::credit::CreditNote;
-use ethermeter_live::{Error, HostTime, Timeline};
+use ethermeter_live::{Error, Timeline};
 use ethermeter_simulator::shared::SharedSegment;
 use ethermeter_traffic::Histogram;
 use ethermeter_trial::Counts;
@@ -107,6 +107,7 @@ impl<'b> RunningSegment<'b> {
         shared: &'b SharedSegment,
         trial: &SegmentTrial,
         began_ns: u64,
+        time: &impl Timeline,
     ) -> Self {
         let mut medium = EmulatedMedium::new(shared, false).expect("refused when it was compiled");
         medium.begin_at(began_ns);
@@ -131,7 +132,7 @@ impl<'b> RunningSegment<'b> {
             credited: vec![0; stations as usize],
             bit_ps: shared.segment().bit.ps(),
             began_ns,
-            worked_ns: worked_ns(),
+            worked_ns: time.worked_ns(),
             offset_ns: ports.offset_ns,
             lag_ns: ports.lag_ns,
             dropped: SegmentDrops::default(),
@@ -148,15 +149,16 @@ impl<'b> RunningSegment<'b> {
         ports: &mut SegmentPorts,
         wall: WallClock,
         next_trial_ns: u64,
+        time: &impl Timeline,
     ) -> bool {
         // The time before the rings: what comes between the two is decided on the next time.
         let mut is_all_taken = true;
-        let mut complete_until_ns = HostTime.now_ns();
+        let mut complete_until_ns = time.now_ns();
         for (station, ring) in (0..).zip(&mut ports.rings) {
             let mut last_ns = 0;
             let mut now_ns = None;
             let frames_read = ring.take(BATCH, |arrived| {
-                let now_ns = *now_ns.get_or_insert_with(|| HostTime.now_ns());
+                let now_ns = *now_ns.get_or_insert_with(|| time.now_ns());
                 // A wall clock that has just been set may give stamps of the future.
                 let stamped_ns = wall.monotonic_ns(arrived.stamped_wall_ns).min(now_ns);
                 if stamped_ns >= next_trial_ns {
@@ -192,20 +194,20 @@ impl<'b> RunningSegment<'b> {
             complete_until_ns.saturating_sub(self.lag_ns).saturating_sub(self.began_ns) * PS_PER_NS;
         if let Some(next_ps) = self.medium.next_ps().filter(|&next_ps| next_ps < until_ps) {
             let latest_ns = self.began_ns + self.offset_ns + next_ps.div_ceil(PS_PER_NS);
-            self.behind.record(HostTime.now_ns().saturating_sub(latest_ns) * PS_PER_NS);
+            self.behind.record(time.now_ns().saturating_sub(latest_ns) * PS_PER_NS);
         }
         let is_all_decided = self.medium.advance_some(until_ps, EVENTS);
         if ports.capture.is_some() {
-            self.capture(ports);
+            self.capture(ports, time.now_ns());
         }
         is_all_decided && is_all_taken
     }
 
     /// Begin, go on with or end the capture of the segment.
-    fn capture(&mut self, ports: &mut SegmentPorts) {
+    fn capture(&mut self, ports: &mut SegmentPorts, now_ns: u64) {
         let Some(capture) = &mut ports.capture else { return };
         match self.medium.recorder() {
-            Some(recorder) => capture.exchange(&mut recorder.buffer, HostTime.now_ns()),
+            Some(recorder) => capture.exchange(&mut recorder.buffer, now_ns),
             None => drop(self.medium.record(capture.recorder(self.began_ns))),
         }
         if capture.is_over() {
@@ -253,11 +255,11 @@ impl<'b> RunningSegment<'b> {
     }
 
     /// Give hosts the frames that are due, some at a time.
-    pub fn deliver(&mut self, ports: &SegmentPorts) {
+    pub fn deliver(&mut self, ports: &SegmentPorts, time: &impl Timeline) {
         for _ in 0..BATCH {
             let Some((delivery, octets)) = self.medium.next_delivery() else { return };
             let due_ns = self.began_ns + self.offset_ns + delivery.at_ps.div_ceil(PS_PER_NS);
-            let now_ns = HostTime.now_ns();
+            let now_ns = time.now_ns();
             if due_ns > now_ns {
                 return;
             }
@@ -282,7 +284,7 @@ impl<'b> RunningSegment<'b> {
     }
 
     /// What happened so far, as JSON.
-    pub fn counted(&mut self, ports: &SegmentPorts) -> Result<Value, Error> {
+    pub fn counted(&mut self, ports: &SegmentPorts, time: &impl Timeline) -> Result<Value, Error> {
         for socket in &ports.sockets {
             self.dropped.ring += ends::dropped_since(socket)?;
         }
@@ -298,8 +300,8 @@ impl<'b> RunningSegment<'b> {
             "stations": stations,
             "bit_ps": self.bit_ps,
             "cycles": self.medium.cycles(),
-            "over_ns": HostTime.now_ns().saturating_sub(self.began_ns),
-            "worked_ns": worked_ns() - self.worked_ns,
+            "over_ns": time.now_ns().saturating_sub(self.began_ns),
+            "worked_ns": time.worked_ns() - self.worked_ns,
             "offset_ns": self.offset_ns,
             "lag_ns": self.lag_ns,
             "dropped": self.dropped,
@@ -321,8 +323,12 @@ impl<'b> RunningSegment<'b> {
     }
 
     /// What happened, with the counts of the trial as a simulation has them, as text.
-    pub fn finish(mut self, ports: &mut SegmentPorts) -> Result<Value, Error> {
-        let mut counted = self.counted(ports)?;
+    pub fn finish(
+        mut self,
+        ports: &mut SegmentPorts,
+        time: &impl Timeline,
+    ) -> Result<Value, Error> {
+        let mut counted = self.counted(ports, time)?;
         let counts = self.leave(ports);
         counted["counts"] = json!(serde_json::to_string(&counts).expect("counts are JSON"));
         Ok(counted)

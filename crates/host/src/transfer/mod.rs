@@ -15,7 +15,7 @@ pub use sockets::SocketOptions;
 mod tests {
     use super::sockets::work;
     use super::*;
-    use ethermeter_live::time::worked_ns;
+    use ethermeter_live::{HostTime, Timeline};
     use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
     fn free_address() -> SocketAddr {
@@ -53,8 +53,8 @@ mod tests {
         sending: &TransferSender,
     ) -> (ReceivedTransfer, SentTransfer) {
         std::thread::scope(|scope| {
-            let sink = scope.spawn(|| receive(receiving).expect("loopback"));
-            let sent = send(sending).expect("loopback");
+            let sink = scope.spawn(|| receive(receiving, &HostTime).expect("loopback"));
+            let sent = send(sending, &HostTime).expect("loopback");
             (sink.join().expect("no panic"), sent)
         })
     }
@@ -109,8 +109,8 @@ mod tests {
 
     #[test]
     fn work_takes_processor_time() {
-        let before_ns = worked_ns();
-        work(1000, 5_000_000);
-        assert!(worked_ns() - before_ns >= 5_000_000);
+        let before_ns = HostTime.worked_ns();
+        work(1000, 5_000_000, &HostTime);
+        assert!(HostTime.worked_ns() - before_ns >= 5_000_000);
     }
 }

@@ -4,13 +4,12 @@ use super::sockets::{
     CALL_OCTETS, LONGEST_NS, MOST_CONNECTIONS, REQUEST, SocketOptions, TIMEOUT, work,
 };
 use crate::{Error, joined};
-use ethermeter_live::time::{HostTime, NS_PER_S, Timeline, sleep, worked_ns};
+use ethermeter_live::time::{NS_PER_S, Timeline};
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 /// What the receiving end does.
 #[derive(Debug, Deserialize)]
@@ -73,7 +72,10 @@ struct ConnectionTotals {
 ///
 /// # Errors
 /// If a number is out of range, the system refuses, or no sender connects within 5 s.
-pub fn receive(receiving: &TransferReceiver) -> Result<ReceivedTransfer, Error> {
+pub fn receive(
+    receiving: &TransferReceiver,
+    time: &(impl Timeline + Sync),
+) -> Result<ReceivedTransfer, Error> {
     Error::unless_within(
         "connections",
         u64::from(receiving.connections),
@@ -94,13 +96,13 @@ pub fn receive(receiving: &TransferReceiver) -> Result<ReceivedTransfer, Error> 
     let listener = TcpListener::from(socket);
     let mut streams = Vec::new();
     for _ in 0..receiving.connections {
-        streams.push(accepted(&listener)?);
+        streams.push(accepted(&listener, time)?);
     }
     let shared = FirstOctetTime(AtomicU64::new(0));
     let of_connections = std::thread::scope(|scope| {
         let threads: Vec<_> = streams
             .into_iter()
-            .map(|stream| scope.spawn(|| one_connection(receiving, stream, &shared)))
+            .map(|stream| scope.spawn(|| one_connection(receiving, stream, &shared, time)))
             .collect();
         threads
             .into_iter()
@@ -119,8 +121,8 @@ pub fn receive(receiving: &TransferReceiver) -> Result<ReceivedTransfer, Error> 
     })
 }
 
-fn accepted(listener: &TcpListener) -> Result<TcpStream, Error> {
-    let until_ns = HostTime.now_ns() + TIMEOUT.as_secs() * NS_PER_S;
+fn accepted(listener: &TcpListener, time: &impl Timeline) -> Result<TcpStream, Error> {
+    let until_ns = time.now_ns() + TIMEOUT.as_secs() * NS_PER_S;
     loop {
         match listener.accept() {
             Ok((stream, _)) => {
@@ -131,10 +133,10 @@ fn accepted(listener: &TcpListener) -> Result<TcpStream, Error> {
                 return Ok(stream);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                if HostTime.now_ns() > until_ns {
+                if time.now_ns() > until_ns {
                     return Err(Error::Late("no sender has connected within 5 s"));
                 }
-                sleep(Duration::from_millis(1));
+                time.sleep_until(time.now_ns() + 1_000_000);
             }
             Err(source) => return Err(Error::System { doing: "accepting a connection", source }),
         }
@@ -145,8 +147,9 @@ fn one_connection(
     receiving: &TransferReceiver,
     mut stream: TcpStream,
     shared: &FirstOctetTime,
+    time: &impl Timeline,
 ) -> Result<ConnectionTotals, Error> {
-    let began_working_ns = worked_ns();
+    let began_working_ns = time.worked_ns();
     let block = receiving.block_octets.map(|octets| octets as usize);
     let mut room = vec![0; CALL_OCTETS];
     let mut counted = ConnectionTotals { octets: 0, worked_ns: 0, last_ns: 0 };
@@ -164,10 +167,10 @@ fn one_connection(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(source) => return Err(Error::System { doing: "receiving", source }),
         };
-        let begun_ns = shared.begun_ns(HostTime.now_ns());
+        let begun_ns = shared.begun_ns(time.now_ns());
         // The application has got them when its work on them is done.
-        work(octets, receiving.work_ps_per_octet);
-        let now_ns = HostTime.now_ns();
+        work(octets, receiving.work_ps_per_octet, time);
+        let now_ns = time.now_ns();
         let from_ns = begun_ns + receiving.settle_ns;
         let to_ns = receiving.window_ns.map_or(u64::MAX, |window_ns| from_ns + window_ns);
         if now_ns >= to_ns {
@@ -185,6 +188,6 @@ fn one_connection(
             }
         }
     }
-    counted.worked_ns = worked_ns() - began_working_ns;
+    counted.worked_ns = time.worked_ns() - began_working_ns;
     Ok(counted)
 }

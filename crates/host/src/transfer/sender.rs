@@ -6,14 +6,13 @@ use super::sockets::{
 use crate::{Error, joined};
 use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::tcp_info::TcpInfo;
-use ethermeter_live::time::{HostTime, NS_PER_S, Timeline, sleep, worked_ns};
+use ethermeter_live::time::{NS_PER_S, Timeline};
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// What the sending end does.
 #[derive(Debug, Deserialize)]
@@ -82,7 +81,7 @@ pub struct SentTransfer {
 ///
 /// # Errors
 /// If a number is out of range, the system refuses, or no receiver listens within 5 s.
-pub fn send(sender: &TransferSender) -> Result<SentTransfer, Error> {
+pub fn send(sender: &TransferSender, time: &(impl Timeline + Sync)) -> Result<SentTransfer, Error> {
     Error::unless_within(
         "connections",
         u64::from(sender.connections),
@@ -96,21 +95,21 @@ pub fn send(sender: &TransferSender) -> Result<SentTransfer, Error> {
     }
     let mut streams = Vec::new();
     for _ in 0..sender.connections {
-        streams.push(connected(sender)?);
+        streams.push(connected(sender, time)?);
     }
     // A port that is opened now still works when the peer has hung up.
     let accounts = streams.iter().map(account_of).collect::<Result<Vec<_>, Error>>()?;
-    let begun_ns = HostTime.now_ns();
+    let begun_ns = time.now_ns();
     let of_connections = std::thread::scope(|scope| {
         let threads: Vec<_> = (0u64..)
             .zip(&streams)
             .map(|(number, stream)| {
-                scope.spawn(move || one_connection(sender, stream, number, begun_ns))
+                scope.spawn(move || one_connection(sender, stream, number, begun_ns, time))
             })
             .collect();
         threads.into_iter().map(|thread| joined(thread)).collect::<Result<Vec<_>, Error>>()
     })?;
-    let lasted_ns = HostTime.now_ns() - begun_ns;
+    let lasted_ns = time.now_ns() - begun_ns;
     let connections = accounts.iter().map(TcpPort::info).collect::<Result<_, _>>()?;
     let (octets, worked_ns) = of_connections
         .iter()
@@ -123,8 +122,8 @@ fn account_of(stream: &TcpStream) -> Result<TcpPort, Error> {
     Ok(TcpPort::on(copy, 1)?)
 }
 
-fn connected(sender: &TransferSender) -> Result<TcpStream, Error> {
-    let until_ns = HostTime.now_ns() + TIMEOUT.as_secs() * NS_PER_S;
+fn connected(sender: &TransferSender, time: &impl Timeline) -> Result<TcpStream, Error> {
+    let until_ns = time.now_ns() + TIMEOUT.as_secs() * NS_PER_S;
     loop {
         let preparing = || Error::system("preparing a connection");
         let socket =
@@ -140,10 +139,9 @@ fn connected(sender: &TransferSender) -> Result<TcpStream, Error> {
             }
             // The receiver may not have begun to listen.
             Err(error)
-                if error.kind() == io::ErrorKind::ConnectionRefused
-                    && HostTime.now_ns() < until_ns =>
+                if error.kind() == io::ErrorKind::ConnectionRefused && time.now_ns() < until_ns =>
             {
-                sleep(Duration::from_millis(2));
+                time.sleep_until(time.now_ns() + 2_000_000);
             }
             Err(source) => return Err(Error::System { doing: "connecting", source }),
         }
@@ -156,8 +154,9 @@ fn one_connection(
     stream: &TcpStream,
     number: u64,
     begun_ns: u64,
+    time: &impl Timeline,
 ) -> Result<(u64, u64), Error> {
-    let began_working_ns = worked_ns();
+    let began_working_ns = time.worked_ns();
     let end_ns = begun_ns + sender.duration_ns;
     let share = |octets: u64| {
         octets / u64::from(sender.connections)
@@ -166,18 +165,18 @@ fn one_connection(
     let octets_to_send = sender.octets.map_or(u64::MAX, share);
     let mut supply = BlockSupply::open(sender, begun_ns)?;
     let mut sent = 0;
-    while sent < octets_to_send && HostTime.now_ns() < end_ns {
+    while sent < octets_to_send && time.now_ns() < end_ns {
         if let Some(turn_around_ns) = sender.turn_around_ns {
-            if !is_asked(stream, end_ns)? {
+            if !is_asked(stream, end_ns, time)? {
                 break;
             }
-            HostTime.sleep_until(end_ns.min(HostTime.now_ns() + turn_around_ns));
+            time.sleep_until(end_ns.min(time.now_ns() + turn_around_ns));
         }
         let octets = usize::try_from(octets_to_send - sent)
             .unwrap_or(usize::MAX)
             .min(sender.block_octets as usize);
-        let block = supply.block(octets, end_ns)?;
-        let written = write_until(stream, block, sender.work_ps_per_octet, end_ns)?;
+        let block = supply.block(octets, end_ns, time)?;
+        let written = write_until(stream, block, sender.work_ps_per_octet, end_ns, time)?;
         sent += written as u64;
         if written < octets {
             break;
@@ -185,12 +184,12 @@ fn one_connection(
     }
     // What was written still goes out; then the receiver sees the end.
     let _ = stream.shutdown(std::net::Shutdown::Write);
-    Ok((sent, worked_ns() - began_working_ns))
+    Ok((sent, time.worked_ns() - began_working_ns))
 }
 
-fn is_asked(mut stream: &TcpStream, end_ns: u64) -> Result<bool, Error> {
+fn is_asked(mut stream: &TcpStream, end_ns: u64, time: &impl Timeline) -> Result<bool, Error> {
     let mut word = [0];
-    while HostTime.now_ns() < end_ns {
+    while time.now_ns() < end_ns {
         match stream.read(&mut word) {
             Ok(1) if word[0] == REQUEST => return Ok(true),
             Ok(_) => return Ok(false),
@@ -215,13 +214,14 @@ fn write_until(
     block: &[u8],
     work_ps_per_octet: u64,
     end_ns: u64,
+    time: &impl Timeline,
 ) -> Result<usize, Error> {
     let mut written = 0;
     let mut worked_on = 0;
     while written < block.len() {
         let chunk = &block[written..block.len().min(written + CALL_OCTETS)];
         if worked_on < written + chunk.len() {
-            work(written + chunk.len() - worked_on, work_ps_per_octet);
+            work(written + chunk.len() - worked_on, work_ps_per_octet, time);
             worked_on = written + chunk.len();
         }
         match stream.write(chunk) {
@@ -237,7 +237,7 @@ fn write_until(
             }
             Err(source) => return Err(Error::System { doing: "sending", source }),
         }
-        if HostTime.now_ns() >= end_ns {
+        if time.now_ns() >= end_ns {
             break;
         }
     }
@@ -272,17 +272,17 @@ impl BlockSupply {
         Ok(Self { room, file, ps_per_octet, given: 0, begun_ns })
     }
 
-    fn block(&mut self, octets: usize, end_ns: u64) -> Result<&[u8], Error> {
+    fn block(&mut self, octets: usize, end_ns: u64, time: &impl Timeline) -> Result<&[u8], Error> {
         if self.ps_per_octet > 0 {
             // A source that was not asked goes on reading ahead by one block at most: it does not
             // catch up.
             let step_ns = ns(octets as u128 * self.ps_per_octet);
-            let now_ns = HostTime.now_ns();
+            let now_ns = time.now_ns();
             let due_ns = self.begun_ns + ns(self.given * self.ps_per_octet) + step_ns;
             if now_ns > due_ns + step_ns {
                 self.begun_ns += now_ns - due_ns - step_ns;
             }
-            HostTime.sleep_until(due_ns.max(now_ns).min(end_ns));
+            time.sleep_until(due_ns.max(now_ns).min(end_ns));
             self.given += octets as u128;
         }
         if let Some(file) = &mut self.file {

@@ -1,7 +1,7 @@
 //! Sockets of an end of a transfer, and limits of both ends.
 
 use crate::Error;
-use ethermeter_live::time::{NS_PER_S, worked_ns};
+use ethermeter_live::time::{NS_PER_S, Timeline};
 use serde::Deserialize;
 use socket2::Socket;
 use std::time::Duration;
@@ -59,12 +59,12 @@ impl SocketOptions {
 
 /// Work for each octet, as an application does that decodes, checks or encrypts: processor time, of
 /// which others may take their part.
-pub(super) fn work(octets: usize, ps_per_octet: u64) {
+pub(super) fn work(octets: usize, ps_per_octet: u64, time: &impl Timeline) {
     if ps_per_octet == 0 {
         return;
     }
-    let until_ns = worked_ns() + octets as u64 * ps_per_octet / 1000;
-    while worked_ns() < until_ns {
+    let until_ns = time.worked_ns() + octets as u64 * ps_per_octet / 1000;
+    while time.worked_ns() < until_ns {
         std::hint::spin_loop();
     }
 }

@@ -1,7 +1,7 @@
 //! What ports need of sockets beyond what safe wrappers offer: options, waiting, stamps.
 
 use crate::Error;
-use crate::time::NS_PER_S;
+use crate::time::{HostTime, NS_PER_S, WallClock};
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -167,6 +167,11 @@ pub(super) fn hindrance(error: &io::Error) -> Option<Hindrance> {
         libc::EINTR => Some(Hindrance::Interrupted),
         _ => None,
     }
+}
+
+/// The clocks by which the kernel stamps what arrives, compared just now.
+pub fn stamping_clock() -> WallClock {
+    WallClock::compared(&HostTime)
 }
 
 /// A time of the kernel's in nanoseconds.

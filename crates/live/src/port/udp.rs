@@ -10,6 +10,7 @@ use super::messages::Messages;
 use super::packet::interface_index;
 use super::system::{
     dropped_at_socket, held_octets, hindrance, prioritise, set_option, stamp_arrivals,
+    stamping_clock,
 };
 use super::{NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress};
 use crate::Error;
@@ -128,7 +129,7 @@ impl UdpPort {
             name: None,
             target: None,
             connected: options.peer.is_some(),
-            stamps: options.stamps.then(WallClock::compared),
+            stamps: options.stamps.then(stamping_clock),
             longest_payload: options.longest_payload,
             over_ipv4: options.local.is_ipv4(),
             wait_ms: 0,
@@ -370,7 +371,7 @@ impl NetworkPort for UdpPort {
     fn counters(&mut self) -> Result<PortCounters, Error> {
         self.counters.dropped_at_socket = dropped_at_socket(&self.socket)?;
         self.counters.clock_stepped_ns =
-            self.stamps.map_or(0, |opened| WallClock::compared().stepped_ns(opened));
+            self.stamps.map_or(0, |opened| stamping_clock().stepped_ns(opened));
         Ok(self.counters)
     }
 }

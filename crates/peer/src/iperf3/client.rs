@@ -4,10 +4,10 @@ use super::control::{COOKIE_OCTETS, ControlConnection, TestState};
 use super::messages::{
     EndResults, StreamResult, TestDirection, TestParameters, TestProtocol, stream_number,
 };
-use super::streams::{HEADER, LINGER, StreamEnd, StreamFlags, StreamProgress, TestStream};
+use super::streams::{HEADER, LINGER_NS, StreamEnd, StreamFlags, StreamProgress, TestStream};
 use crate::Error;
 use ethermeter_live::port::tcp_info::TcpInfo;
-use ethermeter_live::time::{HostTime, NS_PER_S, Timeline, sleep};
+use ethermeter_live::time::{NS_PER_S, Timeline};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -137,10 +137,14 @@ impl Iperf3Test {
     /// # Errors
     /// If a number is out of range, the server does not answer, refuses or breaks the protocol, the
     /// system refuses, or `stop` is set.
-    pub fn perform(&self, stop: &AtomicBool) -> Result<Iperf3Measurement, Error> {
+    pub fn perform(
+        &self,
+        time: &(impl Timeline + Sync),
+        stop: &AtomicBool,
+    ) -> Result<Iperf3Measurement, Error> {
         self.check()?;
         let cookie = cookie()?;
-        let mut control = self.begun(&cookie, stop)?;
+        let mut control = self.begun(&cookie, time, stop)?;
         let measured = self.performed(&mut control, &cookie, stop);
         if measured.is_err() {
             // The server need not wait for a client that has given up.
@@ -151,46 +155,50 @@ impl Iperf3Test {
 
     /// A connection to a server that waits for the parameters of a test. A server that takes a
     /// moment to end the test before is tried again.
-    fn begun<'s>(
+    fn begun<'s, T: Timeline>(
         &self,
         cookie: &[u8; COOKIE_OCTETS],
+        time: &'s T,
         stop: &'s AtomicBool,
-    ) -> Result<ControlConnection<'s>, Error> {
-        let begin_ns = HostTime.now_ns();
+    ) -> Result<ControlConnection<'s, T>, Error> {
+        let begin_ns = time.now_ns();
         loop {
-            let begun =
-                ControlConnection::open(self.to, self.timeout_ns, stop).and_then(|mut control| {
+            let begun = ControlConnection::open(self.to, self.timeout_ns, time, stop).and_then(
+                |mut control| {
                     control.send(cookie)?;
                     control.expect(TestState::ParameterExchange)?;
                     Ok(control)
-                });
+                },
+            );
             let timeout_ns = match begun {
                 Err(Error::Busy) => self.timeout_ns,
                 // A listener that is closed drops the clients that it had not accepted yet.
                 Err(Error::Refused(_) | Error::Closed(_)) => REOPENED_NS.min(self.timeout_ns),
                 _ => return begun,
             };
-            if HostTime.now_ns() > begin_ns + timeout_ns {
+            let now_ns = time.now_ns();
+            if now_ns > begin_ns + timeout_ns {
                 return begun;
             }
-            HostTime.sleep_until(HostTime.now_ns() + TRIED_EVERY_NS);
+            time.sleep_until(now_ns + TRIED_EVERY_NS);
         }
     }
 
     fn performed(
         &self,
-        control: &mut ControlConnection<'_>,
+        control: &mut ControlConnection<'_, impl Timeline + Sync>,
         cookie: &[u8; COOKIE_OCTETS],
         stop: &AtomicBool,
     ) -> Result<Iperf3Measurement, Error> {
+        let time = control.time;
         let mut opened_in_ns = vec![control.opened_in_ns];
         control.send_json(&self.parameters().text())?;
         control.expect(TestState::CreateStreams)?;
         let mut streams = Vec::new();
         for _ in 0..self.streams {
             let (stream, took_ns) = match self.protocol {
-                TestProtocol::Tcp => TestStream::tcp(self.to, cookie, self.timeout_ns)?,
-                TestProtocol::Udp => TestStream::udp(self.to, self.timeout_ns, stop)?,
+                TestProtocol::Tcp => TestStream::tcp(self.to, cookie, self.timeout_ns, time)?,
+                TestProtocol::Udp => TestStream::udp(self.to, self.timeout_ns, time, stop)?,
             };
             opened_in_ns.push(took_ns);
             streams.push(stream);
@@ -202,7 +210,7 @@ impl Iperf3Test {
         let shared: Vec<StreamProgress> =
             streams.iter().map(|_| StreamProgress::default()).collect();
         let phases = StreamFlags::default();
-        let begin_ns = HostTime.now_ns();
+        let begin_ns = time.now_ns();
         let (run, ended, results) = std::thread::scope(|scope| {
             let threads: Vec<_> = streams
                 .iter()
@@ -211,9 +219,9 @@ impl Iperf3Test {
                     let phases = &phases;
                     scope.spawn(move || match self.direction {
                         TestDirection::Up => {
-                            stream.send(self.octets, self.rate_bps, begin_ns, shared, phases)
+                            stream.send(self.octets, self.rate_bps, begin_ns, time, shared, phases)
                         }
-                        TestDirection::Down => stream.receive(self.octets, shared, phases),
+                        TestDirection::Down => stream.receive(self.octets, time, shared, phases),
                     })
                 })
                 .collect();
@@ -224,7 +232,7 @@ impl Iperf3Test {
             let results = run.and_then(|run| {
                 let results = self.results(control, &run, &shared)?;
                 if self.protocol == TestProtocol::Udp && self.direction == TestDirection::Down {
-                    sleep(LINGER);
+                    time.sleep_until(time.now_ns() + LINGER_NS);
                 }
                 Ok((run, results))
             });
@@ -257,19 +265,20 @@ impl Iperf3Test {
     /// Count octets of each interval until the time is over.
     fn run(
         &self,
-        control: &mut ControlConnection<'_>,
+        control: &mut ControlConnection<'_, impl Timeline>,
         streams: &[TestStream],
         shared: &[StreamProgress],
         begin_ns: u64,
         is_ended: impl Fn() -> bool,
         stop: &AtomicBool,
     ) -> Result<DataPhase, Error> {
+        let time = control.time;
         let mut run = DataPhase::default();
         let (mut last_ns, mut last) = (begin_ns, Iperf3Interval::default());
         let end_ns = begin_ns + self.duration_ns;
         let mut due_ns = (begin_ns + self.interval_ns).min(end_ns);
         loop {
-            let now_ns = HostTime.now_ns();
+            let now_ns = time.now_ns();
             if stop.load(Ordering::Relaxed) {
                 return Err(Error::Stopped);
             }
@@ -278,7 +287,7 @@ impl Iperf3Test {
             }
             if now_ns < due_ns {
                 control.expect_silence()?;
-                HostTime.sleep_until(due_ns.min(now_ns + NS_PER_S / 50));
+                time.sleep_until(due_ns.min(now_ns + NS_PER_S / 50));
                 continue;
             }
             run.tcp.clear();
@@ -286,7 +295,7 @@ impl Iperf3Test {
                 run.tcp.extend(stream.info()?);
             }
             let so_far = self.so_far(shared, &run.tcp);
-            run.ended_ns = HostTime.now_ns();
+            run.ended_ns = time.now_ns();
             run.intervals.push(Iperf3Interval {
                 ns: run.ended_ns - last_ns,
                 octets: so_far.octets - last.octets,
@@ -324,7 +333,7 @@ impl Iperf3Test {
     /// End the test, and exchange results.
     fn results(
         &self,
-        control: &mut ControlConnection<'_>,
+        control: &mut ControlConnection<'_, impl Timeline>,
         run: &DataPhase,
         shared: &[StreamProgress],
     ) -> Result<EndResults, Error> {

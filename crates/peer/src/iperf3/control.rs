@@ -1,7 +1,7 @@
 //! The control connection: cookie, states as single octets, JSON after its length in four octets.
 
 use crate::Error;
-use ethermeter_live::time::{HostTime, Timeline};
+use ethermeter_live::Timeline;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -68,7 +68,8 @@ impl TestState {
 const RESULTS: &str = "its results";
 
 /// The control connection.
-pub(super) struct ControlConnection<'a> {
+pub(super) struct ControlConnection<'a, T> {
+    pub time: &'a T,
     stream: TcpStream,
     stop: &'a AtomicBool,
     /// What the peer has to do within this time.
@@ -77,10 +78,15 @@ pub(super) struct ControlConnection<'a> {
     pub opened_in_ns: u64,
 }
 
-impl<'a> ControlConnection<'a> {
-    pub fn open(to: SocketAddr, timeout_ns: u64, stop: &'a AtomicBool) -> Result<Self, Error> {
-        let (stream, opened_in_ns) = connected(to, timeout_ns)?;
-        Ok(Self { stream, stop, timeout_ns, opened_in_ns })
+impl<'a, T: Timeline> ControlConnection<'a, T> {
+    pub fn open(
+        to: SocketAddr,
+        timeout_ns: u64,
+        time: &'a T,
+        stop: &'a AtomicBool,
+    ) -> Result<Self, Error> {
+        let (stream, opened_in_ns) = connected(to, timeout_ns, time)?;
+        Ok(Self { time, stream, stop, timeout_ns, opened_in_ns })
     }
 
     /// Send some octets.
@@ -165,13 +171,13 @@ impl<'a> ControlConnection<'a> {
         self.stream
             .set_read_timeout(Some(LONGEST_CALL))
             .map_err(Error::system("preparing a connection"))?;
-        let until_ns = HostTime.now_ns() + self.timeout_ns;
+        let until_ns = self.time.now_ns() + self.timeout_ns;
         let mut filled = 0;
         while filled < room.len() {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(Error::Stopped);
             }
-            if HostTime.now_ns() > until_ns {
+            if self.time.now_ns() > until_ns {
                 let milliseconds = self.timeout_ns / 1_000_000;
                 let text = format!("the server sent nothing for {milliseconds} ms, not {awaited}");
                 return Err(Error::Peer(text));
@@ -188,8 +194,12 @@ impl<'a> ControlConnection<'a> {
 }
 
 /// Connect; returns how long it took, which is a round trip and the work of both hosts.
-pub(super) fn connected(to: SocketAddr, timeout_ns: u64) -> Result<(TcpStream, u64), Error> {
-    let begin_ns = HostTime.now_ns();
+pub(super) fn connected(
+    to: SocketAddr,
+    timeout_ns: u64,
+    time: &impl Timeline,
+) -> Result<(TcpStream, u64), Error> {
+    let begin_ns = time.now_ns();
     let stream =
         TcpStream::connect_timeout(&to, Duration::from_nanos(timeout_ns)).map_err(|error| {
             match error.kind() {
@@ -198,7 +208,7 @@ pub(super) fn connected(to: SocketAddr, timeout_ns: u64) -> Result<(TcpStream, u
                 _ => Error::Peer(format!("{to}: {error}")),
             }
         })?;
-    let opened_in_ns = HostTime.now_ns() - begin_ns;
+    let opened_in_ns = time.now_ns() - begin_ns;
     stream.set_nodelay(true).map_err(Error::system("preparing a connection"))?;
     Ok((stream, opened_in_ns))
 }

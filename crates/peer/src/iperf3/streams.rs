@@ -4,13 +4,12 @@ use super::control::{COOKIE_OCTETS, LONGEST_CALL, closed, connected, is_early};
 use crate::Error;
 use ethermeter_live::pacing::{Pacer, Pacing};
 use ethermeter_live::port::tcp_info::TcpInfo;
-use ethermeter_live::time::{HostTime, NS_PER_S, Timeline, WallClock, worked_ns};
+use ethermeter_live::time::{NS_PER_S, Timeline, WallClock};
 use ethermeter_traffic::sequence::{Account, Sequence};
 use nix::errno::Errno;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 /// What a client sends to open a stream of datagrams, and what servers answer.
 const HELLO: u32 = 0x3637_3839;
@@ -70,8 +69,9 @@ impl TestStream {
         to: SocketAddr,
         cookie: &[u8; COOKIE_OCTETS],
         timeout_ns: u64,
+        time: &impl Timeline,
     ) -> Result<(Self, u64), Error> {
-        let (mut stream, opened_in_ns) = connected(to, timeout_ns)?;
+        let (mut stream, opened_in_ns) = connected(to, timeout_ns, time)?;
         let prepared = || Error::system("preparing a connection");
         stream.set_write_timeout(Some(LONGEST_CALL)).map_err(prepared())?;
         stream.set_read_timeout(Some(LONGEST_CALL)).map_err(prepared())?;
@@ -80,7 +80,12 @@ impl TestStream {
     }
 
     /// Open a stream of datagrams; returns it and how long the server took to answer.
-    pub fn udp(to: SocketAddr, timeout_ns: u64, stop: &AtomicBool) -> Result<(Self, u64), Error> {
+    pub fn udp(
+        to: SocketAddr,
+        timeout_ns: u64,
+        time: &impl Timeline,
+        stop: &AtomicBool,
+    ) -> Result<(Self, u64), Error> {
         let local = match to.ip() {
             IpAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
             IpAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
@@ -90,14 +95,14 @@ impl TestStream {
         socket.connect(to).map_err(opening())?;
         socket.set_read_timeout(Some(LONGEST_CALL)).map_err(opening())?;
         socket.set_write_timeout(Some(LONGEST_CALL)).map_err(opening())?;
-        let begin_ns = HostTime.now_ns();
+        let begin_ns = time.now_ns();
         socket.send(&HELLO.to_ne_bytes()).map_err(|error| closed(&error))?;
         let mut room = [0; 64];
         loop {
             if stop.load(Ordering::Relaxed) {
                 return Err(Error::Stopped);
             }
-            if HostTime.now_ns() - begin_ns > timeout_ns {
+            if time.now_ns() - begin_ns > timeout_ns {
                 let text = "no answer over UDP; is its port closed to UDP by a firewall?";
                 return Err(Error::Peer(format!("{to}: {text}")));
             }
@@ -107,7 +112,7 @@ impl TestStream {
                     let octets = [room[0], room[1], room[2], room[3]];
                     let words = [u32::from_be_bytes(octets), u32::from_le_bytes(octets)];
                     if words.iter().any(|word| ANSWERS.contains(word)) {
-                        return Ok((Self::Udp(socket), HostTime.now_ns() - begin_ns));
+                        return Ok((Self::Udp(socket), time.now_ns() - begin_ns));
                     }
                 }
                 Ok(_) => {}
@@ -131,16 +136,16 @@ impl TestStream {
         octets: usize,
         rate_bps: u64,
         begin_ns: u64,
+        time: &impl Timeline,
         shared: &StreamProgress,
         phases: &StreamFlags,
     ) -> Result<StreamEnd, Error> {
-        let worked_before_ns = worked_ns();
+        let worked_before_ns = time.worked_ns();
         let mut schedule = BlockSchedule::new(octets, rate_bps, begin_ns);
-        let wall = WallClock::compared();
+        let wall = WallClock::compared(time);
         let mut block: Vec<u8> = (0..=u8::MAX).cycle().take(octets).collect();
         let mut number = 0u64;
-        let time = HostTime;
-        let mut pacing = Pacing::new(Pacer::default(), &time);
+        let mut pacing = Pacing::new(Pacer::default(), time);
         while !phases.is_over.load(Ordering::Relaxed) {
             if let Some(due_ns) = schedule.next()
                 && pacing.wait_until(due_ns, &phases.is_over).is_none()
@@ -150,10 +155,10 @@ impl TestStream {
             let written = match self {
                 Self::Tcp(stream) => write_block(stream, &block, phases, shared)?,
                 Self::Udp(socket) => {
-                    let wall_us = wall.wall_ns(HostTime.now_ns()) / 1000;
+                    let wall_us = wall.wall_ns(time.now_ns()) / 1000;
                     number += 1;
                     write_header(&mut block, wall_us, number);
-                    let is_taken = send_datagram(socket, &block, phases)?;
+                    let is_taken = send_datagram(socket, &block, time, phases)?;
                     if is_taken {
                         shared.octets.fetch_add(octets as u64, Ordering::Relaxed);
                         shared.datagrams.fetch_add(1, Ordering::Relaxed);
@@ -165,17 +170,18 @@ impl TestStream {
                 break;
             }
         }
-        Ok(StreamEnd { worked_ns: worked_ns() - worked_before_ns, account: None })
+        Ok(StreamEnd { worked_ns: time.worked_ns() - worked_before_ns, account: None })
     }
 
     /// Read until nothing more is to be read.
     pub fn receive(
         &self,
         octets: usize,
+        time: &impl Timeline,
         shared: &StreamProgress,
         phases: &StreamFlags,
     ) -> Result<StreamEnd, Error> {
-        let worked_before_ns = worked_ns();
+        let worked_before_ns = time.worked_ns();
         let mut room = vec![0; octets.max(1 << 16)];
         let mut arrivals = DatagramArrivals::new();
         while !phases.is_closed.load(Ordering::Relaxed) {
@@ -196,7 +202,7 @@ impl TestStream {
                     shared.octets.fetch_add(octets as u64, Ordering::Relaxed);
                 }
                 (Ok(octets), Self::Udp(_)) => {
-                    if arrivals.count(&room[..octets], HostTime.now_ns()) {
+                    if arrivals.count(&room[..octets], time.now_ns()) {
                         shared.octets.fetch_add(octets as u64, Ordering::Relaxed);
                         shared.datagrams.fetch_add(1, Ordering::Relaxed);
                     }
@@ -208,7 +214,7 @@ impl TestStream {
         }
         let account =
             matches!(self, Self::Udp(_)).then_some((arrivals.sequence, arrivals.jitter_s));
-        Ok(StreamEnd { worked_ns: worked_ns() - worked_before_ns, account })
+        Ok(StreamEnd { worked_ns: time.worked_ns() - worked_before_ns, account })
     }
 }
 
@@ -311,7 +317,12 @@ fn write_block(
 }
 
 /// Send a datagram; returns whether it was taken before the end.
-fn send_datagram(socket: &UdpSocket, datagram: &[u8], phases: &StreamFlags) -> Result<bool, Error> {
+fn send_datagram(
+    socket: &UdpSocket,
+    datagram: &[u8],
+    time: &impl Timeline,
+    phases: &StreamFlags,
+) -> Result<bool, Error> {
     loop {
         match socket.send(datagram) {
             Ok(_) => return Ok(true),
@@ -319,7 +330,7 @@ fn send_datagram(socket: &UdpSocket, datagram: &[u8], phases: &StreamFlags) -> R
             Err(error) if is_early(&error) => {}
             // A queue is full: it has room again soon.
             Err(error) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => {
-                HostTime.sleep_until(HostTime.now_ns() + NS_PER_S / 20_000);
+                time.sleep_until(time.now_ns() + NS_PER_S / 20_000);
             }
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 let text = "the server closed its UDP port during the test";
@@ -331,7 +342,7 @@ fn send_datagram(socket: &UdpSocket, datagram: &[u8], phases: &StreamFlags) -> R
 }
 
 /// How long a receiver of datagrams goes on after the end, for what is under way.
-pub(super) const LINGER: Duration = Duration::from_millis(200);
+pub(super) const LINGER_NS: u64 = 200_000_000;
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,7 @@ use super::{HMAC_OCTETS, LONGEST, StampKey, tlv};
 use crate::Error;
 use crate::datagrams::{DatagramSocket, ReceivedDatagram};
 use ethermeter_live::clock::{Exchange, Relation};
-use ethermeter_live::time::{HostTime, NS_PER_S, Timeline, wall_clock_error_ns, wall_ns};
+use ethermeter_live::time::{NS_PER_S, Timeline, wall_clock_error_ns};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -129,6 +129,7 @@ impl StampSession {
     pub fn perform(
         &self,
         key: Option<&[u8]>,
+        time: &impl Timeline,
         should_stop: impl Fn() -> bool,
     ) -> Result<StampMeasurement, Error> {
         let key = key.map(StampKey::new).transpose()?;
@@ -139,15 +140,15 @@ impl StampSession {
             IpAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
         };
         let mut socket = DatagramSocket::open(local, Some(self.to))?;
-        let mut account = SessionCounts::new(self, mode, octets, key, wall_ns());
+        let mut account = SessionCounts::new(self, mode, octets, key, time.wall_ns());
         let mut packet = vec![0; octets];
         let mut buffer = [0; LONGEST];
-        let begin_ns = HostTime.now_ns();
+        let begin_ns = time.now_ns();
         let last_ns = begin_ns + (self.packets - 1) * self.interval_ns;
         let end_ns = last_ns + self.timeout_ns;
         let mut next = 0;
         loop {
-            let now_ns = HostTime.now_ns();
+            let now_ns = time.now_ns();
             if should_stop() {
                 return Err(Error::Stopped);
             }
@@ -162,15 +163,15 @@ impl StampSession {
             if next < self.packets {
                 due_ns = begin_ns + next * self.interval_ns;
                 if now_ns >= due_ns {
-                    account.write(&mut packet, wall_ns());
+                    account.write(&mut packet, time.wall_ns());
                     let is_sent = socket.send(&packet)?;
                     account.count_sent(is_sent);
                     next += 1;
                     continue;
                 }
             }
-            socket.wait(due_ns.min(now_ns + NS_PER_S / 20));
-            while let Some(arrived) = socket.receive(&mut buffer)? {
+            socket.wait((due_ns - now_ns).min(NS_PER_S / 20));
+            while let Some(arrived) = socket.receive(&mut buffer, time)? {
                 account.count(&buffer[..arrived.octets], &arrived);
             }
         }

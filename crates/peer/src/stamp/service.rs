@@ -4,7 +4,7 @@ use super::reflector::{Reflector, ReflectorCounts, ReflectorRules, RequestArriva
 use super::{LONGEST, StampKey};
 use crate::Error;
 use crate::datagrams::DatagramSocket;
-use ethermeter_live::time::{HostTime, NS_PER_S, Timeline, wall_clock_error_ns, wall_ns};
+use ethermeter_live::time::{NS_PER_S, Timeline, wall_clock_error_ns};
 use serde::Deserialize;
 use std::net::SocketAddr;
 
@@ -37,22 +37,23 @@ impl ReflectorService {
     pub fn serve(
         self,
         key: Option<&[u8]>,
+        time: &impl Timeline,
         ready: impl FnOnce(SocketAddr),
         should_stop: impl Fn() -> bool,
     ) -> Result<ReflectorCounts, Error> {
         let key = key.map(StampKey::new).transpose()?;
-        let mut reflector = Reflector::new(self.rules, key, HostTime.now_ns())?;
+        let mut reflector = Reflector::new(self.rules, key, time.now_ns())?;
         let mut socket = DatagramSocket::open(self.listen, None)?;
         ready(socket.local()?);
         // One octet more than the longest that is answered, so that a longer one shows.
         let mut buffer = [0; LONGEST + 1];
         let mut clock_error_ns = wall_clock_error_ns();
-        let mut asked_ns = HostTime.now_ns();
+        let mut asked_ns = time.now_ns();
         while !should_stop() {
-            socket.wait(HostTime.now_ns() + ASKED_EVERY_NS);
-            let until_ns = HostTime.now_ns() + ASKED_EVERY_NS;
-            while let Some(arrived) = socket.receive(&mut buffer)? {
-                let now_ns = HostTime.now_ns();
+            socket.wait(ASKED_EVERY_NS);
+            let until_ns = time.now_ns() + ASKED_EVERY_NS;
+            while let Some(arrived) = socket.receive(&mut buffer, time)? {
+                let now_ns = time.now_ns();
                 if now_ns - asked_ns > NS_PER_S {
                     (clock_error_ns, asked_ns) = (wall_clock_error_ns(), now_ns);
                 }
@@ -64,7 +65,7 @@ impl ReflectorService {
                     clock_error_ns,
                 };
                 let packet = &mut buffer[..arrived.octets];
-                if reflector.answer(packet, &arrival, wall_ns)
+                if reflector.answer(packet, &arrival, || time.wall_ns())
                     && !socket.send_to(packet, arrived.from)?
                 {
                     reflector.count_unsent();

@@ -6,6 +6,7 @@ use super::*;
 use crate::medium::EmulatedMedium;
 use ethermeter_capture::CaptureReader;
 use ethermeter_capture::explain::explain;
+use ethermeter_live::HostTime;
 use ethermeter_simulator::shared::SharedSegment;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Seek};
@@ -75,7 +76,7 @@ fn begun(options: CaptureOptions) -> (MediumCapture, File, BufReader<UnixStream>
     let (ours, theirs) = UnixStream::pair().expect("a pair");
     theirs.set_nonblocking(true).expect("a socket");
     let other = file.try_clone().expect("a descriptor");
-    let capture = MediumCapture::begin(options, file, theirs).expect("a thread");
+    let capture = MediumCapture::begin(options, file, theirs, HostTime).expect("a thread");
     let mut client = BufReader::new(ours);
     assert_eq!(line(&mut client), json!({}));
     (capture, other, client)

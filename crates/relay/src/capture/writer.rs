@@ -7,8 +7,8 @@ use ethermeter_capture::LinkType;
 use ethermeter_capture::file::LinkErrors;
 use ethermeter_capture::write::blocks::{self, BlockWriter, InterfaceStatistics, PacketDirection};
 use ethermeter_ethernet::frame::{FCS, SHORTEST};
+use ethermeter_live::Timeline;
 use ethermeter_live::time::{PS_PER_NS, WallClock};
-use ethermeter_live::{HostTime, Timeline};
 use serde::Serialize;
 use serde_json::json;
 use std::fs::File;
@@ -81,14 +81,14 @@ impl<'o> CaptureThread<'o> {
         options: &'o CaptureOptions,
         file: File,
         mut client: UnixStream,
-        begun_wall_ns: u64,
+        (begun_wall_ns, time): (u64, &impl Timeline),
         (filled, cleared): (&Receiver<AttemptBuffer>, &Sender<AttemptBuffer>),
         is_over: &AtomicBool,
     ) {
         let answer = Self::begin(options, file, begun_wall_ns).and_then(|mut writer| {
             writeln!(client, "{}", json!({}))?;
             writer.follow(&mut client, (filled, cleared), is_over)?;
-            writer.finish()
+            writer.finish(WallClock::compared(time).wall_ns(time.now_ns()))
         });
         is_over.store(true, Ordering::Relaxed);
         let answer = match answer {
@@ -222,9 +222,8 @@ impl<'o> CaptureThread<'o> {
         })
     }
 
-    fn finish(mut self) -> io::Result<CaptureCounts> {
+    fn finish(mut self, ended_ns: u64) -> io::Result<CaptureCounts> {
         self.end_collision()?;
-        let ended_ns = WallClock::compared().wall_ns(HostTime.now_ns());
         let begun_ns = self.begun_wall_ns;
         let statistics = |&(delivered, dropped): &(u64, u64)| InterfaceStatistics {
             begun_ns,

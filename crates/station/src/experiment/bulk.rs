@@ -8,7 +8,7 @@ use super::transfer::{CHANCE_OCTETS, LONGEST_BLOCK_OCTETS, SAMPLE_NS, chance, co
 use crate::policer::{Policer, PolicerWaits, SendProgress};
 use crate::report::{ConnectionCounts, PortUse};
 use ethermeter_live::port::tcp_info::TcpInfo;
-use ethermeter_live::{Error, HostTime, Timeline};
+use ethermeter_live::{Error, Timeline};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -34,11 +34,11 @@ pub(super) enum ReadResult {
 }
 
 /// A connection, what is to be written to it, and what was read.
-pub(super) struct BulkConnection<'a> {
+pub(super) struct BulkConnection<'a, T> {
     stream: &'a mut TcpStream,
     policer: &'a mut Policer,
     progress: &'a SendProgress,
-    schedule: &'a ExperimentSchedule,
+    schedule: &'a ExperimentSchedule<T>,
     source: Vec<u8>,
     at: usize,
     unwritten: u64,
@@ -52,13 +52,13 @@ pub(super) struct BulkConnection<'a> {
     samples: ColumnSeries<(u64, TcpInfo)>,
 }
 
-impl<'a> BulkConnection<'a> {
+impl<'a, T: Timeline> BulkConnection<'a, T> {
     /// Over an open connection.
     pub fn over(
         stream: &'a mut TcpStream,
         policer: &'a mut Policer,
         progress: &'a SendProgress,
-        schedule: &'a ExperimentSchedule,
+        schedule: &'a ExperimentSchedule<T>,
     ) -> Result<Self, Error> {
         stream
             .set_nonblocking(true)
@@ -173,10 +173,10 @@ impl<'a> BulkConnection<'a> {
     }
 
     fn rest(&self, due_ns: Option<u64>, is_held_back: bool) {
-        let now_ns = HostTime.now_ns();
+        let now_ns = self.schedule.time.now_ns();
         let until_ns = due_ns.unwrap_or(u64::MAX).min(now_ns + LONGEST_WAIT_NS);
         if is_held_back || until_ns < now_ns + NEAR_NS {
-            HostTime.sleep_until(until_ns.min(now_ns + SHORT_SLEEP_NS));
+            self.schedule.time.sleep_until(until_ns.min(now_ns + SHORT_SLEEP_NS));
             return;
         }
         let mut events = PollFlags::POLLIN;
@@ -191,7 +191,8 @@ impl<'a> BulkConnection<'a> {
     pub fn finish(mut self) -> Result<(ConnectionCounts, PortUse), Error> {
         let acknowledged_ns = finish(self.stream, self.schedule)?;
         let (written, info) = (self.written, TcpInfo::of(self.stream)?);
-        self.samples.offer(self.samples.due_ns().max(HostTime.now_ns()), || (written, info));
+        self.samples
+            .offer(self.samples.due_ns().max(self.schedule.time.now_ns()), || (written, info));
         let counts = ConnectionCounts {
             written_octets: self.written,
             read_octets: self.read,

@@ -10,7 +10,7 @@ use crate::report::{ClockCounts, ExchangeCounts, RoleTotals};
 use ethermeter_live::clock::{Exchange, Relation, SharedRelation};
 use ethermeter_live::port::NetworkPort;
 use ethermeter_live::roles::{ReceiveMode, RequestPlan, RequestTraffic, request};
-use ethermeter_live::{Error, HostTime, Timeline};
+use ethermeter_live::{Error, Timeline};
 use ethermeter_traffic::clock::rounds::{self, ClockEstimate, Pace, Used};
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub const MOST_BPS: u64 = MOST_FRAMES_PER_S * 8 * FRAME_OCTETS as u64;
 /// Exchange times from the beginning of the experiment to its end.
 pub(super) fn keep<P: NetworkPort, T: Timeline>(
     port: &mut PolicedPort<'_, P, T>,
-    schedule: &ExperimentSchedule,
+    schedule: &ExperimentSchedule<impl Timeline>,
     plan: &RequestPlan<'_>,
     payload_octets: usize,
     ongoing: &SharedRelation,
@@ -43,13 +43,13 @@ pub(super) fn keep<P: NetworkPort, T: Timeline>(
         let length_ns = phase.end.saturating_sub(phase.start);
         let Pace { interval_ns, round_ns } =
             if is_busy { Pace::busy(length_ns) } else { Pace::quiet(length_ns) };
-        let mut from_ns = phase.start.max(HostTime.now_ns());
-        while from_ns < phase.end && !schedule.lease.is_silent_at(HostTime.now_ns()) {
+        let mut from_ns = phase.start.max(schedule.time.now_ns());
+        while from_ns < phase.end && !schedule.lease.is_silent_at(schedule.time.now_ns()) {
             let to_ns = phase.end.min(from_ns.saturating_add(round_ns));
             let spaced = RequestTraffic::Spaced { payload_octets, interval_ns };
             let round =
                 RequestPlan { requests: spaced, begin_ns: from_ns, until_ns: to_ns, ..*plan };
-            let round_counts = request(port, &HostTime, schedule.own_clock, &round, stop)?;
+            let round_counts = request(port, &schedule.time, schedule.own_clock, &round, stop)?;
             (requests, answered, lost) = (
                 requests + round_counts.requests,
                 answered + round_counts.answered,
@@ -58,9 +58,9 @@ pub(super) fn keep<P: NetworkPort, T: Timeline>(
             exchanges.extend(round_counts.exchanges);
             if let Some(relation) = Relation::fitted(&exchanges).ok().map(Arc::new) {
                 ongoing.publish(Arc::clone(&relation));
-                used.push(Used { since_ns: HostTime.now_ns(), relation });
+                used.push(Used { since_ns: schedule.time.now_ns(), relation });
             }
-            from_ns = to_ns.max(HostTime.now_ns());
+            from_ns = to_ns.max(schedule.time.now_ns());
         }
     }
     let measured = transmit_ns.saturating_add(schedule.phases.measure_from_ns)

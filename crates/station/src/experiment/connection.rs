@@ -12,7 +12,7 @@ use ethermeter_live::port::StationAddress;
 use ethermeter_live::port::system::prioritise;
 use ethermeter_live::port::tcp::{set_pace, set_persistence, unacknowledged_octets};
 use ethermeter_live::port::tcp_info::TcpInfo;
-use ethermeter_live::{Error, HostTime, Timeline};
+use ethermeter_live::{Error, Timeline};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -100,7 +100,7 @@ impl ConnectionSocket {
     pub(super) fn meet(
         self,
         mut policer: Option<&mut Policer>,
-        schedule: &ExperimentSchedule,
+        schedule: &ExperimentSchedule<impl Timeline>,
     ) -> Result<Option<TcpStream>, Error> {
         let until_ns = schedule.transmit_ns().saturating_add(schedule.phases.transmit_ns);
         let connected = match (self.from, policer.as_deref_mut()) {
@@ -121,7 +121,7 @@ impl ConnectionSocket {
             prioritise(&stream, local.is_ipv4(), priority)?;
         }
         if let Some(policer) = policer {
-            policer.follow(&TcpInfo::of(&stream)?, HostTime.now_ns());
+            policer.follow(&TcpInfo::of(&stream)?, schedule.time.now_ns());
             set_pace(&stream, policer.payload_octets_per_s().max(1))?;
         }
         Ok(Some(stream))
@@ -138,7 +138,7 @@ fn accept(
     socket: &Socket,
     from: IpAddr,
     target: Option<StationAddress>,
-    schedule: &ExperimentSchedule,
+    schedule: &ExperimentSchedule<impl Timeline>,
     until_ns: u64,
 ) -> Result<Option<TcpStream>, Error> {
     let is_expected = |peer: SocketAddr| {
@@ -163,7 +163,7 @@ fn accept(
 fn connect(
     socket: Socket,
     policer: &mut Policer,
-    schedule: &ExperimentSchedule,
+    schedule: &ExperimentSchedule<impl Timeline>,
     until_ns: u64,
 ) -> Result<Option<TcpStream>, Error> {
     let StationAddress::Socket(to) = policer.permit().target else { return Ok(None) };
@@ -173,8 +173,8 @@ fn connect(
     }
     let mut is_open = false;
     while !schedule.is_over_at(until_ns) {
-        if !is_open && !policer.take_opening(HostTime.now_ns()) {
-            pause_until(HostTime.now_ns() + WITHOUT_ROOM_NS, schedule);
+        if !is_open && !policer.take_opening(schedule.time.now_ns()) {
+            pause_until(schedule.time.now_ns() + WITHOUT_ROOM_NS, schedule);
             continue;
         }
         is_open = true;
@@ -185,7 +185,7 @@ fn connect(
             }
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 is_open = false;
-                pause_until(HostTime.now_ns() + AFTER_REFUSAL_NS, schedule);
+                pause_until(schedule.time.now_ns() + AFTER_REFUSAL_NS, schedule);
             }
             Err(error) if is_passing(&error) => wait_for(&socket, PollFlags::POLLOUT),
             Err(error) => return Err(connecting(error)),
@@ -202,13 +202,13 @@ fn is_passing(error: &io::Error) -> bool {
 }
 
 /// Sleep until then; false if it was stopped before.
-fn pause_until(at_ns: u64, schedule: &ExperimentSchedule) -> bool {
+fn pause_until(at_ns: u64, schedule: &ExperimentSchedule<impl Timeline>) -> bool {
     loop {
-        let now_ns = HostTime.now_ns();
+        let now_ns = schedule.time.now_ns();
         if schedule.lease.is_silent_at(now_ns) || now_ns >= at_ns {
             return !schedule.lease.flag().load(Ordering::Relaxed);
         }
-        HostTime.sleep_until(at_ns.min(now_ns + u64::from(LOOK_MS) * 1_000_000));
+        schedule.time.sleep_until(at_ns.min(now_ns + u64::from(LOOK_MS) * 1_000_000));
     }
 }
 
@@ -218,16 +218,16 @@ fn pause_until(at_ns: u64, schedule: &ExperimentSchedule) -> bool {
 /// Returns when all was acknowledged.
 pub(super) fn finish(
     stream: &TcpStream,
-    schedule: &ExperimentSchedule,
+    schedule: &ExperimentSchedule<impl Timeline>,
 ) -> Result<Option<u64>, Error> {
     while !schedule.is_over() {
         if unacknowledged_octets(stream)? == 0 {
-            let now_ns = HostTime.now_ns();
+            let now_ns = schedule.time.now_ns();
             set_persistence(stream, true)?;
             let _ = stream.shutdown(std::net::Shutdown::Write); // the other end may have gone already
             return Ok(Some(now_ns));
         }
-        HostTime.sleep_until(HostTime.now_ns() + 1_000_000);
+        schedule.time.sleep_until(schedule.time.now_ns() + 1_000_000);
     }
     Ok(None)
 }

@@ -14,7 +14,7 @@ use super::schedule::{ExperimentSchedule, since};
 use crate::policer::{Policer, SendProgress};
 use crate::refusal::{ConsentRule, Refusal};
 use crate::report::{BlockBatch, BlockWindow, ClientCounts, RoleCounts, RoleTotals, ServerCounts};
-use ethermeter_live::{Error, HostTime, Timeline};
+use ethermeter_live::{Error, Timeline};
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Batches, Histogram, Purpose, Stream};
 use ethermeter_trial::transfer::{Direction, File};
@@ -146,7 +146,7 @@ pub(super) fn request_blocks(
     draws: Draws,
     policer: &mut Policer,
     progress: &SendProgress,
-    schedule: &ExperimentSchedule,
+    schedule: &ExperimentSchedule<impl Timeline>,
 ) -> Result<RoleCounts, Error> {
     let begin_ns = schedule.transmit_ns();
     let end_ns = begin_ns.saturating_add(schedule.phases.transmit_ns);
@@ -163,9 +163,9 @@ pub(super) fn request_blocks(
     let mut owed = file.ahead; // requests that nothing but the beginning is waited for
     let mut end = "time";
     while !schedule.is_over() {
-        let now_ns = HostTime.now_ns();
+        let now_ns = schedule.time.now_ns();
         if now_ns < begin_ns {
-            HostTime.sleep_until(begin_ns.min(now_ns + 20_000_000));
+            schedule.time.sleep_until(begin_ns.min(now_ns + 20_000_000));
             continue;
         }
         while owed > 0 || worker.is_done(now_ns) {
@@ -194,7 +194,7 @@ pub(super) fn request_blocks(
                 break;
             }
         }
-        let now_ns = HostTime.now_ns();
+        let now_ns = schedule.time.now_ns();
         while outstanding
             .front()
             .is_some_and(|outstanding| outstanding.complete_at <= bulk.read_octets())
@@ -245,7 +245,7 @@ pub(super) fn serve_blocks(
     draws: Draws,
     policer: &mut Policer,
     progress: &SendProgress,
-    schedule: &ExperimentSchedule,
+    schedule: &ExperimentSchedule<impl Timeline>,
 ) -> Result<RoleCounts, Error> {
     let mut bulk = BulkConnection::over(stream, policer, progress, schedule)?;
     let (mut blocks, mut worker) =
@@ -254,7 +254,7 @@ pub(super) fn serve_blocks(
     let (mut complete_at, mut requests, mut answers) = (0, 0u64, 0u64);
     let mut end = "time";
     while !schedule.is_over() {
-        let now_ns = HostTime.now_ns();
+        let now_ns = schedule.time.now_ns();
         while worker.is_done(now_ns) {
             let answer_octets = served.pop_front().expect("an answer for each piece of work");
             bulk.write(answer_octets);
@@ -264,7 +264,7 @@ pub(super) fn serve_blocks(
             end = "closed";
             break;
         }
-        let now_ns = HostTime.now_ns();
+        let now_ns = schedule.time.now_ns();
         while let Some(block) =
             blocks.next_if(|block| complete_at + block.request_octets <= bulk.read_octets())
         {

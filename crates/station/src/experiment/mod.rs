@@ -38,7 +38,7 @@ use crate::lease::{Lease, ReceiverLease, RoleLease};
 use crate::policer::SendProgress;
 use crate::refusal::{ConsentRule, Refusal, require};
 use crate::report::{AgentReport, HostReport, RoleReport};
-use ethermeter_live::{HostTime, SkewedClock, Timeline};
+use ethermeter_live::{SkewedClock, Timeline};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -271,12 +271,17 @@ impl Experiment {
         Ok(())
     }
 
-    /// Begin at `begin_ns`.
+    /// Begin at `begin_ns`, by `time`, which is that of the roles.
     ///
     /// # Errors
     /// If nothing is prepared, a grant has expired or is not renewed by its receiver, the way to a
     /// receiver is another one, or the system refuses a port or a thread.
-    pub fn start(&mut self, begin_ns: u64, now_ns: u64) -> Result<(), Refusal> {
+    pub fn start(
+        &mut self,
+        begin_ns: u64,
+        time: impl Timeline + Copy + Send + 'static,
+    ) -> Result<(), Refusal> {
+        let now_ns = time.now_ns();
         let ExperimentState::Prepared(roles, phases) = &mut self.state else {
             return Err(Refusal::new(
                 ConsentRule::Order,
@@ -307,6 +312,7 @@ impl Experiment {
         let roles = std::mem::take(roles);
         let role_lease = |receivers| Arc::new(RoleLease::new(Arc::clone(&self.lease), receivers));
         let schedule = ExperimentSchedule {
+            time,
             experiment: self.number,
             begin_ns,
             phases,
@@ -424,7 +430,7 @@ impl Experiment {
     /// Wait for the roles, which end at once if it has been stopped, and hand over what was
     /// counted.
     #[must_use]
-    pub fn collect(self) -> AgentReport {
+    pub fn collect(self, time: &impl Timeline) -> AgentReport {
         let ended = self.ending();
         let ExperimentState::Running(RunningRoles { roles, sampler, .. }) = self.state else {
             return AgentReport {
@@ -437,7 +443,7 @@ impl Experiment {
         let roles =
             roles.into_iter().map(|(panicked, thread)| thread.join().unwrap_or(panicked)).collect();
         let host = sampler.and_then(|thread| thread.join().ok()).unwrap_or_default();
-        AgentReport { ended: ended.into(), roles, collected_ns: Some(HostTime.now_ns()), host }
+        AgentReport { ended: ended.into(), roles, collected_ns: Some(time.now_ns()), host }
     }
 }
 
@@ -465,7 +471,7 @@ impl RunningRoles {
     fn spawn(
         &mut self,
         roles: Vec<(RoleReport, impl FnOnce() -> RoleReport + Send + 'static)>,
-        schedule: ExperimentSchedule,
+        schedule: ExperimentSchedule<impl Timeline + Send + 'static>,
     ) -> Result<(), Refusal> {
         let refused =
             |error| Refusal::new(ConsentRule::Roles, error, "as many threads as the system allows");

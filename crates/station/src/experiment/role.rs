@@ -22,7 +22,7 @@ use ethermeter_live::roles::{
     ReceiveMode, RequestPlan, RequestTraffic, ResponsePlan, ResponseTraffic, SendPlan,
     SenderClockRelation, SenderCounts, SinkPlan, VoicePlan, request, respond, send, sink, talk,
 };
-use ethermeter_live::{Error, HostTime, Timeline};
+use ethermeter_live::{Error, Timeline};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
@@ -346,7 +346,7 @@ impl RolePlan {
     pub(super) fn run(
         mut self,
         opened: OpenedEndpoint,
-        schedule: &ExperimentSchedule,
+        schedule: &ExperimentSchedule<impl Timeline>,
     ) -> RoleReport {
         let permit = self.permitted.take().map(|permitted| permitted.permit);
         let mut report = match self.play(opened, permit, schedule) {
@@ -370,7 +370,7 @@ impl RolePlan {
         &self,
         opened: OpenedEndpoint,
         permit: Option<Permit>,
-        schedule: &ExperimentSchedule,
+        schedule: &ExperimentSchedule<impl Timeline>,
     ) -> Result<RoleCounts, Error> {
         let (carrier, mtu, begin_ns) =
             (self.endpoint.carrier(), self.endpoint.mtu, schedule.begin_ns);
@@ -434,11 +434,11 @@ impl RolePlan {
         &self,
         port: StationPort,
         policer: Option<Policer>,
-        schedule: &ExperimentSchedule,
+        schedule: &ExperimentSchedule<impl Timeline>,
     ) -> Result<RoleCounts, Error> {
         let conditions = SendConditions {
             lease: &schedule.lease,
-            time: &HostTime,
+            time: &schedule.time,
             progress: &schedule.progress,
         };
         let mut port = PolicedPort::new(port, policer, conditions)?;
@@ -462,9 +462,9 @@ impl RolePlan {
     fn perform<T: Timeline>(
         &self,
         port: &mut PolicedPort<'_, StationPort, T>,
-        schedule: &ExperimentSchedule,
+        schedule: &ExperimentSchedule<impl Timeline>,
     ) -> Result<RoleTotals, Error> {
-        let (time, own_clock, stop) = (&HostTime, schedule.own_clock, schedule.lease.flag());
+        let (time, own_clock, stop) = (&schedule.time, schedule.own_clock, schedule.lease.flag());
         let (transmit_ns, phases) = (schedule.transmit_ns(), schedule.phases);
         let guard = match &self.task {
             RoleTask::Send { real_time: true, .. } => PriorityGuard::fifo_where_allowed(),

@@ -6,8 +6,7 @@ use super::series::ColumnSeries;
 use crate::report::{HostColumns, HostCounters, HostEdge, HostReport, HostSeries, SamplingCost};
 use ethermeter_live::counters::{HostSample, ProcessorTimes, interfaces, queues, udp};
 use ethermeter_live::provenance::HostFacts;
-use ethermeter_live::time::worked_ns;
-use ethermeter_live::{Error, HostTime, Timeline};
+use ethermeter_live::{Error, Timeline};
 
 /// How long it sleeps between two looks at the stop flag.
 const LOOK_NS: u64 = 20_000_000;
@@ -18,7 +17,7 @@ const MOST_INTERFACES: usize = 32;
 
 /// Report of the host: samples before the beginning, at both ends of what is measured, and at the
 /// end, whether that comes in time or early; its processors meanwhile; what it is.
-pub(super) fn samples(schedule: &ExperimentSchedule) -> HostReport {
+pub(super) fn samples(schedule: &ExperimentSchedule<impl Timeline>) -> HostReport {
     let transmit_ns = schedule.transmit_ns();
     let edges = [
         ("begin", schedule.begin_ns),
@@ -32,7 +31,7 @@ pub(super) fn samples(schedule: &ExperimentSchedule) -> HostReport {
     for (at, at_ns) in edges {
         let was_in_time = wait(at_ns, schedule, &mut series, &mut cost);
         if was_in_time || at == "end" || samples.is_empty() {
-            let (counters, error) = match sample() {
+            let (counters, error) = match sample(schedule.time.now_ns()) {
                 Ok(counters) => (Some(counters), None),
                 Err(error) => (None, Some(error.to_string())),
             };
@@ -50,17 +49,17 @@ pub(super) fn samples(schedule: &ExperimentSchedule) -> HostReport {
 
 fn wait(
     until_ns: u64,
-    schedule: &ExperimentSchedule,
+    schedule: &ExperimentSchedule<impl Timeline>,
     series: &mut ColumnSeries<HostSample>,
     cost: &mut SamplingCost,
 ) -> bool {
     loop {
-        let now_ns = HostTime.now_ns();
+        let now_ns = schedule.time.now_ns();
         if schedule.lease.is_silent_at(now_ns) {
             return false;
         }
         if now_ns >= series.due_ns() {
-            let before_ns = worked_ns();
+            let before_ns = schedule.time.worked_ns();
             match HostSample::now() {
                 Ok(sample) => {
                     series.offer(now_ns, || sample);
@@ -68,12 +67,12 @@ fn wait(
                 Err(_) => cost.failed += 1,
             }
             cost.samples += 1;
-            cost.processor_ns += worked_ns() - before_ns;
+            cost.processor_ns += schedule.time.worked_ns() - before_ns;
         }
         if now_ns >= until_ns {
             return true;
         }
-        HostTime.sleep_until(
+        schedule.time.sleep_until(
             until_ns.min(now_ns + LOOK_NS).min(series.due_ns().max(now_ns + 1_000_000)),
         );
     }
@@ -107,9 +106,9 @@ fn columns(rows: &[(u64, HostSample)]) -> HostColumns {
     }
 }
 
-fn sample() -> Result<HostCounters, Error> {
+fn sample(taken_ns: u64) -> Result<HostCounters, Error> {
     Ok(HostCounters {
-        taken_ns: HostTime.now_ns(),
+        taken_ns,
         host: HostSample::now()?,
         interfaces: interfaces()?,
         udp: udp()?,

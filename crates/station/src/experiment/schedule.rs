@@ -3,7 +3,7 @@
 use crate::lease::RoleLease;
 use crate::policer::SendProgress;
 use ethermeter_live::clock::SharedRelation;
-use ethermeter_live::{HostTime, SkewedClock, Timeline};
+use ethermeter_live::{SkewedClock, Timeline};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -67,7 +67,9 @@ pub(super) fn since(at_ns: Option<u64>, begin_ns: u64) -> Option<i64> {
 
 /// Schedule of an experiment, and what its roles share.
 #[derive(Clone)]
-pub(super) struct ExperimentSchedule {
+pub(super) struct ExperimentSchedule<T> {
+    /// What tells its roles the time.
+    pub time: T,
     pub experiment: u64,
     pub begin_ns: u64,
     pub phases: ExperimentPhases,
@@ -79,7 +81,7 @@ pub(super) struct ExperimentSchedule {
     pub clocks: Arc<BTreeMap<String, Arc<SharedRelation>>>,
 }
 
-impl ExperimentSchedule {
+impl<T: Timeline> ExperimentSchedule<T> {
     pub fn transmit_ns(&self) -> u64 {
         self.begin_ns.saturating_add(self.phases.settle_ns)
     }
@@ -90,7 +92,7 @@ impl ExperimentSchedule {
 
     /// Whether the lease has lapsed, or it is `until_ns` or later.
     pub fn is_over_at(&self, until_ns: u64) -> bool {
-        let now_ns = HostTime.now_ns();
+        let now_ns = self.time.now_ns();
         self.lease.is_silent_at(now_ns) || now_ns >= until_ns
     }
 

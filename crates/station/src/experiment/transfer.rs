@@ -12,7 +12,7 @@ use crate::report::{
     RoleTotals, TcpColumns,
 };
 use ethermeter_live::port::tcp_info::TcpInfo;
-use ethermeter_live::{Error, HostTime, Timeline};
+use ethermeter_live::{Error, Timeline};
 use ethermeter_traffic::Batches;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -62,7 +62,7 @@ pub(super) fn send_bulk(
     plan: &BulkPlan,
     policer: &mut Policer,
     progress: &SendProgress,
-    schedule: &ExperimentSchedule,
+    schedule: &ExperimentSchedule<impl Timeline>,
 ) -> Result<RoleCounts, Error> {
     let begin_ns = schedule.transmit_ns();
     let end_ns = begin_ns.saturating_add(schedule.phases.transmit_ns);
@@ -75,12 +75,12 @@ pub(super) fn send_bulk(
     let (mut first_ns, mut last_ns, mut at) = (None, None, 0);
     let mut closed_by_other = false;
     while plan.octets.is_none_or(|all| octets < all) {
-        let now_ns = HostTime.now_ns();
+        let now_ns = schedule.time.now_ns();
         if schedule.lease.is_silent_at(now_ns) || now_ns >= end_ns {
             break;
         }
         if now_ns < begin_ns {
-            HostTime.sleep_until(begin_ns.min(now_ns + 20_000_000));
+            schedule.time.sleep_until(begin_ns.min(now_ns + 20_000_000));
             continue;
         }
         if now_ns >= samples.due_ns() {
@@ -95,7 +95,7 @@ pub(super) fn send_bulk(
         let room = within(policer, most, now_ns);
         if room == 0 {
             held_back.refuse(1);
-            HostTime.sleep_until(now_ns + AFTER_REFUSAL_NS);
+            schedule.time.sleep_until(now_ns + AFTER_REFUSAL_NS);
             continue;
         }
         match stream.write(&source[at..at + room]) {
@@ -107,7 +107,7 @@ pub(super) fn send_bulk(
                 octets += written as u64;
                 progress.sent.fetch_add(1, Ordering::Relaxed);
                 first_ns.get_or_insert(now_ns);
-                last_ns = Some(HostTime.now_ns());
+                last_ns = Some(schedule.time.now_ns());
                 at = (at + written) % (CHANCE_OCTETS - LONGEST_BLOCK_OCTETS);
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -128,7 +128,7 @@ pub(super) fn send_bulk(
     }
     let acknowledged_ns = if closed_by_other { None } else { finish(stream, schedule)? };
     let info = TcpInfo::of(stream)?;
-    samples.offer(samples.due_ns().max(HostTime.now_ns()), || (octets, info));
+    samples.offer(samples.due_ns().max(schedule.time.now_ns()), || (octets, info));
     let counts = BulkSenderCounts {
         octets,
         first_ns: since(first_ns, begin_ns),
@@ -189,7 +189,7 @@ pub(super) fn columns(rows: &[(u64, (u64, TcpInfo))]) -> TcpColumns {
 pub(super) fn receive_bulk(
     stream: &mut TcpStream,
     progress: &SendProgress,
-    schedule: &ExperimentSchedule,
+    schedule: &ExperimentSchedule<impl Timeline>,
 ) -> Result<RoleCounts, Error> {
     let begin_ns = schedule.transmit_ns();
     let measured_from_ns = begin_ns.saturating_add(schedule.phases.measure_from_ns);
@@ -210,7 +210,7 @@ pub(super) fn receive_bulk(
                 break;
             }
             Ok(read) => {
-                let now_ns = HostTime.now_ns();
+                let now_ns = schedule.time.now_ns();
                 octets += read as u64;
                 progress.received.fetch_add(1, Ordering::Relaxed);
                 first_ns.get_or_insert(now_ns);

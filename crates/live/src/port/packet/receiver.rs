@@ -4,7 +4,7 @@ use super::options::{PacketOptions, RingKind};
 use super::socket::{bind, raw_socket};
 use crate::Error;
 use crate::port::ring::{BlockFrame, BlockRing, FrameRing, ring_counts};
-use crate::port::system::{nanoseconds, set_packet_option};
+use crate::port::system::{nanoseconds, set_packet_option, stamping_clock};
 use crate::port::{ReceivedPayload, StationAddress};
 use crate::time::WallClock;
 use crate::wire::{FrameWindow, TAGGED_HEADER_OCTETS};
@@ -68,7 +68,7 @@ impl PacketReceiver {
         }
         // Only now, so that the ring is there before the first frame.
         bind(&socket, index, LOCAL_EXPERIMENTAL_1)?;
-        Ok(Self { socket, ring, wall: WallClock::compared(), dropped: 0 })
+        Ok(Self { socket, ring, wall: stamping_clock(), dropped: 0 })
     }
 
     pub(super) fn socket(&self) -> &Socket {
@@ -116,7 +116,7 @@ impl PacketReceiver {
 
     /// By how much the wall clock was set since the ring was opened.
     pub(super) fn clock_stepped_ns(&self) -> u64 {
-        WallClock::compared().stepped_ns(self.wall)
+        stamping_clock().stepped_ns(self.wall)
     }
 
     /// Frames that found the ring full, ever.
