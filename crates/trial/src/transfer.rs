@@ -3,6 +3,7 @@
 use crate::fault::Faults;
 use crate::limits::LONGEST_PS;
 use ethermeter_ethernet::frame::{OVERHEAD, SHORTEST};
+use ethermeter_traffic::file::Blocks;
 use ethermeter_traffic::times::Times;
 use ethermeter_trial_macros::table;
 use serde::{Deserialize, Serialize};
@@ -71,6 +72,19 @@ pub struct File {
     #[serde(default = "one")]
     #[file(least = 1, most = 1_000_000)]
     pub ahead: u32,
+}
+
+impl File {
+    /// Its blocks.
+    #[must_use]
+    pub fn blocks(&self) -> Blocks {
+        Blocks {
+            left_octets: self.octets.unwrap_or(u64::MAX),
+            block_octets: self.block_octets,
+            around_octets: (self.request_octets, self.answer_octets),
+            is_read: self.direction == Direction::Read,
+        }
+    }
 }
 
 /// Direction of the blocks of a file.

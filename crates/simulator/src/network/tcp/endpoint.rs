@@ -199,11 +199,6 @@ impl Endpoint {
         self.taken
     }
 
-    /// Octets that the application has for the other, in all.
-    pub fn queued(&self) -> Octets {
-        self.queued
-    }
-
     /// When it next has something to do by itself.
     pub fn wakes(&self) -> Option<Instant> {
         let read = self.reading.front().map(|(at, _)| *at);

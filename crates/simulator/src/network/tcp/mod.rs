@@ -25,6 +25,7 @@ use crate::time::{Instant, Span};
 use endpoint::{Endpoint, TcpSegment};
 use ethermeter_ethernet::frame::{OVERHEAD, SHORTEST};
 use ethermeter_ethernet::units::Octets;
+use ethermeter_traffic::file::{FileClient, FileServer};
 use ethermeter_traffic::{Purpose, Stream};
 use ethermeter_trial::counts::{EndCounts, TransferCounts};
 use ethermeter_trial::transfer::{Direction, File, HEADER_OCTETS, Job, Transfer};
@@ -51,47 +52,12 @@ struct Side {
     last: Option<Instant>,
 }
 
-/// Work of one application, one item at a time.
-#[derive(Debug, Default)]
-struct Worker {
-    until: Instant,
-    /// When each item is done.
-    done: VecDeque<Instant>,
-}
-
-impl Worker {
-    fn take_up(&mut self, now: Instant, ps: Span) {
-        self.until = self.until.max(now).saturating_add(ps);
-        self.done.push_back(self.until);
-    }
-
-    fn is_done(&mut self, now: Instant) -> bool {
-        pop_if(&mut self.done, |at| *at <= now).is_some()
-    }
-}
-
-/// A request under way.
-#[derive(Clone, Copy, Debug)]
-struct Operation {
-    begun: Instant,
-    block: Octets,
-    /// Up to where the other has to read for the request, or the answer, to be whole.
-    end: Octets,
-}
-
-/// What the applications of a file are doing.
+/// The applications of a file at the two ends.
 #[derive(Debug)]
-struct Filing {
-    file: File,
-    left: Octets,
-    client: Worker,
-    client_chance: Stream,
-    server: Worker,
-    server_chance: Stream,
-    requests: VecDeque<Operation>,
-    /// Requests that arrived, of which the server's worker has not done all.
-    served: VecDeque<Operation>,
-    answers: VecDeque<Operation>,
+struct FileApplications {
+    client: FileClient,
+    server: FileServer,
+    direction: Direction,
 }
 
 /// A connection, and what uses it.
@@ -101,10 +67,9 @@ pub(super) struct Connection {
     begins: Option<Instant>,
     begun: Instant,
     stops: Option<Instant>,
-    is_stopped: bool,
     sides: [Side; 2],
     octets: Option<Octets>,
-    filing: Option<Filing>,
+    file: Option<FileApplications>,
     moved: Octets,
     moved_measured: Octets,
     whole: Option<Span>,
@@ -140,10 +105,11 @@ impl Connection {
             delays: Spread::default(),
             last: None,
         };
-        let (octets, filing) = match &transfer.job {
+        let (octets, file) = match &transfer.job {
             Job::Stream { octets } => (octets.map(Octets), None),
             Job::File(file) => {
-                (file.octets.map(Octets), Some(Filing::new(file, compiled.seed, flow, receiver)))
+                let draws = [flow.number(), receiver];
+                (file.octets.map(Octets), Some(FileApplications::new(file, compiled.seed, draws)))
             }
         };
         Self {
@@ -151,10 +117,9 @@ impl Connection {
             begins: (begins < stops).then_some(begins),
             begun: begins,
             stops: Some(stops),
-            is_stopped: false,
             sides: [side(from, to), side(to, from)],
             octets,
-            filing,
+            file,
             moved: Octets::ZERO,
             moved_measured: Octets::ZERO,
             whole: None,
@@ -171,33 +136,33 @@ impl Connection {
     /// When it next has something to do by itself.
     pub fn wakes(&self) -> Option<Instant> {
         let ends = self.sides.iter().filter_map(|side| side.end.wakes());
-        let work = self.filing.iter().flat_map(|filing| [&filing.client, &filing.server]);
-        let done = work.filter_map(|worker| worker.done.front().copied());
+        let done = self.file.iter().flat_map(|file| [file.client.next_ps(), file.server.next_ps()]);
+        let done = done.flatten().map(Instant::from_ps);
         ends.chain(done).chain(self.begins).chain(self.stops).min()
     }
 
     /// Do what is due; what goes out waits in `take_frame`.
     pub fn wake(&mut self, now: Instant, counters: &mut Counters) {
         if self.stops.is_some_and(|at| at <= now) {
-            (self.stops, self.is_stopped) = (None, true);
-            if self.filing.is_none() {
-                self.sides[0].end.close();
+            self.stops = None;
+            match &mut self.file {
+                None => self.sides[0].end.close(),
+                Some(file) => file.client.stop(),
             }
         }
-        if self.begins.is_some_and(|at| at <= now) {
-            self.begins = None;
-            match &self.filing {
+        if self.begins.take_if(|at| *at <= now).is_some() {
+            match &self.file {
                 None => self.sides[0].end.write(now, self.octets.unwrap_or(Octets(u64::MAX >> 2))),
-                Some(filing) => (0..filing.file.ahead).for_each(|_| self.request(now)),
+                Some(_) => self.request(now),
             }
         }
         for side in &mut self.sides {
             side.end.wake(now);
         }
-        while self.filing.as_mut().is_some_and(|filing| filing.server.is_done(now)) {
-            self.answer(now);
+        while let Some(octets) = self.file.as_mut().and_then(|file| file.server.answer(now.ps())) {
+            self.sides[1].end.write(now, Octets(octets));
         }
-        while self.filing.as_mut().is_some_and(|filing| filing.client.is_done(now)) {
+        if self.begins.is_none() {
             self.request(now);
         }
         self.follow(now, counters);
@@ -221,22 +186,12 @@ impl Connection {
     /// What the applications do with what they have read.
     fn follow(&mut self, now: Instant, counters: &mut Counters) {
         let before = self.moved;
-        if let Some(filing) = &mut self.filing {
+        if let Some(file) = &mut self.file {
             let [client, server] = [0, 1].map(|side| self.sides[side].end.taken());
-            while let Some(operation) =
-                pop_if(&mut filing.requests, |operation| operation.end <= server)
-            {
-                let work = filing.file.server.draw(&mut filing.server_chance);
-                filing.server.take_up(now, Span::from_ps(work));
-                filing.served.push_back(operation);
-            }
-            while let Some(operation) =
-                pop_if(&mut filing.answers, |operation| operation.end <= client)
-            {
-                let work = filing.file.client.draw(&mut filing.client_chance);
-                filing.client.take_up(now, Span::from_ps(work));
-                counters.completed(self.flow, operation.begun, now);
-                self.moved += operation.block;
+            while file.server.take(server.0, now.ps()) {}
+            while let Some(block) = file.client.take(client.0, now.ps()) {
+                counters.completed(self.flow, Instant::from_ps(block.requested_ps), now);
+                self.moved += Octets(block.octets);
             }
         } else {
             self.moved = self.sides[1].end.taken();
@@ -250,28 +205,11 @@ impl Connection {
         }
     }
 
+    /// Write the requests that are due.
     fn request(&mut self, now: Instant) {
-        let Some(filing) = &mut self.filing else { return };
-        if self.is_stopped || filing.left == Octets::ZERO {
-            return;
+        while let Some(octets) = self.file.as_mut().and_then(|file| file.client.request(now.ps())) {
+            self.sides[0].end.write(now, Octets(octets));
         }
-        let block = Octets(filing.file.block_octets).min(filing.left);
-        filing.left -= block;
-        let octets = Octets(filing.file.request_octets)
-            + if filing.file.direction == Direction::Write { block } else { Octets::ZERO };
-        let end = self.sides[0].end.queued() + octets;
-        filing.requests.push_back(Operation { begun: now, block, end });
-        self.sides[0].end.write(now, octets);
-    }
-
-    fn answer(&mut self, now: Instant) {
-        let Some(filing) = &mut self.filing else { return };
-        let mut operation = filing.served.pop_front().expect("a request that is served");
-        let octets = Octets(filing.file.answer_octets)
-            + if filing.file.direction == Direction::Read { operation.block } else { Octets::ZERO };
-        operation.end = self.sides[1].end.queued() + octets;
-        filing.answers.push_back(operation);
-        self.sides[1].end.write(now, octets);
     }
 
     /// The next frame to go out, if there is one, and its host.
@@ -329,12 +267,11 @@ impl Connection {
             return;
         };
         // Who sends what is transferred: its data are acknowledged to it.
-        let sends =
-            self.filing.as_ref().is_some_and(|filing| filing.file.direction == Direction::Read);
+        let sends = self.file.as_ref().is_some_and(|file| file.direction == Direction::Read);
         let is_of_data = 1 - from == usize::from(sends);
         let side = &mut self.sides[1 - from];
         let began = (now - side.octet * u64::from(frame.octets)).max(Instant::ZERO);
-        while let Some((_, sent)) = pop_if(&mut side.watched, |(upto, _)| *upto <= acknowledges) {
+        while let Some((_, sent)) = side.watched.pop_front_if(|(upto, _)| *upto <= acknowledges) {
             if counters.within(now) {
                 side.delays.record(began - sent);
                 if is_of_data {
@@ -379,26 +316,14 @@ impl Side {
     }
 }
 
-impl Filing {
-    fn new(file: &File, seed: u64, flow: FlowId, receiver: u32) -> Self {
+impl FileApplications {
+    /// Of a file, with the numbers of who draws for the client and for the server.
+    fn new(file: &File, seed: u64, draws: [u32; 2]) -> Self {
+        let [client, server] = draws.map(|number| Stream::new(seed, number, Purpose::Service));
         Self {
-            file: file.clone(),
-            left: Octets(file.octets.unwrap_or(u64::MAX)),
-            client: Worker::default(),
-            client_chance: Stream::new(seed, flow.number(), Purpose::Service),
-            server: Worker::default(),
-            server_chance: Stream::new(seed, receiver, Purpose::Service),
-            requests: VecDeque::new(),
-            served: VecDeque::new(),
-            answers: VecDeque::new(),
+            client: FileClient::new(file.blocks(), file.ahead, &file.client, client),
+            server: FileServer::new(file.blocks(), &file.server, server),
+            direction: file.direction,
         }
     }
-}
-
-/// The first of a queue, if it is so.
-fn pop_if<T>(queue: &mut VecDeque<T>, is_so: impl Fn(&T) -> bool) -> Option<T> {
-    if is_so(queue.front()?) {
-        return queue.pop_front();
-    }
-    None
 }
