@@ -16,6 +16,7 @@ use ethermeter_station::consent::{
 use ethermeter_station::experiment::{Experiment, ExperimentPhases};
 use ethermeter_station::interfaces::interfaces;
 use ethermeter_station::refusal::{ConsentRule, Refusal};
+use ring::digest::{SHA256, digest};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -208,19 +209,19 @@ fn stamp(stamp: Option<wire::Stamp>) -> Result<RequestStamp, Status> {
     Ok(RequestStamp { session, experiment, counter, made_ns })
 }
 
-/// Identity of the caller: the end of its certificate, which holds the authority's signature.
-/// Without TLS all are alike.
+/// Identity of the caller: the SHA-256 of its certificate. Without TLS all are alike.
 fn caller<T>(request: &Request<T>) -> String {
     let certificates = request.peer_certs();
     match certificates.as_deref().and_then(|chain| chain.first()) {
-        Some(certificate) => {
-            let end = certificate.len().saturating_sub(16);
-            certificate[end..]
-                .iter()
-                .fold("certificate ".to_owned(), |text, octet| format!("{text}{octet:02x}"))
-        }
+        Some(certificate) => identity(certificate),
         None => "loopback".to_owned(),
     }
+}
+
+/// Identity of the holder of a certificate in DER.
+fn identity(certificate: &[u8]) -> String {
+    let hash = digest(&SHA256, certificate);
+    hash.as_ref().iter().fold("certificate ".to_owned(), |text, octet| format!("{text}{octet:02x}"))
 }
 
 /// The boot of this host, which all its containers share; "unknown" if the kernel does not tell.
@@ -524,5 +525,27 @@ fn report(experiment: &Experiment) -> wire::ProgressReport {
         received_frames,
         ended: if has_ended { experiment.ending().into() } else { String::new() },
         now_ns: HostTime.now_ns(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certificates_that_differ_anywhere_are_of_different_callers() {
+        let certificate = vec![0x30; 400];
+        let differing = |index: usize| {
+            let mut other = certificate.clone();
+            other[index] ^= 1;
+            other
+        };
+        for index in [0, 15, 200, 383, 384, 399] {
+            assert_ne!(identity(&differing(index)), identity(&certificate), "octet {index}");
+        }
+        assert_eq!(
+            identity(b"abc"),
+            "certificate ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
     }
 }
