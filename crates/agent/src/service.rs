@@ -283,7 +283,7 @@ impl AgentService {
         self,
         number: u64,
         phases: ExperimentPhases,
-        roles: Vec<wire::Role>,
+        requested: Vec<wire::Role>,
         granted: BTreeMap<String, IpAddr>,
         mark: OpeningMark,
     ) -> Result<(), Status> {
@@ -298,7 +298,7 @@ impl AgentService {
                 let context = RoleContext { granted: &granted, flow: &flow, phases: &phases };
                 reader.read(&context, role)
             };
-            roles.into_iter().map(read).collect::<Result<Vec<_>, _>>()
+            requested.into_iter().map(read).collect::<Result<Vec<_>, _>>()
         };
         let unpermitted = apart(read).await?;
         let openings = {
