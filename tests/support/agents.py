@@ -62,15 +62,29 @@ class Agents:
         """Return an agent as a test names it."""
         return {"name": name, "control": place, "address": host.ipv4}
 
-    def try_to_measure(
-        self, coordinator: Host, test: dict[str, Any]
-    ) -> "subprocess.CompletedProcess[str]":
-        """Run one test from a host."""
-        file = self.folder / "test.json"
+    @contextlib.contextmanager
+    def measuring(
+        self, coordinator: Host, test: dict[str, Any], name: str = "test"
+    ) -> Iterator["subprocess.Popen[str]"]:
+        """Begin one test from a host; yields its process."""
+        file = self.folder / f"{name}.json"
         file.write_text(json.dumps({"seed": 1, **test}))
         words = ("measure", str(file), *self.credentials("coordinator"))
         command = coordinator.command(self.program, *words)
-        return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    def try_to_measure(
+        self, coordinator: Host, test: dict[str, Any], name: str = "test"
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run one test from a host."""
+        with self.measuring(coordinator, test, name) as process:
+            printed, errors = process.communicate(timeout=LIMIT_S)
+        return subprocess.CompletedProcess(process.args, process.returncode, printed, errors)
 
     def measure(self, coordinator: Host, test: dict[str, Any]) -> dict[str, Any]:
         """Run one test from a host, and return what came of it."""

@@ -8,7 +8,7 @@ pub struct Stamp {
     /// chosen at random by the coordinator
     #[prost(fixed64, tag = "2")]
     pub experiment: u64,
-    /// greater than that of every earlier request of the experiment
+    /// greater than that of every earlier request of the experiment; Lease has a sequence of its own
     #[prost(uint64, tag = "3")]
     pub counter: u64,
     /// when the request was made
@@ -540,7 +540,7 @@ pub mod agent_client {
                 .insert(GrpcMethod::new("ethermeter.agent.v1.Agent", "Hello"));
             self.inner.unary(req, path, codec).await
         }
-        /// Receiver: open a port and grant one sender the right to send to it.
+        /// Receiver: open a port, which may take seconds, and grant one sender the right to send to it. One call at a time opens ports of an experiment.
         pub async fn grant(
             &mut self,
             request: impl tonic::IntoRequest<super::GrantRequest>,
@@ -562,7 +562,7 @@ pub mod agent_client {
                 .insert(GrpcMethod::new("ethermeter.agent.v1.Agent", "Grant"));
             self.inner.unary(req, path, codec).await
         }
-        /// BulkReceiver up roles of an experiment; nothing is sent yet.
+        /// Take up roles of an experiment and open their ports; nothing is sent yet.
         pub async fn prepare(
             &mut self,
             request: impl tonic::IntoRequest<super::PrepareRequest>,
@@ -631,7 +631,7 @@ pub mod agent_client {
                 .insert(GrpcMethod::new("ethermeter.agent.v1.Agent", "Progress"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// Renew the lease; without it the agent falls silent. The same call carries challenges of senders to receivers, and renewals of receivers to senders: without these, a sender falls
+        /// Renew the lease, which begins with the first reply to Grant or Prepare; without it the agent falls silent. The same call carries challenges of senders to receivers, and renewals of receivers to senders: without these, a sender falls
         /// silent, too.
         pub async fn lease(
             &mut self,
@@ -718,12 +718,12 @@ pub mod agent_server {
             &self,
             request: tonic::Request<super::HelloRequest>,
         ) -> std::result::Result<tonic::Response<super::HelloReply>, tonic::Status>;
-        /// Receiver: open a port and grant one sender the right to send to it.
+        /// Receiver: open a port, which may take seconds, and grant one sender the right to send to it. One call at a time opens ports of an experiment.
         async fn grant(
             &self,
             request: tonic::Request<super::GrantRequest>,
         ) -> std::result::Result<tonic::Response<super::GrantReply>, tonic::Status>;
-        /// BulkReceiver up roles of an experiment; nothing is sent yet.
+        /// Take up roles of an experiment and open their ports; nothing is sent yet.
         async fn prepare(
             &self,
             request: tonic::Request<super::PrepareRequest>,
@@ -744,7 +744,7 @@ pub mod agent_server {
             &self,
             request: tonic::Request<super::ProgressRequest>,
         ) -> std::result::Result<tonic::Response<Self::ProgressStream>, tonic::Status>;
-        /// Renew the lease; without it the agent falls silent. The same call carries challenges of senders to receivers, and renewals of receivers to senders: without these, a sender falls
+        /// Renew the lease, which begins with the first reply to Grant or Prepare; without it the agent falls silent. The same call carries challenges of senders to receivers, and renewals of receivers to senders: without these, a sender falls
         /// silent, too.
         async fn lease(
             &self,

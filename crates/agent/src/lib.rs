@@ -35,4 +35,4 @@ pub mod protocol {
 }
 
 /// Version of the protocol.
-pub const PROTOCOL: u32 = 7;
+pub const PROTOCOL: u32 = 8;

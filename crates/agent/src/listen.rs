@@ -6,6 +6,7 @@ use crate::protocol::agent_server::AgentServer;
 use crate::service::AgentService;
 use crate::time::{after, sleep, unix_time};
 use ethermeter_live::SkewedClock;
+use ethermeter_live::pacing::PriorityGuard;
 use ethermeter_station::consent::{Ceilings, CertificateSerial};
 use ethermeter_station::interfaces::interfaces;
 use rustls_pki_types::pem::PemObject;
@@ -264,6 +265,9 @@ impl BoundAgent {
     /// # Panics
     /// If the system has no thread left for the watch over leases.
     pub async fn serve(self, end: impl Future<Output = ()>) -> Result<(), ListenError> {
+        // The runtime has this one thread. On a host that is busy with roles it is the thread that
+        // keeps their leases.
+        let _priority = PriorityGuard::above_roles_where_allowed();
         let watching = self.service.clone();
         std::thread::Builder::new()
             .name("watch".into())

@@ -21,6 +21,7 @@ use ethermeter_station::refusal::{ConsentRule, Refusal, refuse};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use socket2::{Domain, Socket, Type};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 
@@ -30,15 +31,14 @@ pub(crate) struct RoleReader<'a> {
 }
 
 impl RoleReader<'_> {
-    /// The permit by the grants of all receivers, and these grants.
-    fn permit(
+    /// What is to be permitted by the grants of all receivers.
+    fn permit_request(
         &self,
         context: &RoleContext<'_>,
-        books: &mut RoleBooks<'_>,
         endpoint: &LocalEndpoint,
         wanted: WantedRates,
         grants: Vec<wire::SignedGrant>,
-    ) -> Result<(PermittedSender, Vec<Grant>), Refusal> {
+    ) -> Result<PermitRequest, Refusal> {
         let now = unix_time();
         let (mut consents, mut certificates) =
             (Vec::with_capacity(grants.len()), Vec::with_capacity(grants.len()));
@@ -63,39 +63,23 @@ impl RoleReader<'_> {
             attachment: endpoint.attachment.clone(),
             interface: endpoint.interface.clone(),
         };
-        let moment = ClockReading { now_ns: HostTime.now_ns(), unix_s: now.as_secs() };
-        let permit = books.rules.permit(context.experiment, &send_request, &consents, moment)?;
-        let Some(attachment) = send_request.attachment else {
-            unreachable!("what is permitted has a place")
-        };
-        let reached: Vec<(Grant, Reachability)> = consents
-            .into_iter()
-            .filter_map(|Consent { grant, reach, .. }| Some((grant, reach?)))
-            .collect();
-        let path = PacketPath::new(attachment, &reached);
-        let grants: Vec<Grant> = reached.into_iter().map(|(grant, _)| grant).collect();
-        let leases = grants
-            .iter()
-            .zip(&certificates)
-            .map(|(grant, certificate)| books.experiment.lease_of(grant, certificate));
-        let leases = leases.collect::<Result<_, _>>()?;
-        Ok((PermittedSender { permit, leases, path }, grants))
+        Ok(PermitRequest { send_request, consents, certificates })
     }
 
     #[expect(clippy::too_many_lines, reason = "one arm a kind of role")]
-    pub fn plan(
+    /// Read a role; it is still to be permitted.
+    pub fn read(
         &self,
         context: &RoleContext<'_>,
-        books: &mut RoleBooks<'_>,
         role_message: wire::Role,
-    ) -> Result<RolePlan, Refusal> {
+    ) -> Result<UnpermittedRole, Refusal> {
         let wire::Role { flow, kind, cast, priority, interface, stream, role, congestion } =
             role_message;
         let transport = FlowTransport::read(&kind, &cast, priority)?;
         let stream = u16::try_from(stream).or_else(|_| {
             refuse(ConsentRule::Description, format!("stream {stream}"), "0 to 65535")
         })?;
-        let granted = books.experiment.granted(context.flow).map(|grant| grant.address);
+        let granted = context.granted.get(context.flow).copied();
         // Where the flow was granted, which is where it is received.
         let own = || {
             let refused = || Refusal::new(ConsentRule::ConsentMissing, context.flow, GRANTED_HERE);
@@ -111,17 +95,17 @@ impl RoleReader<'_> {
             PortKind::Tcp => Ok(()),
             _ => refuse(ConsentRule::Description, transport, format_args!("{what} by tcp")),
         };
-        let mut permit = |endpoint: &LocalEndpoint, rates, grants| {
-            self.permit(context, books, endpoint, rates, grants)
+        let permit = |endpoint: &LocalEndpoint, rates, grants| {
+            self.permit_request(context, endpoint, rates, grants)
         };
-        let (task, endpoint, permitted) = match role {
+        let (task, endpoint, wanted) = match role {
             None => return refuse(ConsentRule::Description, "no role", ROLES),
             Some(WireRole::Send(role)) => {
                 let endpoint = sender(&role.address)?;
                 let source = Box::new(read_source(&role.source_json)?);
                 let longest = longest_octets(&source.frames);
                 let rates = rates(role.rate_bps, role.rate_frames_per_s, longest);
-                let (permitted, _) = permit(&endpoint, rates, role.grants)?;
+                let wanted = permit(&endpoint, rates, role.grants)?;
                 let wire::Send {
                     seed,
                     station,
@@ -145,13 +129,13 @@ impl RoleReader<'_> {
                     credit,
                     spread_ps,
                 };
-                (task, endpoint, Some(permitted))
+                (task, endpoint, Some(wanted))
             }
             Some(WireRole::Clock(role)) => {
                 let endpoint = own()?;
                 let rates = rates(role.rate_bps, role.rate_frames_per_s, clocks::FRAME_OCTETS);
-                let (permitted, _) = permit(&endpoint, rates, role.grants)?;
-                (RoleTask::Clock, endpoint, Some(permitted))
+                let wanted = permit(&endpoint, rates, role.grants)?;
+                (RoleTask::Clock, endpoint, Some(wanted))
             }
             Some(WireRole::BulkSender(role)) => {
                 let endpoint = sender(&role.address)?;
@@ -163,9 +147,9 @@ impl RoleReader<'_> {
                     return refuse(ConsentRule::Description, value, allowed);
                 }
                 let rates = rates(role.rate_bps, role.rate_frames_per_s, IN_BULK);
-                let (permitted, _) = permit(&endpoint, rates, role.grants)?;
+                let wanted = permit(&endpoint, rates, role.grants)?;
                 let octets = Some(role.octets).filter(|&octets| octets > 0);
-                (RoleTask::SendBulk { octets, block_octets }, endpoint, Some(permitted))
+                (RoleTask::SendBulk { octets, block_octets }, endpoint, Some(wanted))
             }
             Some(WireRole::BulkReceiver(_)) => {
                 by_tcp("octets in bulk")?;
@@ -184,13 +168,13 @@ impl RoleReader<'_> {
                 let longest = longest_frame_octets(&endpoint, &source.frames)?;
                 let rates = rates(role.rate_bps, role.rate_frames_per_s, longest);
                 let attention = attention(&role.attention)?;
-                let (permitted, grants) = permit(&endpoint, rates, role.grants)?;
-                let grants = grants.iter().filter(|_| transport.is_group());
-                let responders = grants.map(Grant::station).collect();
+                let wanted = permit(&endpoint, rates, role.grants)?;
+                let consents = wanted.consents.iter().filter(|_| transport.is_group());
+                let responders = consents.map(|consent| consent.grant.station()).collect();
                 let wire::Requester { timeout_ns, seed, station, .. } = role;
                 let draws = (seed, station);
                 let task = RoleTask::Request { source, draws, timeout_ns, responders, attention };
-                (task, endpoint, Some(permitted))
+                (task, endpoint, Some(wanted))
             }
             Some(WireRole::Responder(role)) => {
                 // Responses go to one station, also those to what arrived at a group.
@@ -206,29 +190,29 @@ impl RoleReader<'_> {
                 let longest = longest_frame_octets(&endpoint, frames.unwrap_or(&as_requests))?;
                 let rates = rates(role.rate_bps, role.rate_frames_per_s, longest);
                 let attention = attention(&role.attention)?;
-                let (permitted, _) = permit(&endpoint, rates, role.grant.into_iter().collect())?;
-                (RoleTask::Respond { responses, attention }, endpoint, Some(permitted))
+                let wanted = permit(&endpoint, rates, role.grant.into_iter().collect())?;
+                (RoleTask::Respond { responses, attention }, endpoint, Some(wanted))
             }
             Some(WireRole::Client(role)) => {
                 by_tcp("a file")?;
                 let (endpoint, file) = (own()?, Box::new(read_file(&role.file_json)?));
                 let rates = rates(role.rate_bps, role.rate_frames_per_s, IN_BULK);
-                let (permitted, _) = permit(&endpoint, rates, role.grants)?;
+                let wanted = permit(&endpoint, rates, role.grants)?;
                 (
                     RoleTask::Client { file, draws: (role.seed, role.station) },
                     endpoint,
-                    Some(permitted),
+                    Some(wanted),
                 )
             }
             Some(WireRole::Server(role)) => {
                 by_tcp("a file")?;
                 let (endpoint, file) = (own()?, Box::new(read_file(&role.file_json)?));
                 let rates = rates(role.rate_bps, role.rate_frames_per_s, IN_BULK);
-                let (permitted, _) = permit(&endpoint, rates, role.grant.into_iter().collect())?;
+                let wanted = permit(&endpoint, rates, role.grant.into_iter().collect())?;
                 (
                     RoleTask::Server { file, draws: (role.seed, role.station) },
                     endpoint,
-                    Some(permitted),
+                    Some(wanted),
                 )
             }
         };
@@ -236,19 +220,66 @@ impl RoleReader<'_> {
         if let Some(name) = &congestion {
             check_congestion(name, transport)?;
         }
-        Ok(RolePlan { flow, stream, endpoint, task, permitted, congestion })
+        let plan = RolePlan { flow, stream, endpoint, task, permitted: None, congestion };
+        Ok(UnpermittedRole { plan, wanted })
+    }
+}
+
+/// A role that was read, and what it would like to send.
+pub(crate) struct UnpermittedRole {
+    plan: RolePlan,
+    /// `None` of a role that only receives.
+    wanted: Option<PermitRequest>,
+}
+
+impl UnpermittedRole {
+    /// The role with its permit.
+    pub fn permit(
+        self,
+        rules: &mut RuleBook,
+        experiment: &mut Experiment,
+    ) -> Result<RolePlan, Refusal> {
+        let permitted = self.wanted.map(|wanted| wanted.permit(rules, experiment)).transpose()?;
+        Ok(RolePlan { permitted, ..self.plan })
+    }
+}
+
+/// What a role would like to send, with the grants of all its receivers.
+struct PermitRequest {
+    send_request: SendRequest,
+    consents: Vec<Consent>,
+    /// Of each grant.
+    certificates: Vec<Vec<u8>>,
+}
+
+impl PermitRequest {
+    fn permit(
+        self,
+        rules: &mut RuleBook,
+        experiment: &mut Experiment,
+    ) -> Result<PermittedSender, Refusal> {
+        let Self { send_request, consents, certificates } = self;
+        let moment = ClockReading { now_ns: HostTime.now_ns(), unix_s: unix_time().as_secs() };
+        let permit = rules.permit(experiment.number(), &send_request, &consents, moment)?;
+        let Some(attachment) = send_request.attachment else {
+            unreachable!("what is permitted has a place")
+        };
+        let leases = consents
+            .iter()
+            .zip(&certificates)
+            .map(|(consent, certificate)| experiment.lease_of(&consent.grant, certificate));
+        let leases = leases.collect::<Result<_, _>>()?;
+        let reached: Vec<(Grant, Reachability)> = consents
+            .into_iter()
+            .filter_map(|Consent { grant, reach, .. }| Some((grant, reach?)))
+            .collect();
+        Ok(PermittedSender { permit, leases, path: PacketPath::new(attachment, &reached) })
     }
 }
 
 const ROLES: &str =
     "send, sink, requester, responder, bulk sender, bulk receiver, clock, client or server";
 const GRANTED_HERE: &str = "a flow that was granted here";
-
-/// The rules and the experiment in which roles are entered.
-pub(crate) struct RoleBooks<'a> {
-    pub rules: &'a mut RuleBook,
-    pub experiment: &'a mut Experiment,
-}
 
 /// Endpoint of flows by `transport` at the own `address`, whose interface is to be `name` if that
 /// is not empty.
@@ -261,7 +292,8 @@ pub(crate) fn endpoint(transport: FlowTransport, address: IpAddr, name: &str) ->
 
 /// What all roles of a request are prepared under.
 pub(crate) struct RoleContext<'a> {
-    pub experiment: u64,
+    /// The own address of each flow that was granted here.
+    pub granted: &'a BTreeMap<String, IpAddr>,
     pub flow: &'a str,
     pub phases: &'a ExperimentPhases,
 }

@@ -1,22 +1,33 @@
 //! The calls of the protocol; the rule book admits each first.
+//!
+//! Renewals of leases need the lock of the agent's state, and must not wait for the system. So that
+//! lock is held for decisions only, by threads that run before roles. Whatever may wait (opening and
+//! closing of ports, interfaces, routes) is done without it, on threads of its own.
 
 use crate::PROTOCOL;
 use crate::attest::{self, AttestedGrant, Notary, random};
 use crate::protocol as wire;
 use crate::protocol::agent_server::Agent;
-use crate::role_plans::{RoleBooks, RoleContext, RoleReader, address, endpoint};
+use crate::role_plans::{RoleContext, RoleReader, UnpermittedRole, address, endpoint};
 use crate::time::{sleep, unix_time};
+use ethermeter_live::pacing::PriorityGuard;
 use ethermeter_live::plca::plca;
 use ethermeter_live::route::RouteChanges;
 use ethermeter_live::{HostTime, SkewedClock, Timeline};
 use ethermeter_station::consent::{
-    Ceilings, FlowTransport, LeaseRenewal, MOST_CHALLENGES, RenewalChallenge, RequestStamp,
+    Ceilings, FlowTransport, Grant, LeaseRenewal, MOST_CHALLENGES, RenewalChallenge, RequestStamp,
     RuleBook, SendRequest,
 };
-use ethermeter_station::experiment::{Experiment, ExperimentPhases};
-use ethermeter_station::interfaces::interfaces;
+use ethermeter_station::experiment::{
+    Experiment, ExperimentPhases, LocalEndpoint, OpenedRole, OpeningMark, RoleOpening, WatchedPath,
+    check_path,
+};
+use ethermeter_station::interfaces::{PacketPath, interfaces, is_there};
 use ethermeter_station::refusal::{ConsentRule, Refusal};
+use ring::digest::{SHA256, digest};
 use std::collections::BTreeMap;
+use std::future::Future;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -33,6 +44,8 @@ const WATCH_NS: u64 = 50_000_000;
 const START_AHEAD_NS: u64 = 10_000_000_000;
 /// Period of progress reports.
 const PROGRESS: Duration = Duration::from_millis(250);
+/// How often a collection looks whether a port is still being opened.
+const OPENING: Duration = Duration::from_millis(10);
 /// Longest name of a flow.
 const LONGEST_NAME: usize = 64;
 
@@ -51,8 +64,10 @@ impl ServiceState {
     }
 
     /// Stop what has lost its lease; forget what lost it long ago, or, if room is needed for
-    /// another, as soon as its roles have ended.
-    fn sweep(&mut self, now_ns: u64, needs_room: bool) {
+    /// another, as soon as its roles have ended. The caller closes what is forgotten outside of the
+    /// lock.
+    #[must_use]
+    fn sweep(&mut self, now_ns: u64, needs_room: bool) -> Vec<Experiment> {
         let mut gone = Vec::new();
         for (&number, experiment) in &self.experiments {
             experiment.look_at_leases(now_ns);
@@ -64,16 +79,56 @@ impl ServiceState {
                 // later.
                 let late_ns = if experiment.has_begun() { 0 } else { COLLECTED_WITHIN_NS };
                 let kept_until_ns = experiment.renewed_until_ns().saturating_add(late_ns);
-                let is_over = experiment.running() == 0 && now_ns >= kept_until_ns;
+                // What is being opened belongs to it, so that there is room for no other.
+                let is_over = experiment.running() == 0
+                    && !experiment.is_opening()
+                    && now_ns >= kept_until_ns;
                 if is_over && (is_old || !experiment.has_begun()) {
                     gone.push(number);
                 }
             }
         }
-        for number in gone {
-            drop(self.take(number, now_ns));
-        }
+        gone.into_iter().filter_map(|number| self.take(number, now_ns)).collect()
     }
+
+    /// The experiment for which ports were opened, with the rules.
+    fn after_opening(&mut self, number: u64) -> Result<(&mut RuleBook, &mut Experiment), Status> {
+        let Self { rules, experiments, .. } = self;
+        let experiment = experiments.get_mut(&number).filter(|experiment| !experiment.is_stopped());
+        let experiment = experiment.ok_or_else(|| {
+            status(&Refusal::new(
+                ConsentRule::Ended,
+                format_args!("experiment {number:016x}, which has ended meanwhile"),
+                "an experiment that goes on while its ports are opened",
+            ))
+        })?;
+        Ok((rules, experiment))
+    }
+}
+
+/// Close the ports of experiments, on a thread of its own: that may wait for the system.
+fn close(experiments: Vec<Experiment>) {
+    if !experiments.is_empty() {
+        // Without a thread they are closed here.
+        let closing = move || drop(experiments);
+        let _ = std::thread::Builder::new().name("close".into()).spawn(closing);
+    }
+}
+
+/// Do what may wait for the system, on a thread of its own at ordinary priority.
+async fn apart<T: Send + 'static>(
+    act: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Status> {
+    let acting = tokio::task::spawn_blocking(act).await;
+    acting.map_err(|error| Status::internal(error.to_string()))?.map_err(|refusal| status(&refusal))
+}
+
+/// Answer a call, whether or not the caller waits for the answer: what it opens is entered, or
+/// closed.
+async fn to_the_end<T: Send + 'static>(
+    call: impl Future<Output = Result<T, Status>> + Send + 'static,
+) -> Result<T, Status> {
+    tokio::spawn(call).await.map_err(|error| Status::internal(error.to_string()))?
 }
 
 /// An agent.
@@ -107,9 +162,11 @@ impl AgentService {
 
     /// Look at leases for ever; on a thread of its own, so that no call can hold it up.
     pub fn watch(&self) -> ! {
+        let _priority = PriorityGuard::above_roles_where_allowed();
         loop {
             let now_ns = HostTime.now_ns();
-            self.books().sweep(now_ns, false);
+            let ended = self.books().sweep(now_ns, false);
+            close(ended);
             HostTime.sleep_until(now_ns + WATCH_NS);
         }
     }
@@ -117,15 +174,17 @@ impl AgentService {
     /// Look at the ways of frames whenever interfaces, addresses, routes or neighbours change, and
     /// now and then, for ever; on a thread of its own.
     pub fn watch_paths(&self) -> ! {
+        // Whoever holds the lock runs before roles: renewals of leases wait for it.
+        let _priority = PriorityGuard::above_roles_where_allowed();
         let mut changes = RouteChanges::new().ok();
         loop {
             match &mut changes {
                 Some(changes) => changes.wait(),
                 None => HostTime.sleep_until(HostTime.now_ns() + WATCH_NS),
             }
-            for experiment in self.books().experiments.values() {
-                experiment.check_paths();
-            }
+            let paths: Vec<WatchedPath> =
+                self.books().experiments.values().flat_map(Experiment::paths).collect();
+            paths.iter().for_each(WatchedPath::check);
         }
     }
 
@@ -149,26 +208,40 @@ impl AgentService {
         &self,
         caller: &str,
         stamp: &RequestStamp,
-        act: impl FnOnce(&mut RuleBook, &mut Experiment, u64) -> Result<T, Refusal>,
+        act: impl FnOnce(&mut Experiment, u64) -> Result<T, Refusal>,
     ) -> Result<T, Status> {
         let now_ns = HostTime.now_ns();
         let books = &mut *self.books();
         books.rules.admit(stamp, caller, now_ns).map_err(|refusal| status(&refusal))?;
-        let Some(experiment) = books.experiments.get_mut(&stamp.experiment) else {
-            return Err(Status::internal("an experiment that is known and not there"));
-        };
-        act(&mut books.rules, experiment, now_ns).map_err(|refusal| status(&refusal))
+        let experiment = books.experiments.get_mut(&stamp.experiment).ok_or_else(not_there)?;
+        act(experiment, now_ns).map_err(|refusal| status(&refusal))
     }
 
-    /// Do what a request for a lease asks of an experiment; the answers to challenges are still to
-    /// be signed.
+    /// Admit a request that may begin an experiment, then begin with what it asks.
+    fn with_beginning<T>(
+        &self,
+        caller: &str,
+        stamp: &RequestStamp,
+        begin: impl FnOnce(&mut Experiment) -> Result<T, Refusal>,
+    ) -> Result<T, Status> {
+        let now_ns = HostTime.now_ns();
+        let books = &mut *self.books();
+        close(books.sweep(now_ns, !books.experiments.contains_key(&stamp.experiment)));
+        books.rules.admit_beginning(stamp, caller, now_ns).map_err(|refusal| status(&refusal))?;
+        let experiment = books
+            .experiments
+            .entry(stamp.experiment)
+            .or_insert_with(|| Experiment::new(stamp.experiment, random(), self.own_clock));
+        begin(experiment).map_err(|refusal| status(&refusal))
+    }
+
+    /// Renew the lease of an experiment, and take the renewals of its receivers; returns until when.
     fn renew(
         &self,
         experiment: &mut Experiment,
-        challenges: &[RenewalChallenge],
         renewals: &[wire::SignedRenewal],
         now_ns: u64,
-    ) -> Result<(wire::LeaseReply, LeaseRenewal), Refusal> {
+    ) -> Result<u64, Refusal> {
         let until_ns = experiment.lease().renew(now_ns);
         for wire::SignedRenewal { renewal, signature } in renewals {
             let certificate_of = |session| experiment.certificate_of(session);
@@ -178,19 +251,142 @@ impl AgentService {
                 experiment.renew(&renewal);
             }
         }
-        let answers = experiment.answers(challenges, now_ns);
-        let reply = wire::LeaseReply {
-            until_ns,
-            challenges: experiment
-                .challenges(now_ns, random)
-                .into_iter()
-                .map(wire_challenge)
-                .collect(),
-            is_renewed: experiment.is_renewed(now_ns),
-            renewal: None,
-        };
-        Ok((reply, LeaseRenewal { session: self.session, answers }))
+        Ok(until_ns)
     }
+
+    /// Open the port that a request asks for, and enter it; returns the grant. `mark` keeps the
+    /// experiment for it.
+    async fn open_port(self, wish: PortWish, mark: OpeningMark) -> Result<Grant, Status> {
+        let number = wish.experiment;
+        let read = move || wish.read().map(|(endpoint, request)| (wish, endpoint, request));
+        let (wish, endpoint, send_request) = apart(read).await?;
+        let opening = {
+            let mut books = self.books();
+            let (rules, experiment) = books.after_opening(number)?;
+            let grant = rules.grant(number, wish.own, &send_request, unix_time().as_secs());
+            grant.and_then(|grant| {
+                let (room_octets, now_ns) = (wish.room_frame_octets, HostTime.now_ns());
+                experiment.port_for(&wish.flow, endpoint, grant, room_octets, now_ns)
+            })
+        };
+        let opening = opening.map_err(|refusal| status(&refusal))?;
+        let port = apart(move || opening.open()).await?;
+        let mut books = self.books();
+        let (_, experiment) = books.after_opening(number)?;
+        let grant = experiment.add_port(port, HostTime.now_ns());
+        drop(mark);
+        Ok(grant)
+    }
+
+    /// Read roles, have them permitted, and open their ports. `mark` keeps the experiment for it.
+    async fn open_roles(
+        self,
+        number: u64,
+        phases: ExperimentPhases,
+        requested: Vec<wire::Role>,
+        granted: BTreeMap<String, IpAddr>,
+        mark: OpeningMark,
+    ) -> Result<(), Status> {
+        let notary = self.notary.clone();
+        let read = move || {
+            if let Some(fault) = phases.fault() {
+                return Err(Refusal::new(ConsentRule::Description, fault, "phases that fit"));
+            }
+            let reader = RoleReader { notary: notary.as_deref() };
+            let read = |role: wire::Role| {
+                let flow = role.flow.clone();
+                let context = RoleContext { granted: &granted, flow: &flow, phases: &phases };
+                reader.read(&context, role)
+            };
+            requested.into_iter().map(read).collect::<Result<Vec<_>, _>>()
+        };
+        let unpermitted = apart(read).await?;
+        let openings = {
+            let mut books = self.books();
+            let (rules, experiment) = books.after_opening(number)?;
+            let permit = |role: UnpermittedRole| role.permit(rules, experiment);
+            let plans = unpermitted.into_iter().map(permit).collect::<Result<Vec<_>, _>>();
+            experiment.ports_of(plans.map_err(|refusal| status(&refusal))?)
+        };
+        let opened = move || openings.into_iter().map(RoleOpening::open).collect();
+        let opened: Result<Vec<OpenedRole>, Status> = apart(opened).await;
+        let mut books = self.books();
+        let (_, experiment) = books.after_opening(number)?;
+        match opened {
+            Ok(roles) => experiment.prepare(roles, phases, HostTime.now_ns()),
+            Err(refusal) => {
+                // The permits are gone: there is no second attempt.
+                experiment.stop();
+                return Err(refusal);
+            }
+        }
+        drop(mark);
+        Ok(())
+    }
+
+    /// Start roles whose frames go the permitted ways. `mark` keeps the experiment for it.
+    async fn start_roles(
+        self,
+        number: u64,
+        begin_ns: u64,
+        paths: Vec<PacketPath>,
+        mark: OpeningMark,
+    ) -> Result<(), Status> {
+        apart(move || paths.iter().try_for_each(check_path)).await?;
+        let watched = {
+            let mut books = self.books();
+            let (_, experiment) = books.after_opening(number)?;
+            let started = experiment.start(begin_ns, HostTime);
+            started.map_err(|refusal| status(&refusal))?;
+            drop(mark);
+            experiment.paths()
+        };
+        // What has changed before the roles were there to be watched.
+        apart(move || {
+            watched.iter().for_each(WatchedPath::check);
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// A port that a grant is requested for.
+struct PortWish {
+    experiment: u64,
+    transport: FlowTransport,
+    sender: IpAddr,
+    own: IpAddr,
+    port: u16,
+    flow: String,
+    room_frame_octets: u32,
+    rate_bps: u64,
+    rate_frames_per_s: u64,
+    longest_frame_octets: u32,
+    duration_ns: u64,
+    interface: String,
+}
+
+impl PortWish {
+    /// Where the port is to be on this host, and what is to be granted.
+    fn read(&self) -> Result<(LocalEndpoint, SendRequest), Refusal> {
+        let endpoint = endpoint(self.transport, self.own, &self.interface);
+        let send_request = SendRequest {
+            transport: self.transport,
+            sender: self.sender,
+            target: endpoint.target(self.experiment, self.port)?,
+            rate_bps: self.rate_bps,
+            rate_frames_per_s: self.rate_frames_per_s,
+            longest_frame_octets: self.longest_frame_octets,
+            duration_ns: self.duration_ns,
+            attachment: endpoint.attachment.clone(),
+            interface: endpoint.interface.clone(),
+        };
+        Ok((endpoint, send_request))
+    }
+}
+
+fn not_there() -> Status {
+    Status::internal("an experiment that is known and not there")
 }
 
 fn wire_challenge(challenge: RenewalChallenge) -> wire::Challenge {
@@ -208,19 +404,19 @@ fn stamp(stamp: Option<wire::Stamp>) -> Result<RequestStamp, Status> {
     Ok(RequestStamp { session, experiment, counter, made_ns })
 }
 
-/// Identity of the caller: the end of its certificate, which holds the authority's signature.
-/// Without TLS all are alike.
+/// Identity of the caller: the SHA-256 of its certificate. Without TLS all are alike.
 fn caller<T>(request: &Request<T>) -> String {
     let certificates = request.peer_certs();
     match certificates.as_deref().and_then(|chain| chain.first()) {
-        Some(certificate) => {
-            let end = certificate.len().saturating_sub(16);
-            certificate[end..]
-                .iter()
-                .fold("certificate ".to_owned(), |text, octet| format!("{text}{octet:02x}"))
-        }
+        Some(certificate) => identity(certificate),
         None => "loopback".to_owned(),
     }
+}
+
+/// Identity of the holder of a certificate in DER.
+fn identity(certificate: &[u8]) -> String {
+    let hash = digest(&SHA256, certificate);
+    hash.as_ref().iter().fold("certificate ".to_owned(), |text, octet| format!("{text}{octet:02x}"))
 }
 
 /// The boot of this host, which all its containers share; "unknown" if the kernel does not tell.
@@ -297,40 +493,22 @@ impl Agent for AgentService {
         }
         let transport =
             FlowTransport::read(&request.kind, &request.cast, request.priority).map_err(refused)?;
-        let endpoint = endpoint(transport, own, &request.interface);
-        let send_request = SendRequest {
+        let wish = PortWish {
+            experiment: stamp.experiment,
             transport,
             sender,
-            target: endpoint.target(stamp.experiment, port).map_err(refused)?,
+            own,
+            port,
+            flow: request.flow,
+            room_frame_octets: request.room_frame_octets,
             rate_bps: request.rate_bps,
             rate_frames_per_s: request.rate_frames_per_s,
             longest_frame_octets: request.longest_frame_octets,
             duration_ns: request.duration_ns,
-            attachment: endpoint.attachment.clone(),
-            interface: endpoint.interface.clone(),
+            interface: request.interface,
         };
-        let now_ns = HostTime.now_ns();
-        let mut grant = {
-            let books = &mut *self.books();
-            books.sweep(now_ns, !books.experiments.contains_key(&stamp.experiment));
-            books.rules.admit_beginning(&stamp, &caller, now_ns).map_err(refused)?;
-            let experiment = books.experiments.entry(stamp.experiment).or_insert_with(|| {
-                Experiment::new(stamp.experiment, random(), self.own_clock, now_ns)
-            });
-            let grant =
-                books.rules.grant(stamp.experiment, own, &send_request, unix_time().as_secs());
-            let opened = grant.and_then(|mut grant| {
-                experiment.open(
-                    &request.flow,
-                    &endpoint,
-                    &mut grant,
-                    request.room_frame_octets,
-                    now_ns,
-                )?;
-                Ok(grant)
-            });
-            opened.map_err(refused)?
-        };
+        let mark = self.with_beginning(&caller, &stamp, Experiment::begin_granting)?;
+        let mut grant = to_the_end(self.clone().open_port(wish, mark)).await?;
         grant.until_unix_s =
             grant.until_unix_s.min(unix_time().as_secs() + ethermeter_station::consent::GRANT_S);
         let text =
@@ -353,37 +531,11 @@ impl Agent for AgentService {
         let phases =
             request.phases.ok_or_else(|| Status::invalid_argument("the phases are missing"))?;
         let phases = ExperimentPhases::from(phases);
-        let now_ns = HostTime.now_ns();
-        {
-            // A station that only sends has not been asked for a grant: its experiment begins here.
-            let books = &mut *self.books();
-            if !books.experiments.contains_key(&stamp.experiment) {
-                books.sweep(now_ns, true);
-                // The request itself is admitted below; this one before it only makes room.
-                let before = RequestStamp { counter: 0, ..stamp };
-                books
-                    .rules
-                    .admit_beginning(&before, &caller, now_ns)
-                    .map_err(|refusal| status(&refusal))?;
-                let experiment =
-                    Experiment::new(stamp.experiment, random(), self.own_clock, now_ns);
-                books.experiments.insert(stamp.experiment, experiment);
-            }
-        }
-        self.with(&caller, &stamp, |rules, experiment, _| {
-            if let Some(fault) = phases.fault() {
-                return Err(Refusal::new(ConsentRule::Description, fault, "phases that fit"));
-            }
-            let reader = RoleReader { notary: self.notary.as_deref() };
-            let mut roles = Vec::with_capacity(request.roles.len().min(LONGEST_NAME));
-            for role in request.roles {
-                let flow = role.flow.clone();
-                let context =
-                    RoleContext { experiment: stamp.experiment, flow: &flow, phases: &phases };
-                roles.push(reader.plan(&context, &mut RoleBooks { rules, experiment }, role)?);
-            }
-            experiment.prepare(roles, phases)
-        })?;
+        // A station that only sends has not been asked for a grant: its experiment begins here.
+        let begun = self.with_beginning(&caller, &stamp, Experiment::begin_preparing);
+        let (mark, granted) = begun?;
+        let (number, service) = (stamp.experiment, self.clone());
+        to_the_end(service.open_roles(number, phases, request.roles, granted, mark)).await?;
         Ok(Response::new(wire::PrepareReply {}))
     }
 
@@ -393,7 +545,8 @@ impl Agent for AgentService {
     ) -> Result<Response<wire::StartReply>, Status> {
         let caller = caller(&request);
         let wire::StartRequest { stamp: stamp_message, begin_ns } = request.into_inner();
-        self.with(&caller, &stamp(stamp_message)?, |_, experiment, now_ns| {
+        let stamp = stamp(stamp_message)?;
+        let (mark, paths) = self.with(&caller, &stamp, |experiment, now_ns| {
             let latest_ns = now_ns.saturating_add(START_AHEAD_NS);
             if !(now_ns..=latest_ns).contains(&begin_ns) {
                 let allowed = format!("{now_ns} to {latest_ns} ns");
@@ -403,8 +556,10 @@ impl Agent for AgentService {
                     allowed,
                 ));
             }
-            experiment.start(begin_ns, HostTime)
+            experiment.begin_starting(begin_ns, now_ns)
         })?;
+        let service = self.clone();
+        to_the_end(service.start_roles(stamp.experiment, begin_ns, paths, mark)).await?;
         Ok(Response::new(wire::StartReply {}))
     }
 
@@ -416,7 +571,7 @@ impl Agent for AgentService {
     ) -> Result<Response<Self::ProgressStream>, Status> {
         let caller = caller(&request);
         let stamp = stamp(request.into_inner().stamp)?;
-        self.with(&caller, &stamp, |_, _, _| Ok(()))?;
+        self.with(&caller, &stamp, |_, _| Ok(()))?;
         let (report_sender, reports) = mpsc::channel(1);
         let service = self.clone();
         tokio::spawn(async move {
@@ -458,9 +613,36 @@ impl Agent for AgentService {
                 grants,
             })
             .collect();
-        let (mut reply, renewal) = self.with(&caller, &stamp, |_, experiment, now_ns| {
-            self.renew(experiment, &challenges, &renewals, now_ns)
-        })?;
+        let now_ns = HostTime.now_ns();
+        let (until_ns, attachments) = {
+            let books = &mut *self.books();
+            let refused = |refusal: Refusal| status(&refusal);
+            books.rules.admit_lease(&stamp, &caller, now_ns).map_err(refused)?;
+            let experiment = books.experiments.get_mut(&stamp.experiment).ok_or_else(not_there)?;
+            let until_ns = self.renew(experiment, &renewals, now_ns).map_err(refused)?;
+            let is_asked = !challenges.is_empty();
+            (until_ns, if is_asked { experiment.attachments() } else { Vec::new() })
+        };
+        // What asks the system waits for it, so it is done without the lock.
+        let gone: Vec<_> =
+            attachments.into_iter().filter(|attachment| !is_there(attachment)).collect();
+        let (mut reply, renewal) = {
+            let now_ns = HostTime.now_ns();
+            let books = &mut *self.books();
+            let experiment = books.experiments.get_mut(&stamp.experiment).ok_or_else(not_there)?;
+            let reply = wire::LeaseReply {
+                until_ns,
+                challenges: experiment
+                    .challenges(now_ns, random)
+                    .into_iter()
+                    .map(wire_challenge)
+                    .collect(),
+                is_renewed: experiment.is_renewed(now_ns),
+                renewal: None,
+            };
+            let answers = experiment.answers(&challenges, &gone, now_ns);
+            (reply, LeaseRenewal { session, answers })
+        };
         if !renewal.answers.is_empty() {
             let renewal = serde_json::to_vec(&renewal)
                 .map_err(|error| Status::internal(error.to_string()))?;
@@ -479,7 +661,7 @@ impl Agent for AgentService {
     ) -> Result<Response<wire::StopReply>, Status> {
         let caller = caller(&request);
         let stamp = stamp(request.into_inner().stamp)?;
-        self.with(&caller, &stamp, |_, experiment, _| {
+        self.with(&caller, &stamp, |experiment, _| {
             experiment.stop();
             Ok(())
         })?;
@@ -492,20 +674,23 @@ impl Agent for AgentService {
     ) -> Result<Response<wire::CollectReply>, Status> {
         let caller = caller(&request);
         let stamp = stamp(request.into_inner().stamp)?;
-        let renewed_until_ns = self.with(&caller, &stamp, |_, experiment, _| {
+        let renewed_until_ns = self.with(&caller, &stamp, |experiment, _| {
             // Roles that have ended are not changed by this; those that have not, end.
             if experiment.running() > 0 || !experiment.has_begun() {
                 experiment.stop();
             }
             Ok(experiment.renewed_until_ns())
         })?;
+        // What is being opened belongs to the experiment, so that there is room for no other.
+        while self.books().experiments.get(&stamp.experiment).is_some_and(Experiment::is_opening) {
+            sleep(OPENING).await;
+        }
         // A sender may go on until the last lease that it has been given ends. Until then its rate
         // is kept for it, so that what others are granted does not come on top.
         let left_ns = renewed_until_ns.saturating_sub(HostTime.now_ns());
         sleep(Duration::from_nanos(left_ns)).await;
         let experiment = self.books().take(stamp.experiment, HostTime.now_ns());
-        let experiment = experiment
-            .ok_or_else(|| Status::internal("an experiment that is known and not there"))?;
+        let experiment = experiment.ok_or_else(not_there)?;
         let report = tokio::task::spawn_blocking(move || experiment.collect(&HostTime)).await;
         let report = report.map_err(|error| Status::internal(error.to_string()))?;
         let result_json =
@@ -524,5 +709,27 @@ fn report(experiment: &Experiment) -> wire::ProgressReport {
         received_frames,
         ended: if has_ended { experiment.ending().into() } else { String::new() },
         now_ns: HostTime.now_ns(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certificates_that_differ_anywhere_are_of_different_callers() {
+        let certificate = vec![0x30; 400];
+        let differing = |index: usize| {
+            let mut other = certificate.clone();
+            other[index] ^= 1;
+            other
+        };
+        for index in [0, 15, 200, 383, 384, 399] {
+            assert_ne!(identity(&differing(index)), identity(&certificate), "octet {index}");
+        }
+        assert_eq!(
+            identity(b"abc"),
+            "certificate ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
     }
 }

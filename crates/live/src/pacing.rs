@@ -10,7 +10,7 @@
 //! tries out beforehand how, and when its processor is taken away ([`trial`]).
 
 mod pacer;
-pub mod priority;
+pub(crate) mod priority;
 pub mod rest;
 pub mod trial;
 

@@ -15,7 +15,6 @@ mod tests;
 mod writer;
 
 use crate::recorder::{AttemptBuffer, AttemptRecorder};
-use ethermeter_live::pacing::priority::become_ordinary;
 use ethermeter_live::time::{PS_PER_NS, WallClock};
 use ethermeter_live::{Error, Timeline};
 use serde::Deserialize;
@@ -107,7 +106,6 @@ impl MediumCapture {
         std::thread::Builder::new()
             .name("capture".into())
             .spawn(move || {
-                become_ordinary();
                 CaptureThread::run(
                     &options,
                     file,

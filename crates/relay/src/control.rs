@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{ErrorKind, IoSliceMut, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 /// What is asked of a relay.
@@ -57,16 +58,13 @@ struct ControlClient {
 }
 
 impl ControlSocket {
-    /// Listen at a path, where nothing may be but a socket that nobody listens on any more.
+    /// Listen at a path. A stale socket there is replaced: one whose program has ended.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// If there is another file, or a socket that a program has open, or the system refuses.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let system = |source| Error::System { doing: "listening for requests", source };
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(system(error)),
-            _ => {}
-        }
+        remove_stale(path)?;
         let listener = UnixListener::bind(path).map_err(system)?;
         listener.set_nonblocking(true).map_err(system)?;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| system(e.into()))?;
@@ -115,6 +113,34 @@ impl ControlSocket {
     /// Answer that the last request cannot be.
     pub fn refuse(&mut self, why: &str) {
         self.answer(&json!({"error": why}));
+    }
+}
+
+/// Remove the socket at `path` if no program has it open any more.
+fn remove_stale(path: &Path) -> Result<(), Error> {
+    let system = |source| Error::System { doing: "looking for a stale control socket", source };
+    let refused = |what: &str| Error::Refused {
+        what: "control",
+        value: format!("{}, {what}", path.display()),
+        allowed: "a path without a file, or a stale control socket".into(),
+    };
+    match std::fs::symlink_metadata(path) {
+        Ok(file) if file.file_type().is_socket() => {}
+        Ok(_) => return Err(refused("a file that is no socket")),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(system(error)),
+    }
+    // A connection of streams would take the place of the program that now makes requests. One of
+    // datagrams does not reach it: the kernel only says that the socket is of another type.
+    match UnixDatagram::unbound().and_then(|probe| probe.connect(path)) {
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            std::fs::remove_file(path).map_err(system)
+        }
+        Err(error) if error.raw_os_error() == Some(Errno::EPROTOTYPE as i32) => {
+            Err(refused("a socket that another program listens on"))
+        }
+        Ok(()) => Err(refused("a socket of datagrams that another program has open")),
+        Err(error) => Err(system(error)),
     }
 }
 
@@ -178,5 +204,78 @@ impl AsFd for ControlSocket {
 impl Drop for ControlSocket {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    /// A directory that goes away.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Self {
+            let name = format!("ethermeter-relay-{name}-{}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            std::fs::create_dir_all(&path).expect("a directory");
+            Self(path)
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn refusal(path: &Path) -> String {
+        ControlSocket::open(path).err().expect("must be refused").to_string()
+    }
+
+    #[test]
+    fn a_stale_socket_is_replaced() {
+        let scratch = Scratch::new("stale");
+        let path = scratch.0.join("control");
+        drop(UnixListener::bind(&path).expect("a socket"));
+        assert!(path.exists(), "nobody has removed it");
+        let control = ControlSocket::open(&path).expect("it is stale");
+        drop(control);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_socket_that_a_program_listens_on_stays_and_so_does_its_client() {
+        let scratch = Scratch::new("in-use");
+        let path = scratch.0.join("control");
+        let mut control = ControlSocket::open(&path).expect("nothing is there");
+        let mut client = UnixStream::connect(&path).expect("it listens");
+        assert!(control.next().is_none());
+        let refused = refusal(&path);
+        assert!(refused.contains("another program listens"), "{refused}");
+        client.write_all(b"{\"count\": {}}\n").expect("it is connected");
+        assert_eq!(control.next(), Some(Ok(ControlRequest::Count {})));
+        control.answer(&json!(1));
+        let mut answer = [0; 2];
+        client.read_exact(&mut answer).expect("an answer");
+        assert_eq!(&answer, b"1\n");
+    }
+
+    #[test]
+    fn what_is_no_socket_of_this_kind_stays() {
+        let scratch = Scratch::new("other");
+        let file = scratch.0.join("file");
+        std::fs::write(&file, "text").expect("a file");
+        assert!(refusal(&file).contains("no socket"));
+        let link = scratch.0.join("link");
+        std::os::unix::fs::symlink(&file, &link).expect("a link");
+        assert!(refusal(&link).contains("no socket"));
+        assert!(refusal(&scratch.0).contains("no socket"));
+        assert_eq!(std::fs::read_to_string(&file).expect("the file"), "text");
+        let datagrams = scratch.0.join("datagrams");
+        let open = UnixDatagram::bind(&datagrams).expect("a socket");
+        assert!(refusal(&datagrams).contains("of datagrams"));
+        drop(open);
     }
 }

@@ -21,14 +21,25 @@ pub struct Lease {
     until_ns: AtomicU64,
 }
 
+/// End of a lease that has not begun.
+const NOT_BEGUN: u64 = u64::MAX;
+
 impl Lease {
-    /// A lease that begins at `now_ns`.
-    pub fn new(now_ns: u64) -> Self {
+    /// A lease that has not begun, and does not lapse before it has.
+    pub fn unbegun() -> Self {
         Self {
             stop: AtomicBool::new(false),
             has_lapsed: AtomicBool::new(false),
-            until_ns: AtomicU64::new(now_ns.saturating_add(LEASE_NS)),
+            until_ns: AtomicU64::new(NOT_BEGUN),
         }
+    }
+
+    /// Begin at `now_ns`, unless the lease has begun.
+    pub fn begin(&self, now_ns: u64) {
+        let until_ns = now_ns.saturating_add(LEASE_NS);
+        let relaxed = Ordering::Relaxed;
+        // The exchange fails if the lease has begun.
+        let _ = self.until_ns.compare_exchange(NOT_BEGUN, until_ns, relaxed, relaxed);
     }
 
     /// Renew the lease; returns until when. A lease that has lapsed stays so.
@@ -166,16 +177,34 @@ impl RoleLease {
 mod tests {
     use super::*;
 
+    fn begun(now_ns: u64) -> Lease {
+        let lease = Lease::unbegun();
+        lease.begin(now_ns);
+        lease
+    }
+
+    #[test]
+    fn a_lease_does_not_lapse_before_it_has_begun_and_begins_once() {
+        let lease = Lease::unbegun();
+        // A renewal before the beginning does not make the lease longer.
+        lease.renew(0);
+        assert!(!lease.is_silent_at(10 * LEASE_NS) && !lease.is_overdue_at(10 * LEASE_NS));
+        lease.begin(20 * LEASE_NS);
+        lease.begin(30 * LEASE_NS);
+        assert!(!lease.is_silent_at(21 * LEASE_NS - 1));
+        assert!(lease.is_silent_at(21 * LEASE_NS) && lease.has_lapsed());
+    }
+
     #[test]
     fn a_lease_lapses_at_its_end_and_not_before() {
-        let lease = Lease::new(1000);
+        let lease = begun(1000);
         assert!(!lease.is_silent_at(999 + LEASE_NS));
         assert!(lease.is_silent_at(1000 + LEASE_NS) && lease.has_lapsed());
     }
 
     #[test]
     fn a_renewed_lease_holds_on_and_a_lapsed_one_cannot_be_renewed() {
-        let lease = Lease::new(0);
+        let lease = begun(0);
         assert_eq!(lease.renew(RENEWAL_NS), RENEWAL_NS + LEASE_NS);
         assert!(!lease.is_silent_at(LEASE_NS));
         assert!(lease.is_silent_at(RENEWAL_NS + LEASE_NS));
@@ -185,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_stop_is_not_taken_for_a_lapse() {
-        let lease = Lease::new(0);
+        let lease = begun(0);
         lease.stop();
         assert!(lease.is_silent_at(1) && !lease.has_lapsed());
         assert!(
@@ -195,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_role_ends_with_its_experiment_or_with_the_lease_of_any_receiver() {
-        let experiment = Arc::new(Lease::new(0));
+        let experiment = Arc::new(begun(0));
         let receivers = [Arc::new(ReceiverLease::default()), Arc::new(ReceiverLease::default())];
         let role = || RoleLease::new(Arc::clone(&experiment), receivers.to_vec());
         assert!(role().is_silent_at(1), "no receiver has renewed yet");

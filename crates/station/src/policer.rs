@@ -402,7 +402,8 @@ mod tests {
     ) {
         let (port, _other) = connected(|_| FrameFate::Pass, usize::MAX);
         let (time, progress) = (Hand(Cell::new(0)), SendProgress::default());
-        let ends = Ends { experiment: Arc::new(Lease::new(0)), receiver: Arc::default() };
+        let ends = Ends { experiment: Arc::new(Lease::unbegun()), receiver: Arc::default() };
+        ends.experiment.begin(0);
         ends.receiver.renew_until(u64::MAX);
         let lease = RoleLease::new(Arc::clone(&ends.experiment), vec![Arc::clone(&ends.receiver)]);
         let conditions = SendConditions { lease: &lease, time: &time, progress: &progress };
@@ -472,7 +473,7 @@ mod tests {
         let (time, progress, receiver) =
             (Hand(Cell::new(0)), SendProgress::default(), Arc::new(ReceiverLease::default()));
         receiver.renew_until(u64::MAX);
-        let lease = RoleLease::new(Arc::new(Lease::new(0)), vec![receiver]);
+        let lease = RoleLease::new(Arc::new(Lease::unbegun()), vec![receiver]);
         let policer = Policer::new(permit(), Carrier::Raw, 182, None, BEGIN_NS);
         let conditions = SendConditions { lease: &lease, time: &time, progress: &progress };
         let mut limited = PolicedPort::new(port, Some(policer), conditions).expect("a port");
@@ -546,7 +547,7 @@ mod tests {
         let (port, _other) = connected(|_| FrameFate::Pass, usize::MAX);
         let (time, progress, receiver) =
             (Hand(Cell::new(0)), SendProgress::default(), Arc::new(ReceiverLease::default()));
-        let lease = RoleLease::new(Arc::new(Lease::new(0)), vec![Arc::clone(&receiver)]);
+        let lease = RoleLease::new(Arc::new(Lease::unbegun()), vec![Arc::clone(&receiver)]);
         receiver.renew_until(BEGIN_NS + 2 * FRAME_NS);
         let policer = Policer::new(permit(), Carrier::Raw, 182, None, BEGIN_NS);
         let mut limited = PolicedPort::new(

@@ -16,6 +16,7 @@ use ethermeter_live::{HostTime, Timeline};
 use ethermeter_station::{AgentReport, RENEWAL_NS};
 use std::future::Future;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Mutex;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
@@ -54,6 +55,8 @@ pub enum TestError {
 
 /// A call that takes longer has failed.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
+/// A renewal of a lease that takes longer has failed.
+const LEASE_TIMEOUT: Duration = Duration::from_millis(500);
 /// So many leases in a row that fail mean that the agent is lost; by then it has fallen silent.
 const MOST_FAILED_LEASES: u32 = 5;
 /// Exchanges, of which the fastest gives the offset of the agent's clock.
@@ -66,16 +69,13 @@ pub(super) struct AgentConnection {
     /// The agent's clock, by the fastest of some calls.
     pub clock: CoordinatorClock,
     experiment: u64,
-    /// Stamped calls are made one after the other, so that they arrive in the order of their
-    /// counters.
-    calls: Mutex<AgentCalls>,
-}
-
-struct AgentCalls {
     client: AgentClient<Channel>,
-    counter: u64,
-    /// Whether the agent knows the experiment, and so has a lease to be renewed.
-    has_begun: bool,
+    /// Counter of the last stamped call. Calls are made one after the other, so that they arrive in
+    /// the order of their counters; but renewals of leases have their own counter, and wait for no
+    /// call.
+    calls: Mutex<u64>,
+    /// Whether the agent has replied to the first call, with which its lease begins.
+    has_begun: AtomicBool,
 }
 
 impl AgentConnection {
@@ -127,15 +127,15 @@ impl AgentConnection {
         };
         let compared = CoordinatorClock { offset_ns, uncertainty_ns: round_ns.div_ceil(2) };
         let clock = if hello.boot == boot() { compared.of_one_boot() } else { compared };
-        let calls = Mutex::new(AgentCalls { client, counter: 0, has_begun: false });
-        Ok(Self { entry: entry.clone(), hello, clock, experiment, calls })
+        let (calls, has_begun) = (Mutex::new(0), AtomicBool::new(false));
+        let entry = entry.clone();
+        Ok(Self { entry, hello, clock, experiment, client, calls, has_begun })
     }
 
     /// Have PLCA of the interfaces read, too. Drivers may take a while for it, so that the clock is
     /// not compared by this call.
     pub async fn with_plca(mut self) -> Result<Self, TestError> {
-        let client = &mut self.calls.get_mut().client;
-        let hello = in_time(client.hello(HelloRequest { reads_plca: true })).await;
+        let hello = in_time(self.client.hello(HelloRequest { reads_plca: true })).await;
         let hello = hello.map_err(|status| TestError::Unreachable {
             agent: self.entry.name.clone(),
             control: self.entry.control,
@@ -153,12 +153,13 @@ impl AgentConnection {
         self.hello.boot == other.hello.boot && is_true(self) && is_true(other)
     }
 
-    fn stamp(&self, calls: &mut AgentCalls) -> Stamp {
-        calls.counter += 1;
+    /// The stamp of the next request after `counter`.
+    fn stamp(&self, counter: &mut u64) -> Stamp {
+        *counter += 1;
         Stamp {
             session: self.hello.session,
             experiment: self.experiment,
-            counter: calls.counter,
+            counter: *counter,
             made_ns: self.clock.at_ns(HostTime.now_ns()),
         }
     }
@@ -172,10 +173,11 @@ impl AgentConnection {
     }
 
     pub async fn grant(&self, mut request: GrantRequest) -> Result<GrantReply, TestError> {
-        let calls = &mut *self.calls.lock().await;
-        request.stamp = Some(self.stamp(calls));
-        let reply = in_time(calls.client.grant(request)).await.map_err(self.failed("grant"))?;
-        calls.has_begun = true;
+        let counter = &mut *self.calls.lock().await;
+        request.stamp = Some(self.stamp(counter));
+        let reply =
+            in_time(self.client.clone().grant(request)).await.map_err(self.failed("grant"))?;
+        self.has_begun.store(true, Ordering::Release);
         Ok(reply.into_inner())
     }
 
@@ -185,34 +187,34 @@ impl AgentConnection {
         index: usize,
         renewals: &RenewalRelay,
     ) -> Result<(), TestError> {
-        let calls = &mut *self.calls.lock().await;
-        request.stamp = Some(self.stamp(calls));
-        in_time(calls.client.prepare(request)).await.map_err(self.failed("prepare"))?;
-        calls.has_begun = true;
+        let counter = &mut *self.calls.lock().await;
+        request.stamp = Some(self.stamp(counter));
+        in_time(self.client.clone().prepare(request)).await.map_err(self.failed("prepare"))?;
+        self.has_begun.store(true, Ordering::Release);
         renewals.expect(index);
         Ok(())
     }
 
     /// Begin at the own time `begin_ns`.
     pub async fn start(&self, begin_ns: u64) -> Result<(), TestError> {
-        let calls = &mut *self.calls.lock().await;
+        let counter = &mut *self.calls.lock().await;
         let request =
-            StartRequest { stamp: Some(self.stamp(calls)), begin_ns: self.clock.at_ns(begin_ns) };
-        in_time(calls.client.start(request)).await.map_err(self.failed("start"))?;
+            StartRequest { stamp: Some(self.stamp(counter)), begin_ns: self.clock.at_ns(begin_ns) };
+        in_time(self.client.clone().start(request)).await.map_err(self.failed("start"))?;
         Ok(())
     }
 
     pub async fn stop(&self) -> Result<(), TestError> {
-        let calls = &mut *self.calls.lock().await;
-        let request = StopRequest { stamp: Some(self.stamp(calls)) };
-        in_time(calls.client.stop(request)).await.map_err(self.failed("stop"))?;
+        let counter = &mut *self.calls.lock().await;
+        let request = StopRequest { stamp: Some(self.stamp(counter)) };
+        in_time(self.client.clone().stop(request)).await.map_err(self.failed("stop"))?;
         Ok(())
     }
 
     pub async fn collect(&self) -> Result<AgentReport, TestError> {
-        let calls = &mut *self.calls.lock().await;
-        let request = CollectRequest { stamp: Some(self.stamp(calls)) };
-        let reply = in_time(calls.client.collect(request))
+        let counter = &mut *self.calls.lock().await;
+        let request = CollectRequest { stamp: Some(self.stamp(counter)) };
+        let reply = in_time(self.client.clone().collect(request))
             .await
             .map_err(self.failed("collect"))?
             .into_inner();
@@ -224,9 +226,9 @@ impl AgentConnection {
     }
 
     pub async fn progress(&self) -> Result<Streaming<ProgressReport>, TestError> {
-        let calls = &mut *self.calls.lock().await;
-        let request = ProgressRequest { stamp: Some(self.stamp(calls)) };
-        Ok(in_time(calls.client.progress(Request::new(request)))
+        let counter = &mut *self.calls.lock().await;
+        let request = ProgressRequest { stamp: Some(self.stamp(counter)) };
+        Ok(in_time(self.client.clone().progress(Request::new(request)))
             .await
             .map_err(self.failed("progress"))?
             .into_inner())
@@ -236,27 +238,22 @@ impl AgentConnection {
     /// the test, and others have for each other; ends with the reason when the agent is lost.
     pub async fn keep_lease(&self, index: usize, renewals: &RenewalRelay) -> String {
         let mut failed = 0;
+        let counter = &mut 0;
         loop {
-            let renewed = {
-                let calls = &mut *self.calls.lock().await;
-                if calls.has_begun {
-                    let messages = renewals.take(index);
-                    let request = LeaseRequest {
-                        stamp: Some(self.stamp(calls)),
-                        challenges: messages.challenges.clone(),
-                        renewals: messages.renewals.clone(),
-                    };
-                    let reply = tokio::time::timeout(
-                        Duration::from_millis(500),
-                        calls.client.lease(request),
-                    )
-                    .await;
-                    Some(reply.map(|reply| {
-                        reply.map(|reply| renewals.put(index, &messages, reply.into_inner()))
-                    }))
-                } else {
-                    None
-                }
+            let renewed = if self.has_begun.load(Ordering::Acquire) {
+                let messages = renewals.take(index);
+                let request = LeaseRequest {
+                    stamp: Some(self.stamp(counter)),
+                    challenges: messages.challenges.clone(),
+                    renewals: messages.renewals.clone(),
+                };
+                let mut client = self.client.clone();
+                let reply = tokio::time::timeout(LEASE_TIMEOUT, client.lease(request)).await;
+                Some(reply.map(|reply| {
+                    reply.map(|reply| renewals.put(index, &messages, reply.into_inner()))
+                }))
+            } else {
+                None
             };
             match renewed {
                 None | Some(Ok(Ok(()))) => failed = 0,

@@ -6,9 +6,13 @@
 //!                 └───── leases are renewed all the time, grants by their receivers ───────┘
 //! ```
 //!
+//! Connections and leases have a thread of their own, so that nothing else that the coordinator does
+//! keeps a lease from being renewed.
+//!
 //! However the test ends, every agent that was reached is stopped and its results are collected.
 //! If the coordinator is lost, its leases lapse and the agents fall silent.
 
+mod connections;
 mod link;
 mod outcome;
 mod renewals;
@@ -22,6 +26,7 @@ use crate::time::sleep;
 use ethermeter_live::{HostTime, Timeline};
 pub use link::TestError;
 
+use connections::ConnectionThread;
 use link::{AgentConnection, TIMEOUT};
 use outcome::TestEnd;
 use renewals::RenewalRelay;
@@ -29,6 +34,7 @@ use roles::arrange;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::runtime::Builder;
@@ -73,16 +79,23 @@ pub async fn run(
     tell(TestStage::Connecting).await;
     let test = TestDescription::parse(test).map_err(TestError::Description)?;
     let experiment = random();
+    let connections = ConnectionThread::begin()?;
     let mut links = Vec::with_capacity(test.agents.len());
     let mut end = std::pin::pin!(end);
     for entry in &test.agents {
+        let (entry, credentials) = (entry.clone(), credentials.cloned());
+        let connecting = connections.run(async move {
+            AgentConnection::connect(&entry, credentials.as_ref(), experiment).await
+        });
         links.push(tokio::select! {
-            link = AgentConnection::connect(entry, credentials, experiment) => link?,
+            link = connecting => link??,
             () = &mut end => return Ok(outcome::never_begun(&test, experiment)),
         });
     }
     tell(TestStage::Arranging).await;
-    let renewals = RenewalRelay::among(links.iter().map(|link| link.hello.session));
+    let links: Arc<[AgentConnection]> = links.into();
+    let renewals = Arc::new(RenewalRelay::among(links.iter().map(|link| link.hello.session)));
+    let losing = connections.run(lose_one(Arc::clone(&links), Arc::clone(&renewals)));
     let ending = tokio::select! {
         ending = async {
             let arranged = match arrange(&test, &links, &renewals).await {
@@ -94,7 +107,10 @@ pub async fn run(
                 Err(error) => TestEnd::Failed(error),
             }
         } => ending,
-        (agent, what) = lose_one(&links, &renewals) => TestEnd::AgentLost { agent, what },
+        lost = losing => match lost {
+            Ok((agent, what)) => TestEnd::AgentLost { agent, what },
+            Err(error) => TestEnd::Failed(error.into()),
+        },
         () = &mut end => TestEnd::Stopped,
     };
     tell(TestStage::Collecting).await;
@@ -181,9 +197,9 @@ async fn together<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Out
 }
 
 /// Renew all leases until an agent is lost; which, and why.
-async fn lose_one(links: &[AgentConnection], renewals: &RenewalRelay) -> (usize, String) {
+async fn lose_one(links: Arc<[AgentConnection]>, renewals: Arc<RenewalRelay>) -> (usize, String) {
     let leases =
-        links.iter().enumerate().map(|(index, link)| Box::pin(link.keep_lease(index, renewals)));
+        links.iter().enumerate().map(|(index, link)| Box::pin(link.keep_lease(index, &renewals)));
     let mut leases: Vec<_> = leases.collect();
     std::future::poll_fn(|context| {
         for (index, lease) in leases.iter_mut().enumerate() {

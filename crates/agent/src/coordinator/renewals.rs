@@ -31,6 +31,8 @@ struct RenewalInbox {
     /// Whether all grants that it sends by are renewed, as far as it has reported since its roles
     /// were prepared.
     is_renewed: bool,
+    /// How often roles were prepared. A reply to a call made before says nothing of them.
+    prepared: u64,
 }
 
 /// What one call for a lease takes along.
@@ -38,6 +40,7 @@ pub(super) struct LeaseMessages {
     pub challenges: Vec<wire::Challenge>,
     pub renewals: Vec<wire::SignedRenewal>,
     senders: Vec<usize>,
+    prepared: u64,
 }
 
 impl RenewalRelay {
@@ -59,21 +62,23 @@ impl RenewalRelay {
 
     /// What there is for an agent.
     pub fn take(&self, agent: usize) -> LeaseMessages {
-        let (challenges, renewals) = self.inbox(agent, |inbox| {
-            (std::mem::take(&mut inbox.challenges), std::mem::take(&mut inbox.renewals))
+        let (challenges, renewals, prepared) = self.inbox(agent, |inbox| {
+            let (challenges, renewals) = (&mut inbox.challenges, &mut inbox.renewals);
+            (std::mem::take(challenges), std::mem::take(renewals), inbox.prepared)
         });
         let senders = challenges.keys().copied().collect();
         LeaseMessages {
             challenges: challenges.into_values().collect(),
             renewals: renewals.into_values().collect(),
             senders,
+            prepared,
         }
     }
 
     /// Pass on what an agent has replied to a call that took `messages`.
     pub fn put(&self, agent: usize, messages: &LeaseMessages, reply: wire::LeaseReply) {
         let is_to_ask = self.inbox(agent, |inbox| {
-            inbox.is_renewed = reply.is_renewed;
+            inbox.is_renewed = reply.is_renewed && messages.prepared == inbox.prepared;
             let now_ns = HostTime.now_ns();
             let is_due = inbox.asked_ns.is_none_or(|asked_ns| now_ns - asked_ns >= CHALLENGES_NS);
             if is_due && !reply.challenges.is_empty() {
@@ -101,6 +106,7 @@ impl RenewalRelay {
     pub fn expect(&self, agent: usize) {
         self.inbox(agent, |inbox| {
             inbox.is_renewed = false;
+            inbox.prepared += 1;
             inbox.asked_ns = None;
         });
         self.0[agent].ready.notify_one();
@@ -172,6 +178,8 @@ mod tests {
         renewals.put(0, &nothing, is_renewed(false));
         assert_eq!(renewals.first_missing(), Some(0));
         renewals.put(0, &nothing, is_renewed(true));
+        assert_eq!(renewals.first_missing(), Some(0), "the call was made before");
+        renewals.put(0, &renewals.take(0), is_renewed(true));
         assert_eq!(renewals.first_missing(), None);
     }
 }

@@ -119,6 +119,21 @@ impl Agent {
         tasks.flatten().filter_map(name).map(|name| name.trim().to_owned()).collect()
     }
 
+    /// Scheduling policy and real-time priority of its threads, with their names.
+    pub fn priorities(&self) -> Vec<(String, i32, u32)> {
+        let tasks =
+            std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("a living process");
+        let priority = |entry: std::fs::DirEntry| {
+            let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+            let (head, tail) = stat.rsplit_once(')')?;
+            let name = head.split_once('(')?.1.to_owned();
+            // The state is field 3 of proc_pid_stat(5), the priority 40 and the policy 41.
+            let fields: Vec<&str> = tail.split_whitespace().collect();
+            Some((name, fields.get(38)?.parse().ok()?, fields.get(37)?.parse().ok()?))
+        };
+        tasks.flatten().filter_map(priority).collect()
+    }
+
     pub fn has_roles(&self) -> bool {
         self.threads().iter().any(|name| name == "role")
     }

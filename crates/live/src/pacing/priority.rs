@@ -1,4 +1,5 @@
-//! Real-time priority for a thread that must wake on time, where the operator allows it.
+//! Real-time priority for a thread that must wake on time, where the operator allows it. Threads and
+//! processes that such a thread starts do not inherit it.
 
 use std::io;
 
@@ -31,12 +32,22 @@ impl PriorityGuard {
     /// before; [`PriorityGuard::priority`] has it.
     #[must_use]
     pub fn fifo_where_allowed() -> Self {
-        let priority = if set_scheduler(libc::SCHED_FIFO, LEVEL).is_ok() {
-            ThreadPriority::Fifo
-        } else {
-            ThreadPriority::Ordinary
-        };
-        Self::with(priority)
+        Self::fifo(LEVEL)
+    }
+
+    /// Ask for `SCHED_FIFO` above the level of [`PriorityGuard::fifo_where_allowed`]: for a thread
+    /// that renews leases or answers renewals, which must not wait for roles. Without the right to
+    /// it the thread goes on as before.
+    #[must_use]
+    pub fn above_roles_where_allowed() -> Self {
+        Self::fifo(LEVEL + 1)
+    }
+
+    fn fifo(level: i32) -> Self {
+        Self::with(match set_scheduler(libc::SCHED_FIFO, level) {
+            Ok(()) => ThreadPriority::Fifo,
+            Err(_) => ThreadPriority::Ordinary,
+        })
     }
 
     fn with(priority: ThreadPriority) -> Self {
@@ -63,14 +74,6 @@ impl Drop for PriorityGuard {
     }
 }
 
-/// Let the calling thread have ordinary priority, whatever the one that made it has.
-///
-/// # Panics
-/// Never: lowering one's own priority is always allowed.
-pub fn become_ordinary() {
-    set_scheduler(libc::SCHED_OTHER, 0).expect("lowering one's own priority is always allowed");
-}
-
 /// Do something at ordinary priority, then go on at the priority of before.
 ///
 /// # Panics
@@ -87,18 +90,21 @@ pub(crate) fn while_ordinary(act: impl FnOnce()) {
     }
 }
 
-/// The lowest level of real-time priority.
+/// The lowest level of real-time priority, that of roles.
 const LEVEL: i32 = 1;
 
 #[expect(unsafe_code, reason = "no safe wrapper reads the scheduler")]
 fn scheduler() -> i32 {
     // SAFETY: 0 is the calling thread.
-    unsafe { libc::sched_getscheduler(0) }
+    let policy = unsafe { libc::sched_getscheduler(0) };
+    policy & !libc::SCHED_RESET_ON_FORK
 }
 
 #[expect(unsafe_code, reason = "no safe wrapper sets the scheduler")]
 fn set_scheduler(policy: i32, level: i32) -> io::Result<()> {
     let param = libc::sched_param { sched_priority: level };
+    // The flag stays at ordinary priority, too: only the privileged may take it back.
+    let policy = policy | libc::SCHED_RESET_ON_FORK;
     // SAFETY: 0 is the calling thread, and `param` lives through the call.
     match unsafe { libc::sched_setscheduler(0, policy, &raw const param) } {
         0 => Ok(()),
@@ -130,5 +136,14 @@ mod tests {
         assert_eq!((meanwhile, scheduler()), (Some(libc::SCHED_OTHER), expected));
         drop(guard);
         assert_eq!(scheduler(), libc::SCHED_OTHER);
+    }
+
+    #[test]
+    fn a_thread_does_not_inherit_the_priority_of_the_one_that_starts_it() {
+        for guard in [PriorityGuard::fifo_where_allowed, PriorityGuard::above_roles_where_allowed] {
+            let guard = guard();
+            let inherited = std::thread::spawn(scheduler).join().expect("a thread");
+            assert_eq!(inherited, libc::SCHED_OTHER, "started by {guard:?}");
+        }
     }
 }

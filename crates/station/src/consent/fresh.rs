@@ -10,10 +10,20 @@ pub struct RequestStamp {
     pub session: u64,
     /// The experiment.
     pub experiment: u64,
-    /// Greater than that of every earlier request of the experiment.
+    /// Greater than that of every earlier request of the experiment in the same lane.
     pub counter: u64,
     /// When the request was made, by the agent's clock.
     pub made_ns: u64,
+}
+
+/// A sequence of requests. Renewals of leases have their own, so that none of them waits for the
+/// answer to another request; in each lane a request counts once, and not after a later one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RequestLane {
+    /// All requests but renewals of leases.
+    Calls,
+    /// Renewals of leases.
+    Leases,
 }
 
 /// Maximum age of a request: a slow path, and a clock known to some milliseconds.
@@ -27,7 +37,9 @@ const MOST_ENDED: usize = 1024;
 #[derive(Debug)]
 struct RunningExperiment {
     owner: String,
-    counter: u64,
+    /// The last counter of each lane.
+    calls: Option<u64>,
+    leases: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -83,32 +95,33 @@ impl RequestFreshness {
         )
     }
 
-    /// Count the request as seen.
-    pub fn take(&mut self, stamp: &RequestStamp, caller: &str) -> Result<(), Refusal> {
-        match self.running.get_mut(&stamp.experiment) {
-            None => {
-                self.running.insert(
-                    stamp.experiment,
-                    RunningExperiment { owner: caller.to_owned(), counter: stamp.counter },
-                );
-            }
-            Some(running) => {
-                require(
-                    running.owner == caller,
-                    ConsentRule::Owner,
-                    caller,
-                    running.owner.as_str(),
-                )?;
-                let (counter, last) = (stamp.counter, running.counter);
-                require(
-                    counter > last,
-                    ConsentRule::Replay,
-                    format_args!("request {counter}"),
-                    format_args!("above {last}"),
-                )?;
-                running.counter = counter;
-            }
+    /// Count the request as seen in its lane. The first one begins the experiment.
+    pub fn take(
+        &mut self,
+        stamp: &RequestStamp,
+        lane: RequestLane,
+        caller: &str,
+    ) -> Result<(), Refusal> {
+        let running = self.running.entry(stamp.experiment).or_insert_with(|| RunningExperiment {
+            owner: caller.to_owned(),
+            calls: None,
+            leases: None,
+        });
+        require(running.owner == caller, ConsentRule::Owner, caller, running.owner.as_str())?;
+        let last = match lane {
+            RequestLane::Calls => &mut running.calls,
+            RequestLane::Leases => &mut running.leases,
+        };
+        let counter = stamp.counter;
+        if let Some(last) = *last {
+            require(
+                counter > last,
+                ConsentRule::Replay,
+                format_args!("request {counter}"),
+                format_args!("above {last}"),
+            )?;
         }
+        *last = Some(counter);
         Ok(())
     }
 

@@ -88,6 +88,18 @@ impl IssuedGrants {
         self.grants.insert(number, grant);
     }
 
+    /// Where granted addresses were, each attachment once.
+    #[must_use]
+    pub fn attachments(&self) -> Vec<FlowAttachment> {
+        let mut attachments: Vec<FlowAttachment> = Vec::new();
+        for IssuedGrant { attachment, .. } in self.grants.values() {
+            if !attachments.contains(attachment) {
+                attachments.push(attachment.clone());
+            }
+        }
+        attachments
+    }
+
     /// See whether places are still there; what was granted for one that is not stays without
     /// force.
     pub fn look(&mut self, is_there: impl Fn(&FlowAttachment) -> bool) {

@@ -1,7 +1,7 @@
 //! The rule book of one agent: what it allows, and what it has allowed.
 
 use super::ceilings::Ceilings;
-use super::fresh::{RequestFreshness, RequestStamp};
+use super::fresh::{RequestFreshness, RequestLane, RequestStamp};
 use super::grant::{
     ClockReading, Consent, FlowAttachment, GRANT_S, Grant, InterfaceIdentity, Permit, Proof, Rates,
     Reachability, SendRequest,
@@ -74,7 +74,7 @@ impl RuleBook {
                 format_args!("{most} at once"),
             )?;
         }
-        self.fresh.take(stamp, caller)
+        self.fresh.take(stamp, RequestLane::Calls, caller)
     }
 
     /// Whether a request of a running experiment is fresh.
@@ -87,6 +87,30 @@ impl RuleBook {
         caller: &str,
         now_ns: u64,
     ) -> Result<(), Refusal> {
+        self.admit_in(RequestLane::Calls, stamp, caller, now_ns)
+    }
+
+    /// Whether a renewal of a running experiment's lease is fresh: among renewals, which are
+    /// counted apart from other requests.
+    ///
+    /// # Errors
+    /// As [`RuleBook::admit`].
+    pub fn admit_lease(
+        &mut self,
+        stamp: &RequestStamp,
+        caller: &str,
+        now_ns: u64,
+    ) -> Result<(), Refusal> {
+        self.admit_in(RequestLane::Leases, stamp, caller, now_ns)
+    }
+
+    fn admit_in(
+        &mut self,
+        lane: RequestLane,
+        stamp: &RequestStamp,
+        caller: &str,
+        now_ns: u64,
+    ) -> Result<(), Refusal> {
         self.fresh.check(stamp, now_ns)?;
         let is_known = self.fresh.knows(stamp.experiment);
         require(
@@ -95,7 +119,7 @@ impl RuleBook {
             format_args!("experiment {:016x}", stamp.experiment),
             "an experiment that has begun here",
         )?;
-        self.fresh.take(stamp, caller)
+        self.fresh.take(stamp, lane, caller)
     }
 
     /// The experiment has ended and will not begin again.

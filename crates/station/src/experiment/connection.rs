@@ -87,10 +87,9 @@ impl ConnectionSocket {
         Ok(local.as_socket().map_or(0, |local| local.port()))
     }
 
-    /// Listen to `from`.
-    pub fn listening_to(self, from: IpAddr) -> Result<Self, Refusal> {
-        self.socket.listen(BACKLOG).map_err(no_end)?;
-        Ok(Self { from: Some(from), ..self })
+    /// An end that will listen to `from`.
+    pub fn accepting(self, from: IpAddr) -> Self {
+        Self { from: Some(from), ..self }
     }
 
     /// Wait for the other end, or connect to it, from the beginning of the experiment to the end of
@@ -103,8 +102,10 @@ impl ConnectionSocket {
         schedule: &ExperimentSchedule<impl Timeline>,
     ) -> Result<Option<TcpStream>, Error> {
         let until_ns = schedule.transmit_ns().saturating_add(schedule.phases.transmit_ns);
+        let preparing = || |source| Error::System { doing: "preparing a TCP connection", source };
         let connected = match (self.from, policer.as_deref_mut()) {
             (Some(from), policer) => {
+                self.socket.listen(BACKLOG).map_err(preparing())?;
                 let target = policer.map(|policer| policer.permit().target);
                 accept(&self.socket, from, target, schedule, until_ns)?
             }
@@ -112,7 +113,6 @@ impl ConnectionSocket {
             (None, None) => None,
         };
         let Some(stream) = connected else { return Ok(None) };
-        let preparing = || |source| Error::System { doing: "preparing a TCP connection", source };
         stream.set_nonblocking(false).map_err(preparing())?;
         stream.set_nodelay(true).map_err(preparing())?;
         set_persistence(&stream, false)?;

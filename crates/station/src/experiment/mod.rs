@@ -2,8 +2,11 @@
 //!
 //! ```text
 //! granting ── prepare ──► prepared ── start ──► running ── all roles have ended ──► ended
+//!    each grant opens a port, `prepare` those of roles: one opening at a time
 //!     each of them ── stop, or the lease lapses ──► ended
 //! ```
+//!
+//! The lease begins when the first opening ends: the coordinator renews it from the first reply on.
 //!
 //! A role that sends ends, too, when one of its receivers no longer renews its grant, or the way
 //! to it is another one.
@@ -13,6 +16,7 @@ pub mod clocks;
 mod connection;
 mod endpoint;
 mod file;
+mod opening;
 mod responses;
 mod role;
 mod sampler;
@@ -23,6 +27,7 @@ mod transfer;
 pub use endpoint::LocalEndpoint;
 use endpoint::OpenedEndpoint;
 pub use file::read_file;
+pub use opening::{OpenedPort, OpenedRole, OpeningMark, PortOpening, RoleOpening};
 pub use responses::{longest_frame_octets, read_responses};
 pub use role::{PermittedSender, RolePlan, RoleTask, read_source};
 pub use schedule::ExperimentPhases;
@@ -40,12 +45,13 @@ use crate::refusal::{ConsentRule, Refusal, require};
 use crate::report::{AgentReport, HostReport, RoleReport};
 use ethermeter_live::{SkewedClock, Timeline};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::net::IpAddr;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::thread::{Builder, JoinHandle};
 
 /// A port that was opened for a sender.
-pub struct OpenReceiver {
+struct OpenReceiver {
     opened: OpenedEndpoint,
     endpoint: LocalEndpoint,
     /// One of each sender.
@@ -56,7 +62,7 @@ pub struct OpenReceiver {
 
 enum ExperimentState {
     Granting,
-    Prepared(Vec<RolePlan>, ExperimentPhases),
+    Prepared(Vec<OpenedRole>, ExperimentPhases),
     Running(RunningRoles),
 }
 
@@ -67,10 +73,26 @@ struct RunningRoles {
     sampler: Option<JoinHandle<HostReport>>,
     leases: Vec<Arc<RoleLease>>,
     /// Of each role that sends.
-    paths: Vec<(Arc<RoleLease>, PacketPath)>,
+    paths: Vec<WatchedPath>,
     /// The ends of the transmission and of the drain.
     transmitted_ns: u64,
     until_ns: u64,
+}
+
+/// The path of a role's frames, and what ends the role.
+#[derive(Clone)]
+pub struct WatchedPath {
+    lease: Arc<RoleLease>,
+    path: PacketPath,
+}
+
+impl WatchedPath {
+    /// End the role if its frames would go another way than they were granted.
+    pub fn check(&self) {
+        if !self.lease.is_stopped() && self.path.fault().is_some() {
+            self.lease.stray();
+        }
+    }
 }
 
 /// One experiment.
@@ -83,23 +105,75 @@ pub struct Experiment {
     issued: IssuedGrants,
     receiver_leases: ReceiverLeases,
     state: ExperimentState,
+    /// Of the opening in flight.
+    opening: Weak<()>,
 }
 
 impl Experiment {
-    /// One with nothing in it yet; its lease begins at `now_ns`, and receivers of its roles know it
-    /// by `run`, which is unguessable. Frames show the time of `own_clock`.
+    /// One with nothing in it yet; receivers of its roles know it by `run`, which is unguessable.
+    /// Frames show the time of `own_clock`.
     #[must_use]
-    pub fn new(number: u64, run: u64, own_clock: SkewedClock, now_ns: u64) -> Self {
+    pub fn new(number: u64, run: u64, own_clock: SkewedClock) -> Self {
         Self {
             number,
             own_clock,
-            lease: Arc::new(Lease::new(now_ns)),
+            lease: Arc::new(Lease::unbegun()),
             progress: Arc::default(),
             receivers: BTreeMap::new(),
             issued: IssuedGrants::default(),
             receiver_leases: ReceiverLeases::new(run),
             state: ExperimentState::Granting,
+            opening: Weak::new(),
         }
+    }
+
+    /// Number of the experiment.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether ports are being opened.
+    #[must_use]
+    pub fn is_opening(&self) -> bool {
+        self.opening.strong_count() > 0
+    }
+
+    /// Whether it has been stopped, or its lease has lapsed.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.lease.flag().load(Ordering::Relaxed)
+    }
+
+    fn mark(&mut self, doing: &str, is_next: bool, order: &str) -> Result<OpeningMark, Refusal> {
+        require(is_next, ConsentRule::Order, doing, order)?;
+        let allowed = "one after the other: ports are being opened";
+        require(!self.is_opening(), ConsentRule::Order, doing, allowed)?;
+        Ok(OpeningMark::of(&mut self.opening))
+    }
+
+    /// Begin what ends with [`Experiment::add_port`].
+    ///
+    /// # Errors
+    /// If roles are prepared already, or ports are being opened.
+    pub fn begin_granting(&mut self) -> Result<OpeningMark, Refusal> {
+        let is_next = matches!(self.state, ExperimentState::Granting);
+        self.mark("a grant", is_next, "before roles are prepared")
+    }
+
+    /// Begin what ends with [`Experiment::prepare`]; returns the own address of each granted flow,
+    /// too.
+    ///
+    /// # Errors
+    /// If roles are prepared already, or ports are being opened.
+    pub fn begin_preparing(&mut self) -> Result<(OpeningMark, BTreeMap<String, IpAddr>), Refusal> {
+        let is_next = matches!(self.state, ExperimentState::Granting);
+        let mark = self.mark("roles", is_next, "once, after grants")?;
+        let granted = self
+            .receivers
+            .iter()
+            .filter_map(|(flow, receiver)| Some((flow.clone(), receiver.grants.first()?.address)));
+        Ok((mark, granted.collect()))
     }
 
     /// The lease that its coordinator renews.
@@ -116,8 +190,12 @@ impl Experiment {
         }
     }
 
-    /// End what has lost a lease.
+    /// End what has lost a lease. A lease that has not begun does so now if no port is being opened:
+    /// the first opening has failed.
     pub fn look_at_leases(&self, now_ns: u64) {
+        if !self.is_opening() {
+            self.lease.begin(now_ns);
+        }
         let _ = self.lease.is_silent_at(now_ns);
         if let ExperimentState::Running(running) = &self.state {
             for lease in &running.leases {
@@ -126,26 +204,32 @@ impl Experiment {
         }
     }
 
-    /// End roles whose frames would go another way than they were granted.
-    pub fn check_paths(&self) {
-        if let ExperimentState::Running(running) = &self.state {
-            let working = running.paths.iter().filter(|(lease, _)| !lease.is_stopped());
-            for (lease, _) in working.filter(|(_, path)| path.fault().is_some()) {
-                lease.stray();
-            }
+    /// Paths of the roles that send, each to be watched.
+    #[must_use]
+    pub fn paths(&self) -> Vec<WatchedPath> {
+        match &self.state {
+            ExperimentState::Running(running) => running.paths.clone(),
+            ExperimentState::Granting | ExperimentState::Prepared(..) => Vec::new(),
         }
     }
 
-    /// As a receiver: answer the challenges of senders.
+    /// As a receiver: where the granted addresses were.
+    #[must_use]
+    pub fn attachments(&self) -> Vec<FlowAttachment> {
+        self.issued.attachments()
+    }
+
+    /// As a receiver: answer the challenges of senders. The attachments `gone` are no longer there.
     pub fn answers(
         &mut self,
         challenges: &[RenewalChallenge],
+        gone: &[FlowAttachment],
         now_ns: u64,
     ) -> Vec<ChallengeAnswer> {
         if challenges.is_empty() || self.lease.is_silent_at(now_ns) {
             return Vec::new();
         }
-        self.issued.look(is_there);
+        self.issued.look(|attachment| !gone.contains(attachment));
         let end_ns = match &self.state {
             ExperimentState::Running(running) => Some(running.until_ns),
             ExperimentState::Granting | ExperimentState::Prepared(..) => None,
@@ -200,25 +284,22 @@ impl Experiment {
         self.receiver_leases.hold_at(now_ns)
     }
 
-    /// Open a port for what `grant` allows, with room for frames of `room_frame_octets`, too, and
-    /// write its number there. Further senders of the flow share it.
+    /// The port to be opened for what `grant` allows, with room for frames of `room_frame_octets`,
+    /// too. Further senders of the flow share it.
     ///
     /// # Errors
-    /// If the flow has one already that is not for this, this host has not the address, or the
-    /// system refuses.
-    pub fn open(
-        &mut self,
+    /// If the flow has one already that is not for this, or this host has not the address.
+    pub fn port_for(
+        &self,
         flow: &str,
-        endpoint: &LocalEndpoint,
-        grant: &mut Grant,
+        endpoint: LocalEndpoint,
+        mut grant: Grant,
         room_frame_octets: u32,
-        now_ns: u64,
-    ) -> Result<(), Refusal> {
-        if !matches!(self.state, ExperimentState::Granting) {
-            return Err(Refusal::new(ConsentRule::Order, "a grant", "before roles are prepared"));
-        }
+        granted_ns: u64,
+    ) -> Result<PortOpening, Refusal> {
         let attachment = endpoint.attachment.clone().ok_or_else(endpoint::no_interface)?;
-        if let Some(receiver) = self.receivers.get_mut(flow) {
+        let receiver = self.receivers.get(flow);
+        if let Some(receiver) = receiver {
             let is_shared = receiver.grants.iter().all(|other| {
                 other.sender != grant.sender
                     && other.address == grant.address
@@ -232,82 +313,88 @@ impl Experiment {
                 ));
             }
             grant.port = receiver.grants.first().map_or(grant.port, |other| other.port);
-            receiver.grants.push(grant.clone());
-            self.issued.add(grant.number, &receiver.open, attachment, now_ns);
-            return Ok(());
         }
-        let opened = endpoint.to_receive(grant, room_frame_octets)?;
-        check_is_there(&attachment)?;
-        let receiver = OpenReceiver {
-            opened,
-            endpoint: endpoint.clone(),
-            grants: vec![grant.clone()],
-            open: Arc::default(),
-        };
-        self.issued.add(grant.number, &receiver.open, attachment, now_ns);
-        self.receivers.insert(flow.to_owned(), receiver);
-        Ok(())
+        Ok(PortOpening {
+            flow: flow.to_owned(),
+            endpoint,
+            attachment,
+            grant,
+            granted_ns,
+            room_frame_octets,
+            is_shared: receiver.is_some(),
+        })
     }
 
-    /// What was granted for a flow here.
-    #[must_use]
-    pub fn granted(&self, flow: &str) -> Option<&Grant> {
-        self.receivers.get(flow).and_then(|receiver| receiver.grants.first())
+    /// Take the port that was opened for a grant; returns the grant.
+    pub fn add_port(&mut self, port: OpenedPort, now_ns: u64) -> Grant {
+        let OpenedPort { opening, opened } = port;
+        let PortOpening { flow, endpoint, attachment, grant, granted_ns, .. } = opening;
+        if let Some(opened) = opened {
+            let receiver =
+                OpenReceiver { opened, endpoint, grants: Vec::new(), open: Arc::default() };
+            self.receivers.insert(flow.clone(), receiver);
+        }
+        let Some(receiver) = self.receivers.get_mut(&flow) else {
+            unreachable!("a port to be shared stays there while the experiment is marked")
+        };
+        receiver.grants.push(grant.clone());
+        self.issued.add(grant.number, &receiver.open, attachment, granted_ns);
+        self.lease.begin(now_ns);
+        grant
+    }
+
+    /// The ports to be opened for roles; those that were opened for grants are handed over.
+    pub fn ports_of(&mut self, roles: Vec<RolePlan>) -> Vec<RoleOpening> {
+        let opening = |plan: RolePlan| {
+            let receiver =
+                if plan.task.receives() { self.receivers.remove(&plan.flow) } else { None };
+            RoleOpening { plan, receiver }
+        };
+        roles.into_iter().map(opening).collect()
     }
 
     /// Take up roles.
-    ///
-    /// # Errors
-    /// If there are some already.
-    pub fn prepare(
-        &mut self,
-        roles: Vec<RolePlan>,
-        phases: ExperimentPhases,
-    ) -> Result<(), Refusal> {
-        if !matches!(self.state, ExperimentState::Granting) {
-            return Err(Refusal::new(ConsentRule::Order, "roles", "once, after grants"));
-        }
+    pub fn prepare(&mut self, roles: Vec<OpenedRole>, phases: ExperimentPhases, now_ns: u64) {
         self.state = ExperimentState::Prepared(roles, phases);
-        Ok(())
+        self.lease.begin(now_ns);
     }
 
-    /// Begin at `begin_ns`, by `time`, which is that of the roles.
+    /// Begin what ends with [`Experiment::start`]; returns the paths of roles, which are to be
+    /// checked before it, too.
     ///
     /// # Errors
-    /// If nothing is prepared, a grant has expired or is not renewed by its receiver, the way to a
-    /// receiver is another one, or the system refuses a port or a thread.
+    /// If nothing is prepared, ports are being opened, or a grant has expired or is not renewed by
+    /// its receiver.
+    pub fn begin_starting(
+        &mut self,
+        begin_ns: u64,
+        now_ns: u64,
+    ) -> Result<(OpeningMark, Vec<PacketPath>), Refusal> {
+        let is_next = matches!(self.state, ExperimentState::Prepared(..));
+        let mark = self.mark("a start", is_next, AFTER_ROLES)?;
+        let ExperimentState::Prepared(roles, _) = &self.state else {
+            unreachable!("what can be started is prepared")
+        };
+        check_permits(roles, begin_ns, now_ns)?;
+        let permitted = roles.iter().filter_map(|role| role.plan.permitted.as_ref());
+        Ok((mark, permitted.map(|permitted| permitted.path.clone()).collect()))
+    }
+
+    /// Begin at `begin_ns`. The paths of roles are to be checked once more after it: what watches
+    /// them knows them only from now on.
+    ///
+    /// # Errors
+    /// If nothing is prepared, a grant has expired or is not renewed by its receiver, or the system
+    /// refuses a thread.
     pub fn start(
         &mut self,
         begin_ns: u64,
         time: impl Timeline + Copy + Send + 'static,
     ) -> Result<(), Refusal> {
-        let now_ns = time.now_ns();
         let ExperimentState::Prepared(roles, phases) = &mut self.state else {
-            return Err(Refusal::new(
-                ConsentRule::Order,
-                "a start",
-                "once, after roles are prepared",
-            ));
+            return Err(Refusal::new(ConsentRule::Order, "a start", AFTER_ROLES));
         };
-        for RolePlan { flow, permitted, .. } in roles.iter() {
-            let Some(PermittedSender { permit, leases: receivers, path }) = permitted else {
-                continue;
-            };
-            let before_ns = permit.begin_before_ns;
-            require(
-                begin_ns < before_ns,
-                ConsentRule::ConsentExpired,
-                format_args!("a beginning of flow {flow:?} at {begin_ns} ns"),
-                format_args!("before {before_ns} ns"),
-            )?;
-            require(
-                receivers.iter().all(|lease| lease.holds_at(now_ns)),
-                ConsentRule::ConsentRenewal,
-                format_args!("flow {flow:?} without its receivers' renewals"),
-                "a run whose receivers have renewed their grants just now",
-            )?;
-            check_path(path)?;
-        }
+        check_permits(roles, begin_ns, time.now_ns())?;
         let phases = *phases;
         let roles = std::mem::take(roles);
         let role_lease = |receivers| Arc::new(RoleLease::new(Arc::clone(&self.lease), receivers));
@@ -322,39 +409,24 @@ impl Experiment {
             clocks: Arc::new(
                 roles
                     .iter()
-                    .filter(|plan| matches!(plan.task, RoleTask::Clock))
-                    .map(|plan| (plan.flow.clone(), Arc::default()))
+                    .filter(|role| matches!(role.plan.task, RoleTask::Clock))
+                    .map(|role| (role.plan.flow.clone(), Arc::default()))
                     .collect(),
             ),
         };
         let sampling = schedule.clone();
         let mut leases = vec![Arc::clone(&sampling.lease)];
         let (mut bodies, mut paths) = (Vec::new(), Vec::new());
-        for plan in roles {
+        for OpenedRole { plan, opened, open } in roles {
             let permitted = plan.permitted.as_ref();
             let receivers = permitted.map_or(Vec::new(), |permitted| permitted.leases.clone());
-            let path = permitted.map(|permitted| permitted.path.clone());
-            let schedule = ExperimentSchedule { lease: role_lease(receivers), ..schedule.clone() };
-            leases.push(Arc::clone(&schedule.lease));
-            let receiver =
-                if plan.task.receives() { self.receivers.remove(&plan.flow) } else { None };
-            let opening = match receiver {
-                Some(OpenReceiver { opened, endpoint, grants, open }) => plan
-                    .fit(opened, &endpoint, grants.first().map(|grant| grant.sender))
-                    .map(|opened| (opened, Some(open))),
-                None => plan.open().map(|opened| (opened, None)),
-            };
-            let opening = opening.and_then(|opening| {
-                let Some(path) = &path else { return Ok(opening) };
-                opening.0.keep_to(&path.interface().map_err(|error| lost(&error))?)?;
-                // What has changed while the port was opened is seen now, what changes later by
-                // those who watch paths.
-                check_path(path)?;
-                Ok(opening)
-            });
-            // The permits are gone: there is no second attempt.
-            let (opened, open) = opening.inspect_err(|_| self.lease.stop())?;
-            paths.extend(path.map(|path| (Arc::clone(&schedule.lease), path)));
+            let lease = role_lease(receivers);
+            leases.push(Arc::clone(&lease));
+            paths.extend(permitted.map(|permitted| WatchedPath {
+                lease: Arc::clone(&lease),
+                path: permitted.path.clone(),
+            }));
+            let schedule = ExperimentSchedule { lease, ..schedule.clone() };
             let panicked = plan.failed("the role's thread has panicked".into());
             let body = move || {
                 let report = plan.run(opened, &schedule);
@@ -447,11 +519,40 @@ impl Experiment {
     }
 }
 
+const AFTER_ROLES: &str = "once, after roles are prepared";
+
+/// Whether roles may begin at `begin_ns`, and their receivers are there.
+fn check_permits(roles: &[OpenedRole], begin_ns: u64, now_ns: u64) -> Result<(), Refusal> {
+    for RolePlan { flow, permitted, .. } in roles.iter().map(|role| &role.plan) {
+        let Some(PermittedSender { permit, leases: receivers, .. }) = permitted else {
+            continue;
+        };
+        let before_ns = permit.begin_before_ns;
+        require(
+            begin_ns < before_ns,
+            ConsentRule::ConsentExpired,
+            format_args!("a beginning of flow {flow:?} at {begin_ns} ns"),
+            format_args!("before {before_ns} ns"),
+        )?;
+        require(
+            receivers.iter().all(|lease| lease.holds_at(now_ns)),
+            ConsentRule::ConsentRenewal,
+            format_args!("flow {flow:?} without its receivers' renewals"),
+            "a run whose receivers have renewed their grants just now",
+        )?;
+    }
+    Ok(())
+}
+
 fn lost(fault: &dyn std::fmt::Display) -> Refusal {
     Refusal::new(ConsentRule::Route, fault, "the way that was there when the grant was given")
 }
 
-fn check_path(path: &PacketPath) -> Result<(), Refusal> {
+/// Whether the way to the receivers is the one that was there when it was permitted.
+///
+/// # Errors
+/// If it is another one.
+pub fn check_path(path: &PacketPath) -> Result<(), Refusal> {
     path.fault().map_or(Ok(()), |fault| Err(lost(&fault)))
 }
 
@@ -482,5 +583,120 @@ impl RunningRoles {
         let sampler = Builder::new().name("role".into()).spawn(move || sampler::samples(&schedule));
         self.sampler = Some(sampler.map_err(refused)?);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::consent::{Cast, FlowTransport, IpNetwork, PortKind};
+    use crate::interfaces::attachment_of;
+    use crate::lease::LEASE_NS;
+
+    const OWN: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    fn experiment() -> Experiment {
+        Experiment::new(7, 1, SkewedClock { epoch_ns: 0, offset_ns: 0, drift_ns_per_s: 0 })
+    }
+
+    /// A port for a flow of UDP on the loopback interface.
+    fn port(experiment: &Experiment, flow: &str) -> PortOpening {
+        let grant = Grant {
+            experiment: 7,
+            session: 1,
+            number: 1,
+            sender: OWN,
+            address: OWN,
+            network: IpNetwork::of(OWN, 8),
+            interface: "lo".into(),
+            mac: None,
+            kind: PortKind::Udp,
+            cast: Cast::Unicast,
+            priority: None,
+            port: 0,
+            rate_bps: 1_000_000,
+            rate_frames_per_s: 1000,
+            longest_frame_octets: 64,
+            duration_ns: 1_000_000_000,
+            until_unix_s: 0,
+        };
+        let endpoint = LocalEndpoint {
+            transport: FlowTransport::default(),
+            local: OWN,
+            attachment: attachment_of(OWN),
+            interface: None,
+            mtu: None,
+        };
+        experiment.port_for(flow, endpoint, grant, 0, 0).expect("a port")
+    }
+
+    #[test]
+    fn the_lease_begins_when_the_first_port_is_open() {
+        let mut experiment = experiment();
+        let mark = experiment.begin_granting().expect("the first");
+        let opening = port(&experiment, "f");
+        let late_ns = 10 * LEASE_NS;
+        experiment.look_at_leases(late_ns);
+        assert!(experiment.is_opening() && !experiment.is_stopped());
+        let grant = experiment.add_port(opening.open().expect("a free port"), late_ns);
+        drop(mark);
+        assert!(grant.port > 0 && !experiment.is_opening());
+        experiment.look_at_leases(late_ns + LEASE_NS - 1);
+        assert!(!experiment.is_stopped());
+        // A further opening does not keep a lease from lapsing.
+        let mark = experiment.begin_granting().expect("the second");
+        experiment.look_at_leases(late_ns + LEASE_NS);
+        assert!(experiment.is_stopped() && experiment.lease().has_lapsed());
+        drop(mark);
+    }
+
+    #[test]
+    fn the_lease_begins_when_the_first_opening_has_failed() {
+        let mut experiment = experiment();
+        let mark = experiment.begin_granting().expect("the first");
+        experiment.lease().renew(0);
+        experiment.look_at_leases(10 * LEASE_NS);
+        drop(mark);
+        experiment.look_at_leases(20 * LEASE_NS);
+        experiment.look_at_leases(21 * LEASE_NS - 1);
+        assert!(!experiment.is_stopped());
+        experiment.look_at_leases(21 * LEASE_NS);
+        assert!(experiment.is_stopped());
+    }
+
+    #[test]
+    fn an_experiment_opens_ports_for_one_request_at_a_time() {
+        let mut experiment = experiment();
+        let order = |refusal: Refusal| assert_eq!(refusal.rule, ConsentRule::Order, "{refusal}");
+        let mark = experiment.begin_granting().expect("the first");
+        order(experiment.begin_granting().expect_err("a second grant"));
+        order(experiment.begin_preparing().expect_err("roles"));
+        order(experiment.begin_starting(0, 0).expect_err("a start"));
+        drop(mark);
+        let (mark, granted) = experiment.begin_preparing().expect("the port is open");
+        assert!(granted.is_empty());
+        order(experiment.begin_granting().expect_err("a grant while roles are prepared"));
+        drop(mark);
+        let mark = experiment.begin_granting().expect("roles were not prepared");
+        let opened = port(&experiment, "f").open().expect("a free port");
+        experiment.add_port(opened, 0);
+        drop(mark);
+        let (mark, granted) = experiment.begin_preparing().expect("a role");
+        assert_eq!(granted.get("f"), Some(&OWN));
+        let phases = ExperimentPhases {
+            settle_ns: 0,
+            transmit_ns: 1,
+            measure_from_ns: 0,
+            measure_to_ns: 1,
+            drain_ns: 0,
+            batches: 1,
+        };
+        experiment.prepare(Vec::new(), phases, 0);
+        drop(mark);
+        order(experiment.begin_granting().expect_err("a grant after roles"));
+        let (mark, paths) = experiment.begin_starting(0, 0).expect("prepared");
+        assert!(paths.is_empty());
+        order(experiment.begin_starting(0, 0).expect_err("a second start"));
+        drop(mark);
     }
 }

@@ -326,7 +326,7 @@ impl RolePlan {
                 | RoleTask::Server { .. },
                 OpenedEndpoint::End(end),
                 Some(sender),
-            ) => end.listening_to(sender).map(OpenedEndpoint::End),
+            ) => Ok(OpenedEndpoint::End(end.accepting(sender))),
             (_, opened, _) => Ok(opened),
         }
     }

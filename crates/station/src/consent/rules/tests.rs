@@ -332,6 +332,26 @@ fn a_request_counts_once_and_not_after_a_later_one() {
 }
 
 #[test]
+fn renewals_of_leases_are_counted_apart_and_each_once() {
+    let mut book = book();
+    assert_eq!(rule(book.admit_lease(&stamp(7, 1), "a", NOW_NS)), ConsentRule::Unknown);
+    book.admit_beginning(&stamp(7, 5), "a", NOW_NS).expect("the first");
+    // A renewal need not wait for the answer to a call, nor a call for that to a renewal.
+    book.admit_lease(&stamp(7, 1), "a", NOW_NS).expect("the first renewal");
+    book.admit_lease(&stamp(7, 9), "a", NOW_NS).expect("a later one");
+    book.admit(&stamp(7, 6), "a", NOW_NS).expect("the next call");
+    for counter in [9, 8, 1, 0] {
+        let refused = rule(book.admit_lease(&stamp(7, counter), "a", NOW_NS));
+        assert_eq!(refused, ConsentRule::Replay, "{counter}");
+    }
+    for counter in [6, 5, 1, 0] {
+        assert_eq!(rule(book.admit(&stamp(7, counter), "a", NOW_NS)), ConsentRule::Replay);
+    }
+    assert_eq!(rule(book.admit_lease(&stamp(7, 10), "b", NOW_NS)), ConsentRule::Owner);
+    book.admit_lease(&stamp(7, 10), "a", NOW_NS).expect("the owner's");
+}
+
+#[test]
 fn an_ended_experiment_does_not_begin_again_by_a_replay() {
     let mut book = book();
     book.admit_beginning(&stamp(7, 1), "a", NOW_NS).expect("the first");
