@@ -1,7 +1,7 @@
 //! A private authority and certificates, for stations that belong to one laboratory.
 
 use crate::attest::COORDINATOR;
-use ethermeter_live::{HostTime, Timeline};
+use crate::time::unix_time;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,
@@ -84,7 +84,7 @@ fn parameters(common_name: &str, names: &[&str]) -> Result<CertificateParams, rc
     let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
     let mut params = CertificateParams::new(names)?;
     params.distinguished_name.push(DnType::CommonName, common_name);
-    let now = UNIX_EPOCH + Duration::from_nanos(HostTime.wall_ns());
+    let now = UNIX_EPOCH + Duration::from_secs(unix_time().as_secs());
     let day = Duration::from_secs(86_400);
     // A day earlier: clocks of hosts differ.
     params.not_before = (now - day).into();

@@ -4,7 +4,7 @@ use crate::attest::{Credentials, Notary, check_coordinator};
 use crate::pending::PendingConnections;
 use crate::protocol::agent_server::AgentServer;
 use crate::service::AgentService;
-use crate::time::{after, sleep, unix_time};
+use crate::time::{RealTime, after, sleep, unix_time};
 use ethermeter_live::SkewedClock;
 use ethermeter_live::pacing::PriorityGuard;
 use ethermeter_station::consent::{Ceilings, CertificateSerial};
@@ -119,7 +119,7 @@ pub async fn listen(
     let warnings = warnings.map_err(ListenError::Credentials)?.unwrap_or_default();
     let listener =
         TcpListener::bind(at).await.map_err(|source| ListenError::System { at, source })?;
-    let service = AgentService::new(ceilings, notary, own_clock);
+    let service = AgentService::new(ceilings, notary, own_clock, RealTime::default());
     Ok(BoundAgent { listener, server, tls, service, warnings })
 }
 

@@ -7,7 +7,6 @@ use crate::time::unix_time;
 use ethermeter_live::interface::mtu;
 use ethermeter_live::port::tcp::set_congestion;
 use ethermeter_live::roles::ReceiveMode;
-use ethermeter_live::{HostTime, Timeline};
 use ethermeter_station::consent::{
     Cast, ClockReading, Consent, FlowTransport, Grant, PortKind, Reachability, RuleBook,
     SendRequest,
@@ -238,8 +237,10 @@ impl UnpermittedRole {
         self,
         rules: &mut RuleBook,
         experiment: &mut Experiment,
+        moment: ClockReading,
     ) -> Result<RolePlan, Refusal> {
-        let permitted = self.wanted.map(|wanted| wanted.permit(rules, experiment)).transpose()?;
+        let permitted =
+            self.wanted.map(|wanted| wanted.permit(rules, experiment, moment)).transpose()?;
         Ok(RolePlan { permitted, ..self.plan })
     }
 }
@@ -257,9 +258,9 @@ impl PermitRequest {
         self,
         rules: &mut RuleBook,
         experiment: &mut Experiment,
+        moment: ClockReading,
     ) -> Result<PermittedSender, Refusal> {
         let Self { send_request, consents, certificates } = self;
-        let moment = ClockReading { now_ns: HostTime.now_ns(), unix_s: unix_time().as_secs() };
         let permit = rules.permit(experiment.number(), &send_request, &consents, moment)?;
         let Some(attachment) = send_request.attachment else {
             unreachable!("what is permitted has a place")

@@ -9,14 +9,14 @@ use crate::attest::{self, AttestedGrant, Notary, random};
 use crate::protocol as wire;
 use crate::protocol::agent_server::Agent;
 use crate::role_plans::{RoleContext, RoleReader, UnpermittedRole, address, endpoint};
-use crate::time::{sleep, unix_time};
+use crate::time::{RealTime, sleep, unix_time};
 use ethermeter_live::pacing::PriorityGuard;
 use ethermeter_live::plca::plca;
 use ethermeter_live::route::RouteChanges;
-use ethermeter_live::{HostTime, SkewedClock, Timeline};
+use ethermeter_live::{SkewedClock, Timeline};
 use ethermeter_station::consent::{
-    Ceilings, FlowTransport, Grant, LeaseRenewal, MOST_CHALLENGES, RenewalChallenge, RequestStamp,
-    RuleBook, SendRequest,
+    Ceilings, ClockReading, FlowTransport, Grant, LeaseRenewal, MOST_CHALLENGES, RenewalChallenge,
+    RequestStamp, RuleBook, SendRequest,
 };
 use ethermeter_station::experiment::{
     Experiment, ExperimentPhases, LocalEndpoint, OpenedRole, OpeningMark, RoleOpening, WatchedPath,
@@ -138,12 +138,18 @@ pub struct AgentService {
     notary: Option<Arc<Notary>>,
     session: u64,
     own_clock: SkewedClock,
+    time: RealTime,
 }
 
 impl AgentService {
     /// One under an operator's ceilings; without a notary it is one without TLS, and keeps to
     /// loopback addresses. Its frames show the time of `own_clock`.
-    pub fn new(ceilings: Ceilings, notary: Option<Notary>, own_clock: SkewedClock) -> Self {
+    pub fn new(
+        ceilings: Ceilings,
+        notary: Option<Notary>,
+        own_clock: SkewedClock,
+        time: RealTime,
+    ) -> Self {
         let session = random();
         let rules = RuleBook::new(ceilings, session, notary.is_none());
         let books =
@@ -153,6 +159,7 @@ impl AgentService {
             notary: notary.map(Arc::new),
             session,
             own_clock,
+            time,
         }
     }
 
@@ -164,10 +171,10 @@ impl AgentService {
     pub fn watch(&self) -> ! {
         let _priority = PriorityGuard::above_roles_where_allowed();
         loop {
-            let now_ns = HostTime.now_ns();
+            let now_ns = self.time.now_ns();
             let ended = self.books().sweep(now_ns, false);
             close(ended);
-            HostTime.sleep_until(now_ns + WATCH_NS);
+            self.time.sleep_until(now_ns + WATCH_NS);
         }
     }
 
@@ -180,7 +187,7 @@ impl AgentService {
         loop {
             match &mut changes {
                 Some(changes) => changes.wait(),
-                None => HostTime.sleep_until(HostTime.now_ns() + WATCH_NS),
+                None => self.time.sleep_until(self.time.now_ns() + WATCH_NS),
             }
             let paths: Vec<WatchedPath> =
                 self.books().experiments.values().flat_map(Experiment::paths).collect();
@@ -193,13 +200,16 @@ impl AgentService {
         let experiments: Vec<Experiment> = {
             let mut books = self.books();
             let numbers: Vec<u64> = books.experiments.keys().copied().collect();
-            numbers.into_iter().filter_map(|number| books.take(number, HostTime.now_ns())).collect()
+            numbers
+                .into_iter()
+                .filter_map(|number| books.take(number, self.time.now_ns()))
+                .collect()
         };
         for experiment in &experiments {
             experiment.stop();
         }
         for experiment in experiments {
-            drop(experiment.collect(&HostTime));
+            drop(experiment.collect(&self.time));
         }
     }
 
@@ -210,7 +220,7 @@ impl AgentService {
         stamp: &RequestStamp,
         act: impl FnOnce(&mut Experiment, u64) -> Result<T, Refusal>,
     ) -> Result<T, Status> {
-        let now_ns = HostTime.now_ns();
+        let now_ns = self.time.now_ns();
         let books = &mut *self.books();
         books.rules.admit(stamp, caller, now_ns).map_err(|refusal| status(&refusal))?;
         let experiment = books.experiments.get_mut(&stamp.experiment).ok_or_else(not_there)?;
@@ -224,7 +234,7 @@ impl AgentService {
         stamp: &RequestStamp,
         begin: impl FnOnce(&mut Experiment) -> Result<T, Refusal>,
     ) -> Result<T, Status> {
-        let now_ns = HostTime.now_ns();
+        let now_ns = self.time.now_ns();
         let books = &mut *self.books();
         close(books.sweep(now_ns, !books.experiments.contains_key(&stamp.experiment)));
         books.rules.admit_beginning(stamp, caller, now_ns).map_err(|refusal| status(&refusal))?;
@@ -265,7 +275,7 @@ impl AgentService {
             let (rules, experiment) = books.after_opening(number)?;
             let grant = rules.grant(number, wish.own, &send_request, unix_time().as_secs());
             grant.and_then(|grant| {
-                let (room_octets, now_ns) = (wish.room_frame_octets, HostTime.now_ns());
+                let (room_octets, now_ns) = (wish.room_frame_octets, self.time.now_ns());
                 experiment.port_for(&wish.flow, endpoint, grant, room_octets, now_ns)
             })
         };
@@ -273,7 +283,7 @@ impl AgentService {
         let port = apart(move || opening.open()).await?;
         let mut books = self.books();
         let (_, experiment) = books.after_opening(number)?;
-        let grant = experiment.add_port(port, HostTime.now_ns());
+        let grant = experiment.add_port(port, self.time.now_ns());
         drop(mark);
         Ok(grant)
     }
@@ -304,7 +314,8 @@ impl AgentService {
         let openings = {
             let mut books = self.books();
             let (rules, experiment) = books.after_opening(number)?;
-            let permit = |role: UnpermittedRole| role.permit(rules, experiment);
+            let moment = ClockReading { now_ns: self.time.now_ns(), unix_s: unix_time().as_secs() };
+            let permit = |role: UnpermittedRole| role.permit(rules, experiment, moment);
             let plans = unpermitted.into_iter().map(permit).collect::<Result<Vec<_>, _>>();
             experiment.ports_of(plans.map_err(|refusal| status(&refusal))?)
         };
@@ -313,7 +324,7 @@ impl AgentService {
         let mut books = self.books();
         let (_, experiment) = books.after_opening(number)?;
         match opened {
-            Ok(roles) => experiment.prepare(roles, phases, HostTime.now_ns()),
+            Ok(roles) => experiment.prepare(roles, phases, self.time.now_ns()),
             Err(refusal) => {
                 // The permits are gone: there is no second attempt.
                 experiment.stop();
@@ -336,7 +347,7 @@ impl AgentService {
         let watched = {
             let mut books = self.books();
             let (_, experiment) = books.after_opening(number)?;
-            let started = experiment.start(begin_ns, HostTime);
+            let started = experiment.start(begin_ns, self.time);
             started.map_err(|refusal| status(&refusal))?;
             drop(mark);
             experiment.paths()
@@ -464,7 +475,7 @@ impl Agent for AgentService {
             session: self.session,
             interfaces: interfaces.collect(),
             ceilings_json: ceilings.map_err(|error| Status::internal(error.to_string()))?,
-            now_ns: HostTime.now_ns(),
+            now_ns: self.time.now_ns(),
             clock_offset_ns: self.own_clock.offset_ns,
             clock_drift_ppb: self.own_clock.drift_ns_per_s,
         }))
@@ -576,6 +587,8 @@ impl Agent for AgentService {
         let service = self.clone();
         tokio::spawn(async move {
             loop {
+                let now_ns = service.time.now_ns();
+                let report = |experiment: &Experiment| report(experiment, now_ns);
                 let report = service.books().experiments.get(&stamp.experiment).map(report);
                 let Some(report) = report else { break };
                 let has_ended = !report.ended.is_empty();
@@ -613,7 +626,7 @@ impl Agent for AgentService {
                 grants,
             })
             .collect();
-        let now_ns = HostTime.now_ns();
+        let now_ns = self.time.now_ns();
         let (until_ns, attachments) = {
             let books = &mut *self.books();
             let refused = |refusal: Refusal| status(&refusal);
@@ -627,7 +640,7 @@ impl Agent for AgentService {
         let gone: Vec<_> =
             attachments.into_iter().filter(|attachment| !is_there(attachment)).collect();
         let (mut reply, renewal) = {
-            let now_ns = HostTime.now_ns();
+            let now_ns = self.time.now_ns();
             let books = &mut *self.books();
             let experiment = books.experiments.get_mut(&stamp.experiment).ok_or_else(not_there)?;
             let reply = wire::LeaseReply {
@@ -687,11 +700,12 @@ impl Agent for AgentService {
         }
         // A sender may go on until the last lease that it has been given ends. Until then its rate
         // is kept for it, so that what others are granted does not come on top.
-        let left_ns = renewed_until_ns.saturating_sub(HostTime.now_ns());
+        let left_ns = renewed_until_ns.saturating_sub(self.time.now_ns());
         sleep(Duration::from_nanos(left_ns)).await;
-        let experiment = self.books().take(stamp.experiment, HostTime.now_ns());
+        let experiment = self.books().take(stamp.experiment, self.time.now_ns());
         let experiment = experiment.ok_or_else(not_there)?;
-        let report = tokio::task::spawn_blocking(move || experiment.collect(&HostTime)).await;
+        let time = self.time;
+        let report = tokio::task::spawn_blocking(move || experiment.collect(&time)).await;
         let report = report.map_err(|error| Status::internal(error.to_string()))?;
         let result_json =
             serde_json::to_string(&report).map_err(|error| Status::internal(error.to_string()))?;
@@ -699,7 +713,7 @@ impl Agent for AgentService {
     }
 }
 
-fn report(experiment: &Experiment) -> wire::ProgressReport {
+fn report(experiment: &Experiment, now_ns: u64) -> wire::ProgressReport {
     let (sent_frames, received_frames) = experiment.progress();
     let running = experiment.running();
     let has_ended = running == 0 && (experiment.has_begun() || experiment.ending() != "complete");
@@ -708,7 +722,7 @@ fn report(experiment: &Experiment) -> wire::ProgressReport {
         sent_frames,
         received_frames,
         ended: if has_ended { experiment.ending().into() } else { String::new() },
-        now_ns: HostTime.now_ns(),
+        now_ns,
     }
 }
 

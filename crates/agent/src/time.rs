@@ -1,9 +1,15 @@
 //! Time for tasks and certificates. Only this file asks the runtime and the time of day for it;
 //! roles have theirs from [`ethermeter_live::time`].
 
+#[expect(clippy::disallowed_types, reason = "agents and coordinators run in real time")]
+use ethermeter_live::HostTime;
 use rustls_pki_types::UnixTime;
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
+
+/// The time of agents and coordinators.
+#[expect(clippy::disallowed_types, reason = "agents and coordinators run in real time")]
+pub(crate) type RealTime = HostTime;
 
 /// Ready after `duration`.
 #[expect(clippy::disallowed_methods, reason = "agents run in real time")]

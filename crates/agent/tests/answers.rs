@@ -5,6 +5,7 @@ use crate::common::hand::{refused, Hand, EXPERIMENT};
 use crate::common::{exchange, flow, measure, test, Agent, Scratch, MS};
 use ethermeter_agent::protocol::{role, Responder, SignedGrant, StartRequest};
 use ethermeter_live::wire::{MarkKind, Mark};
+#[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
 use ethermeter_live::{HostTime, Timeline};
 use serde_json::{json, Value};
 use std::net::UdpSocket;

@@ -10,6 +10,7 @@ use ethermeter_agent::protocol::{
 };
 use ethermeter_agent::{PROTOCOL, coordinator};
 use ethermeter_live::pacing::{PriorityGuard, ThreadPriority};
+#[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
 use ethermeter_live::{HostTime, Timeline};
 use serde_json::json;
 use std::net::SocketAddr;

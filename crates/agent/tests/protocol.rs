@@ -9,6 +9,7 @@ use ethermeter_agent::protocol::{
     role, GrantReply, GrantRequest, LeaseRequest, Send, SignedGrant, Sink, Stamp, StartRequest,
     StopRequest,
 };
+#[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
 use ethermeter_live::{HostTime, Timeline};
 use crate::common::quiet::in_quiet_window;
 use serde_json::json;

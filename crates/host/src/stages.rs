@@ -368,6 +368,7 @@ impl AlignedBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
     use ethermeter_live::HostTime;
 
     const BRIEF: StageSampling = StageSampling { samples: 2, sample_ns: 1_000_000 };

@@ -36,6 +36,7 @@ pub fn perform(line: &str, time: &(impl Timeline + Sync)) -> Result<String, Erro
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
     use ethermeter_live::HostTime;
 
     #[test]

@@ -27,6 +27,7 @@ use ethermeter_live::roles::{
 };
 use ethermeter_live::time::sleep;
 use ethermeter_live::wire::MacAddress;
+#[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
 use ethermeter_live::{HostTime, SkewedClock, Timeline};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;

@@ -40,4 +40,5 @@ pub mod wire;
 pub use error::Error;
 pub use ethermeter_traffic::skewed_clock::{self, SkewedClock};
 pub use port::NetworkPort;
+#[expect(clippy::disallowed_types, reason = "from here programs take it")]
 pub use time::{HostTime, Timeline};

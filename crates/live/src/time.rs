@@ -4,6 +4,8 @@
 //! never set. The kernel stamps frames with `CLOCK_REALTIME`; both are steered alike, so they
 //! differ by a constant until the wall clock is set.
 
+#![expect(clippy::disallowed_types, reason = "the clock of the machine stands here")]
+
 use crate::pacing::priority;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};

@@ -11,6 +11,7 @@ use ethermeter_live::roles::{
     request, respond, ReceiveMode, RequestPlan, RequesterCounts, RequestTraffic, ResponderCounts,
     ResponsePlan, ResponseTraffic,
 };
+#[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
 use ethermeter_live::{Error, HostTime, SkewedClock, Timeline};
 use ethermeter_traffic::arrivals::{ArrivalTimes, Arrivals};
 use ethermeter_traffic::lengths::Lengths;

@@ -13,6 +13,7 @@ use ethermeter_live::roles::{
     StreamBatch,
 };
 use ethermeter_live::skewed_clock::between_ns;
+#[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
 use ethermeter_live::{HostTime, SkewedClock, Timeline};
 use ethermeter_traffic::arrivals::{ArrivalTimes, Arrivals};
 use ethermeter_traffic::lengths::Lengths;

@@ -11,6 +11,7 @@ use ethermeter_live::roles::{
 };
 use ethermeter_live::skewed_clock::between_ns;
 use ethermeter_live::wire::{MarkKind, MacAddress, Mark, VoiceMark};
+#[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
 use ethermeter_live::{Error, HostTime, SkewedClock, Timeline};
 use ethermeter_traffic::packets::{HostSamples, Packets};
 use ethermeter_traffic::voice::{Spurts, VoiceSpec};

@@ -1,6 +1,7 @@
 //! What peers and strangers may send: nothing makes a reflector answer more than it got, or a
 //! client fail other than by an error within its time.
 
+#[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
 use ethermeter_live::time::{HostTime, sleep};
 use ethermeter_peer::Error;
 use ethermeter_peer::iperf3::client::Iperf3Test;

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 #[pyfunction]
 pub fn host_task(py: Python<'_>, line: &str) -> PyResult<String> {
     use ethermeter_host::Error;
+    #[expect(clippy::disallowed_types, reason = "tasks of a host begin here")]
     use ethermeter_live::HostTime;
     py.detach(|| ethermeter_host::task::perform(line, &HostTime)).map_err(|error| match error {
         Error::System { .. } | Error::Late(_) => PyOSError::new_err(error.to_string()),

@@ -1,6 +1,7 @@
 //! Measurements with hosts that run no agent, and reflectors; on Linux only.
 
 use crate::live::attended;
+#[expect(clippy::disallowed_types, reason = "measurements with peers begin here")]
 use ethermeter_live::HostTime;
 use ethermeter_peer::stamp::service::ReflectorService;
 use ethermeter_peer::{Error, task};

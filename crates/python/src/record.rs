@@ -3,6 +3,7 @@
 use crate::live::enter;
 use ethermeter_live::port::tap::TapOptions;
 use ethermeter_live::record::Recording;
+#[expect(clippy::disallowed_types, reason = "captures begin here")]
 use ethermeter_live::{Error, HostTime};
 use pyo3::exceptions::{PyOSError, PyPermissionError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;

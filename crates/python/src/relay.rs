@@ -1,9 +1,11 @@
 //! Wires between interfaces, for the process that plays them; on Linux only.
 
+#[expect(clippy::disallowed_types, reason = "relays begin here")]
 use ethermeter_live::{Error, HostTime};
 use ethermeter_relay::RelayPlan;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+#[expect(clippy::disallowed_types, reason = "relays begin here")]
 use std::sync::Mutex;
 
 /// Wires at work in this process.

@@ -75,7 +75,8 @@ impl Worker {
     }
 
     fn is_done(&mut self, now_ps: u64) -> bool {
-        self.done_ps.pop_front_if(|at_ps| *at_ps <= now_ps).is_some()
+        let is_done = self.done_ps.front().is_some_and(|at_ps| *at_ps <= now_ps);
+        is_done && self.done_ps.pop_front().is_some()
     }
 }
 
@@ -112,6 +113,7 @@ pub struct FileClient {
 impl FileClient {
     /// Of these blocks, with `ahead` requests outstanding at most, and work of `times` between an
     /// answer and the next request.
+    #[must_use]
     pub fn new(blocks: Blocks, ahead: u32, times: &Times, chance: Stream) -> Self {
         Self {
             blocks,
@@ -129,11 +131,13 @@ impl FileClient {
     }
 
     /// When it next requests a block by itself, after the first ones.
+    #[must_use]
     pub fn next_ps(&self) -> Option<u64> {
         self.worker.done_ps.front().copied()
     }
 
     /// Requests without an answer.
+    #[must_use]
     pub fn outstanding(&self) -> usize {
         self.outstanding.len()
     }
@@ -158,8 +162,11 @@ impl FileClient {
 
     /// So many octets have been read in all: the next block that is complete with them.
     pub fn take(&mut self, read_octets: u64, now_ps: u64) -> Option<CompleteBlock> {
-        let Outstanding { requested_ps, octets, .. } =
-            self.outstanding.pop_front_if(|block| block.complete_at <= read_octets)?;
+        let &Outstanding { requested_ps, octets, complete_at } = self.outstanding.front()?;
+        if complete_at > read_octets {
+            return None;
+        }
+        self.outstanding.pop_front();
         self.worker.take_up(now_ps);
         Some(CompleteBlock { requested_ps, octets })
     }
@@ -177,6 +184,7 @@ pub struct FileServer {
 
 impl FileServer {
     /// Of these blocks, with work of `times` between a request and its answer.
+    #[must_use]
     pub fn new(blocks: Blocks, times: &Times, chance: Stream) -> Self {
         Self {
             blocks: blocks.peekable(),
@@ -187,6 +195,7 @@ impl FileServer {
     }
 
     /// When it next answers.
+    #[must_use]
     pub fn next_ps(&self) -> Option<u64> {
         self.worker.done_ps.front().copied()
     }

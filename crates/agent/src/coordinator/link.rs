@@ -12,7 +12,8 @@ use crate::protocol::{
 };
 use crate::result::CoordinatorClock;
 use crate::service::boot;
-use ethermeter_live::{HostTime, Timeline};
+use crate::time::RealTime;
+use ethermeter_live::Timeline;
 use ethermeter_station::{AgentReport, RENEWAL_NS};
 use std::future::Future;
 use std::net::SocketAddr;
@@ -76,6 +77,8 @@ pub(super) struct AgentConnection {
     calls: Mutex<u64>,
     /// Whether the agent has replied to the first call, with which its lease begins.
     has_begun: AtomicBool,
+    /// Time of the coordinator.
+    pub time: RealTime,
 }
 
 impl AgentConnection {
@@ -84,6 +87,7 @@ impl AgentConnection {
         entry: &AgentEntry,
         credentials: Option<&Credentials>,
         experiment: u64,
+        time: RealTime,
     ) -> Result<Self, TestError> {
         let failed = |what: String| TestError::Unreachable {
             agent: entry.name.clone(),
@@ -108,12 +112,12 @@ impl AgentConnection {
         let mut client = AgentClient::new(channel).max_decoding_message_size(LONGEST_RESULT);
         let mut best: Option<(u64, i64, HelloReply)> = None;
         for _ in 0..HELLOS {
-            let before_ns = HostTime.now_ns();
+            let before_ns = time.now_ns();
             let hello = in_time(client.hello(HelloRequest { reads_plca: false }))
                 .await
                 .map_err(|status| failed(reason_of(&status)))?
                 .into_inner();
-            let round_ns = HostTime.now_ns() - before_ns;
+            let round_ns = time.now_ns() - before_ns;
             if hello.protocol != PROTOCOL {
                 return Err(failed(format!("protocol {}: must be {PROTOCOL}", hello.protocol)));
             }
@@ -129,7 +133,7 @@ impl AgentConnection {
         let clock = if hello.boot == boot() { compared.of_one_boot() } else { compared };
         let (calls, has_begun) = (Mutex::new(0), AtomicBool::new(false));
         let entry = entry.clone();
-        Ok(Self { entry, hello, clock, experiment, client, calls, has_begun })
+        Ok(Self { entry, hello, clock, experiment, client, calls, has_begun, time })
     }
 
     /// Have PLCA of the interfaces read, too. Drivers may take a while for it, so that the clock is
@@ -160,7 +164,7 @@ impl AgentConnection {
             session: self.hello.session,
             experiment: self.experiment,
             counter: *counter,
-            made_ns: self.clock.at_ns(HostTime.now_ns()),
+            made_ns: self.clock.at_ns(self.time.now_ns()),
         }
     }
 
@@ -250,7 +254,9 @@ impl AgentConnection {
                 let mut client = self.client.clone();
                 let reply = tokio::time::timeout(LEASE_TIMEOUT, client.lease(request)).await;
                 Some(reply.map(|reply| {
-                    reply.map(|reply| renewals.put(index, &messages, reply.into_inner()))
+                    reply.map(|reply| {
+                        renewals.put(index, self.time.now_ns(), &messages, reply.into_inner());
+                    })
                 }))
             } else {
                 None

@@ -22,8 +22,8 @@ use crate::attest::{Credentials, random};
 use crate::description::{AgentEntry, TestDescription};
 use crate::listen::stop_requested;
 use crate::result::{HostAnswer, TestResult};
-use crate::time::sleep;
-use ethermeter_live::{HostTime, Timeline};
+use crate::time::{RealTime, sleep};
+use ethermeter_live::Timeline;
 pub use link::TestError;
 
 use connections::ConnectionThread;
@@ -76,6 +76,7 @@ pub async fn run(
     end: impl Future<Output = ()>,
     tell: impl AsyncFn(TestStage),
 ) -> Result<TestResult, TestError> {
+    let time = RealTime::default();
     tell(TestStage::Connecting).await;
     let test = TestDescription::parse(test).map_err(TestError::Description)?;
     let experiment = random();
@@ -85,7 +86,7 @@ pub async fn run(
     for entry in &test.agents {
         let (entry, credentials) = (entry.clone(), credentials.cloned());
         let connecting = connections.run(async move {
-            AgentConnection::connect(&entry, credentials.as_ref(), experiment).await
+            AgentConnection::connect(&entry, credentials.as_ref(), experiment, time).await
         });
         links.push(tokio::select! {
             link = connecting => link??,
@@ -103,7 +104,7 @@ pub async fn run(
                 Err(error) => Err(error),
             };
             match arranged {
-                Ok(()) => conduct(&test, &links, &tell).await,
+                Ok(()) => conduct(&test, &links, &tell, time).await,
                 Err(error) => TestEnd::Failed(error),
             }
         } => ending,
@@ -168,8 +169,12 @@ pub async fn hosts(controls: &[SocketAddr], credentials: Option<&Credentials>) -
             address: control.ip(),
             interface: None,
         };
-        let link =
-            async { AgentConnection::connect(&entry, credentials, 0).await?.with_plca().await };
+        let link = async {
+            AgentConnection::connect(&entry, credentials, 0, RealTime::default())
+                .await?
+                .with_plca()
+                .await
+        };
         match link.await {
             Ok(link) => HostAnswer::Description(Box::new(outcome::of_host(&link))),
             Err(error) => HostAnswer::Unreached { control, error: error.to_string() },
@@ -234,14 +239,15 @@ async fn conduct(
     test: &TestDescription,
     links: &[AgentConnection],
     tell: &impl AsyncFn(TestStage),
+    time: RealTime,
 ) -> TestEnd {
     let mut lead_ns = LEAD_NS + LEAD_OF_AGENT_NS * links.len() as u64;
     // An emulated medium between the agents begins with them, so it hears the time first. If that
     // took so long that the agents would hear too late, all get a later time.
     let begin_ns = loop {
-        let begin_ns = HostTime.now_ns() + lead_ns;
+        let begin_ns = time.now_ns() + lead_ns;
         tell(TestStage::Running { begin_ns }).await;
-        if HostTime.now_ns() + lead_ns / 2 < begin_ns {
+        if time.now_ns() + lead_ns / 2 < begin_ns {
             break begin_ns;
         }
         lead_ns *= 2;

@@ -2,7 +2,6 @@
 //! lease.
 
 use crate::protocol as wire;
-use ethermeter_live::{HostTime, Timeline};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::Notify;
@@ -75,11 +74,16 @@ impl RenewalRelay {
         }
     }
 
-    /// Pass on what an agent has replied to a call that took `messages`.
-    pub fn put(&self, agent: usize, messages: &LeaseMessages, reply: wire::LeaseReply) {
+    /// Pass on what an agent has replied, at `now_ns`, to a call that took `messages`.
+    pub fn put(
+        &self,
+        agent: usize,
+        now_ns: u64,
+        messages: &LeaseMessages,
+        reply: wire::LeaseReply,
+    ) {
         let is_to_ask = self.inbox(agent, |inbox| {
             inbox.is_renewed = reply.is_renewed && messages.prepared == inbox.prepared;
-            let now_ns = HostTime.now_ns();
             let is_due = inbox.asked_ns.is_none_or(|asked_ns| now_ns - asked_ns >= CHALLENGES_NS);
             if is_due && !reply.challenges.is_empty() {
                 inbox.asked_ns = Some(now_ns);
@@ -133,6 +137,7 @@ mod tests {
         assert!(nothing.challenges.is_empty() && nothing.renewals.is_empty());
         renewals.put(
             0,
+            0,
             &nothing,
             wire::LeaseReply {
                 challenges: vec![challenge(11), challenge(99)],
@@ -144,6 +149,7 @@ mod tests {
         let renewal = wire::SignedRenewal { renewal: vec![1], signature: vec![2] };
         renewals.put(
             1,
+            0,
             &messages,
             wire::LeaseReply { renewal: Some(renewal.clone()), ..Default::default() },
         );
@@ -152,12 +158,14 @@ mod tests {
         // The call that took the renewal along brings no new question.
         renewals.put(
             0,
+            0,
             &nothing,
             wire::LeaseReply { challenges: vec![challenge(11)], ..Default::default() },
         );
         assert!(renewals.take(1).challenges.is_empty());
         renewals.expect(0);
         renewals.put(
+            0,
             0,
             &nothing,
             wire::LeaseReply { challenges: vec![challenge(11)], ..Default::default() },
@@ -170,16 +178,16 @@ mod tests {
         let renewals = RenewalRelay::among([10, 11]);
         let is_renewed = |is_renewed| wire::LeaseReply { is_renewed, ..Default::default() };
         let nothing = renewals.take(0);
-        renewals.put(0, &nothing, is_renewed(true));
-        renewals.put(1, &nothing, is_renewed(true));
+        renewals.put(0, 0, &nothing, is_renewed(true));
+        renewals.put(1, 0, &nothing, is_renewed(true));
         assert_eq!(renewals.first_missing(), None);
         renewals.expect(0);
         assert_eq!(renewals.first_missing(), Some(0));
-        renewals.put(0, &nothing, is_renewed(false));
+        renewals.put(0, 0, &nothing, is_renewed(false));
         assert_eq!(renewals.first_missing(), Some(0));
-        renewals.put(0, &nothing, is_renewed(true));
+        renewals.put(0, 0, &nothing, is_renewed(true));
         assert_eq!(renewals.first_missing(), Some(0), "the call was made before");
-        renewals.put(0, &renewals.take(0), is_renewed(true));
+        renewals.put(0, 0, &renewals.take(0), is_renewed(true));
         assert_eq!(renewals.first_missing(), None);
     }
 }

@@ -6,6 +6,7 @@ use ethermeter_agent::protocol::{
     Challenge, GrantRequest, HelloReply, HelloRequest, LeaseReply, LeaseRequest, Phases,
     PrepareRequest, Role, SignedRenewal, Stamp, role,
 };
+#[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
 use ethermeter_live::{HostTime, Timeline};
 use ethermeter_station::consent::{ChallengeAnswer, LeaseRenewal};
 use std::path::Path;

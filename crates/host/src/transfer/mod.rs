@@ -15,6 +15,7 @@ pub use sockets::SocketOptions;
 mod tests {
     use super::sockets::work;
     use super::*;
+    #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
     use ethermeter_live::{HostTime, Timeline};
     use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 

@@ -226,6 +226,7 @@ impl<P: NetworkPort, N: CreditNotes, T: Timeline, O: Fn(usize) -> u64> NetworkPo
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
     use crate::HostTime;
     use crate::port::memory;
     use std::collections::VecDeque;

@@ -1,7 +1,9 @@
 //! What ports need of sockets beyond what safe wrappers offer: options, waiting, stamps.
 
 use crate::Error;
-use crate::time::{HostTime, NS_PER_S, WallClock};
+#[expect(clippy::disallowed_types, reason = "the kernel stamps by the machine's clocks")]
+use crate::time::HostTime;
+use crate::time::{NS_PER_S, WallClock};
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -170,6 +172,7 @@ pub(super) fn hindrance(error: &io::Error) -> Option<Hindrance> {
 }
 
 /// The clocks by which the kernel stamps what arrives, compared just now.
+#[must_use]
 pub fn stamping_clock() -> WallClock {
     WallClock::compared(&HostTime)
 }

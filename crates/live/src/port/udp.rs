@@ -379,6 +379,7 @@ impl NetworkPort for UdpPort {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
     use crate::{HostTime, Timeline};
 
     fn loopback(local: &str) -> UdpOptions {

@@ -6,6 +6,7 @@ use super::*;
 use crate::medium::EmulatedMedium;
 use ethermeter_capture::CaptureReader;
 use ethermeter_capture::explain::explain;
+#[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
 use ethermeter_live::HostTime;
 use ethermeter_simulator::shared::SharedSegment;
 use serde_json::{Value, json};

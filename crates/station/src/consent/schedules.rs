@@ -240,11 +240,17 @@ impl Receiver {
     }
 }
 
+fn begun_lease() -> Arc<Lease> {
+    let lease = Lease::unbegun();
+    lease.begin(0);
+    Arc::new(lease)
+}
+
 impl Sender {
     fn new(number: u64) -> Self {
         Self {
             book: RuleBook::new(ceilings(), 0x5E4D_0000 + number, false),
-            lease: Arc::new(Lease::new(0)),
+            lease: begun_lease(),
             renewed_ns: 0,
             leases: ReceiverLeases::new(0x1234_0000 + number),
             counter: 0,

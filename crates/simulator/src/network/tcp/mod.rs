@@ -271,7 +271,10 @@ impl Connection {
         let is_of_data = 1 - from == usize::from(sends);
         let side = &mut self.sides[1 - from];
         let began = (now - side.octet * u64::from(frame.octets)).max(Instant::ZERO);
-        while let Some((_, sent)) = side.watched.pop_front_if(|(upto, _)| *upto <= acknowledges) {
+        while let Some(&(upto, sent)) = side.watched.front()
+            && upto <= acknowledges
+        {
+            side.watched.pop_front();
             if counters.within(now) {
                 side.delays.record(began - sent);
                 if is_of_data {
