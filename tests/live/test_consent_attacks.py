@@ -4,6 +4,7 @@ its grants permit.
 
 import contextlib
 import dataclasses
+import functools
 import itertools
 import json
 import socket
@@ -851,3 +852,51 @@ def test_a_priority_that_the_receiver_did_not_grant_is_refused_and_nothing_is_se
     assert above == "priority"
     assert refused == ["consent-target"] * 3
     assert arrived.frames == 0
+
+
+def given_up(call: Callable[..., Any]) -> str | None:
+    """The rule by which a call is refused; `None` if it is given up before there is an answer."""
+    try:
+        return rule(lambda: call(timeout_s=0.05)) or "granted"
+    except grpc.RpcError as error:
+        # Either end may see first that the time is over.
+        if error.code() not in (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED):
+            raise
+        return None
+
+
+def test_calls_that_wait_for_a_port_and_are_given_up_are_as_few_as_there_may_be_tests(lab):
+    most, way = 16, Way("xdp")
+    with lab.running() as (_, receiver):
+        process = lab.processes[1]
+        tasks, descriptors = (Path(f"/proc/{process.pid}/{name}") for name in ("task", "fd"))
+        used = [sum(1 for _ in folder.iterdir()) for folder in (tasks, descriptors)]
+        # Another agent of the host holds the queue, for which the attacked one waits two seconds.
+        lab.spawn(lab.receiver, 4989)
+        holder, holding = lab.reach(lab.receiver, 4989), random_number()
+        grant(lab, holder, holding, way)
+        with leased([holder], [holding]):
+            waiting = [random_number() for _ in range(2 * most)]
+            first, *_ = answers = [
+                given_up(functools.partial(grant, lab, receiver, experiment, way))
+                for experiment in waiting
+            ]
+            again = given_up(functools.partial(grant, lab, receiver, waiting[0], way, "g"))
+            threads = sum(1 for _ in tasks.iterdir())
+            # A collection does not make room for another before the port is no longer opened.
+            with contextlib.suppress(grpc.RpcError):
+                receiver.call("Collect", waiting[0], timeout_s=0.05)
+            late = given_up(functools.partial(grant, lab, receiver, random_number(), way))
+            time.sleep(4)
+        left = [sum(1 for _ in folder.iterdir()) for folder in (tasks, descriptors)]
+        # Nothing is left of them, so that there is room for a test.
+        grant(lab, receiver, random_number(), Way("udp"))
+    assert first is None
+    if answers.count(None) < most or again is None:
+        inconclusive("the machine was so slow that ports were no longer waited for")
+    assert answers == [None] * most + ["tests-at-once"] * most
+    assert (again, late) == ("order", "tests-at-once")
+    assert threads <= used[0] + most + 1
+    # The connection of the coordinator has a descriptor.
+    assert left[0] <= used[0] + 1
+    assert left[1] <= used[1] + 1

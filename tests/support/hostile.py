@@ -156,7 +156,7 @@ class Reached:
             self.pb.HelloRequest(), timeout=CALL_S, wait_for_ready=True
         ).session
 
-    def call(self, name: str, experiment: int, **fields: Any) -> Any:
+    def call(self, name: str, experiment: int, *, timeout_s: float = CALL_S, **fields: Any) -> Any:
         """Make a stamped call; calls arrive in the order of their numbers."""
         with self._lock:
             self._counter += 1
@@ -167,7 +167,7 @@ class Reached:
                 made_ns=time.monotonic_ns(),
             )
             return getattr(self._calls, name)(
-                getattr(self.pb, f"{name}Request")(stamp=stamp, **fields), timeout=CALL_S
+                getattr(self.pb, f"{name}Request")(stamp=stamp, **fields), timeout=timeout_s
             )
 
     def close(self) -> None:
