@@ -138,11 +138,14 @@ def test_a_quick_measurement_keeps_its_intervals(tmp_path: Path) -> None:
 def test_a_quick_measurement_is_compared_with_iperf3(tmp_path: Path) -> None:
     document = iperf3_udp()
     document["start"]["test_start"] = {"protocol": "TCP", "reverse": 0}
-    rows = compare(
-        written(tmp_path / "m.json", measured()), written(tmp_path / "i.json", document)
-    )
+    rows = compare(written(tmp_path / "m.json", measured()), written(tmp_path / "i.json", document))
     (rate,) = [row for row in rows if row["metric"] == "data_rate"]
-    assert (rate["point"]["flow"], rate["a"], rate["b"], rate["verdict"]) == ("tcp-up", 9.4e8, 8e6, "lower")
+    assert (rate["point"]["flow"], rate["a"], rate["b"], rate["verdict"]) == (
+        "tcp-up",
+        9.4e8,
+        8e6,
+        "lower",
+    )
 
 
 @pytest.mark.parametrize(

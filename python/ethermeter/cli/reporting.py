@@ -119,7 +119,8 @@ def compare(
         Path,
         typer.Argument(
             metavar="RUN",
-            help="Run directory, or a file of iperf3, flent, irtt, sockperf, ns-3 or measure --to HOST --json.",
+            help="Run directory, or a file of iperf3, flent, irtt, sockperf, ns-3 or "
+            "measure --to HOST --json.",
             autocompletion=completion.runs,
         ),
     ],
