@@ -28,7 +28,8 @@ impl Relay {
             .expect("no thread panics while it holds the lock")
             .take()
             .ok_or_else(|| PyRuntimeError::new_err("a relay runs once only"))?;
-        py.detach(|| relay.run()).map(|end| end.to_string()).map_err(raise)
+        let result = py.detach(|| relay.run()).map_err(raise)?;
+        Ok(serde_json::to_string(&result).expect("a result is JSON"))
     }
 }
 
