@@ -16,8 +16,8 @@ from ethermeter.cli.tables import print_table
 from ethermeter.faults import choices, nearest
 
 if TYPE_CHECKING:
+    from ethermeter.live_reports import RelayResult
     from ethermeter.testbed import KeptTestbed, NetworkBed, Testbed, Wire
-    from ethermeter.testbed.relay import RelayResult
 
 UP_EXAMPLES = """\
   ethermeter testbed up

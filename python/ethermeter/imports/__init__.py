@@ -53,7 +53,7 @@ def read(path: Path, columns: Sequence[Column] = ()) -> Flows:
         return irtt.flows(document, file)
     if isinstance(document, dict) and "end" in document:
         return iperf3.flows(document, file)
-    if isinstance(document, dict) and measurement.KEYS <= document.keys():
+    if isinstance(document, dict) and document.keys() >= measurement.KEYS:
         return measurement.flows(document, file)
     allowed = (
         "expected JSON of iperf3 --json, with end, of flent, with x_values and results, of irtt, "

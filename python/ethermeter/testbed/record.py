@@ -13,9 +13,10 @@ from pathlib import Path
 
 import msgspec
 
+from ethermeter.live_reports import RelayResult
 from ethermeter.testbed.commands import TestbedError, run
 from ethermeter.testbed.elements import KeptTestbed
-from ethermeter.testbed.relay import RelayResult, await_result, is_running
+from ethermeter.testbed.relay import await_result, is_running
 
 RECORDS = Path("/run/ethermeter/testbeds")
 """Directory of the records; empty after a restart of the machine, as namespaces are gone too."""

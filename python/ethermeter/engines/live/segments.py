@@ -31,6 +31,7 @@ from ethermeter.entities import (
     stations_in,
 )
 from ethermeter.faults import Fault, InputError
+from ethermeter.live_reports import SegmentCounts
 from ethermeter.scenario import (
     CoderArrivals,
     ConstantTimes,
@@ -47,7 +48,7 @@ from ethermeter.scenario import (
 )
 from ethermeter.testbed import Control, NetworkBed, Segment, SegmentTrial, Wire
 from ethermeter.testbed.counters import Hop
-from ethermeter.testbed.relay import Relay, SegmentCounts
+from ethermeter.testbed.relay import Relay
 from ethermeter.trial import RAW_FRAMES, Live, Trial, core_trial
 
 LISTENER = "listener"
