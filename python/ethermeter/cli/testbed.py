@@ -178,7 +178,8 @@ def _network_of(experiment: str, overrides: list[str] | None, mtu: int) -> "Netw
         return agents.keep(trial, mtu=mtu)
     segments.check(trial)
     segment = segments.standing(trial.scenario)
-    return testbed.keep_network(segment.stations, segments=[segment], layout="segment", mtu=mtu)
+    network = testbed.Network(segment.stations, segments=[segment], layout="segment", mtu=mtu)
+    return testbed.keep_network(network)
 
 
 def _tell_made(made: "Testbed | NetworkBed", *, as_json: bool) -> None:
