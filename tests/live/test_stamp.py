@@ -263,7 +263,7 @@ def test_our_sender_and_our_reflector(
         wrong = session(here, there, key=b"another key", patience_ns=300_000_000)
         counts = counted(reflector)
     check_session(found)
-    assert wrong.sequence == []
+    assert wrong.sequence == ()
     refused = counts["not_authentic" if is_authenticated else "answered"]
     assert refused >= PACKETS
     assert found.clock is not None
