@@ -109,7 +109,7 @@ lint: $(VENV)/.dev deny ## formatting, lints, types, links of the crates, licenc
 	$(BIN)/python -m mypy.stubtest ethermeter._core
 	$(BIN)/lint-imports
 	scripts/check-circles
-	$(BIN)/python scripts/generate-scenario --check
+	$(BIN)/python scripts/generate-structs --check
 	$(BIN)/python scripts/generate-keys --check
 	$(BIN)/python scripts/mutants check
 	@$(BIN)/python scripts/count-options

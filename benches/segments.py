@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 from ethermeter.cli.tables import print_table
+from ethermeter.live_reports import SegmentCounts
 from ethermeter.quantities import number
-from ethermeter.testbed.relay import SegmentCounts
 
 from benches import machine
 from benches.children import ChildError, run_child

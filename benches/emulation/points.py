@@ -10,10 +10,11 @@ from ethermeter import _core, api
 from ethermeter.counts import Counts
 from ethermeter.engines.live import Captures, Local
 from ethermeter.engines.live.recording import MEDIUM
+from ethermeter.live_reports import SenderCounts
 from ethermeter.run import Progress, RunOptions, execute
 from ethermeter.store.captures import file_of
 from ethermeter.store.measured import read_result
-from ethermeter.store.result import Result, Sender
+from ethermeter.store.result import Result
 from ethermeter.trial import Trial, core_trial
 from msgspec import structs
 
@@ -97,11 +98,11 @@ class Measured:
         late = sum(of.frames * (1 - (of.share_on_time or 0.0)) for of in pacings)
         return late / max(1, sum(of.frames for of in pacings))
 
-    def _senders(self) -> list[Sender]:
+    def _senders(self) -> list[SenderCounts]:
         return [
             flow.sending.counted
             for flow in self.result.flows.values()
-            if flow.sending is not None and isinstance(flow.sending.counted, Sender)
+            if flow.sending is not None and isinstance(flow.sending.counted, SenderCounts)
         ]
 
     def late_send_us(self, share: float) -> float:

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 from ethermeter import _core
+from ethermeter.live_reports import SegmentCounts
 from ethermeter.scenario import Lengths, MixLengths, Scenario
-from ethermeter.testbed.relay import SegmentCounts
 from ethermeter.traces import Trace
 from ethermeter.trial import Trial, core_trial
 from msgspec import structs

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from ethermeter import _core, api
 from ethermeter.engines.live.media import segments_of
-from ethermeter.testbed import Segment, make_network
+from ethermeter.testbed import Network, Segment, make_network
 from ethermeter.trial import core_trial
 from live_runs import measure, refusal
 from prediction import prediction
@@ -170,7 +170,7 @@ def ten_hosts(folder: Path):
     path = TEN.save(folder / "network.toml")
     (trial, *_) = api.load(str(path)).plan(replications=1).trials
     segments = [with_room(each) for each in segments_of(trial.scenario, has_shapers=True)]
-    with make_network(list(segments[0].stations), [], [], segments=segments) as bed:
+    with make_network(Network(list(segments[0].stations), segments=segments)) as bed:
         yield path, bed
 
 

@@ -17,6 +17,7 @@ from ethermeter.counts import Counts
 from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.store import RunDirectory
 from ethermeter.testbed import (
+    Network,
     Segment,
     SegmentTrial,
     TestbedError,
@@ -82,7 +83,7 @@ def hosts(count: int, layout: Callable[..., ExperimentTables] = coax):
     """Make hosts on a segment."""
     names = tuple(f"h{number}" for number in range(1, count + 1))
     medium = standing(layout(count, SELDOM))
-    with make_network(names, [], [], segments=[Segment(names, medium)]) as bed:
+    with make_network(Network(names, segments=[Segment(names, medium)])) as bed:
         yield bed
 
 

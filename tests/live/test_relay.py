@@ -454,10 +454,10 @@ def test_a_relay_that_stays_and_was_killed_holds_up_nobody(up):
 
 @pytest.mark.root
 def test_wires_that_cannot_be_played_are_told_and_nothing_stays(namespaces, monkeypatch):
-    from ethermeter.testbed import TestbedError, build
+    from ethermeter.testbed import TestbedError, network
     from ethermeter.testbed.relay import Direction, NoLoss
 
-    monkeypatch.setattr(build, "direction", lambda wire, mtu: Direction(1, 0, 0, NoLoss(), 0))
+    monkeypatch.setattr(network, "direction", lambda wire, mtu: Direction(1, 0, 0, NoLoss(), 0))
     before = namespaces(maker=os.getpid())
     with (
         pytest.raises(TestbedError, match=r"relay of the wires did not start: wire: rate_bps = 1"),

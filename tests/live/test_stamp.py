@@ -18,9 +18,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ethermeter.live_reports import StampMeasurement
 from ethermeter.metrics import Metric
 from ethermeter.quick import by_stamp
-from ethermeter.quick.peers import Reflected, stamp
+from ethermeter.quick.peers import stamp
 from ethermeter.testbed import Host, make_testbed
 from program import LIMIT_S
 from stalls import Contention
@@ -109,7 +110,7 @@ def session(
     packets: int = PACKETS,
     interval_ns: int = INTERVAL_NS,
     **options: object,
-) -> Reflected:
+) -> StampMeasurement:
     """Send a session from a host to a reflector on another one."""
     return stamp(
         f"{to.ipv4}:862",
@@ -120,7 +121,7 @@ def session(
     )
 
 
-def check_session(found: Reflected, *, has_times: bool = True) -> None:
+def check_session(found: StampMeasurement, *, has_times: bool = True) -> None:
     """Every packet was answered, with its four times in order if the reflector has right ones."""
     assert found.sent >= PACKETS
     assert sorted(found.sequence) == list(range(found.sent))
@@ -262,7 +263,7 @@ def test_our_sender_and_our_reflector(
         wrong = session(here, there, key=b"another key", patience_ns=300_000_000)
         counts = counted(reflector)
     check_session(found)
-    assert wrong.sequence == []
+    assert wrong.sequence == ()
     refused = counts["not_authentic" if is_authenticated else "answered"]
     assert refused >= PACKETS
     assert found.clock is not None

@@ -43,7 +43,7 @@ def heard(first: dict[str, str], last: dict[str, str]) -> str:
 @pytest.mark.xdist_group("leftovers")
 def test_a_testbed_stays_reaches_its_hosts_and_is_removed_by_its_name(namespaces, up):
     made = up("--hosts", "3", "--rate", "10 Mb/s")
-    mine = {host["namespace"] for host in made["hosts"]} | {f"{made['name']}-switch"}
+    mine = {host["namespace"] for host in made["hosts"]} | {f"{made['name']}-s1"}
     assert namespaces() >= mine
     first, last = made["hosts"][0], made["hosts"][-1]
     assert heard(first, last) == "hello"

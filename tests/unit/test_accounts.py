@@ -328,7 +328,7 @@ def run_directory(folder: Path, result: str) -> Path:
         "",
         "[]",
         '{"agents": {}}',
-        '{"outcome": "complete", "agents": {"a": {"result": {"host": [{}]}}}, "flows": {}}',
+        '{"outcome": "complete", "agents": {"a": {"result": {"host": {}}}}, "flows": {}}',
     ],
 )
 def test_a_file_that_is_no_result_is_named(tmp_path, text):
@@ -342,7 +342,7 @@ def test_a_file_that_is_no_result_is_named(tmp_path, text):
 
 def test_a_course_that_cannot_be_drawn_is_a_fault_of_its_file(tmp_path):
     broken = agent("x")
-    del broken["result"]["host_series"]["columns"]["user"]
+    broken["result"]["host_series"]["columns"]["user"] = [[1], [1, 2]]
     path = run_directory(
         tmp_path, json.dumps({"outcome": "complete", "agents": {"a": broken}, "flows": {}})
     )

@@ -5,21 +5,21 @@ import math
 import numpy as np
 import pytest
 from ethermeter.analysis.emulated import emulated, together
+from ethermeter.live_reports import SegmentCounts, StationReport, TimeQuantiles
 from ethermeter.store.result import Result
-from ethermeter.testbed.relay import SegmentCounts, StationTotals, Times
 
 from benches.emulation.comparison import Difference, _distance
 
 
-def times(*buckets: tuple[float, float, int]) -> Times:
+def times(*buckets: tuple[float, float, int]) -> TimeQuantiles:
     """Times in ns with these buckets."""
     largest = buckets[-1][1] if buckets else None
-    return Times(None, None, largest, None, largest, buckets)
+    return TimeQuantiles(p99=largest, max=largest, buckets=buckets)
 
 
-def result(*, violations: int = 0, late: Times | None = None) -> Result:
+def result(*, violations: int = 0, late: TimeQuantiles | None = None) -> Result:
     """Result of a test on a segment of two stations with 500 frames each."""
-    station = StationTotals("s", 500, 0, 490, 31_360, 20, 10, 1, 5, 320, 0, 0)
+    station = StationReport(arrived=500, frames=490, collisions=20, discarded=10, starved=1)
     segment = SegmentCounts(
         stations=(station, station),
         bit_ps=100_000,

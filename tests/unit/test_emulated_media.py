@@ -17,10 +17,16 @@ from ethermeter.engines.live.media import (
 )
 from ethermeter.engines.live.offsets import without_offsets
 from ethermeter.engines.live.ports import media_counts, port_counts
-from ethermeter.store.result import FlowResult, Result, Role, Sink, Stream, StreamWindow
-from ethermeter.store.result import Histogram as Times
-from ethermeter.testbed.relay import SegmentCounts, StationTotals
-from ethermeter.testbed.relay import Times as Late
+from ethermeter.live_reports import Distribution as Times
+from ethermeter.live_reports import (
+    RoleReport,
+    SegmentCounts,
+    SinkReport,
+    StationReport,
+    StreamCounts,
+    StreamWindow,
+)
+from ethermeter.store.result import FlowResult, Result
 from measured_trials import only_trial
 
 MEDIA = em.network(
@@ -44,7 +50,6 @@ MEDIA = em.network(
     phases={"settle": "0 s", "transmit": "100 ms", "measure": "last 90 ms"},
     run={"engines": ["live"]},
 )
-NONE = Late(None, None, None, None, None, ())
 
 
 def trial_of(changes=None):
@@ -124,7 +129,7 @@ def test_saturated_flows_that_credit_does_not_hold_back_are_refused(changes, wor
 
 def counted(stations, counts="", offset_ns=1000):
     totals = tuple(
-        StationTotals(
+        StationReport(
             interface="x",
             **dict.fromkeys(("arrived", "dropped", "frames", "octets", "collisions"), 0),
             **dict.fromkeys(("discarded", "starved", "samples"), 0),
@@ -134,8 +139,7 @@ def counted(stations, counts="", offset_ns=1000):
         )
         for number in range(stations)
     )
-    times = (NONE,) * 4
-    return SegmentCounts(totals, 100_000, 1, 1, offset_ns, 0, {}, 0, *times, None, counts)
+    return SegmentCounts(stations=totals, bit_ps=100_000, offset_ns=offset_ns, counts=counts)
 
 
 def test_ports_at_media_have_their_counts_and_others_have_none(monkeypatch):
@@ -177,15 +181,15 @@ def test_one_way_delays_lack_the_offset_of_each_medium_on_the_path():
     trial = trial_of()
     assert ("h1", "first, second") in hops_of(trial.scenario)
     times = Times(buckets=((2_500_000, 2_600_000, 3),), quantiles_ps={"1": 2_550_000})
-    window = StreamWindow(3, 0, None, None, times, Times())
-    sink = Sink(streams=[Stream(3, 0, 0, window)])
+    window = StreamWindow(frames=3, delay=times)
+    sink = SinkReport(streams=[StreamCounts(received=3, measured=window)])
     result = Result(
         outcome="complete",
         agents={},
         flows={},
         media={name: counted(2) for name in ("cable", "first, second", "h3 - switch")},
     )
-    flow = FlowResult(receiving=Role(counted=sink), to="h4")
+    flow = FlowResult(receiving=RoleReport(counted=sink), to="h4")
     made = without_offsets(trial.scenario, trial.scenario.flows[0], flow, result)
     (stream,) = made.receiving.counted.streams
     # Hub and cable, a microsecond each.

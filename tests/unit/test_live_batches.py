@@ -16,6 +16,7 @@ from ethermeter.counts import Floats
 from ethermeter.engines.live.counts import stream_batches
 from ethermeter.engines.live.description import describe
 from ethermeter.engines.live.observed import observe
+from ethermeter.live_reports import SinkReport, StreamWindow
 from ethermeter.metrics import EntityKind, Metric, metrics_of
 from ethermeter.metrics.counted import flow_batches
 from ethermeter.metrics.evaluation import of_all_parts, of_each_part
@@ -23,7 +24,6 @@ from ethermeter.metrics.slices import Slice
 from ethermeter.results.batches import within
 from ethermeter.results.estimates import errors_within
 from ethermeter.store.columns import FLOW_BATCHES, NOT_COUNTED
-from ethermeter.store.result import Sink, StreamWindow
 from ethermeter.store.trial_result import TrialResult, failed
 from flow_totals import together
 from measured_trials import counted, loopback, only_trial, result_of
@@ -158,7 +158,7 @@ def result() -> dict[str, Any]:
 def measured_load() -> StreamWindow:
     receiving = result_of(result()).flows["load"].receiving
     assert receiving is not None
-    assert isinstance(receiving.counted, Sink)
+    assert isinstance(receiving.counted, SinkReport)
     return receiving.counted.streams[0].measured
 
 

@@ -17,12 +17,12 @@ from ethermeter.engines.live.description import (
     flow_names,
     selective_acknowledgements,
 )
-from ethermeter.engines.live.laboratory import Ceilings, HostAnswer
 from ethermeter.engines.live.observed import observe
 from ethermeter.engines.live.places import Local, mtu_octets
 from ethermeter.engines.work import Work
 from ethermeter.experiment import load, shipped
 from ethermeter.faults import InputError
+from ethermeter.live_reports import Ceilings, HostAnswer
 from ethermeter.scenario import FixedLengths
 from ethermeter.store.trial_result import failed
 from ethermeter.studies import registry
@@ -107,8 +107,8 @@ def test_answers_of_another_length_that_are_thought_about_become_a_response():
 
 def test_consent_is_asked_for_as_far_as_the_ceilings_of_both_hosts_have_room():
     said = {
-        "a": HostAnswer(Ceilings(rate_bps=10_000_000, rate_frames_per_s=2000)),
-        "b": HostAnswer(Ceilings(rate_bps=3_000_000, rate_frames_per_s=5000)),
+        "a": HostAnswer(ceilings=Ceilings(rate_bps=10_000_000, rate_frames_per_s=2000)),
+        "b": HostAnswer(ceilings=Ceilings(rate_bps=3_000_000, rate_frames_per_s=5000)),
     }
     flows = json.loads(describe(trial_of(), LABORATORY, said))["flows"]
     # From a to b there are two, the stream and an exchange's answers; from b to a its requests. The

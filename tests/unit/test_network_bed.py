@@ -3,7 +3,7 @@
 import pytest
 from ethermeter.faults import InputError
 from ethermeter.testbed.elements import Wire
-from ethermeter.testbed.network import Link, make_network
+from ethermeter.testbed.network import Link, Network, make_network
 
 
 @pytest.mark.parametrize(("count", "is_refused"), [(65, True), (64, False)])
@@ -12,6 +12,6 @@ def test_more_relayed_links_than_a_relay_has_are_refused_before_anything_is_made
     # A rate that is refused in any case, so that the smaller network is not made either.
     wire = Wire(1, kind="relay")
     links = [Link((host, "s"), (wire, wire)) for host in hosts]
-    with pytest.raises(InputError) as caught, make_network(hosts, ["s"], links):
+    with pytest.raises(InputError) as caught, make_network(Network(hosts, ["s"], links)):
         pass
     assert any(fault.key == "links" for fault in caught.value.faults) == is_refused

@@ -91,7 +91,7 @@ def test_the_key_is_read_checked_documented_and_simulated(tree):
     changes.call(tree, *command, "--no-default-features")
     built = tree / "target" / "release" / "lib_core.so"
     shutil.copy(built, tree / "python" / "ethermeter" / "_core.abi3.so")
-    changes.call(tree, sys.executable, "scripts/generate-scenario")
+    changes.call(tree, sys.executable, "scripts/generate-structs", "scenario")
     path = {"PYTHONPATH": f"{tree}/python:{tree}"}
     changes.call(tree, sys.executable, "scripts/generate-keys", **path)
     types = (tree / "python/ethermeter/experiment/keys.py").read_text(encoding="utf-8")

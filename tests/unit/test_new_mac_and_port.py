@@ -68,7 +68,7 @@ def test_the_mac_keeps_its_law_and_the_scenario_is_generated_with_it(tree):
         *("--lib", "aloha"),
     )
     assert "throughput_is_that_of_abramson ... ok" in ran
-    call(tree, sys.executable, "scripts/generate-scenario")
+    call(tree, sys.executable, "scripts/generate-structs", "scenario")
     generated = (tree / GENERATED).read_text(encoding="utf-8")
     assert "class Aloha(" in generated
     assert generated != (ROOT / GENERATED).read_text(encoding="utf-8")

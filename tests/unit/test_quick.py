@@ -9,20 +9,21 @@ import msgspec
 import numpy as np
 import pytest
 from ethermeter.faults import InputError
+from ethermeter.live_reports import (
+    DatagramCounts,
+    Iperf3Interval,
+    Iperf3Measurement,
+    RoleReport,
+    SenderClock,
+    SenderCounts,
+    StampMeasurement,
+    TcpInfo,
+)
 from ethermeter.metrics import Caution, Metric
 from ethermeter.quick import by_agent, by_iperf3, by_stamp, series
-from ethermeter.quick.peers import (
-    Clock,
-    Datagrams,
-    Interval,
-    Iperf3Result,
-    PeerError,
-    Reflected,
-    TcpInfo,
-    address_of,
-)
+from ethermeter.quick.peers import PeerError, address_of
 from ethermeter.results.interval import Estimate
-from ethermeter.store.result import FlowResult, Losses, Role, Sender
+from ethermeter.store.result import FlowResult, Losses
 from program import invoke
 
 US = 1000
@@ -30,14 +31,14 @@ US = 1000
 
 def reflected(
     answers: dict[int, int], *, sent: int = 40, ahead_ns: int = 0, turn_ns: int = 5 * US
-) -> Reflected:
+) -> StampMeasurement:
     """A session with 30 us there, 50 us back; answers by sequence number."""
     times = []
     for sequence in answers:
         at = sequence * 10_000 * US
         came = at + 30 * US + ahead_ns
         times.append((at, came, came + turn_ns, at + 80 * US + turn_ns))
-    return Reflected(
+    return StampMeasurement(
         sent=sent,
         unsent=0,
         octets=44,
@@ -54,11 +55,11 @@ def reflected(
         own_error_ns=None,
         reflector_error_ns=None,
         tlvs=[],
-        clock=Clock(ahead_ns, 40.0 * US, 0.0, 0, 0),
+        clock=SenderClock(offset_ns=ahead_ns, uncertainty_ns=40.0 * US),
     )
 
 
-def estimates(found: Reflected) -> dict[tuple[str, Metric], float]:
+def estimates(found: StampMeasurement) -> dict[tuple[str, Metric], float]:
     """Values by flow and metric."""
     values, _ = by_stamp.values(found)
     return {(value.flow, value.metric): value.estimate.value for value in values}
@@ -143,14 +144,21 @@ def test_jitter_is_that_of_rfc_3550() -> None:
     assert by_stamp.jitter_s(np.array([0.0, 16e-6, 0.0])) == pytest.approx(1.9375e-6)
 
 
-def iperf3_result(**fields: object) -> Iperf3Result:
+def intervals(*octets: int) -> list[Iperf3Interval]:
+    """Intervals of 0.1 s with so many octets."""
+    return [Iperf3Interval(ns=10**8, octets=each) for each in octets]
+
+
+def iperf3_result(**fields: object) -> Iperf3Measurement:
     """A test of 1 s with 10 Mb/s."""
     usual: dict[str, object] = {
         "opened_in_ns": [1],
         "window_ns": 10**9,
         "octets": 1_250_000,
         "streams": [(1_250_000, 10**9)],
-        "intervals": [Interval(10**8, 125_000 + 1000 * (-1) ** k, 0, 0) for k in range(10)],
+        "intervals": [
+            Iperf3Interval(ns=10**8, octets=125_000 + 1000 * (-1) ** k) for k in range(10)
+        ],
         "datagrams": None,
         "tcp": [],
         "round_trips_us": [],
@@ -159,7 +167,7 @@ def iperf3_result(**fields: object) -> Iperf3Result:
         "server_processor": 0.1,
         "congestion": None,
     }
-    return Iperf3Result(**(usual | fields))  # type: ignore[arg-type]
+    return Iperf3Measurement(**(usual | fields))  # type: ignore[arg-type]
 
 
 def test_a_rate_is_that_of_the_receiver_with_the_interval_of_intervals() -> None:
@@ -177,7 +185,9 @@ def test_a_server_that_reports_less_than_was_acknowledged_is_contradicted() -> N
     assert rate.estimate.cautions == ("contradicted",)
     assert not rate.estimate.has_interval
     # Few and unlike intervals are no reason for a rate below zero.
-    unlike = [Interval(10**8, octets, 0, 0) for octets in (0, 300_000, 0, 200_000, 125_000)]
+    unlike = [
+        Iperf3Interval(ns=10**8, octets=octets) for octets in (0, 300_000, 0, 200_000, 125_000)
+    ]
     rate, _ = by_iperf3.values_of("tcp-up", iperf3_result(intervals=unlike), "up")
     assert rate.estimate.low == 0 < rate.estimate.high
 
@@ -187,18 +197,21 @@ def test_a_server_that_reports_less_than_was_acknowledged_is_contradicted() -> N
     [
         (iperf3_result(own_processor=0.95), "this host"),
         (iperf3_result(server_processor=1.2), "the server"),
-        (iperf3_result(tcp=[TcpInfo(1000, 900, 0)]), "receive window"),
-        (iperf3_result(tcp=[TcpInfo(1000, 0, 900)]), "send buffer"),
+        (iperf3_result(tcp=[TcpInfo(busy_us=1000, receiver_limited_us=900)]), "receive window"),
+        (iperf3_result(tcp=[TcpInfo(busy_us=1000, buffer_limited_us=900)]), "send buffer"),
         (iperf3_result(sent_again=7), "7 segments"),
         (iperf3_result(sent_again=None), "not known"),
-        (iperf3_result(datagrams=Datagrams(100, 100, 5, None, None, 0.0)), "datagrams were lost"),
         (
-            iperf3_result(datagrams=Datagrams(100, 100, 0, None, None, 0.0)),
+            iperf3_result(datagrams=DatagramCounts(sent=100, seen=100, missing=5)),
+            "datagrams were lost",
+        ),
+        (
+            iperf3_result(datagrams=DatagramCounts(sent=100, seen=100)),
             "hands to its interface",
         ),
     ],
 )
-def test_what_limited_a_test(found: Iperf3Result, expected: str) -> None:
+def test_what_limited_a_test(found: Iperf3Measurement, expected: str) -> None:
     assert expected in by_iperf3.limit_of(found, "up", 0)
 
 
@@ -221,8 +234,10 @@ def test_what_limited_a_test(found: Iperf3Result, expected: str) -> None:
 def test_a_rate_of_datagrams_is_limited_by_what_most_of_them_met(counts, losses, expected) -> None:
     held_back, refused = counts
     missing, seen = losses
-    sender = Sender(frames=26_689, unsent=0, held_back=held_back, refused=refused)
-    result = FlowResult(sending=Role(counted=sender), losses=Losses(missing, seen, 0, 0))
+    sender = SenderCounts(frames=26_689, unsent=0, held_back=held_back, refused=refused)
+    result = FlowResult(
+        sending=RoleReport(counted=sender), losses=Losses(missing=missing, seen=seen)
+    )
     # A caution on the rate does not decide.
     rate = Estimate(20e6, 0.0, 1.0, (Caution.CONSENT_LIMITED, Caution.HOST_LIMITED))
     found = by_agent.limit_of("udp-up", {Metric.DATA_RATE: rate}, result)
@@ -231,7 +246,7 @@ def test_a_rate_of_datagrams_is_limited_by_what_most_of_them_met(counts, losses,
 
 
 def test_a_path_that_blocks_udp_has_its_values_of_tcp(monkeypatch: pytest.MonkeyPatch) -> None:
-    def iperf3(_to: str, *, protocol: str, **_: object) -> Iperf3Result:
+    def iperf3(_to: str, *, protocol: str, **_: object) -> Iperf3Measurement:
         if protocol == "udp":
             raise PeerError("no answer over UDP")
         return iperf3_result()

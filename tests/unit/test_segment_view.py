@@ -7,7 +7,7 @@ import sys
 import msgspec
 import pytest
 from ethermeter.cli import segment_view
-from ethermeter.testbed.relay import SegmentCounts
+from ethermeter.live_reports import SegmentCounts
 
 NAMES = [["station-1", "hub-2"]]
 

@@ -13,6 +13,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Result of a test.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TestResult {
     /// How it ended.
     pub outcome: TestOutcome,
@@ -24,14 +25,15 @@ pub struct TestResult {
     pub seed: u64,
     /// Phases of the test.
     pub phases: ExperimentPhases,
-    /// By name.
+    /// Agents by name.
     pub agents: BTreeMap<String, AgentResult>,
-    /// By name.
+    /// Flows by name.
     pub flows: BTreeMap<String, FlowResult>,
 }
 
 /// How a test ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TestOutcome {
     /// At its time.
@@ -44,6 +46,7 @@ pub enum TestOutcome {
 
 /// An agent that was lost.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LostAgent {
     /// Name of the agent.
     pub agent: String,
@@ -53,6 +56,7 @@ pub struct LostAgent {
 
 /// Description of an agent and its host, or the error in its place.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum HostAnswer {
     /// The description.
@@ -68,6 +72,7 @@ pub enum HostAnswer {
 
 /// Description of an agent and its host.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostDescription {
     /// Where it listens to coordinators.
     pub control: SocketAddr,
@@ -94,6 +99,7 @@ pub struct HostDescription {
 
 /// An agent's clock, compared with the coordinator's.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CoordinatorClock {
     /// How far it is ahead.
     pub offset_ns: i64,
@@ -119,6 +125,7 @@ impl CoordinatorClock {
 
 /// Artificial offset and drift of a clock.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ArtificialClock {
     /// Offset.
     pub offset_ns: i64,
@@ -128,6 +135,7 @@ pub struct ArtificialClock {
 
 /// An agent, and its report if it could be collected.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentResult {
     /// Description of the host.
     #[serde(flatten)]
@@ -155,14 +163,17 @@ impl AgentResult {
 
 /// Result of a flow, from the reports of its agents.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowResult {
     /// The sender.
     pub from: String,
     /// The receivers.
     pub to: Receivers,
     /// The port.
+    #[serde(default)]
     pub port: PortKind,
     /// Kind of destination.
+    #[serde(default)]
     pub cast: Cast,
     /// Report of the sender.
     pub sending: Option<RoleReport>,
@@ -175,6 +186,7 @@ pub struct FlowResult {
 
 /// Names of the agents that receive: one, or a list.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Receivers {
     /// One.
@@ -196,6 +208,7 @@ impl Receivers {
 
 /// A reason to look at a flow's values before they are trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Caution {
     /// The wall clock of a host was set meanwhile: time stamps of the kernel are wrong.
@@ -208,19 +221,21 @@ pub enum Caution {
 
 /// Receivers of a flow.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum FlowReceivers {
     /// By one.
     One(Box<ReceiverResult>),
     /// By each of a group.
     Group {
-        /// By name.
+        /// Results by the name of the receiver.
         receivers: BTreeMap<String, ReceiverResult>,
     },
 }
 
 /// Result of one receiver of a flow; what is not known is left out.
 #[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReceiverResult {
     /// Report of the receiver.
     pub receiving: Option<RoleReport>,
@@ -240,6 +255,7 @@ pub struct ReceiverResult {
 
 /// Frames of a stream, and where the missing ones were lost.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StreamLosses {
     /// Frames sent.
     pub sent: u64,
@@ -253,6 +269,7 @@ pub struct StreamLosses {
 
 /// Octets of a transfer.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TransferOctets {
     /// Written.
     pub sent_octets: u64,
@@ -262,6 +279,7 @@ pub struct TransferOctets {
 
 /// How a sender's clock relates to its receiver's.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum SenderClockState {
     /// The clocks were synchronised by exchanges of times.

@@ -59,6 +59,7 @@ fn answered(
 
 /// Facts of an interface; unknown ones are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InterfaceFacts {
     /// Octets of the longest IP packet.
     pub mtu: Option<u32>,

@@ -49,10 +49,12 @@ pub enum DropPoint {
 
 /// What is missing and where it went.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PathLosses {
     /// Frames sent and not received.
     pub missing: u64,
     /// What counters saw, in the order of the path; points without a loss are left out.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<(String, u64)>"))]
     pub seen: Vec<(DropPoint, u64)>,
     /// Missing frames that no counter saw.
     pub unexplained: u64,

@@ -13,6 +13,7 @@ use std::io;
 
 /// PLCA of an interface; what its PHY does not say is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct PlcaFacts {
     /// Version of the register map of the OPEN Alliance, such as 0x0A10.

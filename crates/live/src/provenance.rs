@@ -7,6 +7,7 @@ use std::fs;
 
 /// Facts of a host; unknown ones are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostFacts {
     /// Release and build of the kernel.
     pub kernel: String,

@@ -1,11 +1,11 @@
 //! Wires between interfaces, for the process that plays them; on Linux only.
 
-#[expect(clippy::disallowed_types, reason = "relays begin here")]
+#![expect(clippy::disallowed_types, reason = "relays begin here")]
+
 use ethermeter_live::{Error, HostTime};
 use ethermeter_relay::RelayPlan;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-#[expect(clippy::disallowed_types, reason = "relays begin here")]
 use std::sync::Mutex;
 
 /// Wires at work in this process.
@@ -32,7 +32,8 @@ impl Relay {
             .expect("no thread panics while it holds the lock")
             .take()
             .ok_or_else(|| PyRuntimeError::new_err("a relay runs once only"))?;
-        py.detach(|| relay.run()).map(|end| end.to_string()).map_err(raise)
+        let result = py.detach(|| relay.run()).map_err(raise)?;
+        Ok(serde_json::to_string(&result).expect("a result is JSON"))
     }
 }
 

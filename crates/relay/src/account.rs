@@ -3,7 +3,6 @@
 use ethermeter_traffic::Histogram;
 use ethermeter_traffic::classes::ClassCounts;
 use serde::Serialize;
-use serde_json::{Value, json};
 
 /// Frames that did not leave, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -39,48 +38,109 @@ pub struct DirectionCounts {
     pub noticed: Histogram,
 }
 
+/// Frames of a direction so far: `came` = `left` + `under_way` + all of `dropped`.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DirectionReport {
+    /// Interface at which frames arrive.
+    pub from: String,
+    /// Interface by which they leave.
+    pub to: String,
+    /// Frames that arrived.
+    pub came: u64,
+    /// Frames that left.
+    pub left: u64,
+    /// Octets of them, destination address to FCS.
+    pub octets: u64,
+    /// Frames that are still under way.
+    pub under_way: usize,
+    /// Frames that did not leave, by cause.
+    #[cfg_attr(feature = "schema", schemars(with = "std::collections::BTreeMap<String, u64>"))]
+    pub dropped: DirectionDrops,
+    /// Counts of each traffic class, in their order; empty of one queue.
+    pub classes: Vec<ClassCounts>,
+    /// Greatest lateness of any frame.
+    pub latest_ns: u64,
+}
+
+/// Frames of a direction, and how punctual the relay was.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DirectionResult {
+    /// The frames.
+    #[serde(flatten)]
+    pub report: DirectionReport,
+    /// How long after its due time a frame left.
+    pub late_ns: TimeQuantiles,
+    /// How long after the kernel's stamp a frame was noticed.
+    pub noticed_after_ns: TimeQuantiles,
+}
+
+/// Quantiles and buckets of a time, in ns; quantiles are absent without frames.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TimeQuantiles {
+    /// Median.
+    pub p50: Option<f64>,
+    /// Quantile of 90%.
+    pub p90: Option<f64>,
+    /// Quantile of 99%.
+    pub p99: Option<f64>,
+    /// Quantile of 99.9%.
+    pub p999: Option<f64>,
+    /// Largest time.
+    pub max: Option<f64>,
+    /// Lower bound, upper bound and count.
+    pub buckets: Vec<(f64, f64, u64)>,
+}
+
 impl DirectionCounts {
-    /// Frames so far as JSON, with those still under way: `arrived` = `left` + `under_way` + all of
-    /// `dropped`; `latest_ns` is the greatest lateness of any.
+    /// Frames so far, with those still under way.
     #[must_use]
-    pub fn counted(
+    pub fn report(
         &self,
         from: &str,
         to: &str,
         under_way: usize,
-        classes: &[ClassCounts],
-    ) -> Value {
-        json!({
-            "from": from,
-            "to": to,
-            "came": self.came + self.dropped.ring,
-            "left": self.left,
-            "octets": self.octets,
-            "under_way": under_way,
-            "dropped": self.dropped,
-            "classes": classes,
-            "latest_ns": self.lateness.max_ps().div_ceil(1000),
-        })
+        classes: Vec<ClassCounts>,
+    ) -> DirectionReport {
+        DirectionReport {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            came: self.came + self.dropped.ring,
+            left: self.left,
+            octets: self.octets,
+            under_way,
+            dropped: self.dropped,
+            classes,
+            latest_ns: self.lateness.max_ps().div_ceil(1000),
+        }
     }
 
-    /// What was counted, with lateness as quantiles and buckets, in ns.
+    /// What was counted, with lateness.
     #[must_use]
-    pub fn with_lateness(&self, mut counted: Value) -> Value {
-        counted["late_ns"] = quantiles_ns(&self.lateness);
-        counted["noticed_after_ns"] = quantiles_ns(&self.noticed);
-        counted
+    pub fn result(&self, report: DirectionReport) -> DirectionResult {
+        let (late_ns, noticed_after_ns) = ((&self.lateness).into(), (&self.noticed).into());
+        DirectionResult { report, late_ns, noticed_after_ns }
     }
 }
 
-#[allow(clippy::cast_precision_loss)] // for reading
-pub(crate) fn quantiles_ns(times: &Histogram) -> Value {
-    let at = |share| times.quantile_ps(share).map(|ps| ps as f64 / 1000.0);
-    let buckets: Vec<(f64, f64, u64)> = times
-        .filled()
-        .into_iter()
-        .map(|(low, high, count)| (low as f64 / 1000.0, high as f64 / 1000.0, count))
-        .collect();
-    json!({"p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "p999": at(0.999), "max": at(1.0), "buckets": buckets})
+impl From<&Histogram> for TimeQuantiles {
+    #[allow(clippy::cast_precision_loss)] // for reading
+    fn from(times: &Histogram) -> Self {
+        let at = |share| times.quantile_ps(share).map(|ps| ps as f64 / 1000.0);
+        let buckets = times.filled().into_iter();
+        Self {
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            p999: at(0.999),
+            max: at(1.0),
+            buckets: buckets
+                .map(|(low, high, n)| (low as f64 / 1000.0, high as f64 / 1000.0, n))
+                .collect(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -93,14 +153,8 @@ mod tests {
             DirectionDrops { queue: 1, lost: 2, too_long: 3, unfinished: 4, ring: 5, refused: 6 };
         let account =
             DirectionCounts { came: 100, left: 80, dropped, ..DirectionCounts::default() };
-        let counted = account.with_lateness(account.counted("a", "b", 4, &[]));
-        let lost: u64 = counted["dropped"]
-            .as_object()
-            .expect("an object")
-            .values()
-            .filter_map(Value::as_u64)
-            .sum();
-        assert_eq!(counted["came"].as_u64(), Some(80 + 4 + lost));
-        assert_eq!(counted["late_ns"]["p50"], Value::Null);
+        let result = account.result(account.report("a", "b", 4, vec![]));
+        assert_eq!(result.report.came, 80 + 4 + (1 + 2 + 3 + 4 + 5 + 6));
+        assert_eq!(result.late_ns.p50, None);
     }
 }

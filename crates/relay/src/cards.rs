@@ -61,6 +61,7 @@ struct HeadFrame {
 
 /// What happened at a station since the medium began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StationTotals {
     /// Frames that came to the card.
     pub arrived: u64,

@@ -1,6 +1,6 @@
 //! One direction of a wire at work: its queue, the frames on their way, and what happened.
 
-use crate::account::DirectionCounts;
+use crate::account::{DirectionCounts, DirectionReport};
 use crate::classed::{ClassedDirection, ServedFrame, priority_of};
 use crate::direction::{DirectionProperties, SingleDirection, WireFate};
 use crate::ends::{self, ReceivedFrame};
@@ -8,7 +8,6 @@ use crate::transit::Transit;
 use ethermeter_ethernet::Octets;
 use ethermeter_ethernet::frame::FCS;
 use ethermeter_traffic::classes::Class;
-use serde_json::Value;
 use socket2::Socket;
 
 /// One direction with all that belongs to it; that of number i comes in at end i and leaves by end
@@ -88,14 +87,14 @@ impl WireDirection {
         [self.transit.next_ps(), decision_ps].into_iter().flatten().min()
     }
 
-    /// What was counted so far of the direction that comes in at an end, as JSON.
-    pub fn counted(&self, names: &[String], end: usize) -> Value {
+    /// What was counted so far of the direction that comes in at an end.
+    pub fn report(&self, names: &[String], end: usize) -> DirectionReport {
         let (waiting, classes) = match &self.queue {
             DirectionQueue::Single(_) => (0, Vec::new()),
             DirectionQueue::Classed(classed) => (classed.waiting(), classed.counts()),
         };
         let under_way = self.transit.frames() + waiting;
-        self.account.counted(&names[end], &names[end ^ 1], under_way, &classes)
+        self.account.report(&names[end], &names[end ^ 1], under_way, classes)
     }
 
     /// Send the next frame if it is due at `now_ps`.

@@ -43,6 +43,7 @@ impl Ranked for CardArrival {
 
 /// What a station did with its own transmit opportunities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpportunityCounts {
     /// Whether the PLCA status is OK.
     pub is_ok: bool,

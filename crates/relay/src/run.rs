@@ -1,13 +1,14 @@
 //! The loop of a relay: take what has come, send what is due, sleep to shortly before the next,
 //! spin to it.
 
+use crate::account::{DirectionReport, DirectionResult};
 use crate::capture::{self, MediumCapture};
 use crate::control::{ControlRequest, ControlSocket};
 use crate::ends::{self, CaptureRing};
 use crate::lane::WireDirection;
 use crate::margin::SleepMargin;
 use crate::plan::{self, RelayPlan, SegmentTrial};
-use crate::segment::{RunningSegment, SegmentPorts};
+use crate::segment::{RunningSegment, SegmentCounts, SegmentPorts};
 use ethermeter_live::pacing::{Pacer, PacerStep, PriorityGuard, ThreadPriority};
 use ethermeter_live::time::{PS_PER_NS, WallClock};
 use ethermeter_live::{Error, Timeline};
@@ -21,7 +22,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
 use nix::unistd::{Pid, getppid};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use socket2::Socket;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
@@ -29,6 +30,7 @@ use std::time::Duration;
 
 /// Why a relay ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RelayEnd {
     /// A signal ended it.
@@ -37,6 +39,42 @@ pub enum RelayEnd {
     MakerGone,
     /// An interface of it is no more.
     InterfaceGone,
+}
+
+/// Result of a relay that has ended.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RelayResult {
+    /// Why it ended.
+    pub ended: RelayEnd,
+    /// How long it ran.
+    pub over_ns: u64,
+    /// How long it slept.
+    pub slept_ns: u64,
+    /// How often it slept.
+    pub sleeps: u64,
+    /// Times that it was forced to sleep although something was due.
+    pub forced_sleeps: u64,
+    /// How long before a time it stops sleeping.
+    pub margin_ns: u64,
+    /// Whether it had real-time priority.
+    pub real_time: bool,
+    /// Largest step of the wall clock, with which the kernel stamps frames, meanwhile.
+    pub clock_stepped_ns: u64,
+    /// Frames of each direction.
+    pub directions: Vec<DirectionResult>,
+    /// What happened on each segment.
+    pub segments: Vec<SegmentCounts>,
+}
+
+/// Counters of a running relay.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RelayCounts {
+    /// Frames of each direction.
+    pub directions: Vec<DirectionReport>,
+    /// What happened on each segment.
+    pub segments: Vec<SegmentCounts>,
 }
 
 /// Frames taken out of a ring before others get their turn: sending is what must not wait.
@@ -194,7 +232,7 @@ impl<T: Timeline + Copy + Send + 'static> Relay<T> {
     ///
     /// # Panics
     /// Never: what segments are without a trial was checked when it was opened.
-    pub fn run(mut self) -> Result<Value, Error> {
+    pub fn run(mut self) -> Result<RelayResult, Error> {
         let priority = PriorityGuard::fifo_where_allowed();
         if !self.ports.is_empty() {
             stay_on_one_processor();
@@ -227,7 +265,7 @@ impl<T: Timeline + Copy + Send + 'static> Relay<T> {
         ended: RelayEnd,
         segments: Vec<RunningSegment<'_>>,
         priority: ThreadPriority,
-    ) -> Result<Value, Error> {
+    ) -> Result<RelayResult, Error> {
         self.wires.count_rings()?;
         let waiting = &self.waiting;
         let segments = segments.into_iter().zip(&mut self.ports);
@@ -235,18 +273,18 @@ impl<T: Timeline + Copy + Send + 'static> Relay<T> {
         let segments = segments.collect::<Result<Vec<_>, _>>()?;
         let captures = self.ports.iter_mut().filter_map(|ports| ports.capture.take());
         captures.map(MediumCapture::end).for_each(|ending| ending.wait());
-        Ok(json!({
-            "ended": ended,
-            "over_ns": self.time.now_ns() - self.wires.began_ns,
-            "slept_ns": waiting.slept_ns,
-            "sleeps": waiting.sleeps,
-            "forced_sleeps": waiting.forced_sleeps,
-            "margin_ns": waiting.margin.ns(0),
-            "real_time": priority == ThreadPriority::Fifo,
-            "clock_stepped_ns": self.clock_stepped_ns,
-            "directions": self.wires.with_lateness(),
-            "segments": segments,
-        }))
+        Ok(RelayResult {
+            ended,
+            over_ns: self.time.now_ns() - self.wires.began_ns,
+            slept_ns: waiting.slept_ns,
+            sleeps: waiting.sleeps,
+            forced_sleeps: waiting.forced_sleeps,
+            margin_ns: waiting.margin.ns(0),
+            real_time: priority == ThreadPriority::Fifo,
+            clock_stepped_ns: self.clock_stepped_ns,
+            directions: self.wires.results(),
+            segments,
+        })
     }
 
     /// Forward frames until segments are to be others, or the relay ends.
@@ -378,7 +416,7 @@ impl<T: Timeline + Copy + Send + 'static> Relay<T> {
         match control.next() {
             None => {}
             Some(Err(error)) => control.refuse(&error),
-            Some(Ok(ControlRequest::Count {})) => control.answer(&self.counted(segments)?),
+            Some(Ok(ControlRequest::Count {})) => control.answer(&json!(self.counted(segments)?)),
             Some(Ok(ControlRequest::Begin { at_ns, segments: of })) => {
                 match EmulatedTrial::new(at_ns, of, &self.ports) {
                     Err(error) => control.refuse(&error),
@@ -426,14 +464,12 @@ impl<T: Timeline + Copy + Send + 'static> Relay<T> {
     }
 
     /// Frames of each direction and segment so far.
-    fn counted(&mut self, segments: &mut [RunningSegment<'_>]) -> Result<Value, Error> {
+    fn counted(&mut self, segments: &mut [RunningSegment<'_>]) -> Result<RelayCounts, Error> {
         self.wires.count_rings()?;
         let segments = segments.iter_mut().zip(&self.ports);
         let segments = segments.map(|(segment, ports)| segment.counted(ports, &self.time));
-        Ok(json!({
-            "directions": self.wires.counted(),
-            "segments": segments.collect::<Result<Vec<_>, _>>()?,
-        }))
+        let segments = segments.collect::<Result<Vec<_>, _>>()?;
+        Ok(RelayCounts { directions: self.wires.reports(), segments })
     }
 }
 
@@ -501,16 +537,15 @@ impl RunningWires {
     }
 
     /// Frames of each direction so far.
-    fn counted(&self) -> Vec<Value> {
-        let counted_direction =
-            |(end, lane): (usize, &WireDirection)| lane.counted(&self.names, end);
-        self.lanes.iter().enumerate().map(counted_direction).collect()
+    fn reports(&self) -> Vec<DirectionReport> {
+        let report = |(end, lane): (usize, &WireDirection)| lane.report(&self.names, end);
+        self.lanes.iter().enumerate().map(report).collect()
     }
 
     /// Counts of a direction, with lateness.
-    fn with_lateness(&self) -> Vec<Value> {
-        let counted = self.lanes.iter().zip(self.counted());
-        counted.map(|(lane, counted)| lane.account.with_lateness(counted)).collect()
+    fn results(&self) -> Vec<DirectionResult> {
+        let reports = self.lanes.iter().zip(self.reports());
+        reports.map(|(lane, report)| lane.account.result(report)).collect()
     }
 
     /// Take what has come out of the rings; returns whether that was all.

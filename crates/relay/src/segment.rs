@@ -11,10 +11,11 @@
 //! nothing on the medium. A frame of which it learns later still is a violation. Hosts get frames a
 //! constant `offset` after their times, a propagation delay that is declared.
 
-use crate::account::quantiles_ns;
+use crate::account::TimeQuantiles;
 use crate::capture::MediumCapture;
+use crate::cards::StationTotals;
 use crate::ends::{self, CaptureRing};
-use crate::medium::{Address, EmulatedMedium};
+use crate::medium::{Address, EmulatedMedium, OpportunityCounts};
 use crate::plan::{SegmentPlan as Plan, SegmentTrial};
 use ethermeter_ethernet::frame::FCS;
 use ethermeter_live::time::{PS_PER_NS, WallClock};
@@ -24,7 +25,6 @@ use ethermeter_simulator::shared::SharedSegment;
 use ethermeter_traffic::Histogram;
 use ethermeter_trial::Counts;
 use serde::Serialize;
-use serde_json::{Value, json};
 use socket2::Socket;
 use std::ops::ControlFlow;
 
@@ -52,19 +52,68 @@ pub(crate) struct SegmentPorts {
 
 /// Frames that did not reach the medium or a host, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-struct SegmentDrops {
+pub struct SegmentDrops {
     /// Frames that came before the medium of the trial began.
-    early: u64,
+    pub early: u64,
     /// Frames from an interface that is no station of the trial.
-    unattached: u64,
+    pub unattached: u64,
     /// Longer than the longest frame: several frames in one, by segmentation offload.
-    too_long: u64,
+    pub too_long: u64,
     /// Frames whose checksums were left to an interface that computes them.
-    unfinished: u64,
+    pub unfinished: u64,
     /// Frames that arrived when the ring between kernel and relay was full.
-    ring: u64,
+    pub ring: u64,
     /// The interface of their receiver did not take them.
-    refused: u64,
+    pub refused: u64,
+}
+
+/// What happened at a station of a segment.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StationReport {
+    /// Interface of the station.
+    pub interface: String,
+    /// Frames of the station.
+    #[serde(flatten)]
+    pub totals: StationTotals,
+    /// Its transmit opportunities; absent without PLCA.
+    pub plca: Option<OpportunityCounts>,
+}
+
+/// What happened on a segment since its medium began.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SegmentCounts {
+    /// Stations of the trial.
+    pub stations: Vec<StationReport>,
+    /// Time of a bit.
+    pub bit_ps: u64,
+    /// Cycles of PLCA: from a beacon to the next one; absent without PLCA.
+    pub cycles: Option<u64>,
+    /// How long the medium ran.
+    pub over_ns: u64,
+    /// Processor time of the relay meanwhile.
+    pub worked_ns: u64,
+    /// How long after its time on the medium a frame reaches a host.
+    pub offset_ns: u64,
+    /// How long after its time it is decided what happens on the medium.
+    pub lag_ns: u64,
+    /// Frames that did not reach the medium or a host, by cause.
+    #[cfg_attr(feature = "schema", schemars(with = "std::collections::BTreeMap<String, u64>"))]
+    pub dropped: SegmentDrops,
+    /// Frames of which the relay learnt after it had decided what happened at their time.
+    pub violations: u64,
+    /// How much too late it learnt of them.
+    pub too_late_ns: TimeQuantiles,
+    /// How long after its due time a frame reached a host.
+    pub late_ns: TimeQuantiles,
+    /// How long after the kernel's stamp a frame was noticed.
+    pub noticed_after_ns: TimeQuantiles,
+    /// How long after the latest time for it a decision on the medium was made, and 0 if before.
+    pub behind_ns: TimeQuantiles,
+    /// Counts of the trial, as text; only at its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counts: Option<String>,
 }
 
 /// A segment at work.
@@ -283,34 +332,36 @@ impl<'b> RunningSegment<'b> {
         [decision_ns, delivery_ns].into_iter().flatten().min()
     }
 
-    /// What happened so far, as JSON.
-    pub fn counted(&mut self, ports: &SegmentPorts, time: &impl Timeline) -> Result<Value, Error> {
+    /// What happened so far.
+    pub fn counted(
+        &mut self,
+        ports: &SegmentPorts,
+        time: &impl Timeline,
+    ) -> Result<SegmentCounts, Error> {
         for socket in &ports.sockets {
             self.dropped.ring += ends::dropped_since(socket)?;
         }
-        let stations: Vec<Value> = (0..self.medium.stations())
-            .map(|station| {
-                let mut totals = json!(self.medium.station(station).0);
-                totals["interface"] = json!(ports.names[station as usize]);
-                totals["plca"] = json!(self.medium.turns(station));
-                totals
-            })
-            .collect();
-        Ok(json!({
-            "stations": stations,
-            "bit_ps": self.bit_ps,
-            "cycles": self.medium.cycles(),
-            "over_ns": time.now_ns().saturating_sub(self.began_ns),
-            "worked_ns": time.worked_ns() - self.worked_ns,
-            "offset_ns": self.offset_ns,
-            "lag_ns": self.lag_ns,
-            "dropped": self.dropped,
-            "violations": self.medium.violations,
-            "too_late_ns": quantiles_ns(&self.medium.too_late),
-            "late_ns": quantiles_ns(&self.lateness),
-            "noticed_after_ns": quantiles_ns(&self.noticed),
-            "behind_ns": quantiles_ns(&self.behind),
-        }))
+        let stations = (0..self.medium.stations()).map(|station| StationReport {
+            interface: ports.names[station as usize].clone(),
+            totals: *self.medium.station(station).0,
+            plca: self.medium.turns(station),
+        });
+        Ok(SegmentCounts {
+            stations: stations.collect(),
+            bit_ps: self.bit_ps,
+            cycles: self.medium.cycles(),
+            over_ns: time.now_ns().saturating_sub(self.began_ns),
+            worked_ns: time.worked_ns() - self.worked_ns,
+            offset_ns: self.offset_ns,
+            lag_ns: self.lag_ns,
+            dropped: self.dropped,
+            violations: self.medium.violations,
+            too_late_ns: (&self.medium.too_late).into(),
+            late_ns: (&self.lateness).into(),
+            noticed_after_ns: (&self.noticed).into(),
+            behind_ns: (&self.behind).into(),
+            counts: None,
+        })
     }
 
     /// End its medium; returns what was counted of the trial.
@@ -327,10 +378,10 @@ impl<'b> RunningSegment<'b> {
         mut self,
         ports: &mut SegmentPorts,
         time: &impl Timeline,
-    ) -> Result<Value, Error> {
+    ) -> Result<SegmentCounts, Error> {
         let mut counted = self.counted(ports, time)?;
         let counts = self.leave(ports);
-        counted["counts"] = json!(serde_json::to_string(&counts).expect("counts are JSON"));
+        counted.counts = Some(serde_json::to_string(&counts).expect("counts are JSON"));
         Ok(counted)
     }
 }

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 /// Report of an agent about one experiment.
 #[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentReport {
     /// Why the experiment ended: `complete`, `stopped`, `lease`, `receiver`, `route` or `never
     /// begun`.
@@ -32,6 +33,7 @@ pub struct AgentReport {
 
 /// Report of what a host did during an experiment.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostReport {
     /// Counters at the edges of the phases.
     pub host: Vec<HostEdge>,
@@ -45,6 +47,7 @@ pub struct HostReport {
 
 /// Counters of a host at an edge of the phases, or why they could not be read.
 #[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostEdge {
     /// The edge: `begin`, `measure_from`, `measure_to` or `end`.
     pub at: String,
@@ -56,6 +59,7 @@ pub struct HostEdge {
 
 /// Counters of a host, since its start.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostCounters {
     /// When they were read, by the host's clock.
     pub taken_ns: u64,
@@ -71,6 +75,7 @@ pub struct HostCounters {
 
 /// Rows at regular times, by column.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "{C}Series"))]
 pub struct ReportSeries<C> {
     /// Time between rows.
     pub every_ns: u64,
@@ -80,6 +85,7 @@ pub struct ReportSeries<C> {
 
 /// Counters of a host over time, and what reading them cost.
 #[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostSeries {
     #[serde(flatten)]
     pub course: ReportSeries<HostColumns>,
@@ -88,6 +94,7 @@ pub struct HostSeries {
 
 /// What reading counters cost.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SamplingCost {
     pub samples: u64,
     /// Time of a processor that it took.
@@ -98,6 +105,7 @@ pub struct SamplingCost {
 
 /// Counters of a host since its start; those of processors in ticks of 10 ms, by processor.
 #[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostColumns {
     pub user: Vec<Vec<u64>>,
     pub system: Vec<Vec<u64>>,
@@ -115,6 +123,7 @@ pub struct HostColumns {
 
 /// Report of a role.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoleReport {
     /// Flow of the role.
     pub flow: String,
@@ -153,6 +162,7 @@ impl RoleReport {
 
 /// Counts of a role and of its port.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoleCounts {
     #[serde(flatten)]
     pub port: PortUse,
@@ -162,6 +172,7 @@ pub struct RoleCounts {
 
 /// Counts of a role's port.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PortUse {
     /// Frames, or writes of a connection, that waited for consent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -185,6 +196,7 @@ pub struct PortUse {
 
 /// How a port works, beyond its counters.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum PortMode {
     Xdp(XdpMode),
@@ -193,6 +205,7 @@ pub enum PortMode {
 
 /// Counts of a role, by the role.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "role", rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "each has the counts of its name")]
 pub enum RoleTotals {
@@ -226,6 +239,7 @@ impl RoleTotals {
 
 /// Counts of the receiver of a stream.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SinkReport {
     /// The counts.
     #[serde(flatten)]
@@ -236,6 +250,7 @@ pub struct SinkReport {
 
 /// Counts of a comparison of clocks, and its estimate.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockCounts {
     pub counts: ExchangeCounts,
     /// Relation of the sender's clock to the receiver's.
@@ -244,6 +259,7 @@ pub struct ClockCounts {
 
 /// Exchanges of times.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExchangeCounts {
     pub requests: u64,
     pub answered: u64,
@@ -254,6 +270,7 @@ pub struct ExchangeCounts {
 
 /// TCP's statistics over time at an end of a connection, as in `TcpInfo`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TcpColumns {
     /// Octets that the role has written.
     pub octets: Vec<u64>,
@@ -275,6 +292,7 @@ pub struct TcpColumns {
 
 /// Counts of a sender of octets in bulk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BulkSenderCounts {
     pub octets: u64,
     pub first_ns: Option<i64>,
@@ -296,6 +314,7 @@ pub struct BulkSenderCounts {
 
 /// Counts of a receiver of octets in bulk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BulkReceiverCounts {
     pub octets: u64,
     pub first_ns: Option<i64>,
@@ -308,6 +327,7 @@ pub struct BulkReceiverCounts {
 
 /// Octets in bulk that were read in the measured window.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BulkWindow {
     pub octets: u64,
     pub first_ns: Option<i64>,
@@ -320,12 +340,14 @@ pub struct BulkWindow {
 
 /// Octets by row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OctetColumns {
     pub octets: Vec<u64>,
 }
 
 /// Counts of an end of a connection on which a file goes block by block.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConnectionCounts {
     pub written_octets: u64,
     pub read_octets: u64,
@@ -342,6 +364,7 @@ pub struct ConnectionCounts {
 
 /// Counts of a client of a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientCounts {
     #[serde(flatten)]
     pub connection: ConnectionCounts,
@@ -361,6 +384,7 @@ pub struct ClientCounts {
 
 /// Blocks that were complete in the measured window.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlockWindow {
     pub octets: u64,
     pub blocks: u64,
@@ -371,6 +395,7 @@ pub struct BlockWindow {
 
 /// Blocks of a file, by the batch in which they were complete.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlockBatch {
     pub octets: u64,
     pub blocks: u64,
@@ -380,6 +405,7 @@ pub struct BlockBatch {
 
 /// Counts of a server of a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerCounts {
     #[serde(flatten)]
     pub connection: ConnectionCounts,

@@ -107,6 +107,7 @@ pub fn faults_of_classes(classes: &[Class]) -> Vec<ClassFault> {
 
 /// What is counted of a class at a port, over the whole trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClassCounts {
     /// Frames that came to the queue, those dropped included.
     pub arrived: u64,

@@ -22,15 +22,15 @@ impl Default for Histogram {
     }
 }
 
-/// The filled buckets of a histogram and some of its quantiles: the form in which it is sent and
-/// stored, without the memory of a histogram.
+/// The filled buckets of a histogram and some of its quantiles, as they are sent and stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Distribution {
     /// Count over all buckets.
     pub total: u64,
-    /// Quantiles, by their share.
+    /// Quantiles by their share; that of "1" is the largest time.
     pub quantiles_ps: BTreeMap<String, Option<u64>>,
-    /// As of [`Histogram::filled`].
+    /// Buckets in rising order: low and high in ps, and count (see [`Histogram::filled`]).
     pub buckets: Vec<(u64, u64, u64)>,
 }
 

@@ -32,6 +32,7 @@ pub struct VoicePacket {
 /// The fate of the samples made within the measured window, at their host:
 /// `made` = `sent` + `lost` + `left`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostSamples {
     /// Made by the coder within the window.
     pub made: u64,

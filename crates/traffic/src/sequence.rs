@@ -35,6 +35,7 @@ pub enum Arrived {
 
 /// The fate of the frames of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Account {
     /// Numbers that were sent, from the first that is counted.
     pub sent: u64,

@@ -9,18 +9,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethermeter.results.interval import Floats
-from ethermeter.store.result import (
-    AnyCounts,
-    BulkReceiver,
-    Client,
-    FlowResult,
-    Result,
-    Role,
-    Server,
+from ethermeter.live_reports import (
+    BulkReceiverCounts,
+    ClientCounts,
+    RoleCounts,
+    RoleReport,
+    ServerCounts,
     TcpColumns,
 )
+from ethermeter.results.interval import Floats
 from ethermeter.store.result import Connection as End
+from ethermeter.store.result import FlowResult, Result
 
 _NS, _US = 1e-9, 1e-6
 MOST_STEPS = 60
@@ -92,7 +91,7 @@ def course(result: Result, flow: str) -> Course | None:
         return None
     at_ns, columns = np.array(end.tcp.at_ns, np.float64), end.tcp.columns
     receiver = _counted(found.receiving)
-    progress = receiver.progress if isinstance(receiver, BulkReceiver) else None
+    progress = receiver.progress if isinstance(receiver, BulkReceiverCounts) else None
     # The reads of a file have no times; acknowledgements come as near as can be known.
     read_ns = at_ns if progress is None else np.array(progress.at_ns, np.float64)
     octets = columns.acknowledged_octets if progress is None else progress.columns.octets
@@ -113,7 +112,7 @@ def course(result: Result, flow: str) -> Course | None:
     )
 
 
-def _counted(role: Role | None) -> AnyCounts | None:
+def _counted(role: RoleReport | None) -> RoleCounts | None:
     return None if role is None else role.counted
 
 
@@ -138,10 +137,10 @@ def _data_sender(flow: FlowResult) -> End | None:
 def _rate_bps(flow: FlowResult, result: Result) -> float:
     """Rate of a stream's octets read in the measured window, or of a file's complete blocks."""
     sender, receiver = _counted(flow.sending), _counted(flow.receiving)
-    if isinstance(receiver, BulkReceiver):
+    if isinstance(receiver, BulkReceiverCounts):
         rate_bps = receiver.measured.data_rate_bps
         return float("nan") if rate_bps is None else rate_bps
-    if isinstance(sender, Client) and result.window_s > 0:
+    if isinstance(sender, ClientCounts) and result.window_s > 0:
         return 8 * sender.measured.octets / result.window_s
     return float("nan")
 
@@ -160,7 +159,7 @@ def _connection(name: str, flow: FlowResult, end: End, rate_bps: float) -> Conne
     least_us = [least for least in columns.least_round_trip_us if least > 0]
     busy_us = float(columns.busy_us[-1])
     ends = (flow.from_, str(flow.to))
-    sender, receiver = ends[::-1] if isinstance(end, Server) else ends
+    sender, receiver = ends[::-1] if isinstance(end, ServerCounts) else ends
     return Connection(
         flow=name,
         sender=sender,
@@ -176,7 +175,7 @@ def _connection(name: str, flow: FlowResult, end: End, rate_bps: float) -> Conne
         sent_octets=float(columns.sent_octets[-1]),
         receiver_limited=columns.receiver_limited_us[-1] / busy_us if busy_us else float("nan"),
         buffer_limited=columns.buffer_limited_us[-1] / busy_us if busy_us else float("nan"),
-        congestion=end.congestion,
+        congestion=end.congestion or "",
         sack=end.sack,
     )
 

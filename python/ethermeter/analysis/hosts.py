@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ethermeter.live_reports import AgentReport, AgentResult, HostSample, ProcessorTimes
 from ethermeter.results.interval import Floats
 from ethermeter.results.trials import alike
-from ethermeter.store.result import AgentReport, AgentResult, HostSample, ProcessorTimes, Result
+from ethermeter.store.result import Result
 
 KINDS = ("user", "system", "interrupts", "soft_interrupts", "steal")
 """What takes the time of a processor: programs, the kernel for them, interrupts, work that
@@ -137,7 +138,7 @@ def _machine(hosts: tuple[str, ...], reports: Sequence[AgentReport]) -> Machine 
         return None
     before, after = begin.host, end.host
     window_s = (end.taken_ns - begin.taken_ns) * _NS
-    if window_s <= 0 or not before.processors:
+    if before is None or after is None or window_s <= 0 or not before.processors:
         return None
     return Machine(
         hosts,

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ethermeter.live_reports import AgentResult, PlcaFacts
 from ethermeter.scenario import PlcaNodes, Scenario
-from ethermeter.store.result import AgentResult, Plca, Result
+from ethermeter.store.result import Result
 
 NAMES = ("enable", "node-id", "node-cnt", "to-tmr", "burst-cnt", "burst-tmr")
 """Settings of PLCA by the names of Linux, in the order of their columns."""
@@ -16,7 +17,7 @@ class Found:
 
     host: str
     interface: str
-    plca: Plca
+    plca: PlcaFacts
     # By the names of `NAMES`, what the experiment has where the interface has something else
     differs: Mapping[str, str]
 
@@ -49,7 +50,12 @@ def _of_host(host: str, agent: AgentResult, wanted: Mapping[str, str]) -> Iterat
     facts = agent.result.provenance if agent.result is not None else None
     plcas = {} if facts is None else {name: of.plca for name, of in facts.interfaces.items()}
     known = {name: plca for name, plca in plcas.items() if plca is not None}
-    used = [name for name in known if agent.has_address(name)] or list(known)
+    own = {
+        name
+        for name, addresses in agent.interfaces.items()
+        if agent.address in (address.partition("/")[0] for address in addresses)
+    }
+    used = [name for name in known if name in own] or list(known)
     for name, plca in known.items():
         given, expected = _written(plca), wanted if name in used else {}
         differs = {key: text for key, text in expected.items() if given.get(key, text) != text}
@@ -74,7 +80,7 @@ def _texts(wanted: PlcaNodes | None) -> dict[str, str]:
     return found
 
 
-def _written(plca: Plca) -> dict[str, str]:
+def _written(plca: PlcaFacts) -> dict[str, str]:
     values = {name: getattr(plca, name.replace("-", "_")) for name in NAMES}
     texts = {True: "on", False: "off"}
     return {

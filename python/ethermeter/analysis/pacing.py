@@ -4,7 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ethermeter.store.result import Requester, Result, Sender, SenderClock, path_of
+from ethermeter.live_reports import RequesterCounts, SenderClockState, SenderCounts
+from ethermeter.store.result import Result, path_of
 
 RANKS = (0.5, 0.99, 0.999)
 """Quantiles of the lateness that tables show."""
@@ -69,7 +70,7 @@ def pacings(result: Result) -> tuple[Pacing, ...]:
     found = []
     for name, flow in result.flows.items():
         counts = None if flow.sending is None else flow.sending.counted
-        if not isinstance(counts, Sender | Requester) or not counts.pacing.frames:
+        if not isinstance(counts, SenderCounts | RequesterCounts) or not counts.pacing.frames:
             continue
         pacing = counts.pacing
         share = pacing.share_on_time
@@ -139,7 +140,7 @@ def relay_lateness_s(result: Result) -> dict[str, tuple[float, float]]:
     }
 
 
-def _clock(flow: str, receiver: str, clock: SenderClock) -> Clock:
+def _clock(flow: str, receiver: str, clock: SenderClockState) -> Clock:
     if clock.offset_ns is None:
         return Clock(flow, receiver, is_shared=clock.shared)
 

@@ -11,13 +11,14 @@ from ethermeter.analysis.benchmark import LOCATIONS
 from ethermeter.analysis.losses import Loss, losses
 from ethermeter.benchmark.bench import Stream, hosts_of
 from ethermeter.framing import lengths_of
+from ethermeter.live_reports import SenderCounts
 from ethermeter.metrics import Metric
 from ethermeter.metrics.statistics import RANKS, quantiles
 from ethermeter.nodes import kind_of
 from ethermeter.results.query import Results
 from ethermeter.scenario import Flow, Scenario
 from ethermeter.store.columns import FLOW_BATCHES, PORTS
-from ethermeter.store.result import Connection, Result, Sender, read
+from ethermeter.store.result import Connection, Result, read
 from ethermeter.theory.load import loads_of
 from ethermeter.trial import LIVE, Trial
 from ethermeter.units import PS_PER_S
@@ -300,9 +301,10 @@ def _never_sent(found: Sequence[Loss], result: Result, flows: Mapping[str, Flow]
     hidden = 0
     for host, count in claimed.items():
         agent = result.agents.get(host)
-        edges = [] if agent is None or agent.result is None else agent.result.host
-        if math.isfinite(count) and len(edges) > 1:
-            hidden += max(0, round(count) - (edges[-1].udp.sent - edges[0].udp.sent))
+        edges = () if agent is None or agent.result is None else agent.result.host
+        sent = [edge.udp.sent for edge in edges if edge.udp is not None]
+        if math.isfinite(count) and len(sent) > 1:
+            hidden += max(0, round(count) - (sent[-1] - sent[0]))
     return hidden
 
 
@@ -356,7 +358,7 @@ def _within(lost: Mapping[str, int], missing: int) -> dict[str, int]:
 def _late_s(result: Result) -> float:
     """Return how late a frame with a time was handed over at most, in s."""
     counted = [flow.sending.counted for flow in result.flows.values() if flow.sending is not None]
-    late_ns = [one.pacing.worst_ns for one in counted if isinstance(one, Sender)]
+    late_ns = [one.pacing.worst_ns for one in counted if isinstance(one, SenderCounts)]
     return max(late_ns, default=0) / 1e9
 
 

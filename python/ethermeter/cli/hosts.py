@@ -14,6 +14,7 @@ from ethermeter.cli.tables import print_table
 
 if TYPE_CHECKING:
     from ethermeter.engines.live import Station
+    from ethermeter.live_reports import HostAnswer, PlcaFacts
 
 INIT_EXAMPLES = "  ethermeter hosts init hosts.toml"
 CHECK_EXAMPLES = "  ethermeter hosts check hosts.toml\n  ethermeter hosts check hosts.toml --json"
@@ -98,17 +99,18 @@ def check(file: File, *, as_json: options.Json = False) -> None:
     Exit code 0 if all answer and have their addresses, 1 if not, 2 if the file is wrong.
     """
     from ethermeter import hosts_file
+    from ethermeter.live_reports import HostAnswer
 
     hosts = hosts_file.read(file)
     laboratory = hosts.laboratory()
     reported = laboratory.ask()
-    agents = {name: msgspec.json.decode(reported[name], type=_Agent) for name in hosts.stations}
+    agents = {name: msgspec.json.decode(reported[name], type=HostAnswer) for name in hosts.stations}
     if as_json:
         print_json(
             {
                 name: {
                     **msgspec.json.decode(reported[name]),
-                    **agents[name].judged(station),
+                    **_judged(agents[name], station),
                 }
                 for name, station in hosts.stations.items()
             }
@@ -131,88 +133,75 @@ def check(file: File, *, as_json: options.Json = False) -> None:
                 "state",
             ],
             [
-                agents[name].row(station, has_plca=has_plca)
+                _row(agents[name], station, has_plca=has_plca)
                 for name, station in hosts.stations.items()
             ],
         )
-    if any(agents[name].faults(station) for name, station in hosts.stations.items()):
+    if any(_faults(agents[name], station) for name, station in hosts.stations.items()):
         raise typer.Exit(FAILED)
 
 
-class _Clock(msgspec.Struct):
-    offset_ns: float
-    uncertainty_ns: float
+def _interface(agent: "HostAnswer", station: "Station") -> str | None:
+    """Return the interface that has the address of a host; None if none has it."""
+    for name, addresses in agent.interfaces.items():
+        if station.address in (address.partition("/")[0] for address in addresses):
+            return name
+    return None
 
 
-class _Agent(msgspec.Struct):
-    """What an agent reported, or why it did not."""
-
-    error: str = ""
-    interfaces: dict[str, list[str]] = {}
-    plca: dict[str, msgspec.Raw] = {}
-    clock: _Clock | None = None
-    ceilings: dict[str, object] | None = None
-    version: str = ""
-
-    def interface(self, station: "Station") -> str | None:
-        """Return the interface that has the address of the host; None if none has it."""
-        for name, addresses in self.interfaces.items():
-            if station.address in (address.partition("/")[0] for address in addresses):
-                return name
-        return None
-
-    def faults(self, station: "Station") -> list[str]:
-        """Return what is wrong with the host, by its file."""
-        if self.error:
-            return [self.error]
-        faults = []
-        if self.interface(station) is None and not _is_loopback(station.address):
-            faults.append(f"address = {station.address}: none of its interfaces has it")
-        if station.interface is not None and station.interface not in self.interfaces:
-            faults.append(f"interface = {station.interface}: it has {', '.join(self.interfaces)}")
-        return faults
-
-    def judged(self, station: "Station") -> dict[str, object]:
-        """Return the interface and the faults as JSON."""
-        interface = None if self.error else station.interface or self.interface(station)
-        return {"interface": interface, "faults": self.faults(station)}
-
-    def row(self, station: "Station", *, has_plca: bool) -> list[str]:
-        """Return the cells of the host, with PLCA of its interface if some host has it."""
-        state = "; ".join(self.faults(station)) or "ready"
-        interface = station.interface or self.interface(station) or "lo"
-        plca = [_written(self.plca.get(interface))] if has_plca else []
-        if self.clock is None:
-            return [station.name, station.control, station.address, *["–"] * 7, *plca, state]
-        ceilings = self.ceilings or {}
-        rate_bps = ceilings.get("rate_bps", 0)
-        return [
-            station.name,
-            station.control,
-            station.address,
-            interface,
-            f"{self.clock.offset_ns / 1e6:.3f}",
-            f"{self.clock.uncertainty_ns / 1e3:.0f}",
-            f"{rate_bps / 1e6 if isinstance(rate_bps, int | float) else 0:.0f}",
-            str(ceilings.get("rate_frames_per_s", "")),
-            str(ceilings.get("duration_s", "")),
-            self.version,
-            *plca,
-            state,
-        ]
+def _faults(agent: "HostAnswer", station: "Station") -> list[str]:
+    """Return what is wrong with a host, by its file."""
+    if agent.error:
+        return [agent.error]
+    faults = []
+    if _interface(agent, station) is None and not _is_loopback(station.address):
+        faults.append(f"address = {station.address}: none of its interfaces has it")
+    if station.interface is not None and station.interface not in agent.interfaces:
+        faults.append(f"interface = {station.interface}: it has {', '.join(agent.interfaces)}")
+    return faults
 
 
-def _written(given: msgspec.Raw | None) -> str:
-    # On demand: the help needs no tables of results, nor what these import.
-    from ethermeter.store.result import Plca
+def _judged(agent: "HostAnswer", station: "Station") -> dict[str, object]:
+    """Return the interface and the faults of a host as JSON."""
+    interface = None if agent.error else station.interface or _interface(agent, station)
+    return {"interface": interface, "faults": _faults(agent, station)}
 
-    if given is None:
+
+def _row(agent: "HostAnswer", station: "Station", *, has_plca: bool) -> list[str]:
+    """Return the cells of a host, with PLCA of its interface if some host has it."""
+    state = "; ".join(_faults(agent, station)) or "ready"
+    interface = station.interface or _interface(agent, station) or "lo"
+    plca = [_written(agent.plca.get(interface))] if has_plca else []
+    if agent.clock is None:
+        return [station.name, station.control, station.address, *["–"] * 7, *plca, state]
+    most = agent.ceilings
+    return [
+        station.name,
+        station.control,
+        station.address,
+        interface,
+        f"{agent.clock.offset_ns / 1e6:.3f}",
+        f"{agent.clock.uncertainty_ns / 1e3:.0f}",
+        *(
+            ["0", "", ""]
+            if most is None
+            else [f"{most.rate_bps / 1e6:.0f}", str(most.rate_frames_per_s), str(most.duration_s)]
+        ),
+        agent.version,
+        *plca,
+        state,
+    ]
+
+
+def _written(plca: "PlcaFacts | None") -> str:
+    from ethermeter.store.result import plca_status
+
+    if plca is None:
         return "–"
-    plca = msgspec.json.decode(given, type=Plca)
     if plca.enable is False:
         return "off"
     node = "no ID" if plca.node_id is None else f"node-id {plca.node_id}"
-    return f"{node}, status {plca.status}"
+    return f"{node}, status {plca_status(plca)}"
 
 
 def _is_loopback(address: str) -> bool:

@@ -116,6 +116,7 @@ def _print_interface(name: str, *, as_json: bool) -> None:
     """Print what the PHY of an interface has, and what it does to a bus of such nodes."""
     from ethermeter.cli.plca_interface import ASSUMED, plca_of
     from ethermeter.faults import InputError
+    from ethermeter.store.result import plca_status
 
     port = plca_of(name)
     warnings = list(port.warnings())
@@ -128,13 +129,13 @@ def _print_interface(name: str, *, as_json: bool) -> None:
         found = {
             "interface": name,
             "plca": port.table,
-            "status": port.plca.status,
+            "status": plca_status(port.plca),
             "warnings": warnings,
         }
         print_json({**found, "bus": None if bus is None else _plain(bus)})
         return
     typer.echo(port.text)  # on one line, as a table of TOML must be
-    print_text(f"status: {port.plca.status}")
+    print_text(f"status: {plca_status(port.plca)}")
     for text in warnings:
         print_text(f"warning: {text}")
     if bus is not None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ethermeter.faults import InputError
-from ethermeter.store.result import Plca
+from ethermeter.live_reports import PlcaFacts
 
 if TYPE_CHECKING:
     from ethermeter.theory.bus_advice import Advice
@@ -25,7 +25,7 @@ class InterfacePlca:
     """PLCA of an interface."""
 
     name: str
-    plca: Plca
+    plca: PlcaFacts
 
     @property
     def table(self) -> dict[str, bool | int]:
@@ -94,4 +94,4 @@ def plca_of(name: str) -> InterfacePlca:
     if text is None:
         allowed = "expected an interface of 10BASE-T1S: its driver, or this kernel, has no PLCA"
         raise InputError.of("this host", "interface", name, allowed)
-    return InterfacePlca(name, msgspec.json.decode(text, type=Plca))
+    return InterfacePlca(name, msgspec.json.decode(text, type=PlcaFacts))

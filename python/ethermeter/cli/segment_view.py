@@ -12,8 +12,8 @@ from msgspec.structs import asdict
 from ethermeter.cli.guard import say
 from ethermeter.cli.output import terminal_width
 from ethermeter.cli.tables import table_lines
+from ethermeter.live_reports import OpportunityCounts, SegmentCounts, StationReport
 from ethermeter.testbed import Control, TestbedError, kept
-from ethermeter.testbed.relay import SegmentCounts, StationTotals, Turns
 
 REFRESH_S = 1.0
 """Time between two looks at a segment."""
@@ -116,14 +116,14 @@ def _segment_lines(
     ]
 
 
-def _done(now: StationTotals, before: StationTotals | None) -> dict[str, int]:
+def _done(now: StationReport, before: StationReport | None) -> dict[str, int]:
     counted = asdict(now)
     start = dict.fromkeys(_COUNTED, 0) if before is None else asdict(before)
     return {key: counted[key] - start[key] for key in _COUNTED}
 
 
-def _turns(now: Turns, before: Turns | None, over_s: float) -> list[str]:
-    start = Turns(is_ok=False, used=0, yielded=0, missed=0) if before is None else before
+def _turns(now: OpportunityCounts, before: OpportunityCounts | None, over_s: float) -> list[str]:
+    start = before or OpportunityCounts()
     counts = (
         now.used - start.used,
         now.yielded - start.yielded,

@@ -16,8 +16,8 @@ from ethermeter.cli.tables import print_table
 from ethermeter.faults import choices, nearest
 
 if TYPE_CHECKING:
+    from ethermeter.live_reports import RelayResult
     from ethermeter.testbed import KeptTestbed, NetworkBed, Testbed, Wire
-    from ethermeter.testbed.relay import RelayResult
 
 UP_EXAMPLES = """\
   ethermeter testbed up
@@ -178,7 +178,8 @@ def _network_of(experiment: str, overrides: list[str] | None, mtu: int) -> "Netw
         return agents.keep(trial, mtu=mtu)
     segments.check(trial)
     segment = segments.standing(trial.scenario)
-    return testbed.keep_network(segment.stations, segments=[segment], layout="segment", mtu=mtu)
+    network = testbed.Network(segment.stations, segments=[segment], layout="segment", mtu=mtu)
+    return testbed.keep_network(network)
 
 
 def _tell_made(made: "Testbed | NetworkBed", *, as_json: bool) -> None:

@@ -8,6 +8,7 @@ from ethermeter import api
 from ethermeter.engines.live import Hosts, Laboratory, Local, Place
 from ethermeter.engines.live.cautions import AT_HOSTS
 from ethermeter.faults import InputError
+from ethermeter.live_reports import SenderCounts
 from ethermeter.metrics import Caution, Metric, percentiles
 from ethermeter.quick.result import Value
 from ethermeter.results import estimates
@@ -15,7 +16,7 @@ from ethermeter.results.interval import Estimate
 from ethermeter.run import RunOptions, evaluate, execute
 from ethermeter.store import RunDirectory
 from ethermeter.store.measured import complete_results
-from ethermeter.store.result import FlowResult, Losses, Sender
+from ethermeter.store.result import FlowResult, Losses
 
 BY = "agent"
 _HEAD = """\
@@ -155,14 +156,18 @@ def limit_of(flow: str, found: Mapping[Metric, Estimate], result: FlowResult) ->
 
 def _limit_of_datagrams(result: FlowResult) -> str | None:
     sending = None if result.sending is None else result.sending.counted
-    if not isinstance(sending, Sender):
+    if not isinstance(sending, SenderCounts):
         return None
-    losses = Losses(0, (), 0, 0) if result.losses is None else result.losses
+    losses = Losses() if result.losses is None else result.losses
     at_hosts = sum(count for location, count in losses.seen if location in AT_HOSTS)
     lost_at_hosts = min(at_hosts, losses.missing)
     causes = (
-        (sending.held_back, "the receiver's consent", "waited for it"),
-        (sending.refused, "the sender's queue, or the path behind it", "waited for room there"),
+        (sending.held_back or 0, "the receiver's consent", "waited for it"),
+        (
+            sending.refused or 0,
+            "the sender's queue, or the path behind it",
+            "waited for room there",
+        ),
         (lost_at_hosts, "a host", "were dropped at its interface or socket"),
         (losses.missing - lost_at_hosts, "the path", "were lost on it, or in the queue before it"),
     )

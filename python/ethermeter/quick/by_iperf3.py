@@ -6,8 +6,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ethermeter.analysis.samples import exact, ratio
+from ethermeter.live_reports import Iperf3Measurement
 from ethermeter.metrics import Caution, Metric
-from ethermeter.quick.peers import Iperf3Result, PeerError, iperf3
+from ethermeter.quick.peers import PeerError, iperf3
 from ethermeter.quick.result import Value, distribution, within
 from ethermeter.results.interval import Estimate
 
@@ -80,7 +81,7 @@ def measured(
     return values + handshakes, limits, notes + failures
 
 
-def values_of(flow: str, found: Iperf3Result, direction: str) -> list[Value]:
+def values_of(flow: str, found: Iperf3Measurement, direction: str) -> list[Value]:
     """Return the values of one test."""
     is_busy = max(found.own_processor, found.server_processor) > BUSY
     cautions = [Caution.HOST_LIMITED] if is_busy else []
@@ -97,7 +98,7 @@ def values_of(flow: str, found: Iperf3Result, direction: str) -> list[Value]:
     return values
 
 
-def _rate(found: Iperf3Result, direction: str, cautions: list[Caution]) -> Estimate:
+def _rate(found: Iperf3Measurement, direction: str, cautions: list[Caution]) -> Estimate:
     """Return the rate of payload by the receiver, with the interval of this host's intervals.
 
     Octets that TCP acknowledged, or that arrived here, are those that the receiver got. Of UDP to
@@ -121,7 +122,7 @@ def _rate(found: Iperf3Result, direction: str, cautions: list[Caution]) -> Estim
     return within(of_value, 0.0)
 
 
-def limit_of(found: Iperf3Result, direction: str, rate_bps: int) -> str:
+def limit_of(found: Iperf3Measurement, direction: str, rate_bps: int) -> str:
     """Say what limited a test, as far as both ends tell."""
     if found.own_processor > BUSY:
         return f"this host: a thread had {found.own_processor:.0%} of a processor"

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from ethermeter.analysis.samples import exact, merged, ratio
+from ethermeter.live_reports import StampMeasurement
 from ethermeter.metrics import Caution, Metric
-from ethermeter.quick.peers import Reflected
 from ethermeter.quick.result import Value, distribution, within
 from ethermeter.results.interval import Estimate, Floats
 
@@ -21,7 +21,7 @@ _MOST_DRIFT = 1e-3
 """Relative rate of two clocks beyond which one of them is none."""
 
 
-def values(found: Reflected) -> tuple[list[Value], list[str]]:
+def values(found: StampMeasurement) -> tuple[list[Value], list[str]]:
     """Return the values of a session and facts about its reflector."""
     times_s = np.array(found.times_ns, np.float64).reshape(-1, 4) / 1e9
     order = np.argsort(np.array(found.sequence, np.int64), kind="stable")
@@ -51,7 +51,7 @@ def values(found: Reflected) -> tuple[list[Value], list[str]]:
 
 
 def _fault_of_times(
-    found: Reflected, sent: Floats, received: Floats, answered: Floats, returned: Floats
+    found: StampMeasurement, sent: Floats, received: Floats, answered: Floats, returned: Floats
 ) -> str:
     """Say why the times of a reflector cannot be those of arrivals and departures; "" if they can.
 
@@ -75,7 +75,7 @@ def _fault_of_times(
     return ""
 
 
-def _has_nanoseconds(found: Reflected) -> bool:
+def _has_nanoseconds(found: StampMeasurement) -> bool:
     """Whether the reflector's times show nanoseconds read as parts of 2^-32 s.
 
     Such times never have more than 10^9 / 2^32 = 0.23 s after a full second. Of right ones in a
@@ -88,7 +88,7 @@ def _has_nanoseconds(found: Reflected) -> bool:
     return bool((after_ns <= 10**18 // 2**32 + 1).all())
 
 
-def _loss(found: Reflected) -> Estimate:
+def _loss(found: StampMeasurement) -> Estimate:
     came = np.zeros(found.sent + found.unsent)
     came[np.array(found.sequence, np.int64)] = 1
     lost = merged(1 - came)
@@ -96,7 +96,7 @@ def _loss(found: Reflected) -> Estimate:
 
 
 def _one_way(
-    found: Reflected, there: tuple[Floats, Floats], back: tuple[Floats, Floats]
+    found: StampMeasurement, there: tuple[Floats, Floats], back: tuple[Floats, Floats]
 ) -> tuple[list[Value], list[str]]:
     notes: list[str] = []
     offset_s, bound_s = 0.0, math.nan
@@ -145,7 +145,7 @@ def jitter_s(transits_s: Floats) -> float:
     return jitter
 
 
-def directions(found: Reflected) -> tuple[tuple[int, int], tuple[int, int]] | None:
+def directions(found: StampMeasurement) -> tuple[tuple[int, int], tuple[int, int]] | None:
     """Return packets lost there and back, each of those sent in that direction.
 
     Only between the first and the last answer; None where the reflector does not number packets

@@ -1,4 +1,4 @@
-"""Peers: measurements of `crates/peer` as typed structures."""
+"""Peers: measurements of `crates/peer`."""
 
 import ipaddress
 import socket
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
 from msgspec.json import decode, encode
 
 from ethermeter.faults import InputError
+from ethermeter.live_reports import Iperf3Measurement, StampMeasurement
 from ethermeter.quick.result import Record
 
 STAMP_PORT = 862
@@ -19,83 +19,6 @@ NS_PER_S = 1_000_000_000
 
 class PeerError(Exception):
     """A peer does not answer, refuses, or breaks its protocol."""
-
-
-class Clock(Struct, frozen=True):
-    """The reflector's clock compared with this host's, in the middle of a session."""
-
-    offset_ns: float
-    uncertainty_ns: float
-    drift: float
-    at_ns: int
-    contradictions: int
-
-
-class Reflected(Struct, frozen=True):
-    """What came back of a STAMP session; see `crates/peer/src/stamp/sender.rs`."""
-
-    sent: int
-    unsent: int
-    octets: int
-    epoch_ns: int
-    sequence: list[int]
-    reflector_sequence: list[int]
-    times_ns: list[tuple[int, int, int, int]]
-    sender_ttl: list[int]
-    hops: list[int | None]
-    duplicates: int
-    late: int
-    foreign: int
-    not_authentic: int
-    own_error_ns: int | None
-    reflector_error_ns: int | None
-    tlvs: list[tuple[int, int]]
-    clock: Clock | None
-
-
-class Interval(Struct, frozen=True):
-    """Octets, datagrams and retransmitted segments of an interval."""
-
-    ns: int
-    octets: int
-    datagrams: int
-    sent_again: int
-
-
-class Datagrams(Struct, frozen=True):
-    """Datagrams of an iperf3 test."""
-
-    sent: int
-    seen: int
-    missing: int
-    reordered: int | None
-    duplicates: int | None
-    jitter_s: float
-
-
-class TcpInfo(Struct, frozen=True):
-    """TCP's statistics of a connection, as far as they are used."""
-
-    busy_us: int
-    receiver_limited_us: int
-    buffer_limited_us: int
-
-
-class Iperf3Result(Struct, frozen=True):
-    """Result of an iperf3 test; see `crates/peer/src/iperf3/client.rs`."""
-
-    opened_in_ns: list[int]
-    window_ns: int
-    octets: int
-    streams: list[tuple[int, int]]
-    intervals: list[Interval]
-    datagrams: Datagrams | None
-    tcp: list[TcpInfo]
-    round_trips_us: list[int]
-    sent_again: int | None
-    own_processor: float
-    server_processor: float
-    congestion: str | None
 
 
 def stamp(
@@ -110,7 +33,7 @@ def stamp(
     patience_ns: int | None = None,
     key: bytes | None = None,
     namespace: Path | None = None,
-) -> Reflected:
+) -> StampMeasurement:
     """Send a session of STAMP packets to ADDRESS:PORT.
 
     Raises PeerError if the peer breaks the protocol, OSError if the system refuses.
@@ -125,7 +48,7 @@ def stamp(
         "ssid": ssid,
         "patience_ns": patience_ns,
     }
-    return decode(_performed({"stamp": task}, key, namespace), type=Reflected)
+    return decode(_performed({"stamp": task}, key, namespace), type=StampMeasurement)
 
 
 def iperf3(
@@ -140,7 +63,7 @@ def iperf3(
     rate_bps: int = 0,
     patience_s: float = 3.0,
     namespace: Path | None = None,
-) -> Iperf3Result:
+) -> Iperf3Measurement:
     """Perform a test with an iperf3 server at ADDRESS:PORT.
 
     `octets` are those of a datagram (1448 unless given) or of what is written to a stream at once
@@ -158,7 +81,7 @@ def iperf3(
         "rate_bps": rate_bps,
         "patience_ns": round(patience_s * NS_PER_S),
     }
-    return decode(_performed({"iperf3": task}, None, namespace), type=Iperf3Result)
+    return decode(_performed({"iperf3": task}, None, namespace), type=Iperf3Measurement)
 
 
 def _performed(task: Record, key: bytes | None, namespace: Path | None) -> bytes:

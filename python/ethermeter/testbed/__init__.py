@@ -5,11 +5,18 @@ killed processes are found by their records and removed by `remove_leftovers`.
 """
 
 from ethermeter.testbed.addresses import AddressTable
-from ethermeter.testbed.build import Testbed, keep_testbed, make_testbed, reshape
 from ethermeter.testbed.capture import CaptureAccount, CaptureOptions, MediumCapture
 from ethermeter.testbed.commands import TestbedError
 from ethermeter.testbed.elements import Host, KeptTestbed, Layout, Wire, WireKind
-from ethermeter.testbed.network import Link, NetworkBed, Segment, keep_network, make_network
+from ethermeter.testbed.layouts import Testbed, keep_testbed, make_testbed, reshape
+from ethermeter.testbed.network import (
+    Link,
+    Network,
+    NetworkBed,
+    Segment,
+    keep_network,
+    make_network,
+)
 from ethermeter.testbed.record import (
     control_of,
     kept,
@@ -29,6 +36,7 @@ __all__ = [
     "Layout",
     "Link",
     "MediumCapture",
+    "Network",
     "NetworkBed",
     "Relay",
     "Segment",

@@ -1,8 +1,4 @@
-"""Hosts, wires and switches of a testbed.
-
-```text
-pair     h1 ═══ h2                     switch   h1 ═══ switch ═══ h2     (and so on)
-```
+"""Namespaces, interfaces and shapers of a testbed, as the kernel makes them.
 
 A shaped wire is a token bucket that charges each frame as an Ethernet does: 24 octets more than
 the host sees (preamble 8, FCS 4, gap 12), at least 84. Frames queue before it as before a network
@@ -15,26 +11,18 @@ a network card.
 """
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 
 import msgspec
 
-from ethermeter.faults import Fault, InputError, shown
 from ethermeter.testbed.addresses import limit_learning
-from ethermeter.testbed.commands import LIMIT_S, TestbedError, batch, inside, require, run
-from ethermeter.testbed.elements import Host, KeptTestbed, Layout, Wire
-from ethermeter.testbed.record import Record, remove_namespaces
+from ethermeter.testbed.commands import LIMIT_S, TestbedError, batch, inside, run
+from ethermeter.testbed.elements import Host, Wire
 from ethermeter.testbed.relay import (
     Direction,
     NoLoss,
     PeriodicLoss,
     RandomLoss,
-    Relay,
-    RelayedWire,
-    RelayPlan,
-    start_to_stay,
 )
 
 MOST_HOSTS = 64
@@ -46,8 +34,8 @@ MTUS = range(576, 9001)
 OFFLOADS = ["rx", "tx", "sg", "tso", "gso", "gro"]
 _WIRE_OCTETS = 8 + 4 + 12
 """Preamble, FCS and gap (802.3-2022, 3.1.1 and 4.4.2), which the kernel does not count."""
-_HEADER_OCTETS = 14
-_FCS_OCTETS = 4
+FRAME_OVERHEAD_OCTETS = 14 + _WIRE_OCTETS
+"""Octets of a frame beside its IP packet, preamble and gap included."""
 _SHORTEST_OCTETS = 64 + 8 + 12
 """The shortest frame with preamble and gap."""
 _TIMER_S = {"shaped": 20e-6, "relay": 200e-6}
@@ -62,151 +50,9 @@ Two processors saturate a wire of 100 Mb/s that way, and less than half of one o
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Testbed:
-    """A testbed that exists."""
-
-    __test__ = False  # not a test class, despite its name
-
-    name: str
-    hosts: tuple[Host, ...]
-    switch: str | None
-    """Namespace of the switch; its interfaces are `em1` … in the order of the hosts."""
-    relay: Relay | None = None
-    """The relay of its wires; None if none is relayed."""
-
-
-@contextmanager
-def make_testbed(
-    hosts: int = 2,
-    *,
-    layout: Layout = "pair",
-    wires: Wire | Sequence[Wire | None] | None = None,
-    mtu: int = 1500,
-) -> Iterator[Testbed]:
-    """Make a testbed, and remove it at the end in any case.
-
-    Parameters
-    ----------
-    hosts
-        Number of hosts: 2 to 64; 2 for a pair.
-    layout
-        `pair` or `switch`.
-    wires
-        The wire of each host, or one for all; unshaped if None.
-    mtu
-        Octets of the longest IP packet, 576 to 9000.
-
-    Raises
-    ------
-    InputError
-        If a number is out of range.
-    TestbedError
-        If it cannot be made, for example without root.
-
-    """
-    each = _checked(hosts, layout, wires, mtu)
-    require("ip", "tc", "ethtool")
-    with recorded(_suffixes(hosts, layout, each)) as record:
-        made, plan = _make(record.name, hosts, each, mtu, layout)
-        with started(record, plan) as relay:
-            yield replace(made, relay=relay)
-
-
-@contextmanager
-def recorded(suffixes: list[str]) -> Iterator[Record]:
-    """Record a testbed with these namespaces, and remove them at the end in any case."""
-    record = Record.make(suffixes)
-    try:
-        yield record
-    finally:
-        remove_namespaces([f"{record.name}-{suffix}" for suffix in suffixes])
-        record.close()
-
-
-@contextmanager
-def started(record: Record, plan: RelayPlan | None) -> Iterator[Relay | None]:
-    """Start the relay of a testbed, if it has a plan, and stop it at the end."""
-    relay = Relay.start(wires_namespace(record.name), plan, record.control) if plan else None
-    try:
-        yield relay
-    finally:
-        if relay is not None:
-            relay.stop()
-
-
-def keep_testbed(
-    hosts: int = 2,
-    *,
-    layout: Layout = "pair",
-    wires: Wire | Sequence[Wire | None] | None = None,
-    mtu: int = 1500,
-) -> Testbed:
-    """Make a testbed as `make_testbed` does that outlives this process, until `remove_kept`."""
-    each = _checked(hosts, layout, wires, mtu)
-    require("ip", "tc", "ethtool")
-    suffixes = _suffixes(hosts, layout, each)
-    record = Record.make(suffixes)
-    try:
-        made, plan = _make(record.name, hosts, each, mtu, layout)
-        if plan:
-            start_to_stay(wires_namespace(record.name), plan, record.control, record.wires)
-        record.keep(KeptTestbed(layout, mtu, made.hosts, tuple(each)))
-    except BaseException:
-        remove_namespaces([f"{record.name}-{suffix}" for suffix in suffixes])
-        record.close()
-        raise
-    return made
-
-
-def _suffixes(hosts: int, layout: Layout, wires: Sequence[Wire | None]) -> list[str]:
-    """Return the names of a testbed's namespaces after its own name."""
-    relayed = any(wire is not None and wire.kind == "relay" for wire in wires)
-    return (
-        [f"h{number}" for number in range(1, hosts + 1)]
-        + ["switch"] * (layout == "switch")
-        + ["wires"] * relayed
-    )
-
-
 def wires_namespace(name: str) -> str:
     """Return the namespace of a testbed's relay."""
     return f"{name}-wires"
-
-
-def _checked(
-    hosts: int, layout: str, wires: Wire | Sequence[Wire | None] | None, mtu: int
-) -> list[Wire | None]:
-    """Return the wire of each host, or raise every fault at once."""
-    faults = []
-
-    def expect(key: str, value: object, is_fine: bool, allowed: str) -> None:  # noqa: FBT001
-        if not is_fine:
-            faults.append(Fault("testbed", key, shown(value), f"must be {allowed}"))
-
-    expect("layout", layout, layout in ("pair", "switch"), "pair or switch")
-    most = 2 if layout == "pair" else MOST_HOSTS
-    expect("hosts", hosts, 2 <= hosts <= most, "2" if most == 2 else f"from 2 to {most}")
-    expect("mtu", mtu, mtu in MTUS, "from 576 to 9000 octets")
-    each = [wires] * hosts if wires is None or isinstance(wires, Wire) else list(wires)
-    expect("wires", len(each), len(each) == hosts, f"one for each of {hosts} hosts")
-    least = mtu + _HEADER_OCTETS + _WIRE_OCTETS
-    for number, wire in enumerate(each, 1):
-        if wire is not None:
-            rate_bps, octets = wire.rate_bps, wire.queue_octets
-            is_queue = least <= octets <= 1 << 28
-            for key, value, is_fine, allowed in (
-                ("rate_bps", rate_bps, rate_bps in RATES_BPS, "from 64 kb/s to 10 Gb/s"),
-                ("queue_octets", octets, is_queue, f"from {least} to 2^28 octets"),
-                *limits_of(wire),
-            ):
-                expect(f"wires[{number}].{key}", value, is_fine, allowed)
-    kinds = {wire.kind if wire is not None else "shaped" for wire in each}
-    is_one_kind = layout != "pair" or len(kinds) == 1
-    expect("wires", sorted(kinds), is_one_kind, "of one kind at both ends of a pair")
-    if faults:
-        raise InputError(faults)
-    return each
 
 
 def limits_of(wire: Wire) -> list[tuple[str, object, bool, str]]:
@@ -232,62 +78,6 @@ def limits_of(wire: Wire) -> list[tuple[str, object, bool, str]]:
         ("lose_every", every, every is None or wire.loss == 0, "given without loss"),
         ("seed", wire.seed, 0 <= wire.seed < 1 << 64, "from 0 to 2^64 - 1"),
     ]
-
-
-def _make(
-    name: str, hosts: int, wires: list[Wire | None], mtu: int, layout: Layout
-) -> tuple[Testbed, RelayPlan | None]:
-    """Make namespaces and links; returns the testbed and the plan of its relayed wires, if any."""
-    suffixes = _suffixes(hosts, layout, wires)
-    switch = f"{name}-switch" if layout == "switch" else None
-    relay = wires_namespace(name) if "wires" in suffixes else None
-    made = tuple(host_of(number, f"{name}-h{number}") for number in range(1, hosts + 1))
-    batch(None, [f"netns add {name}-{suffix}" for suffix in suffixes])
-    for suffix in suffixes:
-        quieten(f"{name}-{suffix}")
-    if relay is not None:
-        disable_ipv6(relay)
-    ends: list[tuple[str, str, Wire | None]] = [
-        (host.namespace, INTERFACE, wire) for host, wire in zip(made, wires, strict=True)
-    ]
-    relayed: list[RelayedWire] = []
-
-    def connect(
-        number: int, one: str, other: tuple[str, str], there: Wire | None, back: Wire | None
-    ) -> None:
-        """Join a host to the other end of its wire, through the relay if the wire is relayed."""
-        if relay is None or there is None or back is None or there.kind != "relay":
-            join(one, INTERFACE, *other, mtu)
-            return
-        near, far = f"em{number}a", f"em{number}b"
-        join(one, INTERFACE, relay, near, mtu)
-        join(relay, far, *other, mtu)
-        batch(relay, [f"link set {near} up", f"link set {far} up"])
-        ends.extend([(relay, near, None), (relay, far, None)])
-        directions = (
-            direction(there, burst_octets(there, mtu)),
-            direction(back, burst_octets(back, mtu)),
-        )
-        relayed.append(RelayedWire((near, far), directions))
-
-    if switch is None:
-        connect(1, made[0].namespace, (made[1].namespace, INTERFACE), *wires)
-    else:
-        make_bridge(switch)
-        for number, (host, wire) in enumerate(zip(made, wires, strict=True), 1):
-            connect(number, host.namespace, (switch, f"em{number}"), wire, wire)
-            batch(switch, [f"link set em{number} master bridge up"])
-            ends.append((switch, f"em{number}", wire))
-    for host in made:
-        give_addresses(host, made)
-    for namespace, interface, wire in ends:
-        disable_offloads(namespace, interface)
-        if wire is not None:
-            shape(namespace, interface, wire, mtu)
-    for namespace in {namespace: None for namespace, _, _ in ends}:
-        await_carrier(namespace)
-    plan = RelayPlan(tuple(relayed), mtu + _HEADER_OCTETS + _FCS_OCTETS) if relayed else None
-    return Testbed(name, made, switch), plan
 
 
 class _Port(msgspec.Struct, frozen=True):
@@ -419,28 +209,14 @@ def give_addresses(host: Host, hosts: Sequence[Host]) -> None:
     batch(host.namespace, lines)
 
 
-def reshape(namespace: str, interface: str, wire: Wire | None, *, mtu: int) -> None:
-    """Replace the wire of an interface while it is up; frames in its queue are lost.
-
-    The interface is that of a host, or of the switch towards one (`em1` …); unshaped without a
-    wire. A number out of range raises `InputError`.
-    """
-    _checked(2, "pair", wire, mtu)
-    if wire is None:
-        # Unlike `delete`, this is no error where the interface has its default qdisc.
-        batch(namespace, [f"qdisc replace dev {interface} root noqueue"], tool="tc")
-    else:
-        shape(namespace, interface, wire, mtu)
-
-
 def burst_octets(wire: Wire, mtu: int) -> int:
     """Return the depth of the token bucket: two frames, so that late timers cost no rate."""
-    return 2 * (mtu + _HEADER_OCTETS + _WIRE_OCTETS) + int(wire.rate_bps / 8 * _TIMER_S[wire.kind])
+    return 2 * (mtu + FRAME_OVERHEAD_OCTETS) + int(wire.rate_bps / 8 * _TIMER_S[wire.kind])
 
 
 def shape(namespace: str, interface: str, wire: Wire, mtu: int) -> None:
     """Limit the rate of an interface to that of its wire."""
-    frame_octets = mtu + _HEADER_OCTETS + _WIRE_OCTETS
+    frame_octets = mtu + FRAME_OVERHEAD_OCTETS
     burst = burst_octets(wire, mtu)
     # The table of sizes has a row for every length: the usual 512 rows round up to 4 octets.
     sizes = 1 << (frame_octets - 1).bit_length()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from ethermeter.live_reports import ClassCounts
 from ethermeter.testbed.commands import TestbedError, run
-from ethermeter.testbed.relay import ClassCounts
 
 if TYPE_CHECKING:
     from ethermeter.testbed.network import NetworkBed
@@ -109,7 +109,7 @@ def read(bed: "NetworkBed") -> Reading:
         latest_ns: dict[Hop, int] = {}
         classes: dict[Hop, tuple[ClassCounts, ...]] = {}
         if bed.relay is not None:
-            directions = {each.source: each for each in bed.relay.count().directions}
+            directions = {each.from_: each for each in bed.relay.count().directions}
             wires = {hop: directions[end].dropped for end, hop in bed.wires.items()}
             latest_ns = {hop: directions[end].latest_ns for end, hop in bed.wires.items()}
             classes = {

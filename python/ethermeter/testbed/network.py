@@ -18,6 +18,7 @@ from ethermeter.faults import Fault, InputError
 from ethermeter.scenario import Class
 from ethermeter.testbed.addresses import AddressTable, limit_learning
 from ethermeter.testbed.build import (
+    FRAME_OVERHEAD_OCTETS,
     INTERFACE,
     MOST_HOSTS,
     MTUS,
@@ -33,9 +34,7 @@ from ethermeter.testbed.build import (
     limits_of,
     make_bridge,
     quieten,
-    recorded,
     shape,
-    started,
     wires_namespace,
 )
 from ethermeter.testbed.commands import batch, require, run
@@ -65,10 +64,8 @@ OFFSET_NS, LAG_NS = 1_000_000, 500_000
 """Usual delay of frames from an emulated medium to its hosts, and of decisions on it."""
 _MOST_HUNDREDTHS = 1_000_000 * 100
 """Longest ageing time of a bridge in 0.01 s (802.1D-2004, table 7-5)."""
-_WIRE_OVERHEAD_OCTETS = 38
-"""Octets of a frame beside its IP packet, preamble and gap included."""
-_FRAME_OVERHEAD_OCTETS = 18
-"""The same without preamble and gap."""
+_AROUND_PACKET_OCTETS = 14 + 4
+"""Octets of a frame beside its IP packet: header and FCS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +98,59 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
+class Network:
+    """A network to be made; nodes have names, all different.
+
+    Parameters
+    ----------
+    links
+        Links between them; each host has one or is on a segment, and they form no loop.
+    segments
+        Shared segments between them.
+    layout
+        Hosts of a `pair` or at one `switch` have no control network.
+    mtu
+        Octets of the longest IP packet.
+    tables
+        Address tables of switches, by their names; the usual one of other switches.
+    known
+        Switches that know the addresses of all hosts from the start.
+    sack
+        Whether TCP of the hosts uses selective acknowledgements; the kernel's default if None.
+    """
+
+    hosts: Sequence[str]
+    switches: Sequence[str] = ()
+    links: Sequence[Link] = ()
+    segments: Sequence[Segment] = ()
+    layout: Layout = "network"
+    mtu: int = 1500
+    tables: Mapping[str, AddressTable] = field(default_factory=dict)
+    known: Collection[str] = ()
+    sack: bool | None = None
+
+    @property
+    def has_control(self) -> bool:
+        """Whether its hosts are on a control network."""
+        return self.layout in ("segment", "network")
+
+    @property
+    def has_relay(self) -> bool:
+        """Whether a relay plays its wires or segments."""
+        return bool(self.segments) or any(map(_is_relayed, self.links))
+
+    @property
+    def suffixes(self) -> list[str]:
+        """Names of its namespaces after its own name."""
+        return [
+            *(f"h{number}" for number in range(1, len(self.hosts) + 1)),
+            *(f"s{number}" for number in range(1, len(self.switches) + 1)),
+            *["wires"] * self.has_relay,
+            *["control"] * self.has_control,
+        ]
+
+
+@dataclass(frozen=True, slots=True)
 class NetworkBed:
     """A network testbed that exists."""
 
@@ -108,9 +158,9 @@ class NetworkBed:
     hosts: dict[str, Host]
     """Hosts by their names in the experiment."""
     controls: dict[str, str]
-    """Address of each host on the control network."""
+    """Address of each host on the control network; empty without one."""
     control: Path
-    """Namespace from which the control network is reached."""
+    """Namespace from which the control network is reached, if there is one."""
     ports: dict[Hop, Port] = field(default_factory=dict)
     """Ports of switches, by the switch and the node towards which each leads."""
     wires: dict[str, Hop] = field(default_factory=dict)
@@ -123,37 +173,10 @@ class NetworkBed:
 
 
 @contextmanager
-def make_network(
-    hosts: Sequence[str],
-    switches: Sequence[str],
-    links: Sequence[Link],
-    *,
-    segments: Sequence[Segment] = (),
-    mtu: int = 1500,
-    tables: Mapping[str, AddressTable] | None = None,
-    known: Collection[str] = (),
-    sack: bool | None = None,
-) -> Iterator[NetworkBed]:
+def make_network(network: Network) -> Iterator[NetworkBed]:
     """Make a network, and remove it at the end in any case.
 
     Testbeds of killed processes are removed first.
-
-    Parameters
-    ----------
-    hosts, switches
-        Names, all different.
-    links
-        Links between them; each host has one or is on a segment, and they form no loop.
-    segments
-        Shared segments between them.
-    mtu
-        Octets of the longest IP packet.
-    tables
-        Address tables of switches, by their names; the usual one of other switches.
-    known
-        Switches that know the addresses of all hosts from the start.
-    sack
-        Whether TCP of the hosts uses selective acknowledgements; the kernel's default if None.
 
     Raises
     ------
@@ -163,89 +186,75 @@ def make_network(
         If it cannot be made, for example without root.
 
     """
-    suffixes = _suffixes(hosts, switches, links, segments, mtu)
-    with recorded(suffixes) as record:
-        namespaces = [f"{record.name}-{suffix}" for suffix in suffixes]
-        batch(None, [f"netns add {namespace}" for namespace in namespaces])
-        made, plan = _make(record.name, hosts, switches, links, segments, mtu, known)
-        _set_tables(record.name, switches, tables)
-        for host in made.hosts.values() if sack is not None else ():
-            run(host.command("sysctl", "-q", "-w", f"net.ipv4.tcp_sack={int(bool(sack))}"))
-        for namespace in namespaces:
-            await_carrier(namespace)
-        with started(record, plan) as relay:
-            yield replace(made, relay=relay)
-
-
-def keep_network(
-    hosts: Sequence[str],
-    switches: Sequence[str] = (),
-    links: Sequence[Link] = (),
-    *,
-    segments: Sequence[Segment],
-    layout: Layout,
-    mtu: int = 1500,
-    tables: Mapping[str, AddressTable] | None = None,
-    known: Collection[str] = (),
-) -> NetworkBed:
-    """Make a network that outlives this process, until `remove_kept`; as `make_network`."""
-    suffixes = _suffixes(hosts, switches, links, segments, mtu)
-    record = Record.make(suffixes)
-    namespaces = [f"{record.name}-{suffix}" for suffix in suffixes]
+    record = _recorded(network)
     try:
-        batch(None, [f"netns add {namespace}" for namespace in namespaces])
-        made, plan = _make(record.name, hosts, switches, links, segments, mtu, known)
-        _set_tables(record.name, switches, tables)
-        for namespace in namespaces:
-            await_carrier(namespace)
+        made, plan = _made(record.name, network)
+        relay = Relay.start(wires_namespace(record.name), plan, record.control) if plan else None
+        try:
+            yield replace(made, relay=relay)
+        finally:
+            if relay is not None:
+                relay.stop()
+    finally:
+        _remove(record, network)
+
+
+def keep_network(network: Network) -> NetworkBed:
+    """Make a network that outlives this process, until `remove_kept`; as `make_network`."""
+    record = _recorded(network)
+    try:
+        made, plan = _made(record.name, network)
         if plan is not None:
             start_to_stay(wires_namespace(record.name), plan, record.control, record.wires)
-        shapers = {node: segment.shaper for segment in segments for node in segment.stations}
-        shapers |= {
-            node: wire for link in links for node, wire in zip(link.ends, link.wires, strict=True)
-        }
-        wires = tuple(shapers.get(host) for host in hosts)
-        stations = tuple(segment.stations for segment in segments)
-        kept = KeptTestbed(
-            layout, mtu, tuple(made.hosts.values()), wires, tuple(made.hosts), stations
+        shapers = {node: of.shaper for of in network.segments for node in of.stations}
+        for link in network.links:
+            shapers |= dict(zip(link.ends, link.wires, strict=True))
+        record.keep(
+            KeptTestbed(
+                network.layout,
+                network.mtu,
+                tuple(made.hosts.values()),
+                tuple(shapers.get(host) for host in network.hosts),
+                tuple(network.hosts) if network.has_control else (),
+                tuple(segment.stations for segment in network.segments),
+            )
         )
-        record.keep(kept)
     except BaseException:
-        remove_namespaces(namespaces)
-        record.close()
+        _remove(record, network)
         raise
     return made
 
 
-def _set_tables(
-    name: str, switches: Sequence[str], tables: Mapping[str, AddressTable] | None
-) -> None:
-    """Set the address tables of switches of the network `name`."""
-    switching = {switch: f"{name}-s{number}" for number, switch in enumerate(switches, 1)}
-    for switch, table in (tables or {}).items():
-        hundredths = min(max(1, round(100 * table.age_s)), _MOST_HUNDREDTHS)
-        batch(switching[switch], [f"link set bridge type bridge ageing_time {hundredths}"])
-        limit_learning(switching[switch], "bridge", table.addresses)
-
-
-def _suffixes(
-    hosts: Sequence[str],
-    switches: Sequence[str],
-    links: Sequence[Link],
-    segments: Sequence[Segment],
-    mtu: int,
-) -> list[str]:
-    """Return the names of a network's namespaces after its own name, once it can be made."""
-    _check(hosts, switches, links, mtu)
+def _recorded(network: Network) -> Record:
+    """Return the record of a network that can be made."""
+    _check(network.hosts, network.switches, network.links, network.mtu)
     require("ip", "tc", "ethtool")
-    remove_leftovers()
-    has_relay = bool(segments) or any(map(_is_relayed, links))
-    return [
-        *(f"h{number}" for number in range(1, len(hosts) + 1)),
-        *(f"s{number}" for number in range(1, len(switches) + 1)),
-        *["wires"] * has_relay,
-        "control",
-    ]
+    if network.has_control:
+        remove_leftovers()
+    return Record.make(network.suffixes)
+
+
+def _remove(record: Record, network: Network) -> None:
+    remove_namespaces([f"{record.name}-{suffix}" for suffix in network.suffixes])
+    record.close()
+
+
+def _made(name: str, network: Network) -> tuple[NetworkBed, RelayPlan | None]:
+    """Make a network whose interfaces are up; returns it and the plan of its relay, if any."""
+    namespaces = [f"{name}-{suffix}" for suffix in network.suffixes]
+    batch(None, [f"netns add {namespace}" for namespace in namespaces])
+    made, plan = _make(name, network)
+    for number, switch in enumerate(network.switches, 1):
+        if (table := network.tables.get(switch)) is not None:
+            hundredths = min(max(1, round(100 * table.age_s)), _MOST_HUNDREDTHS)
+            namespace = f"{name}-s{number}"
+            batch(namespace, [f"link set bridge type bridge ageing_time {hundredths}"])
+            limit_learning(namespace, "bridge", table.addresses)
+    for host in made.hosts.values() if network.sack is not None else ():
+        run(host.command("sysctl", "-q", "-w", f"net.ipv4.tcp_sack={int(bool(network.sack))}"))
+    for namespace in namespaces:
+        await_carrier(namespace)
+    return made, plan
 
 
 def _is_relayed(link: Link) -> bool:
@@ -263,7 +272,7 @@ def _check(hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link],
         faults.append(Fault("testbed", "links", str(relayed), allowed))
     if mtu not in MTUS:
         faults.append(Fault("testbed", "mtu", str(mtu), "expected from 576 to 9000 octets"))
-    least = mtu + _WIRE_OVERHEAD_OCTETS
+    least = mtu + FRAME_OVERHEAD_OCTETS
     for link in links:
         between = " - ".join(link.ends)
         for wire in link.wires:
@@ -293,26 +302,20 @@ def _check(hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link],
         raise InputError(faults)
 
 
-def _make(
-    name: str,
-    hosts: Sequence[str],
-    switches: Sequence[str],
-    links: Sequence[Link],
-    segments: Sequence[Segment],
-    mtu: int,
-    known: Collection[str],
-) -> tuple[NetworkBed, RelayPlan | None]:
+def _make(name: str, network: Network) -> tuple[NetworkBed, RelayPlan | None]:
     """Make nodes, links and segments; returns the network and the plan of its relay, if any."""
-    made = {node: host_of(number, f"{name}-h{number}") for number, node in enumerate(hosts, 1)}
+    links, segments, mtu = network.links, network.segments, network.mtu
+    made = {
+        node: host_of(number, f"{name}-h{number}") for number, node in enumerate(network.hosts, 1)
+    }
     namespaces = {node: host.namespace for node, host in made.items()}
-    namespaces |= {node: f"{name}-s{number}" for number, node in enumerate(switches, 1)}
-    control, wires = f"{name}-control", wires_namespace(name)
-    for namespace in (*namespaces.values(), control):
-        quieten(namespace)
-    for namespace in (control, *(namespaces[node] for node in switches)):
-        make_bridge(namespace)
-    if segments or any(map(_is_relayed, links)):
-        quieten(wires)
+    namespaces |= {node: f"{name}-s{number}" for number, node in enumerate(network.switches, 1)}
+    wires = wires_namespace(name)
+    for suffix in network.suffixes:
+        quieten(f"{name}-{suffix}")
+    for node in network.switches:
+        make_bridge(namespaces[node])
+    if network.has_relay:
         disable_ipv6(wires)
     ports = dict.fromkeys(namespaces, 0)
     relayed: list[RelayedWire] = []
@@ -389,25 +392,29 @@ def _make(
                 tuple(interfaces), segment.offset_ns, segment.lag_ns, segment.medium, addresses
             )
         )
-    for node in known:
+    for node in network.known:
         fill_table(node, namespaces[node], leads, made)
-    controls = {}
-    for number, (node, of) in enumerate(made.items(), 1):
-        give_addresses(of, list(made.values()))
-        controls[node] = f"10.78.0.{number}"
-        join(of.namespace, CONTROL_INTERFACE, control, f"em{number}", 1500)
-        batch(
-            of.namespace,
-            [
-                f"link set {CONTROL_INTERFACE} up",
-                f"addr add {controls[node]}/24 dev {CONTROL_INTERFACE}",
-            ],
-        )
-        batch(control, [f"link set em{number} master bridge up"])
-    batch(control, ["addr add 10.78.0.254/24 dev bridge"])
+    for host in made.values():
+        give_addresses(host, list(made.values()))
+    control = f"{name}-control"
+    controls = _join_control(control, made) if network.has_control else {}
     plan = None
     if relayed or shared:
-        longest_octets = mtu + _FRAME_OVERHEAD_OCTETS
+        longest_octets = mtu + _AROUND_PACKET_OCTETS
         plan = RelayPlan(tuple(relayed), longest_octets, segments=tuple(shared))
     bed = NetworkBed(name, made, controls, NAMESPACES / control, switched, directed)
     return replace(bed, segments=tuple(segments)), plan
+
+
+def _join_control(control: str, hosts: Mapping[str, Host]) -> dict[str, str]:
+    """Join all hosts by the bridge of a control network; returns their addresses there."""
+    make_bridge(control)
+    controls = {}
+    for number, (node, host) in enumerate(hosts.items(), 1):
+        controls[node] = f"10.78.0.{number}"
+        join(host.namespace, CONTROL_INTERFACE, control, f"em{number}", 1500)
+        address = f"addr add {controls[node]}/24 dev {CONTROL_INTERFACE}"
+        batch(host.namespace, [f"link set {CONTROL_INTERFACE} up", address])
+        batch(control, [f"link set em{number} master bridge up"])
+    batch(control, ["addr add 10.78.0.254/24 dev bridge"])
+    return controls

@@ -13,15 +13,16 @@ from pathlib import Path
 
 import msgspec
 
+from ethermeter.live_reports import RelayResult
 from ethermeter.testbed.commands import TestbedError, run
 from ethermeter.testbed.elements import KeptTestbed
-from ethermeter.testbed.relay import RelayResult, await_result, is_running
+from ethermeter.testbed.relay import await_result, is_running
 
 RECORDS = Path("/run/ethermeter/testbeds")
 """Directory of the records; empty after a restart of the machine, as namespaces are gone too."""
 
 _NAME = re.compile(r"em-[0-9]{1,10}-[0-9a-f]{4}")
-_NAMESPACE = re.compile(_NAME.pattern + r"-(h[0-9]{1,3}|s[0-9]{1,3}|switch|wires|control)")
+_NAMESPACE = re.compile(_NAME.pattern + r"-(h[0-9]{1,3}|s[0-9]{1,3}|wires|control)")
 _DRAFT = re.compile(r"em-([0-9]{1,10})-[0-9a-f]{4}\.draft")
 _LONGEST_RECORD = 1 << 20
 GRACE_S = 2.0

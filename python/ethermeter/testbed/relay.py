@@ -16,6 +16,7 @@ from typing import Self, TypeVar
 
 import msgspec
 
+from ethermeter.live_reports import RelayCounts, RelayResult, SegmentCounts
 from ethermeter.scenario import Class
 from ethermeter.testbed.commands import LIMIT_S, TestbedError, inside, run
 
@@ -112,157 +113,12 @@ class RelayPlan(msgspec.Struct, frozen=True):
     """Socket of the file system on which it listens for requests."""
 
 
-class ClassCounts(msgspec.Struct, frozen=True):
-    """Frames of a traffic class: `arrived` = `frames` + `dropped` + those that wait."""
-
-    arrived: int
-    frames: int
-    """Frames sent."""
-    octets: int
-    """Octets of them, destination address to FCS."""
-    dropped: int
-    queue_most: int
-    """Most frames in the queue, one being sent included, since the relay began."""
-    queue_octets_most: int
-
-
-class DirectionCounts(msgspec.Struct, frozen=True, rename={"source": "from", "sink": "to"}):
-    """Frames of one direction: `came` = `left` + `under_way` + all of `dropped`."""
-
-    source: str
-    """Interface at which frames arrive."""
-    sink: str
-    came: int
-    left: int
-    octets: int
-    """Octets of the frames that left, destination address to FCS."""
-    under_way: int
-    dropped: dict[str, int]
-    """Frames by cause."""
-    classes: tuple[ClassCounts, ...]
-    """What was counted of each traffic class, in their order; empty of one queue."""
-    latest_ns: int
-    """Greatest lateness of any frame so far."""
-
-
-class Times(msgspec.Struct, frozen=True):
-    """Quantiles and histogram of a time in ns; None without frames."""
-
-    p50: float | None
-    p90: float | None
-    p99: float | None
-    p999: float | None
-    max: float | None
-    buckets: tuple[tuple[float, float, int], ...]
-    """Lower bound, upper bound and count."""
-
-
-class Turns(msgspec.Struct, frozen=True):
-    """What a station did with its own transmit opportunities (PLCA)."""
-
-    is_ok: bool
-    """Whether the PLCA status is OK."""
-    used: int
-    yielded: int
-    missed: int
-    """Opportunities in which it held the line in vain, or another station sent."""
-
-
-class StationTotals(msgspec.Struct, frozen=True):
-    """What happened at a station of a segment."""
-
-    interface: str
-    arrived: int
-    """Frames that came to its card."""
-    dropped: int
-    """Frames that found the card full."""
-    frames: int
-    """Frames sent without collision."""
-    octets: int
-    """Octets of them, destination address to FCS."""
-    collisions: int
-    """Attempts that collided, on the line or logically."""
-    discarded: int
-    """Frames that were given up."""
-    starved: int
-    """Times that a saturated host, or one with a coder, had no frame ready in its card."""
-    queue_most: int
-    """Most frames in the card, the one being sent included."""
-    queue_octets_most: int
-    access_most_ps: int
-    """Longest access delay of a frame whose transmission ended in the measured window."""
-    samples: int
-    """Samples in the frames that were sent, of a coder."""
-    plca: Turns | None = None
-    """None without PLCA."""
-
-
-class SegmentCounts(msgspec.Struct, frozen=True):
-    """What happened on a segment since its medium began (docs/reference/testbed-counts.md)."""
-
-    stations: tuple[StationTotals, ...]
-    bit_ps: int
-    over_ns: int
-    worked_ns: int
-    """Processor time of the relay meanwhile."""
-    offset_ns: int
-    lag_ns: int
-    dropped: dict[str, int]
-    """Frames that did not reach the medium or a host, by cause."""
-    violations: int
-    """Frames of which the relay learnt after it had decided what happened at their time."""
-    too_late_ns: Times
-    """How much too late it learnt of them."""
-    late_ns: Times
-    """How long after its due time a frame reached a host."""
-    noticed_after_ns: Times
-    """How long after the kernel's timestamp a frame was noticed."""
-    behind_ns: Times
-    """How long after the latest time for it a decision on the medium was made, and 0 if before."""
-    cycles: int | None = None
-    """Cycles of PLCA: from a beacon to the next one; None without PLCA."""
-    counts: str | None = None
-    """Counts of the trial, as `ethermeter._core.read_counts` reads them; only at its end."""
-
-
-class RelayCounts(msgspec.Struct, frozen=True):
-    """Counters of a running relay."""
-
-    directions: tuple[DirectionCounts, ...]
-    segments: tuple[SegmentCounts, ...]
-
-
 class _EndedTrial(msgspec.Struct, frozen=True):
     segments: tuple[SegmentCounts, ...]
 
 
 class _Refusal(msgspec.Struct, frozen=True):
     error: str | None = None
-
-
-class DirectionResult(DirectionCounts, frozen=True):
-    """Counters of one direction, and how punctual the relay was."""
-
-    late_ns: Times
-    """How long after its due time a frame left."""
-    noticed_after_ns: Times
-    """How long after the kernel's timestamp a frame was noticed."""
-
-
-class RelayResult(msgspec.Struct, frozen=True):
-    """Result of a relay that has ended (docs/reference/testbed-counts.md)."""
-
-    ended: str
-    over_ns: int
-    slept_ns: int
-    sleeps: int
-    forced_sleeps: int
-    margin_ns: int
-    real_time: bool
-    clock_stepped_ns: int
-    """Largest step of the wall clock, with which the kernel stamps frames, meanwhile."""
-    directions: tuple[DirectionResult, ...]
-    segments: tuple[SegmentCounts, ...]
 
 
 def connect(to: socket.socket, path: Path | str) -> None:

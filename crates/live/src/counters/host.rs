@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a processor has spent its time since the host started, in ticks of 10 ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessorTimes {
     /// In programs, the nice ones too.
     pub user: u64,
@@ -23,6 +24,7 @@ pub struct ProcessorTimes {
 
 /// What the host has counted until now.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostSample {
     /// By processor.
     pub processors: Vec<ProcessorTimes>,

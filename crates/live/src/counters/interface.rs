@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What an interface has counted since it was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InterfaceCounters {
     /// Name of the interface.
     pub name: String,
@@ -74,6 +75,7 @@ fn sum(counts: [u64; 3]) -> u64 {
 
 /// What UDP over IPv4 has counted in this namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UdpCounters {
     /// Datagrams delivered to sockets.
     pub received: u64,

@@ -8,6 +8,7 @@ use std::io;
 
 /// What a queue has counted since it was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QueueCounters {
     /// Kind of the queue: `tbf`, `fq_codel`, `noqueue`, ….
     pub kind: String,

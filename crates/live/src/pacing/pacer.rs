@@ -180,6 +180,7 @@ impl<'a, T: Timeline> Pacing<'a, T> {
 
 /// How far from their times frames were sent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PacingCounts {
     /// Frames that have a time.
     pub frames: u64,

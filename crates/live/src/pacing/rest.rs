@@ -14,6 +14,7 @@ pub const ON_TIME_NS: u64 = 5000;
 
 /// A kind of rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RestKind {
     /// Sleep for a quarter of the wait; three quarters are left for waking up.
@@ -38,6 +39,7 @@ impl RestKind {
 
 /// Rests of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RestCounts {
     /// How many.
     pub rests: u64,
@@ -48,6 +50,7 @@ pub struct RestCounts {
 
 /// Rests of both kinds: all of them, and the last ones, by which the better kind is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rests {
     /// Asleep.
     pub slept: RestCounts,

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a trial found and what follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PacingTrial {
     /// How long the processor was watched.
     pub watched_ns: u64,

@@ -66,6 +66,7 @@ impl CreditNotes for InterfaceNotes {
 
 /// How a sender waited for credit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CreditCounts {
     /// Times that it had to wait.
     pub waits: u64,

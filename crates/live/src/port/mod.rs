@@ -26,6 +26,7 @@ use tcp_info::TcpInfo;
 
 /// Kind of port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PortKind {
     /// UDP over IPv4 or IPv6.
@@ -188,6 +189,7 @@ pub enum ReceiveWait {
 
 /// What happened at a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PortCounters {
     /// Frames that the kernel took.
     pub taken: u64,

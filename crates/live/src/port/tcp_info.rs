@@ -7,6 +7,7 @@ use std::net::TcpStream;
 
 /// TCP's statistics of a connection, kept by the kernel (`TCP_INFO`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TcpInfo {
     /// Smoothed round trip time, in microseconds.
     pub round_trip_us: u32,

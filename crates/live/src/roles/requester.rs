@@ -44,6 +44,7 @@ pub struct RequestPlan<'a> {
 
 /// Counts of a requester.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequesterCounts {
     /// Requests that the kernel took.
     pub requests: u64,
@@ -81,15 +82,19 @@ pub struct RequesterCounts {
 
 /// Relation of a responder's clock to a requester's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequesterClock {
     /// How far the responder's clock is ahead, in the middle of the exchanges.
     #[serde(deserialize_with = "or_nan")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub offset_ns: f64,
     /// Largest error of that.
     #[serde(deserialize_with = "or_nan")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub uncertainty_ns: f64,
     /// By how much it gains.
     #[serde(deserialize_with = "or_nan")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub drift: f64,
     /// Exchanges that contradict it.
     pub contradictions: usize,
@@ -98,6 +103,7 @@ pub struct RequesterClock {
 /// Requests, by the batch of the transmission in which they were sent. The counts of all batches
 /// add up to those of the transmission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestBatch {
     /// Requests that the kernel took.
     pub requests: u64,
@@ -109,6 +115,7 @@ pub struct RequestBatch {
 
 /// Responses of a station of a group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StationResponses {
     /// Address of the station.
     pub station: String,

@@ -50,6 +50,7 @@ pub struct ResponseTraffic {
 
 /// Counts of a responder.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResponderCounts {
     /// Requests of the experiment that were read.
     pub requests: u64,

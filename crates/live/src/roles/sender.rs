@@ -41,6 +41,7 @@ pub struct SendPlan<'a> {
 
 /// Counts of the sender of a stream. Times are since the beginning.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SenderCounts {
     /// Frames that the kernel took. Their sequence numbers are 0 to one less.
     pub frames: u64,
@@ -72,6 +73,7 @@ pub struct SenderCounts {
 
 /// Samples of a coder at their sender.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VoiceSenderCounts {
     /// Samples in packets.
     pub samples: u64,
@@ -87,6 +89,7 @@ pub struct VoiceSenderCounts {
 
 /// Samples that a coder made in the measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VoiceSenderWindow {
     /// Packets whose oldest sample is one of these.
     pub packets: u64,

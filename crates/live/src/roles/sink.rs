@@ -55,6 +55,7 @@ pub enum SenderClockRelation<'a> {
 
 /// Frames of a stream at their receiver.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StreamCounts {
     /// What became of its numbers up to the highest that arrived.
     #[serde(flatten)]
@@ -68,6 +69,7 @@ pub struct StreamCounts {
 /// Frames of a stream that arrived for the first time, and within the measured window. Times are
 /// since the beginning.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StreamWindow {
     /// Frames.
     pub frames: u64,
@@ -95,6 +97,7 @@ pub struct StreamWindow {
 /// Frames of a stream, by the batch of the measured window in which they arrived. The counts of all
 /// batches add up to those of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StreamBatch {
     /// Frames that arrived for the first time.
     pub frames: u64,
@@ -112,8 +115,9 @@ pub struct StreamBatch {
     pub spacing_ns: i64,
 }
 
-/// Samples of a coder at their receiver, in packets that arrived for the first time, at any time.
+/// Samples of a coder at their receiver, in packets that arrived for the first time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VoiceCounts {
     /// Packets.
     pub packets: u64,
@@ -125,6 +129,7 @@ pub struct VoiceCounts {
 
 /// Samples that arrived and were made in the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VoiceWindow {
     /// Packets whose oldest sample is one of these.
     pub packets: u64,
@@ -138,6 +143,7 @@ pub struct VoiceWindow {
 
 /// Counts of the receiver of streams.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SinkCounts {
     /// By stream.
     pub streams: Vec<StreamCounts>,

@@ -56,6 +56,7 @@ pub struct Iperf3Test {
 
 /// Octets and datagrams of an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Iperf3Interval {
     /// Length of the interval.
     pub ns: u64,
@@ -70,6 +71,7 @@ pub struct Iperf3Interval {
 
 /// Datagrams of a test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DatagramCounts {
     /// Datagrams that were sent.
     pub sent: u64,
@@ -87,6 +89,7 @@ pub struct DatagramCounts {
 
 /// What was measured.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Iperf3Measurement {
     /// How long connections took to open: of the control connection, then of each stream.
     pub opened_in_ns: Vec<u64>,

@@ -49,6 +49,7 @@ pub type Times = [i64; 4];
 
 /// What came back of a session.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StampMeasurement {
     /// Packets that were sent.
     pub sent: u64,
@@ -88,6 +89,7 @@ pub struct StampMeasurement {
 
 /// Relation of the reflector's clock to this host's, in the middle of the session.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SenderClock {
     /// How far the reflector's is ahead.
     pub offset_ns: f64,

@@ -53,6 +53,7 @@ impl CertificateSerial {
 
 /// What the operator of an agent's host allows at most.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Ceilings {
     /// Bits per second of all flows in one direction together, frames counted from destination
@@ -67,6 +68,7 @@ pub struct Ceilings {
     /// Roles of one experiment.
     pub roles: usize,
     /// Addresses of stations, our own ones and the others'.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub addresses: Vec<IpNetwork>,
     /// Interfaces that may be used; all without.
     pub interfaces: Option<Vec<String>>,
@@ -77,6 +79,7 @@ pub struct Ceilings {
     /// or as it (802.1Q-2022 table I-2).
     pub priority: u8,
     /// Certificates that are not accepted any more.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub revoked: Vec<CertificateSerial>,
 }
 

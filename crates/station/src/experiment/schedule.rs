@@ -9,15 +9,16 @@ use std::sync::Arc;
 
 /// Phases of an experiment, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentPhases {
     /// Silence before the transmission; receivers listen.
     pub settle_ns: u64,
     /// How long frames are offered.
     pub transmit_ns: u64,
-    /// What arrives from here on is measured, since the beginning of the transmission …
+    /// Begin of the measured window, since the beginning of the transmission.
     pub measure_from_ns: u64,
-    /// … to before here.
+    /// End of the measured window; what arrives then is not measured.
     pub measure_to_ns: u64,
     /// How long receivers still listen afterwards.
     pub drain_ns: u64,

@@ -74,20 +74,25 @@ pub struct Used {
 
 /// The last estimate of the sender's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockEstimate {
     /// The receiver's reading in the middle of what is measured.
     pub at_ns: u64,
-    /// How far the sender's clock was ahead then …
+    /// How far the sender's clock was ahead then.
     #[serde(deserialize_with = "or_nan")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub offset_ns: f64,
-    /// … and how far that is wrong at most.
+    /// Largest error of `offset_ns`.
     #[serde(deserialize_with = "or_nan")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub uncertainty_ns: f64,
-    /// By how much it gained …
+    /// By how much the sender's clock gained.
     #[serde(deserialize_with = "or_nan")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub drift: f64,
-    /// … and how far that is wrong at most.
+    /// Largest error of `drift`.
     #[serde(deserialize_with = "or_nan")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub drift_uncertainty: f64,
     /// Kept exchanges that contradict the line.
     pub contradictions: usize,
@@ -95,6 +100,7 @@ pub struct ClockEstimate {
     pub kept: usize,
     /// The round trip of the fastest.
     #[serde(deserialize_with = "or_nan")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub fastest_round_trip_ns: f64,
     /// Largest error of a delay computed within `measured`, apart from the error of
     /// the receiver's own clock over that delay; `None` if there was a time in it when no relation

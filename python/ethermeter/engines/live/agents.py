@@ -27,6 +27,7 @@ from ethermeter.store.scratch import temporary_directory
 from ethermeter.testbed import (
     AddressTable,
     Link,
+    Network,
     NetworkBed,
     Segment,
     TestbedError,
@@ -169,7 +170,7 @@ def check(trial: Trial, kind: str, wires: WireKind) -> None:
     The kind is "testbed", "plain" or "loopback"; wires are those of a testbed.
     """
     if kind == "testbed" and flows_in(trial.scenario):
-        _planned(trial.scenario, wires)
+        _network(trial.scenario, wires, has_shapers=False)
         faults = flow_faults(trial.scenario, trial.settings().ports)
         if faults:
             raise InputError(faults)
@@ -238,19 +239,11 @@ def testbed(
     TestbedError
         If it cannot be made: without root, for instance.
     """
-    if plain:
-        network = make_network(*_plain(scenario, hosts_at_least), mtu=mtu, sack=sack)
-    else:
-        network = make_network(
-            *_planned(scenario, wires),
-            segments=segments_of(scenario, has_shapers=False),
-            mtu=mtu,
-            tables=_tables(scenario),
-            known=_known(scenario),
-            sack=sack,
-        )
+    network = (
+        _plain(scenario, hosts_at_least) if plain else _network(scenario, wires, has_shapers=False)
+    )
     with (
-        network as bed,
+        make_network(replace(network, mtu=mtu, sack=sack)) as bed,
         _in_hosts(bed, ip=ip, has_wires=not plain) as bench,
     ):
         yield bench
@@ -261,15 +254,7 @@ def keep(trial: Trial, *, mtu: int) -> NetworkBed:
 
     Raises InputError if there is something in it that cannot be built.
     """
-    scenario = trial.scenario
-    return keep_network(
-        *_planned(scenario, "shaped"),
-        segments=segments_of(scenario, has_shapers=True),
-        layout="network",
-        mtu=mtu,
-        tables=_tables(scenario),
-        known=_known(scenario),
-    )
+    return keep_network(replace(_network(trial.scenario, "shaped", has_shapers=True), mtu=mtu))
 
 
 @contextlib.contextmanager
@@ -279,7 +264,7 @@ def segment(trials: Sequence[Trial], *, mtu: int, ip: int) -> Iterator[Bench]:
     hosts = segment_hosts(trials)
     of = Segment(tuple(hosts), segment_trial(largest, hosts))
     with (
-        make_network(hosts, [], [], segments=[of], mtu=mtu) as bed,
+        make_network(Network(hosts, segments=[of], layout="segment", mtu=mtu)) as bed,
         _in_hosts(bed, ip=ip, has_wires=True) as bench,
     ):
         yield bench
@@ -316,14 +301,15 @@ def _in_hosts(bed: NetworkBed, *, ip: int, has_wires: bool) -> Iterator[Bench]:
         yield Bench(laboratory, agents, taps)
 
 
-def _plain(scenario: Scenario, hosts_at_least: int) -> tuple[list[str], list[str], list[Link]]:
+def _plain(scenario: Scenario, hosts_at_least: int) -> Network:
     hosts = hosts_in(scenario)
     # No name of an experiment has a space.
     hosts += [f"bystander {number}" for number in range(len(hosts) + 1, hosts_at_least + 1)]
-    return hosts, ["switch"], [Link((name, "switch")) for name in hosts]
+    return Network(hosts, ["switch"], [Link((name, "switch")) for name in hosts])
 
 
-def _planned(scenario: Scenario, wires: WireKind) -> tuple[list[str], list[str], list[Link]]:
+def _network(scenario: Scenario, wires: WireKind, *, has_shapers: bool) -> Network:
+    """Return the network of a scenario; InputError with all of it that cannot be built."""
     kinds = {node.name: kind_of(node) for node in scenario.nodes}
     allowed = "expected hosts, switches and hubs; others cannot be built of namespaces"
     faults = [
@@ -363,7 +349,14 @@ def _planned(scenario: Scenario, wires: WireKind) -> tuple[list[str], list[str],
         [name for name, (kind, _) in kinds.items() if kind == wanted]
         for wanted in ("host", "switch")
     )
-    return hosts, switches, links
+    return Network(
+        hosts,
+        switches,
+        links,
+        segments_of(scenario, has_shapers=has_shapers),
+        tables=_tables(scenario),
+        known=_known(scenario),
+    )
 
 
 def _classes(settings: Settings) -> tuple[Class, ...]:

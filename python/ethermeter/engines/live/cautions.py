@@ -10,12 +10,20 @@ The delay itself is measured from when a message was handed over, so its own lat
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec.structs import astuple
 
 from ethermeter.counts import FlowCounts
 from ethermeter.engines.live.counts import receivers_of, roles_of
 from ethermeter.engines.live.description import flow_names, is_saturated
 from ethermeter.engines.live.segments import of_hosts
 from ethermeter.entities import packet_ps
+from ethermeter.live_reports import (
+    HostEdge,
+    PacingCounts,
+    ProcessorTimes,
+    RequesterCounts,
+    SenderCounts,
+)
 from ethermeter.metrics import Caution, Masks, caution_mask
 from ethermeter.scenario import (
     CoderArrivals,
@@ -30,16 +38,7 @@ from ethermeter.scenario import (
     TraceArrivals,
 )
 from ethermeter.store.columns import CAUTION, OF_LIVE
-from ethermeter.store.result import (
-    FlowResult,
-    HostEdge,
-    Losses,
-    Pacing,
-    ProcessorTimes,
-    Requester,
-    Result,
-    Sender,
-)
+from ethermeter.store.result import FlowResult, Losses, Result
 from ethermeter.trial import Trial
 
 LATE_SHARE = 0.01
@@ -104,24 +103,32 @@ def live_cautions(
         sending, _ = roles_of(flow, found)
         if sending is None:
             continue
-        mask = caution_mask(set(found.cautions) & set(Caution))
+        mask = caution_mask({Caution(name) for name in found.cautions})
         always[at], uncertain[at] = mask & ~clock, mask & clock
         is_lost = any(_is_lost_at_a_host(one.losses) for one in receivers_of(flow, found))
         octets = 0.0 if counts.transfer is None else counts.transfer.octets[at]
         has_sent = counts.offered[at] > 0 or octets > 0
-        is_held_back = isinstance(sending, Sender) and sending.is_held_back
+        is_held_back = isinstance(sending, SenderCounts) and _is_held_back(sending)
         is_unsent = counts.dropped[at] > 0 and not is_held_back
         if is_unsent or is_lost or (is_saturated(flow) and has_sent and not has_wires):
             always[at] |= limited
-        if isinstance(sending, Requester) and wanted is not None:
+        if isinstance(sending, RequesterCounts) and wanted is not None:
             is_few = counts.completed[at] < (wanted[at] or 0)
             few[at] = caution_mask([Caution.FEW_SAMPLES] if is_few else [])
-        if isinstance(sending, Sender | Requester) and (pacing := sending.pacing).frames:
+        if (
+            isinstance(sending, SenderCounts | RequesterCounts)
+            and (pacing := sending.pacing).frames
+        ):
             spacing[at] = late if changes_spacing(pacing, flow) else 0
             counted[at] = late if pacing.worst_ns > OF_WINDOW * window_ns else 0
     always |= always_cautions(result)
     columns = (always, spacing, counted, uncertain, few)
     return dict(zip((CAUTION, *OF_LIVE), columns, strict=True))
+
+
+def _is_held_back(sending: SenderCounts) -> bool:
+    """Whether an emulated medium held a sender back, so that messages were left at its end."""
+    return sending.credit is not None and sending.credit.waits > 0
 
 
 def segment_cautions(trial: Trial, result: Result) -> np.uint64:
@@ -130,7 +137,7 @@ def segment_cautions(trial: Trial, result: Result) -> np.uint64:
     hosts = of_hosts(trial).scenario
     for name, flow in zip(flow_names(hosts), hosts.flows, strict=True):
         sending, _ = roles_of(flow, result.flows.get(name, FlowResult()))
-        if isinstance(sending, Sender) and changes_spacing(sending.pacing, flow):
+        if isinstance(sending, SenderCounts) and changes_spacing(sending.pacing, flow):
             found.add(Caution.LATE_SEND)
     return caution_mask(found) | always_cautions(result)
 
@@ -158,7 +165,7 @@ def _medium_cautions(result: Result) -> set[Caution]:
     return found
 
 
-def changes_spacing(pacing: Pacing, flow: Flow) -> bool:
+def changes_spacing(pacing: PacingCounts, flow: Flow) -> bool:
     """Whether lateness changes the times between messages.
 
     It does if more than 1% of the messages left later than a tenth of the mean time between
@@ -205,11 +212,12 @@ def has_steal(result: Result) -> bool:
 
 
 def _has_steal(edges: Sequence[HostEdge]) -> bool:
-    at = {edge.at: edge.host.processors for edge in edges}
+    at = {edge.at: edge.host.processors for edge in edges if edge.host is not None}
     pairs = zip(at.get("measure_from", ()), at.get("measure_to", ()), strict=False)
     return any(_is_much(before, after) for before, after in pairs)
 
 
 def _is_much(before: ProcessorTimes, after: ProcessorTimes) -> bool:
     steal = after.steal - before.steal
-    return steal >= LEAST_TICKS and steal > MOST_STEAL * (after.total - before.total)
+    total = sum(astuple(after)) - sum(astuple(before))
+    return steal >= LEAST_TICKS and steal > MOST_STEAL * total

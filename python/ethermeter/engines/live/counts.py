@@ -36,38 +36,37 @@ from ethermeter.engines.live.offsets import without_offsets
 from ethermeter.engines.live.ports import media_counts, port_counts
 from ethermeter.entities import is_voice
 from ethermeter.framing import AROUND_DATA_OCTETS, frame_octets, lengths_of
+from ethermeter.live_reports import (
+    BulkReceiverCounts,
+    BulkSenderCounts,
+    ClientCounts,
+    Distribution,
+    RequesterCounts,
+    ResponderCounts,
+    RoleCounts,
+    RoleReport,
+    SenderCounts,
+    ServerCounts,
+    SinkReport,
+    StreamBatch,
+    StreamCounts,
+    StreamWindow,
+    TcpColumnsSeries,
+    VoiceSenderWindow,
+    VoiceWindow,
+)
 from ethermeter.metrics.statistics import merged
 from ethermeter.scenario import Flow
-from ethermeter.store.result import (
-    AnyCounts,
-    BulkReceiver,
-    BulkSender,
-    Client,
-    FlowResult,
-    Histogram,
-    ReceiverResult,
-    Requester,
-    Responder,
-    Result,
-    Role,
-    Sender,
-    Server,
-    Sink,
-    SpeechWindow,
-    Stream,
-    StreamBatch,
-    StreamWindow,
-    TalkWindow,
-)
+from ethermeter.store.result import FlowResult, ReceiverResult, Result
 from ethermeter.trial import Trial
 
 IPV6 = 6
 NS_PER_S, PS_PER_NS, PS_PER_S = 1e9, 1e3, 1e12
-RECEIVERS: Mapping[type[AnyCounts], type[AnyCounts]] = {
-    Sender: Sink,
-    Requester: Responder,
-    BulkSender: BulkReceiver,
-    Client: Server,
+RECEIVERS: Mapping[type[RoleCounts], type[RoleCounts]] = {
+    SenderCounts: SinkReport,
+    RequesterCounts: ResponderCounts,
+    BulkSenderCounts: BulkReceiverCounts,
+    ClientCounts: ServerCounts,
 }
 """Role of the receivers of a flow, by the role of its sender."""
 
@@ -100,15 +99,15 @@ def counts_of(trial: Trial, result: Result) -> Counts:
     )
 
 
-def receivers_of(flow: Flow, result: FlowResult) -> list[ReceiverResult]:
+def receivers_of(flow: Flow, result: FlowResult) -> list[ReceiverResult | FlowResult]:
     """Return the results of a flow's receivers, empty ones for those that are missing."""
     if flow.address == "unicast":
         return [result]
-    each = result.receivers or {}
+    each = result.by_receiver()
     return [each.get(name) or ReceiverResult() for name in flow.to]
 
 
-def roles_of(flow: Flow, result: FlowResult) -> tuple[AnyCounts | None, list[AnyCounts | None]]:
+def roles_of(flow: Flow, result: FlowResult) -> tuple[RoleCounts | None, list[RoleCounts | None]]:
     """Return the counts of a flow's sender and receivers; None and [] unless all are known."""
     sending = _counted(result.sending)
     receiving = [_counted(one.receiving) for one in receivers_of(flow, result)]
@@ -118,18 +117,18 @@ def roles_of(flow: Flow, result: FlowResult) -> tuple[AnyCounts | None, list[Any
     return sending, receiving
 
 
-def _counted(role: Role | None) -> AnyCounts | None:
+def _counted(role: RoleReport | None) -> RoleCounts | None:
     return None if role is None else role.counted
 
 
-def streams_of(flow: Flow, result: FlowResult) -> list[Stream] | None:
+def streams_of(flow: Flow, result: FlowResult) -> list[StreamCounts] | None:
     """Return what receivers counted of a stream; None of other flows."""
     sending, receiving = roles_of(flow, result)
-    return _streams(receiving) if isinstance(sending, Sender) else None
+    return _streams(receiving) if isinstance(sending, SenderCounts) else None
 
 
-def _streams(receiving: Iterable[AnyCounts | None]) -> list[Stream]:
-    return [stream for one in receiving if isinstance(one, Sink) for stream in one.streams]
+def _streams(receiving: Iterable[RoleCounts | None]) -> list[StreamCounts]:
+    return [stream for one in receiving if isinstance(one, SinkReport) for stream in one.streams]
 
 
 def _flow(trial: Trial, number: int, flow_result: FlowResult, result: Result) -> FlowCounts:
@@ -156,16 +155,16 @@ def _flow(trial: Trial, number: int, flow_result: FlowResult, result: Result) ->
     if result.media:
         flow_result = without_offsets(scenario, flow, flow_result, result)
     agent = result.agents.get(flow.from_)
-    address = "0.0.0.0" if agent is None else agent.address
+    address = "0.0.0.0" if agent is None or not agent.address else agent.address
     match roles_of(flow, flow_result):
-        case BulkSender() as sending, [BulkReceiver() as receiving]:
+        case BulkSenderCounts() as sending, [BulkReceiverCounts() as receiving]:
             return _bulk(base, flow, sending, receiving, window_ps / PS_PER_S)
-        case Client() as sending, [Server() as receiving]:
+        case ClientCounts() as sending, [ServerCounts() as receiving]:
             return _file(base, sending, receiving)
-        case Requester() as sending, receiving:
-            responders = [one for one in receiving if isinstance(one, Responder)]
+        case RequesterCounts() as sending, receiving:
+            responders = [one for one in receiving if isinstance(one, ResponderCounts)]
             found = _exchange(base, flow, sending, responders)
-        case Sender() as sending, receiving:
+        case SenderCounts() as sending, receiving:
             found = _stream(base, flow, sending, _streams(receiving))
         case _:
             return base
@@ -184,7 +183,9 @@ def _flow(trial: Trial, number: int, flow_result: FlowResult, result: Result) ->
     )
 
 
-def _stream(base: FlowCounts, flow: Flow, sending: Sender, streams: Sequence[Stream]) -> FlowCounts:
+def _stream(
+    base: FlowCounts, flow: Flow, sending: SenderCounts, streams: Sequence[StreamCounts]
+) -> FlowCounts:
     """Return the counts of messages without responses."""
     measured = [stream.measured for stream in streams]
     messages = _one(sum(one.frames for one in measured))
@@ -224,7 +225,7 @@ def _stream(base: FlowCounts, flow: Flow, sending: Sender, streams: Sequence[Str
     sent = sending.voice.measured
     speech = streams[0].voice if streams else None
     # A receiver that received nothing counts no samples.
-    received = SpeechWindow() if speech is None else speech.measured
+    received = VoiceWindow() if speech is None else speech.measured
     # As of simulated packets: those whose oldest sample was made in the window, from then on.
     return replace(
         found,
@@ -266,7 +267,7 @@ def stream_batches(
 
 
 def _exchange(
-    base: FlowCounts, flow: Flow, sending: Requester, responders: Sequence[Responder]
+    base: FlowCounts, flow: Flow, sending: RequesterCounts, responders: Sequence[ResponderCounts]
 ) -> FlowCounts:
     """Return the counts of messages with responses, complete when all receivers responded."""
     requests = _one(sum(one.requests for one in responders))
@@ -302,7 +303,11 @@ def _exchange(
 
 
 def _bulk(
-    base: FlowCounts, flow: Flow, sending: BulkSender, receiving: BulkReceiver, window_s: float
+    base: FlowCounts,
+    flow: Flow,
+    sending: BulkSenderCounts,
+    receiving: BulkReceiverCounts,
+    window_s: float,
 ) -> FlowCounts:
     """Return the counts of octets over TCP, at the rate from the first read to the last.
 
@@ -321,13 +326,13 @@ def _bulk(
         completed=_one(0),
         round_trip=_times((), _one(0)),
         transfer=_transfer(
-            0.0 if rate_bps is None else rate_bps / 8 * window_s, last_ns, sending.tcp.sent_again
+            0.0 if rate_bps is None else rate_bps / 8 * window_s, last_ns, _sent_again(sending.tcp)
         ),
         batches=_by_batch(base.batches, of_batches),
     )
 
 
-def _file(base: FlowCounts, client: Client, server: Server) -> FlowCounts:
+def _file(base: FlowCounts, client: ClientCounts, server: ServerCounts) -> FlowCounts:
     """Return the counts of a file over TCP: of blocks whose answers were read in the window."""
     measured = client.measured
     blocks = _column(measured.batches, "blocks")
@@ -350,10 +355,15 @@ def _file(base: FlowCounts, client: Client, server: Server) -> FlowCounts:
         transfer=_transfer(
             float(measured.octets),
             client.completion_ns,
-            client.tcp.sent_again + server.tcp.sent_again,
+            _sent_again(client.tcp) + _sent_again(server.tcp),
         ),
         batches=_by_batch(base.batches, of_batches),
     )
+
+
+def _sent_again(tcp: TcpColumnsSeries) -> float:
+    """Return the segments sent again by the end of a connection."""
+    return float(tcp.columns.sent_again[-1]) if tcp.columns.sent_again else 0.0
 
 
 def _transfer(octets: float, whole_ns: int | None, sent_again: float) -> TransferCounts:
@@ -366,7 +376,7 @@ def _transfer(octets: float, whole_ns: int | None, sent_again: float) -> Transfe
     )
 
 
-def _voice(sent: TalkWindow | None, received: SpeechWindow | None) -> FlowVoice:
+def _voice(sent: VoiceSenderWindow | None, received: VoiceWindow | None) -> FlowVoice:
     """Return what became of the samples that a coder made in the window.
 
     Those not received were lost in the network: the sum stands for the first cause.
@@ -408,7 +418,7 @@ def _by_batch(base: FlowBatch, counted: Batches) -> FlowBatch:
 
 
 def _times(
-    histograms: Iterable[Histogram], count: Floats | None = None, mean_s: float = np.nan
+    histograms: Iterable[Distribution], count: Floats | None = None, mean_s: float = np.nan
 ) -> Delays:
     """Return the times of a flow from the histograms of its receivers.
 

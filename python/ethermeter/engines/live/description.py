@@ -4,13 +4,14 @@ import ipaddress
 import json
 from collections import Counter
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct, field
 from msgspec.json import encode
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
-from ethermeter.engines.live.laboratory import Ceilings, HostAnswer, Laboratory, Station
+from ethermeter.engines.live.laboratory import Laboratory, Station
 from ethermeter.engines.live.media import windows_of
 from ethermeter.engines.live.segments import Lead, credit_frames, lead_of, of_hosts
 from ethermeter.entities import is_voice, senders
@@ -24,6 +25,7 @@ from ethermeter.framing import (
     lengths_of,
     message_octets,
 )
+from ethermeter.live_reports import Ceilings, HostAnswer
 from ethermeter.nodes import links_in
 from ethermeter.scenario import (
     Arrivals,
@@ -62,7 +64,16 @@ _LONGEST_NAME = 60
 MOST_REPLAYED = 10_000
 """Messages of a trace that an agent takes: its requests have at most 256 KiB."""
 AT_ONCE = ConstantTimes(ps=0)
-CLOCK = Ceilings(rate_bps=1_000 * 96 * 8, rate_frames_per_s=1_000)
+
+
+class Rates(NamedTuple):
+    """Largest rates in one direction."""
+
+    bps: int
+    frames_per_s: int
+
+
+CLOCK = Rates(bps=1_000 * 96 * 8, frames_per_s=1_000)
 """What comparing a sender's clock with a receiver's may take of both hosts' ceilings, either way
 (`crates/station/src/experiment/clocks.rs`).
 """
@@ -321,10 +332,10 @@ def _flows(
                 from_=flow.from_,
                 to=flow.to[0] if flow.address == "unicast" else flow.to,
                 port=port,
-                most_bps=there.rate_bps,
-                most_frames_per_s=there.rate_frames_per_s,
-                most_response_bps=None if back is None else back.rate_bps,
-                most_response_frames_per_s=None if back is None else back.rate_frames_per_s,
+                most_bps=there.bps,
+                most_frames_per_s=there.frames_per_s,
+                most_response_bps=None if back is None else back.bps,
+                most_response_frames_per_s=None if back is None else back.frames_per_s,
                 attention="spinning" if is_spinning else "sleeping",
                 traffic=traffic,
                 cast=flow.address,
@@ -358,7 +369,7 @@ def selective_acknowledgements(scenario: Scenario) -> bool | None:
 
 def _shares(
     scenario: Scenario, answers: Mapping[str, HostAnswer]
-) -> list[tuple[Ceilings, Ceilings | None]]:
+) -> list[tuple[Rates, Rates | None]]:
     """Return the rates for which each flow requests consent, there and back.
 
     They are the least equal share of the ceilings of all hosts that take part in the flow.
@@ -373,7 +384,7 @@ def _shares(
     }
     clocks_at = Counter(host for pair in streams for host in pair)
 
-    def share(ends: list[tuple[str, str]]) -> Ceilings:
+    def share(ends: list[tuple[str, str]]) -> Rates:
         rates = []
         for host, direction in ends:
             answer = answers.get(host)
@@ -381,10 +392,12 @@ def _shares(
             rates.append(
                 [
                     (most - clocks_at[host] * clock) // flows_at[host, direction]
-                    for most, clock in zip(astuple(ceilings), astuple(CLOCK), strict=True)
+                    for most, clock in zip(
+                        (ceilings.rate_bps, ceilings.rate_frames_per_s), CLOCK, strict=True
+                    )
                 ]
             )
-        return Ceilings(*(max(1, min(rate)) for rate in zip(*rates, strict=True)))
+        return Rates(*(max(1, min(rate)) for rate in zip(*rates, strict=True)))
 
     return [(share(there), share(back) if back else None) for there, back in ends_of]
 

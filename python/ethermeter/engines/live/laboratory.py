@@ -15,20 +15,6 @@ Credentials = tuple[bytes, bytes, bytes]
 """Certificate, key and authority, as PEM."""
 
 
-class Ceilings(Struct, frozen=True):
-    """Largest rates that the operator of a host permits."""
-
-    rate_bps: int = 10_000_000_000
-    rate_frames_per_s: int = 2_000_000
-
-
-class HostAnswer(Struct, frozen=True):
-    """Description of a host by its agent, or why there is none."""
-
-    ceilings: Ceilings | None = None
-    error: str = ""
-
-
 class Station(Struct, frozen=True, omit_defaults=True):
     """A host with an agent, by its name in the experiment.
 

@@ -10,19 +10,12 @@ from typing import TypeVar
 from msgspec import structs
 
 from ethermeter.engines.live.media import hops_of, shared_media
+from ethermeter.live_reports import Distribution, SinkReport, StreamCounts
 from ethermeter.scenario import Flow, Scenario
-from ethermeter.store.result import (
-    FlowResult,
-    Histogram,
-    ReceiverResult,
-    Result,
-    Sink,
-    Stream,
-    path_of,
-)
+from ethermeter.store.result import FlowResult, ReceiverResult, Result, path_of
 
 PS_PER_NS = 1000
-R = TypeVar("R", bound=ReceiverResult)
+R = TypeVar("R", ReceiverResult, FlowResult)
 
 
 def without_offsets(
@@ -37,7 +30,7 @@ def without_offsets(
         path = path_of(hops, flow.from_, receiver)
         return sum(offsets_ns.get(to, 0) for _, to in path if to in names)
 
-    if found.receivers is None:
+    if not found.receivers:
         return _earlier(found, offset_ns(flow.to[0]))
     receivers = {name: _earlier(one, offset_ns(name)) for name, one in found.receivers.items()}
     return structs.replace(found, receivers=receivers)
@@ -45,18 +38,18 @@ def without_offsets(
 
 def _earlier(receiver: R, offset_ns: int) -> R:
     role = receiver.receiving
-    if role is None or not isinstance(role.counted, Sink) or not offset_ns:
+    if role is None or not isinstance(role.counted, SinkReport) or not offset_ns:
         return receiver
-    streams = [_stream(stream, offset_ns) for stream in role.counted.streams]
+    streams = tuple(_stream(stream, offset_ns) for stream in role.counted.streams)
     counted = structs.replace(role.counted, streams=streams)
     return structs.replace(receiver, receiving=structs.replace(role, counted=counted))
 
 
-def _stream(stream: Stream, offset_ns: int) -> Stream:
-    batches = [
+def _stream(stream: StreamCounts, offset_ns: int) -> StreamCounts:
+    batches = tuple(
         structs.replace(batch, delay_ns=max(0, batch.delay_ns - offset_ns * batch.delays))
         for batch in stream.measured.batches
-    ]
+    )
     measured = structs.replace(
         stream.measured, delay=_times(stream.measured.delay, offset_ns), batches=batches
     )
@@ -70,7 +63,7 @@ def _stream(stream: Stream, offset_ns: int) -> Stream:
     return structs.replace(stream, measured=measured, voice=voice)
 
 
-def _times(histogram: Histogram, offset_ns: int) -> Histogram:
+def _times(histogram: Distribution, offset_ns: int) -> Distribution:
     """Return times that are so much shorter; none is below 0."""
     offset_ps = offset_ns * PS_PER_NS
     buckets = tuple(
@@ -81,4 +74,4 @@ def _times(histogram: Histogram, offset_ns: int) -> Histogram:
         share: None if at_ps is None else max(0, at_ps - offset_ps)
         for share, at_ps in histogram.quantiles_ps.items()
     }
-    return Histogram(buckets, quantiles_ps)
+    return structs.replace(histogram, buckets=buckets, quantiles_ps=quantiles_ps)

@@ -17,10 +17,10 @@ from ethermeter.counts import (
 )
 from ethermeter.engines.live.media import Shared, shared_media
 from ethermeter.entities import names_of
+from ethermeter.live_reports import SegmentCounts
 from ethermeter.nodes import links_in, mac_of
 from ethermeter.scenario import Scenario
 from ethermeter.store.columns import NOT_COUNTED
-from ethermeter.testbed.relay import SegmentCounts
 
 
 def port_counts(scenario: Scenario, counted: Mapping[str, SegmentCounts]) -> PortCounts:

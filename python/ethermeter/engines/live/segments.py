@@ -31,6 +31,7 @@ from ethermeter.entities import (
     stations_in,
 )
 from ethermeter.faults import Fault, InputError
+from ethermeter.live_reports import SegmentCounts
 from ethermeter.scenario import (
     CoderArrivals,
     ConstantTimes,
@@ -47,7 +48,7 @@ from ethermeter.scenario import (
 )
 from ethermeter.testbed import Control, NetworkBed, Segment, SegmentTrial, Wire
 from ethermeter.testbed.counters import Hop
-from ethermeter.testbed.relay import Relay, SegmentCounts
+from ethermeter.testbed.relay import Relay
 from ethermeter.trial import RAW_FRAMES, Live, Trial, core_trial
 
 LISTENER = "listener"
@@ -227,14 +228,14 @@ class Emulated:
     """The emulated media of a testbed during one test; nothing without any."""
 
     def __init__(self, bed: NetworkBed | None, trial: Trial) -> None:
-        self._trial = trial
+        # Where stations send onto their medium, its counts are those of the trial.
+        self._shared = () if senders(trial.scenario) else shared_media(trial.scenario)
         self._relay: Relay | None = None
         self._media: tuple[SegmentTrial, ...] = ()
         if bed is not None and bed.segments:
             self._relay = bed.relay
-            of_stations = bool(senders(trial.scenario))
             self._media = (
-                (segment_trial(trial, tuple(bed.hosts)),) if of_stations else trials_of(trial)
+                trials_of(trial) if self._shared else (segment_trial(trial, tuple(bed.hosts)),)
             )
 
     def begin(self, at_ns: int) -> None:
@@ -252,12 +253,9 @@ class Emulated:
 
     def dropped(self, counted: Sequence[SegmentCounts]) -> Mapping[Hop, int]:
         """Return the frames that each node of a network dropped or gave up before each medium."""
-        if senders(self._trial.scenario):
-            return {}
-        media = shared_media(self._trial.scenario) if counted else ()
         return {
             (node, shared.medium.name): station.dropped + station.discarded
-            for shared, segment in zip(media, counted, strict=True)
+            for shared, segment in zip(self._shared, counted, strict=False)
             for node, station in zip(shared.nodes, segment.stations, strict=True)
         }
 
@@ -269,7 +267,7 @@ class Emulated:
         if not counted:
             return result
         whole: Mapping[str, Raw] = decode(result, type=dict[str, Raw])
-        if senders(self._trial.scenario):
+        if not self._shared:
             return encode({**whole, "segment": counted[0]})
-        names = [shared.medium.name for shared in shared_media(self._trial.scenario)]
+        names = [shared.medium.name for shared in self._shared]
         return encode({**whole, "media": dict(zip(names, counted, strict=True))})

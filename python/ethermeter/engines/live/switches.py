@@ -103,6 +103,8 @@ def attributed(
             for place, dropped in ((SWITCH, ports), (NETWORK, of_wires))
             if dropped.get(hop)
         ]
+        if not between:
+            return table
         losses = _with(decode(table["losses"], type=Losses), between)
         return {**table, "losses": Raw(encode(losses))}
 
@@ -130,8 +132,8 @@ def _with(losses: Losses, between: list[Between]) -> Losses:
     dropped = sum(seen.values())
     return Losses(
         missing=losses.missing,
-        seen=[(place, seen[place]) for place in PLACES if place in seen],
+        seen=tuple((place, seen[place]) for place in PLACES if place in seen),
         unexplained=max(losses.missing - dropped, 0),
         excess=max(dropped - losses.missing, 0),
-        between=between,
+        between=tuple(between),
     )

@@ -12,13 +12,13 @@ from msgspec.json import decode
 
 from ethermeter.engines.live import segments
 from ethermeter.engines.live.description import LINGER_NS, describe, hosts_of
-from ethermeter.engines.live.laboratory import HostAnswer, Laboratory
+from ethermeter.engines.live.laboratory import Laboratory
 from ethermeter.engines.live.observed import observe
 from ethermeter.engines.live.segments import Emulated, of_hosts
 from ethermeter.engines.live.switches import Around
 from ethermeter.engines.work import Finished, TrialError, Work, failure
-from ethermeter.entities import senders
 from ethermeter.faults import Fault, InputError
+from ethermeter.live_reports import HostAnswer
 from ethermeter.scenario import Scenario
 from ethermeter.store.files import LIVE, write_whole
 from ethermeter.store.measured import COMPLETE
@@ -80,8 +80,7 @@ def check(trials: Sequence[Work], laboratory: Laboratory) -> None:
     for work in trials:
         try:
             trial = trial_of(work)
-            if senders(trial.scenario):
-                segments.check(trial)
+            segments.check(trial)
             test = describe(trial, laboratory, {})
             _core.check_test(test)
         except InputError as error:

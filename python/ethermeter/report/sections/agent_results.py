@@ -59,6 +59,6 @@ def value(of: float, factor: float = 1.0) -> str:
 def window_of(result: Result) -> tuple[float, float] | None:
     """Begin and end of the measured window of a test, in s since the transmission began."""
     phases = result.phases
-    if phases is None:
+    if not phases.measure_to_ns:
         return None
     return phases.measure_from_ns * 1e-9, phases.measure_to_ns * 1e-9

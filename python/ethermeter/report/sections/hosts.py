@@ -16,7 +16,7 @@ from ethermeter.report.charts.timeline import curves_over_time, shares_over_time
 from ethermeter.report.data import ReportData
 from ethermeter.report.sections.agent_results import PointColumns, percent, value, window_of
 from ethermeter.results.trials import alike
-from ethermeter.store.result import Result
+from ethermeter.store.result import Result, plca_status
 
 NAMES = {
     "user": "programs",
@@ -94,7 +94,7 @@ def _interfaces(accounts: Sequence[Account]) -> list[Block]:
             found.host,
             found.interface,
             *(_setting(found, name) for name in NAMES_OF_PLCA),
-            found.plca.status,
+            plca_status(found.plca),
         )
         for account in accounts
         for found in account.interfaces

@@ -64,6 +64,7 @@ impl XdpOptions {
 
 /// How a port works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct XdpMode {
     /// Whether the kernel copies frames.
     pub copies: bool,
