@@ -68,7 +68,7 @@ impl Draws {
     }
 
     fn below(&mut self, bound: usize) -> usize {
-        usize::try_from((self.next() >> 32) * bound as u64 >> 32).expect("below the bound")
+        usize::try_from(((self.next() >> 32) * bound as u64) >> 32).expect("below the bound")
     }
 
     fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
@@ -299,6 +299,7 @@ fn shown(draws: &mut Draws, grant: &Grant, sender: IpAddr, session: u64) -> (Gra
 }
 
 /// One schedule; how many frames have left.
+#[expect(clippy::too_many_lines, reason = "one arm a kind of step")]
 fn run(seed: u64) -> u64 {
     let mut draws = Draws(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let time = MadeTime(Cell::new(0));
@@ -313,8 +314,8 @@ fn run(seed: u64) -> u64 {
     let mut roles: Vec<Role> = Vec::new();
     let mut ports: Vec<Option<PolicedPort<'_, NotingPort<'_>, MadeTime>>> = Vec::new();
     let mut nonces = Draws(draws.next() | 1);
-    // What a lease of the coordinator permits: departures before it is over.
-    let mut leased: Vec<Vec<u64>> = Vec::new();
+    // Of each departure, when the coordinator had last renewed its lease.
+    let mut renewed_before: Vec<Vec<u64>> = Vec::new();
 
     for step in 0..STEPS {
         let now_ns = time.now_ns();
@@ -378,7 +379,7 @@ fn run(seed: u64) -> u64 {
                     permit: Some(permit),
                 });
                 ports.push(None);
-                leased.push(Vec::new());
+                renewed_before.push(Vec::new());
             }
             START | 8 => {
                 // A start, of which the beginning is now or soon.
@@ -455,7 +456,7 @@ fn run(seed: u64) -> u64 {
             _ => {}
         }
         // Many coordinators keep their leases, so that others lapse first.
-        if seed % 4 > 0 {
+        if !seed.is_multiple_of(4) {
             for sender in &mut senders {
                 sender.lease.renew(time.now_ns());
                 sender.renewed_ns = time.now_ns();
@@ -468,7 +469,7 @@ fn run(seed: u64) -> u64 {
             while port.send(64, |_, room| room.len()).expect("a port") > 0 {}
             let count = noted[at].borrow().len() - before;
             let renewed_ns = senders[roles[at].sender].renewed_ns;
-            leased[at].extend(std::iter::repeat_n(renewed_ns, count));
+            renewed_before[at].extend(std::iter::repeat_n(renewed_ns, count));
         }
     }
     drop(ports);
@@ -476,7 +477,7 @@ fn run(seed: u64) -> u64 {
     let mut used = BTreeMap::new();
     for (at, role) in roles.iter().enumerate() {
         let departures = noted[at].borrow();
-        check(seed, role, &departures, &leased[at], &consented);
+        check(seed, role, &departures, &renewed_before[at], &consented);
         frames += departures.iter().map(|departure| departure.frames).sum::<u64>();
         let earlier = used.insert(role.grant.id(), at);
         assert!(earlier.is_none(), "{seed}: roles {earlier:?} and {at} by one grant");
@@ -485,7 +486,13 @@ fn run(seed: u64) -> u64 {
 }
 
 /// Whether all that left was within a grant.
-fn check(seed: u64, role: &Role, departures: &[Departure], leased: &[u64], consented: &Consented) {
+fn check(
+    seed: u64,
+    role: &Role,
+    departures: &[Departure],
+    renewed_before: &[u64],
+    consented: &Consented,
+) {
     let Role { grant, begin_ns, .. } = role;
     let lead = format!("schedule {seed}");
     let Some(&until_ns) = consented.get(&grant.id()) else {
@@ -497,7 +504,7 @@ fn check(seed: u64, role: &Role, departures: &[Departure], leased: &[u64], conse
         u128::from(count) * u128::from(S) <= u128::from(per_s) * u128::from(time_ns)
     };
     let (mut frames, mut bits) = (0, 0);
-    for (departure, renewed_ns) in departures.iter().zip(leased) {
+    for (departure, renewed_ns) in departures.iter().zip(renewed_before) {
         let Departure { at_ns, target, .. } = *departure;
         assert_eq!(Some(target), grant.target(), "{lead}: another target");
         assert!(departure.octets <= grant.longest_frame_octets.into(), "{lead}: a longer frame");
