@@ -26,9 +26,9 @@ from ethermeter.calibration.document import network_text
 from ethermeter.experiment import toml
 from ethermeter.faults import InputError
 from ethermeter.run import Progress, RunOptions, search
+from ethermeter.store.integrity import checksums_in, read_provenance, write_provenance
 from ethermeter.strategies import answered
 from ethermeter.strategies.calibration import CalibrationSearch
-from ethermeter.store.integrity import checksums_in, read_provenance, write_provenance
 from program import invoke
 
 
