@@ -25,9 +25,9 @@ mod series;
 mod transfer;
 
 pub use endpoint::LocalEndpoint;
-use endpoint::OpenedEndpoint;
 pub use file::read_file;
-pub use opening::{OpenedPort, OpenedRole, OpeningMark, PortOpening, RoleOpening};
+use opening::OpenReceiver;
+pub use opening::{OpenedPort, OpenedRole, OpeningMark, PortOpening, RoleOpening, check_path};
 pub use responses::{longest_frame_octets, read_responses};
 pub use role::{PermittedSender, RolePlan, RoleTask, read_source};
 pub use schedule::ExperimentPhases;
@@ -38,7 +38,7 @@ use crate::consent::{
     ChallengeAnswer, FlowAttachment, Grant, IssuedGrants, LeaseRenewal, ReceiverLeases,
     RenewalChallenge,
 };
-use crate::interfaces::{PacketPath, is_there};
+use crate::interfaces::PacketPath;
 use crate::lease::{Lease, ReceiverLease, RoleLease};
 use crate::policer::SendProgress;
 use crate::refusal::{ConsentRule, Refusal, require};
@@ -49,16 +49,6 @@ use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::thread::{Builder, JoinHandle};
-
-/// A port that was opened for a sender.
-struct OpenReceiver {
-    opened: OpenedEndpoint,
-    endpoint: LocalEndpoint,
-    /// One of each sender.
-    grants: Vec<Grant>,
-    /// Kept for as long as the port is open.
-    open: Arc<()>,
-}
 
 enum ExperimentState {
     Granting,
@@ -542,29 +532,6 @@ fn check_permits(roles: &[OpenedRole], begin_ns: u64, now_ns: u64) -> Result<(),
         )?;
     }
     Ok(())
-}
-
-fn lost(fault: &dyn std::fmt::Display) -> Refusal {
-    Refusal::new(ConsentRule::Route, fault, "the way that was there when the grant was given")
-}
-
-/// Whether the way to the receivers is the one that was there when it was permitted.
-///
-/// # Errors
-/// If it is another one.
-pub fn check_path(path: &PacketPath) -> Result<(), Refusal> {
-    path.fault().map_or(Ok(()), |fault| Err(lost(&fault)))
-}
-
-fn check_is_there(attachment: &FlowAttachment) -> Result<(), Refusal> {
-    let FlowAttachment { address, interface, .. } = attachment;
-    let value = format_args!("{}, which has not {address} any more", interface.name);
-    require(
-        is_there(attachment),
-        ConsentRule::Interface,
-        value,
-        "the interface that has the own address",
-    )
 }
 
 impl RunningRoles {

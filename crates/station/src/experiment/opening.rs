@@ -4,12 +4,22 @@
 //! experiment only describes what is to be opened; its caller opens it while other experiments go on,
 //! and hands it back.
 
-use super::{
-    LocalEndpoint, OpenReceiver, OpenedEndpoint, RolePlan, check_is_there, check_path, lost,
-};
+use super::endpoint::{LocalEndpoint, OpenedEndpoint};
+use super::role::RolePlan;
 use crate::consent::{FlowAttachment, Grant};
-use crate::refusal::Refusal;
+use crate::interfaces::{PacketPath, is_there};
+use crate::refusal::{ConsentRule, Refusal, require};
 use std::sync::{Arc, Weak};
+
+/// A port that was opened for a sender.
+pub(super) struct OpenReceiver {
+    pub(super) opened: OpenedEndpoint,
+    pub(super) endpoint: LocalEndpoint,
+    /// One of each sender.
+    pub(super) grants: Vec<Grant>,
+    /// Kept for as long as the port is open.
+    pub(super) open: Arc<()>,
+}
 
 /// Held while an experiment opens ports. It opens nothing else meanwhile, is not started, and stays
 /// known: so there is one opening in flight for each experiment, at most.
@@ -99,4 +109,27 @@ impl RoleOpening {
         }
         Ok(OpenedRole { plan, opened, open })
     }
+}
+
+fn lost(fault: &dyn std::fmt::Display) -> Refusal {
+    Refusal::new(ConsentRule::Route, fault, "the way that was there when the grant was given")
+}
+
+/// Whether the way to the receivers is the one that was there when it was permitted.
+///
+/// # Errors
+/// If it is another one.
+pub fn check_path(path: &PacketPath) -> Result<(), Refusal> {
+    path.fault().map_or(Ok(()), |fault| Err(lost(&fault)))
+}
+
+fn check_is_there(attachment: &FlowAttachment) -> Result<(), Refusal> {
+    let FlowAttachment { address, interface, .. } = attachment;
+    let value = format_args!("{}, which has not {address} any more", interface.name);
+    require(
+        is_there(attachment),
+        ConsentRule::Interface,
+        value,
+        "the interface that has the own address",
+    )
 }
