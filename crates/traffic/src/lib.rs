@@ -12,7 +12,7 @@
 //! - [`trace`]: recorded messages, replayed.
 //! - [`voice`]: a coder's samples, gathered into frames that grow until they are sent.
 //! - [`packets`]: voice of a host with at most one packet on its way to the wire.
-//! - [`file`]: the applications that read or write a file block by block.
+//! - [`mod@file`]: the applications that read or write a file block by block.
 //! - [`source`]: the supply of a station: saturated, generated into a ring of buffers, queued
 //!   arrivals, voice, or custom.
 //! - [`token_bucket`]: the shaper of a flow.
