@@ -6,6 +6,7 @@ import ethermeter as em
 import pytest
 from live_runs import Measurement, measure
 from shared_experiments import pair
+from stalls import inconclusive
 
 
 def measured(folder: Path, phase: str) -> Measurement:
@@ -31,6 +32,8 @@ def test_slow_frames_have_no_caution_but_of_late_messages_and_one_replication(tm
     late = {"late-send"} if any(low_ps >= 1.6e9 for low_ps, _, _ in lateness) else set()
     estimates = found.estimates()["live"].values()
     cautions = {word for each in estimates for word in each.get("cautions", ())}
+    if "cpu-steal" in cautions:
+        inconclusive("the host of this machine took processors away meanwhile")
     assert cautions - {"no-samples", "correlated-batches"} == late
     assert any("late-send" in line for line in lines) == bool(late)
     assert late or "correlated-batches" in cautions or not any("[a]" in line for line in lines)
