@@ -181,7 +181,7 @@ impl AgentService {
     /// Look at the ways of frames whenever interfaces, addresses, routes or neighbours change, and
     /// now and then, for ever; on a thread of its own.
     pub fn watch_paths(&self) -> ! {
-        // Whoever holds the lock runs before roles: renewals of leases wait for it.
+        // A thread that takes the lock runs before roles: renewals of leases wait for it.
         let _priority = PriorityGuard::above_roles_where_allowed();
         let mut changes = RouteChanges::new().ok();
         loop {

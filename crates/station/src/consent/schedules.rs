@@ -36,21 +36,54 @@ const GRACE_NS: u64 = 100 * MS;
 /// A flow may be ahead of its rate by what this time carries, as `token_bucket` says.
 const BURST_NS: u64 = 2 * MS;
 
-/// Kinds of steps: what a coordinator may ask for.
-const PASS_TIME: usize = 0;
-const GRANT: usize = 2;
-const PERMIT: usize = 4;
-const START: usize = 7;
-const COORDINATOR_LEASE: usize = 9;
-const CHALLENGE: usize = 10;
-const ANSWER: usize = 12;
-const RENEWAL: usize = 13;
-const ROUND: usize = 14;
-const END: usize = 17;
-const KINDS: usize = 18;
+/// What a coordinator may do next.
+#[derive(Clone, Copy)]
+enum Step {
+    PassTime,
+    Grant,
+    Permit,
+    Start,
+    CoordinatorLease,
+    Challenge,
+    Answer,
+    Renewal,
+    /// A challenge, its answer and the renewal, as an honest coordinator carries them.
+    Round,
+    End,
+}
+
+/// Any step, as often as it stands here.
+const ANY: [Step; 18] = [
+    Step::PassTime,
+    Step::PassTime,
+    Step::Grant,
+    Step::Grant,
+    Step::Permit,
+    Step::Permit,
+    Step::Permit,
+    Step::Start,
+    Step::Start,
+    Step::CoordinatorLease,
+    Step::Challenge,
+    Step::Challenge,
+    Step::Answer,
+    Step::Renewal,
+    Step::Round,
+    Step::Round,
+    Step::Round,
+    Step::End,
+];
 /// The order in which frames are sent at all: most schedules begin with most of it.
-const USUAL: [usize; 8] =
-    [GRANT, PERMIT, COORDINATOR_LEASE, CHALLENGE, ANSWER, RENEWAL, START, PASS_TIME];
+const USUAL: [Step; 8] = [
+    Step::Grant,
+    Step::Permit,
+    Step::CoordinatorLease,
+    Step::Challenge,
+    Step::Answer,
+    Step::Renewal,
+    Step::Start,
+    Step::PassTime,
+];
 
 const fn address(host: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(10, 0, 0, host))
@@ -75,7 +108,7 @@ impl Draws {
         of[self.below(of.len())]
     }
 
-    /// One of those that there are, if there are any.
+    /// One of the entries; `None` of an empty list.
     fn any<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
         (!of.is_empty()).then(|| &of[self.below(of.len())])
     }
@@ -326,13 +359,13 @@ fn run(seed: u64) -> u64 {
         }
         let who = usize::from(draws.below(8) == 0);
         let usual = USUAL.get(step).filter(|_| draws.below(6) > 0);
-        match usual.copied().unwrap_or_else(|| draws.below(KINDS)) {
-            PASS_TIME | 1 => {
+        match usual.copied().unwrap_or_else(|| draws.one_of(&ANY)) {
+            Step::PassTime => {
                 let step_ns =
                     draws.one_of(&[1000, MS, 20 * MS, 150 * MS, 300 * MS, 600 * MS, 61 * S]);
                 time.sleep_until(now_ns + step_ns);
             }
-            GRANT | 3 => {
+            Step::Grant => {
                 let target = StationAddress::Socket(SocketAddr::new(RECEIVER, 5000));
                 let asked = request(&mut draws, RECEIVER, SENDERS[who], target);
                 if let Ok(grant) = receiver.book.grant(7, RECEIVER, &asked, unix_s(now_ns)) {
@@ -343,7 +376,8 @@ fn run(seed: u64) -> u64 {
                     kept.grants.push(grant);
                 }
             }
-            PERMIT..START if roles.len() < MOST_ROLES => {
+            Step::Permit if roles.len() == MOST_ROLES => {}
+            Step::Permit => {
                 let Some(of) = draws.any(&kept.grants).cloned() else { continue };
                 let (grant, proof) = shown(&mut draws, &of, SENDERS[who], receiver.session);
                 let aimed = if draws.below(10) == 0 { address(9) } else { RECEIVER };
@@ -381,7 +415,7 @@ fn run(seed: u64) -> u64 {
                 ports.push(None);
                 renewed_before.push(Vec::new());
             }
-            START | 8 => {
+            Step::Start => {
                 // A start, of which the beginning is now or soon.
                 let begin_ns = now_ns + draws.one_of(&[0, 10 * MS, S]);
                 let Some(at) = (!roles.is_empty()).then(|| draws.below(roles.len())) else {
@@ -403,7 +437,7 @@ fn run(seed: u64) -> u64 {
                 ports[at] =
                     Some(PolicedPort::new(port, Some(policer), conditions).expect("it is aimed"));
             }
-            COORDINATOR_LEASE => {
+            Step::CoordinatorLease => {
                 let sender = &mut senders[who];
                 sender.counter += draws.one_of(&[0, 1, 1, 1]);
                 let stamp = RequestStamp {
@@ -417,11 +451,11 @@ fn run(seed: u64) -> u64 {
                     sender.renewed_ns = now_ns;
                 }
             }
-            CHALLENGE | 11 => {
+            Step::Challenge => {
                 let made = senders[who].leases.challenges(now_ns, || nonces.next());
                 kept.challenges.extend(made);
             }
-            ANSWER => {
+            Step::Answer => {
                 let Some(challenge) = draws.any(&kept.challenges).cloned() else { continue };
                 let mut challenge = challenge;
                 match draws.below(8) {
@@ -431,12 +465,11 @@ fn run(seed: u64) -> u64 {
                 }
                 kept.renewals.push(receiver.answer(challenge, now_ns));
             }
-            RENEWAL => {
+            Step::Renewal => {
                 let Some(renewal) = draws.any(&kept.renewals) else { continue };
                 senders[who].leases.renew(renewal);
             }
-            ROUND..END => {
-                // As an honest coordinator does.
+            Step::Round => {
                 let leases = &mut senders[who].leases;
                 for challenge in leases.challenges(now_ns, || nonces.next()) {
                     let renewal = receiver.answer(challenge, now_ns);
@@ -444,7 +477,7 @@ fn run(seed: u64) -> u64 {
                     kept.renewals.push(renewal);
                 }
             }
-            END => match draws.below(6) {
+            Step::End => match draws.below(6) {
                 0 => {
                     receiver.ports.pop_first();
                 }
@@ -453,7 +486,6 @@ fn run(seed: u64) -> u64 {
                 3 => senders[who].lease.stop(),
                 _ => {}
             },
-            _ => {}
         }
         // Many coordinators keep their leases, so that others lapse first.
         if !seed.is_multiple_of(4) {

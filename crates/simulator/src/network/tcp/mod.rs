@@ -266,7 +266,7 @@ impl Connection {
         else {
             return;
         };
-        // Who sends what is transferred: its data are acknowledged to it.
+        // The end that sends the data of the transfer: these are acknowledged to it.
         let sends = self.file.as_ref().is_some_and(|file| file.direction == Direction::Read);
         let is_of_data = 1 - from == usize::from(sends);
         let side = &mut self.sides[1 - from];
