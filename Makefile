@@ -92,6 +92,7 @@ test-room: ## run the tests next to a crate or a Python package: make test-room 
 # Tests that need them are skipped, with the reason, where they cannot be built.
 peers:
 	-scripts/install-stamp-peers target/peers
+	-scripts/build-older-agent target/peers
 
 # The package of PyPI is too old.
 deny:

@@ -47,8 +47,10 @@ def describe(agents: list[dict[str, str]]) -> dict[str, Any]:
     """Streams both ways between pairs of agents, of 64 octets each 2 ms."""
     traffic = {
         "kind": "stream",
-        "frames": {"kind": "fixed", "bits": 512},
-        "arrivals": {"kind": "regular", "period_ps": 2 * 10**9},
+        "source": {
+            "frames": {"kind": "fixed", "bits": 512},
+            "arrivals": {"kind": "regular", "period_ps": 2 * 10**9},
+        },
     }
     ends = [
         end for pair in range(PAIRS) for end in ((f"a{pair}", f"b{pair}"), (f"b{pair}", f"a{pair}"))

@@ -61,8 +61,10 @@ def flow(name: str, port: str, to: str | list[str], **more: object) -> dict[str,
     """Describe a flow from the first host: of 64 octets each millisecond unless said otherwise."""
     stream = {
         "kind": "stream",
-        "frames": {"kind": "fixed", "bits": 512},
-        "arrivals": {"kind": "regular", "period_ps": 10**9},
+        "source": {
+            "frames": {"kind": "fixed", "bits": 512},
+            "arrivals": {"kind": "regular", "period_ps": 10**9},
+        },
     }
     base = {
         "name": name,
@@ -78,8 +80,10 @@ def flow(name: str, port: str, to: str | list[str], **more: object) -> dict[str,
 
 EXCHANGE = {
     "kind": "exchange",
-    "frames": {"kind": "fixed", "bits": 8 * 76},
-    "arrivals": {"kind": "regular", "period_ps": 2 * 10**9},
+    "source": {
+        "frames": {"kind": "fixed", "bits": 8 * 76},
+        "arrivals": {"kind": "regular", "period_ps": 2 * 10**9},
+    },
     "timeout_ns": 100 * MS,
 }
 LONG_ANSWERS = EXCHANGE | {"response": {"frames": {"kind": "fixed", "bits": 8 * 1518}}}
@@ -163,8 +167,10 @@ def test_datagrams_longer_than_a_frame_are_counted_whole_and_charged_in_pieces(l
     wire_bits = 8 * (data_octets + 8 + pieces * (14 + 20 + 4))
     stream = {
         "kind": "stream",
-        "frames": {"kind": "fixed", "bits": 8 * (data_octets + 46)},
-        "arrivals": {"kind": "regular", "period_ps": 3 * 10**9},
+        "source": {
+            "frames": {"kind": "fixed", "bits": 8 * (data_octets + 46)},
+            "arrivals": {"kind": "regular", "period_ps": 3 * 10**9},
+        },
     }
     # Enough for all of them as they are on the wire, and then for half of them.
     rate_bps = wire_bits * 1000
@@ -182,7 +188,7 @@ def test_datagrams_longer_than_a_frame_are_counted_whole_and_charged_in_pieces(l
     ]
     # Other frames, of the coordinator, come on top.
     assert sent[1] - sent[0] >= pieces * datagrams
-    saturated = stream | {"arrivals": {"kind": "saturated"}}
+    saturated = stream | {"source": stream["source"] | {"arrivals": {"kind": "saturated"}}}
     for key, most in (("most_bps", wire_bits * 100), ("most_frames_per_s", pieces * 100)):
         result = laboratory.measure([flow("held", "udp", "h2", traffic=saturated) | {key: most}])[
             "flows"

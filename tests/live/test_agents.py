@@ -31,8 +31,10 @@ def describe(agents: list[dict[str, str]]) -> dict[str, Any]:
         "most_frames_per_s": 20_000,
         "traffic": {
             "kind": "stream",
-            "frames": {"kind": "fixed", "bits": 8 * FRAME_OCTETS},
-            "arrivals": {"kind": "saturated"},
+            "source": {
+                "frames": {"kind": "fixed", "bits": 8 * FRAME_OCTETS},
+                "arrivals": {"kind": "saturated"},
+            },
         },
     }
     second = 10**9
@@ -108,8 +110,10 @@ def describe_stream(agents: list[dict[str, str]], port: str, *, transmit_ms: int
     (flow,) = test["flows"]
     stream = {
         "kind": "stream",
-        "frames": {"kind": "fixed", "bits": 512},
-        "arrivals": {"kind": "regular", "period_ps": 10**10},
+        "source": {
+            "frames": {"kind": "fixed", "bits": 512},
+            "arrivals": {"kind": "regular", "period_ps": 10**10},
+        },
     }
     phases = test["phases"] | {
         "transmit_ns": transmit_ms * MS,

@@ -3,16 +3,15 @@ its grants permit.
 """
 
 import contextlib
+import copy
 import dataclasses
 import functools
 import itertools
-import json
 import socket
 import subprocess
 import tempfile
 import threading
 import time
-import types
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -28,7 +27,6 @@ from hostile import (
     Reached,
     S,
     carry,
-    compiled,
     forwarded,
     leased,
     random_number,
@@ -38,7 +36,6 @@ from hostile import (
 from stalls import Contention, inconclusive
 
 pytestmark = pytest.mark.root
-Protocol = tuple[types.ModuleType, types.ModuleType]
 
 RATE_BPS = 1_000_000
 LASTING_NS = 3 * S // 2
@@ -63,13 +60,11 @@ class Laboratory:
         program: str,
         bed: Testbed,
         folder: Path,
-        protocol: Protocol,
         *others: str,
         at: int = 0,
     ) -> None:
-        self.folder, self.protocol = folder, protocol
+        self.folder = folder
         self.stack = contextlib.ExitStack()
-        self.pb = protocol[0]
         self.sender, self.receiver = bed.hosts[at : at + 2]
         self.coordinator, self.stranger = bed.hosts[-2:]
         assert bed.switch is not None
@@ -103,7 +98,7 @@ class Laboratory:
         """Connect to an agent, as from the coordinator's host or another one."""
         path = self.folder / f"to-{next(self._paths)}"
         self.stack.enter_context(forwarded(of or self.coordinator, host.ipv4, port, path))
-        agent = Reached(self.protocol, f"unix:{path}", host.ipv4, self.folder / "certificates")
+        agent = Reached(f"unix:{path}", host.ipv4, self.folder / "certificates")
         self.stack.callback(agent.close)
         return agent
 
@@ -114,14 +109,9 @@ def bed() -> Iterator[Testbed]:
         yield made
 
 
-@pytest.fixture(scope="module")
-def protocol(tmp_path_factory: pytest.TempPathFactory) -> Protocol:
-    return compiled(tmp_path_factory.mktemp("protocol"))
-
-
 @pytest.fixture
-def lab(agent: str, bed: Testbed, tmp_path: Path, protocol: Protocol) -> Laboratory:
-    return Laboratory(agent, bed, tmp_path, protocol)
+def lab(agent: str, bed: Testbed, tmp_path: Path) -> Laboratory:
+    return Laboratory(agent, bed, tmp_path)
 
 
 class Way:
@@ -178,51 +168,57 @@ def grant(
 ) -> Any:
     """Ask a receiver for a grant."""
     asked: dict[str, Any] = {
+        "flow": flow,
+        "transport": {"kind": way.kind, "cast": way.cast},
         "sender": way.address(lab.sender),
         "address": way.address(lab.receiver),
+        "interface": lab.receiver.interface,
         "port": 61_000 if way.cast != "unicast" and way.kind == "udp" else 0,
         "rate_bps": way.rate_bps,
         "rate_frames_per_s": way.most_frames_per_s,
-        "duration_ns": LASTING_NS,
-        "flow": flow,
         "longest_frame_octets": 0 if way.bulk else way.octets,
-        "kind": way.kind,
-        "cast": way.cast,
-        "interface": lab.receiver.interface,
+        "duration_ns": LASTING_NS,
     }
-    reply = receiver.call("Grant", experiment, **(asked | changes))
-    return lab.pb.SignedGrant(
-        grant=reply.grant, signature=reply.signature, certificate=reply.certificate
-    )
+    return receiver.call("Grant", experiment, **(asked | changes))
 
 
-def phases(lab: Laboratory, lasting_ns: int = LASTING_NS) -> Any:
-    return lab.pb.Phases(transmit_ns=lasting_ns, measure_from_ns=0, measure_to_ns=lasting_ns)
+def phases(lasting_ns: int = LASTING_NS, drain_ns: int = 0) -> Any:
+    window = {"measure_from_ns": 0, "measure_to_ns": lasting_ns}
+    return {"settle_ns": 0, "transmit_ns": lasting_ns, "drain_ns": drain_ns, **window}
 
 
-def sending(lab: Laboratory, way: Way, grants: list[Any], flow: str = "f", **changes: Any) -> Any:
-    """The role of a sender that never has enough."""
-    common: dict[str, Any] = {
+def played(host: Host, flow: str, task: Any, grants: list[Any]) -> dict[str, Any]:
+    """The role of a host in a flow."""
+    return {
+        "flow": flow,
+        "stream": 0,
+        "interface": host.interface,
+        "congestion": None,
+        "draws": {"seed": 0, "station": 0},
+        "task": task,
         "grants": grants,
-        "address": way.address(lab.sender),
-        "rate_bps": way.rate_bps,
-        "rate_frames_per_s": way.most_frames_per_s,
-    } | changes
-    at = {"flow": flow, "kind": way.kind, "cast": way.cast, "interface": lab.sender.interface}
-    if way.bulk:
-        return lab.pb.Role(bulk_sender=lab.pb.BulkSender(block_octets=1 << 16, **common), **at)
-    source = {
-        "frames": {"kind": "fixed", "bits": 8 * way.octets},
-        "arrivals": {"kind": "saturated"},
     }
-    return lab.pb.Role(send=lab.pb.Send(source_json=json.dumps(source), **common), **at)
+
+
+def changed(signed: Any, **values: Any) -> Any:
+    """A grant with other values, which nobody has signed."""
+    return signed | {"grant": signed["grant"] | values}
+
+
+def saturated(octets: int) -> Any:
+    """A source of frames that never has enough."""
+    return {"frames": {"kind": "fixed", "bits": 8 * octets}, "arrivals": {"kind": "saturated"}}
+
+
+def sending(lab: Laboratory, way: Way, grants: list[Any], flow: str = "f") -> Any:
+    """The role of a sender that never has enough."""
+    task = {"send_bulk": {}} if way.bulk else {"send": {"source": saturated(way.octets)}}
+    return played(lab.sender, flow, task, grants)
 
 
 def sinking(lab: Laboratory, way: Way, flow: str = "f") -> Any:
-    at = {"flow": flow, "kind": way.kind, "cast": way.cast, "interface": lab.receiver.interface}
-    if way.bulk:
-        return lab.pb.Role(bulk_receiver=lab.pb.BulkReceiver(), **at)
-    return lab.pb.Role(sink=lab.pb.Sink(attention="sleeping"), **at)
+    sink = {"sink": {"attention": "sleeping", "clock": None}}
+    return played(lab.receiver, flow, "receive_bulk" if way.bulk else sink, [])
 
 
 def start(agents: list[Reached], experiment: int, after_ns: int = 300 * MS) -> list[str | None]:
@@ -246,11 +242,9 @@ def legitimate(lab: Laboratory, sender: Reached, receiver: Reached, way: Way) ->
     with lab.arrived(way) as arrived:
         given = grant(lab, receiver, experiment, way)
         # Receivers are there a little longer than their senders.
-        longer = lab.pb.Phases(
-            transmit_ns=LASTING_NS, measure_from_ns=0, measure_to_ns=LASTING_NS, drain_ns=500 * MS
-        )
+        longer = phases(drain_ns=500 * MS)
         receiver.call("Prepare", experiment, phases=longer, roles=[sinking(lab, way)])
-        sender.call("Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given])])
+        sender.call("Prepare", experiment, phases=phases(), roles=[sending(lab, way, [given])])
         carry([sender, receiver], experiment)
         with leased([sender, receiver], [experiment]):
             assert start([receiver, sender], experiment) == [None, None]
@@ -269,19 +263,14 @@ def judge(share: float, unless_held_up: Contention) -> None:
 
 
 @pytest.fixture
-def laboratories(
-    agent: str, tmp_path: Path, protocol: Protocol
-) -> Iterator[Callable[[int], list[Laboratory]]]:
+def laboratories(agent: str, tmp_path: Path) -> Iterator[Callable[[int], list[Laboratory]]]:
     """Make laboratories, each between two hosts of its own."""
     with contextlib.ExitStack() as stack:
 
         def make(number: int) -> list[Laboratory]:
             bed = stack.enter_context(make_testbed(2 * number + 2, layout="switch"))
             folders = [Path(tempfile.mkdtemp(dir=tmp_path)) for _ in range(number)]
-            return [
-                Laboratory(agent, bed, folder, protocol, at=2 * at)
-                for at, folder in enumerate(folders)
-            ]
+            return [Laboratory(agent, bed, folder, at=2 * at) for at, folder in enumerate(folders)]
 
         yield make
 
@@ -322,12 +311,10 @@ def test_one_grant_for_many_roles_brings_no_more_than_one_grant_permits(lab, way
     experiment = random_number()
     with lab.running() as (sender, receiver), lab.arrived(way) as arrived:
         given = grant(lab, receiver, experiment, way)
-        receiver.call("Prepare", experiment, phases=phases(lab), roles=[sinking(lab, way)])
+        receiver.call("Prepare", experiment, phases=phases(), roles=[sinking(lab, way)])
         roles = [sending(lab, way, [given]) for _ in range(60)]
-        refused = rule(lambda: sender.call("Prepare", experiment, phases=phases(lab), roles=roles))
-        again = rule(
-            lambda: sender.call("Prepare", experiment, phases=phases(lab), roles=roles[:1])
-        )
+        refused = rule(lambda: sender.call("Prepare", experiment, phases=phases(), roles=roles))
+        again = rule(lambda: sender.call("Prepare", experiment, phases=phases(), roles=roles[:1]))
         carry([sender, receiver], experiment)
         with leased([sender, receiver], [experiment]):
             started = start([receiver, sender], experiment)
@@ -346,18 +333,19 @@ def test_many_grants_bring_what_they_permit_together_and_each_is_held(lab, unles
             receiver.call(
                 "Prepare",
                 experiment,
-                phases=phases(lab),
+                phases=phases(),
                 roles=[sinking(lab, way, flow) for flow in flows],
             )
-            greedy = sending(lab, way, [given["f4"]], "f4", rate_bps=RATE_BPS + 1)
+            faster = changed(given["f4"], rate_bps=RATE_BPS + 1)
+            greedy = sending(lab, way, [faster], "f4")
             assert (
-                rule(lambda: sender.call("Prepare", experiment, phases=phases(lab), roles=[greedy]))
-                == "consent-rate"
+                rule(lambda: sender.call("Prepare", experiment, phases=phases(), roles=[greedy]))
+                == "consent-unproven"
             )
             sender.call(
                 "Prepare",
                 experiment,
-                phases=phases(lab),
+                phases=phases(),
                 roles=[sending(lab, way, [given[flow]], flow) for flow in flows],
             )
             carry([sender, receiver], experiment)
@@ -376,9 +364,7 @@ def test_a_grant_in_sequence_brings_no_more_than_once(lab, unless_held_up):
         experiment, refused = random_number(), []
         with lab.running() as (sender, receiver), Arrived(lab.receiver, lab.sender) as arrived:
             given = grant(lab, receiver, experiment, way, duration_ns=LASTING_NS)
-            receiver.call(
-                "Prepare", experiment, phases=phases(lab, 20 * S), roles=[sinking(lab, way)]
-            )
+            receiver.call("Prepare", experiment, phases=phases(20 * S), roles=[sinking(lab, way)])
             with leased([sender, receiver], [experiment]):
                 start([receiver], experiment)
                 for _ in range(2):
@@ -386,7 +372,7 @@ def test_a_grant_in_sequence_brings_no_more_than_once(lab, unless_held_up):
                     refused.append(
                         rule(
                             lambda roles=roles: sender.call(
-                                "Prepare", experiment, phases=phases(lab), roles=roles
+                                "Prepare", experiment, phases=phases(), roles=roles
                             )
                         )
                     )
@@ -412,16 +398,14 @@ def test_a_grant_outlives_no_restart_of_its_sender(lab, unless_held_up):
         with lab.running() as (sender, receiver), Arrived(lab.receiver, lab.sender) as arrived:
             process, _ = lab.processes
             given = grant(lab, receiver, experiment, way)
-            receiver.call(
-                "Prepare", experiment, phases=phases(lab, 20 * S), roles=[sinking(lab, way)]
-            )
+            receiver.call("Prepare", experiment, phases=phases(20 * S), roles=[sinking(lab, way)])
             with leased([receiver], [experiment]):
                 start([receiver], experiment)
                 for _ in range(3):
                     sender.call(
                         "Prepare",
                         experiment,
-                        phases=phases(lab),
+                        phases=phases(),
                         roles=[sending(lab, way, [given])],
                     )
                     carry([sender, receiver], experiment)
@@ -448,13 +432,9 @@ def test_copies_of_a_grant_at_two_processes_bring_no_more_than_one(lab, unless_h
             lab.spawn(lab.sender, 4989)
             agents = [sender, lab.reach(lab.sender, 4989), receiver]
             given = grant(lab, receiver, experiment, way)
-            receiver.call(
-                "Prepare", experiment, phases=phases(lab, 20 * S), roles=[sinking(lab, way)]
-            )
+            receiver.call("Prepare", experiment, phases=phases(20 * S), roles=[sinking(lab, way)])
             for one in agents[:2]:
-                one.call(
-                    "Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given])]
-                )
+                one.call("Prepare", experiment, phases=phases(), roles=[sending(lab, way, [given])])
             carry(agents, experiment)
             with leased(agents, [experiment]):
                 started = start(agents, experiment)
@@ -475,9 +455,9 @@ def silence(
     experiment = random_number()
     with lab.arrived(way) as arrived:
         given = grant(lab, receiver, experiment, way, duration_ns=20 * S)
-        receiver.call("Prepare", experiment, phases=phases(lab, 20 * S), roles=[sinking(lab, way)])
+        receiver.call("Prepare", experiment, phases=phases(20 * S), roles=[sinking(lab, way)])
         sender.call(
-            "Prepare", experiment, phases=phases(lab, 20 * S), roles=[sending(lab, way, [given])]
+            "Prepare", experiment, phases=phases(20 * S), roles=[sending(lab, way, [given])]
         )
         carry([sender, receiver], experiment)
         with leased([sender, receiver], [experiment]):
@@ -531,23 +511,21 @@ def test_old_renewals_and_those_of_others_renew_nothing(lab, in_quiet_window):
         experiment = random_number()
         with lab.running() as (sender, receiver), Arrived(lab.receiver, lab.sender) as arrived:
             given = grant(lab, receiver, experiment, way, duration_ns=20 * S)
-            receiver.call(
-                "Prepare", experiment, phases=phases(lab, 20 * S), roles=[sinking(lab, way)]
-            )
+            receiver.call("Prepare", experiment, phases=phases(20 * S), roles=[sinking(lab, way)])
             sender.call(
                 "Prepare",
                 experiment,
-                phases=phases(lab, 20 * S),
+                phases=phases(20 * S),
                 roles=[sending(lab, way, [given])],
             )
-            challenges = sender.call("Lease", experiment).challenges
-            kept = receiver.call("Lease", experiment, challenges=challenges).renewal
-            longer = json.loads(kept.renewal)
-            longer["answers"][0]["valid_ns"] = 60 * S
+            challenges = sender.call("Lease", experiment)["challenges"]
+            kept = receiver.call("Lease", experiment, challenges=challenges)["renewal"]
+            longer = copy.deepcopy(kept)
+            longer["renewal"]["answers"][0]["valid_ns"] = 60 * S
             forged = [
-                lab.pb.SignedRenewal(renewal=json.dumps(longer).encode(), signature=kept.signature),
-                lab.pb.SignedRenewal(renewal=kept.renewal, signature=given.signature),
-                lab.pb.SignedRenewal(renewal=kept.renewal),
+                longer,
+                kept | {"signature": given["signature"]},
+                kept | {"signature": ""},
             ]
             refused = [
                 rule(lambda one=one: sender.call("Lease", experiment, renewals=[one]))
@@ -574,10 +552,10 @@ def test_a_receivers_rate_is_not_granted_anew_while_a_sender_may_still_use_it(la
     first = random_number()
     with lab.running() as (sender, receiver):
         given = grant(lab, receiver, first, way)
-        receiver.call("Prepare", first, phases=phases(lab), roles=[sinking(lab, way)])
-        sender.call("Prepare", first, phases=phases(lab), roles=[sending(lab, way, [given])])
+        receiver.call("Prepare", first, phases=phases(), roles=[sinking(lab, way)])
+        sender.call("Prepare", first, phases=phases(), roles=[sending(lab, way, [given])])
         other = lab.reach(lab.receiver)
-        asked = sender.call("Lease", first).challenges
+        asked = sender.call("Lease", first)["challenges"]
         receiver.call("Lease", first, challenges=asked)
         renewed_ns = time.monotonic_ns()
         collecting = threading.Thread(target=lambda: receiver.call("Collect", first))
@@ -600,10 +578,8 @@ def test_a_prepared_grant_does_not_outlive_its_minute(lab):
     with lab.running() as (sender, receiver), Arrived(lab.receiver, lab.sender) as arrived:
         for experiment in (ahead, late):
             given = grant(lab, receiver, experiment, way)
-            receiver.call("Prepare", experiment, phases=phases(lab), roles=[sinking(lab, way)])
-            sender.call(
-                "Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given])]
-            )
+            receiver.call("Prepare", experiment, phases=phases(), roles=[sinking(lab, way)])
+            sender.call("Prepare", experiment, phases=phases(), roles=[sending(lab, way, [given])])
             carry([sender, receiver], experiment)
         with leased([sender, receiver], [ahead, late]):
             time.sleep(57)
@@ -613,7 +589,7 @@ def test_a_prepared_grant_does_not_outlive_its_minute(lab):
             assert start([sender], late) == ["consent-expired"]
             # The receiver, too, has let it go: it renews no grant that was not begun within the
             # minute.
-            assert not carry([sender, receiver], late)[lab.sender.ipv4].is_renewed
+            assert not carry([sender, receiver], late)[lab.sender.ipv4]["is_renewed"]
             time.sleep(1)
     assert arrived.frames == 0
 
@@ -634,35 +610,16 @@ def test_answers_are_held_as_requests_are(lab, unless_held_up):
             "room_frame_octets": 1500,
             "rate_bps": most_bps,
         }
-        source = json.dumps(
-            {"frames": {"kind": "fixed", "bits": 800}, "arrivals": {"kind": "saturated"}}
-        )
-        answers = json.dumps({"frames": {"kind": "fixed", "bits": 8 * 1500}})
-        rates = {"rate_frames_per_s": 10_000, "attention": "sleeping"}
+        responses = {"frames": {"kind": "fixed", "bits": 8 * 1500}}
+        exchange = {"source": saturated(100), "timeout_ns": 20 * MS}
 
         def asking(flow: str, given: Any) -> Any:
-            requester = lab.pb.Requester(
-                grants=[given], timeout_ns=20 * MS, rate_bps=most_bps, source_json=source, **rates
-            )
-            return lab.pb.Role(
-                flow=flow,
-                kind="udp",
-                cast="unicast",
-                interface=lab.receiver.interface,
-                requester=requester,
-            )
+            task = {"request": {"exchange": exchange, "attention": "sleeping"}}
+            return played(lab.receiver, flow, task, [given])
 
         def echo(flow: str, given: Any) -> Any:
-            responder = lab.pb.Responder(
-                grant=given, rate_bps=RATE_BPS, responses_json=answers, **rates
-            )
-            return lab.pb.Role(
-                flow=flow,
-                kind="udp",
-                cast="unicast",
-                interface=lab.sender.interface,
-                responder=responder,
-            )
+            task = {"respond": {"response": responses, "attention": "sleeping"}}
+            return played(lab.sender, flow, task, [given])
 
         with lab.running() as (answerer, asker), Arrived(lab.receiver, lab.sender) as arrived:
             to_asker = [grant(lab, asker, experiment, back, flow) for flow in flows]
@@ -670,12 +627,12 @@ def test_answers_are_held_as_requests_are(lab, unless_held_up):
             asker.call(
                 "Prepare",
                 experiment,
-                phases=phases(lab),
+                phases=phases(),
                 roles=list(map(asking, flows, to_answerer)),
             )
             roles = [echo(flow, to_asker[0]) for flow in flows]
             refused = rule(
-                lambda: answerer.call("Prepare", experiment, phases=phases(lab), roles=roles)
+                lambda: answerer.call("Prepare", experiment, phases=phases(), roles=roles)
             )
             carry([asker, answerer], experiment)
             with leased([asker, answerer], [experiment]):
@@ -692,28 +649,24 @@ def test_answers_are_held_as_requests_are(lab, unless_held_up):
     assert refused == "consent-spent"
 
 
-def test_what_tcp_sends_again_is_within_the_grant(agent, tmp_path, protocol, unless_held_up):
+def test_what_tcp_sends_again_is_within_the_grant(agent, tmp_path, unless_held_up):
     way = WAYS["tcp-bulk"]
     good, lossy = Wire(10_000_000, kind="relay"), Wire(10_000_000, kind="relay", loss=0.1)
     with make_testbed(4, layout="switch", wires=[lossy, good, good, good]) as bed:
-        lab, experiment = Laboratory(agent, bed, tmp_path, protocol), random_number()
+        lab, experiment = Laboratory(agent, bed, tmp_path), random_number()
         with (
             lab.running() as (sender, receiver),
             Arrived(lab.sender, lab.sender, leaving=True) as sent,
         ):
             given = grant(lab, receiver, experiment, way)
-            receiver.call(
-                "Prepare", experiment, phases=phases(lab, 2 * S), roles=[sinking(lab, way)]
-            )
-            sender.call(
-                "Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given])]
-            )
-            while not carry([sender, receiver], experiment)[lab.sender.ipv4].is_renewed:
+            receiver.call("Prepare", experiment, phases=phases(2 * S), roles=[sinking(lab, way)])
+            sender.call("Prepare", experiment, phases=phases(), roles=[sending(lab, way, [given])])
+            while not carry([sender, receiver], experiment)[lab.sender.ipv4]["is_renewed"]:
                 time.sleep(0.01)
             with leased([sender, receiver], [experiment]):
                 start([receiver, sender], experiment)
                 time.sleep(LASTING_NS / S + 0.7)
-                (role,) = json.loads(sender.call("Collect", experiment).result_json)["roles"]
+                (role,) = sender.call("Collect", experiment)["roles"]
     assert way.share(sent) <= 1 + TOLERANCE, f"{way.share(sent):.3f} of the grant"
     if "counted" not in role:
         # In a few runs the handshake is lost twice, and nothing can be sent again.
@@ -794,12 +747,8 @@ def test_strangers_neither_keep_out_a_coordinator_nor_end_its_leases(
             Arrived(lab.receiver, lab.sender) as arrived,
         ):
             given = grant(lab, receiver, experiment, way)
-            receiver.call(
-                "Prepare", experiment, phases=phases(lab, 2 * S), roles=[sinking(lab, way)]
-            )
-            sender.call(
-                "Prepare", experiment, phases=phases(lab), roles=[sending(lab, way, [given])]
-            )
+            receiver.call("Prepare", experiment, phases=phases(2 * S), roles=[sinking(lab, way)])
+            sender.call("Prepare", experiment, phases=phases(), roles=[sending(lab, way, [given])])
             carry([sender, receiver], experiment)
             with leased([sender, receiver], [experiment]):
                 thread.start()
@@ -810,7 +759,7 @@ def test_strangers_neither_keep_out_a_coordinator_nor_end_its_leases(
                     lab.reach(lab.sender)
                     took_s = time.monotonic() - begun
                     time.sleep(LASTING_NS / S + 1)
-                    ended = json.loads(sender.call("Collect", experiment).result_json)["ended"]
+                    ended = sender.call("Collect", experiment)["ended"]
                 finally:
                     is_over.set()
                     thread.join()
@@ -830,18 +779,16 @@ def test_a_priority_that_the_receiver_did_not_grant_is_refused_and_nothing_is_se
     way, experiment = Way(kind, bulk=kind == "tcp"), random_number()
     with lab.running() as (sender, receiver), lab.arrived(way) as arrived:
         # The ceilings of these hosts allow 5.
-        above = rule(lambda: grant(lab, receiver, experiment, way, priority=6))
-        given = grant(lab, receiver, experiment, way, priority=3)
-        receiver.call("Prepare", experiment, phases=phases(lab), roles=[sinking(lab, way)])
-        roles = [sending(lab, way, [given]) for _ in range(3)]
-        for role, priority in zip(roles, (4, 0, None), strict=True):
-            if priority is not None:
-                role.priority = priority
+        transport = {"kind": way.kind, "cast": way.cast}
+        asked = [{"transport": transport | {"priority": priority}} for priority in (6, 3)]
+        above = rule(lambda: grant(lab, receiver, experiment, way, **asked[0]))
+        given = grant(lab, receiver, experiment, way, **asked[1])
+        receiver.call("Prepare", experiment, phases=phases(), roles=[sinking(lab, way)])
+        others = [changed(given, priority=priority) for priority in (4, 0, None)]
+        roles = [sending(lab, way, [other]) for other in others]
         refused = [
             rule(
-                lambda role=role: sender.call(
-                    "Prepare", experiment, phases=phases(lab), roles=[role]
-                )
+                lambda role=role: sender.call("Prepare", experiment, phases=phases(), roles=[role])
             )
             for role in roles
         ]
@@ -850,7 +797,7 @@ def test_a_priority_that_the_receiver_did_not_grant_is_refused_and_nothing_is_se
             start([receiver, sender], experiment)
             time.sleep(LASTING_NS / S)
     assert above == "priority"
-    assert refused == ["consent-target"] * 3
+    assert refused == ["consent-unproven"] * 3
     assert arrived.frames == 0
 
 

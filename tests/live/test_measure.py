@@ -455,8 +455,10 @@ def test_60_tests_in_a_row_leave_nothing_behind(tmp_path):
         ]
         traffic = {
             "kind": "stream",
-            "frames": {"kind": "fixed", "bits": 8 * 64},
-            "arrivals": {"kind": "regular", "period_ps": 10**9},
+            "source": {
+                "frames": {"kind": "fixed", "bits": 8 * 64},
+                "arrivals": {"kind": "regular", "period_ps": 10**9},
+            },
         }
         flow = {
             "name": "x",

@@ -38,8 +38,15 @@ def described(agents: list[dict[str, str]], port: str, sample_ps: int) -> dict[s
     }
     traffic = {
         "kind": "stream",
-        "frames": {"kind": "samples", **{name: 8 * octets for name, octets in lengths.items()}},
-        "arrivals": {"kind": "coder", "sample_bits": 16, "sample_ps": sample_ps, "spurts": None},
+        "source": {
+            "frames": {"kind": "samples", **{name: 8 * octets for name, octets in lengths.items()}},
+            "arrivals": {
+                "kind": "coder",
+                "sample_bits": 16,
+                "sample_ps": sample_ps,
+                "spurts": None,
+            },
+        },
         # Whatever else the machine does, the wire is not left idle.
         "real_time": True,
     }

@@ -1,31 +1,28 @@
 """A coordinator that keeps to no rule, and an account of what arrives at an interface.
 
-It speaks the agents' protocol by itself, compiled from `crates/agent/proto/agent.proto`, with
-genuine certificates. All hosts of a testbed share the clock of this machine, so the times of agents
+It speaks the agents' protocol (`crates/agent/src/protocol.rs`) by itself, with genuine
+certificates. All hosts of a testbed share the clock of this machine, so the times of agents
 are those of `time.monotonic_ns`.
 """
 
 import contextlib
 import ctypes
 import itertools
+import json
 import os
 import re
 import socket
 import struct
-import subprocess
-import sys
 import threading
 import time
-import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
 import grpc
 from ethermeter.testbed import Host
 
-PROTOCOL = Path(__file__).parents[2] / "crates" / "agent" / "proto"
+PROTOCOL = 9
 _CONTROL = frozenset(range(4988, 5000))
 """Ports of agents."""
 CALL_S = 30
@@ -34,25 +31,6 @@ S = 10**9
 MS = 10**6
 _NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 T = TypeVar("T")
-
-
-def compiled(folder: Path) -> tuple[types.ModuleType, types.ModuleType]:
-    """Compile the protocol; its messages and its calls."""
-    command = [
-        sys.executable,
-        "-m",
-        "grpc_tools.protoc",
-        f"-I{PROTOCOL}",
-        f"--python_out={folder}",
-        f"--grpc_python_out={folder}",
-        "agent.proto",
-    ]
-    subprocess.run(command, check=True)
-    sys.path.insert(0, str(folder))
-    try:
-        return import_module("agent_pb2"), import_module("agent_pb2_grpc")
-    finally:
-        sys.path.remove(str(folder))
 
 
 def on_host(host: Host, act: Callable[[], T]) -> T:
@@ -130,14 +108,7 @@ def forwarded(host: Host, address: str, port: int, path: Path) -> Iterator[None]
 class Reached:
     """An agent, as the coordinator reaches it."""
 
-    def __init__(
-        self,
-        protocol: tuple[types.ModuleType, types.ModuleType],
-        target: str,
-        name: str,
-        certificates: Path,
-    ) -> None:
-        self.pb, calls = protocol
+    def __init__(self, target: str, name: str, certificates: Path) -> None:
         read = [
             (certificates / file).read_bytes()
             for file in ("authority.pem", "coordinator.key", "coordinator.pem")
@@ -148,27 +119,33 @@ class Reached:
             ("grpc.use_local_subchannel_pool", 1),
         ]
         self._channel = grpc.secure_channel(target, grpc.ssl_channel_credentials(*read), options)
-        self._calls = calls.AgentStub(self._channel)
         self._counter = 0
         self._lock = threading.Lock()
         self.address = name
-        self.session = self._calls.Hello(
-            self.pb.HelloRequest(), timeout=CALL_S, wait_for_ready=True
-        ).session
+        hello = self._call("Hello", {"protocol": PROTOCOL}, CALL_S, wait_for_ready=True)
+        self.session = hello["session"]
+
+    def _call(self, name: str, body: Any, timeout_s: float, *, wait_for_ready: bool = False) -> Any:
+        call = self._channel.unary_unary(
+            f"/ethermeter.Agent/{name}",
+            request_serializer=lambda body: json.dumps(body).encode(),
+            response_deserializer=json.loads,
+        )
+        return call(body, timeout=timeout_s, wait_for_ready=wait_for_ready)
 
     def call(self, name: str, experiment: int, *, timeout_s: float = CALL_S, **fields: Any) -> Any:
         """Make a stamped call; calls arrive in the order of their numbers."""
+        if name == "Lease":
+            fields = {"challenges": [], "renewals": []} | fields
         with self._lock:
             self._counter += 1
-            stamp = self.pb.Stamp(
-                session=self.session,
-                experiment=experiment,
-                counter=self._counter,
-                made_ns=time.monotonic_ns(),
-            )
-            return getattr(self._calls, name)(
-                getattr(self.pb, f"{name}Request")(stamp=stamp, **fields), timeout=timeout_s
-            )
+            stamp = {
+                "session": self.session,
+                "experiment": experiment,
+                "counter": self._counter,
+                "made_ns": time.monotonic_ns(),
+            }
+            return self._call(name, {"stamp": stamp, "request": fields}, timeout_s)
 
     def close(self) -> None:
         """End the connection."""
@@ -205,14 +182,16 @@ def carry(agents: Iterable[Reached], experiment: int) -> dict[str, Any]:
     asked = [
         (agent, challenge)
         for agent in known.values()
-        for challenge in getattr(lease(agent), "challenges", ())
+        for challenge in (lease(agent) or {}).get("challenges", ())
     ]
     for session, receiver in known.items():
-        mine = [(sender, challenge) for sender, challenge in asked if challenge.session == session]
+        mine = [
+            (sender, challenge) for sender, challenge in asked if challenge["session"] == session
+        ]
         answer = lease(receiver, challenges=[challenge for _, challenge in mine]) if mine else None
-        if answer is not None and answer.HasField("renewal"):
+        if answer is not None and answer["renewal"] is not None:
             for sender in {id(sender): sender for sender, _ in mine}.values():
-                lease(sender, renewals=[answer.renewal])
+                lease(sender, renewals=[answer["renewal"]])
     return {agent.address: replies.get(id(agent)) for agent in known.values()}
 
 

@@ -4,8 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ethermeter.engines.live import Laboratory, Station
+from ethermeter.engines.live import Laboratory
 from ethermeter.experiment.builder import ExperimentTables
+from ethermeter.live_test import AgentEntry
 from ethermeter.store.result import Result, read
 from ethermeter.trial import Trial
 from shared_experiments import trials
@@ -15,7 +16,7 @@ def loopback(addresses: str = "127.0.0.") -> Laboratory:
     """Two hosts, a and b, whose addresses begin so and end in 1 and 2."""
     return Laboratory(
         {
-            name: Station(name, f"127.0.0.{at}:4988", f"{addresses}{at}")
+            name: AgentEntry(name=name, control=f"127.0.0.{at}:4988", address=f"{addresses}{at}")
             for at, name in enumerate("ab", 1)
         },
         "loopback",

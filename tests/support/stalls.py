@@ -102,12 +102,22 @@ class Witnesses:
         """Sum of all stalls of all processors since the witnesses began, those that have not ended
         included.
         """
-        now_s, total_s = time.monotonic(), 0.0
+        return sum(stalled_s + late_s for stalled_s, _, late_s in self._seen())
+
+    def longest_s(self) -> float:
+        """The longest stall of any processor since the witnesses began, those that have not ended
+        included.
+        """
+        return max(max(longest_s, late_s) for _, longest_s, late_s in self._seen())
+
+    def _seen(self) -> list[tuple[float, float, float]]:
+        """Of each processor: the sum of its stalls, the longest, and one that has not ended."""
+        now_s, seen = time.monotonic(), []
         for path in self._paths:
-            stalled_s, due_s = witness.STATE.unpack(path.read_bytes())
+            stalled_s, longest_s, due_s = witness.STATE.unpack(path.read_bytes())
             late_s = now_s - due_s
-            total_s += stalled_s + (late_s if late_s > witness.STALL_S else 0.0)
-        return total_s
+            seen.append((stalled_s, longest_s, late_s if late_s > witness.STALL_S else 0.0))
+        return seen
 
 
 def others() -> dict[int, float]:

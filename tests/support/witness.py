@@ -16,9 +16,11 @@ STALL_S = 0.001
 
 Interrupts, and the work they defer, take some tenths of it.
 """
-STATE = struct.Struct("dd")
-"""What its file holds: the sum of all stalls, and when it is due to wake up next by the monotonic
-clock, both in seconds.
+STATE = struct.Struct("ddd")
+"""What its file holds, in seconds.
+
+The sum of all stalls, the longest of them, and when it is due to wake up next by the monotonic
+clock.
 """
 
 
@@ -26,7 +28,7 @@ def run(processor: int, path: Path) -> None:
     """Sleep on one processor, over and over, and keep the state in a file; end with the process
     that started this one.
     """
-    parent, stalled_s = os.getppid(), 0.0
+    parent, stalled_s, longest_s = os.getppid(), 0.0, 0.0
     os.sched_setaffinity(0, {processor})
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(
@@ -35,11 +37,12 @@ def run(processor: int, path: Path) -> None:
     with path.open("r+b", buffering=0) as file:
         while os.getppid() == parent:
             due_s = time.monotonic() + SLEEP_S
-            os.pwrite(file.fileno(), STATE.pack(stalled_s, due_s), 0)
+            os.pwrite(file.fileno(), STATE.pack(stalled_s, longest_s, due_s), 0)
             time.sleep(SLEEP_S)
             late_s = time.monotonic() - due_s
             if late_s > STALL_S:
                 stalled_s += late_s
+                longest_s = max(longest_s, late_s)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ from pathlib import Path
 import ethermeter as em
 import pytest
 from ethermeter import hosts_file
-from ethermeter.engines.live import Station
 from ethermeter.faults import InputError
+from ethermeter.live_test import AgentEntry
 from program import invoke
 from shared_experiments import star
 
@@ -31,8 +31,10 @@ interface = "eth1"
     )
     hosts = hosts_file.read(path)
     assert hosts.stations == {
-        "a": Station("a", "10.0.0.1:4988", "10.0.0.1"),
-        "b": Station("b", "[fd00::2]:5000", "192.168.1.2", "eth1"),
+        "a": AgentEntry(name="a", control="10.0.0.1:4988", address="10.0.0.1"),
+        "b": AgentEntry(
+            name="b", control="[fd00::2]:5000", address="192.168.1.2", interface="eth1"
+        ),
     }
     assert hosts.certificates == tmp_path / "lab"
     assert hosts.certified() == ["a=10.0.0.1=10.0.0.1", "b=fd00::2=192.168.1.2"]

@@ -10,7 +10,7 @@ import ethermeter as em
 import pytest
 from ethermeter import _core, plan
 from ethermeter.cli.live_tests import QUICK
-from ethermeter.engines.live import Laboratory, Station
+from ethermeter.engines.live import Laboratory
 from ethermeter.engines.live.description import (
     LINGER_NS,
     describe,
@@ -23,6 +23,7 @@ from ethermeter.engines.work import Work
 from ethermeter.experiment import load, shipped
 from ethermeter.faults import InputError
 from ethermeter.live_reports import Ceilings, HostAnswer
+from ethermeter.live_test import AgentEntry
 from ethermeter.scenario import FixedLengths
 from ethermeter.store.trial_result import failed
 from ethermeter.studies import registry
@@ -72,13 +73,11 @@ def test_a_trial_becomes_a_test_that_the_coordinator_takes():
     load_, ping = test["flows"]
     # 100 octets of data and what is around them: 14 + 20 + 8 + 4 (802.3-2022 § 3.2, RFC 791, RFC
     # 768).
-    assert load_["traffic"]["frames"] == {"kind": "fixed", "bits": 8 * 146}
-    assert load_["traffic"]["arrivals"] == {"kind": "poisson", "mean_ps": 1e9}
-    asked = {
-        "frames": {"kind": "fixed", "bits": 8 * 76},
-        "arrivals": {"kind": "saturated"},
-        "timeout_ns": 10_000_000,
-    }
+    assert load_["traffic"]["source"]["frames"] == {"kind": "fixed", "bits": 8 * 146}
+    assert load_["traffic"]["source"]["arrivals"] == {"kind": "poisson", "mean_ps": 1e9}
+    source = {"frames": {"kind": "fixed", "bits": 8 * 76}, "arrivals": {"kind": "saturated"}}
+    at_once = {"think": {"kind": "constant", "ps": 0}}
+    asked = {"source": source, "timeout_ns": 10_000_000, "response": at_once}
     assert ping["traffic"] == {"kind": "exchange", **asked}
 
 
@@ -97,8 +96,12 @@ def test_answers_of_another_length_that_are_thought_about_become_a_response():
     )
     _core.check_test(text)
     traffic = json.loads(text)["flows"][1]["traffic"]
-    assert traffic["frames"] == {"kind": "mix", "bits": [8 * 86, 8 * 146], "weights": [1.0, 1.0]}
-    assert traffic["arrivals"]["kind"] == "poisson"
+    assert traffic["source"]["frames"] == {
+        "kind": "mix",
+        "bits": [8 * 86, 8 * 146],
+        "weights": [1.0, 1.0],
+    }
+    assert traffic["source"]["arrivals"]["kind"] == "poisson"
     assert traffic["response"] == {
         "frames": {"kind": "fixed", "bits": 8 * 1046},
         "think": {"kind": "constant", "ps": 1_000_000_000},
@@ -143,7 +146,9 @@ def test_what_cannot_be_measured_is_refused_with_key_and_value(changes, fault):
 
 
 def test_a_host_that_the_laboratory_lacks_is_named():
-    laboratory = Laboratory({"a": Station("a", "127.0.0.1:1", "127.0.0.1")}, "hosts.toml")
+    laboratory = Laboratory(
+        {"a": AgentEntry(name="a", control="127.0.0.1:1", address="127.0.0.1")}, "hosts.toml"
+    )
     with pytest.raises(InputError, match=r"hosts\.toml: hosts\.b = \(missing\)"):
         describe(trial_of(), laboratory, {})
 

@@ -8,8 +8,9 @@ import pytest
 from ethermeter import _core
 from ethermeter.engines.live import segments
 from ethermeter.engines.live.description import describe
-from ethermeter.engines.live.laboratory import Laboratory, Station
+from ethermeter.engines.live.laboratory import Laboratory
 from ethermeter.faults import InputError
+from ethermeter.live_test import AgentEntry
 from ethermeter.trial import Trial
 from measured_trials import only_trial
 
@@ -34,7 +35,10 @@ TALKERS = em.segment(
     run={"engines": ["live"]},
 )
 NAMES = ("station-1", "station-2", "station-3")
-LABORATORY = Laboratory({name: Station(name, "127.0.0.1:1", "127.0.0.1") for name in NAMES}, "bed")
+LABORATORY = Laboratory(
+    {name: AgentEntry(name=name, control="127.0.0.1:1", address="127.0.0.1") for name in NAMES},
+    "bed",
+)
 
 
 def trial_of(changes: Mapping[str, object] | None = None) -> Trial:
@@ -45,12 +49,12 @@ def test_hosts_with_coders_send_frames_of_the_longest_packet_by_credit():
     text = describe(trial_of(), LABORATORY, {})
     _core.check_test(text)
     talker, _, data = json.loads(text)["flows"]
-    assert talker["traffic"]["frames"] == {"kind": "fixed", "bits": 8 * 512}
-    assert talker["traffic"]["arrivals"] == {"kind": "saturated"}
+    assert talker["traffic"]["source"]["frames"] == {"kind": "fixed", "bits": 8 * 512}
+    assert talker["traffic"]["source"]["arrivals"] == {"kind": "saturated"}
     # A packet of 32 octets holds 16 samples, 2.44 ms; 101 ms of packets and one more, twice.
     assert talker["traffic"]["credit_frames"] == 2 * (42 + 1)
     assert "spread_ps" not in talker["traffic"]
-    assert data["traffic"]["arrivals"]["kind"] == "poisson"
+    assert data["traffic"]["source"]["arrivals"]["kind"] == "poisson"
     assert "credit_frames" not in data["traffic"]
 
 

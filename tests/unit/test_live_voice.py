@@ -75,8 +75,8 @@ def test_a_coder_becomes_a_stream_of_frames_of_samples_that_the_coordinator_take
     _core.check_test(text)
     traffic = json.loads(text)["flows"][0]["traffic"]
     overhead = 12 if around else 30
-    assert traffic["frames"] == samples(around + overhead, around + 172, around + 972)
-    assert traffic["arrivals"] == CODER
+    assert traffic["source"]["frames"] == samples(around + overhead, around + 172, around + 972)
+    assert traffic["source"]["arrivals"] == CODER
     assert mtu_octets(trial.scenario) == 1500
 
 

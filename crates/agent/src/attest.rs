@@ -1,13 +1,14 @@
 //! Signed consent: a receiver signs a grant with the key of its certificate, so that no other host
 //! can grant for its address, not even the coordinator.
 
+use crate::protocol::{SignedGrant, SignedRenewal};
 use ethermeter_station::consent::{CertificateSerial, Grant, LeaseRenewal, Proof};
 use ethermeter_station::refusal::{ConsentRule, Refusal};
 use rcgen::{KeyPair, SigningKey};
 use ring::rand::{SecureRandom, SystemRandom};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
-use std::fmt::Display;
+use serde::Serialize;
 use std::net::IpAddr;
 use std::time::Duration;
 use webpki::{ALL_VERIFICATION_ALGS, EndEntityCert, KeyUsage, anchor_from_trusted_cert};
@@ -77,20 +78,19 @@ pub struct Notary {
     revoked: Vec<CertificateSerial>,
 }
 
-/// A grant, and what proves it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AttestedGrant {
-    /// A [`Grant`] as JSON: exactly what was signed.
-    pub grant: Vec<u8>,
-    /// The signature, ASN.1; empty without TLS.
-    pub signature: Vec<u8>,
-    /// The certificate, DER; empty without TLS.
-    pub certificate: Vec<u8>,
-}
-
 /// A signed text begins with its purpose, so that a signature for another purpose is not valid.
-const CONSENT: &[u8] = b"ethermeter consent 3\n";
-const RENEWAL: &[u8] = b"ethermeter renewal 1\n";
+const CONSENT: &[u8] = b"ethermeter consent 4\n";
+const RENEWAL: &[u8] = b"ethermeter renewal 2\n";
+
+/// What is signed: the purpose, and the JSON of a value. Who verifies it writes the value anew, so
+/// that nothing is signed but what was read.
+fn signed_text(purpose: &[u8], value: &impl Serialize) -> Vec<u8> {
+    let mut text = purpose.to_vec();
+    if serde_json::to_writer(&mut text, value).is_err() {
+        unreachable!("grants and renewals are numbers and words");
+    }
+    text
+}
 
 impl Notary {
     /// One with these credentials, which accepts no certificate that is `revoked`.
@@ -133,29 +133,31 @@ impl Notary {
     }
 
     /// Sign a grant.
-    pub fn sign(&self, grant: Vec<u8>) -> Result<AttestedGrant, String> {
+    pub fn sign(&self, grant: Grant) -> Result<SignedGrant, String> {
         let signature = self.signature(CONSENT, &grant)?;
-        Ok(AttestedGrant { grant, signature, certificate: self.certificate.to_vec() })
+        Ok(SignedGrant { grant, signature, certificate: self.certificate.to_vec() })
     }
 
     /// Sign a renewal of grants.
-    pub fn sign_renewal(&self, renewal: &[u8]) -> Result<Vec<u8>, String> {
-        self.signature(RENEWAL, renewal)
+    pub fn sign_renewal(&self, renewal: LeaseRenewal) -> Result<SignedRenewal, String> {
+        let signature = self.signature(RENEWAL, &renewal)?;
+        Ok(SignedRenewal { renewal, signature })
     }
 
-    fn signature(&self, purpose: &[u8], text: &[u8]) -> Result<Vec<u8>, String> {
-        self.key.sign(&[purpose, text].concat()).map_err(|error| error.to_string())
+    fn signature(&self, purpose: &[u8], of: &impl Serialize) -> Result<Vec<u8>, String> {
+        self.key.sign(&signed_text(purpose, of)).map_err(|error| error.to_string())
     }
 
-    fn prove(&self, signed: &AttestedGrant, grant: &Grant, now: UnixTime) -> Result<(), String> {
+    fn prove(&self, signed: &SignedGrant, now: UnixTime) -> Result<(), String> {
         let certificate = CertificateDer::from(signed.certificate.as_slice());
         let proven = || {
             let certificate = EndEntityCert::try_from(&certificate)?;
             verify(&certificate, &self.authority, FOR_SERVERS, now)?;
-            certificate.verify_is_valid_for_subject_name(&ServerName::from(grant.address))?;
-            let signed_text = [CONSENT, &signed.grant].concat();
+            let name = ServerName::from(signed.grant.address);
+            certificate.verify_is_valid_for_subject_name(&name)?;
+            let text = signed_text(CONSENT, &signed.grant);
             let algorithm = webpki::ring::ECDSA_P256_SHA256;
-            certificate.verify_signature(algorithm, &signed_text, &signed.signature)?;
+            certificate.verify_signature(algorithm, &text, &signed.signature)?;
             Ok(certificate)
         };
         let certificate = proven().map_err(|error: webpki::Error| error.to_string())?;
@@ -173,64 +175,49 @@ pub fn random() -> u64 {
     u64::from_ne_bytes(octets)
 }
 
-/// Read a grant and verify it. Without a notary, in an agent without TLS, nothing is verified.
+/// Verify a grant. Without a notary, in an agent without TLS, nothing is verified.
 ///
 /// # Errors
-/// By [`ConsentRule::ConsentUnproven`] if it cannot be read, or its proof is false.
-pub fn read(
-    signed: &AttestedGrant,
+/// By [`ConsentRule::ConsentUnproven`] if its proof is false.
+pub fn prove(
+    signed: &SignedGrant,
     notary: Option<&Notary>,
     now: UnixTime,
-) -> Result<(Grant, Proof), Refusal> {
-    let unproven = |error: &dyn Display| {
-        Refusal::new(
-            ConsentRule::ConsentUnproven,
-            error,
-            "a grant signed with a certificate of the authority that names the address",
-        )
-    };
-    let grant: Grant = serde_json::from_slice(&signed.grant).map_err(|error| unproven(&error))?;
-    let Some(notary) = notary else { return Ok((grant, Proof::None)) };
-    notary.prove(signed, &grant, now).map_err(|error| unproven(&error))?;
-    Ok((grant, Proof::Signed))
+) -> Result<Proof, Refusal> {
+    let Some(notary) = notary else { return Ok(Proof::None) };
+    let allowed = "a grant signed with a certificate of the authority that names the address";
+    let unproven = |error| Refusal::new(ConsentRule::ConsentUnproven, error, allowed);
+    notary.prove(signed, now).map_err(unproven)?;
+    Ok(Proof::Signed)
 }
 
-/// Read a renewal and prove it; `certificate_of` gives the certificate that its process has signed
-/// grants with, `None` if no grant of it is in use. Without a notary nothing is proven. Returns
-/// `None` of a process that does not matter here.
+/// Prove a renewal; `certificate_of` gives the certificate that its process has signed grants with,
+/// `None` if no grant of it is in use. Without a notary nothing is proven. Returns `false` of a
+/// process that does not matter here.
 ///
 /// # Errors
-/// By [`ConsentRule::ConsentUnproven`] if it cannot be read, or its signature is false.
-pub fn read_renewal<'a>(
-    text: &[u8],
-    signature: &[u8],
+/// By [`ConsentRule::ConsentUnproven`] if its signature is false.
+pub fn prove_renewal<'a>(
+    signed: &SignedRenewal,
     notary: Option<&Notary>,
     certificate_of: impl FnOnce(u64) -> Option<&'a [u8]>,
-) -> Result<Option<LeaseRenewal>, Refusal> {
-    let unproven = |error: &dyn Display| {
-        Refusal::new(
-            ConsentRule::ConsentUnproven,
-            error,
-            "a renewal signed with the certificate of the grants",
-        )
-    };
-    let renewal: LeaseRenewal = serde_json::from_slice(text).map_err(|error| unproven(&error))?;
-    let Some(certificate) = certificate_of(renewal.session) else { return Ok(None) };
+) -> Result<bool, Refusal> {
+    let SignedRenewal { renewal, signature } = signed;
+    let Some(certificate) = certificate_of(renewal.session) else { return Ok(false) };
     if notary.is_some() {
         // That it is of our authority and names the address was proven with the grants.
         let certificate = CertificateDer::from(certificate);
         EndEntityCert::try_from(&certificate)
             .and_then(|certificate| {
-                let signed_text = [RENEWAL, text].concat();
-                certificate.verify_signature(
-                    webpki::ring::ECDSA_P256_SHA256,
-                    &signed_text,
-                    signature,
-                )
+                let text = signed_text(RENEWAL, renewal);
+                certificate.verify_signature(webpki::ring::ECDSA_P256_SHA256, &text, signature)
             })
-            .map_err(|error| unproven(&error))?;
+            .map_err(|error| {
+                let allowed = "a renewal signed with the certificate of the grants";
+                Refusal::new(ConsentRule::ConsentUnproven, error, allowed)
+            })?;
     }
-    Ok(Some(renewal))
+    Ok(true)
 }
 
 #[cfg(test)]
@@ -238,6 +225,7 @@ mod tests {
     use super::*;
     use crate::certificates;
     use crate::time::unix_time;
+    use ethermeter_station::consent::ChallengeAnswer;
     use std::path::{Path, PathBuf};
 
     /// A directory that goes away.
@@ -269,8 +257,8 @@ mod tests {
         Notary::new(&credentials(directory, name), Vec::new()).expect("good credentials")
     }
 
-    fn grant(address: &str) -> Vec<u8> {
-        let grant = Grant {
+    fn grant(address: &str) -> Grant {
+        Grant {
             experiment: 7,
             session: 3,
             number: 1,
@@ -288,8 +276,7 @@ mod tests {
             longest_frame_octets: 64,
             duration_ns: 1,
             until_unix_s: 1,
-        };
-        serde_json::to_vec(&grant).expect("numbers")
+        }
     }
 
     #[test]
@@ -301,41 +288,43 @@ mod tests {
         let sender = notary(&ours.0, "10.0.0.1");
         let receiver = notary(&ours.0, "two");
         let now = unix_time();
-        let rule = |signed: &AttestedGrant| {
-            read(signed, Some(&sender), now).err().map(|refusal| refusal.rule)
+        let rule = |signed: &SignedGrant| {
+            prove(signed, Some(&sender), now).err().map(|refusal| refusal.rule)
         };
         let unproven = Some(ConsentRule::ConsentUnproven);
 
         let signed = receiver.sign(grant("10.0.0.2")).expect("a signature");
-        assert_eq!(read(&signed, Some(&sender), now).expect("proven").1, Proof::Signed);
+        assert_eq!(prove(&signed, Some(&sender), now), Ok(Proof::Signed));
 
-        let changed = AttestedGrant { grant: grant("10.0.0.1"), ..signed.clone() };
-        assert_eq!(rule(&changed), unproven, "changed after signing");
+        for grant in [
+            grant("10.0.0.1"),
+            Grant { rate_bps: 2, ..grant("10.0.0.2") },
+            Grant { priority: Some(0), ..grant("10.0.0.2") },
+        ] {
+            let changed = SignedGrant { grant, ..signed.clone() };
+            assert_eq!(rule(&changed), unproven, "changed after signing");
+        }
         let for_another = receiver.sign(grant("10.0.0.3")).expect("a signature");
         assert_eq!(rule(&for_another), unproven, "an address that the certificate does not name");
         let stranger = notary(&others.0, "two").sign(grant("10.0.0.2")).expect("a signature");
         assert_eq!(rule(&stranger), unproven, "another authority");
-        let swapped = AttestedGrant { certificate: stranger.certificate, ..signed.clone() };
+        let swapped = SignedGrant { certificate: stranger.certificate, ..signed.clone() };
         assert_eq!(rule(&swapped), unproven, "another's certificate");
         let coordinator =
             notary(&ours.0, "coordinator").sign(grant("10.0.0.2")).expect("a signature");
         assert_eq!(rule(&coordinator), unproven, "the coordinator");
-        let unsigned = AttestedGrant { grant: grant("10.0.0.2"), ..AttestedGrant::default() };
+        let unsigned = SignedGrant {
+            grant: grant("10.0.0.2"),
+            signature: Vec::new(),
+            certificate: Vec::new(),
+        };
         assert_eq!(rule(&unsigned), unproven, "no signature");
-        assert_eq!(
-            read(&unsigned, None, now).expect("readable").1,
-            Proof::None,
-            "an agent without TLS proves nothing"
-        );
-        assert_eq!(
-            rule(&AttestedGrant { grant: b"{}".to_vec(), ..signed }),
-            unproven,
-            "no grant at all"
-        );
+        let plain = prove(&unsigned, None, now);
+        assert_eq!(plain, Ok(Proof::None), "an agent without TLS proves nothing");
         let year = Duration::from_secs(86_400 * (certificates::VALID_DAYS + 1));
         let later = UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs()) + year);
         let signed = receiver.sign(grant("10.0.0.2")).expect("a signature");
-        assert!(read(&signed, Some(&sender), later).is_err(), "a certificate that has run out");
+        assert!(prove(&signed, Some(&sender), later).is_err(), "a certificate that has run out");
     }
 
     #[test]
@@ -344,37 +333,28 @@ mod tests {
         certificates::make(&scratch.0, &["10.0.0.1".to_owned(), "10.0.0.2".to_owned()])
             .expect("certificates");
         let (sender, receiver) = (notary(&scratch.0, "10.0.0.1"), notary(&scratch.0, "10.0.0.2"));
-        let text =
-            serde_json::to_vec(&LeaseRenewal { session: 3, answers: Vec::new() }).expect("numbers");
+        let renewal = |session| LeaseRenewal { session, answers: Vec::new() };
         let certificate = receiver.certificate.to_vec();
-        let read = |text: &[u8], signature: &[u8]| {
+        let prove = |signed: &SignedRenewal, notary: Option<&Notary>| {
             let certificate_of = |session| (session == 3).then_some(certificate.as_slice());
-            read_renewal(text, signature, Some(&sender), certificate_of)
-                .map_err(|refusal| refusal.rule)
+            prove_renewal(signed, notary, certificate_of).map_err(|refusal| refusal.rule)
         };
-        let signature = receiver.sign_renewal(&text).expect("a signature");
-        assert_eq!(read(&text, &signature).map(|renewal| renewal.is_some()), Ok(true));
-        let other =
-            serde_json::to_vec(&LeaseRenewal { session: 4, answers: Vec::new() }).expect("numbers");
-        assert_eq!(read(&other, &[]), Ok(None), "no grant of that process is in use");
+        let signed = receiver.sign_renewal(renewal(3)).expect("a signature");
+        assert_eq!(prove(&signed, Some(&sender)), Ok(true));
+        let other = SignedRenewal { renewal: renewal(4), signature: Vec::new() };
+        assert_eq!(prove(&other, Some(&sender)), Ok(false), "no grant of that process is in use");
         let unproven = Err(ConsentRule::ConsentUnproven);
-        assert_eq!(
-            read(&[&text[..], b" "].concat(), &signature),
-            unproven,
-            "changed after signing"
-        );
-        assert_eq!(
-            read(&text, &sender.sign_renewal(&text).expect("a signature")),
-            unproven,
-            "another's key"
-        );
-        let as_consent = receiver.sign(text.clone()).expect("a signature").signature;
-        assert_eq!(read(&text, &as_consent), unproven, "signed as consent");
-        assert_eq!(read(b"{}", &signature), unproven, "no renewal at all");
-        assert!(
-            read_renewal(&text, &[], None, |_| Some(&[])).expect("readable").is_some(),
-            "without TLS"
-        );
+        let answer = ChallengeAnswer { run: 1, nonce: 1, valid_ns: 1, grants: vec![1] };
+        let longer = LeaseRenewal { session: 3, answers: vec![answer] };
+        let changed = SignedRenewal { renewal: longer, ..signed.clone() };
+        assert_eq!(prove(&changed, Some(&sender)), unproven, "changed after signing");
+        let of_another = sender.sign_renewal(renewal(3)).expect("a signature");
+        assert_eq!(prove(&of_another, Some(&sender)), unproven, "another's key");
+        let signature = receiver.signature(CONSENT, &renewal(3)).expect("a signature");
+        let as_consent = SignedRenewal { signature, ..signed };
+        assert_eq!(prove(&as_consent, Some(&sender)), unproven, "signed as consent");
+        let unsigned = SignedRenewal { signature: Vec::new(), ..as_consent };
+        assert_eq!(prove(&unsigned, None), Ok(true), "without TLS");
     }
 
     #[test]

@@ -4,20 +4,20 @@ use crate::result::Receivers;
 use ethermeter_ethernet::{Carrier, Octets, frame};
 use ethermeter_live::wire::{MARK_OCTETS, SPEECH_OCTETS, shortest_frame};
 use ethermeter_station::consent::{Cast, FlowTransport, HIGHEST_PRIORITY, PortKind};
-use ethermeter_station::experiment::{
-    ExperimentPhases, LONGEST_BLOCK_OCTETS, read_file, read_responses, read_source,
-};
 use ethermeter_station::refusal::{ConsentRule, Refusal, refuse};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
-use serde::Deserialize;
-use serde_json::Value;
+use ethermeter_trial::roles::{
+    ExperimentPhases, FlowTraffic, MessageSource, MessageStream, ReceiveMode,
+};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 
 /// A test.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TestDescription {
     /// With a station's number it determines every draw.
@@ -31,7 +31,8 @@ pub struct TestDescription {
 
 /// When the clocks of senders of streams are compared with those of their receivers on the data
 /// path.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ClockComparison {
     /// Where they are not one.
@@ -45,6 +46,7 @@ pub enum ClockComparison {
 
 /// An agent and where it is.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AgentEntry {
     pub name: String,
@@ -59,6 +61,7 @@ pub struct AgentEntry {
 
 /// Frames from one agent to another, or to several.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FlowDescription {
     pub name: String,
@@ -90,143 +93,10 @@ pub struct FlowDescription {
     pub most_response_frames_per_s: Option<u64>,
     pub traffic: FlowTraffic,
     #[serde(default)]
-    pub attention: ReceiverAttention,
+    pub attention: ReceiveMode,
     /// Congestion control at both ends of a TCP connection; the hosts' own without.
     #[serde(default)]
     pub congestion: Option<String>,
-}
-
-/// How a receiver waits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReceiverAttention {
-    /// It asks again and again.
-    Spinning,
-    /// It sleeps until something comes.
-    #[default]
-    Sleeping,
-    /// It lets frames gather.
-    Collecting,
-}
-
-impl ReceiverAttention {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Spinning => "spinning",
-            Self::Sleeping => "sleeping",
-            Self::Collecting => "collecting",
-        }
-    }
-}
-
-/// What a flow does.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum FlowTraffic {
-    /// A stream of what a source offers.
-    Stream {
-        /// Frame lengths, as in a plan.
-        frames: Value,
-        /// When frames come, as in a plan.
-        arrivals: Value,
-        /// Token bucket of the source or its shaper.
-        #[serde(default)]
-        shaping: Option<Value>,
-        /// Messages of the trace that it replays.
-        #[serde(default)]
-        trace: Option<Value>,
-        /// Whether the sender asks for real-time priority.
-        #[serde(default)]
-        real_time: bool,
-        /// Whether many such senders share few processors, so that none spins for long.
-        #[serde(default)]
-        shares_processors: bool,
-        /// Most frames between the sender's call and the end of their transmission, where an
-        /// emulated medium gives credit.
-        #[serde(default)]
-        credit_frames: Option<u32>,
-        /// The source begins at a draw below this after the transmission.
-        #[serde(default)]
-        spread_ps: u64,
-    },
-    Transfer {
-        /// Octets in all; as many as go within the transmission without.
-        #[serde(default)]
-        octets: Option<u64>,
-        /// Octets a call.
-        #[serde(default = "common_block")]
-        block_octets: u32,
-    },
-    /// Requests and their answers, one after the other.
-    Exchange {
-        /// Lengths of requests, as in a plan.
-        frames: Value,
-        /// When requests come, as in a plan; one that comes while another is without its answers
-        /// waits for them.
-        arrivals: Value,
-        /// Token bucket of the shaper.
-        #[serde(default)]
-        shaping: Option<Value>,
-        /// Messages of the trace that it replays.
-        #[serde(default)]
-        trace: Option<Value>,
-        /// An answer that takes longer is lost.
-        timeout_ns: u64,
-        /// How long answers are and when they come.
-        #[serde(default)]
-        response: FlowResponse,
-    },
-    /// A file block by block, over TCP: `from` is the client, `to` the server.
-    File {
-        /// As in a plan.
-        file: Value,
-    },
-}
-
-/// How receivers answer.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FlowResponse {
-    /// Lengths of answers, as in a plan; as long as their requests without.
-    #[serde(default)]
-    pub frames: Option<Value>,
-    /// From a request's coming, or the answer before, to the answer, as in a plan; at once without.
-    #[serde(default)]
-    pub think: Option<Value>,
-}
-
-impl FlowResponse {
-    /// As the protocol has it; empty of answers as long as their requests and at once.
-    pub fn text(&self) -> String {
-        let parts = [("frames", &self.frames), ("think", &self.think)];
-        let given: serde_json::Map<String, Value> = parts
-            .into_iter()
-            .filter_map(|(name, part)| Some((name.to_owned(), part.clone()?)))
-            .collect();
-        if given.is_empty() { String::new() } else { Value::Object(given).to_string() }
-    }
-
-    /// What is wrong with it, by the agents' own rules.
-    fn read(&self) -> Result<Option<Lengths>, Refusal> {
-        match self.text().as_str() {
-            "" => Ok(None),
-            text => Ok(read_responses(text, 0, 0)?.frames),
-        }
-    }
-}
-
-impl FlowTraffic {
-    /// How receivers answer, as the protocol has it.
-    pub fn responses_text(&self) -> String {
-        match self {
-            Self::Exchange { response, .. } => response.text(),
-            Self::Stream { .. } | Self::Transfer { .. } | Self::File { .. } => String::new(),
-        }
-    }
-}
-
-fn common_block() -> u32 {
-    1 << 16
 }
 
 impl FlowDescription {
@@ -235,26 +105,25 @@ impl FlowDescription {
         FlowTransport { kind: self.port, cast: self.cast, priority: self.priority }
     }
 
-    /// Octets of its longest frame; 0 of octets in bulk.
-    pub fn longest_frame_octets(&self) -> u32 {
-        match self.source_text().map(|text| read_source(&text)) {
-            None => 0,
-            Some(source) => source.map_or(u32::MAX, |source| longest_octets(&source.frames)),
+    /// What its sender is offered; none of octets in bulk.
+    fn source(&self) -> Option<&MessageSource> {
+        match &self.traffic {
+            FlowTraffic::Stream(stream) => Some(&stream.source),
+            FlowTraffic::Exchange(exchange) => Some(&exchange.source),
+            FlowTraffic::Transfer(_) | FlowTraffic::File(_) => None,
         }
     }
 
-    /// Octets of the longest answer's frame; 0 of octets in bulk.
+    /// Octets of its longest frame; 0 of octets in bulk.
+    pub fn longest_frame_octets(&self) -> u32 {
+        self.source().map_or(0, |source| longest_octets(&source.frames))
+    }
+
+    /// Octets of the longest response's frame; 0 of flows without responses.
     pub fn longest_response_octets(&self) -> u32 {
-        match &self.traffic {
-            FlowTraffic::Exchange { response, .. } => match response.read() {
-                Ok(Some(frames)) => longest_octets(&frames),
-                Ok(None) => self.longest_frame_octets(),
-                Err(_) => u32::MAX,
-            },
-            FlowTraffic::Stream { .. }
-            | FlowTraffic::Transfer { .. }
-            | FlowTraffic::File { .. } => 0,
-        }
+        let FlowTraffic::Exchange(exchange) = &self.traffic else { return 0 };
+        let frames = exchange.response.frames.as_ref().unwrap_or(&exchange.source.frames);
+        longest_octets(frames)
     }
 
     /// What goes back may take of bits and frames per second.
@@ -277,11 +146,9 @@ impl FlowDescription {
     /// Faults of a flow of voice; empty of other flows.
     fn voice_faults(&self, is_ipv4: bool) -> Vec<String> {
         let mut faults = Vec::new();
-        let source = self.source_text().and_then(|text| read_source(&text).ok());
-        let Some(voice) = source.and_then(|source| source.voice()) else { return faults };
-        if !matches!(self.traffic, FlowTraffic::Stream { .. }) {
-            return faults;
-        }
+        let FlowTraffic::Stream(stream) = &self.traffic else { return faults };
+        let voice = stream.source.spec().ok().and_then(|spec| spec.voice());
+        let Some(voice) = voice else { return faults };
         if !self.port.traits().knows_departures {
             faults.push(format!(
                 "port = {:?}: must be {} with a coder, which needs to know when a packet has left",
@@ -297,7 +164,7 @@ impl FlowDescription {
         let most = u64::from(*self.frame_octets(is_ipv4).end());
         if voice.min_bits < 8 * least || voice.max_bits > 8 * most {
             faults.push(format!(
-                "traffic.frames: must have min_bits of {} at least and max_bits of {} at most, got {} and {}",
+                "traffic.source.frames: must have min_bits of {} at least and max_bits of {} at most, got {} and {}",
                 8 * least,
                 8 * most,
                 voice.min_bits,
@@ -305,23 +172,6 @@ impl FlowDescription {
             ));
         }
         faults
-    }
-
-    /// The flow's source, as the protocol has it; none of octets in bulk.
-    pub fn source_text(&self) -> Option<String> {
-        match &self.traffic {
-            FlowTraffic::Stream { frames, arrivals, shaping, trace, .. }
-            | FlowTraffic::Exchange { frames, arrivals, shaping, trace, .. } => {
-                let mut source = serde_json::json!({"frames": frames, "arrivals": arrivals});
-                for (key, value) in [("shaping", shaping), ("trace", trace)] {
-                    if let Some(value) = value {
-                        source[key] = value.clone();
-                    }
-                }
-                Some(source.to_string())
-            }
-            FlowTraffic::Transfer { .. } | FlowTraffic::File { .. } => None,
-        }
     }
 }
 
@@ -335,30 +185,30 @@ fn shortest(frames: &Lengths) -> u32 {
     u32::try_from(frames.range_bits().0 / 8).unwrap_or(u32::MAX)
 }
 
-/// Refuse credit that cannot be: it goes to the interface of one sender of frames.
+/// Refuse credit that cannot be (it goes to the interface of one sender of frames), and a spread that
+/// cannot be.
 ///
 /// # Errors
 /// By [`ConsentRule::Description`].
-pub(crate) fn check_credit(transport: FlowTransport, frames: u32) -> Result<(), Refusal> {
+pub(crate) fn check_stream(
+    transport: FlowTransport,
+    stream: &MessageStream,
+) -> Result<(), Refusal> {
+    let &MessageStream { credit_frames, spread_ps, .. } = stream;
     let has_frames = matches!(transport.kind, PortKind::Udp | PortKind::Packet);
-    if has_frames && !transport.is_group() && (1..=MOST_CREDIT).contains(&frames) {
-        return Ok(());
+    let has_credit = has_frames && !transport.is_group();
+    if let Some(frames) = credit_frames
+        && !(has_credit && (1..=MOST_CREDIT).contains(&frames))
+    {
+        let value = format!("credit_frames {frames} by {transport}");
+        let allowed = format!("1 to {MOST_CREDIT} by unicast udp or packet");
+        return refuse(ConsentRule::Description, value, allowed);
     }
-    let value = format!("credit_frames {frames} by {transport}");
-    let allowed = format!("1 to {MOST_CREDIT} by unicast udp or packet");
-    refuse(ConsentRule::Description, value, allowed)
-}
-
-/// Refuse a spread that cannot be.
-///
-/// # Errors
-/// By [`ConsentRule::Description`].
-pub(crate) fn check_spread(spread_ps: u64) -> Result<(), Refusal> {
-    if spread_ps <= LONGEST_SPREAD_PS {
-        return Ok(());
+    if spread_ps > LONGEST_SPREAD_PS {
+        let value = format!("spread_ps {spread_ps}");
+        return refuse(ConsentRule::Description, value, format!("at most {LONGEST_SPREAD_PS}"));
     }
-    let value = format!("spread_ps {spread_ps}");
-    refuse(ConsentRule::Description, value, format!("at most {LONGEST_SPREAD_PS}"))
+    Ok(())
 }
 
 /// Frames that a sender may have ahead of an emulated medium.
@@ -429,18 +279,13 @@ impl TestDescription {
             if let Some(priority) = flow.priority.filter(|&priority| priority > HIGHEST_PRIORITY) {
                 faults.push(format!("{at}.priority = {priority}: must be 0 to {HIGHEST_PRIORITY}"));
             }
+            let untagged = FlowTransport { priority: None, ..flow.transport() };
             faults.extend(
-                flow.transport().fault().map(|allowed| {
+                untagged.fault().map(|allowed| {
                     format!("{at}.cast = {:?}: must be {allowed}", flow.cast.word())
                 }),
             );
             self.check_traffic(flow, &mut faults);
-            if let FlowTraffic::Stream { credit_frames, spread_ps, .. } = flow.traffic {
-                let credit = credit_frames.map(|frames| check_credit(flow.transport(), frames));
-                let refusals = [credit, Some(check_spread(spread_ps))].into_iter().flatten();
-                let refused = refusals.filter_map(Result::err);
-                faults.extend(refused.map(|refusal| format!("{at}.traffic: {refusal}")));
-            }
             let from = self.index_of(&flow.from);
             let is_ipv4 = from.is_none_or(|index| self.agents[index].address.is_ipv4());
             faults.extend(
@@ -459,7 +304,7 @@ impl TestDescription {
                 flow.port.word()
             ));
         }
-        if matches!(flow.traffic, FlowTraffic::Transfer { .. } | FlowTraffic::File { .. })
+        if matches!(flow.traffic, FlowTraffic::Transfer(_) | FlowTraffic::File(_))
             && flow.port != PortKind::Tcp
         {
             faults.push(format!(
@@ -476,43 +321,36 @@ impl TestDescription {
                     .push(format!("{at}.traffic{key}: frames must be of {least} to {most} octets"));
             }
         };
-        let refusals = match &flow.traffic {
-            FlowTraffic::Transfer { octets, block_octets } => {
-                let is_fine = (1..=LONGEST_BLOCK_OCTETS).contains(&(*block_octets as usize))
-                    && *octets != Some(0);
-                let allowed = format!("at least 1 octet, in blocks of 1 to {LONGEST_BLOCK_OCTETS}");
-                if !is_fine {
-                    faults.push(format!("{at}.traffic: must have {allowed}"));
-                }
-                vec![]
+        let mut found: Vec<(&str, String)> = Vec::new();
+        if let Some(source) = flow.source() {
+            match source.spec() {
+                Ok(spec) => check(".source", &spec.frames),
+                Err(what) => found.push((".source", what)),
             }
-            FlowTraffic::File { file } => vec![("", read_file(&file.to_string()).map(|_| ()))],
-            FlowTraffic::Stream { .. } | FlowTraffic::Exchange { .. } => {
-                let source = flow.source_text().map(|text| read_source(&text)).transpose();
-                let mut refusals = match source {
-                    Ok(Some(source)) => {
-                        check("", &source.frames);
-                        let is_asked = matches!(flow.traffic, FlowTraffic::Exchange { .. });
-                        let is_voice =
-                            is_asked && matches!(source.arrivals, Arrivals::Coder { .. });
-                        vec![("", if is_voice { Err(no_coder()) } else { Ok(()) })]
-                    }
-                    Ok(None) => vec![],
-                    Err(refusal) => vec![("", Err(refusal))],
-                };
-                if let FlowTraffic::Exchange { response, .. } = &flow.traffic {
-                    match response.read() {
-                        Ok(Some(frames)) => check(".response", &frames),
-                        Ok(None) => {}
-                        Err(refusal) => refusals.push((".response", Err(refusal))),
-                    }
-                }
-                refusals
-            }
-        };
-        for (key, refusal) in refusals {
-            faults.extend(refusal.err().map(|refusal| format!("{at}.traffic{key}: {refusal}")));
         }
+        match &flow.traffic {
+            FlowTraffic::Stream(stream) => {
+                let refused = check_stream(flow.transport(), stream).err();
+                found.extend(refused.map(|refusal| ("", refusal.to_string())));
+            }
+            FlowTraffic::Exchange(exchange) => {
+                if matches!(exchange.source.arrivals, Arrivals::Coder { .. }) {
+                    found.push((".source", no_coder().to_string()));
+                }
+                match (exchange.response.fault(), &exchange.response.frames) {
+                    (Some(what), _) => found.push((".response", what)),
+                    (None, Some(frames)) => check(".response", frames),
+                    (None, None) => {}
+                }
+            }
+            FlowTraffic::Transfer(transfer) => {
+                found.extend(transfer.fault().map(|what| ("", what)));
+            }
+            FlowTraffic::File(transfer) => {
+                found.extend(transfer.fault().map(|what| (".file", what)));
+            }
+        }
+        faults.extend(found.into_iter().map(|(key, what)| format!("{at}.traffic{key}: {what}")));
     }
 
     /// Faults in the sender and the receivers.

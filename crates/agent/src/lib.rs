@@ -5,7 +5,8 @@
 //!
 //! - `attest`: signed consent.
 //! - `time`: sleeping tasks, and the time of day; the one file that asks for them.
-//! - `service`: the calls of the protocol.
+//! - [`protocol`]: the calls of the protocol. [`calls`]: how they travel.
+//! - `service`: what an agent does by them.
 //! - `role_plans`: roles of a request, permitted by the rules.
 //! - [`listen`]: sockets, TLS, limits on connections.
 //! - `pending`: connections whose peers have not yet authenticated.
@@ -15,11 +16,13 @@
 //! - [`certificates`]: a private authority.
 
 mod attest;
+pub mod calls;
 pub mod certificates;
 pub mod coordinator;
 mod description;
 pub mod listen;
 mod pending;
+pub mod protocol;
 pub mod result;
 mod role_plans;
 mod service;
@@ -27,12 +30,3 @@ mod time;
 
 pub use attest::Credentials;
 pub use description::TestDescription;
-
-/// The protocol: code generated from `proto/agent.proto`, which `tests/generated.rs` keeps current.
-#[allow(missing_docs, clippy::pedantic)]
-pub mod protocol {
-    include!("../proto/ethermeter.agent.v1.rs");
-}
-
-/// Version of the protocol.
-pub const PROTOCOL: u32 = 8;

@@ -1,8 +1,8 @@
 //! Sockets, TLS, and limits that keep strangers from using up an agent.
 
 use crate::attest::{Credentials, Notary, check_coordinator};
+use crate::calls::{AgentServer, OlderCalls};
 use crate::pending::PendingConnections;
-use crate::protocol::agent_server::AgentServer;
 use crate::service::AgentService;
 use crate::time::{RealTime, after, sleep, unix_time};
 use ethermeter_live::SkewedClock;
@@ -298,10 +298,11 @@ async fn serve<H: PeerHandshake>(
 ) -> Result<(), ListenError> {
     let (accepted, incoming) = mpsc::channel(1);
     let accepting = tokio::spawn(accept(listener, handshake, accepted));
-    let calls = AgentServer::new(service.clone())
-        .max_decoding_message_size(LONGEST_REQUEST as usize)
-        .max_encoding_message_size(LONGEST_RESULT);
-    let serving = server.add_service(calls).serve_with_incoming(ReceiverStream::new(incoming));
+    let calls = AgentServer::new(service.clone(), LONGEST_REQUEST as usize, LONGEST_RESULT);
+    let serving = server
+        .add_service(calls)
+        .add_service(OlderCalls)
+        .serve_with_incoming(ReceiverStream::new(incoming));
     let outcome = tokio::select! {
         outcome = serving => outcome.map_err(ListenError::Serve),
         () = end => Ok(()),

@@ -4,9 +4,9 @@
 use ethermeter_live::loss::PathLosses;
 use ethermeter_live::plca::PlcaFacts;
 use ethermeter_station::consent::{Cast, Ceilings, PortKind};
-use ethermeter_station::experiment::ExperimentPhases;
 use ethermeter_station::{AgentReport, RoleReport};
 use ethermeter_traffic::clock::rounds::ClockEstimate;
+use ethermeter_trial::roles::ExperimentPhases;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -89,7 +89,7 @@ pub struct HostDescription {
     /// Artificial offset and drift of its clock, if it has any.
     pub artificial_clock: Option<ArtificialClock>,
     /// Addresses by interface.
-    pub interfaces: BTreeMap<String, Vec<String>>,
+    pub interfaces: BTreeMap<String, Vec<IpAddr>>,
     /// PLCA of the interfaces that have it, where it was read.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub plca: BTreeMap<String, PlcaFacts>,
@@ -124,7 +124,7 @@ impl CoordinatorClock {
 }
 
 /// Artificial offset and drift of a clock.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ArtificialClock {
     /// Offset.

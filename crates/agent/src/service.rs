@@ -4,35 +4,39 @@
 //! lock is held for decisions only, by threads that run before roles. Whatever may wait (opening and
 //! closing of ports, interfaces, routes) is done without it, on threads of its own.
 
-use crate::PROTOCOL;
-use crate::attest::{self, AttestedGrant, Notary, random};
-use crate::protocol as wire;
-use crate::protocol::agent_server::Agent;
-use crate::role_plans::{RoleContext, RoleReader, UnpermittedRole, address, endpoint};
+use crate::attest::{self, Notary, random};
+use crate::calls::{Agent, StampedRequest, other_protocol};
+use crate::protocol::{
+    CollectRequest, HelloReply, HelloRequest, LeaseReply, LeaseRequest, PROTOCOL, PrepareRequest,
+    ProgressReport, ProgressRequest, Role, SignedGrant, SignedRenewal, Stamped, StartRequest,
+    StopRequest,
+};
+use crate::result::ArtificialClock;
+use crate::role_plans::{RoleContext, RoleReader, UnpermittedRole, endpoint};
 use crate::time::{RealTime, sleep, unix_time};
 use ethermeter_live::pacing::PriorityGuard;
-use ethermeter_live::plca::plca;
+use ethermeter_live::plca::{PlcaFacts, plca};
 use ethermeter_live::route::RouteChanges;
 use ethermeter_live::{SkewedClock, Timeline};
+use ethermeter_station::AgentReport;
 use ethermeter_station::consent::{
-    Ceilings, ClockReading, FlowTransport, Grant, LeaseRenewal, MOST_CHALLENGES, RenewalChallenge,
-    RequestStamp, RuleBook, SendRequest,
+    Ceilings, ClockReading, Grant, GrantRequest, LeaseRenewal, MOST_CHALLENGES, RenewalChallenge,
+    RequestStamp, RuleBook,
 };
 use ethermeter_station::experiment::{
-    Experiment, ExperimentPhases, LocalEndpoint, OpenedRole, OpeningMark, RoleOpening, WatchedPath,
-    check_path,
+    Experiment, GrantedFlow, OpenedRole, OpeningMark, RoleOpening, WatchedPath, check_path,
 };
 use ethermeter_station::interfaces::{PacketPath, interfaces, is_there};
 use ethermeter_station::refusal::{ConsentRule, Refusal};
+use ethermeter_trial::roles::ExperimentPhases;
 use ring::digest::{SHA256, digest};
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Status};
 
 /// How long what was counted by an experiment without a coordinator is kept.
 const KEPT_NS: u64 = 30_000_000_000;
@@ -249,34 +253,40 @@ impl AgentService {
     fn renew(
         &self,
         experiment: &mut Experiment,
-        renewals: &[wire::SignedRenewal],
+        renewals: &[SignedRenewal],
         now_ns: u64,
     ) -> Result<u64, Refusal> {
         let until_ns = experiment.lease().renew(now_ns);
-        for wire::SignedRenewal { renewal, signature } in renewals {
+        for signed in renewals {
             let certificate_of = |session| experiment.certificate_of(session);
-            if let Some(renewal) =
-                attest::read_renewal(renewal, signature, self.notary.as_deref(), certificate_of)?
-            {
-                experiment.renew(&renewal);
+            if attest::prove_renewal(signed, self.notary.as_deref(), certificate_of)? {
+                experiment.renew(&signed.renewal);
             }
         }
         Ok(until_ns)
     }
 
-    /// Open the port that a request asks for, and enter it; returns the grant. `mark` keeps the
-    /// experiment for it.
-    async fn open_port(self, wish: PortWish, mark: OpeningMark) -> Result<Grant, Status> {
-        let number = wish.experiment;
-        let read = move || wish.read().map(|(endpoint, request)| (wish, endpoint, request));
-        let (wish, endpoint, send_request) = apart(read).await?;
+    /// Open the port that a grant of an experiment is requested for, and enter it; returns the grant.
+    /// `mark` keeps the experiment for it.
+    async fn open_port(
+        self,
+        number: u64,
+        request: GrantRequest,
+        mark: OpeningMark,
+    ) -> Result<Grant, Status> {
+        let at = move || {
+            let GrantRequest { transport, address, interface, .. } = &request;
+            Ok((endpoint(*transport, *address, interface.clone()), request))
+        };
+        let (endpoint, request) = apart(at).await?;
         let opening = {
             let mut books = self.books();
             let (rules, experiment) = books.after_opening(number)?;
-            let grant = rules.grant(number, wish.own, &send_request, unix_time().as_secs());
+            let attachment = endpoint.attachment.as_ref();
+            let grant = rules.grant(number, &request, attachment, unix_time().as_secs());
             grant.and_then(|grant| {
-                let (room_octets, now_ns) = (wish.room_frame_octets, self.time.now_ns());
-                experiment.port_for(&wish.flow, endpoint, grant, room_octets, now_ns)
+                let (room_octets, now_ns) = (request.room_frame_octets, self.time.now_ns());
+                experiment.port_for(&request.flow, endpoint, grant, room_octets, now_ns)
             })
         };
         let opening = opening.map_err(|refusal| status(&refusal))?;
@@ -293,8 +303,8 @@ impl AgentService {
         self,
         number: u64,
         phases: ExperimentPhases,
-        requested: Vec<wire::Role>,
-        granted: BTreeMap<String, IpAddr>,
+        requested: Vec<Role>,
+        granted: BTreeMap<String, GrantedFlow>,
         mark: OpeningMark,
     ) -> Result<(), Status> {
         let notary = self.notary.clone();
@@ -303,11 +313,8 @@ impl AgentService {
                 return Err(Refusal::new(ConsentRule::Description, fault, "phases that fit"));
             }
             let reader = RoleReader { notary: notary.as_deref() };
-            let read = |role: wire::Role| {
-                let flow = role.flow.clone();
-                let context = RoleContext { granted: &granted, flow: &flow, phases: &phases };
-                reader.read(&context, role)
-            };
+            let context = RoleContext { granted: &granted, phases: &phases };
+            let read = |role: Role| reader.read(&context, role);
             requested.into_iter().map(read).collect::<Result<Vec<_>, _>>()
         };
         let unpermitted = apart(read).await?;
@@ -361,58 +368,19 @@ impl AgentService {
     }
 }
 
-/// A port that a grant is requested for.
-struct PortWish {
-    experiment: u64,
-    transport: FlowTransport,
-    sender: IpAddr,
-    own: IpAddr,
-    port: u16,
-    flow: String,
-    room_frame_octets: u32,
-    rate_bps: u64,
-    rate_frames_per_s: u64,
-    longest_frame_octets: u32,
-    duration_ns: u64,
-    interface: String,
-}
-
-impl PortWish {
-    /// Where the port is to be on this host, and what is to be granted.
-    fn read(&self) -> Result<(LocalEndpoint, SendRequest), Refusal> {
-        let endpoint = endpoint(self.transport, self.own, &self.interface);
-        let send_request = SendRequest {
-            transport: self.transport,
-            sender: self.sender,
-            target: endpoint.target(self.experiment, self.port)?,
-            rate_bps: self.rate_bps,
-            rate_frames_per_s: self.rate_frames_per_s,
-            longest_frame_octets: self.longest_frame_octets,
-            duration_ns: self.duration_ns,
-            attachment: endpoint.attachment.clone(),
-            interface: endpoint.interface.clone(),
-        };
-        Ok((endpoint, send_request))
-    }
-}
-
 fn not_there() -> Status {
     Status::internal("an experiment that is known and not there")
-}
-
-fn wire_challenge(challenge: RenewalChallenge) -> wire::Challenge {
-    let RenewalChallenge { session, run, nonce, grants } = challenge;
-    wire::Challenge { session, run, nonce, grants }
 }
 
 fn status(refusal: &Refusal) -> Status {
     Status::permission_denied(refusal.to_string())
 }
 
-fn stamp(stamp: Option<wire::Stamp>) -> Result<RequestStamp, Status> {
-    let wire::Stamp { session, experiment, counter, made_ns } =
-        stamp.ok_or_else(|| Status::invalid_argument("the stamp is missing"))?;
-    Ok(RequestStamp { session, experiment, counter, made_ns })
+/// Who calls, the stamp, and what is requested.
+fn opened<T>(request: StampedRequest<T>) -> (String, RequestStamp, T) {
+    let caller = caller(&request);
+    let Stamped { stamp, request } = request.into_inner();
+    (caller, stamp, request)
 }
 
 /// Identity of the caller: the SHA-256 of its certificate. Without TLS all are alike.
@@ -439,124 +407,75 @@ fn read_line(path: &str) -> String {
     std::fs::read_to_string(path).map_or_else(|_| "unknown".into(), |text| text.trim().to_owned())
 }
 
-/// PLCA of the interfaces that have it, as JSON, by name.
-fn plcas() -> BTreeMap<String, String> {
-    let addresses = interfaces().into_iter().filter_map(|interface| {
-        let facts = plca(&interface.name).ok().flatten()?;
-        Some((interface.name, serde_json::to_string(&facts).ok()?))
-    });
-    addresses.collect()
+/// PLCA of the interfaces that have it, by name.
+fn plcas() -> BTreeMap<String, PlcaFacts> {
+    let facts = |name: String| Some((name.clone(), plca(&name).ok().flatten()?));
+    interfaces().into_iter().filter_map(|interface| facts(interface.name)).collect()
 }
 
 #[tonic::async_trait]
 impl Agent for AgentService {
-    async fn hello(
-        &self,
-        request: Request<wire::HelloRequest>,
-    ) -> Result<Response<wire::HelloReply>, Status> {
-        let plcas = if request.get_ref().reads_plca {
+    async fn hello(&self, request: HelloRequest) -> Result<HelloReply, Status> {
+        if request.protocol != PROTOCOL {
+            return Err(other_protocol(request.protocol));
+        }
+        let plca = if request.reads_plca {
             let reading = tokio::task::spawn_blocking(plcas).await;
             reading.map_err(|error| Status::internal(error.to_string()))?
         } else {
             BTreeMap::new()
         };
-        let interfaces = interfaces().into_iter().map(|interface| wire::Interface {
-            addresses: interface.addresses().map(|address| address.to_string()).collect(),
-            plca_json: plcas.get(&interface.name).cloned().unwrap_or_default(),
-            name: interface.name,
+        let addresses = interfaces().into_iter().map(|interface| {
+            let addresses = interface.addresses().collect();
+            (interface.name, addresses)
         });
-        let ceilings = serde_json::to_string(self.books().rules.ceilings());
-        Ok(Response::new(wire::HelloReply {
-            protocol: PROTOCOL,
+        let (offset_ns, drift_ppb) = (self.own_clock.offset_ns, self.own_clock.drift_ns_per_s);
+        Ok(HelloReply {
             version: env!("CARGO_PKG_VERSION").into(),
             host: read_line("/proc/sys/kernel/hostname"),
             kernel: read_line("/proc/sys/kernel/osrelease"),
             boot: boot(),
             session: self.session,
-            interfaces: interfaces.collect(),
-            ceilings_json: ceilings.map_err(|error| Status::internal(error.to_string()))?,
+            interfaces: addresses.collect(),
+            plca,
+            ceilings: self.books().rules.ceilings().clone(),
+            artificial_clock: (offset_ns != 0 || drift_ppb != 0)
+                .then_some(ArtificialClock { offset_ns, drift_ppb }),
             now_ns: self.time.now_ns(),
-            clock_offset_ns: self.own_clock.offset_ns,
-            clock_drift_ppb: self.own_clock.drift_ns_per_s,
-        }))
+        })
     }
 
-    async fn grant(
-        &self,
-        request: Request<wire::GrantRequest>,
-    ) -> Result<Response<wire::GrantReply>, Status> {
-        let caller = caller(&request);
-        let request = request.into_inner();
-        let stamp = stamp(request.stamp)?;
+    async fn grant(&self, request: StampedRequest<GrantRequest>) -> Result<SignedGrant, Status> {
+        let (caller, stamp, request) = opened(request);
         let refused = |refusal: Refusal| status(&refusal);
-        let sender = address(&request.sender).map_err(refused)?;
-        let own = address(&request.address).map_err(refused)?;
-        let port = u16::try_from(request.port);
-        let port =
-            port.map_err(|_| status(&Refusal::new(ConsentRule::Port, request.port, "0 to 65535")))?;
         if request.flow.len() > LONGEST_NAME {
             let length = format!("a name of {} octets", request.flow.len());
-            return Err(status(&Refusal::new(
-                ConsentRule::Description,
-                length,
-                format!("{LONGEST_NAME} octets"),
-            )));
+            let allowed = format!("{LONGEST_NAME} octets");
+            return Err(refused(Refusal::new(ConsentRule::Description, length, allowed)));
         }
-        let transport =
-            FlowTransport::read(&request.kind, &request.cast, request.priority).map_err(refused)?;
-        let wish = PortWish {
-            experiment: stamp.experiment,
-            transport,
-            sender,
-            own,
-            port,
-            flow: request.flow,
-            room_frame_octets: request.room_frame_octets,
-            rate_bps: request.rate_bps,
-            rate_frames_per_s: request.rate_frames_per_s,
-            longest_frame_octets: request.longest_frame_octets,
-            duration_ns: request.duration_ns,
-            interface: request.interface,
-        };
+        request.transport.check().map_err(refused)?;
         let mark = self.with_beginning(&caller, &stamp, Experiment::begin_granting)?;
-        let mut grant = to_the_end(self.clone().open_port(wish, mark)).await?;
+        let opening = self.clone().open_port(stamp.experiment, request, mark);
+        let mut grant = to_the_end(opening).await?;
         grant.until_unix_s =
             grant.until_unix_s.min(unix_time().as_secs() + ethermeter_station::consent::GRANT_S);
-        let text =
-            serde_json::to_vec(&grant).map_err(|error| Status::internal(error.to_string()))?;
-        let signed = match &self.notary {
-            Some(notary) => notary.sign(text).map_err(Status::internal)?,
-            None => AttestedGrant { grant: text, ..AttestedGrant::default() },
-        };
-        let AttestedGrant { grant, signature, certificate } = signed;
-        Ok(Response::new(wire::GrantReply { grant, signature, certificate }))
+        match &self.notary {
+            Some(notary) => notary.sign(grant).map_err(Status::internal),
+            None => Ok(SignedGrant { grant, signature: Vec::new(), certificate: Vec::new() }),
+        }
     }
 
-    async fn prepare(
-        &self,
-        request: Request<wire::PrepareRequest>,
-    ) -> Result<Response<wire::PrepareReply>, Status> {
-        let caller = caller(&request);
-        let request = request.into_inner();
-        let stamp = stamp(request.stamp)?;
-        let phases =
-            request.phases.ok_or_else(|| Status::invalid_argument("the phases are missing"))?;
-        let phases = ExperimentPhases::from(phases);
+    async fn prepare(&self, request: StampedRequest<PrepareRequest>) -> Result<(), Status> {
+        let (caller, stamp, PrepareRequest { phases, roles }) = opened(request);
         // A station that only sends has not been asked for a grant: its experiment begins here.
         let begun = self.with_beginning(&caller, &stamp, Experiment::begin_preparing);
         let (mark, granted) = begun?;
         let (number, service) = (stamp.experiment, self.clone());
-        to_the_end(service.open_roles(number, phases, request.roles, granted, mark)).await?;
-        Ok(Response::new(wire::PrepareReply {}))
+        to_the_end(service.open_roles(number, phases, roles, granted, mark)).await
     }
 
-    async fn start(
-        &self,
-        request: Request<wire::StartRequest>,
-    ) -> Result<Response<wire::StartReply>, Status> {
-        let caller = caller(&request);
-        let wire::StartRequest { stamp: stamp_message, begin_ns } = request.into_inner();
-        let stamp = stamp(stamp_message)?;
+    async fn start(&self, request: StampedRequest<StartRequest>) -> Result<(), Status> {
+        let (caller, stamp, StartRequest { begin_ns }) = opened(request);
         let (mark, paths) = self.with(&caller, &stamp, |experiment, now_ns| {
             let latest_ns = now_ns.saturating_add(START_AHEAD_NS);
             if !(now_ns..=latest_ns).contains(&begin_ns) {
@@ -570,45 +489,33 @@ impl Agent for AgentService {
             experiment.begin_starting(begin_ns, now_ns)
         })?;
         let service = self.clone();
-        to_the_end(service.start_roles(stamp.experiment, begin_ns, paths, mark)).await?;
-        Ok(Response::new(wire::StartReply {}))
+        to_the_end(service.start_roles(stamp.experiment, begin_ns, paths, mark)).await
     }
-
-    type ProgressStream = ReceiverStream<Result<wire::ProgressReport, Status>>;
 
     async fn progress(
         &self,
-        request: Request<wire::ProgressRequest>,
-    ) -> Result<Response<Self::ProgressStream>, Status> {
-        let caller = caller(&request);
-        let stamp = stamp(request.into_inner().stamp)?;
+        request: StampedRequest<ProgressRequest>,
+    ) -> Result<ReceiverStream<Result<ProgressReport, Status>>, Status> {
+        let (caller, stamp, ProgressRequest {}) = opened(request);
         self.with(&caller, &stamp, |_, _| Ok(()))?;
         let (report_sender, reports) = mpsc::channel(1);
         let service = self.clone();
         tokio::spawn(async move {
             loop {
-                let now_ns = service.time.now_ns();
-                let report = |experiment: &Experiment| report(experiment, now_ns);
                 let report = service.books().experiments.get(&stamp.experiment).map(report);
                 let Some(report) = report else { break };
-                let has_ended = !report.ended.is_empty();
+                let has_ended = report.ended.is_some();
                 if report_sender.send(Ok(report)).await.is_err() || has_ended {
                     break;
                 }
                 sleep(PROGRESS).await;
             }
         });
-        Ok(Response::new(ReceiverStream::new(reports)))
+        Ok(ReceiverStream::new(reports))
     }
 
-    async fn lease(
-        &self,
-        request: Request<wire::LeaseRequest>,
-    ) -> Result<Response<wire::LeaseReply>, Status> {
-        let caller = caller(&request);
-        let wire::LeaseRequest { stamp: stamp_message, challenges, renewals } =
-            request.into_inner();
-        let stamp = stamp(stamp_message)?;
+    async fn lease(&self, request: StampedRequest<LeaseRequest>) -> Result<LeaseReply, Status> {
+        let (caller, stamp, LeaseRequest { mut challenges, renewals }) = opened(request);
         let most = MOST_CHALLENGES;
         let is_short = |count: usize| count <= most;
         let are_short = challenges.iter().all(|challenge| is_short(challenge.grants.len()));
@@ -617,15 +524,7 @@ impl Agent for AgentService {
             return Err(status(&Refusal::new(ConsentRule::Description, "a longer list", allowed)));
         }
         let session = self.session;
-        let ours = challenges.into_iter().filter(|challenge| challenge.session == session);
-        let challenges: Vec<RenewalChallenge> = ours
-            .map(|wire::Challenge { session, run, nonce, grants }| RenewalChallenge {
-                session,
-                run,
-                nonce,
-                grants,
-            })
-            .collect();
+        challenges.retain(|challenge: &RenewalChallenge| challenge.session == session);
         let now_ns = self.time.now_ns();
         let (until_ns, attachments) = {
             let books = &mut *self.books();
@@ -643,13 +542,9 @@ impl Agent for AgentService {
             let now_ns = self.time.now_ns();
             let books = &mut *self.books();
             let experiment = books.experiments.get_mut(&stamp.experiment).ok_or_else(not_there)?;
-            let reply = wire::LeaseReply {
+            let reply = LeaseReply {
                 until_ns,
-                challenges: experiment
-                    .challenges(now_ns, random)
-                    .into_iter()
-                    .map(wire_challenge)
-                    .collect(),
+                challenges: experiment.challenges(now_ns, random),
                 is_renewed: experiment.is_renewed(now_ns),
                 renewal: None,
             };
@@ -657,36 +552,27 @@ impl Agent for AgentService {
             (reply, LeaseRenewal { session, answers })
         };
         if !renewal.answers.is_empty() {
-            let renewal = serde_json::to_vec(&renewal)
-                .map_err(|error| Status::internal(error.to_string()))?;
-            let signature = match &self.notary {
-                Some(notary) => notary.sign_renewal(&renewal).map_err(Status::internal)?,
-                None => Vec::new(),
-            };
-            reply.renewal = Some(wire::SignedRenewal { renewal, signature });
+            reply.renewal = Some(match &self.notary {
+                Some(notary) => notary.sign_renewal(renewal).map_err(Status::internal)?,
+                None => SignedRenewal { renewal, signature: Vec::new() },
+            });
         }
-        Ok(Response::new(reply))
+        Ok(reply)
     }
 
-    async fn stop(
-        &self,
-        request: Request<wire::StopRequest>,
-    ) -> Result<Response<wire::StopReply>, Status> {
-        let caller = caller(&request);
-        let stamp = stamp(request.into_inner().stamp)?;
+    async fn stop(&self, request: StampedRequest<StopRequest>) -> Result<(), Status> {
+        let (caller, stamp, StopRequest {}) = opened(request);
         self.with(&caller, &stamp, |experiment, _| {
             experiment.stop();
             Ok(())
-        })?;
-        Ok(Response::new(wire::StopReply {}))
+        })
     }
 
     async fn collect(
         &self,
-        request: Request<wire::CollectRequest>,
-    ) -> Result<Response<wire::CollectReply>, Status> {
-        let caller = caller(&request);
-        let stamp = stamp(request.into_inner().stamp)?;
+        request: StampedRequest<CollectRequest>,
+    ) -> Result<AgentReport, Status> {
+        let (caller, stamp, CollectRequest {}) = opened(request);
         let renewed_until_ns = self.with(&caller, &stamp, |experiment, _| {
             // Roles that have ended are not changed by this; those that have not, end.
             if experiment.running() > 0 || !experiment.has_begun() {
@@ -706,23 +592,19 @@ impl Agent for AgentService {
         let experiment = experiment.ok_or_else(not_there)?;
         let time = self.time;
         let report = tokio::task::spawn_blocking(move || experiment.collect(&time)).await;
-        let report = report.map_err(|error| Status::internal(error.to_string()))?;
-        let result_json =
-            serde_json::to_string(&report).map_err(|error| Status::internal(error.to_string()))?;
-        Ok(Response::new(wire::CollectReply { result_json }))
+        report.map_err(|error| Status::internal(error.to_string()))
     }
 }
 
-fn report(experiment: &Experiment, now_ns: u64) -> wire::ProgressReport {
+fn report(experiment: &Experiment) -> ProgressReport {
     let (sent_frames, received_frames) = experiment.progress();
     let running = experiment.running();
     let has_ended = running == 0 && (experiment.has_begun() || experiment.ending() != "complete");
-    wire::ProgressReport {
+    ProgressReport {
         running: u32::try_from(running).unwrap_or(u32::MAX),
         sent_frames,
         received_frames,
-        ended: if has_ended { experiment.ending().into() } else { String::new() },
-        now_ns,
+        ended: has_ended.then(|| experiment.ending().into()),
     }
 }
 

@@ -1,9 +1,11 @@
 //! Exchanges whose answers are not their requests', files asked for block by block, and
 //! coordinators that would turn answers into a flood.
 
-use crate::common::hand::{refused, Hand, EXPERIMENT};
+use crate::common::hand::{forged, grant_request, prepare_request, refused, Hand, EXPERIMENT};
 use crate::common::{exchange, flow, measure, test, Agent, Scratch, MS};
-use ethermeter_agent::protocol::{role, Responder, SignedGrant, StartRequest};
+use ethermeter_agent::protocol::{PrepareRequest, SignedGrant, StartRequest};
+use ethermeter_station::consent::GrantRequest;
+use ethermeter_trial::roles::{ReceiveMode, Responses, RoleTask};
 use ethermeter_live::wire::{MarkKind, Mark};
 #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
 use ethermeter_live::{HostTime, Timeline};
@@ -26,7 +28,7 @@ fn constant(ps: u64) -> Value {
 /// The shortest of requests, one a millisecond.
 fn asking(octets: u64, response: &Value) -> Value {
     let mut traffic = exchange();
-    traffic["frames"] = fixed(octets);
+    traffic["source"]["frames"] = fixed(octets);
     traffic["response"] = response.clone();
     traffic
 }
@@ -186,9 +188,9 @@ fn what_is_no_answer_is_told_before_anything_is_asked_for() {
     let coder =
         json!({"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": null});
     let mut voice = asking(76, &json!({}));
-    voice["arrivals"] = coder;
+    voice["source"]["arrivals"] = coder;
     let lone = voice.clone();
-    voice["frames"] =
+    voice["source"]["frames"] =
         json!({"kind": "samples", "overhead_bits": 368, "min_bits": 608, "max_bits": 8000});
     let mut broken = file("read", 5, 1, 0, 0);
     broken["file"]["block_octets"] = json!(0);
@@ -210,7 +212,7 @@ fn what_is_no_answer_is_told_before_anything_is_asked_for() {
                 "f",
                 &asking(76, &json!({"think": {"kind": "uniform", "low_ps": 3, "high_ps": 1}})),
             ),
-            "flows.f.traffic.response: rule description",
+            "flows.f.traffic.response: think",
         ),
         (flow("f", &voice), "a coder is refused"),
         (flow("f", &lone), "frames are samples with a coder"),
@@ -225,36 +227,17 @@ fn what_is_no_answer_is_told_before_anything_is_asked_for() {
 }
 
 /// A grant in the name of a requester on this host: to frames of 64 octets, a hundred a second.
-fn yes_of(asker: &UdpSocket) -> Vec<SignedGrant> {
-    let now_s = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .expect("after 1970")
-        .as_secs();
-    let grant = json!({
-        "experiment": EXPERIMENT, "session": 1, "number": 1, "sender": "127.0.0.1", "address": "127.0.0.1", "network": "127.0.0.1/8",
-        "interface": "lo", "kind": "udp", "cast": "unicast",
-        "port": asker.local_addr().expect("an address").port(), "mac": null, "rate_bps": 51_200, "rate_frames_per_s": 100,
-        "longest_frame_octets": 64, "duration_ns": 30_000 * MS, "until_unix_s": now_s + 30,
-    });
-    vec![SignedGrant {
-        grant: grant.to_string().into_bytes(),
-        signature: vec![],
-        certificate: vec![],
-    }]
+fn grant_of(asker: &UdpSocket) -> SignedGrant {
+    let mut grant = forged(asker.local_addr().expect("an address").port());
+    (grant.grant.rate_bps, grant.grant.rate_frames_per_s) = (51_200, 100);
+    grant
 }
 
-/// A responder as the requester permits it.
-fn allowed(asker: &UdpSocket) -> Responder {
-    Responder {
-        grant: yes_of(asker).pop(),
-        rate_bps: 51_200,
-        rate_frames_per_s: 100,
-        attention: "sleeping".into(),
-        responses_json: String::new(),
-        longest_frame_octets: 64,
-        seed: 1,
-        station: 1,
-    }
+/// Respond by a grant.
+fn responding(response: &Value, grant: SignedGrant) -> PrepareRequest {
+    let response: Responses = serde_json::from_value(response.clone()).expect("responses");
+    let (response, attention) = (Box::new(response), ReceiveMode::Sleeping);
+    prepare_request(RoleTask::Respond { response, attention }, vec![grant])
 }
 
 #[tokio::test]
@@ -262,32 +245,21 @@ async fn a_coordinator_cannot_have_more_answered_than_the_asker_has_granted() {
     let agent = Agent::spawn(&[]);
     let asker = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let mut hand = Hand::at(&agent, None).await;
-    let request = hand.grant_request();
-    hand.client.grant(request).await.expect("granted");
-    let long = json!({"frames": fixed(1518)}).to_string();
-    let mixed = json!({"frames": {"kind": "mix", "bits": [512, 12_144], "weights": [1.0, 0.0]}})
-        .to_string();
-    let cases = [
-        ("consent-length", Responder { longest_frame_octets: 65, ..allowed(&asker) }),
-        ("consent-length", Responder { responses_json: long, ..allowed(&asker) }),
-        ("consent-length", Responder { responses_json: mixed, ..allowed(&asker) }),
-        ("consent-rate", Responder { rate_bps: 51_201, ..allowed(&asker) }),
-        ("consent-rate", Responder { rate_frames_per_s: 101, ..allowed(&asker) }),
-        ("description", Responder { longest_frame_octets: 0, ..allowed(&asker) }),
-        (
-            "description",
-            Responder {
-                responses_json: "{\"frames\":{\"kind\":\"fixed\",\"bits\":8}}".into(),
-                ..allowed(&asker)
-            },
-        ),
-    ];
-    for (rule, echo) in cases {
-        let request = hand.prepare_request(role::Role::Responder(echo));
-        refused(hand.client.prepare(request).await, rule);
+    hand.call(grant_request()).await.expect("granted");
+    let mixed = json!({"frames": {"kind": "mix", "bits": [512, 12_144], "weights": [1.0, 0.0]}});
+    for (rule, response) in [
+        ("consent-length", json!({"frames": fixed(65)})),
+        ("consent-length", json!({"frames": fixed(1518)})),
+        ("consent-length", mixed),
+        ("description", json!({"frames": {"kind": "fixed", "bits": 8}})),
+    ] {
+        refused(hand.call(responding(&response, grant_of(&asker))).await, rule);
     }
-    let request = hand.prepare_request(role::Role::Responder(allowed(&asker)));
-    hand.client.prepare(request).await.expect("as allowed");
+    let as_requests = json!({});
+    let mut in_bulk = grant_of(&asker);
+    in_bulk.grant.longest_frame_octets = 0;
+    refused(hand.call(responding(&as_requests, in_bulk)).await, "description");
+    hand.call(responding(&as_requests, grant_of(&asker))).await.expect("as allowed");
 }
 
 #[tokio::test]
@@ -297,18 +269,14 @@ async fn long_requests_at_a_high_rate_are_answered_no_longer_and_no_faster_than_
     let asker = UdpSocket::bind("127.0.0.1:0").expect("a port");
     asker.set_nonblocking(true).expect("a socket that does not wait");
     let mut hand = Hand::at(&agent, None).await;
-    let mut request = hand.grant_request();
-    request.longest_frame_octets = 1518;
-    request.room_frame_octets = 1518; // the port has room for long answers
-    let granted = hand.client.grant(request).await.expect("granted").into_inner();
-    let granted: Value = serde_json::from_slice(&granted.grant).expect("JSON");
-    let port = u16::try_from(number(&granted["port"])).expect("a port");
-    let request = hand.prepare_request(role::Role::Responder(allowed(&asker)));
-    hand.client.prepare(request).await.expect("as allowed");
+    // The port has room for long responses.
+    let request =
+        GrantRequest { longest_frame_octets: 1518, room_frame_octets: 1518, ..grant_request() };
+    let port = hand.call(request).await.expect("granted").grant.port;
+    hand.call(responding(&json!({}), grant_of(&asker))).await.expect("as allowed");
     assert!(hand.lease().await.is_renewed);
     let begin_ns = HostTime.now_ns() + 50 * MS;
-    let start = StartRequest { stamp: hand.stamp(), begin_ns };
-    hand.client.start(start).await.expect("started");
+    hand.call(StartRequest { begin_ns }).await.expect("started");
     let experiment = u16::try_from(EXPERIMENT & 0xFFFF).expect("16 bits");
     let (mut sent, mut answers, mut payload, mut buffer) = (0, 0, [0; 1472], [0; 2000]);
     while HostTime.now_ns() < begin_ns + 500 * MS {

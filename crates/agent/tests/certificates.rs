@@ -1,8 +1,8 @@
 //! Whom an agent answers, and with which certificate of its own it starts.
 
 use crate::common::{run, Agent, Scratch};
-use ethermeter_agent::protocol::agent_client::AgentClient;
-use ethermeter_agent::protocol::HelloRequest;
+use crate::common::hand::HELLO;
+use ethermeter_agent::calls::AgentClient;
 use rcgen::{
     BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, SerialNumber,
@@ -85,7 +85,7 @@ async fn answers(agent: &Agent, authority: &Authority, credentials: &[String]) -
     let endpoint = endpoint.tls_config(tls).expect("certificates");
     let Ok(channel) = endpoint.connect().await else { return false };
     // With TLS 1.3, a client learns only later that it was refused.
-    AgentClient::new(channel).hello(HelloRequest::default()).await.is_ok()
+    AgentClient::new(channel, 1 << 20).call(HELLO).await.is_ok()
 }
 
 #[tokio::test]

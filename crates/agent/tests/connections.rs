@@ -87,9 +87,9 @@ fn a_transfer_of_so_many_octets_ends_when_all_have_come() {
 fn messages_and_exchanges_go_over_a_connection_like_frames() {
     let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
     let mut description = exchange();
-    description["frames"]["bits"] = json!(8 * 100);
+    description["source"]["frames"]["bits"] = json!(8 * 100);
     let mut messages = paced();
-    messages["frames"]["bits"] = json!(8 * 200);
+    messages["source"]["frames"]["bits"] = json!(8 * 200);
     let flows =
         [by_tcp("messages", &messages), by_tcp("full", &saturated()), by_tcp("ask", &description)];
     let measured = measure("messages", &test(&[&a, &b], 300, &flows), &[]);

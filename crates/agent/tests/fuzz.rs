@@ -4,16 +4,13 @@
 use crate::common::{
     connect, credentials, flow, make_certificates, measure, paced, test, Agent, Scratch, LIMIT, MS,
 };
-use ethermeter_agent::protocol::{
-    role, BulkReceiver, BulkSender, Challenge, Client, CollectRequest, GrantRequest, LeaseRequest,
-    Phases, PrepareRequest, ProgressRequest, Requester, Responder, Role, Send, Server, SignedGrant,
-    SignedRenewal, Sink, Stamp, StartRequest, StopRequest,
-};
+use crate::common::hand::HELLO;
+use ethermeter_agent::calls::AgentClient;
+use serde_json::{Value, json};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use prost::bytes::{Buf, BufMut};
-use prost::Message;
+use bytes::{Buf, BufMut};
 use std::io::Write;
 use std::net::TcpStream;
 use std::path::Path;
@@ -93,8 +90,9 @@ fn experiment() -> u64 {
     EXPERIMENT + CALLS_MADE.load(Ordering::Relaxed) / CALLS_OF_EXPERIMENT
 }
 
-fn half() -> impl Strategy<Value = u32> {
-    number().prop_map(|number| u32::try_from(number & 0xFFFF_FFFF).expect("32 bits"))
+/// A number for what has room for 16 bits, mostly.
+fn half() -> impl Strategy<Value = u64> {
+    prop_oneof![6 => 0u64..65_536, 1 => number()]
 }
 
 fn text() -> impl Strategy<Value = String> {
@@ -113,171 +111,82 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof![3 => proptest::sample::select(known.to_vec()).prop_map(str::to_owned), 1 => "\\PC{0,20}"]
 }
 
-fn kind() -> impl Strategy<Value = (String, String)> {
-    let words =
-        |list: &[&'static str]| proptest::sample::select(list.to_vec()).prop_map(str::to_owned);
-    (
-        words(&["udp", "udp", "udp", "udp", "tcp", "tcp", "xdp", "raw"]),
-        words(&["unicast", "unicast", "unicast", "unicast", "multicast", "broadcast", ""]),
-    )
+fn one_of(list: &[Value]) -> impl Strategy<Value = Value> + use<> {
+    proptest::sample::select(list.to_vec())
 }
 
-/// A yes: one that could be, changed in an octet or two, or none at all.
-fn signed() -> impl Strategy<Value = SignedGrant> {
-    let grant = (address(), address(), kind(), half(), rate(), number()).prop_map(
-        |(sender, address, (kind, cast), port, rate, until)| {
-            serde_json::json!({
-                "experiment": experiment(), "session": until, "number": port, "sender": sender, "address": address, "network": format!("{address}/{}", port % 33), "interface": "lo", "kind": kind, "cast": cast, "port": port % 65_536,
+fn transport() -> impl Strategy<Value = (Value, Value, Option<u64>)> {
+    let kinds = ["udp", "udp", "udp", "udp", "tcp", "tcp", "xdp", "packet"].map(Value::from);
+    let casts = ["unicast", "unicast", "unicast", "multicast", "broadcast", ""].map(Value::from);
+    let priority = prop_oneof![9 => 0..8u64, 1 => number()];
+    (one_of(&kinds), one_of(&casts), proptest::option::of(priority))
+}
+
+/// A grant with what proves it: one that could be, or none at all.
+fn signed() -> impl Strategy<Value = Value> {
+    let grant = (address(), address(), transport(), half(), rate(), number()).prop_map(
+        |(sender, address, (kind, cast, priority), port, rate, until)| {
+            json!({
+                "experiment": experiment(), "session": until, "number": port, "sender": sender, "address": address, "network": format!("{address}/{}", port % 33), "interface": "lo", "kind": kind, "cast": cast, "priority": priority, "port": port,
                 "mac": null, "rate_bps": rate, "rate_frames_per_s": rate, "longest_frame_octets": port % 2000,
                 "duration_ns": rate, "until_unix_s": until,
             })
-            .to_string()
-            .into_bytes()
         },
     );
-    let grant = prop_oneof![3 => grant, 1 => proptest::collection::vec(any::<u8>(), 0..200)];
-    let octets = || proptest::collection::vec(any::<u8>(), 0..100);
-    (grant, octets(), octets())
-        .prop_map(|(grant, signature, certificate)| SignedGrant { grant, signature, certificate })
+    let grant = prop_oneof![6 => grant, 1 => Just(json!({}))];
+    let proof = || one_of(&["", "AAAA", "MEUCIQ==", "no base 64"].map(Value::from));
+    (grant, proof(), proof())
+        .prop_map(|(grant, signature, certificate)| json!({"grant": grant, "signature": signature, "certificate": certificate}))
         .boxed()
 }
 
 /// A receiver's renewal that could be, or none at all.
-fn renewal() -> impl Strategy<Value = SignedRenewal> {
+fn renewal() -> impl Strategy<Value = Value> {
     let numbers = proptest::collection::vec(number(), 0..5);
     let renewal = (number(), number(), number(), number(), numbers).prop_map(|(session, run, nonce, valid, grants)| {
-        let answer = serde_json::json!({"run": run, "nonce": nonce, "valid_ns": valid, "grants": grants});
-        serde_json::json!({"session": session, "answers": [answer]}).to_string().into_bytes()
+        let answer = json!({"run": run, "nonce": nonce, "valid_ns": valid, "grants": grants});
+        json!({"session": session, "answers": [answer]})
     });
-    let octets = || proptest::collection::vec(any::<u8>(), 0..100);
-    let renewal = prop_oneof![3 => renewal, 1 => octets()];
-    (renewal, octets()).prop_map(|(renewal, signature)| SignedRenewal { renewal, signature })
+    let renewal = prop_oneof![6 => renewal, 1 => Just(json!([]))];
+    (renewal, one_of(&["", "AAAA"].map(Value::from)))
+        .prop_map(|(renewal, signature)| json!({"renewal": renewal, "signature": signature}))
 }
 
-#[expect(clippy::too_many_lines, reason = "one arm a message")]
-fn a_role() -> impl Strategy<Value = Role> {
-    let sources = [
-        "",
-        "{}",
-        "[[[[",
-        "{\"frames\":{\"kind\":\"fixed\",\"bits\":512},\"arrivals\":{\"kind\":\"saturated\"}}",
-    ];
-    let source = || proptest::sample::select(sources.to_vec()).prop_map(str::to_owned);
-    let answers = [
-        "",
-        "{}",
-        "[[[[",
-        "{\"think\":{\"kind\":\"exponential\",\"offset_ps\":0,\"mean_ps\":1e9}}",
-    ];
-    let answers = proptest::sample::select(answers.to_vec()).prop_map(str::to_owned);
-    let nothing = "{\"kind\":\"constant\",\"ps\":0}";
-    let file = format!(
-        "{{\"direction\":\"read\",\"block_octets\":9,\"request_octets\":1,\"answer_octets\":1,\"client\":{nothing},\"server\":{nothing}}}"
-    );
-    let file =
-        move || proptest::sample::select(vec![file.clone(), "{}".to_owned(), "[[[[".to_owned()]);
-    let grants = || proptest::collection::vec(signed(), 0..3);
-    let send =
-        (grants(), source(), text(), number()).prop_map(|(grants, source_json, address, rate)| {
-            let seed = rate;
-            role::Role::Send(Send {
-                grants,
-                source_json,
-                seed,
-                station: 0,
-                address,
-                rate_bps: rate,
-                rate_frames_per_s: rate,
-                real_time: false,
-                shares_processors: false,
-                credit_frames: u32::try_from(rate % 5000).expect("small"),
-                spread_ps: seed,
-            })
-        });
-    let sink =
-        (text(), text()).prop_map(|(attention, clock)| role::Role::Sink(Sink { attention, clock }));
-    let ask = (grants(), source(), number(), number(), text()).prop_map(
-        |(grants, source_json, one, other, attention)| {
-            role::Role::Requester(Requester {
-                grants,
-                timeout_ns: other,
-                rate_bps: one,
-                rate_frames_per_s: other,
-                attention,
-                source_json,
-                seed: one,
-                station: 0,
-            })
-        },
-    );
-    let echo = (proptest::option::of(signed()), number(), text(), answers, half()).prop_map(
-        |(grant, rate, attention, responses_json, longest_frame_octets)| {
-            role::Role::Responder(Responder {
-                grant,
-                rate_bps: rate,
-                rate_frames_per_s: rate,
-                attention,
-                responses_json,
-                longest_frame_octets,
-                seed: rate,
-                station: 1,
-            })
-        },
-    );
-    let client = (grants(), number(), file()).prop_map(|(grants, rate, file_json)| {
-        role::Role::Client(Client {
-            grants,
-            rate_bps: rate,
-            rate_frames_per_s: rate,
-            file_json,
-            seed: rate,
-            station: 0,
+fn a_task() -> impl Strategy<Value = Value> {
+    let fixed = json!({"kind": "fixed", "bits": 512});
+    let saturated = json!({"frames": fixed, "arrivals": {"kind": "saturated"}});
+    let regular = json!({"frames": fixed, "arrivals": {"kind": "regular", "period_ps": 1_000_000}});
+    let sources = [saturated.clone(), saturated, regular, json!({}), json!([[[[]]]])];
+    let think = json!({"kind": "exponential", "offset_ps": 0, "mean_ps": 1e9});
+    let responses = [json!({}), json!({"think": think}), json!({"frames": fixed}), json!([])];
+    let file = json!({"direction": "read", "block_octets": 9, "request_octets": 1, "answer_octets": 1});
+    let files = [file.clone(), file, json!({}), json!([[[[]]]])];
+    let attention = || one_of(&["sleeping", "spinning", "sleeping", ""].map(Value::from));
+    let source = one_of(&sources);
+    (source, one_of(&responses), one_of(&files), attention(), number(), number(), text(), 0..9)
+        .prop_map(|(source, response, file, attention, one, other, text, task)| match task {
+            0 => json!({"send": {"source": source, "credit_frames": one % 5000, "spread_ps": other}}),
+            1 => json!({"sink": {"attention": attention, "clock": text}}),
+            2 => json!({"request": {"exchange": {"source": source, "timeout_ns": one, "response": response}, "attention": attention}}),
+            3 => json!({"respond": {"response": response, "attention": attention}}),
+            4 => json!({"send_bulk": {"octets": one, "block_octets": other}}),
+            5 => json!({"client": {"file": file}}),
+            6 => json!({"server": {"file": file}}),
+            7 => json!("clock"),
+            _ => json!("receive_bulk"),
         })
-    });
-    let server =
-        (proptest::option::of(signed()), number(), file()).prop_map(|(grant, rate, file_json)| {
-            role::Role::Server(Server {
-                grant,
-                rate_bps: rate,
-                rate_frames_per_s: rate,
-                file_json,
-                seed: rate,
-                station: 1,
+        .boxed()
+}
+
+fn a_role() -> impl Strategy<Value = Value> {
+    let grants = proptest::collection::vec(signed(), 0..3);
+    let name = || proptest::option::weighted(0.2, text());
+    (text(), half(), name(), name(), number(), a_task(), grants).prop_map(
+        |(flow, stream, interface, congestion, seed, task, grants)| {
+            json!({
+                "flow": flow, "stream": stream, "interface": interface, "congestion": congestion,
+                "draws": {"seed": seed, "station": 0}, "task": task, "grants": grants,
             })
-        });
-    let give =
-        (grants(), text(), number(), half()).prop_map(|(grants, address, octets, block_octets)| {
-            role::Role::BulkSender(BulkSender {
-                grants,
-                address,
-                octets,
-                block_octets,
-                rate_bps: octets,
-                rate_frames_per_s: octets,
-            })
-        });
-    // Boxed, for a test's thread has little stack for trees of trees of values.
-    let any_role = prop_oneof![
-        send.boxed(),
-        sink.boxed(),
-        ask.boxed(),
-        echo.boxed(),
-        give.boxed(),
-        client.boxed(),
-        server.boxed(),
-        Just(role::Role::BulkReceiver(BulkReceiver {}))
-    ];
-    let priority = proptest::option::of(prop_oneof![9 => 0..8u32, 1 => half()]);
-    (text(), kind(), priority, text(), half(), text(), proptest::option::of(any_role)).prop_map(
-        |(flow, (kind, cast), priority, interface, stream, congestion, role)| Role {
-            flow,
-            kind,
-            cast,
-            priority,
-            interface,
-            stream,
-            role,
-            congestion,
         },
     )
 }
@@ -285,19 +194,16 @@ fn a_role() -> impl Strategy<Value = Role> {
 const EXPERIMENT: u64 = 0xF022;
 
 /// Stamps of a coordinator that mostly knows what it does.
-fn stamp(session: u64) -> impl Strategy<Value = Option<Stamp>> {
+fn stamp(session: u64) -> impl Strategy<Value = Value> {
     // Each later than the one before, for a replay is refused before anything else is looked at.
-    let good =
-        prop_oneof![19 => Just(None), 1 => number().prop_map(Some)].prop_map(move |other| Stamp {
-            session,
-            experiment: other.unwrap_or_else(experiment),
-            counter: CALLS_MADE.fetch_add(1, Ordering::Relaxed),
-            made_ns: now_ns(),
-        });
+    let good = prop_oneof![19 => Just(None), 1 => number().prop_map(Some)].prop_map(move |other| {
+        let counter = CALLS_MADE.fetch_add(1, Ordering::Relaxed);
+        json!({"session": session, "experiment": other.unwrap_or_else(experiment), "counter": counter, "made_ns": now_ns()})
+    });
     let any_stamp = (number(), number(), number(), number()).prop_map(
-        |(session, experiment, counter, made_ns)| Stamp { session, experiment, counter, made_ns },
+        |(session, experiment, counter, made_ns)| json!({"session": session, "experiment": experiment, "counter": counter, "made_ns": made_ns}),
     );
-    prop_oneof![18 => good.prop_map(Some), 1 => any_stamp.prop_map(Some), 1 => Just(None)]
+    prop_oneof![18 => good, 1 => any_stamp, 1 => Just(Value::Null)]
 }
 
 fn now_ns() -> u64 {
@@ -307,86 +213,68 @@ fn now_ns() -> u64 {
 /// A call: its name and its body.
 fn call(session: u64) -> impl Strategy<Value = (&'static str, Vec<u8>)> {
     let grant = (
-        stamp(session),
         (address(), address(), prop_oneof![4 => Just(0), 1 => half()]),
         (rate(), rate(), rate()),
-        (text(), half(), half()),
-        kind(),
-        (
-            proptest::option::of(prop_oneof![9 => 0..8u32, 1 => half()]),
-            prop_oneof![4 => Just(String::new()), 1 => text()],
-        ),
+        (text(), 0u64..2000, 0u64..2000),
+        transport(),
+        proptest::option::weighted(0.2, text()),
     )
         .prop_map(
             |(
-                stamp,
                 (sender, address, port),
                 (rate_bps, rate_frames_per_s, duration_ns),
-                (flow, longest_frame_octets, room_frame_octets),
-                (kind, cast),
-                (priority, interface),
+                (flow, longest, room),
+                (kind, cast, priority),
+                interface,
             )| {
-                GrantRequest {
-                    stamp,
-                    sender,
-                    address,
-                    port,
-                    rate_bps,
-                    rate_frames_per_s,
-                    duration_ns,
-                    flow,
-                    longest_frame_octets,
-                    room_frame_octets,
-                    kind,
-                    cast,
-                    priority,
-                    interface,
-                }
-                .encode_to_vec()
+                json!({
+                    "flow": flow, "transport": {"kind": kind, "cast": cast, "priority": priority},
+                    "sender": sender, "address": address, "interface": interface, "port": port,
+                    "rate_bps": rate_bps, "rate_frames_per_s": rate_frames_per_s,
+                    "longest_frame_octets": longest, "room_frame_octets": room, "duration_ns": duration_ns,
+                })
             },
         );
-    let phases = [(); 6].map(|()| number());
-    let prepare =
-        (stamp(session), proptest::option::of(phases), proptest::collection::vec(a_role(), 0..4))
-            .prop_map(|(stamp, phases, roles)| {
-                let phases = phases.map(
-                    |[settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches]| {
-                        Phases {
-                            settle_ns,
-                            transmit_ns,
-                            measure_from_ns,
-                            measure_to_ns,
-                            drain_ns,
-                            batches: u32::try_from(batches & 0xFFFF_FFFF).expect("32 bits"),
-                        }
-                    },
-                );
-                PrepareRequest { stamp, phases, roles }.encode_to_vec()
-            });
-    let start = (stamp(session), number())
-        .prop_map(|(stamp, begin_ns)| StartRequest { stamp, begin_ns }.encode_to_vec());
+    let phases = (number(), number(), number(), number(), number(), 0u64..2000).prop_map(
+        |(settle_ns, transmit_ns, from_ns, to_ns, drain_ns, batches)| {
+            json!({
+                "settle_ns": settle_ns, "transmit_ns": transmit_ns, "measure_from_ns": from_ns,
+                "measure_to_ns": to_ns, "drain_ns": drain_ns, "batches": batches,
+            })
+        },
+    );
+    let fitting = json!({
+        "settle_ns": 0, "transmit_ns": 1000, "measure_from_ns": 0, "measure_to_ns": 1000, "drain_ns": 0,
+    });
+    let phases = prop_oneof![1 => phases, 1 => Just(fitting)];
+    let prepare = (phases, proptest::collection::vec(a_role(), 0..4))
+        .prop_map(|(phases, roles)| json!({"phases": phases, "roles": roles}));
+    let start = number().prop_map(|begin_ns| json!({"begin_ns": begin_ns}));
     let challenge = (number(), number(), number(), proptest::collection::vec(number(), 0..5))
         .prop_map(move |(other, run, nonce, grants)| {
             let session = if other % 2 == 0 { session } else { other };
-            Challenge { session, run, nonce, grants }
+            json!({"session": session, "run": run, "nonce": nonce, "grants": grants})
         });
     let challenges = proptest::collection::vec(challenge, 0..5);
-    let renewals = proptest::collection::vec(renewal(), 0..3);
-    let lease = (stamp(session), challenges, renewals).prop_map(|(stamp, challenges, renewals)| {
-        LeaseRequest { stamp, challenges, renewals }.encode_to_vec()
-    });
-    let progress = stamp(session).prop_map(|stamp| ProgressRequest { stamp }.encode_to_vec());
-    let stop = stamp(session).prop_map(|stamp| StopRequest { stamp }.encode_to_vec());
-    let collect = stamp(session).prop_map(|stamp| CollectRequest { stamp }.encode_to_vec());
+    let lease = (challenges, proptest::collection::vec(renewal(), 0..3))
+        .prop_map(|(challenges, renewals)| json!({"challenges": challenges, "renewals": renewals}));
     let noise = proptest::collection::vec(any::<u8>(), 0..300);
+    let stamped = move |name, request: BoxedStrategy<Value>| {
+        (stamp(session), request)
+            .prop_map(move |(stamp, request)| {
+                (name, json!({"stamp": stamp, "request": request}).to_string().into_bytes())
+            })
+            .boxed()
+    };
+    let empty = || Just(json!({})).boxed();
     let whole = prop_oneof![
-        4 => grant.prop_map(|body| ("Grant", body)).boxed(),
-        4 => prepare.prop_map(|body| ("Prepare", body)).boxed(),
-        1 => start.prop_map(|body| ("Start", body)).boxed(),
-        2 => lease.prop_map(|body| ("Lease", body)).boxed(),
-        1 => progress.prop_map(|body| ("Progress", body)).boxed(),
-        1 => stop.prop_map(|body| ("Stop", body)).boxed(),
-        1 => collect.prop_map(|body| ("Collect", body)).boxed(),
+        4 => stamped("Grant", grant.boxed()),
+        4 => stamped("Prepare", prepare.boxed()),
+        1 => stamped("Start", start.boxed()),
+        2 => stamped("Lease", lease.boxed()),
+        1 => stamped("Progress", empty()),
+        1 => stamped("Stop", empty()),
+        1 => stamped("Collect", empty()),
         1 => noise.prop_map(|body| ("Hello", body)).boxed(),
     ];
     // Some are cut, some have an octet changed.
@@ -431,20 +319,15 @@ const MOST_GROWTH: u64 = 48 << 20;
 async fn call_at_random(mut agent: Agent, certificates: Option<&Path>, options: &[String]) {
     let channel = connect(&agent, certificates).await;
     let mut client = Grpc::new(channel);
-    let hello = ethermeter_agent::protocol::agent_client::AgentClient::new(
-        connect(&agent, certificates).await,
-    )
-    .hello(ethermeter_agent::protocol::HelloRequest::default())
-    .await
-    .expect("an answer")
-    .into_inner();
+    let mut first = AgentClient::new(connect(&agent, certificates).await, 1 << 20);
+    let hello = first.call(HELLO).await.expect("an answer");
     let (mut runner, calls) = (runner(), call(hello.session));
     let (mut answered, mut refused) = (0, 0);
     let mut before = 0;
     for number in 0..CALLS {
         let (name, body) = calls.new_tree(&mut runner).expect("a call").current();
         let path =
-            PathAndQuery::try_from(format!("/ethermeter.agent.v1.Agent/{name}")).expect("a path");
+            PathAndQuery::try_from(format!("/ethermeter.Agent/{name}")).expect("a path");
         client.ready().await.expect("a connection");
         let request = Request::new(body);
         let answer = tokio::time::timeout(LIMIT, client.server_streaming(request, path, Octets));

@@ -1,25 +1,27 @@
 //! Leases go on whatever else an agent or a coordinator does.
 
-use crate::common::hand::{Hand, refused};
+use crate::common::hand::{Hand, forged, grant_request, refused};
 use crate::common::{Agent, LIMIT, MS, Measuring, flow, paced, phases, test, wait_for};
-use ethermeter_agent::protocol::agent_server::{Agent as Calls, AgentServer};
+use ethermeter_agent::calls::{Agent as Calls, AgentServer, StampedRequest};
+use ethermeter_agent::coordinator;
 use ethermeter_agent::protocol::{
-    CollectReply, CollectRequest, GrantReply, GrantRequest, HelloReply, HelloRequest, LeaseReply,
-    LeaseRequest, PrepareReply, PrepareRequest, ProgressReport, ProgressRequest, StartReply,
-    StartRequest, StopReply, StopRequest,
+    CollectRequest, HelloReply, HelloRequest, LeaseReply, LeaseRequest, PrepareRequest,
+    ProgressReport, ProgressRequest, SignedGrant, Stamped, StartRequest, StopRequest,
 };
-use ethermeter_agent::{PROTOCOL, coordinator};
+use ethermeter_station::AgentReport;
+use ethermeter_station::consent::{Ceilings, GrantRequest, RequestStamp};
 use ethermeter_live::pacing::{PriorityGuard, ThreadPriority};
 #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
 use ethermeter_live::{HostTime, Timeline};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::transport::Server;
-use tonic::{Request, Response, Status};
+use tonic::Status;
 
 /// A policy of `sched(7)`, as a number.
 const SCHED_OTHER: i32 = 0;
@@ -52,9 +54,10 @@ async fn calls_that_are_given_up_leave_nothing_behind() {
     let before = agent.descriptors();
     let mut hand = Hand::at(&agent, None).await;
     for index in 0..200u64 {
-        let request = GrantRequest { flow: format!("f{index}"), ..hand.grant_request() };
+        let request = GrantRequest { flow: format!("f{index}"), ..grant_request() };
+        let request = Stamped { stamp: hand.stamp(), request };
         let mut client = hand.client.clone();
-        let granting = tokio::spawn(async move { client.grant(request).await });
+        let granting = tokio::spawn(async move { client.call(request).await });
         tokio::time::sleep(Duration::from_micros(50 * (index % 20))).await;
         granting.abort();
     }
@@ -63,10 +66,10 @@ async fn calls_that_are_given_up_leave_nothing_behind() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     wait_for("closed ports", LIMIT, || agent.descriptors() <= before + 1);
     let mut other = Hand::at(&agent, None).await;
-    let mut request = other.grant_request();
-    let stamp = request.stamp.as_mut().expect("a stamp");
-    stamp.experiment += 1;
-    other.client.grant(request).await.expect("there is room");
+    let stamp = other.stamp();
+    let stamp = RequestStamp { experiment: stamp.experiment + 1, ..stamp };
+    let request = Stamped { stamp, request: grant_request() };
+    other.client.call(request).await.expect("there is room");
 }
 
 #[tokio::test]
@@ -77,14 +80,12 @@ async fn a_renewal_that_comes_again_is_refused_and_none_waits_for_a_call() {
     for _ in 0..3 {
         hand.stamp();
     }
-    let request = hand.grant_request();
-    hand.client.grant(request).await.expect("granted");
+    hand.call(grant_request()).await.expect("granted");
     // Its counter is below that of the call.
-    let request = LeaseRequest { stamp: first, ..LeaseRequest::default() };
-    hand.client.lease(request.clone()).await.expect("renewed");
-    refused(hand.client.lease(request).await, "replay");
-    let stop = StopRequest { stamp: first };
-    refused(hand.client.stop(stop).await, "replay");
+    let request = Stamped { stamp: first, request: LeaseRequest::default() };
+    hand.client.call(request.clone()).await.expect("renewed");
+    refused(hand.client.call(request).await, "replay");
+    refused(hand.client.call(Stamped { stamp: first, request: StopRequest {} }).await, "replay");
 }
 
 /// What a slow agent has seen: times of replies to grants, and of renewals with their counters.
@@ -100,58 +101,57 @@ struct SlowAgent(Arc<Mutex<Seen>>);
 
 #[tonic::async_trait]
 impl Calls for SlowAgent {
-    async fn hello(&self, _: Request<HelloRequest>) -> Result<Response<HelloReply>, Status> {
-        Ok(Response::new(HelloReply {
-            protocol: PROTOCOL,
+    async fn hello(&self, _: HelloRequest) -> Result<HelloReply, Status> {
+        Ok(HelloReply {
+            version: String::new(),
+            host: String::new(),
+            kernel: String::new(),
             boot: "one".into(),
             session: std::ptr::from_ref(&*self.0).addr() as u64,
-            ceilings_json: "{}".into(),
             now_ns: HostTime.now_ns(),
-            ..HelloReply::default()
-        }))
+            interfaces: BTreeMap::new(),
+            plca: BTreeMap::new(),
+            ceilings: Ceilings::default(),
+            artificial_clock: None,
+        })
     }
 
-    async fn grant(&self, _: Request<GrantRequest>) -> Result<Response<GrantReply>, Status> {
+    async fn grant(&self, _: StampedRequest<GrantRequest>) -> Result<SignedGrant, Status> {
         let earlier = self.0.lock().expect("no panic").granted_ns.len() as u64;
         tokio::time::sleep(Duration::from_secs(1 + earlier)).await;
         self.0.lock().expect("no panic").granted_ns.push(HostTime.now_ns());
         match earlier {
-            0 => Ok(Response::new(GrantReply::default())),
+            0 => Ok(forged(5000)),
             _ => Err(Status::permission_denied("no more")),
         }
     }
 
-    async fn lease(
-        &self,
-        request: Request<LeaseRequest>,
-    ) -> Result<Response<LeaseReply>, Status> {
-        let counter = request.into_inner().stamp.expect("a stamp").counter;
+    async fn lease(&self, request: StampedRequest<LeaseRequest>) -> Result<LeaseReply, Status> {
+        let counter = request.into_inner().stamp.counter;
         self.0.lock().expect("no panic").renewals.push((HostTime.now_ns(), counter));
-        Ok(Response::new(LeaseReply { is_renewed: true, ..LeaseReply::default() }))
+        Ok(LeaseReply { is_renewed: true, ..LeaseReply::default() })
     }
 
-    async fn prepare(&self, _: Request<PrepareRequest>) -> Result<Response<PrepareReply>, Status> {
-        Ok(Response::new(PrepareReply {}))
+    async fn prepare(&self, _: StampedRequest<PrepareRequest>) -> Result<(), Status> {
+        Ok(())
     }
 
-    async fn start(&self, _: Request<StartRequest>) -> Result<Response<StartReply>, Status> {
-        Ok(Response::new(StartReply {}))
+    async fn start(&self, _: StampedRequest<StartRequest>) -> Result<(), Status> {
+        Ok(())
     }
-
-    type ProgressStream = ReceiverStream<Result<ProgressReport, Status>>;
 
     async fn progress(
         &self,
-        _: Request<ProgressRequest>,
-    ) -> Result<Response<Self::ProgressStream>, Status> {
+        _: StampedRequest<ProgressRequest>,
+    ) -> Result<ReceiverStream<Result<ProgressReport, Status>>, Status> {
         Err(Status::unimplemented("nothing is started"))
     }
 
-    async fn stop(&self, _: Request<StopRequest>) -> Result<Response<StopReply>, Status> {
-        Ok(Response::new(StopReply {}))
+    async fn stop(&self, _: StampedRequest<StopRequest>) -> Result<(), Status> {
+        Ok(())
     }
 
-    async fn collect(&self, _: Request<CollectRequest>) -> Result<Response<CollectReply>, Status> {
+    async fn collect(&self, _: StampedRequest<CollectRequest>) -> Result<AgentReport, Status> {
         Err(Status::permission_denied("nothing is started"))
     }
 }
@@ -161,7 +161,7 @@ impl SlowAgent {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let at = listener.local_addr().expect("an address");
         let serving = Server::builder()
-            .add_service(AgentServer::new(self.clone()))
+            .add_service(AgentServer::new(self.clone(), 1 << 20, 1 << 20))
             .serve_with_incoming(TcpListenerStream::new(listener));
         tokio::spawn(serving);
         at

@@ -1,14 +1,15 @@
 //! Coordinators that do not keep to the rules, and strangers at the control port.
 
-use crate::common::hand::{refused, unsigned, Hand, EXPERIMENT};
+use crate::common::hand::{EXPERIMENT, Hand, forged, grant_request, prepare_request, refused, unsigned};
 use crate::common::{
     credentials, flow, make_certificates, measure, paced, run, test, wait_for, Agent, Scratch,
     LIMIT, MS, PROGRAM,
 };
 use ethermeter_agent::protocol::{
-    role, GrantReply, GrantRequest, LeaseRequest, Send, SignedGrant, Sink, Stamp, StartRequest,
-    StopRequest,
+    LeaseRequest, PrepareRequest, Stamped, StopRequest,
 };
+use ethermeter_station::consent::{FlowTransport, Grant, GrantRequest, RequestStamp};
+use ethermeter_trial::roles::{MessageStream, ReceiveMode, RoleTask};
 #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
 use ethermeter_live::{HostTime, Timeline};
 use crate::common::quiet::in_quiet_window;
@@ -20,37 +21,17 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::runtime::Builder;
 
-/// Sending with a yes that nobody but this test has written.
-fn sending_to(port: u16) -> role::Role {
-    let now_s = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .expect("after 1970")
-        .as_secs();
-    let grant = json!({
-        "experiment": EXPERIMENT, "session": 1, "number": 1, "sender": "127.0.0.1", "address": "127.0.0.1", "network": "127.0.0.1/8",
-        "interface": "lo", "kind": "udp", "cast": "unicast",
-        "port": port, "mac": null, "rate_bps": 10_000_000,
-        "rate_frames_per_s": 10_000, "longest_frame_octets": 64, "duration_ns": 30_000 * MS, "until_unix_s": now_s + 30,
-    });
-    let traffic = paced();
-    role::Role::Send(Send {
-        grants: vec![SignedGrant {
-            grant: grant.to_string().into_bytes(),
-            signature: vec![],
-            certificate: vec![],
-        }],
-        source_json: json!({"frames": traffic["frames"], "arrivals": traffic["arrivals"]})
-            .to_string(),
-        seed: 1,
-        station: 0,
-        address: "127.0.0.1".into(),
-        rate_bps: 10_000_000,
-        rate_frames_per_s: 10_000,
-        real_time: false,
-        shares_processors: false,
-        credit_frames: 0,
-        spread_ps: 0,
-    })
+fn sending() -> RoleTask {
+    let mut traffic = paced();
+    traffic.as_object_mut().expect("a stream").remove("kind");
+    let stream: MessageStream = serde_json::from_value(traffic).expect("a stream");
+    RoleTask::Send(Box::new(stream))
+}
+
+/// Send to a socket by a grant that nobody but this test has written.
+fn sending_to(sink: &UdpSocket) -> PrepareRequest {
+    let port = sink.local_addr().expect("an address").port();
+    prepare_request(sending(), vec![forged(port)])
 }
 
 /// Renew the lease five times and then no more; what came, and when it was last renewed.
@@ -58,11 +39,9 @@ async fn renew_for_a_second() -> (JoinHandle<(u64, u64)>, u64) {
     let agent = Agent::spawn(&[]);
     let sink = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let mut hand = Hand::at(&agent, None).await;
-    let request = hand.prepare_request(sending_to(sink.local_addr().expect("an address").port()));
-    hand.client.prepare(request).await.expect("prepared");
+    hand.call(sending_to(&sink)).await.expect("prepared");
     hand.lease().await;
-    let start = StartRequest { stamp: hand.stamp(), begin_ns: HostTime.now_ns() + 500 * MS };
-    hand.client.start(start).await.expect("started");
+    hand.start_in(500).await.expect("started");
     let listening = listen(sink);
     let mut renewed_ns = 0;
     for _ in 0..5 {
@@ -93,13 +72,10 @@ async fn repeat_a_renewal() -> (JoinHandle<(u64, u64)>, u64) {
     let agent = Agent::spawn(&[]);
     let sink = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let mut hand = Hand::at(&agent, None).await;
-    let request = hand.prepare_request(sending_to(sink.local_addr().expect("an address").port()));
-    hand.client.prepare(request).await.expect("prepared");
-    let start = StartRequest { stamp: hand.stamp(), begin_ns: HostTime.now_ns() + 500 * MS };
-    refused(hand.client.start(start).await, "consent-renewal");
+    hand.call(sending_to(&sink)).await.expect("prepared");
+    refused(hand.start_in(500).await, "consent-renewal");
     hand.lease().await;
-    let start = StartRequest { stamp: hand.stamp(), begin_ns: HostTime.now_ns() + 500 * MS };
-    hand.client.start(start).await.expect("started");
+    hand.start_in(500).await.expect("started");
     let listening = listen(sink);
     tokio::time::sleep(Duration::from_millis(300)).await;
     let kept = hand.lease().await.challenges;
@@ -108,8 +84,8 @@ async fn repeat_a_renewal() -> (JoinHandle<(u64, u64)>, u64) {
     for _ in 0..10 {
         tokio::time::sleep(Duration::from_millis(200)).await;
         let renewals = kept.iter().map(unsigned).collect();
-        let request = LeaseRequest { stamp: hand.stamp(), renewals, ..LeaseRequest::default() };
-        hand.client.lease(request).await.expect("renewed");
+        let request = LeaseRequest { renewals, ..LeaseRequest::default() };
+        hand.call(request).await.expect("renewed");
     }
     (listening, renewed_ns)
 }
@@ -144,52 +120,51 @@ async fn a_grant_is_for_one_role_of_one_run() {
     let agent = Agent::spawn(&[]);
     let sink = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let mut hand = Hand::at(&agent, None).await;
-    let role = || sending_to(sink.local_addr().expect("an address").port());
-    let mut request = hand.prepare_request(role());
+    let mut request = sending_to(&sink);
     let again = request.roles[0].clone();
     request.roles.push(again);
-    refused(hand.client.prepare(request).await, "consent-spent");
+    refused(hand.call(request).await, "consent-spent");
     // The first of the two roles has spent it.
-    let request = hand.prepare_request(role());
-    refused(hand.client.prepare(request).await, "consent-spent");
+    refused(hand.call(sending_to(&sink)).await, "consent-spent");
 }
 
 #[tokio::test]
-async fn a_grant_is_for_one_priority_and_the_operator_has_the_last_word() {
+async fn the_operator_has_the_last_word_on_priorities() {
     let agent = Agent::spawn(&[]);
-    let sink = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let mut hand = Hand::at(&agent, None).await;
-    // Its receiver has said yes to packets without a priority.
-    let mut request =
-        hand.prepare_request(sending_to(sink.local_addr().expect("an address").port()));
-    request.roles[0].priority = Some(5);
-    refused(hand.client.prepare(request).await, "consent-target");
-    // The ceiling is 5 unless the operator says otherwise.
-    let request = GrantRequest { priority: Some(6), ..hand.grant_request() };
-    refused(hand.client.grant(request).await, "priority");
-    let request = GrantRequest { priority: Some(8), ..hand.grant_request() };
-    refused(hand.client.grant(request).await, "description");
-    let request = GrantRequest { priority: Some(5), ..hand.grant_request() };
-    let granted = hand.client.grant(request).await.expect("granted").into_inner();
-    let grant: serde_json::Value = serde_json::from_slice(&granted.grant).expect("a grant");
-    assert_eq!(grant["priority"], 5);
+    let with = |priority| GrantRequest {
+        transport: FlowTransport { priority: Some(priority), ..FlowTransport::default() },
+        ..grant_request()
+    };
+    // The ceiling is 5 unless the operator says otherwise, also to what others have granted.
+    refused(hand.call(with(6)).await, "priority");
+    refused(hand.call(with(8)).await, "description");
+    let mut request = sending_to(&UdpSocket::bind("127.0.0.1:0").expect("a port"));
+    request.roles[0].grants[0].grant.priority = Some(6);
+    refused(hand.call(request).await, "priority");
+}
+
+#[tokio::test]
+async fn a_port_is_granted_with_the_priority_that_was_asked_for() {
+    let agent = Agent::spawn(&[]);
+    let mut hand = Hand::at(&agent, None).await;
+    let transport = FlowTransport { priority: Some(5), ..FlowTransport::default() };
+    let granted = hand.call(GrantRequest { transport, ..grant_request() }).await.expect("granted");
+    assert_eq!(granted.grant.priority, Some(5));
 }
 
 #[tokio::test]
 async fn an_experiment_that_was_stopped_and_never_collected_makes_room_for_others() {
     let agent = Agent::spawn(&[]);
     let mut hand = Hand::at(&agent, None).await;
-    let request = hand.grant_request();
-    hand.client.grant(request).await.expect("granted");
-    let stop = StopRequest { stamp: hand.stamp() };
-    hand.client.stop(stop).await.expect("stopped");
-    let mut request = hand.grant_request();
-    let stamp = Stamp { experiment: EXPERIMENT + 1, ..request.stamp.expect("a stamp") };
-    request.stamp = Some(stamp);
-    refused(hand.client.grant(request.clone()).await, "tests-at-once");
+    hand.call(grant_request()).await.expect("granted");
+    hand.call(StopRequest {}).await.expect("stopped");
+    let stamp = RequestStamp { experiment: EXPERIMENT + 1, ..hand.stamp() };
+    let request = Stamped { stamp, request: grant_request() };
+    refused(hand.client.call(request.clone()).await, "tests-at-once");
     tokio::time::sleep(Duration::from_millis(800)).await;
-    request.stamp = Some(Stamp { made_ns: HostTime.now_ns(), ..stamp });
-    hand.client.grant(request).await.expect("there is room");
+    let stamp = RequestStamp { made_ns: HostTime.now_ns(), ..stamp };
+    hand.client.call(Stamped { stamp, ..request }).await.expect("there is room");
 }
 
 #[tokio::test]
@@ -197,11 +172,9 @@ async fn an_agent_whose_lease_was_never_renewed_does_not_begin() {
     let agent = Agent::spawn(&[]);
     let sink = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let mut hand = Hand::at(&agent, None).await;
-    let request = hand.prepare_request(sending_to(sink.local_addr().expect("an address").port()));
-    hand.client.prepare(request).await.expect("prepared");
+    hand.call(sending_to(&sink)).await.expect("prepared");
     hand.lease().await;
-    let start = StartRequest { stamp: hand.stamp(), begin_ns: HostTime.now_ns() + 1500 * MS };
-    hand.client.start(start).await.expect("started");
+    hand.start_in(1500).await.expect("started");
     sink.set_read_timeout(Some(Duration::from_secs(3))).expect("a timeout");
     assert!(sink.recv(&mut [0; 100]).is_err(), "nothing was to come");
 }
@@ -210,35 +183,27 @@ async fn an_agent_whose_lease_was_never_renewed_does_not_begin() {
 async fn a_request_that_comes_again_is_refused() {
     let agent = Agent::spawn(&[]);
     let mut hand = Hand::at(&agent, None).await;
-    let request = hand.grant_request();
-    hand.client.grant(request.clone()).await.expect("granted");
-    refused(hand.client.grant(request.clone()).await, "replay");
-    let other = Stamp { session: hand.hello.session ^ 1, ..request.stamp.expect("a stamp") };
-    refused(
-        hand.client.grant(GrantRequest { stamp: Some(other), ..request.clone() }).await,
-        "session",
-    );
-    let late = Stamp { made_ns: 0, counter: 9, ..other };
-    let late = Stamp { session: hand.hello.session, ..late };
-    refused(hand.client.grant(GrantRequest { stamp: Some(late), ..request }).await, "clock");
+    let stamp = hand.stamp();
+    let request = |stamp| Stamped { stamp, request: grant_request() };
+    hand.client.call(request(stamp)).await.expect("granted");
+    refused(hand.client.call(request(stamp)).await, "replay");
+    let session = hand.hello.session;
+    let other = RequestStamp { session: session ^ 1, ..stamp };
+    refused(hand.client.call(request(other)).await, "session");
+    let late = RequestStamp { made_ns: 0, counter: 9, ..stamp };
+    refused(hand.client.call(request(late)).await, "clock");
 }
 
 #[tokio::test]
 async fn steps_in_another_order_are_refused() {
     let agent = Agent::spawn(&[]);
     let mut hand = Hand::at(&agent, None).await;
-    let begin_ns = HostTime.now_ns() + 100 * MS;
-    let start = StartRequest { stamp: hand.stamp(), begin_ns };
-    refused(hand.client.start(start).await, "unknown");
-    let sink = hand.prepare_request(role::Role::Sink(Sink {
-        attention: "sleeping".into(),
-        clock: String::new(),
-    }));
-    refused(hand.client.prepare(sink).await, "consent-missing");
-    let request = hand.grant_request();
-    hand.client.grant(request).await.expect("granted");
-    let start = StartRequest { stamp: hand.stamp(), begin_ns };
-    refused(hand.client.start(start).await, "order");
+    refused(hand.start_in(100).await, "unknown");
+    let sink = RoleTask::Sink { attention: ReceiveMode::Sleeping, clock: None };
+    refused(hand.call(prepare_request(sink, Vec::new())).await, "consent-missing");
+    refused(hand.call(prepare_request(sending(), Vec::new())).await, "consent-missing");
+    hand.call(grant_request()).await.expect("granted");
+    refused(hand.start_in(100).await, "order");
 }
 
 #[tokio::test]
@@ -247,32 +212,31 @@ async fn a_coordinator_cannot_grant_in_a_receivers_name() {
     make_certificates(&scratch.0);
     let agent = Agent::spawn(&credentials(&scratch.0, "127.0.0.1"));
     let mut hand = Hand::at(&agent, Some(&scratch.0)).await;
-    let request = hand.prepare_request(sending_to(5000));
-    refused(hand.client.prepare(request).await, "consent-unproven");
-    // What the receiver has signed holds, and only as it was signed.
-    let request = hand.grant_request();
-    let GrantReply { grant, signature, certificate } =
-        hand.client.grant(request).await.expect("granted").into_inner();
-    let role::Role::Send(send) = sending_to(5000) else { unreachable!("it sends") };
-    let text = String::from_utf8(grant.clone()).expect("JSON");
-    let changed = text.replace("\"rate_bps\":10000000", "\"rate_bps\":90000000");
-    assert_ne!(changed, text);
-    let signed = |grant: Vec<u8>| {
-        vec![SignedGrant { grant, signature: signature.clone(), certificate: certificate.clone() }]
-    };
-    let request = hand.prepare_request(role::Role::Send(Send {
-        grants: signed(changed.into_bytes()),
-        ..send.clone()
-    }));
-    refused(hand.client.prepare(request).await, "consent-unproven");
-    let request = hand.prepare_request(role::Role::Send(Send { grants: signed(grant), ..send }));
-    hand.client.prepare(request).await.expect("as signed");
+    let send = |grant| prepare_request(sending(), vec![grant]);
+    refused(hand.call(send(forged(5000))).await, "consent-unproven");
+    // What the receiver has signed holds, and only as it was signed: also what the coordinator may
+    // not change elsewhere, since it stands in the grant only.
+    let signed = hand.call(grant_request()).await.expect("granted");
+    let changes: [fn(&mut Grant); 6] = [
+        |grant| grant.rate_bps = 90_000_000,
+        |grant| grant.rate_frames_per_s += 1,
+        |grant| grant.longest_frame_octets += 1,
+        |grant| grant.duration_ns += 1,
+        |grant| grant.until_unix_s += 1,
+        |grant| grant.priority = Some(1),
+    ];
+    for change in changes {
+        let mut changed = signed.clone();
+        change(&mut changed.grant);
+        assert_ne!(changed, signed);
+        refused(hand.call(send(changed)).await, "consent-unproven");
+    }
+    hand.call(send(signed)).await.expect("as signed");
     // Nor can it renew in a receiver's name.
-    let request = LeaseRequest { stamp: hand.stamp(), ..LeaseRequest::default() };
-    let challenges = hand.client.lease(request).await.expect("renewed").into_inner().challenges;
+    let challenges = hand.call(LeaseRequest::default()).await.expect("renewed").challenges;
     let renewals = challenges.iter().map(unsigned).collect();
-    let request = LeaseRequest { stamp: hand.stamp(), renewals, ..LeaseRequest::default() };
-    refused(hand.client.lease(request).await, "consent-unproven");
+    let request = LeaseRequest { renewals, ..LeaseRequest::default() };
+    refused(hand.call(request).await, "consent-unproven");
 }
 
 #[tokio::test]
@@ -280,18 +244,16 @@ async fn a_request_longer_than_the_limit_is_refused_and_the_agent_lives_on() {
     let agent = Agent::spawn(&[]);
     let mut hand = Hand::at(&agent, None).await;
     let before = agent.resident_octets();
+    let named = |octets| GrantRequest { flow: "f".repeat(octets), ..grant_request() };
     for _ in 0..20 {
-        let request = GrantRequest { flow: "f".repeat(8 << 20), ..hand.grant_request() };
-        hand.client.grant(request).await.expect_err("8 MB");
+        hand.call(named(8 << 20)).await.expect_err("8 MB");
     }
     assert!(
         agent.resident_octets().saturating_sub(before) < 8 << 20,
         "less than one of them is kept"
     );
-    let request = GrantRequest { flow: "f".repeat(65), ..hand.grant_request() };
-    refused(hand.client.grant(request).await, "description");
-    let request = hand.grant_request();
-    hand.client.grant(request).await.expect("granted");
+    refused(hand.call(named(65)).await, "description");
+    hand.call(grant_request()).await.expect("granted");
 }
 
 /// Octets that look like chance, the same in each run.
@@ -430,7 +392,7 @@ fn wrong_options_and_files_are_told_with_what_is_allowed() {
 fn every_fault_of_a_test_is_told_at_once() {
     let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
     let mut short = paced();
-    short["frames"]["bits"] = json!(8);
+    short["source"]["frames"]["bits"] = json!(8);
     let mut description = test(&[&a, &b], 100, &[flow("f", &short), flow("f", &paced())]);
     description["flows"][1]["to"] = json!("c");
     description["phases"]["measure_to_ns"] = json!(1_000_000_000_000u64);

@@ -9,9 +9,12 @@ fn number(value: &Value) -> u64 {
 
 /// 64 kb/s in packets of 10 ms at least, 92 octets beside them.
 fn voice() -> Value {
-    json!({"kind": "stream", "real_time": false,
-        "frames": {"kind": "samples", "overhead_bits": 736, "min_bits": 1376, "max_bits": 9696},
-        "arrivals": {"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": null}})
+    let frames =
+        json!({"kind": "samples", "overhead_bits": 736, "min_bits": 1376, "max_bits": 9696});
+    let arrivals =
+        json!({"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": null});
+    let source = json!({"frames": frames, "arrivals": arrivals});
+    json!({"kind": "stream", "real_time": false, "source": source})
 }
 
 fn every_sample_of_a_coder_is_told_by_its_sender_and_its_receiver(address: &str) {
@@ -70,11 +73,11 @@ fn what_cannot_be_voice_is_told_before_anything_is_asked_for() {
     let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
     let with = |key: &str, part: &str, value: Value| {
         let mut voice = voice();
-        voice[key][part] = value;
+        voice["source"][key][part] = value;
         voice
     };
     let mut regular = voice();
-    regular["arrivals"] = json!({"kind": "regular", "period_ps": 1_000_000_000});
+    regular["source"]["arrivals"] = json!({"kind": "regular", "period_ps": 1_000_000_000});
     let faulty = [
         (voice(), "tcp", "must be \"udp\" or \"packet\" with a coder"),
         (voice(), "xdp", "must be \"udp\" or \"packet\" with a coder"),

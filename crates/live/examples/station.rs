@@ -33,6 +33,7 @@ use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Account, Distribution, SourceSpec};
+use ethermeter_trial::roles::{Draws, Responses};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -324,7 +325,8 @@ fn play_responder<P: NetworkPort>(port: &mut P, words: &Words, until_ns: u64) ->
         experiment: EXPERIMENT,
         stream: None,
         may_respond_to: &|_| true, // the namespaces of a test hold nobody else
-        answers: None,
+        responses: &Responses::default(),
+        draws: Draws::default(),
         until_ns,
         most_responses: words.or("frames", u64::MAX)?,
         attention: words.attention(),

@@ -9,10 +9,11 @@ use ethermeter_live::port::udp::{UdpOptions, UdpPort};
 use ethermeter_live::port::{StationAddress, ReceivedPayload, NetworkPort, PortCounters, ReceiveWait};
 use ethermeter_live::roles::{
     request, respond, ReceiveMode, RequestPlan, RequesterCounts, RequestTraffic, ResponderCounts,
-    ResponsePlan, ResponseTraffic,
+    ResponsePlan,
 };
 #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
 use ethermeter_live::{Error, HostTime, SkewedClock, Timeline};
+use ethermeter_trial::roles::{Draws, Responses};
 use ethermeter_traffic::arrivals::{ArrivalTimes, Arrivals};
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
@@ -97,8 +98,10 @@ fn source(arrivals: Arrivals, frames: Lengths) -> SourceSpec {
     }
 }
 
-fn answers(frames: Option<Lengths>, think: Times) -> ResponseTraffic {
-    ResponseTraffic { frames, think, seed: SEED, station: ANSWERER }
+const ANSWERS: Draws = Draws { seed: SEED, station: ANSWERER };
+
+fn answers(frames: Option<Lengths>, think: Times) -> Responses {
+    Responses { frames, think }
 }
 
 /// What became of it, and the lengths of what the requester and the responder have sent.
@@ -112,7 +115,7 @@ struct Talk {
 fn talk<P: NetworkPort + Send>(
     ports: (P, P),
     source: &SourceSpec,
-    answers: &ResponseTraffic,
+    answers: &Responses,
     duration_ns: u64,
 ) -> Talk {
     let (mut near, mut far) =
@@ -136,7 +139,8 @@ fn talk<P: NetworkPort + Send>(
         experiment: 7,
         stream: Some(1),
         may_respond_to: &|_| true,
-        answers: Some(answers),
+        responses: answers,
+        draws: ANSWERS,
         until_ns: u64::MAX,
         most_responses: u64::MAX,
         attention: ReceiveMode::Sleeping,
@@ -286,7 +290,8 @@ fn an_answerer_that_is_told_to_end_does_not_think_on() {
         experiment: 7,
         stream: None,
         may_respond_to: &|_| true,
-        answers: Some(&answers),
+        responses: &answers,
+        draws: ANSWERS,
         until_ns: u64::MAX,
         most_responses: u64::MAX,
         attention: ReceiveMode::Sleeping,
@@ -321,7 +326,8 @@ fn answers_without_room_for_a_mark_are_refused_with_what_is_allowed() {
         experiment: 7,
         stream: None,
         may_respond_to: &|_| true,
-        answers: Some(&answers),
+        responses: &answers,
+        draws: ANSWERS,
         until_ns: u64::MAX,
         most_responses: u64::MAX,
         attention: ReceiveMode::Sleeping,

@@ -15,6 +15,7 @@ use ethermeter_live::roles::{
 use ethermeter_live::skewed_clock::between_ns;
 #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
 use ethermeter_live::{HostTime, SkewedClock, Timeline};
+use ethermeter_trial::roles::{Draws, Responses};
 use ethermeter_traffic::arrivals::{ArrivalTimes, Arrivals};
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
@@ -313,7 +314,8 @@ fn conversation<P: NetworkPort + Send>(
         experiment: 7,
         stream: None,
         may_respond_to: &may_respond_to,
-        answers: None,
+        responses: &Responses::default(),
+        draws: Draws::default(),
         until_ns,
         most_responses: u64::MAX,
         attention: ReceiveMode::Sleeping,
@@ -381,7 +383,8 @@ fn nobody_is_answered_who_may_not_be() {
         experiment: 7,
         stream: None,
         may_respond_to: &|_| false,
-        answers: None,
+        responses: &Responses::default(),
+        draws: Draws::default(),
         until_ns: HostTime.now_ns() + S / 100,
         most_responses: u64::MAX,
         attention: ReceiveMode::Spinning,

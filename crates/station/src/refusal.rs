@@ -56,8 +56,6 @@ pub enum ConsentRule {
     /// Frames leave by the interface that has the route to the station that granted, and that
     /// station answers for its address.
     Route,
-    /// A grant is up to a rate.
-    ConsentRate,
     /// A grant is for frames up to a length.
     ConsentLength,
     /// A grant is for a duration.

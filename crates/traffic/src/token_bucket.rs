@@ -66,6 +66,7 @@ pub fn bucket_fault(rate_bps: u64, burst_octets: u64) -> Option<String> {
 
 /// A token bucket that the messages of a source wait for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Shaping {
     /// Bits per second by which it fills.

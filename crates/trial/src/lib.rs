@@ -9,6 +9,7 @@
 //! - [`medium`]: shared media, their MAC, the stations on them. [`csma_cd`], [`plca`],
 //!   [`idealised`]: the constants of MACs.
 //! - [`flows`]: traffic. [`transfer`]: data over TCP. [`clocks`]: hosts' clocks.
+//! - [`roles`]: what hosts do in a test between them.
 //! - [`counts`]: what an engine counts, before any formula.
 //! - [`mod@check`]: all faults of a scenario. [`fault`]: a fault by the path of its key.
 //!
@@ -26,6 +27,7 @@ mod limits;
 pub mod medium;
 pub mod nodes;
 pub mod plca;
+pub mod roles;
 pub mod scenario;
 pub mod transfer;
 

@@ -13,8 +13,8 @@ from ethermeter.cli.output import print_json, print_text
 from ethermeter.cli.tables import print_table
 
 if TYPE_CHECKING:
-    from ethermeter.engines.live import Station
     from ethermeter.live_reports import HostAnswer, PlcaFacts
+    from ethermeter.live_test import AgentEntry
 
 INIT_EXAMPLES = "  ethermeter hosts init hosts.toml"
 CHECK_EXAMPLES = "  ethermeter hosts check hosts.toml\n  ethermeter hosts check hosts.toml --json"
@@ -85,7 +85,7 @@ def init(file: File, *, as_json: options.Json = False) -> None:
     )
 
 
-def _command(name: str, station: "Station") -> str:
+def _command(name: str, station: "AgentEntry") -> str:
     files = (
         f"--certificate {name}.pem --key {name}.key --authority authority.pem --ceilings "
         "ceilings.toml"
@@ -141,7 +141,7 @@ def check(file: File, *, as_json: options.Json = False) -> None:
         raise typer.Exit(FAILED)
 
 
-def _interface(agent: "HostAnswer", station: "Station") -> str | None:
+def _interface(agent: "HostAnswer", station: "AgentEntry") -> str | None:
     """Return the interface that has the address of a host; None if none has it."""
     for name, addresses in agent.interfaces.items():
         if station.address in (address.partition("/")[0] for address in addresses):
@@ -149,7 +149,7 @@ def _interface(agent: "HostAnswer", station: "Station") -> str | None:
     return None
 
 
-def _faults(agent: "HostAnswer", station: "Station") -> list[str]:
+def _faults(agent: "HostAnswer", station: "AgentEntry") -> list[str]:
     """Return what is wrong with a host, by its file."""
     if agent.error:
         return [agent.error]
@@ -161,13 +161,13 @@ def _faults(agent: "HostAnswer", station: "Station") -> list[str]:
     return faults
 
 
-def _judged(agent: "HostAnswer", station: "Station") -> dict[str, object]:
+def _judged(agent: "HostAnswer", station: "AgentEntry") -> dict[str, object]:
     """Return the interface and the faults of a host as JSON."""
     interface = None if agent.error else station.interface or _interface(agent, station)
     return {"interface": interface, "faults": _faults(agent, station)}
 
 
-def _row(agent: "HostAnswer", station: "Station", *, has_plca: bool) -> list[str]:
+def _row(agent: "HostAnswer", station: "AgentEntry", *, has_plca: bool) -> list[str]:
     """Return the cells of a host, with PLCA of its interface if some host has it."""
     state = "; ".join(_faults(agent, station)) or "ready"
     interface = station.interface or _interface(agent, station) or "lo"

@@ -1,27 +1,27 @@
 //! One agent, as its coordinator sees it.
 
 use super::renewals::RenewalRelay;
-use crate::PROTOCOL;
 use crate::attest::Credentials;
+use crate::calls::AgentClient;
 use crate::description::AgentEntry;
 use crate::listen::{LONGEST_RESULT, error_chain};
-use crate::protocol::agent_client::AgentClient;
 use crate::protocol::{
-    CollectRequest, GrantReply, GrantRequest, HelloReply, HelloRequest, LeaseRequest,
-    PrepareRequest, ProgressReport, ProgressRequest, Stamp, StartRequest, StopRequest,
+    Call, CollectRequest, HelloReply, HelloRequest, PROTOCOL, PrepareRequest, ProgressReport,
+    ProgressRequest, SignedGrant, Stamped, StartRequest, StopRequest,
 };
 use crate::result::CoordinatorClock;
 use crate::service::boot;
 use crate::time::RealTime;
 use ethermeter_live::Timeline;
+use ethermeter_station::consent::{GrantRequest, RequestStamp};
 use ethermeter_station::{AgentReport, RENEWAL_NS};
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Mutex;
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
-use tonic::{Request, Status, Streaming};
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
+use tonic::{Code, Status, Streaming};
 
 /// A test could not begin.
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +70,7 @@ pub(super) struct AgentConnection {
     /// The agent's clock, by the fastest of some calls.
     pub clock: CoordinatorClock,
     experiment: u64,
-    client: AgentClient<Channel>,
+    client: AgentClient,
     /// Counter of the last stamped call. Calls are made one after the other, so that they arrive in
     /// the order of their counters; but renewals of leases have their own counter, and wait for no
     /// call.
@@ -109,18 +109,13 @@ impl AgentConnection {
             endpoint = endpoint.tls_config(tls).map_err(|error| failed(error_chain(&error)))?;
         }
         let channel = endpoint.connect().await.map_err(|error| failed(error_chain(&error)))?;
-        let mut client = AgentClient::new(channel).max_decoding_message_size(LONGEST_RESULT);
+        let mut client = AgentClient::new(channel, LONGEST_RESULT);
         let mut best: Option<(u64, i64, HelloReply)> = None;
         for _ in 0..HELLOS {
             let before_ns = time.now_ns();
-            let hello = in_time(client.hello(HelloRequest { reads_plca: false }))
-                .await
-                .map_err(|status| failed(reason_of(&status)))?
-                .into_inner();
+            let hello = in_time(client.call(hello_request(false))).await;
+            let hello = hello.map_err(|status| failed(reason_of(&status)))?;
             let round_ns = time.now_ns() - before_ns;
-            if hello.protocol != PROTOCOL {
-                return Err(failed(format!("protocol {}: must be {PROTOCOL}", hello.protocol)));
-            }
             let offset_ns = hello.now_ns.wrapping_sub(before_ns + round_ns / 2).cast_signed();
             if best.as_ref().is_none_or(|(fastest_ns, ..)| round_ns < *fastest_ns) {
                 best = Some((round_ns, offset_ns, hello));
@@ -139,33 +134,33 @@ impl AgentConnection {
     /// Have PLCA of the interfaces read, too. Drivers may take a while for it, so that the clock is
     /// not compared by this call.
     pub async fn with_plca(mut self) -> Result<Self, TestError> {
-        let hello = in_time(self.client.hello(HelloRequest { reads_plca: true })).await;
+        let hello = in_time(self.client.call(hello_request(true))).await;
         let hello = hello.map_err(|status| TestError::Unreachable {
             agent: self.entry.name.clone(),
             control: self.entry.control,
             what: reason_of(&status),
         })?;
-        self.hello.interfaces = hello.into_inner().interfaces;
+        self.hello.plca = hello.plca;
         Ok(self)
     }
 
     /// Whether frames of both show the same clock: that of one host, and none of them an artificial
     /// one.
     pub fn shares_clock_with(&self, other: &Self) -> bool {
-        let is_true =
-            |link: &Self| link.hello.clock_offset_ns == 0 && link.hello.clock_drift_ppb == 0;
+        let is_true = |link: &Self| link.hello.artificial_clock.is_none();
         self.hello.boot == other.hello.boot && is_true(self) && is_true(other)
     }
 
-    /// The stamp of the next request after `counter`.
-    fn stamp(&self, counter: &mut u64) -> Stamp {
+    /// A request with the stamp after `counter`.
+    fn stamped<T>(&self, counter: &mut u64, request: T) -> Stamped<T> {
         *counter += 1;
-        Stamp {
+        let stamp = RequestStamp {
             session: self.hello.session,
             experiment: self.experiment,
             counter: *counter,
             made_ns: self.clock.at_ns(self.time.now_ns()),
-        }
+        };
+        Stamped { stamp, request }
     }
 
     fn failed(&self, doing: &'static str) -> impl Fn(Status) -> TestError + '_ {
@@ -176,24 +171,32 @@ impl AgentConnection {
         }
     }
 
-    pub async fn grant(&self, mut request: GrantRequest) -> Result<GrantReply, TestError> {
+    async fn call<T>(
+        &self,
+        doing: &'static str,
+        request: T,
+    ) -> Result<<Stamped<T> as Call>::Reply, TestError>
+    where
+        Stamped<T>: Call,
+    {
         let counter = &mut *self.calls.lock().await;
-        request.stamp = Some(self.stamp(counter));
-        let reply =
-            in_time(self.client.clone().grant(request)).await.map_err(self.failed("grant"))?;
+        let request = self.stamped(counter, request);
+        in_time(self.client.clone().call(request)).await.map_err(self.failed(doing))
+    }
+
+    pub async fn grant(&self, request: GrantRequest) -> Result<SignedGrant, TestError> {
+        let grant = self.call("grant", request).await?;
         self.has_begun.store(true, Ordering::Release);
-        Ok(reply.into_inner())
+        Ok(grant)
     }
 
     pub async fn prepare(
         &self,
-        mut request: PrepareRequest,
+        request: PrepareRequest,
         index: usize,
         renewals: &RenewalRelay,
     ) -> Result<(), TestError> {
-        let counter = &mut *self.calls.lock().await;
-        request.stamp = Some(self.stamp(counter));
-        in_time(self.client.clone().prepare(request)).await.map_err(self.failed("prepare"))?;
+        self.call("prepare", request).await?;
         self.has_begun.store(true, Ordering::Release);
         renewals.expect(index);
         Ok(())
@@ -201,41 +204,21 @@ impl AgentConnection {
 
     /// Begin at the own time `begin_ns`.
     pub async fn start(&self, begin_ns: u64) -> Result<(), TestError> {
-        let counter = &mut *self.calls.lock().await;
-        let request =
-            StartRequest { stamp: Some(self.stamp(counter)), begin_ns: self.clock.at_ns(begin_ns) };
-        in_time(self.client.clone().start(request)).await.map_err(self.failed("start"))?;
-        Ok(())
+        self.call("start", StartRequest { begin_ns: self.clock.at_ns(begin_ns) }).await
     }
 
     pub async fn stop(&self) -> Result<(), TestError> {
-        let counter = &mut *self.calls.lock().await;
-        let request = StopRequest { stamp: Some(self.stamp(counter)) };
-        in_time(self.client.clone().stop(request)).await.map_err(self.failed("stop"))?;
-        Ok(())
+        self.call("stop", StopRequest {}).await
     }
 
     pub async fn collect(&self) -> Result<AgentReport, TestError> {
-        let counter = &mut *self.calls.lock().await;
-        let request = CollectRequest { stamp: Some(self.stamp(counter)) };
-        let reply = in_time(self.client.clone().collect(request))
-            .await
-            .map_err(self.failed("collect"))?
-            .into_inner();
-        serde_json::from_str(&reply.result_json).map_err(|error| TestError::Refused {
-            agent: self.entry.name.clone(),
-            doing: "collect",
-            what: error.to_string(),
-        })
+        self.call("collect", CollectRequest {}).await
     }
 
     pub async fn progress(&self) -> Result<Streaming<ProgressReport>, TestError> {
         let counter = &mut *self.calls.lock().await;
-        let request = ProgressRequest { stamp: Some(self.stamp(counter)) };
-        Ok(in_time(self.client.clone().progress(Request::new(request)))
-            .await
-            .map_err(self.failed("progress"))?
-            .into_inner())
+        let request = self.stamped(counter, ProgressRequest {});
+        in_time(self.client.clone().stream(request)).await.map_err(self.failed("progress"))
     }
 
     /// Renew the lease for as long as it is polled, and carry what this agent, number `index` in
@@ -246,17 +229,11 @@ impl AgentConnection {
         loop {
             let renewed = if self.has_begun.load(Ordering::Acquire) {
                 let messages = renewals.take(index);
-                let request = LeaseRequest {
-                    stamp: Some(self.stamp(counter)),
-                    challenges: messages.challenges.clone(),
-                    renewals: messages.renewals.clone(),
-                };
+                let request = self.stamped(counter, messages.request.clone());
                 let mut client = self.client.clone();
-                let reply = tokio::time::timeout(LEASE_TIMEOUT, client.lease(request)).await;
+                let reply = tokio::time::timeout(LEASE_TIMEOUT, client.call(request)).await;
                 Some(reply.map(|reply| {
-                    reply.map(|reply| {
-                        renewals.put(index, self.time.now_ns(), &messages, reply.into_inner());
-                    })
+                    reply.map(|reply| renewals.put(index, self.time.now_ns(), &messages, reply))
                 }))
             } else {
                 None
@@ -264,7 +241,7 @@ impl AgentConnection {
             match renewed {
                 None | Some(Ok(Ok(()))) => failed = 0,
                 // Refused: it does not know the experiment, which will not change.
-                Some(Ok(Err(status))) if status.code() == tonic::Code::PermissionDenied => {
+                Some(Ok(Err(status))) if status.code() == Code::PermissionDenied => {
                     return reason_of(&status);
                 }
                 Some(Ok(Err(status))) if failed + 1 >= MOST_FAILED_LEASES => {
@@ -288,10 +265,18 @@ async fn in_time<T>(call: impl Future<Output = Result<T, Status>>) -> Result<T, 
     }
 }
 
+fn hello_request(reads_plca: bool) -> HelloRequest {
+    HelloRequest { protocol: PROTOCOL, reads_plca }
+}
+
 /// Text of a status: of a refusal, its message only.
 fn reason_of(status: &Status) -> String {
     match status.code() {
-        tonic::Code::PermissionDenied => status.message().to_owned(),
+        Code::PermissionDenied | Code::FailedPrecondition => status.message().to_owned(),
+        // Agents of older protocols have none of our calls.
+        Code::Unimplemented => {
+            format!("protocol older than 9: must be {PROTOCOL}, that of the coordinator")
+        }
         _ => error_chain(status),
     }
 }

@@ -287,8 +287,8 @@ async fn follow(link: &AgentConnection) -> Result<String, TestError> {
     loop {
         let mut reports = link.progress().await?;
         while let Ok(Some(report)) = reports.message().await {
-            if !report.ended.is_empty() {
-                return Ok(report.ended);
+            if let Some(ended) = report.ended {
+                return Ok(ended);
             }
         }
         sleep(Duration::from_millis(100)).await;

@@ -1,14 +1,15 @@
 //! Result of a test, from the reports of its agents.
 
 use super::link::{AgentConnection, TestError};
-use crate::description::{FlowDescription, FlowTraffic, TestDescription};
+use crate::description::{FlowDescription, TestDescription};
 use crate::result::{
-    AgentResult, ArtificialClock, Caution, FlowReceivers, FlowResult, HostDescription, LostAgent,
-    ReceiverResult, SenderClockState, StreamLosses, TestOutcome, TestResult, TransferOctets,
+    AgentResult, Caution, FlowReceivers, FlowResult, HostDescription, LostAgent, ReceiverResult,
+    SenderClockState, StreamLosses, TestOutcome, TestResult, TransferOctets,
 };
 use ethermeter_live::loss::PathCounters;
 use ethermeter_station::consent::Cast;
 use ethermeter_station::{AgentReport, HostCounters, RoleReport, RoleTotals, SinkReport};
+use ethermeter_trial::roles::FlowTraffic;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How a test ended.
@@ -34,8 +35,6 @@ pub(super) fn never_begun(test: &TestDescription, experiment: u64) -> TestResult
 
 pub(super) fn of_host(link: &AgentConnection) -> HostDescription {
     let hello = &link.hello;
-    let interfaces = hello.interfaces.iter();
-    let (offset_ns, drift_ppb) = (hello.clock_offset_ns, hello.clock_drift_ppb);
     HostDescription {
         control: link.entry.control,
         version: hello.version.clone(),
@@ -43,18 +42,10 @@ pub(super) fn of_host(link: &AgentConnection) -> HostDescription {
         kernel: hello.kernel.clone(),
         boot: hello.boot.clone(),
         clock: link.clock,
-        artificial_clock: (offset_ns != 0 || drift_ppb != 0)
-            .then_some(ArtificialClock { offset_ns, drift_ppb }),
-        plca: interfaces
-            .clone()
-            .filter_map(|interface| {
-                Some((interface.name.clone(), serde_json::from_str(&interface.plca_json).ok()?))
-            })
-            .collect(),
-        interfaces: interfaces
-            .map(|interface| (interface.name.clone(), interface.addresses.clone()))
-            .collect(),
-        ceilings: serde_json::from_str(&hello.ceilings_json).ok(),
+        artificial_clock: hello.artificial_clock,
+        plca: hello.plca.clone(),
+        interfaces: hello.interfaces.clone(),
+        ceilings: Some(hello.ceilings.clone()),
     }
 }
 
@@ -102,8 +93,7 @@ fn of_flow(flow: &FlowDescription, agents: &BTreeMap<String, AgentResult>) -> Fl
     let from = &agents[&flow.from];
     let sending = from.role(&flow.name);
     let mut cautions = BTreeSet::new();
-    let is_of_messages =
-        matches!(flow.traffic, FlowTraffic::Stream { .. } | FlowTraffic::Exchange { .. });
+    let is_of_messages = matches!(flow.traffic, FlowTraffic::Stream(_) | FlowTraffic::Exchange(_));
     if is_of_messages && sending.is_some_and(RoleReport::is_limited_by_consent) {
         cautions.insert(Caution::ConsentLimited);
     }
@@ -139,10 +129,10 @@ fn of_receiver(
     }
     let is_limited =
         |role: Option<&RoleReport>| role.is_some_and(RoleReport::is_limited_by_consent);
-    if matches!(flow.traffic, FlowTraffic::Exchange { .. }) && is_limited(receiving) {
+    if matches!(flow.traffic, FlowTraffic::Exchange(_)) && is_limited(receiving) {
         cautions.insert(Caution::ConsentLimited); // responses waited for their receiver's consent
     }
-    if matches!(flow.traffic, FlowTraffic::Stream { .. }) && receiving.is_some() {
+    if matches!(flow.traffic, FlowTraffic::Stream(_)) && receiving.is_some() {
         let sink = match counts(receiving) {
             Some(RoleTotals::Sink(sink)) => Some(&**sink),
             _ => None,

@@ -1,7 +1,8 @@
 //! What senders ask receivers, and what these answer: the coordinator carries it from lease to
 //! lease.
 
-use crate::protocol as wire;
+use crate::protocol::{LeaseReply, LeaseRequest, SignedRenewal};
+use ethermeter_station::consent::RenewalChallenge;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::Notify;
@@ -22,9 +23,9 @@ struct RenewalQueue {
 #[derive(Default)]
 struct RenewalInbox {
     /// By sender.
-    challenges: BTreeMap<usize, wire::Challenge>,
+    challenges: BTreeMap<usize, RenewalChallenge>,
     /// By receiver.
-    renewals: BTreeMap<usize, wire::SignedRenewal>,
+    renewals: BTreeMap<usize, SignedRenewal>,
     /// When its own challenges were last passed on.
     asked_ns: Option<u64>,
     /// Whether all grants that it sends by are renewed, as far as it has reported since its roles
@@ -36,8 +37,7 @@ struct RenewalInbox {
 
 /// What one call for a lease takes along.
 pub(super) struct LeaseMessages {
-    pub challenges: Vec<wire::Challenge>,
-    pub renewals: Vec<wire::SignedRenewal>,
+    pub request: LeaseRequest,
     senders: Vec<usize>,
     prepared: u64,
 }
@@ -66,22 +66,15 @@ impl RenewalRelay {
             (std::mem::take(challenges), std::mem::take(renewals), inbox.prepared)
         });
         let senders = challenges.keys().copied().collect();
-        LeaseMessages {
+        let request = LeaseRequest {
             challenges: challenges.into_values().collect(),
             renewals: renewals.into_values().collect(),
-            senders,
-            prepared,
-        }
+        };
+        LeaseMessages { request, senders, prepared }
     }
 
     /// Pass on what an agent has replied, at `now_ns`, to a call that took `messages`.
-    pub fn put(
-        &self,
-        agent: usize,
-        now_ns: u64,
-        messages: &LeaseMessages,
-        reply: wire::LeaseReply,
-    ) {
+    pub fn put(&self, agent: usize, now_ns: u64, messages: &LeaseMessages, reply: LeaseReply) {
         let is_to_ask = self.inbox(agent, |inbox| {
             inbox.is_renewed = reply.is_renewed && messages.prepared == inbox.prepared;
             let is_due = inbox.asked_ns.is_none_or(|asked_ns| now_ns - asked_ns >= CHALLENGES_NS);
@@ -125,58 +118,59 @@ impl RenewalRelay {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ethermeter_station::consent::LeaseRenewal;
 
-    fn challenge(session: u64) -> wire::Challenge {
-        wire::Challenge { session, run: 7, nonce: 1, grants: vec![1] }
+    fn challenge(session: u64) -> RenewalChallenge {
+        RenewalChallenge { session, run: 7, nonce: 1, grants: vec![1] }
     }
 
     #[test]
     fn challenges_go_to_their_receivers_and_renewals_back() {
         let renewals = RenewalRelay::among([10, 11]);
         let nothing = renewals.take(0);
-        assert!(nothing.challenges.is_empty() && nothing.renewals.is_empty());
+        assert!(nothing.request == LeaseRequest::default());
         renewals.put(
             0,
             0,
             &nothing,
-            wire::LeaseReply {
-                challenges: vec![challenge(11), challenge(99)],
-                ..Default::default()
-            },
+            LeaseReply { challenges: vec![challenge(11), challenge(99)], ..Default::default() },
         );
         let messages = renewals.take(1);
-        assert_eq!(messages.challenges, [challenge(11)]);
-        let renewal = wire::SignedRenewal { renewal: vec![1], signature: vec![2] };
+        assert_eq!(messages.request.challenges, [challenge(11)]);
+        let renewal = SignedRenewal {
+            renewal: LeaseRenewal { session: 11, answers: Vec::new() },
+            signature: vec![2],
+        };
         renewals.put(
             1,
             0,
             &messages,
-            wire::LeaseReply { renewal: Some(renewal.clone()), ..Default::default() },
+            LeaseReply { renewal: Some(renewal.clone()), ..Default::default() },
         );
-        assert_eq!(renewals.take(0).renewals, [renewal]);
-        assert!(renewals.take(0).renewals.is_empty(), "once");
+        assert_eq!(renewals.take(0).request.renewals, [renewal]);
+        assert!(renewals.take(0).request.renewals.is_empty(), "once");
         // The call that took the renewal along brings no new question.
         renewals.put(
             0,
             0,
             &nothing,
-            wire::LeaseReply { challenges: vec![challenge(11)], ..Default::default() },
+            LeaseReply { challenges: vec![challenge(11)], ..Default::default() },
         );
-        assert!(renewals.take(1).challenges.is_empty());
+        assert!(renewals.take(1).request.challenges.is_empty());
         renewals.expect(0);
         renewals.put(
             0,
             0,
             &nothing,
-            wire::LeaseReply { challenges: vec![challenge(11)], ..Default::default() },
+            LeaseReply { challenges: vec![challenge(11)], ..Default::default() },
         );
-        assert_eq!(renewals.take(1).challenges.len(), 1, "but new roles do");
+        assert_eq!(renewals.take(1).request.challenges.len(), 1, "but new roles do");
     }
 
     #[test]
     fn a_start_waits_for_all_who_have_new_roles() {
         let renewals = RenewalRelay::among([10, 11]);
-        let is_renewed = |is_renewed| wire::LeaseReply { is_renewed, ..Default::default() };
+        let is_renewed = |is_renewed| LeaseReply { is_renewed, ..Default::default() };
         let nothing = renewals.take(0);
         renewals.put(0, 0, &nothing, is_renewed(true));
         renewals.put(1, 0, &nothing, is_renewed(true));

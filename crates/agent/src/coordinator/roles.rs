@@ -2,73 +2,25 @@
 
 use super::link::{AgentConnection, TestError};
 use super::renewals::RenewalRelay;
-use crate::description::{
-    CLOCK_FLOW, ClockComparison, FlowDescription, FlowTraffic, TestDescription,
-};
-use crate::protocol::{self as wire, role::Role as WireRole};
-use ethermeter_station::consent::{Cast, FlowTransport};
+use crate::description::{CLOCK_FLOW, ClockComparison, FlowDescription, TestDescription};
+use crate::protocol::{PrepareRequest, Role, SignedGrant};
+use ethermeter_station::consent::{Cast, FlowTransport, GrantRequest};
 use ethermeter_station::experiment::clocks;
-use std::net::IpAddr;
+use ethermeter_trial::roles::{Draws, FlowTraffic, ReceiveMode, Responses, RoleTask};
 
-/// The grant that a flow needs of each receiver.
-struct GrantRequest<'a> {
-    flow: &'a str,
-    transport: FlowTransport,
-    number: u16,
-    rate_bps: u64,
-    rate_frames_per_s: u64,
-    longest_frame_octets: u32,
-    /// Longest frame of the opposite direction, by the same port.
-    room_frame_octets: u32,
-    duration_ns: u64,
-}
-
-impl GrantRequest<'_> {
-    /// Request a grant for `sender` from the agent of `link`.
-    async fn request(
-        &self,
-        link: &AgentConnection,
-        sender: IpAddr,
-    ) -> Result<wire::SignedGrant, TestError> {
-        let request = wire::GrantRequest {
-            stamp: None,
-            sender: sender.to_string(),
-            address: link.entry.address.to_string(),
-            port: self.number.into(),
-            rate_bps: self.rate_bps,
-            rate_frames_per_s: self.rate_frames_per_s,
-            duration_ns: self.duration_ns,
-            flow: self.flow.to_owned(),
-            longest_frame_octets: self.longest_frame_octets,
-            room_frame_octets: self.room_frame_octets,
-            kind: self.transport.kind.word().into(),
-            cast: self.transport.cast.word().into(),
-            priority: self.transport.priority.map(u32::from),
-            interface: link.entry.interface.clone().unwrap_or_default(),
-        };
-        let wire::GrantReply { grant, signature, certificate } = link.grant(request).await?;
-        Ok(wire::SignedGrant { grant, signature, certificate })
-    }
-
-    /// A role in the flow at the agent of `link`.
-    fn role(
-        &self,
-        link: &AgentConnection,
-        stream: u16,
-        congestion: &str,
-        role: WireRole,
-    ) -> wire::Role {
-        wire::Role {
-            flow: self.flow.to_owned(),
-            kind: self.transport.kind.word().into(),
-            cast: self.transport.cast.word().into(),
-            priority: self.transport.priority.map(u32::from),
-            interface: link.entry.interface.clone().unwrap_or_default(),
-            stream: stream.into(),
-            congestion: congestion.to_owned(),
-            role: Some(role),
-        }
-    }
+/// Request a grant for frames from `sender`, of the agent at `receiver`.
+async fn granted(
+    request: &GrantRequest,
+    receiver: &AgentConnection,
+    sender: &AgentConnection,
+) -> Result<SignedGrant, TestError> {
+    let request = GrantRequest {
+        sender: sender.entry.address,
+        address: receiver.entry.address,
+        interface: receiver.entry.interface.clone(),
+        ..request.clone()
+    };
+    receiver.grant(request).await
 }
 
 /// Request the grants of all flows, and prepare their roles at all agents.
@@ -77,7 +29,7 @@ pub(super) async fn arrange(
     links: &[AgentConnection],
     renewals: &RenewalRelay,
 ) -> Result<(), TestError> {
-    let mut roles: Vec<Vec<wire::Role>> = links.iter().map(|_| Vec::new()).collect();
+    let mut roles: Vec<Vec<Role>> = links.iter().map(|_| Vec::new()).collect();
     let pairs = clock_pairs(test, links);
     for (number, &(from, to)) in pairs.iter().enumerate() {
         arrange_clock(test, links, &clock_flow(number), from, to, &mut roles).await?;
@@ -87,8 +39,7 @@ pub(super) async fn arrange(
         FlowRoles::new(test, links, flow, number).arrange(&pairs, &mut roles).await?;
     }
     for (index, (link, roles)) in links.iter().zip(roles).enumerate() {
-        let phases = Some(test.phases.into());
-        link.prepare(wire::PrepareRequest { stamp: None, phases, roles }, index, renewals).await?;
+        link.prepare(PrepareRequest { phases: test.phases, roles }, index, renewals).await?;
     }
     Ok(())
 }
@@ -96,8 +47,7 @@ pub(super) async fn arrange(
 /// Senders of streams and receivers that synchronise clocks: each pair once.
 fn clock_pairs(test: &TestDescription, links: &[AgentConnection]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
-    for flow in test.flows.iter().filter(|flow| matches!(flow.traffic, FlowTraffic::Stream { .. }))
-    {
+    for flow in test.flows.iter().filter(|flow| matches!(flow.traffic, FlowTraffic::Stream(_))) {
         let from = test.index_of(&flow.from).expect("names were checked");
         for to in flow.to.names().iter().filter_map(|name| test.index_of(name)) {
             let is_wanted = match test.clocks {
@@ -125,34 +75,36 @@ async fn arrange_clock(
     flow: &str,
     from: usize,
     to: usize,
-    roles: &mut [Vec<wire::Role>],
+    roles: &mut [Vec<Role>],
 ) -> Result<(), TestError> {
-    let (rate_bps, rate_frames_per_s) = (clocks::MOST_BPS, clocks::MOST_FRAMES_PER_S);
-    let grant_request = GrantRequest {
-        flow,
+    let (sender, receiver) = (&links[from], &links[to]);
+    let request = GrantRequest {
+        flow: flow.to_owned(),
         transport: FlowTransport::default(),
-        number: 0,
-        rate_bps,
-        rate_frames_per_s,
+        sender: sender.entry.address,
+        address: receiver.entry.address,
+        interface: None,
+        port: 0,
+        rate_bps: clocks::MOST_BPS,
+        rate_frames_per_s: clocks::MOST_FRAMES_PER_S,
         longest_frame_octets: clocks::FRAME_OCTETS,
         room_frame_octets: clocks::FRAME_OCTETS,
         duration_ns: test.phases.duration_ns(),
     };
-    let request = grant_request.request(&links[from], links[to].entry.address).await?;
-    let response = grant_request.request(&links[to], links[from].entry.address).await?;
-    let clock = wire::Clock { grants: vec![request], rate_bps, rate_frames_per_s };
-    let responder = wire::Responder {
-        grant: Some(response),
-        rate_bps,
-        rate_frames_per_s,
-        attention: "sleeping".to_owned(),
-        responses_json: String::new(),
-        longest_frame_octets: clocks::FRAME_OCTETS,
-        seed: test.seed,
-        station: 0,
+    let asks = granted(&request, sender, receiver).await?;
+    let responds = granted(&request, receiver, sender).await?;
+    let role = |at: &AgentConnection, task, grant| Role {
+        flow: flow.to_owned(),
+        stream: 0,
+        interface: at.entry.interface.clone(),
+        congestion: None,
+        draws: Draws { seed: test.seed, station: 0 },
+        task,
+        grants: vec![grant],
     };
-    roles[to].push(grant_request.role(&links[to], 0, "", WireRole::Clock(clock)));
-    roles[from].push(grant_request.role(&links[from], 0, "", WireRole::Responder(responder)));
+    let (response, attention) = (Box::new(Responses::default()), ReceiveMode::Sleeping);
+    roles[to].push(role(receiver, RoleTask::Clock, asks));
+    roles[from].push(role(sender, RoleTask::Respond { response, attention }, responds));
     Ok(())
 }
 
@@ -170,7 +122,7 @@ struct FlowRoles<'a> {
     from: usize,
     receivers: Vec<usize>,
     /// The grant requested of the receivers.
-    grant_request: GrantRequest<'a>,
+    request: GrantRequest,
 }
 
 impl<'a> FlowRoles<'a> {
@@ -185,10 +137,14 @@ impl<'a> FlowRoles<'a> {
         // test gives none.
         let is_free = flow.number == 0 && flow.cast != Cast::Unicast && !flow.port.is_raw();
         let group_port = GROUP_PORTS.start + number % (GROUP_PORTS.end - GROUP_PORTS.start);
-        let grant_request = GrantRequest {
-            flow: &flow.name,
+        let from = index(&flow.from);
+        let request = GrantRequest {
+            flow: flow.name.clone(),
             transport: flow.transport(),
-            number: if is_free { group_port } else { flow.number },
+            sender: test.agents[from].address,
+            address: test.agents[from].address,
+            interface: None,
+            port: if is_free { group_port } else { flow.number },
             rate_bps: flow.most_bps,
             rate_frames_per_s: flow.most_frames_per_s,
             longest_frame_octets: flow.longest_frame_octets(),
@@ -196,33 +152,40 @@ impl<'a> FlowRoles<'a> {
             duration_ns: test.phases.duration_ns(),
         };
         let receivers = flow.to.names().iter().map(index).collect();
-        Self { test, links, flow, number, from: index(&flow.from), receivers, grant_request }
-    }
-
-    fn address(&self, agent: usize) -> IpAddr {
-        self.links[agent].entry.address
+        Self { test, links, flow, number, from, receivers, request }
     }
 
     async fn arrange(
         &self,
         pairs: &[(usize, usize)],
-        roles: &mut [Vec<wire::Role>],
+        roles: &mut [Vec<Role>],
     ) -> Result<(), TestError> {
+        let sender = &self.links[self.from];
         let mut grants = Vec::with_capacity(self.receivers.len());
         for &to in &self.receivers {
-            grants
-                .push(self.grant_request.request(&self.links[to], self.address(self.from)).await?);
+            grants.push(granted(&self.request, &self.links[to], sender).await?);
         }
-        let congestion = self.flow.congestion.as_deref().unwrap_or_default();
-        let mut add = |agent: usize, role: WireRole| {
-            let role = self.grant_request.role(&self.links[agent], self.number, congestion, role);
-            roles[agent].push(role);
+        let mut add = |agent: usize, station: u32, task: RoleTask, grants| {
+            roles[agent].push(Role {
+                flow: self.flow.name.clone(),
+                stream: self.number,
+                interface: self.links[agent].entry.interface.clone(),
+                congestion: self.flow.congestion.clone(),
+                draws: Draws { seed: self.test.seed, station },
+                task,
+                grants,
+            });
         };
         for (&to, station) in self.receivers.iter().zip(self.first_receiver()..) {
-            let pair = pairs.iter().position(|pair| *pair == (self.from, to));
-            add(to, self.receiving(to, station, pair).await?);
+            let clock = pairs.iter().position(|pair| *pair == (self.from, to)).map(clock_flow);
+            let task = self.receiving(clock);
+            let mut back = Vec::new();
+            if task.sends() {
+                back.push(granted(&self.request_back(), sender, &self.links[to]).await?);
+            }
+            add(to, station, task, back);
         }
-        add(self.from, self.sending(grants));
+        add(self.from, self.number.into(), self.sending(), grants);
         Ok(())
     }
 
@@ -234,108 +197,41 @@ impl<'a> FlowRoles<'a> {
         u32::try_from(flows.len() + before).expect("few receivers")
     }
 
-    fn sending(&self, grants: Vec<wire::SignedGrant>) -> WireRole {
-        let GrantRequest { rate_bps, rate_frames_per_s, .. } = self.grant_request;
-        let (seed, station) = (self.test.seed, self.number.into());
-        let source_json = self.flow.source_text().unwrap_or_default();
-        let address = self.address(self.from).to_string();
+    fn sending(&self) -> RoleTask {
         match &self.flow.traffic {
-            FlowTraffic::Stream {
-                real_time, shares_processors, credit_frames, spread_ps, ..
-            } => WireRole::Send(wire::Send {
-                grants,
-                source_json,
-                seed,
-                station,
-                address,
-                rate_bps,
-                rate_frames_per_s,
-                real_time: *real_time,
-                credit_frames: credit_frames.unwrap_or(0),
-                shares_processors: *shares_processors,
-                spread_ps: *spread_ps,
-            }),
-            FlowTraffic::Transfer { octets, block_octets } => {
-                WireRole::BulkSender(wire::BulkSender {
-                    grants,
-                    address,
-                    octets: octets.unwrap_or(0),
-                    block_octets: *block_octets,
-                    rate_bps,
-                    rate_frames_per_s,
-                })
+            FlowTraffic::Stream(stream) => RoleTask::Send(stream.clone()),
+            FlowTraffic::Transfer(transfer) => RoleTask::SendBulk(*transfer),
+            FlowTraffic::Exchange(exchange) => {
+                RoleTask::Request { exchange: exchange.clone(), attention: self.flow.attention }
             }
-            FlowTraffic::Exchange { timeout_ns, .. } => WireRole::Requester(wire::Requester {
-                grants,
-                timeout_ns: *timeout_ns,
-                rate_bps,
-                rate_frames_per_s,
-                attention: self.flow.attention.word().to_owned(),
-                source_json,
-                seed,
-                station,
-            }),
-            FlowTraffic::File { file } => WireRole::Client(wire::Client {
-                grants,
-                rate_bps,
-                rate_frames_per_s,
-                file_json: file.to_string(),
-                seed,
-                station,
-            }),
+            FlowTraffic::File(transfer) => RoleTask::Client(transfer.clone()),
         }
     }
 
-    /// The role of a receiver, to which the sender grants its responses; `pair` is the comparison
-    /// of its clock with the sender's.
-    async fn receiving(
-        &self,
-        to: usize,
-        station: u32,
-        pair: Option<usize>,
-    ) -> Result<WireRole, TestError> {
-        let attention = self.flow.attention.word().to_owned();
+    /// The task of a receiver; `clock` is the flow that compares its clock with the sender's.
+    fn receiving(&self, clock: Option<String>) -> RoleTask {
+        let attention = self.flow.attention;
         match &self.flow.traffic {
-            FlowTraffic::Stream { .. } => {
-                let clock = pair.map(clock_flow).unwrap_or_default();
-                return Ok(WireRole::Sink(wire::Sink { attention, clock }));
+            FlowTraffic::Stream(_) => RoleTask::Sink { attention, clock },
+            FlowTraffic::Transfer(_) => RoleTask::ReceiveBulk,
+            FlowTraffic::Exchange(exchange) => {
+                RoleTask::Respond { response: Box::new(exchange.response.clone()), attention }
             }
-            FlowTraffic::Transfer { .. } => {
-                return Ok(WireRole::BulkReceiver(wire::BulkReceiver {}));
-            }
-            FlowTraffic::Exchange { .. } | FlowTraffic::File { .. } => {}
+            FlowTraffic::File(transfer) => RoleTask::Server(transfer.clone()),
         }
+    }
+
+    /// The grant requested of the sender, for what a receiver sends back.
+    fn request_back(&self) -> GrantRequest {
         let (rate_bps, rate_frames_per_s) = self.flow.most_back();
-        let back = GrantRequest {
-            transport: FlowTransport { cast: Cast::Unicast, ..self.grant_request.transport },
-            number: 0,
+        GrantRequest {
+            transport: FlowTransport { cast: Cast::Unicast, ..self.request.transport },
+            port: 0,
             rate_bps,
             rate_frames_per_s,
-            longest_frame_octets: self.grant_request.room_frame_octets,
-            room_frame_octets: self.grant_request.longest_frame_octets,
-            ..self.grant_request
-        };
-        let grant = Some(back.request(&self.links[self.from], self.address(to)).await?);
-        let seed = self.test.seed;
-        Ok(match &self.flow.traffic {
-            FlowTraffic::File { file } => WireRole::Server(wire::Server {
-                grant,
-                rate_bps,
-                rate_frames_per_s,
-                file_json: file.to_string(),
-                seed,
-                station,
-            }),
-            traffic => WireRole::Responder(wire::Responder {
-                grant,
-                rate_bps,
-                rate_frames_per_s,
-                attention,
-                responses_json: traffic.responses_text(),
-                longest_frame_octets: back.longest_frame_octets,
-                seed,
-                station,
-            }),
-        })
+            longest_frame_octets: self.request.room_frame_octets,
+            room_frame_octets: self.request.longest_frame_octets,
+            ..self.request.clone()
+        }
     }
 }

@@ -1,110 +1,136 @@
 //! A coordinator by hand.
 
 use super::{Agent, MS, connect, phases};
-use ethermeter_agent::protocol::agent_client::AgentClient;
+use ethermeter_agent::calls::AgentClient;
 use ethermeter_agent::protocol::{
-    Challenge, GrantRequest, HelloReply, HelloRequest, LeaseReply, LeaseRequest, Phases,
-    PrepareRequest, Role, SignedRenewal, Stamp, role,
+    Call, HelloReply, HelloRequest, LeaseReply, LeaseRequest, PROTOCOL, PrepareRequest, Role,
+    SignedGrant, SignedRenewal, Stamped, StartRequest,
 };
 #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
 use ethermeter_live::{HostTime, Timeline};
-use ethermeter_station::consent::{ChallengeAnswer, LeaseRenewal};
+use ethermeter_station::consent::{
+    Cast, ChallengeAnswer, FlowTransport, Grant, GrantRequest, LeaseRenewal, PortKind,
+    RenewalChallenge, RequestStamp,
+};
+use ethermeter_trial::roles::{Draws, RoleTask};
 use std::path::Path;
-use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 /// A coordinator by hand, on the agent's own host, whose clock it therefore shares.
 pub struct Hand {
-    pub client: AgentClient<Channel>,
+    pub client: AgentClient,
     pub hello: HelloReply,
     counter: u64,
 }
 
 pub const EXPERIMENT: u64 = 0xE3E3;
 
+/// A reply that is no longer than this is of no interest here.
+const LONGEST_REPLY: usize = 1 << 24;
+
+pub const HELLO: HelloRequest = HelloRequest { protocol: PROTOCOL, reads_plca: false };
+
 impl Hand {
     pub async fn at(agent: &Agent, certificates: Option<&Path>) -> Self {
-        let mut client = AgentClient::new(connect(agent, certificates).await);
-        let hello = client.hello(HelloRequest::default()).await.expect("an answer").into_inner();
+        let mut client = AgentClient::new(connect(agent, certificates).await, LONGEST_REPLY);
+        let hello = client.call(HELLO).await.expect("an answer");
         Self { client, hello, counter: 0 }
     }
 
-    #[allow(clippy::unnecessary_wraps)] // as messages have it
-    pub fn stamp(&mut self) -> Option<Stamp> {
+    pub fn stamp(&mut self) -> RequestStamp {
         self.counter += 1;
-        let session = self.hello.session;
-        Some(Stamp {
-            session,
+        RequestStamp {
+            session: self.hello.session,
             experiment: EXPERIMENT,
             counter: self.counter,
             made_ns: HostTime.now_ns(),
-        })
+        }
+    }
+
+    /// Make a call with the next stamp.
+    pub async fn call<T>(&mut self, request: T) -> Result<<Stamped<T> as Call>::Reply, Status>
+    where
+        Stamped<T>: Call,
+    {
+        let stamp = self.stamp();
+        self.client.call(Stamped { stamp, request }).await
     }
 
     /// Renew the lease, and answer the agent's challenges in the name of receivers that sign
     /// nothing.
     pub async fn lease(&mut self) -> LeaseReply {
-        let request = LeaseRequest { stamp: self.stamp(), ..LeaseRequest::default() };
-        let reply = self.client.lease(request).await.expect("renewed").into_inner();
+        let reply = self.call(LeaseRequest::default()).await.expect("renewed");
         let renewals = reply.challenges.iter().map(unsigned).collect();
-        let request = LeaseRequest { stamp: self.stamp(), renewals, ..LeaseRequest::default() };
-        self.client.lease(request).await.expect("renewed").into_inner()
+        self.call(LeaseRequest { renewals, ..LeaseRequest::default() }).await.expect("renewed")
     }
 
-    pub fn grant_request(&mut self) -> GrantRequest {
-        GrantRequest {
-            stamp: self.stamp(),
-            sender: "127.0.0.1".into(),
-            address: "127.0.0.1".into(),
-            port: 0,
-            rate_bps: 10_000_000,
-            rate_frames_per_s: 10_000,
-            duration_ns: 30_000 * MS,
-            flow: "f".into(),
-            longest_frame_octets: 64,
-            room_frame_octets: 0,
-            kind: "udp".into(),
-            cast: "unicast".into(),
-            priority: None,
-            interface: String::new(),
-        }
-    }
-
-    pub fn prepare_request(&mut self, role: role::Role) -> PrepareRequest {
-        let all = phases(29_000);
-        let ns = |key: &str| all[key].as_u64().expect("a time");
-        PrepareRequest {
-            stamp: self.stamp(),
-            phases: Some(Phases {
-                settle_ns: ns("settle_ns"),
-                transmit_ns: ns("transmit_ns"),
-                measure_from_ns: ns("measure_from_ns"),
-                measure_to_ns: ns("measure_to_ns"),
-                drain_ns: ns("drain_ns"),
-                batches: 0,
-            }),
-            roles: vec![Role {
-                flow: "f".into(),
-                kind: "udp".into(),
-                cast: "unicast".into(),
-                priority: None,
-                interface: String::new(),
-                stream: 0,
-                congestion: String::new(),
-                role: Some(role),
-            }],
-        }
+    /// Begin in so many milliseconds.
+    pub async fn start_in(&mut self, lead_ms: u64) -> Result<(), Status> {
+        self.call(StartRequest { begin_ns: HostTime.now_ns() + lead_ms * MS }).await
     }
 }
 
-/// A renewal of all that a challenge asks for, without a signature.
-pub fn unsigned(challenge: &Challenge) -> SignedRenewal {
-    let Challenge { session, run, nonce, grants } = challenge.clone();
-    let renewal = LeaseRenewal {
-        session,
-        answers: vec![ChallengeAnswer { run, nonce, valid_ns: u64::MAX, grants }],
+pub fn grant_request() -> GrantRequest {
+    GrantRequest {
+        flow: "f".into(),
+        transport: FlowTransport::default(),
+        sender: [127, 0, 0, 1].into(),
+        address: [127, 0, 0, 1].into(),
+        interface: None,
+        port: 0,
+        rate_bps: 10_000_000,
+        rate_frames_per_s: 10_000,
+        longest_frame_octets: 64,
+        room_frame_octets: 0,
+        duration_ns: 30_000 * MS,
+    }
+}
+
+/// A grant that nobody but a test has written, for frames of 64 octets to a port of this host.
+pub fn forged(port: u16) -> SignedGrant {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let grant = Grant {
+        experiment: EXPERIMENT,
+        session: 1,
+        number: 1,
+        sender: [127, 0, 0, 1].into(),
+        address: [127, 0, 0, 1].into(),
+        network: "127.0.0.1/8".parse().expect("a network"),
+        interface: "lo".into(),
+        mac: None,
+        kind: PortKind::Udp,
+        cast: Cast::Unicast,
+        priority: None,
+        port,
+        rate_bps: 10_000_000,
+        rate_frames_per_s: 10_000,
+        longest_frame_octets: 64,
+        duration_ns: 30_000 * MS,
+        until_unix_s: now.expect("after 1970").as_secs() + 30,
     };
-    SignedRenewal { renewal: serde_json::to_vec(&renewal).expect("numbers"), signature: Vec::new() }
+    SignedGrant { grant, signature: Vec::new(), certificate: Vec::new() }
+}
+
+/// One role of half a minute.
+pub fn prepare_request(task: RoleTask, grants: Vec<SignedGrant>) -> PrepareRequest {
+    let role = Role {
+        flow: "f".into(),
+        stream: 0,
+        interface: None,
+        congestion: None,
+        draws: Draws { seed: 1, station: 1 },
+        task,
+        grants,
+    };
+    let phases = serde_json::from_value(phases(29_000)).expect("phases");
+    PrepareRequest { phases, roles: vec![role] }
+}
+
+/// A renewal of all that a challenge asks for, without a signature.
+pub fn unsigned(challenge: &RenewalChallenge) -> SignedRenewal {
+    let RenewalChallenge { session, run, nonce, grants } = challenge.clone();
+    let answers = vec![ChallengeAnswer { run, nonce, valid_ns: u64::MAX, grants }];
+    SignedRenewal { renewal: LeaseRenewal { session, answers }, signature: Vec::new() }
 }
 
 pub fn refused(outcome: Result<impl std::fmt::Debug, Status>, rule: &str) {

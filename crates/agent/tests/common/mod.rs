@@ -204,16 +204,16 @@ pub fn flow(name: &str, traffic: &Value) -> Value {
 
 /// A thousand of the shortest frames a second.
 pub fn paced() -> Value {
-    json!({"kind": "stream", "frames": {"kind": "fixed", "bits": 512}, "arrivals": {"kind": "regular", "period_ps": 1_000_000_000}})
+    json!({"kind": "stream", "source": {"frames": {"kind": "fixed", "bits": 512}, "arrivals": {"kind": "regular", "period_ps": 1_000_000_000}}})
 }
 
 pub fn saturated() -> Value {
-    json!({"kind": "stream", "frames": {"kind": "fixed", "bits": 4096}, "arrivals": {"kind": "saturated"}})
+    json!({"kind": "stream", "source": {"frames": {"kind": "fixed", "bits": 4096}, "arrivals": {"kind": "saturated"}}})
 }
 
 pub fn exchange() -> Value {
     json!({
-        "kind": "exchange", "frames": {"kind": "fixed", "bits": 76 * 8}, "arrivals": {"kind": "regular", "period_ps": 1000 * MS},
+        "kind": "exchange", "source": {"frames": {"kind": "fixed", "bits": 76 * 8}, "arrivals": {"kind": "regular", "period_ps": 1000 * MS}},
         "timeout_ns": 100 * MS,
     })
 }

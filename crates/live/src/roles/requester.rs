@@ -1,6 +1,6 @@
 //! Send requests, and time their responses.
 
-use super::attention::ReceiveMode;
+use super::ReceiveMode;
 use super::requests::{DueRequest, RequestTraffic};
 use crate::clock::{Exchange, Relation};
 use crate::pacing::{Achieved, Pacer, Pacing, PacingCounts};
@@ -333,7 +333,7 @@ impl Requester {
         stop: &AtomicBool,
     ) -> Result<(), Error> {
         loop {
-            port.receive(plan.attention.wait(), |arrival| {
+            port.receive(plan.attention.into(), |arrival| {
                 match outstanding.answered_by(arrival, plan) {
                     Some(station) => {
                         outstanding.missing[station] = false;

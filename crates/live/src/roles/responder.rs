@@ -1,6 +1,6 @@
 //! Respond to requests.
 
-use super::attention::ReceiveMode;
+use super::ReceiveMode;
 use super::sender::check_lengths;
 use crate::pacing::{Achieved, Pacer, Pacing, PacingCounts};
 use crate::port::{NetworkPort, ReceivedPayload, StationAddress};
@@ -8,9 +8,8 @@ use crate::time::{PS_PER_NS, Timeline};
 use crate::wire::{Mark, MarkKind, ResponderTimes};
 use crate::{Error, SkewedClock};
 use ethermeter_ethernet::Octets;
-use ethermeter_traffic::lengths::Lengths;
-use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Purpose, Stream};
+use ethermeter_trial::roles::{Draws, Responses};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,29 +22,16 @@ pub struct ResponsePlan<'a> {
     /// Stations that may be answered: without this, a forged request would direct the response at
     /// another host.
     pub may_respond_to: &'a (dyn Fn(StationAddress) -> bool + Sync),
-    /// How long answers are and when they come; as long as their requests and at once without.
-    pub answers: Option<&'a ResponseTraffic>,
+    /// How long responses are and when they come.
+    pub responses: &'a Responses,
+    /// Seed and number of the station: with those of a simulated station, the draws are its own.
+    pub draws: Draws,
     /// When it ends, in the host's time.
     pub until_ns: u64,
     /// After so many answers it ends too.
     pub most_responses: u64,
     /// How it waits.
     pub attention: ReceiveMode,
-}
-
-/// How long answers are and when they come. With the same seed and number they are those of a
-/// simulated station.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ResponseTraffic {
-    /// Lengths of answers' frames, destination address to FCS; as long as their requests without.
-    pub frames: Option<Lengths>,
-    /// From a request's coming, or from the time of the answer before, to the answer: one is
-    /// thought about at a time.
-    pub think: Times,
-    /// Seed of the experiment.
-    pub seed: u64,
-    /// Number of the station, which with the seed determines every draw.
-    pub station: u32,
 }
 
 /// Counts of a responder.
@@ -81,7 +67,8 @@ struct PendingRequest {
 
 /// Processing of one request after the other, with its time.
 struct ThinkTime<'a> {
-    answers: Option<&'a ResponseTraffic>,
+    /// `None` of responses as long as their requests and at once.
+    responses: Option<&'a Responses>,
     overhead_octets: u64,
     lengths: Stream,
     times: Stream,
@@ -103,17 +90,17 @@ pub fn respond<P: NetworkPort, T: Timeline>(
     plan: &ResponsePlan<'_>,
     stop: &AtomicBool,
 ) -> Result<ResponderCounts, Error> {
-    if let Some(frames) = plan.answers.and_then(|answers| answers.frames.as_ref()) {
+    if let Some(frames) = &plan.responses.frames {
         check_lengths(port, frames)?;
     }
     let is_over = |now_ns| stop.load(Ordering::Relaxed) || now_ns >= plan.until_ns;
-    let mut thinker = ThinkTime::new(plan.answers, port.carrier().overhead());
+    let mut thinker = ThinkTime::new(plan, port.carrier().overhead());
     let (mut counts, mut achieved) = (ResponderCounts::default(), Achieved::default());
     let mut waiting = Vec::with_capacity(port.batch());
     while counts.answered < plan.most_responses && !is_over(time.now_ns()) {
         waiting.clear();
         let received =
-            port.receive(plan.attention.wait(), |arrival| match request(arrival, plan, time) {
+            port.receive(plan.attention.into(), |arrival| match request(arrival, plan, time) {
                 Some(request) if (plan.may_respond_to)(request.from) => {
                     counts.requests += 1;
                     counts.request_octets += request.octets as u64;
@@ -139,10 +126,10 @@ pub fn respond<P: NetworkPort, T: Timeline>(
 }
 
 impl<'a> ThinkTime<'a> {
-    fn new(answers: Option<&'a ResponseTraffic>, overhead: Octets) -> Self {
-        let (seed, station) = answers.map_or((0, 0), |answers| (answers.seed, answers.station));
+    fn new(plan: &ResponsePlan<'a>, overhead: Octets) -> Self {
+        let Draws { seed, station } = plan.draws;
         Self {
-            answers,
+            responses: Some(plan.responses).filter(|&given| *given != Responses::default()),
             overhead_octets: overhead.0,
             lengths: Stream::new(seed, station, Purpose::Length),
             times: Stream::new(seed, station, Purpose::Service),
@@ -163,9 +150,9 @@ impl<'a> ThinkTime<'a> {
         stop: &AtomicBool,
         achieved: &mut Achieved,
     ) -> bool {
-        let Some(answers) = self.answers else { return true };
-        let think_ps = answers.think.draw(&mut self.times);
-        if let Some(frames) = &answers.frames {
+        let Some(responses) = self.responses else { return true };
+        let think_ps = responses.think.draw(&mut self.times);
+        if let Some(frames) = &responses.frames {
             #[allow(clippy::cast_possible_truncation)] // lengths were checked against the port's
             let octets = (frames.draw(&mut self.lengths) / 8 - self.overhead_octets) as usize;
             request.octets = octets;

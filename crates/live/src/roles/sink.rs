@@ -1,6 +1,6 @@
 //! Take what arrives and count it.
 
-use super::attention::ReceiveMode;
+use super::ReceiveMode;
 use crate::clock::{CachedRelation, Relation, SharedRelation};
 use crate::port::{NetworkPort, ReceiveWait, ReceivedPayload};
 use crate::skewed_clock::between_ns;
@@ -209,7 +209,7 @@ pub fn sink<P: NetworkPort, T: Timeline>(
         let mut arrived_ns = None;
         let is_collecting = plan.attention == ReceiveMode::Collecting
             && last_ns.is_some_and(|ns| before_ns < ns + QUIET_NS);
-        let wait = if is_collecting { ReceiveWait::No } else { plan.attention.wait() };
+        let wait = if is_collecting { ReceiveWait::No } else { plan.attention.into() };
         let received = port.receive(wait, |arrival| {
             let now_ns = *arrived_ns.get_or_insert_with(|| {
                 if let SenderClockRelation::Ongoing(ongoing) = plan.senders_clock {

@@ -1,10 +1,12 @@
 //! Whether a request is new: for this process, made just now, and never seen before.
 
 use crate::refusal::{ConsentRule, Refusal, require};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What makes a request fresh and one of a kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RequestStamp {
     /// Of the agent's process.
     pub session: u64,

@@ -9,19 +9,46 @@ use ethermeter_live::wire::MacAddress;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
 
-/// What a sender would like to send to a receiver.
+/// What a receiver is asked to grant to one sender.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GrantRequest {
+    /// The flow.
+    pub flow: String,
+    /// By which kind of port, to how many.
+    pub transport: FlowTransport,
+    /// Address of the sender.
+    pub sender: IpAddr,
+    /// Own address of the receiver.
+    pub address: IpAddr,
+    /// The interface that is to have that address; any one without.
+    #[serde(default)]
+    pub interface: Option<String>,
+    /// Port to receive at; 0: any free one.
+    #[serde(default)]
+    pub port: u16,
+    /// Up to how many bits per second, of frames from destination address to FCS.
+    pub rate_bps: u64,
+    /// Up to how many frames per second.
+    pub rate_frames_per_s: u64,
+    /// Octets of the longest frame; 0 of octets in bulk, which TCP makes segments of.
+    pub longest_frame_octets: u32,
+    /// Octets of the longest frame of the opposite direction, for which the port has room, too.
+    #[serde(default)]
+    pub room_frame_octets: u32,
+    /// For how long, from the beginning to the end of the drain.
+    pub duration_ns: u64,
+}
+
+/// What a sender would like to send by the grants of its receivers, as fast as they all allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SendRequest {
     /// By which kind of port, to how many.
     pub transport: FlowTransport,
     /// Where the sender is.
     pub sender: IpAddr,
-    /// Where frames go: a receiver, or the experiment's group. Port 0 until one is open.
+    /// Where frames go: a receiver, or the experiment's group.
     pub target: StationAddress,
-    /// Up to how many bits per second, of frames from destination address to FCS.
-    pub rate_bps: u64,
-    /// Up to how many frames per second.
-    pub rate_frames_per_s: u64,
     /// Octets of the longest frame; 0 of octets in bulk, which TCP makes segments of.
     pub longest_frame_octets: u32,
     /// For how long, from the beginning to the end of the drain.
@@ -195,23 +222,28 @@ pub struct ClockReading {
 pub const GRANT_S: u64 = 60;
 
 /// Rates, as of one flow or as the sum of many.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rates {
     pub bps: u64,
     pub frames_per_s: u64,
 }
 
 impl Rates {
+    /// The least of some grants.
+    pub fn least_of(consents: &[Consent]) -> Self {
+        let least = |rate: fn(&Grant) -> u64| {
+            consents.iter().map(|consent| rate(&consent.grant)).min().unwrap_or(0)
+        };
+        Self {
+            bps: least(|grant| grant.rate_bps),
+            frames_per_s: least(|grant| grant.rate_frames_per_s),
+        }
+    }
+
     pub fn and(self, other: Self) -> Self {
         Self {
             bps: self.bps.saturating_add(other.bps),
             frames_per_s: self.frames_per_s.saturating_add(other.frames_per_s),
         }
-    }
-}
-
-impl SendRequest {
-    pub(super) fn rates(&self) -> Rates {
-        Rates { bps: self.rate_bps, frames_per_s: self.rate_frames_per_s }
     }
 }

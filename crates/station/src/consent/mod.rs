@@ -24,8 +24,8 @@ mod transport;
 pub use ceilings::{Ceilings, CertificateSerial};
 pub use fresh::RequestStamp;
 pub use grant::{
-    ClockReading, Consent, FlowAttachment, GRANT_S, Grant, InterfaceIdentity, Permit, Proof,
-    Reachability, SendRequest,
+    ClockReading, Consent, FlowAttachment, GRANT_S, Grant, GrantRequest, InterfaceIdentity, Permit,
+    Proof, Reachability, SendRequest,
 };
 pub use network::IpNetwork;
 pub use renewal::{

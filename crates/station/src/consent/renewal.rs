@@ -17,7 +17,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
 
 /// A sender's question to a receiver's process: are these grants still in force?
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RenewalChallenge {
     /// The receiver's process.
     pub session: u64,

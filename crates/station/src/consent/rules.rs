@@ -3,8 +3,8 @@
 use super::ceilings::Ceilings;
 use super::fresh::{RequestFreshness, RequestLane, RequestStamp};
 use super::grant::{
-    ClockReading, Consent, FlowAttachment, GRANT_S, Grant, InterfaceIdentity, Permit, Proof, Rates,
-    Reachability, SendRequest,
+    ClockReading, Consent, FlowAttachment, GRANT_S, Grant, GrantRequest, InterfaceIdentity, Permit,
+    Proof, Rates, Reachability, SendRequest,
 };
 use super::spent::{GrantId, SpentGrants};
 use super::transport::FlowTransport;
@@ -36,6 +36,16 @@ struct BookedExperiment {
     outgoing: Rates,
     /// Groups that are sent to, and the receivers that have granted it.
     groups: Vec<(StationAddress, BTreeSet<IpAddr>)>,
+}
+
+/// What the operator's ceilings are compared with, of a request.
+struct CheckedFlow<'a> {
+    transport: FlowTransport,
+    duration_ns: u64,
+    /// Where this host has the own address, if anywhere.
+    attachment: Option<&'a FlowAttachment>,
+    /// The interface that was asked for by name, if any.
+    interface: Option<&'a str>,
 }
 
 impl RuleBook {
@@ -128,26 +138,30 @@ impl RuleBook {
         self.booked.remove(&experiment);
     }
 
-    /// As a receiver at the own address `own`: grant a wish. The port in the grant is still the one
-    /// wished for.
+    /// As a receiver whose own address has this `attachment`, if it has one: grant a request. The
+    /// port in the grant is still the requested one.
     ///
     /// # Errors
-    /// By the operator's ceilings, because no single interface has the address, or because the
-    /// target is neither our own nor the experiment's group.
+    /// By the operator's ceilings, because no single interface has the address, or because frames
+    /// cannot go there.
     pub fn grant(
         &mut self,
         experiment: u64,
-        own: IpAddr,
-        request: &SendRequest,
+        request: &GrantRequest,
+        attachment: Option<&FlowAttachment>,
         now_unix_s: u64,
     ) -> Result<Grant, Refusal> {
-        self.check_request(request, self.booked(|booked| booked.incoming))?;
-        self.check_stations(own, request.sender)?;
-        let attachment = self.check_attachment(request, own)?;
-        let port = match request.target {
-            StationAddress::Socket(target) => target.port(),
-            StationAddress::Mac(_) => 0,
+        let rates = Rates { bps: request.rate_bps, frames_per_s: request.rate_frames_per_s };
+        let flow = CheckedFlow {
+            transport: request.transport,
+            duration_ns: request.duration_ns,
+            attachment,
+            interface: request.interface.as_deref(),
         };
+        self.check_flow(&flow, rates, self.booked(|booked| booked.incoming))?;
+        self.check_stations(request.address, request.sender)?;
+        let attachment = self.check_attachment(&flow, request.address)?;
+        let port = if request.transport.kind.is_raw() { 0 } else { request.port };
         require(
             port == 0 || is_free(request.transport, port),
             ConsentRule::Port,
@@ -159,7 +173,7 @@ impl RuleBook {
             session: self.session,
             number: self.issued + 1,
             sender: request.sender,
-            address: own,
+            address: request.address,
             network: attachment.network,
             interface: attachment.interface.name.clone(),
             mac: attachment.interface.mac,
@@ -173,8 +187,8 @@ impl RuleBook {
             duration_ns: request.duration_ns,
             until_unix_s: now_unix_s.saturating_add(GRANT_S),
         };
-        check_target(&grant, request)?;
-        self.book(experiment, |booked| booked.incoming = booked.incoming.and(request.rates()))?;
+        target_of(&grant)?;
+        self.book(experiment, |booked| booked.incoming = booked.incoming.and(rates))?;
         self.issued += 1;
         Ok(grant)
     }
@@ -191,7 +205,6 @@ impl RuleBook {
         consents: &[Consent],
         moment: ClockReading,
     ) -> Result<Permit, Refusal> {
-        self.check_request(request, self.booked(|booked| booked.outgoing))?;
         if consents.is_empty() {
             return Err(Refusal::new(
                 ConsentRule::ConsentMissing,
@@ -202,7 +215,15 @@ impl RuleBook {
         for Consent { grant, proof, .. } in consents {
             self.check_consent(experiment, request, grant, *proof, moment.unix_s)?;
         }
-        let attachment = self.check_attachment(request, request.sender)?;
+        let rates = Rates::least_of(consents);
+        let flow = CheckedFlow {
+            transport: request.transport,
+            duration_ns: request.duration_ns,
+            attachment: request.attachment.as_ref(),
+            interface: request.interface.as_deref(),
+        };
+        self.check_flow(&flow, rates, self.booked(|booked| booked.outgoing))?;
+        let attachment = self.check_attachment(&flow, request.sender)?;
         consents.iter().try_for_each(|consent| check_reach(attachment, request, consent))?;
         let grants = || consents.iter().map(|consent| &consent.grant);
         let receivers: BTreeSet<IpAddr> = grants().map(|grant| grant.address).collect();
@@ -212,7 +233,7 @@ impl RuleBook {
         let lifetimes_s = grants().map(|grant| grant.until_unix_s.saturating_sub(moment.unix_s));
         let lifetime_ns = lifetimes_s.min().unwrap_or(0).saturating_mul(1_000_000_000);
         self.book(experiment, |booked| {
-            booked.outgoing = booked.outgoing.and(request.rates());
+            booked.outgoing = booked.outgoing.and(rates);
             if request.transport.is_group() {
                 booked.groups.push((request.target, receivers));
             }
@@ -222,8 +243,8 @@ impl RuleBook {
         self.spent.spend(&ids, moment.now_ns.saturating_add(2 * GRANT_S * 1_000_000_000));
         Ok(Permit {
             target: request.target,
-            rate_bps: request.rate_bps,
-            rate_frames_per_s: request.rate_frames_per_s,
+            rate_bps: rates.bps,
+            rate_frames_per_s: rates.frames_per_s,
             longest_frame_octets: request.longest_frame_octets,
             duration_ns: request.duration_ns,
             begin_before_ns: moment.now_ns.saturating_add(lifetime_ns),
@@ -294,16 +315,6 @@ impl RuleBook {
         let needs_port = !grant.kind.is_raw();
         let is_fine = !needs_port || is_free(grant.transport(), grant.port);
         require(is_fine, ConsentRule::Port, grant.port, free_ports(grant.transport()))?;
-        let is_within = request.rate_bps <= grant.rate_bps
-            && request.rate_frames_per_s <= grant.rate_frames_per_s;
-        let rates = |bps: u64, frames: u64| format!("{bps} bit/s and {frames} frames/s");
-        let granted = rates(grant.rate_bps, grant.rate_frames_per_s);
-        require(
-            is_within,
-            ConsentRule::ConsentRate,
-            rates(request.rate_bps, request.rate_frames_per_s),
-            granted,
-        )?;
         let (requested, granted) = (request.longest_frame_octets, grant.longest_frame_octets);
         // Octets in bulk are something else than frames of no octets.
         let is_within =
@@ -332,36 +343,36 @@ impl RuleBook {
         self.booked.values().map(direction).fold(Rates::default(), Rates::and)
     }
 
-    fn check_request(&self, request: &SendRequest, booked: Rates) -> Result<(), Refusal> {
-        self.ceilings.check_rates(request.rates(), booked)?;
-        self.ceilings.check_duration(request.duration_ns)?;
-        let name = request.attachment.as_ref().map(|attachment| attachment.interface.name.as_str());
-        self.ceilings.check_interface(request.interface.as_deref().or(name))?;
+    fn check_flow(
+        &self,
+        flow: &CheckedFlow<'_>,
+        rates: Rates,
+        booked: Rates,
+    ) -> Result<(), Refusal> {
+        self.ceilings.check_rates(rates, booked)?;
+        self.ceilings.check_duration(flow.duration_ns)?;
+        let name = flow.attachment.map(|attachment| attachment.interface.name.as_str());
+        self.ceilings.check_interface(flow.interface.or(name))?;
         self.ceilings.check_interface(name)?;
-        self.ceilings.check_cast(request.transport)?;
-        self.ceilings.check_priority(request.transport)
+        self.ceilings.check_cast(flow.transport)?;
+        self.ceilings.check_priority(flow.transport)
     }
 
     /// Where the own address `own` is: on one interface, on that which was named, if one was.
     fn check_attachment<'a>(
         &self,
-        request: &'a SendRequest,
+        flow: &CheckedFlow<'a>,
         own: IpAddr,
     ) -> Result<&'a FlowAttachment, Refusal> {
-        let attachment =
-            request.attachment.as_ref().filter(|attachment| attachment.address == own).ok_or_else(
-                || {
-                    Refusal::new(
-                        ConsentRule::Interface,
-                        "none",
-                        format_args!("one interface that has {own}"),
-                    )
-                },
-            )?;
+        let attachment = flow.attachment.filter(|attachment| attachment.address == own);
+        let attachment = attachment.ok_or_else(|| {
+            let allowed = format_args!("one interface that has {own}");
+            Refusal::new(ConsentRule::Interface, "none", allowed)
+        })?;
         let InterfaceIdentity { name, is_loopback, .. } = &attachment.interface;
         let is_allowed = !self.is_plain || *is_loopback;
         require(is_allowed, ConsentRule::PlainBeyondLoopback, name, "the loopback interface")?;
-        let named = request.interface.as_ref().unwrap_or(name);
+        let named = flow.interface.unwrap_or(name);
         require(
             named == name,
             ConsentRule::Interface,
@@ -407,14 +418,16 @@ impl RuleBook {
 /// Whether frames go where the grant permits: to the station that grants it, or to the
 /// experiment's group.
 fn check_target(grant: &Grant, request: &SendRequest) -> Result<(), Refusal> {
-    let Some(target) = grant.target() else {
-        return Err(Refusal::new(
-            ConsentRule::Address,
-            grant.transport(),
-            "the address of one station, or a group that there is",
-        ));
-    };
+    let target = target_of(grant)?;
     require(request.target == target, ConsentRule::ConsentTarget, request.target, target)
+}
+
+/// Where a grant permits frames to go.
+fn target_of(grant: &Grant) -> Result<StationAddress, Refusal> {
+    grant.target().ok_or_else(|| {
+        let allowed = "the address of one station, or a group that there is";
+        Refusal::new(ConsentRule::Address, grant.transport(), allowed)
+    })
 }
 
 /// Whether the way from here to the granted address is one by which frames reach that station and

@@ -6,7 +6,7 @@
 //! does, no frame leaves a sender that is not within a grant of the receiver.
 
 use super::{
-    Ceilings, ClockReading, Consent, FlowAttachment, FlowTransport, Grant, GrantId,
+    Ceilings, ClockReading, Consent, FlowAttachment, FlowTransport, Grant, GrantId, GrantRequest,
     InterfaceIdentity, IpNetwork, IssuedGrants, LeaseRenewal, Permit, Proof, Reachability,
     ReceiverLeases, RenewalChallenge, RequestStamp, RuleBook, SendRequest,
 };
@@ -299,14 +299,29 @@ struct Kept {
     renewals: Vec<LeaseRenewal>,
 }
 
-/// A request that the coordinator thinks up; the agent that is asked adds where it is itself.
+/// A grant that the coordinator thinks up.
+fn grant_request(draws: &mut Draws, sender: IpAddr) -> GrantRequest {
+    GrantRequest {
+        flow: "f".into(),
+        transport: FlowTransport::default(),
+        sender,
+        address: RECEIVER,
+        interface: None,
+        port: 5000,
+        rate_bps: draws.one_of(&[1_000_000, 50_000_000, 400_000_000]),
+        rate_frames_per_s: draws.one_of(&[100, 10_000, 100_000]),
+        longest_frame_octets: draws.one_of(&[64, 512, 1518]),
+        room_frame_octets: 0,
+        duration_ns: draws.one_of(&[100 * MS, S, 30 * S]),
+    }
+}
+
+/// What the coordinator thinks up for a sender to send; the agent adds where it is itself.
 fn request(draws: &mut Draws, own: IpAddr, sender: IpAddr, target: StationAddress) -> SendRequest {
     SendRequest {
         transport: FlowTransport::default(),
         sender,
         target,
-        rate_bps: draws.one_of(&[1_000_000, 50_000_000, 400_000_000]),
-        rate_frames_per_s: draws.one_of(&[100, 10_000, 100_000]),
         longest_frame_octets: draws.one_of(&[64, 512, 1518]),
         duration_ns: draws.one_of(&[100 * MS, S, 30 * S]),
         attachment: Some(attachment(own)),
@@ -366,11 +381,13 @@ fn run(seed: u64) -> u64 {
                 time.sleep_until(now_ns + step_ns);
             }
             Step::Grant => {
-                let target = StationAddress::Socket(SocketAddr::new(RECEIVER, 5000));
-                let asked = request(&mut draws, RECEIVER, SENDERS[who], target);
-                if let Ok(grant) = receiver.book.grant(7, RECEIVER, &asked, unix_s(now_ns)) {
+                let asked = grant_request(&mut draws, SENDERS[who]);
+                let at = attachment(RECEIVER);
+                let granted = receiver.book.grant(7, &asked, Some(&at), unix_s(now_ns));
+                if let Ok(grant) = granted {
                     let port = Arc::new(());
-                    receiver.issued.add(grant.number, &port, attachment(RECEIVER), now_ns);
+
+                    receiver.issued.add(grant.number, &port, at, now_ns);
                     receiver.ports.insert(grant.number, port);
                     consented.insert(grant.id(), receiver.consents_until(now_ns));
                     kept.grants.push(grant);
@@ -384,8 +401,6 @@ fn run(seed: u64) -> u64 {
                 let target = StationAddress::Socket(SocketAddr::new(aimed, 5000));
                 let mut asked = request(&mut draws, SENDERS[who], SENDERS[who], target);
                 if draws.below(4) > 0 {
-                    asked.rate_bps = asked.rate_bps.min(grant.rate_bps);
-                    asked.rate_frames_per_s = asked.rate_frames_per_s.min(grant.rate_frames_per_s);
                     asked.duration_ns = asked.duration_ns.min(grant.duration_ns);
                     asked.longest_frame_octets =
                         asked.longest_frame_octets.min(grant.longest_frame_octets);

@@ -30,13 +30,15 @@ pub enum Cast {
 pub const HIGHEST_PRIORITY: u8 = 7;
 
 /// A kind of port, a kind of address, and a priority.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FlowTransport {
     /// By which kind of port.
     pub kind: PortKind,
     /// To how many.
     pub cast: Cast,
     /// With which priority, 0 to 7; without one, frames have no tag and packets no class.
+    #[serde(default)]
     pub priority: Option<u8>,
 }
 
@@ -63,38 +65,13 @@ impl fmt::Display for FlowTransport {
 }
 
 impl FlowTransport {
-    /// Read the words of the protocol.
+    /// Refuse what does not go together.
     ///
     /// # Errors
     /// By [`ConsentRule::Description`].
-    pub fn read(kind: &str, cast: &str, priority: Option<u32>) -> Result<Self, Refusal> {
-        let casts = [Cast::Unicast, Cast::Multicast, Cast::Broadcast];
-        let transport = PortKind::ALL
-            .into_iter()
-            .find(|one| one.word() == kind)
-            .zip(casts.into_iter().find(|one| one.word() == cast));
-        let Some((kind, cast)) = transport else {
-            let allowed = format!(
-                "port {}; cast \"unicast\", \"multicast\" or \"broadcast\"",
-                PortKind::words(|_| true)
-            );
-            return Err(Refusal::new(
-                ConsentRule::Description,
-                format!("port {kind:?}, cast {cast:?}"),
-                allowed,
-            ));
-        };
-        let narrow = |priority: u32| {
-            let narrow =
-                u8::try_from(priority).ok().filter(|&priority| priority <= HIGHEST_PRIORITY);
-            let allowed = format!("0 to {HIGHEST_PRIORITY}");
-            let value = || format!("priority {priority}");
-            narrow.ok_or_else(|| Refusal::new(ConsentRule::Description, value(), allowed))
-        };
-        let transport = Self { kind, cast, priority: priority.map(narrow).transpose()? };
-        transport.fault().map_or(Ok(transport), |fault| {
-            Err(Refusal::new(ConsentRule::Description, transport, fault))
-        })
+    pub fn check(self) -> Result<(), Refusal> {
+        let refused = |fault| Refusal::new(ConsentRule::Description, self, fault);
+        self.fault().map_or(Ok(()), |fault| Err(refused(fault)))
     }
 
     /// What does not go together, if anything: what would.
@@ -102,6 +79,9 @@ impl FlowTransport {
     pub fn fault(self) -> Option<&'static str> {
         let traits = self.kind.traits();
         match self.cast {
+            _ if self.priority.is_some_and(|priority| priority > HIGHEST_PRIORITY) => {
+                Some("a priority of 0 to 7")
+            }
             Cast::Multicast | Cast::Broadcast if traits.is_connection => {
                 Some("unicast, for a connection has two ends")
             }
@@ -192,25 +172,25 @@ mod tests {
     }
 
     #[test]
-    fn words_are_read_as_they_are_written_and_others_refused() {
-        for (kind, priority) in PortKind::ALL.into_iter().zip([None, Some(0), Some(5), Some(7)]) {
-            for cast in [Cast::Unicast, Cast::Multicast, Cast::Broadcast] {
-                let transport = FlowTransport { kind, cast, priority };
-                let read = FlowTransport::read(kind.word(), cast.word(), priority.map(u32::from));
-                assert_eq!(
-                    read.ok(),
-                    transport.fault().is_none().then_some(transport),
-                    "{transport}"
-                );
-            }
+    fn what_does_not_go_together_is_refused() {
+        let transport = |kind, cast, priority| FlowTransport { kind, cast, priority };
+        for (transport, expected) in [
+            (transport(PortKind::Tcp, Cast::Unicast, Some(7)), None),
+            (transport(PortKind::Packet, Cast::Multicast, Some(0)), None),
+            (transport(PortKind::Tcp, Cast::Multicast, None), Some("a connection has two ends")),
+            (transport(PortKind::Xdp, Cast::Multicast, None), Some("cannot join a group")),
+            (transport(PortKind::Udp, Cast::Unicast, Some(8)), Some("a priority of 0 to 7")),
+        ] {
+            let refused = transport.check().err().map(|refusal| refusal.to_string());
+            let is_expected = match (&refused, expected) {
+                (Some(refused), Some(expected)) => refused.contains(expected),
+                (refused, expected) => refused.is_none() && expected.is_none(),
+            };
+            assert!(is_expected, "{transport}: {refused:?}");
         }
-        for (kind, cast, priority) in
-            [("udp", "anycast", None), ("", "", None), ("udp", "unicast", Some(8))]
+        for text in [r#"{"kind": "udp", "cast": "anycast"}"#, r#"{"kind": "", "cast": "unicast"}"#]
         {
-            assert!(
-                FlowTransport::read(kind, cast, priority).is_err(),
-                "{kind} {cast} {priority:?}"
-            );
+            assert!(serde_json::from_str::<FlowTransport>(text).is_err(), "{text}");
         }
     }
 

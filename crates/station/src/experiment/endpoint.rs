@@ -14,7 +14,8 @@ use ethermeter_live::port::xdp::{XdpOptions, XdpPort};
 use ethermeter_live::port::{
     NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress,
 };
-use ethermeter_live::wire::MacAddress;
+use ethermeter_live::wire::{MacAddress, shortest_frame};
+use ethermeter_traffic::lengths::Lengths;
 use std::net::{IpAddr, SocketAddr};
 
 /// A port of any kind.
@@ -90,6 +91,40 @@ impl LocalEndpoint {
     pub fn payload_octets(&self, frame_bits: u64) -> Option<usize> {
         let frame = Octets(frame_bits.is_multiple_of(8).then_some(frame_bits / 8)?);
         usize::try_from(self.carrier().payload_of(frame)?.0).ok()
+    }
+
+    /// Octets of the longest of frames that carry a mark each, at this endpoint.
+    ///
+    /// # Errors
+    /// By [`ConsentRule::Description`], if one has no room for a mark or is not of whole octets, or
+    /// they are a coder's.
+    pub fn longest_frame_octets(&self, frames: &Lengths) -> Result<u32, Refusal> {
+        let all = match frames {
+            Lengths::Fixed { bits } => std::slice::from_ref(bits),
+            Lengths::Mix { bits, .. } => bits,
+            Lengths::Samples { .. } => {
+                return Err(Refusal::new(
+                    ConsentRule::Description,
+                    "samples of a coder",
+                    "requests and answers of fixed or mixed lengths",
+                ));
+            }
+        };
+        let longest =
+            all.iter().map(|bits| u32::try_from(bits / 8).unwrap_or(u32::MAX)).max().unwrap_or(0);
+        let shortest = shortest_frame(self.carrier()).bits().0;
+        match all.iter().find(|&&bits| bits % 8 != 0 || bits < shortest) {
+            Some(bits) => {
+                let allowed =
+                    format!("whole octets, {shortest} bits at least: each frame carries a mark");
+                Err(Refusal::new(
+                    ConsentRule::Description,
+                    format!("a frame of {bits} bits"),
+                    allowed,
+                ))
+            }
+            None => Ok(longest),
+        }
     }
 
     /// What frames carry their payloads in.

@@ -12,51 +12,15 @@
 use super::bulk::{BulkConnection, ReadResult};
 use super::schedule::{ExperimentSchedule, since};
 use crate::policer::{Policer, SendProgress};
-use crate::refusal::{ConsentRule, Refusal};
 use crate::report::{BlockBatch, BlockWindow, ClientCounts, RoleCounts, RoleTotals, ServerCounts};
 use ethermeter_live::{Error, Timeline};
 use ethermeter_traffic::file::{FileClient, FileServer};
 use ethermeter_traffic::{Batches, Histogram, Purpose, Stream};
+use ethermeter_trial::roles::Draws;
 use ethermeter_trial::transfer::File;
 use std::net::TcpStream;
 
 const PS_PER_NS: u64 = 1000;
-/// Requests that may be without an answer, at most: what an agent keeps of each takes memory.
-const MOST_AHEAD: u32 = 4096;
-/// Octets of a block, a request or an answer, at most.
-const MOST_OCTETS: u64 = 1 << 40;
-
-/// Read what a client and a server do.
-///
-/// # Errors
-/// By [`ConsentRule::Description`].
-pub fn read_file(text: &str) -> Result<File, Refusal> {
-    let fault = |what: String| Refusal::new(ConsentRule::Description, what, "a file as in a plan");
-    let file: File = serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
-    match fault_of(&file) {
-        Some(what) => Err(fault(what)),
-        None => Ok(file),
-    }
-}
-
-/// What of a file is beyond an agent's limits.
-fn fault_of(file: &File) -> Option<String> {
-    for (name, octets) in [
-        ("octets", file.octets.unwrap_or(1)),
-        ("block_octets", file.block_octets),
-        ("request_octets", file.request_octets),
-        ("answer_octets", file.answer_octets),
-    ] {
-        if !(1..=MOST_OCTETS).contains(&octets) {
-            return Some(format!("{name} must be from 1 to {MOST_OCTETS}, got {octets}"));
-        }
-    }
-    if !(1..=MOST_AHEAD).contains(&file.ahead) {
-        return Some(format!("ahead must be from 1 to {MOST_AHEAD}, got {}", file.ahead));
-    }
-    file.client.fault().or_else(|| file.server.fault())
-}
-
 /// Picoseconds since an experiment began.
 #[derive(Clone, Copy)]
 struct SinceBegin(u64);
@@ -70,9 +34,6 @@ impl SinceBegin {
         self.0.saturating_add(at_ps.div_ceil(PS_PER_NS))
     }
 }
-
-/// Seed of the experiment and number of the station, which determine every draw.
-pub type Draws = (u64, u32);
 
 /// Ask for blocks from the beginning of the transmission to its end, or until all are done; none
 /// beyond the permit's rates.
@@ -89,7 +50,7 @@ pub(super) fn request_blocks(
     let measured_from_ns = begin_ns.saturating_add(schedule.phases.measure_from_ns);
     let mut bulk = BulkConnection::over(stream, policer, progress, schedule)?;
     let since_begin = SinceBegin(schedule.begin_ns);
-    let chance = Stream::new(draws.0, draws.1, Purpose::Service);
+    let chance = Stream::new(draws.seed, draws.station, Purpose::Service);
     let mut client = FileClient::new(file.blocks(), file.ahead, &file.client, chance);
     let (mut octets, mut done) = (0, 0u64);
     let mut batches =
@@ -171,7 +132,7 @@ pub(super) fn serve_blocks(
 ) -> Result<RoleCounts, Error> {
     let mut bulk = BulkConnection::over(stream, policer, progress, schedule)?;
     let since_begin = SinceBegin(schedule.begin_ns);
-    let chance = Stream::new(draws.0, draws.1, Purpose::Service);
+    let chance = Stream::new(draws.seed, draws.station, Purpose::Service);
     let mut server = FileServer::new(file.blocks(), &file.server, chance);
     let (mut requests, mut answers) = (0u64, 0u64);
     let mut end = "time";
@@ -194,27 +155,4 @@ pub(super) fn serve_blocks(
     let (connection, port) = bulk.finish()?;
     let counts = ServerCounts { connection, requests, answers, ended_by: end.into() };
     Ok(RoleCounts { port, of: RoleTotals::Server(Box::new(counts)) })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_makes_no_sense_is_refused_with_what_is_allowed() {
-        for (key, value) in [
-            ("block_octets", "0"),
-            ("octets", "0"),
-            ("request_octets", "0"),
-            ("ahead", "0"),
-            ("ahead", "5000"),
-        ] {
-            let text = r#"{"direction": "write", "octets": 1, "block_octets": 1, "request_octets": 1, "answer_octets": 1,
-                "ahead": 1, "client": {"kind": "constant", "ps": 0}, "server": {"kind": "constant", "ps": 0}}"#;
-            let wrong = text.replace(&format!("\"{key}\": 1"), &format!("\"{key}\": {value}"));
-            let refused = read_file(&wrong).expect_err("refused").to_string();
-            assert!(refused.contains(key) && refused.contains(value), "{refused}");
-        }
-        assert!(read_file("{}").is_err());
-    }
 }

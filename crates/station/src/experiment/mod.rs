@@ -17,7 +17,6 @@ mod connection;
 mod endpoint;
 mod file;
 mod opening;
-mod responses;
 mod role;
 mod sampler;
 mod schedule;
@@ -25,18 +24,14 @@ mod series;
 mod transfer;
 
 pub use endpoint::LocalEndpoint;
-pub use file::read_file;
 use opening::OpenReceiver;
 pub use opening::{OpenedPort, OpenedRole, OpeningMark, PortOpening, RoleOpening, check_path};
-pub use responses::{longest_frame_octets, read_responses};
-pub use role::{PermittedSender, RolePlan, RoleTask, read_source};
-pub use schedule::ExperimentPhases;
-pub use transfer::LONGEST_BLOCK_OCTETS;
+pub use role::{PermittedSender, RolePlan};
 
 use self::schedule::ExperimentSchedule;
 use crate::consent::{
-    ChallengeAnswer, FlowAttachment, Grant, IssuedGrants, LeaseRenewal, ReceiverLeases,
-    RenewalChallenge,
+    ChallengeAnswer, FlowAttachment, FlowTransport, Grant, IssuedGrants, LeaseRenewal,
+    ReceiverLeases, RenewalChallenge,
 };
 use crate::interfaces::PacketPath;
 use crate::lease::{Lease, ReceiverLease, RoleLease};
@@ -44,6 +39,7 @@ use crate::policer::SendProgress;
 use crate::refusal::{ConsentRule, Refusal, require};
 use crate::report::{AgentReport, HostReport, RoleReport};
 use ethermeter_live::{SkewedClock, Timeline};
+use ethermeter_trial::roles::{ExperimentPhases, RoleTask};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
@@ -83,6 +79,15 @@ impl WatchedPath {
             self.lease.stray();
         }
     }
+}
+
+/// A flow that was granted here.
+#[derive(Clone, Copy, Debug)]
+pub struct GrantedFlow {
+    /// Own address that it comes to.
+    pub address: IpAddr,
+    /// How it comes.
+    pub transport: FlowTransport,
 }
 
 /// One experiment.
@@ -151,18 +156,20 @@ impl Experiment {
         self.mark("a grant", is_next, "before roles are prepared")
     }
 
-    /// Begin what ends with [`Experiment::prepare`]; returns the own address of each granted flow,
-    /// too.
+    /// Begin what ends with [`Experiment::prepare`]; returns the granted flows, too, by name.
     ///
     /// # Errors
     /// If roles are prepared already, or ports are being opened.
-    pub fn begin_preparing(&mut self) -> Result<(OpeningMark, BTreeMap<String, IpAddr>), Refusal> {
+    pub fn begin_preparing(
+        &mut self,
+    ) -> Result<(OpeningMark, BTreeMap<String, GrantedFlow>), Refusal> {
         let is_next = matches!(self.state, ExperimentState::Granting);
         let mark = self.mark("roles", is_next, "once, after grants")?;
-        let granted = self
-            .receivers
-            .iter()
-            .filter_map(|(flow, receiver)| Some((flow.clone(), receiver.grants.first()?.address)));
+        let granted = self.receivers.iter().filter_map(|(flow, receiver)| {
+            let grant = receiver.grants.first()?;
+            let (address, transport) = (grant.address, grant.transport());
+            Some((flow.clone(), GrantedFlow { address, transport }))
+        });
         Ok((mark, granted.collect()))
     }
 
@@ -649,7 +656,7 @@ mod tests {
         experiment.add_port(opened, 0);
         drop(mark);
         let (mark, granted) = experiment.begin_preparing().expect("a role");
-        assert_eq!(granted.get("f"), Some(&OWN));
+        assert_eq!(granted.get("f").map(|flow| flow.address), Some(OWN));
         let phases = ExperimentPhases {
             settle_ns: 0,
             transmit_ns: 1,

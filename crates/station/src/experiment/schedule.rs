@@ -4,62 +4,9 @@ use crate::lease::RoleLease;
 use crate::policer::SendProgress;
 use ethermeter_live::clock::SharedRelation;
 use ethermeter_live::{SkewedClock, Timeline};
+use ethermeter_trial::roles::ExperimentPhases;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Phases of an experiment, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct ExperimentPhases {
-    /// Silence before the transmission; receivers listen.
-    pub settle_ns: u64,
-    /// How long frames are offered.
-    pub transmit_ns: u64,
-    /// Begin of the measured window, since the beginning of the transmission.
-    pub measure_from_ns: u64,
-    /// End of the measured window; what arrives then is not measured.
-    pub measure_to_ns: u64,
-    /// How long receivers still listen afterwards.
-    pub drain_ns: u64,
-    /// Batches of the measured window.
-    #[serde(default = "one")]
-    pub batches: u32,
-}
-
-/// Maximum number of batches, as in a simulation.
-const MOST_BATCHES: u32 = 1000;
-
-fn one() -> u32 {
-    1
-}
-
-impl ExperimentPhases {
-    /// From the beginning to the end of the drain.
-    #[must_use]
-    pub fn duration_ns(&self) -> u64 {
-        self.settle_ns.saturating_add(self.transmit_ns).saturating_add(self.drain_ns)
-    }
-
-    /// How long it is measured, in picoseconds.
-    pub(super) fn measured_ps(&self) -> u64 {
-        self.measure_to_ns.saturating_sub(self.measure_from_ns).saturating_mul(1000)
-    }
-
-    /// What is wrong with them, if anything.
-    #[must_use]
-    pub fn fault(&self) -> Option<String> {
-        let Self { transmit_ns, measure_from_ns, measure_to_ns, batches, .. } = self;
-        let is_fine = measure_from_ns < measure_to_ns && measure_to_ns <= transmit_ns;
-        let of_window = (!is_fine).then(|| {
-            format!("measured from {measure_from_ns} to {measure_to_ns} ns: must be a time within the {transmit_ns} ns of the transmission")
-        });
-        let of_batches = (!(1..=MOST_BATCHES).contains(batches))
-            .then(|| format!("batches = {batches}: must be from 1 to {MOST_BATCHES}"));
-        let faults: Vec<String> = of_window.into_iter().chain(of_batches).collect();
-        (!faults.is_empty()).then(|| faults.join("; "))
-    }
-}
 
 /// A time of the host as a time since `begin_ns`.
 pub(super) fn since(at_ns: Option<u64>, begin_ns: u64) -> Option<i64> {

@@ -14,6 +14,7 @@ use crate::report::{
 use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::{Error, Timeline};
 use ethermeter_traffic::Batches;
+use ethermeter_trial::roles::{self, BulkTransfer};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
@@ -29,16 +30,7 @@ const AFTER_REFUSAL_NS: u64 = 200_000;
 /// differ.
 pub(super) const CHANCE_OCTETS: usize = LONGEST_BLOCK_OCTETS + 65_537;
 /// Octets of the longest block.
-pub const LONGEST_BLOCK_OCTETS: usize = 1 << 20;
-
-/// What is to be given.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BulkPlan {
-    /// Octets in all; as many as go within the transmission without.
-    pub octets: Option<u64>,
-    /// Octets a call.
-    pub block_octets: usize,
-}
+pub(super) const LONGEST_BLOCK_OCTETS: usize = roles::LONGEST_BLOCK_OCTETS as usize;
 
 /// Octets that look like chance, the same in each run.
 pub(super) fn chance(octets: usize, seed: u64) -> Vec<u8> {
@@ -59,7 +51,7 @@ pub(super) fn chance(octets: usize, seed: u64) -> Vec<u8> {
 /// beyond the permit's rates.
 pub(super) fn send_bulk(
     stream: &mut TcpStream,
-    plan: &BulkPlan,
+    plan: &BulkTransfer,
     policer: &mut Policer,
     progress: &SendProgress,
     schedule: &ExperimentSchedule<impl Timeline>,
@@ -91,7 +83,7 @@ pub(super) fn send_bulk(
             policer.follow(&TcpInfo::of(stream)?, now_ns);
         }
         let left = plan.octets.map_or(u64::MAX, |all| all - octets);
-        let most = plan.block_octets.min(usize::try_from(left).unwrap_or(usize::MAX));
+        let most = (plan.block_octets as usize).min(usize::try_from(left).unwrap_or(usize::MAX));
         let room = within(policer, most, now_ns);
         if room == 0 {
             held_back.refuse(1);

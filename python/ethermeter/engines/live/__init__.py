@@ -7,7 +7,7 @@ reached, `agents` starts agents on this machine, `places` are hosts of a laborat
 loopback, `recording` takes captures during a trial.
 """
 
-from ethermeter.engines.live.laboratory import Laboratory, Station
+from ethermeter.engines.live.laboratory import Laboratory
 from ethermeter.engines.live.places import Hosts, Kept, Local, Place
 from ethermeter.engines.live.recording import MOST_OCTETS, SNAP_OCTETS, Captures
 from ethermeter.engines.live.trials import FOLDER, FailedTrial, Underway, duration_s
@@ -23,7 +23,6 @@ __all__ = [
     "Laboratory",
     "Local",
     "Place",
-    "Station",
     "Underway",
     "duration_s",
 ]

@@ -15,12 +15,13 @@ from pathlib import Path
 
 from msgspec import structs
 
-from ethermeter.engines.live.laboratory import Credentials, Laboratory, Station
+from ethermeter.engines.live.laboratory import Credentials, Laboratory
 from ethermeter.engines.live.media import flow_faults, media_faults, segments_of
 from ethermeter.engines.live.recording import MEDIUM, MediumTap, Tap
 from ethermeter.engines.live.segments import segment_hosts, segment_trial
 from ethermeter.entities import flows_in, stations_in
 from ethermeter.faults import Fault, InputError
+from ethermeter.live_test import AgentEntry
 from ethermeter.nodes import Settings, hosts_in, kind_of
 from ethermeter.scenario import Class, Host, SaturatedArrivals, Scenario, Switch
 from ethermeter.store.scratch import temporary_directory
@@ -195,7 +196,10 @@ def loopback(hosts: Sequence[str]) -> Iterator[Bench]:
     ends: dict[str, tuple[str, int, list[str]]]
     ends = {name: (address, 0, []) for name, address in addresses.items()}
     with _running(addresses, ends, ["127.0.0.0/8"], None) as (agents, controls, _):
-        stations = {name: Station(name, controls[name], addresses[name]) for name in hosts}
+        stations = {
+            name: AgentEntry(name=name, control=controls[name], address=addresses[name])
+            for name in hosts
+        }
         taps = {name: Tap("lo", only=(address, 24)) for name, address in addresses.items()}
         laboratory = Laboratory(stations, "loopback", is_one_machine=True, has_wires=False)
         yield Bench(laboratory, agents, taps)
@@ -280,7 +284,9 @@ def _in_hosts(bed: NetworkBed, *, ip: int, has_wires: bool) -> Iterator[Bench]:
     networks = ["10.77.0.0/16", "fd77::/64"]
     with _running(names, ends, networks, certified) as (agents, controls, credentials):
         stations = {
-            name: Station(name, controls[name], addresses[name], host.interface)
+            name: AgentEntry(
+                name=name, control=controls[name], address=addresses[name], interface=host.interface
+            )
             for name, host in bed.hosts.items()
         }
         laboratory = Laboratory(

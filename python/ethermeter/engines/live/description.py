@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from msgspec import Struct, field
 from msgspec.json import encode
 from msgspec.structs import replace
 
-from ethermeter.engines.live.laboratory import Laboratory, Station
+from ethermeter.engines.live.laboratory import Laboratory
 from ethermeter.engines.live.media import windows_of
 from ethermeter.engines.live.segments import Lead, credit_frames, lead_of, of_hosts
 from ethermeter.entities import is_voice, senders
@@ -26,11 +25,22 @@ from ethermeter.framing import (
     message_octets,
 )
 from ethermeter.live_reports import Ceilings, HostAnswer
+from ethermeter.live_test import (
+    TransferFlowTraffic,
+    ExchangeFlowTraffic,
+    ExperimentPhases,
+    FileFlowTraffic,
+    FlowDescription,
+    FlowTraffic,
+    MessageSource,
+    StreamFlowTraffic,
+    Responses,
+    Shaping,
+    TestDescription,
+    TraceMessages,
+)
 from ethermeter.nodes import links_in
 from ethermeter.scenario import (
-    Arrivals,
-    ConstantTimes,
-    File,
     FixedLengths,
     Flow,
     Framing,
@@ -39,7 +49,6 @@ from ethermeter.scenario import (
     SamplesLengths,
     SaturatedArrivals,
     Scenario,
-    Times,
     TokenBucketArrivals,
     TraceArrivals,
 )
@@ -63,7 +72,6 @@ _AROUND = {"packet": (18, 18), "xdp": (18, 18), "udp": (46, 66), "tcp": (58, 78)
 _LONGEST_NAME = 60
 MOST_REPLAYED = 10_000
 """Messages of a trace that an agent takes: its requests have at most 256 KiB."""
-AT_ONCE = ConstantTimes(ps=0)
 
 
 class Rates(NamedTuple):
@@ -77,118 +85,6 @@ CLOCK = Rates(bps=1_000 * 96 * 8, frames_per_s=1_000)
 """What comparing a sender's clock with a receiver's may take of both hosts' ceilings, either way
 (`crates/station/src/experiment/clocks.rs`).
 """
-
-
-class Phases(Struct, frozen=True):
-    """Phases of a test."""
-
-    settle_ns: int
-    transmit_ns: int
-    measure_from_ns: int
-    measure_to_ns: int
-    drain_ns: int
-    batches: int
-
-
-class Shaping(Struct, frozen=True):
-    """The token bucket of a source, or of a shaper (`crates/traffic/src/source.rs`).
-
-    `volumes`: of each length of frames in bits, in rising order, the octets on the wire.
-    """
-
-    rate_bps: int
-    burst_octets: int
-    phase_ps: int
-    volumes: tuple[tuple[int, int], ...]
-
-
-class Messages(Struct, frozen=True, omit_defaults=True):
-    """Messages of a trace.
-
-    `gaps_ps`: the time of the first, then the time to each from the one before; `kinds`: index of
-    the length of each among those of the flow, empty if lengths are drawn.
-    """
-
-    gaps_ps: tuple[int, ...]
-    kinds: tuple[int, ...] = ()
-
-
-class Stream(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="stream"):
-    """Messages without responses."""
-
-    frames: Lengths
-    arrivals: Arrivals
-    real_time: bool
-    shaping: Shaping | None = None
-    trace: Messages | None = None
-    shares_processors: bool = False
-    """Whether many such senders share few processors, so that none spins for long."""
-    credit_frames: int | None = None
-    """Most frames between the sender's call and the end of their transmission, where the medium
-    says when that is.
-    """
-    spread_ps: int = 0
-    """Its source begins at a draw below this after the transmission."""
-
-
-class Responses(Struct, frozen=True, omit_defaults=True):
-    """Responses; as long as their requests and at once where nothing else is given."""
-
-    frames: Lengths | None = None
-    think: Times = AT_ONCE
-
-
-class Exchange(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="exchange"):
-    """Messages with responses."""
-
-    frames: Lengths
-    arrivals: Arrivals
-    timeout_ns: int
-    response: Responses | None = None
-    shaping: Shaping | None = None
-    trace: Messages | None = None
-
-
-class Transfer(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="transfer"):
-    """Octets over TCP."""
-
-    octets: int | None = None
-
-
-class FileTransfer(Struct, frozen=True, tag_field="kind", tag="file"):
-    """A file, block by block, over TCP."""
-
-    file: File
-
-
-Traffic = Stream | Exchange | Transfer | FileTransfer
-
-
-class TestFlow(Struct, frozen=True, omit_defaults=True):
-    """A flow of a test."""
-
-    name: str
-    from_: str = field(name="from")
-    to: str | tuple[str, ...]
-    port: str
-    most_bps: int
-    most_frames_per_s: int
-    attention: str
-    traffic: Traffic
-    most_response_bps: int | None = None
-    most_response_frames_per_s: int | None = None
-    cast: str = "unicast"
-    congestion: str | None = None
-    priority: int | None = None
-
-
-class Test(Struct, frozen=True):
-    """A test, as the coordinator takes it (`crates/agent/src/description.rs`)."""
-
-    seed: int
-    agents: list[Station]
-    phases: Phases
-    flows: list[TestFlow]
 
 
 def flow_names(scenario: Scenario) -> list[str]:
@@ -268,10 +164,10 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
     transmit_ps, from_ps, to_ps = (
         at_ps - begin_ps for at_ps in (phases.stop_ps, phases.measure_from_ps, phases.measure_to_ps)
     )
-    test = Test(
+    test = TestDescription(
         seed=trial.seed,
-        agents=[laboratory.stations[name] for name in hosts_of(scenario)],
-        phases=Phases(
+        agents=tuple(laboratory.stations[name] for name in hosts_of(scenario)),
+        phases=ExperimentPhases(
             settle_ns=(begin_ps + lead.later_ps) // PS_PER_NS,
             transmit_ns=transmit_ps // PS_PER_NS,
             measure_from_ns=from_ps // PS_PER_NS,
@@ -279,26 +175,26 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
             drain_ns=(phases.end_ps - phases.stop_ps) // PS_PER_NS + LINGER_NS,
             batches=scenario.batches,
         ),
-        flows=flows,
+        flows=tuple(flows),
     )
     return encode(test).decode()
 
 
-def _credited(flow: TestFlow, frames: int | None) -> TestFlow:
+def _credited(flow: FlowDescription, frames: int | None) -> FlowDescription:
     """Return a flow whose sender has at most so many frames ahead of the media before it."""
-    if frames is None or not isinstance(flow.traffic, Stream):
+    if frames is None or not isinstance(flow.traffic, StreamFlowTraffic):
         return flow
     return replace(flow, traffic=replace(flow.traffic, credit_frames=frames))
 
 
-def _on_segment(flow: TestFlow, frames: int | None, spread_ps: int) -> TestFlow:
+def _on_segment(flow: FlowDescription, frames: int | None, spread_ps: int) -> FlowDescription:
     """Return a flow of a host on an emulated segment, as of `_credited`.
 
     Without credit it sends at times, for which it wakes with real-time priority; the hosts and the
     medium share the processors of one machine. Its source begins within the spread of the trial, as
     those of cards do.
     """
-    if frames is not None or not isinstance(flow.traffic, Stream):
+    if frames is not None or not isinstance(flow.traffic, StreamFlowTraffic):
         return _credited(flow, frames)
     sends = replace(flow.traffic, real_time=True, shares_processors=True, spread_ps=spread_ps)
     return replace(flow, traffic=sends)
@@ -306,7 +202,7 @@ def _on_segment(flow: TestFlow, frames: int | None, spread_ps: int) -> TestFlow:
 
 def _flows(
     trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAnswer]
-) -> tuple[list[TestFlow], list[Fault]]:
+) -> tuple[list[FlowDescription], list[Fault]]:
     scenario = trial.scenario
     faults: list[Fault] = []
     made = []
@@ -327,7 +223,7 @@ def _flows(
             continue
         is_spinning = flow.response is not None and not laboratory.is_one_machine
         made.append(
-            TestFlow(
+            FlowDescription(
                 name=name,
                 from_=flow.from_,
                 to=flow.to[0] if flow.address == "unicast" else flow.to,
@@ -425,10 +321,15 @@ def _shaping(flow: Flow, frames: Lengths, *, around_octets: int) -> Shaping | No
         for bits, sent in zip(lengths_of(flow.frames), lengths_of(frames), strict=True)
     }
     volumes_of = tuple(sorted(volumes.items()))
-    return Shaping(bucket.rate_bps, bucket.burst_octets, phase_ps or 0, volumes_of)
+    return Shaping(
+        rate_bps=bucket.rate_bps,
+        burst_octets=bucket.burst_octets,
+        phase_ps=phase_ps or 0,
+        volumes=volumes_of,
+    )
 
 
-def _replayed(flow: Flow, trial: Trial, where: str) -> tuple[Flow, Messages | None]:
+def _replayed(flow: Flow, trial: Trial, where: str) -> tuple[Flow, TraceMessages | None]:
     """Return a flow with the messages of its trace that it may send in a trial.
 
     A trace that is not begun at random, and not repeated in the trial, is cut at its end.
@@ -450,7 +351,7 @@ def _replayed(flow: Flow, trial: Trial, where: str) -> tuple[Flow, Messages | No
     if trace.octets is not None:
         kinds = tuple(np.unique(trace.octets, return_inverse=True)[1][:count].tolist())
     gaps_ps = tuple(np.diff(times_ps, prepend=0).tolist())
-    return replace(flow, arrivals=arrivals), Messages(gaps_ps, kinds)
+    return replace(flow, arrivals=arrivals), TraceMessages(gaps_ps=gaps_ps, kinds=kinds)
 
 
 def _check_replayed(messages: int, where: str) -> None:
@@ -465,43 +366,42 @@ def _check_replayed(messages: int, where: str) -> None:
 
 def _traffic(
     flow: Flow,
-    messages: Messages | None,
+    messages: TraceMessages | None,
     port: str,
     laboratory: Laboratory,
     where: str,
     *,
     around_octets: int,
-) -> Traffic:
+) -> FlowTraffic:
     if flow.transfer is not None:
         job = flow.transfer.job
         if job.file is not None:
-            return FileTransfer(job.file)
-        return Transfer(None if job.stream is None else job.stream.octets)
+            return FileFlowTraffic(file=job.file)
+        return TransferFlowTraffic(octets=None if job.stream is None else job.stream.octets)
     if is_voice(flow):
         return _voice(flow, port, laboratory, where)
     framing, address = flow.framing, laboratory.stations[flow.from_].address
     tag = tag_octets(flow, port)
     frames = _frames(flow.frames, framing, port, address, where, tag=tag)
-    response = flow.response
     shaping = _shaping(flow, frames, around_octets=around_octets)
+    source = MessageSource(frames=frames, arrivals=flow.arrivals, shaping=shaping, trace=messages)
+    response = flow.response
     if response is None:
         real_time = not is_saturated(flow) and not laboratory.is_one_machine
-        return Stream(frames, flow.arrivals, real_time, shaping, messages)
-    # Responses at once are left out by identity.
-    think = AT_ONCE if response.think == AT_ONCE else response.think
-    responses = Responses(think=think)
+        return StreamFlowTraffic(source=source, real_time=real_time)
+    lengths = None
     if not isinstance(flow.frames, FixedLengths) or response.frames != flow.frames:
         lengths = _frames(
             response.frames, framing, port, address, where, tag=tag, within="response."
         )
-        responses = Responses(lengths, think)
-    timeout_ns = (response.timeout_ps or TIMEOUT_NS * PS_PER_NS) // PS_PER_NS
-    has_responses = responses != Responses()
-    given = responses if has_responses else None
-    return Exchange(frames, flow.arrivals, timeout_ns, given, shaping, messages)
+    return ExchangeFlowTraffic(
+        source=source,
+        timeout_ns=(response.timeout_ps or TIMEOUT_NS * PS_PER_NS) // PS_PER_NS,
+        response=Responses(frames=lengths, think=response.think),
+    )
 
 
-def _voice(flow: Flow, port: str, laboratory: Laboratory, where: str) -> Stream:
+def _voice(flow: Flow, port: str, laboratory: Laboratory, where: str) -> StreamFlowTraffic:
     """Return a coder's packets with lengths of frames as the port makes them."""
     framing, address = flow.framing, laboratory.stations[flow.from_].address
     frames, is_data = flow.frames, framing != "frame"
@@ -531,7 +431,8 @@ def _voice(flow: Flow, port: str, laboratory: Laboratory, where: str) -> Stream:
             f"of {VOICE_MARK_OCTETS} octets"
         )
         raise InputError.of(where, key, f"{given} B", allowed)
-    return Stream(lengths, flow.arrivals, not laboratory.is_one_machine)
+    source = MessageSource(frames=lengths, arrivals=flow.arrivals)
+    return StreamFlowTraffic(source=source, real_time=not laboratory.is_one_machine)
 
 
 def _frames(

@@ -5,27 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Raw, Struct
+from msgspec import Raw
 from msgspec.json import decode
+
+from ethermeter.live_test import AgentEntry
 
 if TYPE_CHECKING:
     from ethermeter.testbed import NetworkBed
 
 Credentials = tuple[bytes, bytes, bytes]
 """Certificate, key and authority, as PEM."""
-
-
-class Station(Struct, frozen=True, omit_defaults=True):
-    """A host with an agent, by its name in the experiment.
-
-    `control` is where its agent listens, as ADDRESS:PORT; `address` and `interface` are those with
-    which it takes part in what is measured, the interface that of the address if None.
-    """
-
-    name: str
-    control: str
-    address: str
-    interface: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +39,7 @@ class Laboratory:
         The testbed, if it is one with switches whose counters are read.
     """
 
-    stations: Mapping[str, Station]
+    stations: Mapping[str, AgentEntry]
     source: str
     credentials: Credentials | None = None
     namespace: Path | None = None

@@ -11,7 +11,7 @@ from typing import Protocol, Self
 from ethermeter.engines.live import agents, trials
 from ethermeter.engines.live.agents import IPV6, Bench
 from ethermeter.engines.live.description import selective_acknowledgements
-from ethermeter.engines.live.laboratory import Laboratory, Station
+from ethermeter.engines.live.laboratory import Laboratory
 from ethermeter.engines.live.recording import Captures
 from ethermeter.engines.live.segments import of_hosts
 from ethermeter.engines.live.trials import Underway, trial_of
@@ -19,6 +19,7 @@ from ethermeter.engines.work import Finished, Work
 from ethermeter.entities import senders
 from ethermeter.faults import InputError
 from ethermeter.framing import AROUND_DATA_OCTETS, lengths_of
+from ethermeter.live_test import AgentEntry
 from ethermeter.nodes import hosts_in
 from ethermeter.scenario import Scenario
 from ethermeter.testbed.build import MOST_HOSTS
@@ -256,10 +257,10 @@ def _expected(trial: Trial, kind: str, ip: int) -> Laboratory:
             kind, "hosts", str(len(names)), f"expected at most {MOST_HOSTS} on one machine"
         )
     stations = {
-        name: Station(
-            name,
-            f"{network}.{number}:4988",
-            f"fd77::{number:x}" if ip == IPV6 else f"{network}.{number}",
+        name: AgentEntry(
+            name=name,
+            control=f"{network}.{number}:4988",
+            address=f"fd77::{number:x}" if ip == IPV6 else f"{network}.{number}",
         )
         for number, name in enumerate(names, 1)
     }

@@ -66,12 +66,44 @@ fn at(own: IpAddr, request: &SendRequest) -> SendRequest {
     SendRequest { attachment, ..request.clone() }
 }
 
-fn grant(book: &mut RuleBook, experiment: u64, request: &SendRequest) -> Result<Grant, Refusal> {
-    let own = match request.target {
-        StationAddress::Socket(target) if !request.transport.is_group() => target.ip(),
-        _ => OWN,
+/// The rates of most grants.
+const RATES: Rates = Rates { bps: 1_000_000, frames_per_s: 1000 };
+
+/// What the receiver of frames of a sender is asked.
+fn asked(request: &SendRequest, rates: Rates) -> GrantRequest {
+    let (address, port) = match request.target {
+        StationAddress::Socket(target) if request.transport.is_group() => (OWN, target.port()),
+        StationAddress::Socket(target) => (target.ip(), target.port()),
+        StationAddress::Mac(_) => (OWN, 0),
     };
-    book.grant(experiment, own, &at(own, request), NOW_UNIX_S)
+    GrantRequest {
+        flow: "f".into(),
+        transport: request.transport,
+        sender: request.sender,
+        address,
+        interface: request.interface.clone(),
+        port,
+        rate_bps: rates.bps,
+        rate_frames_per_s: rates.frames_per_s,
+        longest_frame_octets: request.longest_frame_octets,
+        room_frame_octets: 0,
+        duration_ns: request.duration_ns,
+    }
+}
+
+fn grant_at(
+    book: &mut RuleBook,
+    experiment: u64,
+    request: &SendRequest,
+    rates: Rates,
+) -> Result<Grant, Refusal> {
+    let asked = asked(request, rates);
+    let attachment = at(asked.address, request).attachment;
+    book.grant(experiment, &asked, attachment.as_ref(), NOW_UNIX_S)
+}
+
+fn grant(book: &mut RuleBook, experiment: u64, request: &SendRequest) -> Result<Grant, Refusal> {
+    grant_at(book, experiment, request, RATES)
 }
 
 /// Grants whose stations are reached directly by an interface.
@@ -99,8 +131,6 @@ fn request() -> SendRequest {
         transport: FlowTransport::default(),
         sender: ip("10.0.0.1"),
         target: target("10.0.0.2:5000"),
-        rate_bps: 1_000_000,
-        rate_frames_per_s: 1000,
         longest_frame_octets: 100,
         duration_ns: 10 * S,
         attachment: attachment(ip("10.0.0.1"), "test0"),
@@ -120,8 +150,8 @@ fn rule<T: std::fmt::Debug>(outcome: Result<T, Refusal>) -> ConsentRule {
     outcome.expect_err("must be refused").rule
 }
 
-/// A wish that both sides would grant but for one change.
-type Change = fn(&mut SendRequest);
+/// A flow that both sides would allow but for one change.
+type Change = fn(&mut SendRequest, &mut Rates);
 
 /// Something else granted than asked for.
 type GrantChange = fn(&mut Grant);
@@ -164,34 +194,35 @@ fn what_is_within_everything_is_granted_and_permitted_as_asked() {
 #[test]
 fn each_ceiling_holds_for_receivers_and_senders() {
     let cases: [(ConsentRule, Change); 15] = [
-        (ConsentRule::RateBits, |request| request.rate_bps = 1_000_001),
-        (ConsentRule::RateBits, |request| request.rate_bps = u64::MAX),
-        (ConsentRule::RateBits, |request| request.rate_bps = 0),
-        (ConsentRule::RateFrames, |request| request.rate_frames_per_s = 1001),
-        (ConsentRule::RateFrames, |request| request.rate_frames_per_s = 0),
-        (ConsentRule::Duration, |request| request.duration_ns = 10 * S + 1),
-        (ConsentRule::Duration, |request| request.duration_ns = u64::MAX),
-        (ConsentRule::Address, |request| request.target = target("10.0.1.2:5000")),
-        (ConsentRule::Address, |request| request.sender = ip("10.0.1.1")),
-        (ConsentRule::Address, |request| request.target = target("0.0.0.0:5000")),
-        (ConsentRule::Address, |request| request.target = target("224.0.0.1:5000")),
-        (ConsentRule::Address, |request| request.target = target("[::1]:5000")),
-        (ConsentRule::Interface, |request| request.attachment = attachment(OWN, "eth0")),
-        (ConsentRule::Interface, |request| request.attachment = None),
+        (ConsentRule::RateBits, |_, rates| rates.bps = 1_000_001),
+        (ConsentRule::RateBits, |_, rates| rates.bps = u64::MAX),
+        (ConsentRule::RateBits, |_, rates| rates.bps = 0),
+        (ConsentRule::RateFrames, |_, rates| rates.frames_per_s = 1001),
+        (ConsentRule::RateFrames, |_, rates| rates.frames_per_s = 0),
+        (ConsentRule::Duration, |request, _| request.duration_ns = 10 * S + 1),
+        (ConsentRule::Duration, |request, _| request.duration_ns = u64::MAX),
+        (ConsentRule::Address, |request, _| request.target = target("10.0.1.2:5000")),
+        (ConsentRule::Address, |request, _| request.sender = ip("10.0.1.1")),
+        (ConsentRule::Address, |request, _| request.target = target("0.0.0.0:5000")),
+        (ConsentRule::Address, |request, _| request.target = target("224.0.0.1:5000")),
+        (ConsentRule::Address, |request, _| request.target = target("[::1]:5000")),
+        (ConsentRule::Interface, |request, _| request.attachment = attachment(OWN, "eth0")),
+        (ConsentRule::Interface, |request, _| request.attachment = None),
         // Allowed, but it has not the address.
-        (ConsentRule::Interface, |request| request.interface = Some("lo".into())),
+        (ConsentRule::Interface, |request, _| request.interface = Some("lo".into())),
     ];
     for (expected, change) in cases {
-        let mut request = request();
-        change(&mut request);
-        assert_eq!(rule(grant(&mut book(), 7, &request)), expected, "as a receiver: {request:?}");
+        let (mut request, mut rates) = (request(), RATES);
+        change(&mut request, &mut rates);
+        let granted = grant_at(&mut book(), 7, &request, rates);
+        assert_eq!(rule(granted), expected, "as a receiver: {request:?}, {rates:?}");
         // A receiver with other ceilings has granted exactly this.
         let StationAddress::Socket(to) = request.target else { unreachable!("no raw frames here") };
         let given = Grant {
             sender: request.sender,
             address: to.ip(),
-            rate_bps: request.rate_bps,
-            rate_frames_per_s: request.rate_frames_per_s,
+            rate_bps: rates.bps,
+            rate_frames_per_s: rates.frames_per_s,
             duration_ns: request.duration_ns,
             ..a_grant()
         };
@@ -233,13 +264,11 @@ fn without_a_grant_nothing_is_sent() {
 
 #[test]
 fn a_grant_is_for_exactly_what_it_says() {
-    let cases: [(ConsentRule, GrantChange); 13] = [
+    let cases: [(ConsentRule, GrantChange); 11] = [
         (ConsentRule::ConsentExperiment, |grant| grant.experiment = 8),
         (ConsentRule::ConsentSender, |grant| grant.sender = ip("10.0.0.3")),
         (ConsentRule::ConsentTarget, |grant| grant.address = ip("10.0.0.3")),
         (ConsentRule::ConsentTarget, |grant| grant.port = 5001),
-        (ConsentRule::ConsentRate, |grant| grant.rate_bps -= 1),
-        (ConsentRule::ConsentRate, |grant| grant.rate_frames_per_s -= 1),
         (ConsentRule::ConsentLength, |grant| grant.longest_frame_octets -= 1),
         // A grant for octets in bulk does not permit frames.
         (ConsentRule::ConsentLength, |grant| grant.longest_frame_octets = 0),
@@ -395,41 +424,43 @@ fn there_are_no_more_experiments_at_once_than_the_operator_allows() {
 #[test]
 fn there_are_no_more_roles_in_an_experiment_than_the_operator_allows() {
     let mut book = book();
-    let slow = SendRequest { rate_bps: 1000, rate_frames_per_s: 1, ..request() };
+    let slow = Rates { bps: 1000, frames_per_s: 1 };
     for _ in 0..3 {
-        grant(&mut book, 7, &slow).expect("three");
+        grant_at(&mut book, 7, &request(), slow).expect("three");
     }
-    assert_eq!(rule(grant(&mut book, 7, &slow)), ConsentRule::Roles);
+    assert_eq!(rule(grant_at(&mut book, 7, &request(), slow)), ConsentRule::Roles);
     assert_eq!(
-        rule(permit(&mut book, 7, &slow, &[(a_grant(), Proof::Signed)])),
+        rule(permit(&mut book, 7, &request(), &[(a_grant(), Proof::Signed)])),
         ConsentRule::Roles
     );
-    grant(&mut book, 8, &slow).expect("another experiment");
+    grant_at(&mut book, 8, &request(), slow).expect("another experiment");
 }
 
 #[test]
 fn ceilings_on_rates_hold_for_all_flows_of_all_experiments_in_one_direction_together() {
-    let part =
-        |rate_bps, rate_frames_per_s| SendRequest { rate_bps, rate_frames_per_s, ..request() };
     let mut book = book();
-    grant(&mut book, 7, &part(600_000, 100)).expect("the first");
-    assert_eq!(rule(grant(&mut book, 7, &part(400_001, 100))), ConsentRule::RateBits);
+    let grant = |book: &mut RuleBook, experiment, bps, frames_per_s| {
+        grant_at(book, experiment, &request(), Rates { bps, frames_per_s })
+    };
+    grant(&mut book, 7, 600_000, 100).expect("the first");
+    assert_eq!(rule(grant(&mut book, 7, 400_001, 100)), ConsentRule::RateBits);
     assert_eq!(
-        rule(grant(&mut book, 8, &part(400_001, 100))),
+        rule(grant(&mut book, 8, 400_001, 100)),
         ConsentRule::RateBits,
         "another experiment"
     );
-    assert_eq!(rule(grant(&mut book, 8, &part(1, 901))), ConsentRule::RateFrames);
-    grant(&mut book, 8, &part(400_000, 900)).expect("what is left");
+    assert_eq!(rule(grant(&mut book, 8, 1, 901)), ConsentRule::RateFrames);
+    grant(&mut book, 8, 400_000, 900).expect("what is left");
     let mut number = 0;
-    let mut permit = |book: &mut RuleBook, request| {
+    let mut permit = |book: &mut RuleBook, rate_bps, rate_frames_per_s| {
         number += 1;
-        super::tests::permit(book, 7, &request, &[(Grant { number, ..a_grant() }, Proof::Signed)])
+        let grant = Grant { number, rate_bps, rate_frames_per_s, ..a_grant() };
+        super::tests::permit(book, 7, &request(), &[(grant, Proof::Signed)])
     };
-    permit(&mut book, part(1_000_000, 500)).expect("the other direction");
-    assert_eq!(rule(permit(&mut book, part(1, 1))), ConsentRule::RateBits);
+    permit(&mut book, 1_000_000, 500).expect("the other direction");
+    assert_eq!(rule(permit(&mut book, 1, 1)), ConsentRule::RateBits);
     book.end(7, NOW_NS);
-    permit(&mut book, part(1_000_000, 1000)).expect("what ended has given back");
+    permit(&mut book, 1_000_000, 1000).expect("what ended has given back");
 }
 
 #[test]
@@ -445,8 +476,8 @@ fn ended_experiments_that_are_remembered_are_bounded() {
 
 #[test]
 fn a_refusal_names_its_rule_the_value_and_what_is_allowed() {
-    let request = SendRequest { rate_bps: 2_000_000, ..request() };
-    let refusal = grant(&mut book(), 7, &request).expect_err("too fast");
+    let fast = Rates { bps: 2_000_000, ..RATES };
+    let refusal = grant_at(&mut book(), 7, &request(), fast).expect_err("too fast");
     assert_eq!(
         refusal.to_string(),
         "rule rate-bits: 2000000 bit/s is refused, allowed: 1 to 1000000 bit/s"
@@ -461,11 +492,6 @@ fn raw_frames_go_to_the_ethernet_address_in_the_grant_and_never_to_a_group_as_to
     let grant_to = |mac| Grant { kind: PortKind::Packet, port: 0, mac, ..a_grant() };
     let granted = grant(&mut book(), 7, &request(own)).expect("the own address");
     assert_eq!(granted.target(), Some(StationAddress::Mac(own)));
-    assert_eq!(
-        rule(grant(&mut book(), 7, &request(other))),
-        ConsentRule::ConsentTarget,
-        "another's address"
-    );
     permit(&mut book(), 7, &request(own), &signed(&[granted])).expect("as granted");
     let refused = |request: &SendRequest, mac| {
         rule(permit(&mut book(), 7, request, &signed(&[grant_to(mac)])))
@@ -597,7 +623,8 @@ fn raw_frames_and_groups_of_an_agent_without_tls_stay_on_the_loopback_interface(
                 ..request()
             };
             let mut book = RuleBook::new(loopback.clone(), SESSION, true);
-            let granted = book.grant(7, own, &request, NOW_UNIX_S);
+            let asked = GrantRequest { address: own, ..asked(&request, RATES) };
+            let granted = book.grant(7, &asked, request.attachment.as_ref(), NOW_UNIX_S);
             assert_eq!(
                 granted.err().map(|refusal| refusal.rule),
                 expected,
@@ -610,23 +637,23 @@ fn raw_frames_and_groups_of_an_agent_without_tls_stay_on_the_loopback_interface(
 proptest! {
     #[test]
     fn a_permit_never_goes_beyond_the_grant_or_the_ceilings(
-        rate_bps in 0u64..2_000_000, frames in 0u64..2000, duration_ns in 0..20 * S,
-        granted_bps in 0u64..2_000_000, granted_frames in 0u64..2000, granted_ns in 0..20 * S,
+        duration_ns in 0..20 * S, granted_bps in 0u64..2_000_000, granted_frames in 0u64..2000, granted_ns in 0..20 * S,
         experiment in 7u64..9, last in 1u8..4, granted_last in 1u8..4,
     ) {
         let request = SendRequest {
-            rate_bps, rate_frames_per_s: frames, duration_ns, target: StationAddress::Socket(SocketAddr::from(([10, 0, 0, last], 5000))), ..request()
+            duration_ns, target: StationAddress::Socket(SocketAddr::from(([10, 0, 0, last], 5000))), ..request()
         };
         let given = Grant {
             address: IpAddr::from([10, 0, 0, granted_last]),
             rate_bps: granted_bps, rate_frames_per_s: granted_frames, duration_ns: granted_ns, ..a_grant()
         };
         let is_within = experiment == 7 && last == granted_last
-            && (1..=granted_bps.min(1_000_000)).contains(&rate_bps)
-            && (1..=granted_frames.min(1000)).contains(&frames)
+            && (1..=1_000_000).contains(&granted_bps) && (1..=1000).contains(&granted_frames)
             && (1..=granted_ns.min(10 * S)).contains(&duration_ns);
         let permitted = permit(&mut book(), experiment, &request, &[(given, Proof::Signed)]);
         prop_assert_eq!(permitted.is_ok(), is_within);
+        let rates = permitted.map(|permit| (permit.rate_bps, permit.rate_frames_per_s));
+        prop_assert_eq!(rates.unwrap_or((granted_bps, granted_frames)), (granted_bps, granted_frames));
     }
 }
 

@@ -58,14 +58,13 @@ fn groups_are_for_operators_who_allow_them_whatever_receivers_say() {
 
 #[test]
 fn every_receiver_of_a_group_grants_this_sender_and_this_group() {
-    let cases: [(ConsentRule, GrantChange); 9] = [
+    let cases: [(ConsentRule, GrantChange); 8] = [
         (ConsentRule::ConsentExperiment, |grant| grant.experiment = 8),
         (ConsentRule::ConsentSender, |grant| grant.sender = ip("10.0.0.4")),
         (ConsentRule::ConsentTarget, |grant| grant.port = 50_001),
         (ConsentRule::ConsentTarget, |grant| grant.cast = Cast::Unicast),
         (ConsentRule::ConsentTarget, |grant| grant.cast = Cast::Broadcast),
         (ConsentRule::ConsentTarget, |grant| grant.kind = PortKind::Packet),
-        (ConsentRule::ConsentRate, |grant| grant.rate_bps -= 1),
         (ConsentRule::ConsentExpired, |grant| grant.until_unix_s = NOW_UNIX_S),
         (ConsentRule::Address, |grant| grant.address = ip("10.0.1.3")),
     ];
@@ -91,7 +90,7 @@ fn every_receiver_of_a_group_grants_this_sender_and_this_group() {
 }
 
 #[test]
-fn no_other_group_than_the_experiments_own_is_sent_to_or_listened_to() {
+fn no_other_group_than_the_experiments_own_is_sent_to() {
     let groups = [
         "224.0.0.1:50000",
         "224.0.0.251:50000",
@@ -112,7 +111,6 @@ fn no_other_group_than_the_experiments_own_is_sent_to_or_listened_to() {
         let (request, grants) = to_group(kind, Cast::Multicast);
         let request = SendRequest { target, ..request };
         let mut book = book_with_groups("[\"multicast\", \"broadcast\"]");
-        assert_eq!(rule(grant(&mut book, 7, &request)), ConsentRule::ConsentTarget, "{target}");
         assert_eq!(
             rule(permit(&mut book, 7, &request, &signed(&grants))),
             ConsentRule::ConsentTarget,
@@ -124,8 +122,9 @@ fn no_other_group_than_the_experiments_own_is_sent_to_or_listened_to() {
 #[test]
 fn all_roles_that_send_to_a_group_are_granted_by_the_same_receivers() {
     for (kind, cast) in [(PortKind::Udp, Cast::Multicast), (PortKind::Packet, Cast::Broadcast)] {
-        let (request, [one, other]) = to_group(kind, cast);
-        let request = SendRequest { rate_bps: 1000, rate_frames_per_s: 1, ..request };
+        let (request, grants) = to_group(kind, cast);
+        let [one, other] =
+            grants.map(|grant| Grant { rate_bps: 1000, rate_frames_per_s: 1, ..grant });
         let again = |grant: &Grant| Grant { number: grant.number + 1, ..grant.clone() };
         let mut book = book_with_groups("[\"multicast\", \"broadcast\"]");
         permit(&mut book, 7, &request, &signed(std::slice::from_ref(&one)))
@@ -140,4 +139,14 @@ fn all_roles_that_send_to_a_group_are_granted_by_the_same_receivers() {
         permit(&mut book, 7, &request, &signed(&[again(&one)]))
             .expect("another grant of the same receiver");
     }
+}
+
+#[test]
+fn a_group_is_sent_to_as_fast_as_the_least_of_its_grants_allows() {
+    let (request, mut grants) = to_group(PortKind::Udp, Cast::Multicast);
+    grants[0].rate_bps -= 1;
+    grants[1].rate_frames_per_s -= 2;
+    let mut book = book_with_groups("[\"multicast\"]");
+    let permit = permit(&mut book, 7, &request, &signed(&grants)).expect("as granted");
+    assert_eq!((permit.rate_bps, permit.rate_frames_per_s), (999_999, 998));
 }
