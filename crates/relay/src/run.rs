@@ -512,9 +512,15 @@ fn earliest(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 impl RunningWires {
     fn open(plan: &RelayPlan, began_ns: u64) -> Result<Self, Error> {
         let names: Vec<String> = plan.wires.iter().flat_map(|wire| wire.ends.clone()).collect();
+        // By an end leaves what came in at the other.
+        let leaving = plan.wires.iter().flat_map(|wire| wire.directions.iter().rev());
         let (mut sockets, mut rings) = (Vec::new(), Vec::new());
-        for name in &names {
+        for (name, direction) in names.iter().zip(leaving) {
             let (socket, index) = ends::open_socket(name)?;
+            // Where the wire has no rate, that of the interface's queue holds.
+            if direction.rate_bps.is_some() {
+                ends::bypass_queue(&socket)?;
+            }
             rings.push(CaptureRing::open(&socket, index, plan.longest_octets + 4)?);
             sockets.push(socket);
         }
