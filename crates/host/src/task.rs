@@ -1,7 +1,6 @@
 //! The door: a task as one line of JSON, its result likewise.
 
 use crate::Error;
-use crate::line::{DelayLine, carry};
 use crate::stages::{HostStage, StageSampling, try_out};
 use crate::transfer::{TransferReceiver, TransferSender, receive, send};
 use ethermeter_live::Timeline;
@@ -14,7 +13,6 @@ enum HostTask {
     Try { stage: HostStage, sampling: StageSampling },
     Receive(TransferReceiver),
     Send(TransferSender),
-    Carry(DelayLine),
 }
 
 /// Do a task to its end, which is bounded.
@@ -28,7 +26,6 @@ pub fn perform(line: &str, time: &(impl Timeline + Sync)) -> Result<String, Erro
         }
         HostTask::Receive(receiving) => serde_json::to_string(&receive(&receiving, time)?),
         HostTask::Send(sender) => serde_json::to_string(&send(&sender, time)?),
-        HostTask::Carry(line) => serde_json::to_string(&carry(&line, time)?),
     };
     Ok(result?)
 }
