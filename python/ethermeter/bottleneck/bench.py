@@ -108,7 +108,9 @@ class Bench:
         joined = "master bridge" if wanted is None else "nomaster"
         batch(switch, [f"link set {interface} {joined}" for interface in ends])
         if wanted is not None:
-            plan = RelayPlan((RelayedWire(ends, (wanted, wanted)),), MTU_OCTETS + AROUND_DATA_OCTETS)
+            plan = RelayPlan(
+                (RelayedWire(ends, (wanted, wanted)),), MTU_OCTETS + AROUND_DATA_OCTETS
+            )
             control = RECORDS / f"{self._testbed.name}.control"
             self._relay = Relay.start(switch, plan, control)
         self._relayed = wanted
