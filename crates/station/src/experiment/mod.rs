@@ -16,7 +16,10 @@ pub mod clocks;
 mod connection;
 mod endpoint;
 mod file;
+#[cfg(test)]
+mod hostile_coordinator;
 mod opening;
+mod policed_port;
 mod responses;
 mod role;
 mod sampler;
@@ -33,14 +36,13 @@ pub use role::{PermittedSender, RolePlan, RoleTask, read_source};
 pub use schedule::ExperimentPhases;
 pub use transfer::LONGEST_BLOCK_OCTETS;
 
+use self::policed_port::SendProgress;
 use self::schedule::ExperimentSchedule;
 use crate::consent::{
-    ChallengeAnswer, FlowAttachment, Grant, IssuedGrants, LeaseRenewal, ReceiverLeases,
-    RenewalChallenge,
+    ChallengeAnswer, FlowAttachment, Grant, IssuedGrants, Lease, LeaseRenewal, ReceiverLease,
+    ReceiverLeases, RenewalChallenge, RoleLease,
 };
 use crate::interfaces::PacketPath;
-use crate::lease::{Lease, ReceiverLease, RoleLease};
-use crate::policer::SendProgress;
 use crate::refusal::{ConsentRule, Refusal, require};
 use crate::report::{AgentReport, HostReport, RoleReport};
 use ethermeter_live::{SkewedClock, Timeline};
@@ -556,9 +558,9 @@ impl RunningRoles {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::consent::LEASE_NS;
     use crate::consent::{Cast, FlowTransport, IpNetwork, PortKind};
     use crate::interfaces::attachment_of;
-    use crate::lease::LEASE_NS;
 
     const OWN: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 

@@ -5,13 +5,13 @@
 //! is the cryptography: it cannot sign, and cannot guess a number that an agent draws. Whatever it
 //! does, no frame leaves a sender that is not within a grant of the receiver.
 
-use super::{
+use super::policed_port::{PolicedPort, SendConditions, SendProgress};
+use crate::consent::{
     Ceilings, ClockReading, Consent, FlowAttachment, FlowTransport, Grant, GrantId,
-    InterfaceIdentity, IpNetwork, IssuedGrants, LeaseRenewal, Permit, Proof, Reachability,
-    ReceiverLeases, RenewalChallenge, RequestStamp, RuleBook, SendRequest,
+    InterfaceIdentity, IpNetwork, IssuedGrants, LEASE_NS, Lease, LeaseRenewal, Permit, Policer,
+    Proof, Reachability, ReceiverLeases, RenewalChallenge, RequestStamp, RoleLease, RuleBook,
+    SendRequest, longest_payload,
 };
-use crate::lease::{LEASE_NS, Lease, RoleLease};
-use crate::policer::{PolicedPort, Policer, SendConditions, SendProgress, longest_payload};
 use ethermeter_ethernet::{Carrier, Octets};
 use ethermeter_live::port::{
     NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress,
