@@ -18,6 +18,8 @@ mod endpoint;
 mod file;
 #[cfg(test)]
 mod hostile_coordinator;
+#[cfg(test)]
+mod made_time;
 mod opening;
 mod policed_port;
 mod responses;
@@ -557,9 +559,9 @@ impl RunningRoles {
 
 #[cfg(test)]
 mod tests {
+    use super::made_time::MadeTime;
     use super::*;
-    use crate::consent::LEASE_NS;
-    use crate::consent::{Cast, FlowTransport, IpNetwork, PortKind};
+    use crate::consent::{Cast, FlowTransport, IpNetwork, LEASE_NS, PortKind};
     use crate::interfaces::attachment_of;
 
     const OWN: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
@@ -607,7 +609,8 @@ mod tests {
         let late_ns = 10 * LEASE_NS;
         experiment.look_at_leases(late_ns);
         assert!(experiment.is_opening() && !experiment.is_stopped());
-        let grant = experiment.add_port(opening.open().expect("a free port"), late_ns);
+        let grant =
+            experiment.add_port(opening.open(&MadeTime::default()).expect("a free port"), late_ns);
         drop(mark);
         assert!(grant.port > 0 && !experiment.is_opening());
         experiment.look_at_leases(late_ns + LEASE_NS - 1);
@@ -647,7 +650,7 @@ mod tests {
         order(experiment.begin_granting().expect_err("a grant while roles are prepared"));
         drop(mark);
         let mark = experiment.begin_granting().expect("roles were not prepared");
-        let opened = port(&experiment, "f").open().expect("a free port");
+        let opened = port(&experiment, "f").open(&MadeTime::default()).expect("a free port");
         experiment.add_port(opened, 0);
         drop(mark);
         let (mark, granted) = experiment.begin_preparing().expect("a role");

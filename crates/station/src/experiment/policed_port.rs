@@ -205,25 +205,13 @@ impl<P: NetworkPort, T: Timeline> NetworkPort for PolicedPort<'_, P, T> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::made_time::MadeTime;
     use super::*;
     use crate::consent::{LEASE_NS, Lease, Permit, ReceiverLease};
     use ethermeter_live::port::memory::{FrameFate, MemoryPort, connected};
     use ethermeter_live::time::NS_PER_S;
-    use std::cell::Cell;
     use std::net::{IpAddr, Ipv4Addr, SocketAddr};
     use std::sync::Arc;
-
-    struct Hand(Cell<u64>);
-
-    impl Timeline for Hand {
-        fn now_ns(&self) -> u64 {
-            self.0.get()
-        }
-
-        fn sleep_until(&self, at_ns: u64) {
-            self.0.set(self.0.get().max(at_ns));
-        }
-    }
 
     fn permit() -> Permit {
         Permit {
@@ -244,10 +232,10 @@ mod tests {
 
     fn with_policed_port(
         permit: Option<Permit>,
-        test: impl FnOnce(&mut PolicedPort<'_, MemoryPort, Hand>, &Hand, &Ends),
+        test: impl FnOnce(&mut PolicedPort<'_, MemoryPort, MadeTime>, &MadeTime, &Ends),
     ) {
         let (port, _other) = connected(|_| FrameFate::Pass, usize::MAX);
-        let (time, progress) = (Hand(Cell::new(0)), SendProgress::default());
+        let (time, progress) = (MadeTime::default(), SendProgress::default());
         let ends = Ends { experiment: Arc::new(Lease::unbegun()), receiver: Arc::default() };
         ends.experiment.begin(0);
         ends.receiver.renew_until(u64::MAX);
@@ -268,7 +256,7 @@ mod tests {
     /// After this, a frame of 200 octets is within 8 Mb/s and 1000 frames/s.
     const FRAME_NS: u64 = 1_000_000;
 
-    fn sends(limited: &mut PolicedPort<'_, MemoryPort, Hand>) -> usize {
+    fn sends(limited: &mut PolicedPort<'_, MemoryPort, MadeTime>) -> usize {
         limited.send(1, |_, _| 46).expect("a port")
     }
 
@@ -317,7 +305,7 @@ mod tests {
     fn a_frame_that_waits_is_counted_once_for_what_it_waits_for() {
         let (port, _other) = connected(|_| FrameFate::Pass, 1);
         let (time, progress, receiver) =
-            (Hand(Cell::new(0)), SendProgress::default(), Arc::new(ReceiverLease::default()));
+            (MadeTime::default(), SendProgress::default(), Arc::new(ReceiverLease::default()));
         receiver.renew_until(u64::MAX);
         let lease = RoleLease::new(Arc::new(Lease::unbegun()), vec![receiver]);
         let policer = Policer::new(permit(), Carrier::Raw, 182, None, BEGIN_NS);
@@ -392,7 +380,7 @@ mod tests {
     fn nothing_goes_out_when_the_receiver_does_not_renew() {
         let (port, _other) = connected(|_| FrameFate::Pass, usize::MAX);
         let (time, progress, receiver) =
-            (Hand(Cell::new(0)), SendProgress::default(), Arc::new(ReceiverLease::default()));
+            (MadeTime::default(), SendProgress::default(), Arc::new(ReceiverLease::default()));
         let lease = RoleLease::new(Arc::new(Lease::unbegun()), vec![Arc::clone(&receiver)]);
         receiver.renew_until(BEGIN_NS + 2 * FRAME_NS);
         let policer = Policer::new(permit(), Carrier::Raw, 182, None, BEGIN_NS);

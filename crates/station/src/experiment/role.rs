@@ -275,7 +275,7 @@ fn voice_fault(voice: &VoiceSpec) -> Option<String> {
 
 impl RolePlan {
     /// What a role opens that does not use what was opened when the flow was granted.
-    pub(super) fn open(&self) -> Result<OpenedEndpoint, Refusal> {
+    pub(super) fn open(&self, time: &impl Timeline) -> Result<OpenedEndpoint, Refusal> {
         match (&self.task, &self.permitted) {
             (RoleTask::Send { source, .. }, Some(PermittedSender { permit, .. })) => {
                 let (_, most_bits) = source.frames.range_bits();
@@ -287,10 +287,10 @@ impl RolePlan {
                         "whole octets with room for a mark",
                     )
                 })?;
-                self.endpoint.to_send(permit.target, longest_payload)
+                self.endpoint.to_send(permit.target, longest_payload, time)
             }
             (RoleTask::SendBulk { block_octets, .. }, Some(PermittedSender { permit, .. })) => {
-                self.endpoint.to_send(permit.target, *block_octets)
+                self.endpoint.to_send(permit.target, *block_octets, time)
             }
             _ => Err(Refusal::new(
                 ConsentRule::ConsentMissing,
