@@ -9,12 +9,9 @@
 //! - [`transfer`]: the two ends of a TCP transfer.
 //! - [`task`]: the door: JSON in, JSON out.
 
-mod error;
 pub mod stages;
 pub mod task;
 pub mod transfer;
-
-pub use error::Error;
 
 /// What a thread returns; its panic goes on here.
 fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {

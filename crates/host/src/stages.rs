@@ -1,7 +1,7 @@
 //! What one stage does when nothing else is asked of the host: samples in bit/s, each over a time
 //! of its own.
 
-use crate::Error;
+use ethermeter_live::Error;
 use ethermeter_live::port::packet::{bind, interface_index, raw_socket};
 use ethermeter_live::time::{NS_PER_S, Timeline};
 use serde::{Deserialize, Serialize};

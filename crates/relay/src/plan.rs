@@ -103,11 +103,8 @@ impl RelayPlan {
     /// # Errors
     /// If it is not a plan, or a value is out of range.
     pub fn read(text: &str) -> Result<Self, Error> {
-        let plan: Self = serde_json::from_str(text).map_err(|error| Error::Refused {
-            what: "plan",
-            value: error.to_string(),
-            allowed: "a plan of wires".into(),
-        })?;
+        let plan: Self = serde_json::from_str(text)
+            .map_err(|error| Error::refused("plan", error, "a plan of wires"))?;
         plan.check()?;
         Ok(plan)
     }
@@ -221,10 +218,9 @@ fn check_wire_classes(direction: &DirectionProperties, classes: &[Class]) -> Res
     let rate_bps = direction
         .rate_bps
         .filter(|_| direction.frame_ns == 0 && direction.room_frames.is_none())
-        .ok_or_else(|| Error::Refused {
-            what: "classes",
-            value: classes.len().to_string(),
-            allowed: "with rate_bps, and without frame_ns and room_frames".into(),
+        .ok_or_else(|| {
+            let allowed = "with rate_bps, and without frame_ns and room_frames";
+            Error::refused("classes", classes.len(), allowed)
         })?;
     if let Some(fault) = faults_of_classes(classes).into_iter().next() {
         return Err(Error::Refused {
@@ -252,7 +248,7 @@ fn expect(
     if is_fine {
         return Ok(());
     }
-    Err(Error::Refused { what, value: value.to_string(), allowed: allowed.to_owned() })
+    Err(Error::refused(what, value, allowed))
 }
 
 #[cfg(test)]
