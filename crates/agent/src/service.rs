@@ -24,7 +24,7 @@ use ethermeter_station::consent::{
     RequestStamp, RuleBook,
 };
 use ethermeter_station::experiment::{
-    Experiment, GrantedFlow, OpenedRole, OpeningMark, RoleOpening, WatchedPath, check_path,
+    Experiment, GrantedFlow, OpenedRole, OpeningMark, WatchedPath, check_path,
 };
 use ethermeter_station::interfaces::{PacketPath, interfaces, is_there};
 use ethermeter_station::refusal::{ConsentRule, Refusal};
@@ -290,7 +290,8 @@ impl AgentService {
             })
         };
         let opening = opening.map_err(|refusal| status(&refusal))?;
-        let port = apart(move || opening.open()).await?;
+        let time = self.time;
+        let port = apart(move || opening.open(&time)).await?;
         let mut books = self.books();
         let (_, experiment) = books.after_opening(number)?;
         let grant = experiment.add_port(port, self.time.now_ns());
@@ -326,7 +327,8 @@ impl AgentService {
             let plans = unpermitted.into_iter().map(permit).collect::<Result<Vec<_>, _>>();
             experiment.ports_of(plans.map_err(|refusal| status(&refusal))?)
         };
-        let opened = move || openings.into_iter().map(RoleOpening::open).collect();
+        let time = self.time;
+        let opened = move || openings.into_iter().map(|opening| opening.open(&time)).collect();
         let opened: Result<Vec<OpenedRole>, Status> = apart(opened).await;
         let mut books = self.books();
         let (_, experiment) = books.after_opening(number)?;

@@ -66,6 +66,12 @@ impl Carrier {
         Octets(HEADER.0 + inner + FCS.0)
     }
 
+    /// Whether TCP carries the payload, and may send it again.
+    #[must_use]
+    pub const fn is_tcp(self) -> bool {
+        matches!(self, Self::TcpOverIpv4 | Self::TcpOverIpv6)
+    }
+
     /// The frame, destination address to FCS, that carries `payload`; padded if that is short, as
     /// one frame if that is long.
     #[must_use]

@@ -1,7 +1,8 @@
 //! What one stage does when nothing else is asked of the host: samples in bit/s, each over a time
 //! of its own.
 
-use crate::{Error, packet_socket};
+use ethermeter_live::Error;
+use ethermeter_live::port::packet::{bind, interface_index, raw_socket};
 use ethermeter_live::time::{NS_PER_S, Timeline};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
@@ -265,7 +266,9 @@ fn frames(
     time: &impl Timeline,
 ) -> Result<StageSamples, Error> {
     Error::unless_within("octets", octets as u64, 60, 9018)?;
-    let socket = packet_socket(interface, 0)?;
+    let socket = raw_socket()?;
+    // Of no protocol, so that nothing queues up behind a socket that only sends.
+    bind(&socket, interface_index(interface)?, 0)?;
     let mut frame = vec![0; octets];
     // To everybody, from a local address, with the local experimental EtherType (802.3-2022 §
     // 3.2.6; IEEE 802-2014 § 9.2.4).

@@ -1,11 +1,9 @@
 //! The door: a task as one line of JSON, its result likewise.
 
-use crate::Error;
-use crate::line::{DelayLine, carry};
 use crate::stages::{HostStage, StageSampling, try_out};
 use crate::transfer::{TransferReceiver, TransferSender, receive, send};
-use ethermeter_live::Timeline;
-use serde::Deserialize;
+use ethermeter_live::{Error, Timeline};
+use serde::{Deserialize, Serialize};
 
 /// What a host can be asked to do.
 #[derive(Debug, Deserialize)]
@@ -14,7 +12,6 @@ enum HostTask {
     Try { stage: HostStage, sampling: StageSampling },
     Receive(TransferReceiver),
     Send(TransferSender),
-    Carry(DelayLine),
 }
 
 /// Do a task to its end, which is bounded.
@@ -22,15 +19,17 @@ enum HostTask {
 /// # Errors
 /// If it makes no sense, a number is out of range, or the system refuses.
 pub fn perform(line: &str, time: &(impl Timeline + Sync)) -> Result<String, Error> {
-    let result = match serde_json::from_str(line)? {
-        HostTask::Try { stage, sampling } => {
-            serde_json::to_string(&try_out(&stage, sampling, time)?)
-        }
-        HostTask::Receive(receiving) => serde_json::to_string(&receive(&receiving, time)?),
-        HostTask::Send(sender) => serde_json::to_string(&send(&sender, time)?),
-        HostTask::Carry(line) => serde_json::to_string(&carry(&line, time)?),
-    };
-    Ok(result?)
+    let task = serde_json::from_str(line)
+        .map_err(|error| Error::refused("task", error, "a task of a host"))?;
+    Ok(match task {
+        HostTask::Try { stage, sampling } => written(&try_out(&stage, sampling, time)?),
+        HostTask::Receive(receiving) => written(&receive(&receiving, time)?),
+        HostTask::Send(sender) => written(&send(&sender, time)?),
+    })
+}
+
+fn written(result: &impl Serialize) -> String {
+    serde_json::to_string(result).expect("results are JSON")
 }
 
 #[cfg(test)]
@@ -56,7 +55,10 @@ mod tests {
             r#"{"fly": {}}"#,
             r#"{"try": {"stage": {"stage": "copy"}, "sampling": {"samples": 1, "sample_ns": 1000}}}"#,
         ] {
-            assert!(matches!(perform(line, &HostTime), Err(Error::Task(_))), "{line}");
+            assert!(
+                matches!(perform(line, &HostTime), Err(Error::Refused { what: "task", .. })),
+                "{line}"
+            );
         }
     }
 }

@@ -25,7 +25,6 @@ use ethermeter_live::roles::{
     ReceiveMode, RequestPlan, RequestTraffic, ResponsePlan, SendPlan, SenderClockRelation,
     SinkPlan, request, respond, send, sink,
 };
-use ethermeter_live::time::sleep;
 use ethermeter_live::wire::MacAddress;
 #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
 use ethermeter_live::{HostTime, SkewedClock, Timeline};
@@ -40,7 +39,6 @@ use std::error::Error;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 const EXPERIMENT: u16 = 1988;
 const NS_PER_S: f64 = 1e9;
@@ -151,7 +149,7 @@ fn run() -> Outcome<()> {
                     words.or("mac", MacAddress::BROADCAST)?,
                 )
             };
-            let mut port = XdpPort::open(&options)?;
+            let mut port = XdpPort::open(&options, &HostTime)?;
             let mode = json!(port.mode());
             let mut result = play(&role, &mut port, &words)?;
             result["mode"] = mode;
@@ -271,11 +269,11 @@ fn arrivals(words: &Words) -> Outcome<Arrivals> {
 /// What is set a while after standard input has ended, where that was asked for.
 fn stop_flag(words: &Words) -> Outcome<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    if let Some(linger_ms) = words.value("linger")? {
+    if let Some(linger_ms) = words.value::<u64>("linger")? {
         let stop = Arc::clone(&stop);
         std::thread::spawn(move || {
             let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
-            sleep(Duration::from_millis(linger_ms));
+            HostTime.sleep_until(HostTime.now_ns() + 1_000_000 * linger_ms);
             stop.store(true, Ordering::Relaxed);
         });
     }

@@ -35,15 +35,33 @@ impl Error {
         Self::System { doing, source: io::Error::last_os_error() }
     }
 
-    pub(crate) fn system<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> Self {
+    /// What the operating system answered while `doing` something, as an error.
+    pub fn system<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> Self {
         move |error| Self::System { doing, source: error.into() }
     }
 
-    pub(crate) fn refused(
+    /// The refusal of a value.
+    pub fn refused(
         what: &'static str,
         value: impl std::fmt::Display,
         allowed: impl Into<String>,
     ) -> Self {
         Self::Refused { what, value: value.to_string(), allowed: allowed.into() }
+    }
+
+    /// Check that a value lies within bounds, both included.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub fn unless_within(
+        what: &'static str,
+        value: u64,
+        least: u64,
+        most: u64,
+    ) -> Result<(), Self> {
+        if (least..=most).contains(&value) {
+            return Ok(());
+        }
+        Err(Self::refused(what, value, format!("{least} to {most}")))
     }
 }

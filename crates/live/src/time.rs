@@ -9,7 +9,6 @@
 use crate::pacing::priority;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
-use std::time::Duration;
 
 /// Nanoseconds in a second.
 pub const NS_PER_S: u64 = 1_000_000_000;
@@ -66,7 +65,7 @@ impl Timeline for HostTime {
         read_ns(ClockId::CLOCK_THREAD_CPUTIME_ID)
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the one place that sleeps until a time")]
+    #[expect(clippy::disallowed_methods, reason = "the one place that sleeps")]
     fn sleep_until(&self, at_ns: u64) {
         let at = TimeSpec::new(
             i64::try_from(at_ns / NS_PER_S).expect("seconds since boot"),
@@ -88,12 +87,6 @@ impl Timeline for HostTime {
             }
         });
     }
-}
-
-/// Give the processor away for at least `duration`, whatever signals arrive.
-#[expect(clippy::disallowed_methods, reason = "the one place that sleeps for a duration")]
-pub fn sleep(duration: Duration) {
-    std::thread::sleep(duration);
 }
 
 /// A larger difference of two comparisons is a step of the wall clock, and no inaccuracy of these.

@@ -6,27 +6,12 @@ use std::net::SocketAddr;
 /// Why a measurement with a peer, or a reflector, failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The operating system refused.
-    #[error("{doing}: {source}")]
-    System {
-        /// What was tried.
-        doing: &'static str,
-        /// Error of the system.
-        source: io::Error,
-    },
+    /// The operating system refused, or a value was out of range.
+    #[error(transparent)]
+    Local(#[from] ethermeter_live::Error),
     /// A task that is not valid.
     #[error("task: {0}")]
     Task(#[from] serde_json::Error),
-    /// A value out of range.
-    #[error("{what} = {value}: {allowed}")]
-    Range {
-        /// Name of the value.
-        what: &'static str,
-        /// The value.
-        value: String,
-        /// Allowed values.
-        allowed: String,
-    },
     /// The peer closed the connection.
     #[error("{0}")]
     Closed(String),
@@ -46,7 +31,7 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn system<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> Self {
-        move |error| Self::System { doing, source: error.into() }
+        move |error| ethermeter_live::Error::system(doing)(error).into()
     }
 
     pub(crate) fn range(
@@ -54,7 +39,7 @@ impl Error {
         value: impl std::fmt::Display,
         allowed: impl Into<String>,
     ) -> Self {
-        Self::Range { what, value: value.to_string(), allowed: allowed.into() }
+        ethermeter_live::Error::refused(what, value, allowed).into()
     }
 
     /// Check that a value lies within bounds, both included.
@@ -64,18 +49,6 @@ impl Error {
         least: u64,
         most: u64,
     ) -> Result<(), Self> {
-        if (least..=most).contains(&value) {
-            return Ok(());
-        }
-        Err(Self::range(what, value, format!("{least} to {most}")))
-    }
-}
-
-impl From<ethermeter_live::Error> for Error {
-    fn from(error: ethermeter_live::Error) -> Self {
-        match error {
-            ethermeter_live::Error::System { doing, source } => Self::System { doing, source },
-            other => Self::System { doing: "using a socket", source: io::Error::other(other) },
-        }
+        Ok(ethermeter_live::Error::unless_within(what, value, least, most)?)
     }
 }

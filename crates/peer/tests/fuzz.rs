@@ -2,7 +2,7 @@
 //! client fail other than by an error within its time.
 
 #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
-use ethermeter_live::time::{HostTime, sleep};
+use ethermeter_live::time::{HostTime, Timeline};
 use ethermeter_peer::Error;
 use ethermeter_peer::iperf3::client::Iperf3Test;
 use ethermeter_peer::iperf3::messages::EndResults;
@@ -16,7 +16,6 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
 fn reflector(key: Option<&[u8]>) -> Reflector {
     let rules = ReflectorRules {
@@ -171,7 +170,7 @@ fn a_server_that_drops_clients_is_tried_again_and_then_named() {
 fn a_server_that_opens_its_listener_again_is_tried_again() {
     let to = unused();
     std::thread::spawn(move || {
-        sleep(Duration::from_millis(150));
+        HostTime.sleep_until(HostTime.now_ns() + 150_000_000);
         let listener = TcpListener::bind(to).expect("a port that was free before");
         answering(vec![0xfe, 0, 0, 0, 5, 0, 0, 0, 0])(listener.accept().expect("a client").0);
     });

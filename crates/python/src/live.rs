@@ -3,7 +3,7 @@
 
 use ethermeter_agent::coordinator::{self, TestError, TestStage};
 use ethermeter_agent::{Credentials, TestDescription, certificates, listen};
-use ethermeter_live::SkewedClock;
+use ethermeter_live::{Error, SkewedClock};
 use ethermeter_station::consent::Ceilings;
 use pyo3::exceptions::{
     PyConnectionError, PyKeyboardInterrupt, PyOSError, PyPermissionError, PyRuntimeError,
@@ -11,6 +11,7 @@ use pyo3::exceptions::{
 };
 use pyo3::prelude::*;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,7 +41,7 @@ fn address(text: &str) -> PyResult<SocketAddr> {
 #[pyfunction]
 pub fn interface_plca(interface: &str) -> PyResult<Option<String>> {
     let facts = ethermeter_live::plca::plca(interface).map_err(|error| match error {
-        ethermeter_live::Error::Refused { allowed, .. } => PyValueError::new_err(allowed),
+        Error::Refused { allowed, .. } => PyValueError::new_err(allowed),
         error => PyOSError::new_err(error.to_string()),
     })?;
     Ok(facts.map(|facts| serde_json::to_string(&facts).expect("facts are JSON")))
@@ -207,6 +208,19 @@ fn raise(error: TestError) -> PyErr {
         TestError::Unreachable { .. } => PyConnectionError::new_err(text),
         TestError::System(_) => PyOSError::new_err(text),
         TestError::Refused { .. } => PyPermissionError::new_err(text),
+    }
+}
+
+/// What this host refuses: a value, or what its system does.
+#[allow(clippy::needless_pass_by_value)] // as `map_err` wants it
+pub fn raise_local(error: Error) -> PyErr {
+    let text = error.to_string();
+    match error {
+        Error::Refused { .. } => PyValueError::new_err(text),
+        Error::System { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
+            PyPermissionError::new_err(text)
+        }
+        Error::System { .. } | Error::Closed => PyOSError::new_err(text),
     }
 }
 

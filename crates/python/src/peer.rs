@@ -1,6 +1,6 @@
 //! Measurements with hosts that run no agent, and reflectors; on Linux only.
 
-use crate::live::attended;
+use crate::live::{attended, raise_local};
 #[expect(clippy::disallowed_types, reason = "measurements with peers begin here")]
 use ethermeter_live::HostTime;
 use ethermeter_peer::stamp::service::ReflectorService;
@@ -61,10 +61,11 @@ pub fn serve_reflector(
 fn raise(error: Error) -> PyErr {
     let text = error.to_string();
     match error {
-        Error::Task(_) | Error::Range { .. } => PyValueError::new_err(text),
+        Error::Local(error) => raise_local(error),
+        Error::Task(_) => PyValueError::new_err(text),
         Error::Peer(_) | Error::Closed(_) | Error::Refused(_) | Error::Busy => {
             PyConnectionError::new_err(text)
         }
-        Error::System { .. } | Error::Stopped => PyOSError::new_err(text),
+        Error::Stopped => PyOSError::new_err(text),
     }
 }

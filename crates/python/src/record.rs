@@ -1,14 +1,13 @@
 //! Recordings of interfaces into captures; on Linux only.
 
-use crate::live::enter;
+use crate::live::{enter, raise_local};
+#[expect(clippy::disallowed_types, reason = "captures begin here")]
+use ethermeter_live::HostTime;
 use ethermeter_live::port::tap::TapOptions;
 use ethermeter_live::record::Recording;
-#[expect(clippy::disallowed_types, reason = "captures begin here")]
-use ethermeter_live::{Error, HostTime};
-use pyo3::exceptions::{PyOSError, PyPermissionError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::fs::OpenOptions;
-use std::io::ErrorKind;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
@@ -57,7 +56,8 @@ impl Recorder {
                 .custom_flags(nix::libc::O_NOFOLLOW)
                 .open(path)?;
             let first = move || namespace.as_deref().map_or(Ok(()), enter);
-            Recording::begin(options, Box::new(to), most_octets, HostTime, first).map_err(raise)
+            Recording::begin(options, Box::new(to), most_octets, HostTime, first)
+                .map_err(raise_local)
         })
         .map(|recording| Self(Mutex::new(Some(recording))))
     }
@@ -82,19 +82,7 @@ impl Recorder {
             .expect("no thread panics while it holds the lock")
             .take()
             .ok_or_else(|| PyRuntimeError::new_err("a recording ends once only"))?;
-        let account = py.detach(|| recording.finish()).map_err(raise)?;
+        let account = py.detach(|| recording.finish()).map_err(raise_local)?;
         serde_json::to_string(&account).map_err(|error| PyRuntimeError::new_err(error.to_string()))
-    }
-}
-
-#[allow(clippy::needless_pass_by_value)] // as `map_err` wants it
-fn raise(error: Error) -> PyErr {
-    let text = error.to_string();
-    match error {
-        Error::Refused { .. } => PyValueError::new_err(text),
-        Error::System { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
-            PyPermissionError::new_err(text)
-        }
-        Error::System { .. } | Error::Closed => PyOSError::new_err(text),
     }
 }

@@ -2,9 +2,10 @@
 
 #![expect(clippy::disallowed_types, reason = "relays begin here")]
 
-use ethermeter_live::{Error, HostTime};
+use crate::live::raise_local;
+use ethermeter_live::HostTime;
 use ethermeter_relay::RelayPlan;
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::sync::Mutex;
 
@@ -17,9 +18,9 @@ impl Relay {
     /// Open the interfaces of a plan of wires (JSON, `crates/relay/src/plan.rs`).
     #[new]
     fn open(plan: &str) -> PyResult<Self> {
-        let plan = RelayPlan::read(plan).map_err(raise)?;
+        let plan = RelayPlan::read(plan).map_err(raise_local)?;
         Ok(Self(Mutex::new(Some({
-            ethermeter_relay::Relay::open(&plan, HostTime).map_err(raise)?
+            ethermeter_relay::Relay::open(&plan, HostTime).map_err(raise_local)?
         }))))
     }
 
@@ -32,15 +33,7 @@ impl Relay {
             .expect("no thread panics while it holds the lock")
             .take()
             .ok_or_else(|| PyRuntimeError::new_err("a relay runs once only"))?;
-        let result = py.detach(|| relay.run()).map_err(raise)?;
+        let result = py.detach(|| relay.run()).map_err(raise_local)?;
         Ok(serde_json::to_string(&result).expect("a result is JSON"))
-    }
-}
-
-#[allow(clippy::needless_pass_by_value)] // as `map_err` wants it
-fn raise(error: Error) -> PyErr {
-    match error {
-        Error::Refused { .. } => PyValueError::new_err(error.to_string()),
-        Error::System { .. } | Error::Closed => PyOSError::new_err(error.to_string()),
     }
 }

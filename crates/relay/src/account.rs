@@ -7,7 +7,7 @@ use serde::Serialize;
 /// Frames that did not leave, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DirectionDrops {
-    /// Too much waited for the wire.
+    /// Too much waited for the wire, or was under way.
     pub queue: u64,
     /// Lost on the way, as was asked for.
     pub lost: u64,

@@ -193,11 +193,13 @@ mod tests {
 
     const US: u64 = 1_000_000;
     const TEN: DirectionProperties = DirectionProperties {
-        rate_bps: 10_000_000,
+        rate_bps: Some(10_000_000),
         delay_ns: 3000,
         queue_octets: 1 << 20,
         loss: LossRule::None,
         seed: 1,
+        frame_ns: 0,
+        room_frames: None,
     };
 
     fn class(priorities: &[u8]) -> Class {

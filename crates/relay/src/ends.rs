@@ -24,7 +24,6 @@ pub fn open_socket(name: &str) -> Result<(Socket, u32), Error> {
     let version = libc::tpacket_versions::TPACKET_V2 as i32;
     set_packet_option(&socket, libc::PACKET_VERSION, &version, "choosing a kind of ring")?;
     set_packet_option(&socket, libc::PACKET_IGNORE_OUTGOING, &1i32, "ignoring what goes out")?;
-    set_packet_option(&socket, libc::PACKET_QDISC_BYPASS, &1i32, "sending past the queue")?;
     // Without this the kernel stamps a frame when it reaches the ring instead of when it reaches
     // the interface.
     stamp_arrivals(&socket)?;
@@ -32,6 +31,11 @@ pub fn open_socket(name: &str) -> Result<(Socket, u32), Error> {
         .set_send_buffer_size(SEND_OCTETS)
         .map_err(|source| Error::System { doing: "preparing a packet socket", source })?;
     Ok((socket, index))
+}
+
+/// Let frames leave without passing the queue of the interface.
+pub fn bypass_queue(socket: &Socket) -> Result<(), Error> {
+    set_packet_option(socket, libc::PACKET_QDISC_BYPASS, &1i32, "sending past the queue")
 }
 
 /// A frame in the ring.

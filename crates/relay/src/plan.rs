@@ -19,7 +19,8 @@ pub struct WirePlan {
     pub ends: [String; 2],
     /// From the first to the second, and back.
     pub directions: [DirectionProperties; 2],
-    /// The traffic classes of their queues, highest first; one queue without.
+    /// The traffic classes of their queues, highest first; one queue without. A direction with
+    /// classes has a rate, and neither a device nor a limit of frames under way.
     #[serde(default)]
     pub classes: [Vec<Class>; 2],
 }
@@ -93,6 +94,7 @@ const LONGEST_OFFSET_NS: u64 = 1_000_000_000;
 const ENDLESS_PS: u64 = 1 << 63;
 /// What a direction may hold: frames that wait and frames on their way.
 const MOST_OCTETS: u64 = 1 << 30;
+const MOST_FRAMES: u64 = 1 << 20;
 const LONGEST_DELAY_NS: u64 = 10_000_000_000;
 
 impl RelayPlan {
@@ -101,11 +103,8 @@ impl RelayPlan {
     /// # Errors
     /// If it is not a plan, or a value is out of range.
     pub fn read(text: &str) -> Result<Self, Error> {
-        let plan: Self = serde_json::from_str(text).map_err(|error| Error::Refused {
-            what: "plan",
-            value: error.to_string(),
-            allowed: "a plan of wires".into(),
-        })?;
+        let plan: Self = serde_json::from_str(text)
+            .map_err(|error| Error::refused("plan", error, "a plan of wires"))?;
         plan.check()?;
         Ok(plan)
     }
@@ -131,7 +130,10 @@ impl RelayPlan {
             "an interface of its own at each end of a wire or station",
         )?;
         self.segments.iter().try_for_each(check_segment)?;
-        self.wires.iter().flat_map(|wire| &wire.directions).try_for_each(check_direction)?;
+        self.wires
+            .iter()
+            .flat_map(|wire| &wire.directions)
+            .try_for_each(|direction| check_direction(direction, self.longest_octets))?;
         let directions =
             self.wires.iter().flat_map(|wire| wire.directions.iter().zip(&wire.classes));
         directions.into_iter().try_for_each(|(of, classes)| check_wire_classes(of, classes))
@@ -171,23 +173,30 @@ fn check_segment(segment: &SegmentPlan) -> Result<(), Error> {
     expect("lag_ns", segment.lag_ns, segment.lag_ns <= segment.offset_ns, "at most the offset")
 }
 
-fn check_direction(direction: &DirectionProperties) -> Result<(), Error> {
-    expect(
-        "rate_bps",
-        direction.rate_bps,
-        (64_000..=10_000_000_000).contains(&direction.rate_bps),
-        "64 kb/s to 10 Gb/s",
-    )?;
-    expect("delay_ns", direction.delay_ns, direction.delay_ns <= LONGEST_DELAY_NS, "at most 10 s")?;
-    let on_the_way =
-        u128::from(direction.rate_bps) * u128::from(direction.delay_ns) / 8_000_000_000;
-    let octets = u128::from(direction.queue_octets) + on_the_way;
-    expect(
-        "queue_octets with rate times delay",
-        octets,
-        octets <= u128::from(MOST_OCTETS),
-        "at most 2^30 octets",
-    )?;
+fn check_direction(direction: &DirectionProperties, longest_octets: u32) -> Result<(), Error> {
+    let &DirectionProperties { rate_bps, delay_ns, queue_octets, frame_ns, room_frames, .. } =
+        direction;
+    if let Some(rate_bps) = rate_bps {
+        let is_fine = (64_000..=10_000_000_000).contains(&rate_bps);
+        expect("rate_bps", rate_bps, is_fine, "64 kb/s to 10 Gb/s")?;
+    }
+    for (what, value_ns) in [("delay_ns", delay_ns), ("frame_ns", frame_ns)] {
+        expect(what, value_ns, value_ns <= LONGEST_DELAY_NS, "at most 10 s")?;
+    }
+    if let Some(frames) = room_frames {
+        expect("room_frames", frames, (1..=MOST_FRAMES).contains(&frames), "1 to 2^20")?;
+    }
+    let (what, octets) = match (room_frames, rate_bps) {
+        (Some(frames), _) => ("room_frames", u128::from(frames) * u128::from(longest_octets)),
+        (None, Some(rate_bps)) if frame_ns == 0 => (
+            "queue_octets with rate times delay",
+            u128::from(queue_octets) + u128::from(rate_bps) * u128::from(delay_ns) / 8_000_000_000,
+        ),
+        _ => {
+            return expect("room_frames", "none", false, "given without rate_bps or with frame_ns");
+        }
+    };
+    expect(what, octets, octets <= u128::from(MOST_OCTETS), "at most 2^30 octets in all")?;
     match direction.loss {
         LossRule::None => Ok(()),
         LossRule::Chance { probability } => expect(
@@ -200,8 +209,19 @@ fn check_direction(direction: &DirectionProperties) -> Result<(), Error> {
     }
 }
 
-/// Classes are sound, their rates below that of the wire, and their rooms not too large.
+/// Classes are sound and at a wire that can have them, their rates below that of the wire, and
+/// their rooms not too large.
 fn check_wire_classes(direction: &DirectionProperties, classes: &[Class]) -> Result<(), Error> {
+    if classes.is_empty() {
+        return Ok(());
+    }
+    let rate_bps = direction
+        .rate_bps
+        .filter(|_| direction.frame_ns == 0 && direction.room_frames.is_none())
+        .ok_or_else(|| {
+            let allowed = "with rate_bps, and without frame_ns and room_frames";
+            Error::refused("classes", classes.len(), allowed)
+        })?;
     if let Some(fault) = faults_of_classes(classes).into_iter().next() {
         return Err(Error::Refused {
             what: fault.key,
@@ -210,12 +230,7 @@ fn check_wire_classes(direction: &DirectionProperties, classes: &[Class]) -> Res
         });
     }
     let slopes: u64 = classes.iter().filter_map(|class| class.idle_slope_bps).sum();
-    expect(
-        "idle_slope_bps",
-        slopes,
-        slopes < direction.rate_bps,
-        "below the rate of the wire in all",
-    )?;
+    expect("idle_slope_bps", slopes, slopes < rate_bps, "below the rate of the wire in all")?;
     for class in classes {
         let room = class.queue_octets.unwrap_or(direction.queue_octets);
         let most = MOST_OCTETS / classes.len() as u64;
@@ -233,7 +248,7 @@ fn expect(
     if is_fine {
         return Ok(());
     }
-    Err(Error::Refused { what, value: value.to_string(), allowed: allowed.to_owned() })
+    Err(Error::refused(what, value, allowed))
 }
 
 #[cfg(test)]
@@ -274,6 +289,47 @@ mod tests {
             );
             let error = RelayPlan::read(&text).expect_err(what).to_string();
             assert!(error.contains(what), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_wire_without_a_rate_or_with_a_device_needs_a_room_that_memory_has() {
+        let unpaced = DIRECTION.replace("10000000", "null");
+        let with = |direction: &str, more: &str| {
+            plan(&direction.replace("\"seed\"", &format!("{more}, \"seed\"")), r#"["a", "b"]"#)
+        };
+        for (direction, more, what) in [
+            (unpaced.as_str(), r#""frame_ns": 0"#, "room_frames = none"),
+            (DIRECTION, r#""frame_ns": 1"#, "room_frames = none"),
+            (&unpaced, r#""room_frames": 0"#, "room_frames = 0"),
+            (&unpaced, r#""room_frames": 1048577"#, "room_frames = 1048577"),
+            // 10^6 frames of 1518 octets
+            (&unpaced, r#""room_frames": 1000000"#, "room_frames = 1518000000"),
+            (DIRECTION, r#""room_frames": 1, "frame_ns": 10000000001"#, "frame_ns"),
+        ] {
+            let error = with(direction, more).expect_err(what).to_string();
+            assert!(error.contains(what), "{error}");
+        }
+        let direction = with(&unpaced, r#""frame_ns": 1, "room_frames": 1"#).expect("a plan").wires
+            [0]
+        .directions[1];
+        assert_eq!(
+            (direction.rate_bps, direction.frame_ns, direction.room_frames),
+            (None, 1, Some(1))
+        );
+    }
+
+    #[test]
+    fn classes_need_a_rate_and_no_device() {
+        let classes = r#"[{"priorities": [0, 1, 2, 3, 4, 5, 6, 7]}]"#;
+        for (from, to) in [("10000000", "null"), ("\"seed\"", "\"frame_ns\": 1, \"seed\"")] {
+            let direction =
+                DIRECTION.replace(from, to).replace("\"seed\"", "\"room_frames\": 1, \"seed\"");
+            let text = format!(
+                r#"{{"wires": [{{"ends": ["a", "b"], "directions": [{direction}, {DIRECTION}], "classes": [{classes}, []]}}], "longest_octets": 1518, "maker": null}}"#
+            );
+            let error = RelayPlan::read(&text).expect_err(to).to_string();
+            assert!(error.contains("classes = 1"), "{error}");
         }
     }
 

@@ -162,10 +162,6 @@ struct SleepState {
     forced_sleeps: u64,
 }
 
-fn system(doing: &'static str) -> impl FnOnce(Errno) -> Error {
-    move |error| Error::System { doing, source: error.into() }
-}
-
 impl<T: Timeline + Copy + Send + 'static> Relay<T> {
     /// Open the interfaces; frames are held from now on. Signals that end it are kept back from the
     /// calling thread for good.
@@ -178,13 +174,13 @@ impl<T: Timeline + Copy + Send + 'static> Relay<T> {
         for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
             signals.add(signal);
         }
-        signals.thread_block().map_err(system("keeping signals back"))?;
+        signals.thread_block().map_err(Error::system("keeping signals back"))?;
         let signals =
             SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
-                .map_err(system("waiting for signals"))?;
+                .map_err(Error::system("waiting for signals"))?;
         if plan.maker.is_some() {
             nix::sys::prctl::set_pdeathsig(Signal::SIGHUP)
-                .map_err(system("asking for news of the maker's end"))?;
+                .map_err(Error::system("asking for news of the maker's end"))?;
         }
         let ports =
             plan.segments.iter().map(|segment| SegmentPorts::open(segment, plan.longest_octets));
@@ -194,7 +190,7 @@ impl<T: Timeline + Copy + Send + 'static> Relay<T> {
         let relay = Self {
             time,
             wake_sources: WakeSources::new(&wires, &ports, &signals, control.as_ref())
-                .map_err(system("waiting for frames"))?,
+                .map_err(Error::system("waiting for frames"))?,
             wires,
             ports,
             segments: plan.segments.clone(),
@@ -387,7 +383,7 @@ impl<T: Timeline + Copy + Send + 'static> Relay<T> {
             }
             Ok(_) => Ok(wake_sources[0].any().unwrap_or(true)),
             Err(Errno::EINTR) => Ok(false),
-            Err(error) => Err(system("waiting for frames")(error)),
+            Err(error) => Err(Error::system("waiting for frames")(error)),
         }
     }
 
@@ -512,9 +508,15 @@ fn earliest(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 impl RunningWires {
     fn open(plan: &RelayPlan, began_ns: u64) -> Result<Self, Error> {
         let names: Vec<String> = plan.wires.iter().flat_map(|wire| wire.ends.clone()).collect();
+        // By an end leaves what came in at the other.
+        let leaving = plan.wires.iter().flat_map(|wire| wire.directions.iter().rev());
         let (mut sockets, mut rings) = (Vec::new(), Vec::new());
-        for name in &names {
+        for (name, direction) in names.iter().zip(leaving) {
             let (socket, index) = ends::open_socket(name)?;
+            // Where the wire has no rate, that of the interface's queue holds.
+            if direction.rate_bps.is_some() {
+                ends::bypass_queue(&socket)?;
+            }
             rings.push(CaptureRing::open(&socket, index, plan.longest_octets + 4)?);
             sockets.push(socket);
         }
@@ -587,7 +589,7 @@ impl RunningWires {
 /// Why the relay is to end, if it is. The signal of the maker's end comes when the thread that made
 /// the relay ends, too.
 fn news(signals: &SignalFd, maker: Option<i32>) -> Result<Option<RelayEnd>, Error> {
-    while let Some(signal) = signals.read_signal().map_err(system("reading signals"))? {
+    while let Some(signal) = signals.read_signal().map_err(Error::system("reading signals"))? {
         let is_news_of_the_maker =
             maker.is_some() && signal.ssi_signo.cast_signed() == Signal::SIGHUP as i32;
         if !is_news_of_the_maker {

@@ -138,6 +138,7 @@ impl SegmentPorts {
         let (mut sockets, mut rings) = (Vec::new(), Vec::new());
         for name in &plan.ends {
             let (socket, index) = ends::open_socket(name)?;
+            ends::bypass_queue(&socket)?;
             rings.push(CaptureRing::open(&socket, index, longest_octets + 4)?);
             sockets.push(socket);
         }

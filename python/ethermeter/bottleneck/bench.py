@@ -3,7 +3,6 @@
 Each transfer has its own setup.
 """
 
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -12,8 +11,11 @@ import msgspec
 
 from ethermeter.bottleneck.quota import Means, Quota, quota_on
 from ethermeter.bottleneck.setup import LONGEST_NS, MTU_OCTETS, Setup
-from ethermeter.testbed import Testbed, TestbedError, Wire, make_testbed, reshape
-from ethermeter.testbed.commands import batch, inside, run
+from ethermeter.framing import AROUND_DATA_OCTETS
+from ethermeter.testbed import Relay, Testbed, Wire, make_testbed, reshape
+from ethermeter.testbed.commands import batch, run
+from ethermeter.testbed.record import RECORDS
+from ethermeter.testbed.relay import Direction, RelayedWire, RelayPlan
 from ethermeter.testbed.worker import Worker
 
 _FIRST_PORT, _PORTS = 20_000, 30_000
@@ -47,8 +49,8 @@ class Bench:
         self._sender, self._receiver = sender, receiver
         self._quotas = quotas
         self._wires: dict[tuple[str, str], Wire | None] = {}
-        self._line: Worker | None = None
-        self._line_is: tuple[int, int, int] | None = None
+        self._relay: Relay | None = None
+        self._relayed: Direction | None = None
         self._port = 0
 
     @property
@@ -98,43 +100,37 @@ class Bench:
 
     def _join(self, switch: str, setup: Setup) -> None:
         """Join the wires by a long wire or a device of the setup, or else by the bridge."""
-        wanted = (setup.delay_ns, setup.frame_ns, setup.room_frames) if setup.has_line else None
-        if wanted == self._line_is:
+        wanted = _direction(setup) if setup.has_line else None
+        if wanted == self._relayed:
             return
-        if self._line is not None:
-            self._line.__exit__(None, None, None)
-            self._line = None
+        self.close()
+        ends = "em1", "em2"
         joined = "master bridge" if wanted is None else "nomaster"
-        batch(switch, [f"link set {interface} {joined}" for interface in ("em1", "em2")])
+        batch(switch, [f"link set {interface} {joined}" for interface in ends])
         if wanted is not None:
-            self._line = Worker(switch).__enter__()
-            line = {
-                "ends": ["em1", "em2"],
-                "delay_ns": setup.delay_ns,
-                "frame_ns": setup.frame_ns,
-                "room_frames": setup.room_frames,
-            }
-            self._line.ask({"carry": {**line, "duration_ns": 3600 * 10**9}})
-            _wait_for_sockets(switch)
-        self._line_is = wanted
+            plan = RelayPlan(
+                (RelayedWire(ends, (wanted, wanted)),), MTU_OCTETS + AROUND_DATA_OCTETS
+            )
+            control = RECORDS / f"{self._testbed.name}.control"
+            self._relay = Relay.start(switch, plan, control)
+        self._relayed = wanted
 
     def close(self) -> None:
         """End what runs; the testbed is removed by its own maker."""
-        if self._line is not None:
-            self._line.__exit__(None, None, None)
+        relay, self._relay, self._relayed = self._relay, None, None
+        if relay is not None:
+            relay.stop()
 
 
-def _wait_for_sockets(namespace: str) -> None:
-    """Wait until a line listens.
-
-    What comes earlier is lost, and TCP sends it again only after a second.
-    """
-    # Two that hear and two that send, below a line of heads.
-    until_s = time.monotonic() + _WITHIN_S
-    while len(run(inside(namespace, "cat", "/proc/net/packet")).splitlines()) < 1 + 4:
-        if time.monotonic() > until_s:
-            raise TestbedError("the long wire of a testbed does not begin")
-        time.sleep(1e-3)
+def _direction(setup: Setup) -> Direction:
+    """Return either direction between the hosts; the rates are those of the shaped wires."""
+    return Direction(
+        rate_bps=None,
+        delay_ns=setup.delay_ns,
+        queue_octets=0,
+        frame_ns=setup.frame_ns,
+        room_frames=setup.room_frames,
+    )
 
 
 class _Received(msgspec.Struct, frozen=True):

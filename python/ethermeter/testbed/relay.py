@@ -52,11 +52,16 @@ class PeriodicLoss(msgspec.Struct, frozen=True, tag_field="kind", tag="every"):
 class Direction(msgspec.Struct, frozen=True):
     """One direction of a relayed wire."""
 
-    rate_bps: int
+    rate_bps: int | None
+    """None: bits take no time, and frames pass the queue of the interface by which they leave."""
     delay_ns: int
     queue_octets: int
-    loss: NoLoss | RandomLoss | PeriodicLoss
-    seed: int
+    loss: NoLoss | RandomLoss | PeriodicLoss = NoLoss()
+    seed: int = 0
+    frame_ns: int = 0
+    """What a device before the wire takes for each frame, one after the other."""
+    room_frames: int | None = None
+    """Frames under way at most; None without limit, which needs a rate and no device."""
 
 
 class RelayedWire(msgspec.Struct, frozen=True):

@@ -3,7 +3,8 @@
 use super::sockets::{
     CALL_OCTETS, LONGEST_NS, MOST_CONNECTIONS, REQUEST, SocketOptions, TIMEOUT, work,
 };
-use crate::{Error, joined};
+use crate::joined;
+use ethermeter_live::Error;
 use ethermeter_live::time::{NS_PER_S, Timeline};
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -134,7 +135,9 @@ fn accepted(listener: &TcpListener, time: &impl Timeline) -> Result<TcpStream, E
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 if time.now_ns() > until_ns {
-                    return Err(Error::Late("no sender has connected within 5 s"));
+                    let late = "none has connected within 5 s";
+                    let source = io::Error::new(io::ErrorKind::TimedOut, late);
+                    return Err(Error::System { doing: "waiting for a sender", source });
                 }
                 time.sleep_until(time.now_ns() + 1_000_000);
             }

@@ -3,7 +3,8 @@
 use super::sockets::{
     CALL_OCTETS, LONGEST_BLOCK, LONGEST_NS, MOST_CONNECTIONS, REQUEST, SocketOptions, TIMEOUT, work,
 };
-use crate::{Error, joined};
+use crate::joined;
+use ethermeter_live::Error;
 use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::time::{NS_PER_S, Timeline};
@@ -119,7 +120,7 @@ pub fn send(sender: &TransferSender, time: &(impl Timeline + Sync)) -> Result<Se
 
 fn account_of(stream: &TcpStream) -> Result<TcpPort, Error> {
     let copy = stream.try_clone().map_err(Error::system("preparing a connection"))?;
-    Ok(TcpPort::on(copy, 1)?)
+    TcpPort::on(copy, 1)
 }
 
 fn connected(sender: &TransferSender, time: &impl Timeline) -> Result<TcpStream, Error> {
@@ -293,7 +294,10 @@ impl BlockSupply {
                     .read(&mut self.room[filled..octets])
                     .map_err(Error::system("reading the source"))?
                 {
-                    0 if is_begin => return Err(Error::Late("the source is empty")),
+                    0 if is_begin => {
+                        let empty = io::Error::new(io::ErrorKind::UnexpectedEof, "it is empty");
+                        return Err(Error::System { doing: "reading the source", source: empty });
+                    }
                     0 => {
                         file.seek(SeekFrom::Start(0))
                             .map_err(Error::system("reading the source"))?;

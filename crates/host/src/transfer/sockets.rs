@@ -1,6 +1,6 @@
 //! Sockets of an end of a transfer, and limits of both ends.
 
-use crate::Error;
+use ethermeter_live::Error;
 use ethermeter_live::time::{NS_PER_S, Timeline};
 use serde::Deserialize;
 use socket2::Socket;

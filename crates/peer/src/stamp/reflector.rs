@@ -10,8 +10,7 @@ use super::packet::{
 use super::tlv::{self, ReflectorFacts, Timestamping};
 use super::{LONGEST, StampKey};
 use crate::Error;
-use ethermeter_station::TokenBucket;
-use ethermeter_station::consent::IpNetwork;
+use ethermeter_station::consent::{IpNetwork, TokenBucket};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -11,7 +11,7 @@
 //! process). No clocks are compared.
 
 use super::grant::{FlowAttachment, GRANT_S};
-use crate::lease::{LEASE_NS, RENEWAL_NS, ReceiverLease};
+use super::lease::{LEASE_NS, RENEWAL_NS, ReceiverLease};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};

@@ -2,10 +2,11 @@
 //! a schedule of its own.
 
 use super::connection::finish;
+use super::policed_port::{PolicerWaits, SendProgress};
 use super::schedule::ExperimentSchedule;
 use super::series::ColumnSeries;
 use super::transfer::{CHANCE_OCTETS, LONGEST_BLOCK_OCTETS, SAMPLE_NS, chance, columns, within};
-use crate::policer::{Policer, PolicerWaits, SendProgress};
+use crate::consent::Policer;
 use crate::report::{ConnectionCounts, PortUse};
 use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::{Error, Timeline};

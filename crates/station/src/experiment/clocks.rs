@@ -4,8 +4,8 @@
 //! When that is, and what follows from it: [`ethermeter_traffic::clock::rounds`], by which
 //! simulated hosts go, too.
 
+use super::policed_port::PolicedPort;
 use super::schedule::ExperimentSchedule;
-use crate::policer::PolicedPort;
 use crate::report::{ClockCounts, ExchangeCounts, RoleTotals};
 use ethermeter_live::clock::{Exchange, Relation, SharedRelation};
 use ethermeter_live::port::NetworkPort;

@@ -6,7 +6,7 @@
 //! nothing more out of its buffers.
 
 use super::schedule::ExperimentSchedule;
-use crate::policer::Policer;
+use crate::consent::Policer;
 use crate::refusal::{ConsentRule, Refusal};
 use ethermeter_live::port::StationAddress;
 use ethermeter_live::port::system::prioritise;

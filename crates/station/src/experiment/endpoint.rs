@@ -5,7 +5,6 @@ use crate::consent::{Cast, FlowAttachment, FlowTransport, Grant, PortKind};
 use crate::refusal::{ConsentRule, Refusal};
 use crate::report::PortMode;
 use ethermeter_ethernet::{Carrier, Octets};
-use ethermeter_live::Error;
 use ethermeter_live::port::packet::{PacketOptions, PacketPort};
 use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::tcp_info::TcpInfo;
@@ -15,6 +14,7 @@ use ethermeter_live::port::{
     NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress,
 };
 use ethermeter_live::wire::{MacAddress, shortest_frame};
+use ethermeter_live::{Error, Timeline};
 use ethermeter_traffic::lengths::Lengths;
 use std::net::{IpAddr, SocketAddr};
 
@@ -216,13 +216,19 @@ impl LocalEndpoint {
         )))
     }
 
-    fn xdp(&self, destination: MacAddress, receives: bool) -> Result<StationPort, Refusal> {
+    fn xdp(
+        &self,
+        destination: MacAddress,
+        receives: bool,
+        time: &impl Timeline,
+    ) -> Result<StationPort, Refusal> {
         let options = XdpOptions {
             receives,
             priority: self.transport.priority,
             ..XdpOptions::on(self.interface_name()?, self.mac()?, destination)
         };
-        Ok(StationPort::Xdp(Box::new(XdpPort::open(&options).map_err(|error| no_port(&error))?)))
+        let port = XdpPort::open(&options, time).map_err(|error| no_port(&error))?;
+        Ok(StationPort::Xdp(Box::new(port)))
     }
 
     /// Open a port for frames that arrive by `grant`, with room for those of `room_frame_octets`,
@@ -234,6 +240,7 @@ impl LocalEndpoint {
         &self,
         grant: &mut Grant,
         room_frame_octets: u32,
+        time: &impl Timeline,
     ) -> Result<OpenedEndpoint, Refusal> {
         let room = self.room(grant.longest_frame_octets.max(room_frame_octets));
         let no_destination = MacAddress([0; 6]);
@@ -269,7 +276,7 @@ impl LocalEndpoint {
                 };
                 self.packet(no_destination, group, room).map(OpenedEndpoint::StationPort)
             }
-            PortKind::Xdp => self.xdp(no_destination, true).map(OpenedEndpoint::StationPort),
+            PortKind::Xdp => self.xdp(no_destination, true, time).map(OpenedEndpoint::StationPort),
         }
     }
 
@@ -281,6 +288,7 @@ impl LocalEndpoint {
         &self,
         target: StationAddress,
         longest_payload: usize,
+        time: &impl Timeline,
     ) -> Result<OpenedEndpoint, Refusal> {
         match (self.transport.kind, target) {
             (PortKind::Udp, StationAddress::Socket(peer)) => {
@@ -299,7 +307,7 @@ impl LocalEndpoint {
                 .packet(destination, None, longest_payload.max(64))
                 .map(OpenedEndpoint::StationPort),
             (PortKind::Xdp, StationAddress::Mac(destination)) => {
-                self.xdp(destination, false).map(OpenedEndpoint::StationPort)
+                self.xdp(destination, false, time).map(OpenedEndpoint::StationPort)
             }
             (kind, target) => Err(Refusal::new(
                 ConsentRule::Description,

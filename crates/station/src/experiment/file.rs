@@ -10,8 +10,9 @@
 //! disk. Both ends know how long each request and answer is, so nothing but octets is exchanged.
 
 use super::bulk::{BulkConnection, ReadResult};
+use super::policed_port::SendProgress;
 use super::schedule::{ExperimentSchedule, since};
-use crate::policer::{Policer, SendProgress};
+use crate::consent::Policer;
 use crate::report::{BlockBatch, BlockWindow, ClientCounts, RoleCounts, RoleTotals, ServerCounts};
 use ethermeter_live::{Error, Timeline};
 use ethermeter_traffic::file::{FileClient, FileServer};

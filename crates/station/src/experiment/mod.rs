@@ -16,7 +16,12 @@ pub mod clocks;
 mod connection;
 mod endpoint;
 mod file;
+#[cfg(test)]
+mod hostile_coordinator;
+#[cfg(test)]
+mod made_time;
 mod opening;
+mod policed_port;
 mod role;
 mod sampler;
 mod schedule;
@@ -28,14 +33,13 @@ use opening::OpenReceiver;
 pub use opening::{OpenedPort, OpenedRole, OpeningMark, PortOpening, RoleOpening, check_path};
 pub use role::{PermittedSender, RolePlan};
 
+use self::policed_port::SendProgress;
 use self::schedule::ExperimentSchedule;
 use crate::consent::{
-    ChallengeAnswer, FlowAttachment, FlowTransport, Grant, IssuedGrants, LeaseRenewal,
-    ReceiverLeases, RenewalChallenge,
+    ChallengeAnswer, FlowAttachment, FlowTransport, Grant, IssuedGrants, Lease, LeaseRenewal,
+    ReceiverLease, ReceiverLeases, RenewalChallenge, RoleLease,
 };
 use crate::interfaces::PacketPath;
-use crate::lease::{Lease, ReceiverLease, RoleLease};
-use crate::policer::SendProgress;
 use crate::refusal::{ConsentRule, Refusal, require};
 use crate::report::{AgentReport, HostReport, RoleReport};
 use ethermeter_live::{SkewedClock, Timeline};
@@ -562,10 +566,10 @@ impl RunningRoles {
 
 #[cfg(test)]
 mod tests {
+    use super::made_time::MadeTime;
     use super::*;
-    use crate::consent::{Cast, FlowTransport, IpNetwork, PortKind};
+    use crate::consent::{Cast, FlowTransport, IpNetwork, LEASE_NS, PortKind};
     use crate::interfaces::attachment_of;
-    use crate::lease::LEASE_NS;
 
     const OWN: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
@@ -612,7 +616,8 @@ mod tests {
         let late_ns = 10 * LEASE_NS;
         experiment.look_at_leases(late_ns);
         assert!(experiment.is_opening() && !experiment.is_stopped());
-        let grant = experiment.add_port(opening.open().expect("a free port"), late_ns);
+        let grant =
+            experiment.add_port(opening.open(&MadeTime::default()).expect("a free port"), late_ns);
         drop(mark);
         assert!(grant.port > 0 && !experiment.is_opening());
         experiment.look_at_leases(late_ns + LEASE_NS - 1);
@@ -652,7 +657,7 @@ mod tests {
         order(experiment.begin_granting().expect_err("a grant while roles are prepared"));
         drop(mark);
         let mark = experiment.begin_granting().expect("roles were not prepared");
-        let opened = port(&experiment, "f").open().expect("a free port");
+        let opened = port(&experiment, "f").open(&MadeTime::default()).expect("a free port");
         experiment.add_port(opened, 0);
         drop(mark);
         let (mark, granted) = experiment.begin_preparing().expect("a role");

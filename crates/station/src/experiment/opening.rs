@@ -9,6 +9,7 @@ use super::role::RolePlan;
 use crate::consent::{FlowAttachment, Grant};
 use crate::interfaces::{PacketPath, is_there};
 use crate::refusal::{ConsentRule, Refusal, require};
+use ethermeter_live::Timeline;
 use std::sync::{Arc, Weak};
 
 /// A port that was opened for a sender.
@@ -62,11 +63,11 @@ impl PortOpening {
     ///
     /// # Errors
     /// If the system refuses, or the host no longer has the address.
-    pub fn open(mut self) -> Result<OpenedPort, Refusal> {
+    pub fn open(mut self, time: &impl Timeline) -> Result<OpenedPort, Refusal> {
         if self.is_shared {
             return Ok(OpenedPort { opening: self, opened: None });
         }
-        let opened = self.endpoint.to_receive(&mut self.grant, self.room_frame_octets)?;
+        let opened = self.endpoint.to_receive(&mut self.grant, self.room_frame_octets, time)?;
         check_is_there(&self.attachment)?;
         Ok(OpenedPort { opening: self, opened: Some(opened) })
     }
@@ -92,14 +93,14 @@ impl RoleOpening {
     ///
     /// # Errors
     /// If the system refuses, or the way to a receiver is another one than was permitted.
-    pub fn open(self) -> Result<OpenedRole, Refusal> {
+    pub fn open(self, time: &impl Timeline) -> Result<OpenedRole, Refusal> {
         let Self { plan, receiver } = self;
         let (opened, open) = match receiver {
             Some(OpenReceiver { opened, endpoint, grants, open }) => {
                 let sender = grants.first().map(|grant| grant.sender);
                 (plan.fit(opened, &endpoint, sender)?, Some(open))
             }
-            None => (plan.open()?, None),
+            None => (plan.open(time)?, None),
         };
         if let Some(permitted) = &plan.permitted {
             opened.keep_to(&permitted.path.interface().map_err(|error| lost(&error))?)?;

@@ -4,12 +4,11 @@ use super::clocks;
 use super::connection::finish;
 use super::endpoint::{LocalEndpoint, OpenedEndpoint, StationPort};
 use super::file::{request_blocks, serve_blocks};
+use super::policed_port::{PolicedPort, SendConditions};
 use super::schedule::ExperimentSchedule;
 use super::transfer::{receive_bulk, send_bulk};
-use crate::consent::Permit;
+use crate::consent::{Permit, Policer, ReceiverLease, longest_payload};
 use crate::interfaces::PacketPath;
-use crate::lease::ReceiverLease;
-use crate::policer::{PolicedPort, Policer, SendConditions, longest_payload};
 use crate::refusal::{ConsentRule, Refusal};
 use crate::report::{PortUse, RoleCounts, RoleReport, RoleTotals, SinkReport};
 use ethermeter_live::clock::SharedRelation;
@@ -62,7 +61,7 @@ pub struct RolePlan {
 
 impl RolePlan {
     /// What a role opens that does not use what was opened when the flow was granted.
-    pub(super) fn open(&self) -> Result<OpenedEndpoint, Refusal> {
+    pub(super) fn open(&self, time: &impl Timeline) -> Result<OpenedEndpoint, Refusal> {
         match (&self.task, &self.permitted) {
             (RoleTask::Send(stream), Some(PermittedSender { permit, .. })) => {
                 let (_, most_bits) = stream.source.frames.range_bits();
@@ -74,10 +73,10 @@ impl RolePlan {
                         "whole octets with room for a mark",
                     )
                 })?;
-                self.endpoint.to_send(permit.target, longest_payload)
+                self.endpoint.to_send(permit.target, longest_payload, time)
             }
             (RoleTask::SendBulk(transfer), Some(PermittedSender { permit, .. })) => {
-                self.endpoint.to_send(permit.target, transfer.block_octets as usize)
+                self.endpoint.to_send(permit.target, transfer.block_octets as usize, time)
             }
             _ => Err(Refusal::new(
                 ConsentRule::ConsentMissing,

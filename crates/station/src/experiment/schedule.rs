@@ -1,7 +1,7 @@
 //! The schedule of an experiment: its phases, its beginning, what ends it.
 
-use crate::lease::RoleLease;
-use crate::policer::SendProgress;
+use super::policed_port::SendProgress;
+use crate::consent::RoleLease;
 use ethermeter_live::clock::SharedRelation;
 use ethermeter_live::{SkewedClock, Timeline};
 use ethermeter_trial::roles::ExperimentPhases;

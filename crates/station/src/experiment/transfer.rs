@@ -4,9 +4,10 @@
 //! the connection. The octets are pseudo-random, so that no link compresses them.
 
 use super::connection::finish;
+use super::policed_port::{PolicerWaits, SendProgress};
 use super::schedule::{ExperimentSchedule, since};
 use super::series::ColumnSeries;
-use crate::policer::{Policer, PolicerWaits, SendProgress};
+use crate::consent::Policer;
 use crate::report::{
     BulkReceiverCounts, BulkSenderCounts, BulkWindow, OctetColumns, PortUse, RoleCounts,
     RoleTotals, TcpColumns,

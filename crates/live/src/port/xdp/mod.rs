@@ -16,7 +16,7 @@ use super::ring::MappedRegion;
 use super::system::{Hindrance, hindrance, read_option, set_option, set_priority, wait_readable};
 use super::{NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress};
 use crate::Error;
-use crate::time::sleep;
+use crate::time::Timeline;
 use crate::wire::{FrameHeader, FrameWindow, MacAddress};
 use ethermeter_ethernet::Carrier;
 use program::Redirection;
@@ -25,7 +25,6 @@ use serde::{Deserialize, Serialize};
 use socket2::{Domain, SockAddr, SockAddrStorage, Socket, Type};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::time::Duration;
 
 /// What an `AF_XDP` port is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,14 +100,15 @@ const MEMORY_OCTETS: usize = 2 * SLOTS as usize * SLOT_OCTETS as usize;
 const MAX_TX_SKB_BUDGET: i32 = 9;
 const LEAST_BUDGET: u32 = 32;
 const CLOSING_LOOKS: u32 = 200; // two seconds
-const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
+const BETWEEN_LOOKS_NS: u64 = 10_000_000;
 
 impl XdpPort {
-    /// Open it. Needs the rights to open raw sockets, to load programs and to lock memory.
+    /// Open it; waits up to two seconds for a queue that another socket had until now. Needs the
+    /// rights to open raw sockets, to load programs and to lock memory.
     ///
     /// # Errors
     /// If an option is out of range, or the system refuses.
-    pub fn open(options: &XdpOptions) -> Result<Self, Error> {
+    pub fn open(options: &XdpOptions, time: &impl Timeline) -> Result<Self, Error> {
         if !(1..=1024).contains(&options.batch) {
             return Err(Error::refused("batch", options.batch, "1 to 1024 frames"));
         }
@@ -148,7 +148,7 @@ impl XdpPort {
         // Older kernels do not know it and send 32 frames a call: that costs some calls more.
         let _: Result<(), Error> =
             set_option(&socket, libc::SOL_XDP, MAX_TX_SKB_BUDGET, &budget, "setting a budget");
-        bind(&socket, index, options.queue)?;
+        bind(&socket, index, options.queue, time)?;
         let zero = libc::xdp_options { flags: 0 };
         let mode = read_option(
             &socket,
@@ -242,7 +242,7 @@ impl XdpPort {
     }
 }
 
-fn bind(socket: &Socket, index: u32, queue: u32) -> Result<(), Error> {
+fn bind(socket: &Socket, index: u32, queue: u32, time: &impl Timeline) -> Result<(), Error> {
     let mut storage = SockAddrStorage::zeroed();
     let octets =
         libc::socklen_t::try_from(size_of::<libc::sockaddr_xdp>()).expect("addresses are small");
@@ -260,7 +260,9 @@ fn bind(socket: &Socket, index: u32, queue: u32) -> Result<(), Error> {
     let mut bound = socket.bind(&address);
     for _ in 0..CLOSING_LOOKS {
         match &bound {
-            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => sleep(BETWEEN_LOOKS),
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                time.sleep_until(time.now_ns() + BETWEEN_LOOKS_NS);
+            }
             _ => break,
         }
         bound = socket.bind(&address);

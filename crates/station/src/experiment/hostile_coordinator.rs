@@ -5,20 +5,21 @@
 //! is the cryptography: it cannot sign, and cannot guess a number that an agent draws. Whatever it
 //! does, no frame leaves a sender that is not within a grant of the receiver.
 
-use super::{
+use super::made_time::MadeTime;
+use super::policed_port::{PolicedPort, SendConditions, SendProgress};
+use crate::consent::{
     Ceilings, ClockReading, Consent, FlowAttachment, FlowTransport, Grant, GrantId, GrantRequest,
-    InterfaceIdentity, IpNetwork, IssuedGrants, LeaseRenewal, Permit, Proof, Reachability,
-    ReceiverLeases, RenewalChallenge, RequestStamp, RuleBook, SendRequest,
+    InterfaceIdentity, IpNetwork, IssuedGrants, LEASE_NS, Lease, LeaseRenewal, Permit, Policer,
+    Proof, Reachability, ReceiverLeases, RenewalChallenge, RequestStamp, RoleLease, RuleBook,
+    SendRequest, longest_payload,
 };
-use crate::lease::{LEASE_NS, Lease, RoleLease};
-use crate::policer::{PolicedPort, Policer, SendConditions, SendProgress, longest_payload};
 use ethermeter_ethernet::{Carrier, Octets};
 use ethermeter_live::port::{
     NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress,
 };
 use ethermeter_live::route::PacketRoute;
 use ethermeter_live::{Error, Timeline};
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -111,19 +112,6 @@ impl Draws {
     /// One of the entries; `None` of an empty list.
     fn any<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
         (!of.is_empty()).then(|| &of[self.below(of.len())])
-    }
-}
-
-/// Time of a schedule.
-struct MadeTime(Cell<u64>);
-
-impl Timeline for MadeTime {
-    fn now_ns(&self) -> u64 {
-        self.0.get()
-    }
-
-    fn sleep_until(&self, at_ns: u64) {
-        self.0.set(self.0.get().max(at_ns));
     }
 }
 
@@ -350,7 +338,7 @@ fn shown(draws: &mut Draws, grant: &Grant, sender: IpAddr, session: u64) -> (Gra
 #[expect(clippy::too_many_lines, reason = "one arm a kind of step")]
 fn run(seed: u64) -> u64 {
     let mut draws = Draws(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-    let time = MadeTime(Cell::new(0));
+    let time = MadeTime::default();
     let unix_s = |now_ns: u64| 1_700_000_000 + now_ns / S;
     let progress = SendProgress::default();
     let leases: [OnceCell<RoleLease>; MOST_ROLES] = Default::default();
