@@ -16,10 +16,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ethermeter.engines.live import Laboratory, Station
+from ethermeter.engines.live import Laboratory
 from ethermeter.engines.live.agents import read_credentials
 from ethermeter.experiment import toml
 from ethermeter.faults import Fault, InputError, choices, shown
+from ethermeter.live_test import AgentEntry
 
 LARGEST_BYTES = 1_000_000
 MOST_HOSTS = 1000
@@ -36,7 +37,7 @@ class HostsFile:
     """A hosts file, with its hosts by name."""
 
     path: Path
-    stations: Mapping[str, Station]
+    stations: Mapping[str, AgentEntry]
     certificates: Path | None
     """Folder of certificates, if any."""
 
@@ -127,7 +128,7 @@ def _station(
     wrong: Callable[[str, object, str], None],
     *,
     needs_loopback: bool,
-) -> Station | None:
+) -> AgentEntry | None:
     for unknown in entry.keys() - set(_KEYS):
         wrong(
             f"{key}.{unknown}",
@@ -159,7 +160,7 @@ def _station(
         allowed = f"expected the name of an interface, 1 to {LONGEST_INTERFACE} characters"
         wrong(f"{key}.interface", interface, allowed)
         return None
-    return Station(name, control, str(ip), interface)
+    return AgentEntry(name=name, control=control, address=str(ip), interface=interface)
 
 
 def address_of(control: str) -> str:

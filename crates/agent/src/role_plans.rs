@@ -129,12 +129,11 @@ fn longest_frame(
 ) -> Result<u32, Refusal> {
     let fault = |what: String| Refusal::new(ConsentRule::Description, what, "what fits together");
     let unless = |found: Option<String>| found.map_or(Ok(()), |what| Err(fault(what)));
-    let by_tcp = |what: &str| match endpoint.transport.kind {
-        PortKind::Tcp => Ok(()),
-        _ => {
-            let allowed = format_args!("{what} by tcp");
-            refuse(ConsentRule::Description, endpoint.transport, allowed)
+    let by_tcp = |what: &str| {
+        if endpoint.transport.kind == PortKind::Tcp {
+            return Ok(());
         }
+        refuse(ConsentRule::Description, endpoint.transport, format_args!("{what} by tcp"))
     };
     match task {
         RoleTask::Send(stream) => {

@@ -78,7 +78,7 @@ pub enum FlowTraffic {
     Transfer(BulkTransfer),
     /// Requests and their responses, one after the other.
     Exchange(Box<Exchange>),
-    /// A file, block by block, over TCP: the flow's sender is the client, its receiver the server.
+    /// A file, block by block, over TCP. The flow's sender is the client, its receiver the server.
     File(Box<FileTransfer>),
 }
 

@@ -1,6 +1,5 @@
 //! Send requests, and time their responses.
 
-use super::ReceiveMode;
 use super::requests::{DueRequest, RequestTraffic};
 use crate::clock::{Exchange, Relation};
 use crate::pacing::{Achieved, Pacer, Pacing, PacingCounts};
@@ -10,6 +9,7 @@ use crate::wire::{Mark, MarkKind, MarkWindow, SEQUENCE_LIMIT};
 use crate::{Error, SkewedClock};
 use ethermeter_traffic::clock::rounds::or_nan;
 use ethermeter_traffic::{Batches, Distribution, Histogram};
+use ethermeter_trial::roles::ReceiveMode;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,6 +1,5 @@
 //! Respond to requests.
 
-use super::ReceiveMode;
 use super::sender::check_lengths;
 use crate::pacing::{Achieved, Pacer, Pacing, PacingCounts};
 use crate::port::{NetworkPort, ReceivedPayload, StationAddress};
@@ -9,7 +8,7 @@ use crate::wire::{Mark, MarkKind, ResponderTimes};
 use crate::{Error, SkewedClock};
 use ethermeter_ethernet::Octets;
 use ethermeter_traffic::{Purpose, Stream};
-use ethermeter_trial::roles::{Draws, Responses};
+use ethermeter_trial::roles::{Draws, ReceiveMode, Responses};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 

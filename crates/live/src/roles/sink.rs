@@ -1,6 +1,5 @@
 //! Take what arrives and count it.
 
-use super::ReceiveMode;
 use crate::clock::{CachedRelation, Relation, SharedRelation};
 use crate::port::{NetworkPort, ReceiveWait, ReceivedPayload};
 use crate::skewed_clock::between_ns;
@@ -8,6 +7,7 @@ use crate::time::{PS_PER_NS, Timeline};
 use crate::wire::{Mark, MarkKind, VoiceMark};
 use crate::{Error, SkewedClock};
 use ethermeter_traffic::{Account, Arrived, Batches, Distribution, Histogram, Sequence};
+use ethermeter_trial::roles::ReceiveMode;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};

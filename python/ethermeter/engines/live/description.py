@@ -4,7 +4,7 @@ import ipaddress
 import json
 from collections import Counter
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from msgspec.json import encode
@@ -26,18 +26,19 @@ from ethermeter.framing import (
 )
 from ethermeter.live_reports import Ceilings, HostAnswer
 from ethermeter.live_test import (
-    TransferFlowTraffic,
     ExchangeFlowTraffic,
     ExperimentPhases,
     FileFlowTraffic,
     FlowDescription,
     FlowTraffic,
     MessageSource,
-    StreamFlowTraffic,
+    PortKind,
     Responses,
     Shaping,
+    StreamFlowTraffic,
     TestDescription,
     TraceMessages,
+    TransferFlowTraffic,
 )
 from ethermeter.nodes import links_in
 from ethermeter.scenario import (
@@ -227,7 +228,7 @@ def _flows(
                 name=name,
                 from_=flow.from_,
                 to=flow.to[0] if flow.address == "unicast" else flow.to,
-                port=port,
+                port=cast(PortKind, port),
                 most_bps=there.bps,
                 most_frames_per_s=there.frames_per_s,
                 most_response_bps=None if back is None else back.bps,
