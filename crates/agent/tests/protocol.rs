@@ -226,10 +226,10 @@ async fn a_coordinator_cannot_grant_in_a_receivers_name() {
         |grant| grant.priority = Some(1),
     ];
     for change in changes {
-        let mut changed = signed.clone();
-        change(&mut changed.grant);
-        assert_ne!(changed, signed);
-        refused(hand.call(send(changed)).await, "consent-unproven");
+        let mut other = signed.clone();
+        change(&mut other.grant);
+        assert_ne!(other, signed);
+        refused(hand.call(send(other)).await, "consent-unproven");
     }
     hand.call(send(signed)).await.expect("as signed");
     // Nor can it renew in a receiver's name.
