@@ -130,7 +130,7 @@ def build_station() -> str:
         "--release",
         "--quiet",
         "--package",
-        "ethermeter-live",
+        "ethermeter-net",
         "--example",
         "station",
         "--message-format",

@@ -57,7 +57,7 @@ def files_of(change: str) -> int:
 def test_changes_of_three_files_each_apply(tree):
     assert files_of(MAC) == 3
     assert files_of(PORT) == 3
-    assert "UdpLite" in (tree / "crates/live/src/port/mod.rs").read_text(encoding="utf-8")
+    assert "UdpLite" in (tree / "crates/net/src/port/mod.rs").read_text(encoding="utf-8")
 
 
 @pytest.mark.long
@@ -83,7 +83,7 @@ def test_the_port_is_built_and_its_datagrams_arrive(tree):
         pytest.skip(f"this kernel has no UDP-Lite: {error}")
     ran = call(
         *(tree, "cargo", "test", *QUICK, "--release", "--lib"),
-        *("--package", "ethermeter-live", "--package", "ethermeter-station", "--"),
+        *("--package", "ethermeter-net", "--package", "ethermeter-station", "--"),
         *("udp_lite", "words_are_read_as_they_are_written"),
     )
     assert "datagrams_of_udp_lite_arrive_as_those_of_udp_do ... ok" in ran

@@ -2,7 +2,7 @@
 
 use crate::result::Receivers;
 use ethermeter_ethernet::{Carrier, Octets, frame};
-use ethermeter_live::wire::{MARK_OCTETS, SPEECH_OCTETS, shortest_frame};
+use ethermeter_net::wire::{MARK_OCTETS, SPEECH_OCTETS, shortest_frame};
 use ethermeter_station::consent::{Cast, FlowTransport, HIGHEST_PRIORITY, PortKind};
 use ethermeter_station::refusal::{ConsentRule, Refusal, refuse};
 use ethermeter_traffic::arrivals::Arrivals;

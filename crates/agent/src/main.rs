@@ -3,7 +3,7 @@
 use ethermeter_agent::Credentials;
 use ethermeter_agent::result::{HostAnswer, TestOutcome};
 use ethermeter_agent::{certificates, coordinator, listen};
-use ethermeter_live::SkewedClock;
+use ethermeter_net::SkewedClock;
 use ethermeter_station::consent::Ceilings;
 use lexopt::prelude::*;
 use std::ffi::{OsStr, OsString};

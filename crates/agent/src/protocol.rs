@@ -4,7 +4,7 @@
 //! gRPC carries the calls ([`crate::calls`]); each body is one JSON text.
 
 use crate::result::ArtificialClock;
-use ethermeter_live::plca::PlcaFacts;
+use ethermeter_net::plca::PlcaFacts;
 use ethermeter_station::AgentReport;
 use ethermeter_station::consent::{
     Ceilings, Grant, GrantRequest, LeaseRenewal, RenewalChallenge, RequestStamp,

@@ -1,8 +1,8 @@
 //! Results of tests, which the coordinator makes of the reports of agents;
 //! docs/reference/agent-tests.md describes their keys.
 
-use ethermeter_live::loss::PathLosses;
-use ethermeter_live::plca::PlcaFacts;
+use ethermeter_net::loss::PathLosses;
+use ethermeter_net::plca::PlcaFacts;
 use ethermeter_station::consent::{Cast, Ceilings, PortKind};
 use ethermeter_station::{AgentReport, RoleReport};
 use ethermeter_traffic::clock::rounds::ClockEstimate;

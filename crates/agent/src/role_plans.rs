@@ -4,8 +4,8 @@ use crate::attest::{self, Notary};
 use crate::description::{check_stream, longest_octets, no_coder};
 use crate::protocol::{Role, SignedGrant};
 use crate::time::unix_time;
-use ethermeter_live::interface::mtu;
-use ethermeter_live::port::tcp::set_congestion;
+use ethermeter_net::interface::mtu;
+use ethermeter_net::port::tcp::set_congestion;
 use ethermeter_station::consent::{
     ClockReading, Consent, FlowTransport, Grant, PortKind, Reachability, RuleBook, SendRequest,
 };

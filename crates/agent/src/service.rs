@@ -14,10 +14,10 @@ use crate::protocol::{
 use crate::result::ArtificialClock;
 use crate::role_plans::{RoleContext, RoleReader, UnpermittedRole, endpoint};
 use crate::time::{RealTime, sleep, unix_time};
-use ethermeter_live::pacing::PriorityGuard;
-use ethermeter_live::plca::{PlcaFacts, plca};
-use ethermeter_live::route::RouteChanges;
-use ethermeter_live::{SkewedClock, Timeline};
+use ethermeter_net::pacing::PriorityGuard;
+use ethermeter_net::plca::{PlcaFacts, plca};
+use ethermeter_net::route::RouteChanges;
+use ethermeter_net::{SkewedClock, Timeline};
 use ethermeter_station::AgentReport;
 use ethermeter_station::consent::{
     Ceilings, ClockReading, Grant, GrantRequest, LeaseRenewal, MOST_CHALLENGES, RenewalChallenge,

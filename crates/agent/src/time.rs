@@ -1,8 +1,8 @@
 //! Time for tasks and certificates. Only this file asks the runtime and the time of day for it;
-//! roles have theirs from [`ethermeter_live::time`].
+//! roles have theirs from [`ethermeter_net::time`].
 
 #[expect(clippy::disallowed_types, reason = "agents and coordinators run in real time")]
-use ethermeter_live::HostTime;
+use ethermeter_net::HostTime;
 use rustls_pki_types::UnixTime;
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};

@@ -6,9 +6,9 @@ use crate::common::{exchange, flow, measure, test, Agent, Scratch, MS};
 use ethermeter_agent::protocol::{PrepareRequest, SignedGrant, StartRequest};
 use ethermeter_station::consent::GrantRequest;
 use ethermeter_trial::roles::{ReceiveMode, Responses, RoleTask};
-use ethermeter_live::wire::{MarkKind, Mark};
+use ethermeter_net::wire::{MarkKind, Mark};
 #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
-use ethermeter_live::{HostTime, Timeline};
+use ethermeter_net::{HostTime, Timeline};
 use serde_json::{json, Value};
 use std::net::UdpSocket;
 use std::time::Duration;

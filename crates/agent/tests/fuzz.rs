@@ -207,7 +207,7 @@ fn stamp(session: u64) -> impl Strategy<Value = Value> {
 }
 
 fn now_ns() -> u64 {
-    ethermeter_live::Timeline::now_ns(&ethermeter_live::HostTime)
+    ethermeter_net::Timeline::now_ns(&ethermeter_net::HostTime)
 }
 
 /// A call: its name and its body.

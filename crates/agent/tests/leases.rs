@@ -10,9 +10,9 @@ use ethermeter_agent::protocol::{
 };
 use ethermeter_station::AgentReport;
 use ethermeter_station::consent::{Ceilings, GrantRequest, RequestStamp};
-use ethermeter_live::pacing::{PriorityGuard, ThreadPriority};
+use ethermeter_net::pacing::{PriorityGuard, ThreadPriority};
 #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
-use ethermeter_live::{HostTime, Timeline};
+use ethermeter_net::{HostTime, Timeline};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

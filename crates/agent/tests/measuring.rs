@@ -7,7 +7,7 @@ use crate::common::{
 use ethermeter_agent::coordinator::TestStage;
 use ethermeter_agent::result::TestOutcome;
 #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
-use ethermeter_live::{HostTime, Timeline};
+use ethermeter_net::{HostTime, Timeline};
 use crate::common::quiet::in_quiet_window;
 use serde_json::{json, Value};
 use std::time::Duration;

@@ -11,7 +11,7 @@ use ethermeter_agent::protocol::{
 use ethermeter_station::consent::{FlowTransport, Grant, GrantRequest, RequestStamp};
 use ethermeter_trial::roles::{MessageStream, ReceiveMode, RoleTask};
 #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
-use ethermeter_live::{HostTime, Timeline};
+use ethermeter_net::{HostTime, Timeline};
 use crate::common::quiet::in_quiet_window;
 use serde_json::json;
 use std::future::Future;

@@ -1,9 +1,9 @@
 //! What one stage does when nothing else is asked of the host: samples in bit/s, each over a time
 //! of its own.
 
-use ethermeter_live::Error;
-use ethermeter_live::port::packet::{bind, interface_index, raw_socket};
-use ethermeter_live::time::{NS_PER_S, Timeline};
+use ethermeter_net::Error;
+use ethermeter_net::port::packet::{bind, interface_index, raw_socket};
+use ethermeter_net::time::{NS_PER_S, Timeline};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::hint::black_box;
@@ -372,7 +372,7 @@ impl AlignedBuffer {
 mod tests {
     use super::*;
     #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
-    use ethermeter_live::HostTime;
+    use ethermeter_net::HostTime;
 
     const BRIEF: StageSampling = StageSampling { samples: 2, sample_ns: 1_000_000 };
 

@@ -2,7 +2,7 @@
 
 use crate::stages::{HostStage, StageSampling, try_out};
 use crate::transfer::{TransferReceiver, TransferSender, receive, send};
-use ethermeter_live::{Error, Timeline};
+use ethermeter_net::{Error, Timeline};
 use serde::{Deserialize, Serialize};
 
 /// What a host can be asked to do.
@@ -36,7 +36,7 @@ fn written(result: &impl Serialize) -> String {
 mod tests {
     use super::*;
     #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
-    use ethermeter_live::HostTime;
+    use ethermeter_net::HostTime;
 
     #[test]
     fn a_task_is_read_and_answered_as_json() {

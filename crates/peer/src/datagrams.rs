@@ -1,7 +1,7 @@
 //! UDP sockets with the kernel's timestamps and the hop limit of arrivals.
 
 use crate::Error;
-use ethermeter_live::time::{NS_PER_S, Timeline};
+use ethermeter_net::time::{NS_PER_S, Timeline};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::socket::{

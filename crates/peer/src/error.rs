@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 pub enum Error {
     /// The operating system refused, or a value was out of range.
     #[error(transparent)]
-    Local(#[from] ethermeter_live::Error),
+    Local(#[from] ethermeter_net::Error),
     /// A task that is not valid.
     #[error("task: {0}")]
     Task(#[from] serde_json::Error),
@@ -31,7 +31,7 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn system<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> Self {
-        move |error| ethermeter_live::Error::system(doing)(error).into()
+        move |error| ethermeter_net::Error::system(doing)(error).into()
     }
 
     pub(crate) fn range(
@@ -39,7 +39,7 @@ impl Error {
         value: impl std::fmt::Display,
         allowed: impl Into<String>,
     ) -> Self {
-        ethermeter_live::Error::refused(what, value, allowed).into()
+        ethermeter_net::Error::refused(what, value, allowed).into()
     }
 
     /// Check that a value lies within bounds, both included.
@@ -49,6 +49,6 @@ impl Error {
         least: u64,
         most: u64,
     ) -> Result<(), Self> {
-        Ok(ethermeter_live::Error::unless_within(what, value, least, most)?)
+        Ok(ethermeter_net::Error::unless_within(what, value, least, most)?)
     }
 }

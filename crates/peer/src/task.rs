@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::iperf3::client::Iperf3Test;
 use crate::stamp::sender::StampSession;
-use ethermeter_live::Timeline;
+use ethermeter_net::Timeline;
 use serde::Deserialize;
 use std::sync::atomic::{AtomicBool, Ordering};
 

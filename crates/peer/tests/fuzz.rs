@@ -2,7 +2,7 @@
 //! client fail other than by an error within its time.
 
 #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
-use ethermeter_live::time::{HostTime, Timeline};
+use ethermeter_net::time::{HostTime, Timeline};
 use ethermeter_peer::Error;
 use ethermeter_peer::iperf3::client::Iperf3Test;
 use ethermeter_peer::iperf3::messages::EndResults;

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 #[pyfunction]
 pub fn host_task(py: Python<'_>, line: &str) -> PyResult<String> {
     #[expect(clippy::disallowed_types, reason = "tasks of a host begin here")]
-    use ethermeter_live::HostTime;
+    use ethermeter_net::HostTime;
     py.detach(|| ethermeter_host::task::perform(line, &HostTime)).map_err(crate::live::raise_local)
 }
 

@@ -3,7 +3,7 @@
 
 use ethermeter_agent::coordinator::{self, TestError, TestStage};
 use ethermeter_agent::{Credentials, TestDescription, certificates, listen};
-use ethermeter_live::{Error, SkewedClock};
+use ethermeter_net::{Error, SkewedClock};
 use ethermeter_station::consent::Ceilings;
 use pyo3::exceptions::{
     PyConnectionError, PyKeyboardInterrupt, PyOSError, PyPermissionError, PyRuntimeError,
@@ -40,7 +40,7 @@ fn address(text: &str) -> PyResult<SocketAddr> {
 /// `ValueError` if no interface can have the name.
 #[pyfunction]
 pub fn interface_plca(interface: &str) -> PyResult<Option<String>> {
-    let facts = ethermeter_live::plca::plca(interface).map_err(|error| match error {
+    let facts = ethermeter_net::plca::plca(interface).map_err(|error| match error {
         Error::Refused { allowed, .. } => PyValueError::new_err(allowed),
         error => PyOSError::new_err(error.to_string()),
     })?;

@@ -2,7 +2,7 @@
 
 use crate::live::{attended, raise_local};
 #[expect(clippy::disallowed_types, reason = "measurements with peers begin here")]
-use ethermeter_live::HostTime;
+use ethermeter_net::HostTime;
 use ethermeter_peer::stamp::service::ReflectorService;
 use ethermeter_peer::{Error, task};
 use pyo3::exceptions::{PyConnectionError, PyOSError, PyRuntimeError, PyValueError};

@@ -2,9 +2,9 @@
 
 use crate::live::{enter, raise_local};
 #[expect(clippy::disallowed_types, reason = "captures begin here")]
-use ethermeter_live::HostTime;
-use ethermeter_live::port::tap::TapOptions;
-use ethermeter_live::record::Recording;
+use ethermeter_net::HostTime;
+use ethermeter_net::port::tap::TapOptions;
+use ethermeter_net::record::Recording;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::fs::OpenOptions;
@@ -72,7 +72,7 @@ impl Recorder {
     }
 
     /// Stop, write what has come, and return what became of it as JSON
-    /// (`crates/live/src/record.rs`). Once only.
+    /// (`crates/net/src/record.rs`). Once only.
     ///
     /// Raises `OSError` if the capture could not be written.
     fn finish(&self, py: Python<'_>) -> PyResult<String> {

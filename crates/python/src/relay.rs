@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_types, reason = "relays begin here")]
 
 use crate::live::raise_local;
-use ethermeter_live::HostTime;
+use ethermeter_net::HostTime;
 use ethermeter_relay::RelayPlan;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;

@@ -15,8 +15,8 @@ mod tests;
 mod writer;
 
 use crate::recorder::{AttemptBuffer, AttemptRecorder};
-use ethermeter_live::time::{PS_PER_NS, WallClock};
-use ethermeter_live::{Error, Timeline};
+use ethermeter_net::time::{PS_PER_NS, WallClock};
+use ethermeter_net::{Error, Timeline};
 use serde::Deserialize;
 use std::fs::File;
 use std::os::unix::net::UnixStream;

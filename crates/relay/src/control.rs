@@ -4,7 +4,7 @@
 
 use crate::capture;
 use crate::plan::SegmentTrial;
-use ethermeter_live::Error;
+use ethermeter_net::Error;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, UnixAddr, recvmsg};

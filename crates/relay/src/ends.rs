@@ -1,10 +1,10 @@
 //! The interfaces at the ends of wires: packet sockets that see every frame, with a ring each that
 //! the kernel fills, and stamps of arrival.
 
-use ethermeter_live::Error;
-use ethermeter_live::port::packet::{bind, interface_index, raw_socket};
-use ethermeter_live::port::ring::{ADDRESSES_OCTETS, FrameRing, ring_counts, vlan_tag};
-use ethermeter_live::port::system::{nanoseconds, set_packet_option, stamp_arrivals};
+use ethermeter_net::Error;
+use ethermeter_net::port::packet::{bind, interface_index, raw_socket};
+use ethermeter_net::port::ring::{ADDRESSES_OCTETS, FrameRing, ring_counts, vlan_tag};
+use ethermeter_net::port::system::{nanoseconds, set_packet_option, stamp_arrivals};
 use socket2::Socket;
 use std::io::{self, IoSlice};
 use std::ops::ControlFlow;

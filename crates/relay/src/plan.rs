@@ -3,7 +3,7 @@
 use crate::cards::Address;
 use crate::direction::{DirectionProperties, LossRule};
 use crate::medium::refuse;
-use ethermeter_live::Error;
+use ethermeter_net::Error;
 use ethermeter_simulator::shared::SharedSegment;
 use ethermeter_traffic::classes::{Class, faults_of_classes};
 use ethermeter_trial::{Fault, Trial};

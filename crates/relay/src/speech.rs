@@ -8,8 +8,8 @@
 //! A packet shorter than its mark, as some of the experimental Ethernet are, reaches hosts with the
 //! whole mark; on the medium it is as short as its samples make it.
 
-use ethermeter_live::time::PS_PER_NS;
-use ethermeter_live::wire::{
+use ethermeter_net::time::PS_PER_NS;
+use ethermeter_net::wire::{
     FrameWindow, HEADER_OCTETS, MARK_OCTETS, Mark, MarkKind, SPEECH_OCTETS, VoiceMark,
 };
 use ethermeter_simulator::segment::compiled::CompiledSegment;

@@ -1,7 +1,7 @@
 //! The experimental Ethernet emulated: packets of coders in real frames, turnaround times and load
 //! registers, against a simulation of the same trial, to the picosecond.
 
-use ethermeter_live::wire::{
+use ethermeter_net::wire::{
     FrameWindow, FrameHeader, MarkKind, MacAddress, Mark, VoiceMark, HEADER_OCTETS, MARK_OCTETS,
 };
 use ethermeter_relay::medium::EmulatedMedium;

@@ -1,10 +1,10 @@
 //! The host's interfaces and their addresses, and the ways from them to other hosts.
 
 use crate::consent::{FlowAttachment, Grant, InterfaceIdentity, IpNetwork, Reachability};
-use ethermeter_live::interface::name_of;
-use ethermeter_live::port::packet::interface_index;
-use ethermeter_live::route::{neighbour, route, solicit};
-use ethermeter_live::wire::MacAddress;
+use ethermeter_net::interface::name_of;
+use ethermeter_net::port::packet::interface_index;
+use ethermeter_net::route::{neighbour, route, solicit};
+use ethermeter_net::wire::MacAddress;
 use nix::net::if_::InterfaceFlags;
 use nix::sys::socket::SockaddrStorage;
 use std::collections::BTreeMap;
@@ -133,7 +133,7 @@ impl PacketPath {
     ///
     /// # Errors
     /// If it has gone.
-    pub fn interface(&self) -> Result<String, ethermeter_live::Error> {
+    pub fn interface(&self) -> Result<String, ethermeter_net::Error> {
         let leaves_by = self.to.first().map(|(.., reach)| reach.route.interface);
         name_of(leaves_by.unwrap_or(self.attachment.interface.index))
     }

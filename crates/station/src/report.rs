@@ -3,13 +3,13 @@
 //! Agents send an [`AgentReport`] as JSON. Its keys are described in docs/reference/agent-tests.md.
 //! Times of a role are in nanoseconds since the beginning of the transmission.
 
-use ethermeter_live::counters::{HostSample, InterfaceCounters, QueueCounters, UdpCounters};
-use ethermeter_live::port::PortCounters;
-use ethermeter_live::port::tcp_info::TcpInfo;
-use ethermeter_live::port::xdp::XdpMode;
-use ethermeter_live::provenance::HostFacts;
-use ethermeter_live::roles::{RequesterCounts, ResponderCounts, SenderCounts, SinkCounts};
-use ethermeter_live::time::CLOCK_STEP_NS;
+use ethermeter_net::counters::{HostSample, InterfaceCounters, QueueCounters, UdpCounters};
+use ethermeter_net::port::PortCounters;
+use ethermeter_net::port::tcp_info::TcpInfo;
+use ethermeter_net::port::xdp::XdpMode;
+use ethermeter_net::provenance::HostFacts;
+use ethermeter_net::roles::{RequesterCounts, ResponderCounts, SenderCounts, SinkCounts};
+use ethermeter_net::time::CLOCK_STEP_NS;
 use ethermeter_traffic::Distribution;
 use ethermeter_traffic::clock::rounds::ClockEstimate;
 use serde::{Deserialize, Serialize};
@@ -465,14 +465,14 @@ mod tests {
 
     #[test]
     fn numbers_that_are_not_known_come_back_as_they_went() {
-        let relation = ethermeter_live::roles::RequesterClock {
+        let relation = ethermeter_net::roles::RequesterClock {
             offset_ns: 1.5,
             uncertainty_ns: f64::NAN,
             drift: 0.0,
             contradictions: 2,
         };
         let text = serde_json::to_string(&relation).expect("JSON");
-        let read: ethermeter_live::roles::RequesterClock =
+        let read: ethermeter_net::roles::RequesterClock =
             serde_json::from_str(&text).expect("the same");
         assert!(read.uncertainty_ns.is_nan());
         assert_eq!((read.offset_ns, read.contradictions), (1.5, 2));

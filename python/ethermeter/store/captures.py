@@ -37,7 +37,7 @@ class Captured:
 
 
 class HostAccount(Struct, frozen=True, kw_only=True):
-    """Account of the capture at a host (`crates/live/src/record.rs`)."""
+    """Account of the capture at a host (`crates/net/src/record.rs`)."""
 
     interface: str = ""
     snap_octets: int = 0

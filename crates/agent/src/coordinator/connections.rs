@@ -1,6 +1,6 @@
 //! The thread of a coordinator's connections.
 
-use ethermeter_live::pacing::PriorityGuard;
+use ethermeter_net::pacing::PriorityGuard;
 use std::future::Future;
 use std::io;
 use std::thread::Builder;

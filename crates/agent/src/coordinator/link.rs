@@ -12,7 +12,7 @@ use crate::protocol::{
 use crate::result::CoordinatorClock;
 use crate::service::boot;
 use crate::time::RealTime;
-use ethermeter_live::Timeline;
+use ethermeter_net::Timeline;
 use ethermeter_station::AgentReport;
 use ethermeter_station::consent::{GrantRequest, RENEWAL_NS, RequestStamp};
 use std::future::Future;

@@ -23,7 +23,7 @@ use crate::description::{AgentEntry, TestDescription};
 use crate::listen::stop_requested;
 use crate::result::{HostAnswer, TestResult};
 use crate::time::{RealTime, sleep};
-use ethermeter_live::Timeline;
+use ethermeter_net::Timeline;
 pub use link::TestError;
 
 use connections::ConnectionThread;

@@ -6,7 +6,7 @@ use crate::result::{
     AgentResult, Caution, FlowReceivers, FlowResult, HostDescription, LostAgent, ReceiverResult,
     SenderClockState, StreamLosses, TestOutcome, TestResult, TransferOctets,
 };
-use ethermeter_live::loss::PathCounters;
+use ethermeter_net::loss::PathCounters;
 use ethermeter_station::consent::Cast;
 use ethermeter_station::{AgentReport, HostCounters, RoleReport, RoleTotals, SinkReport};
 use ethermeter_trial::roles::FlowTraffic;
@@ -262,8 +262,8 @@ mod tests {
         let sample = |dropped: u64| {
             json!({
                 "at": "begin", "taken_ns": 0,
-                "host": ethermeter_live::counters::HostSample::default(),
-                "udp": ethermeter_live::counters::UdpCounters::default(),
+                "host": ethermeter_net::counters::HostSample::default(),
+                "udp": ethermeter_net::counters::UdpCounters::default(),
                 "queues": [
                     queue("mq", true, 10 + dropped),
                     queue("fq_codel", false, 3 + dropped),

@@ -7,7 +7,7 @@ use ethermeter_agent::protocol::{
     SignedGrant, SignedRenewal, Stamped, StartRequest,
 };
 #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
-use ethermeter_live::{HostTime, Timeline};
+use ethermeter_net::{HostTime, Timeline};
 use ethermeter_station::consent::{
     Cast, ChallengeAnswer, FlowTransport, Grant, GrantRequest, LeaseRenewal, PortKind,
     RenewalChallenge, RequestStamp,

@@ -16,7 +16,7 @@ mod tests {
     use super::sockets::work;
     use super::*;
     #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
-    use ethermeter_live::{HostTime, Timeline};
+    use ethermeter_net::{HostTime, Timeline};
     use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
     fn free_address() -> SocketAddr {

@@ -4,8 +4,8 @@ use super::sockets::{
     CALL_OCTETS, LONGEST_NS, MOST_CONNECTIONS, REQUEST, SocketOptions, TIMEOUT, work,
 };
 use crate::joined;
-use ethermeter_live::Error;
-use ethermeter_live::time::{NS_PER_S, Timeline};
+use ethermeter_net::Error;
+use ethermeter_net::time::{NS_PER_S, Timeline};
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, Read, Write};

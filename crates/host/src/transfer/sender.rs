@@ -4,10 +4,10 @@ use super::sockets::{
     CALL_OCTETS, LONGEST_BLOCK, LONGEST_NS, MOST_CONNECTIONS, REQUEST, SocketOptions, TIMEOUT, work,
 };
 use crate::joined;
-use ethermeter_live::Error;
-use ethermeter_live::port::tcp::TcpPort;
-use ethermeter_live::port::tcp_info::TcpInfo;
-use ethermeter_live::time::{NS_PER_S, Timeline};
+use ethermeter_net::Error;
+use ethermeter_net::port::tcp::TcpPort;
+use ethermeter_net::port::tcp_info::TcpInfo;
+use ethermeter_net::time::{NS_PER_S, Timeline};
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::fs::File;

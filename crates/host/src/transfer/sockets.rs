@@ -1,7 +1,7 @@
 //! Sockets of an end of a transfer, and limits of both ends.
 
-use ethermeter_live::Error;
-use ethermeter_live::time::{NS_PER_S, Timeline};
+use ethermeter_net::Error;
+use ethermeter_net::time::{NS_PER_S, Timeline};
 use serde::Deserialize;
 use socket2::Socket;
 use std::time::Duration;

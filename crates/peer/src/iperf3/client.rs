@@ -6,8 +6,8 @@ use super::messages::{
 };
 use super::streams::{HEADER, LINGER_NS, StreamEnd, StreamFlags, StreamProgress, TestStream};
 use crate::Error;
-use ethermeter_live::port::tcp_info::TcpInfo;
-use ethermeter_live::time::{NS_PER_S, Timeline};
+use ethermeter_net::port::tcp_info::TcpInfo;
+use ethermeter_net::time::{NS_PER_S, Timeline};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;

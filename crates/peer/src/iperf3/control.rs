@@ -1,7 +1,7 @@
 //! The control connection: cookie, states as single octets, JSON after its length in four octets.
 
 use crate::Error;
-use ethermeter_live::Timeline;
+use ethermeter_net::Timeline;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,9 +2,9 @@
 
 use super::control::{COOKIE_OCTETS, LONGEST_CALL, closed, connected, is_early};
 use crate::Error;
-use ethermeter_live::pacing::{Pacer, Pacing};
-use ethermeter_live::port::tcp_info::TcpInfo;
-use ethermeter_live::time::{NS_PER_S, Timeline, WallClock};
+use ethermeter_net::pacing::{Pacer, Pacing};
+use ethermeter_net::port::tcp_info::TcpInfo;
+use ethermeter_net::time::{NS_PER_S, Timeline, WallClock};
 use ethermeter_traffic::sequence::{Account, Sequence};
 use nix::errno::Errno;
 use std::io::{self, Read, Write};

@@ -6,8 +6,8 @@ use super::packet::{
 use super::{HMAC_OCTETS, LONGEST, StampKey, tlv};
 use crate::Error;
 use crate::datagrams::{DatagramSocket, ReceivedDatagram};
-use ethermeter_live::clock::{Exchange, Relation};
-use ethermeter_live::time::{NS_PER_S, Timeline, wall_clock_error_ns};
+use ethermeter_net::clock::{Exchange, Relation};
+use ethermeter_net::time::{NS_PER_S, Timeline, wall_clock_error_ns};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

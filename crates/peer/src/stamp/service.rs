@@ -4,7 +4,7 @@ use super::reflector::{Reflector, ReflectorCounts, ReflectorRules, RequestArriva
 use super::{LONGEST, StampKey};
 use crate::Error;
 use crate::datagrams::DatagramSocket;
-use ethermeter_live::time::{NS_PER_S, Timeline, wall_clock_error_ns};
+use ethermeter_net::time::{NS_PER_S, Timeline, wall_clock_error_ns};
 use serde::Deserialize;
 use std::net::SocketAddr;
 

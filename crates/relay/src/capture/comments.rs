@@ -1,7 +1,7 @@
 //! Comments of a capture: what became of an attempt, in words.
 
 use crate::recorder::{AttemptOutcome, CapturedAttempt};
-use ethermeter_live::time::PS_PER_NS;
+use ethermeter_net::time::PS_PER_NS;
 use std::fmt::Write;
 
 /// Stations that collided with each other, and how long the line was busy.

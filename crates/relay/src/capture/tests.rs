@@ -7,7 +7,7 @@ use crate::medium::EmulatedMedium;
 use ethermeter_capture::CaptureReader;
 use ethermeter_capture::explain::explain;
 #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
-use ethermeter_live::HostTime;
+use ethermeter_net::HostTime;
 use ethermeter_simulator::shared::SharedSegment;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Seek};

@@ -3,9 +3,9 @@
 use super::network::IpNetwork;
 use super::spent::GrantId;
 use super::transport::{Cast, FlowTransport, PortKind};
-use ethermeter_live::port::StationAddress;
-use ethermeter_live::route::PacketRoute;
-use ethermeter_live::wire::MacAddress;
+use ethermeter_net::port::StationAddress;
+use ethermeter_net::route::PacketRoute;
+use ethermeter_net::wire::MacAddress;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
 

@@ -5,7 +5,7 @@ use super::grant::Permit;
 use super::token_bucket::{FrameCharge, TCP_TIME_OCTETS, TokenBucket, segment_octets};
 use ethermeter_ethernet::frame::{FCS, HEADER};
 use ethermeter_ethernet::{Carrier, Octets};
-use ethermeter_live::port::tcp_info::TcpInfo;
+use ethermeter_net::port::tcp_info::TcpInfo;
 
 /// The token buckets of one permit, charged with all that has passed. A permit has one policer,
 /// which one port holds, so the sum over all ports is what was granted.
@@ -151,7 +151,7 @@ pub fn longest_payload(carrier: Carrier, permit: &Permit) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ethermeter_live::port::StationAddress;
+    use ethermeter_net::port::StationAddress;
     use std::net::{Ipv4Addr, SocketAddr};
 
     const MS: u64 = 1_000_000;

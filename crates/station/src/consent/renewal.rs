@@ -251,7 +251,7 @@ impl ReceiverLeases {
 mod tests {
     use super::*;
     use crate::consent::{InterfaceIdentity, IpNetwork};
-    use ethermeter_live::wire::MacAddress;
+    use ethermeter_net::wire::MacAddress;
     use std::net::IpAddr;
 
     const MS: u64 = 1_000_000;

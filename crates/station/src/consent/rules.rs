@@ -9,7 +9,7 @@ use super::grant::{
 use super::spent::{GrantId, SpentGrants};
 use super::transport::FlowTransport;
 use crate::refusal::{ConsentRule, Refusal, require};
-use ethermeter_live::port::StationAddress;
+use ethermeter_net::port::StationAddress;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 

@@ -5,9 +5,9 @@
 
 use crate::refusal::{ConsentRule, Refusal};
 use ethermeter_ethernet::Carrier;
-pub use ethermeter_live::port::PortKind;
-use ethermeter_live::port::StationAddress;
-use ethermeter_live::wire::MacAddress;
+pub use ethermeter_net::port::PortKind;
+use ethermeter_net::port::StationAddress;
+use ethermeter_net::wire::MacAddress;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

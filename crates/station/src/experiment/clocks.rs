@@ -7,10 +7,10 @@
 use super::policed_port::PolicedPort;
 use super::schedule::ExperimentSchedule;
 use crate::report::{ClockCounts, ExchangeCounts, RoleTotals};
-use ethermeter_live::clock::{Exchange, Relation, SharedRelation};
-use ethermeter_live::port::NetworkPort;
-use ethermeter_live::roles::{ReceiveMode, RequestPlan, RequestTraffic, request};
-use ethermeter_live::{Error, Timeline};
+use ethermeter_net::clock::{Exchange, Relation, SharedRelation};
+use ethermeter_net::port::NetworkPort;
+use ethermeter_net::roles::{ReceiveMode, RequestPlan, RequestTraffic, request};
+use ethermeter_net::{Error, Timeline};
 use ethermeter_traffic::clock::rounds::{self, ClockEstimate, Pace, Used};
 use std::sync::Arc;
 

@@ -8,11 +8,11 @@
 use super::schedule::ExperimentSchedule;
 use crate::consent::Policer;
 use crate::refusal::{ConsentRule, Refusal};
-use ethermeter_live::port::StationAddress;
-use ethermeter_live::port::system::prioritise;
-use ethermeter_live::port::tcp::{set_pace, set_persistence, unacknowledged_octets};
-use ethermeter_live::port::tcp_info::TcpInfo;
-use ethermeter_live::{Error, Timeline};
+use ethermeter_net::port::StationAddress;
+use ethermeter_net::port::system::prioritise;
+use ethermeter_net::port::tcp::{set_pace, set_persistence, unacknowledged_octets};
+use ethermeter_net::port::tcp_info::TcpInfo;
+use ethermeter_net::{Error, Timeline};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};

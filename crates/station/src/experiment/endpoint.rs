@@ -5,16 +5,16 @@ use crate::consent::{Cast, FlowAttachment, FlowTransport, Grant, PortKind};
 use crate::refusal::{ConsentRule, Refusal};
 use crate::report::PortMode;
 use ethermeter_ethernet::{Carrier, Octets};
-use ethermeter_live::port::packet::{PacketOptions, PacketPort};
-use ethermeter_live::port::tcp::TcpPort;
-use ethermeter_live::port::tcp_info::TcpInfo;
-use ethermeter_live::port::udp::{UdpOptions, UdpPort};
-use ethermeter_live::port::xdp::{XdpOptions, XdpPort};
-use ethermeter_live::port::{
+use ethermeter_net::port::packet::{PacketOptions, PacketPort};
+use ethermeter_net::port::tcp::TcpPort;
+use ethermeter_net::port::tcp_info::TcpInfo;
+use ethermeter_net::port::udp::{UdpOptions, UdpPort};
+use ethermeter_net::port::xdp::{XdpOptions, XdpPort};
+use ethermeter_net::port::{
     NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress,
 };
-use ethermeter_live::wire::{MacAddress, shortest_frame};
-use ethermeter_live::{Error, Timeline};
+use ethermeter_net::wire::{MacAddress, shortest_frame};
+use ethermeter_net::{Error, Timeline};
 use ethermeter_traffic::lengths::Lengths;
 use std::net::{IpAddr, SocketAddr};
 

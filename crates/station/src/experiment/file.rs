@@ -14,7 +14,7 @@ use super::policed_port::SendProgress;
 use super::schedule::{ExperimentSchedule, since};
 use crate::consent::Policer;
 use crate::report::{BlockBatch, BlockWindow, ClientCounts, RoleCounts, RoleTotals, ServerCounts};
-use ethermeter_live::{Error, Timeline};
+use ethermeter_net::{Error, Timeline};
 use ethermeter_traffic::file::{FileClient, FileServer};
 use ethermeter_traffic::{Batches, Histogram, Purpose, Stream};
 use ethermeter_trial::roles::Draws;

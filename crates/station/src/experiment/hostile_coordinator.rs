@@ -14,11 +14,11 @@ use crate::consent::{
     SendRequest, longest_payload,
 };
 use ethermeter_ethernet::{Carrier, Octets};
-use ethermeter_live::port::{
+use ethermeter_net::port::{
     NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress,
 };
-use ethermeter_live::route::PacketRoute;
-use ethermeter_live::{Error, Timeline};
+use ethermeter_net::route::PacketRoute;
+use ethermeter_net::{Error, Timeline};
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -1,6 +1,6 @@
 //! A time that passes only when something sleeps.
 
-use ethermeter_live::Timeline;
+use ethermeter_net::Timeline;
 use std::cell::Cell;
 
 /// The time, in ns.

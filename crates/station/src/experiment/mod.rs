@@ -42,7 +42,7 @@ use crate::consent::{
 use crate::interfaces::PacketPath;
 use crate::refusal::{ConsentRule, Refusal, require};
 use crate::report::{AgentReport, HostReport, RoleReport};
-use ethermeter_live::{SkewedClock, Timeline};
+use ethermeter_net::{SkewedClock, Timeline};
 use ethermeter_trial::roles::{ExperimentPhases, RoleTask};
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -9,7 +9,7 @@ use super::role::RolePlan;
 use crate::consent::{FlowAttachment, Grant};
 use crate::interfaces::{PacketPath, is_there};
 use crate::refusal::{ConsentRule, Refusal, require};
-use ethermeter_live::Timeline;
+use ethermeter_net::Timeline;
 use std::sync::{Arc, Weak};
 
 /// A port that was opened for a sender.

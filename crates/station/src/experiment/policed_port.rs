@@ -2,10 +2,10 @@
 
 use crate::consent::{Policer, RoleLease, longest_payload};
 use ethermeter_ethernet::Carrier;
-use ethermeter_live::port::{
+use ethermeter_net::port::{
     NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress,
 };
-use ethermeter_live::{Error, Timeline};
+use ethermeter_net::{Error, Timeline};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Progress of a role, visible while it runs.
@@ -208,8 +208,8 @@ mod tests {
     use super::super::made_time::MadeTime;
     use super::*;
     use crate::consent::{LEASE_NS, Lease, Permit, ReceiverLease};
-    use ethermeter_live::port::memory::{FrameFate, MemoryPort, connected};
-    use ethermeter_live::time::NS_PER_S;
+    use ethermeter_net::port::memory::{FrameFate, MemoryPort, connected};
+    use ethermeter_net::time::NS_PER_S;
     use std::net::{IpAddr, Ipv4Addr, SocketAddr};
     use std::sync::Arc;
 

@@ -11,17 +11,17 @@ use crate::consent::{Permit, Policer, ReceiverLease, longest_payload};
 use crate::interfaces::PacketPath;
 use crate::refusal::{ConsentRule, Refusal};
 use crate::report::{PortUse, RoleCounts, RoleReport, RoleTotals, SinkReport};
-use ethermeter_live::clock::SharedRelation;
-use ethermeter_live::pacing::{Pacer, PriorityGuard, ThreadPriority};
-use ethermeter_live::port::credited::{CreditedPort, InterfaceNotes};
-use ethermeter_live::port::tcp::{TcpPort, congestion, set_congestion};
-use ethermeter_live::port::tcp_info::TcpInfo;
-use ethermeter_live::port::{NetworkPort, StationAddress};
-use ethermeter_live::roles::{
+use ethermeter_net::clock::SharedRelation;
+use ethermeter_net::pacing::{Pacer, PriorityGuard, ThreadPriority};
+use ethermeter_net::port::credited::{CreditedPort, InterfaceNotes};
+use ethermeter_net::port::tcp::{TcpPort, congestion, set_congestion};
+use ethermeter_net::port::tcp_info::TcpInfo;
+use ethermeter_net::port::{NetworkPort, StationAddress};
+use ethermeter_net::roles::{
     RequestPlan, RequestTraffic, ResponsePlan, SendPlan, SenderClockRelation, SenderCounts,
     SinkPlan, VoicePlan, request, respond, send, sink, talk,
 };
-use ethermeter_live::{Error, Timeline};
+use ethermeter_net::{Error, Timeline};
 use ethermeter_traffic::SourceSpec;
 use ethermeter_trial::roles::{Draws, MessageSource, MessageStream, RoleTask};
 use std::net::IpAddr;

@@ -4,9 +4,9 @@
 use super::schedule::ExperimentSchedule;
 use super::series::ColumnSeries;
 use crate::report::{HostColumns, HostCounters, HostEdge, HostReport, HostSeries, SamplingCost};
-use ethermeter_live::counters::{HostSample, ProcessorTimes, interfaces, queues, udp};
-use ethermeter_live::provenance::HostFacts;
-use ethermeter_live::{Error, Timeline};
+use ethermeter_net::counters::{HostSample, ProcessorTimes, interfaces, queues, udp};
+use ethermeter_net::provenance::HostFacts;
+use ethermeter_net::{Error, Timeline};
 
 /// How long it sleeps between two looks at the stop flag.
 const LOOK_NS: u64 = 20_000_000;

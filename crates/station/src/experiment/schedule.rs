@@ -2,8 +2,8 @@
 
 use super::policed_port::SendProgress;
 use crate::consent::RoleLease;
-use ethermeter_live::clock::SharedRelation;
-use ethermeter_live::{SkewedClock, Timeline};
+use ethermeter_net::clock::SharedRelation;
+use ethermeter_net::{SkewedClock, Timeline};
 use ethermeter_trial::roles::ExperimentPhases;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -12,8 +12,8 @@ use crate::report::{
     BulkReceiverCounts, BulkSenderCounts, BulkWindow, OctetColumns, PortUse, RoleCounts,
     RoleTotals, TcpColumns,
 };
-use ethermeter_live::port::tcp_info::TcpInfo;
-use ethermeter_live::{Error, Timeline};
+use ethermeter_net::port::tcp_info::TcpInfo;
+use ethermeter_net::{Error, Timeline};
 use ethermeter_traffic::Batches;
 use ethermeter_trial::roles::{self, BulkTransfer};
 use std::io::{ErrorKind, Read, Write};

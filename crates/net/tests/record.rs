@@ -2,11 +2,11 @@
 //! packet sockets.
 
 use ethermeter_capture::CaptureReader;
-use ethermeter_live::port::tap::{Tap, TapOptions};
-use ethermeter_live::record::{RecordingCounts, Recording};
-use ethermeter_live::time::NS_PER_S;
+use ethermeter_net::port::tap::{Tap, TapOptions};
+use ethermeter_net::record::{RecordingCounts, Recording};
+use ethermeter_net::time::NS_PER_S;
 #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
-use ethermeter_live::{Error, HostTime, Timeline};
+use ethermeter_net::{Error, HostTime, Timeline};
 use std::io::{ErrorKind, Result, Write};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::{Arc, Mutex};

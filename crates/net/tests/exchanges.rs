@@ -2,17 +2,17 @@
 //! station, and against what one exchange at a time allows.
 
 use ethermeter_ethernet::{Carrier, Octets};
-use ethermeter_live::clock::Exchange;
-use ethermeter_live::port::memory::{connected, FrameFate};
-use ethermeter_live::port::tcp::TcpPort;
-use ethermeter_live::port::udp::{UdpOptions, UdpPort};
-use ethermeter_live::port::{StationAddress, ReceivedPayload, NetworkPort, PortCounters, ReceiveWait};
-use ethermeter_live::roles::{
+use ethermeter_net::clock::Exchange;
+use ethermeter_net::port::memory::{connected, FrameFate};
+use ethermeter_net::port::tcp::TcpPort;
+use ethermeter_net::port::udp::{UdpOptions, UdpPort};
+use ethermeter_net::port::{StationAddress, ReceivedPayload, NetworkPort, PortCounters, ReceiveWait};
+use ethermeter_net::roles::{
     request, respond, ReceiveMode, RequestPlan, RequesterCounts, RequestTraffic, ResponderCounts,
     ResponsePlan,
 };
 #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
-use ethermeter_live::{Error, HostTime, SkewedClock, Timeline};
+use ethermeter_net::{Error, HostTime, SkewedClock, Timeline};
 use ethermeter_trial::roles::{Draws, Responses};
 use ethermeter_traffic::arrivals::{ArrivalTimes, Arrivals};
 use ethermeter_traffic::lengths::Lengths;
@@ -296,8 +296,8 @@ fn an_answerer_that_is_told_to_end_does_not_think_on() {
         most_responses: u64::MAX,
         attention: ReceiveMode::Sleeping,
     };
-    let mark = ethermeter_live::wire::Mark {
-        kind: ethermeter_live::wire::MarkKind::Request,
+    let mark = ethermeter_net::wire::Mark {
+        kind: ethermeter_net::wire::MarkKind::Request,
         experiment: 7,
         stream: 0,
         sequence: 0,

@@ -1,20 +1,20 @@
 //! Roles against each other: the same bodies on a network in memory and on the loopback interface.
 
 use ethermeter_ethernet::{Carrier, Octets};
-use ethermeter_live::clock::Relation;
-use ethermeter_live::pacing::Pacer;
-use ethermeter_live::port::memory::{connected, MemoryPort, FateRule, FrameFate};
-use ethermeter_live::port::tcp::TcpPort;
-use ethermeter_live::port::udp::{UdpOptions, UdpPort};
-use ethermeter_live::port::{StationAddress, NetworkPort, ReceiveWait};
-use ethermeter_live::roles::{
+use ethermeter_net::clock::Relation;
+use ethermeter_net::pacing::Pacer;
+use ethermeter_net::port::memory::{connected, MemoryPort, FateRule, FrameFate};
+use ethermeter_net::port::tcp::TcpPort;
+use ethermeter_net::port::udp::{UdpOptions, UdpPort};
+use ethermeter_net::port::{StationAddress, NetworkPort, ReceiveWait};
+use ethermeter_net::roles::{
     request, respond, send, sink, ReceiveMode, RequestPlan, RequesterCounts, RequestTraffic,
     ResponderCounts, ResponsePlan, SendPlan, SenderCounts, SenderClockRelation, SinkCounts, SinkPlan,
     StreamBatch,
 };
-use ethermeter_live::skewed_clock::between_ns;
+use ethermeter_net::skewed_clock::between_ns;
 #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
-use ethermeter_live::{HostTime, SkewedClock, Timeline};
+use ethermeter_net::{HostTime, SkewedClock, Timeline};
 use ethermeter_trial::roles::{Draws, Responses};
 use ethermeter_traffic::arrivals::{ArrivalTimes, Arrivals};
 use ethermeter_traffic::lengths::Lengths;
@@ -367,8 +367,8 @@ fn a_lost_request_is_given_up_and_the_next_is_asked() {
 #[test]
 fn nobody_is_answered_who_may_not_be() {
     let (mut requester, mut responder) = connected(|_| FrameFate::Pass, 64);
-    let mark = ethermeter_live::wire::Mark {
-        kind: ethermeter_live::wire::MarkKind::Request,
+    let mark = ethermeter_net::wire::Mark {
+        kind: ethermeter_net::wire::MarkKind::Request,
         experiment: 7,
         stream: 0,
         sequence: 0,

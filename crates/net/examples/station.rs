@@ -16,18 +16,18 @@
 //! With `linger`, a sink or a responder ends so long after its standard input.
 
 use ethermeter_ethernet::Octets;
-use ethermeter_live::pacing::{Pacer, PriorityGuard};
-use ethermeter_live::port::packet::{PacketOptions, PacketPort, RingKind};
-use ethermeter_live::port::udp::{UdpOptions, UdpPort};
-use ethermeter_live::port::xdp::{XdpOptions, XdpPort};
-use ethermeter_live::port::{NetworkPort, StationAddress};
-use ethermeter_live::roles::{
+use ethermeter_net::pacing::{Pacer, PriorityGuard};
+use ethermeter_net::port::packet::{PacketOptions, PacketPort, RingKind};
+use ethermeter_net::port::udp::{UdpOptions, UdpPort};
+use ethermeter_net::port::xdp::{XdpOptions, XdpPort};
+use ethermeter_net::port::{NetworkPort, StationAddress};
+use ethermeter_net::roles::{
     ReceiveMode, RequestPlan, RequestTraffic, ResponsePlan, SendPlan, SenderClockRelation,
     SinkPlan, request, respond, send, sink,
 };
-use ethermeter_live::wire::MacAddress;
+use ethermeter_net::wire::MacAddress;
 #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
-use ethermeter_live::{HostTime, SkewedClock, Timeline};
+use ethermeter_net::{HostTime, SkewedClock, Timeline};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;

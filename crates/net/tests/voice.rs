@@ -2,17 +2,17 @@
 //! lost, and that every sample is accounted for.
 
 use ethermeter_ethernet::Carrier;
-use ethermeter_live::pacing::Pacer;
-use ethermeter_live::port::tcp::TcpPort;
-use ethermeter_live::port::udp::{UdpOptions, UdpPort};
-use ethermeter_live::port::{StationAddress, ReceivedPayload, NetworkPort, PortCounters, ReceiveWait};
-use ethermeter_live::roles::{
+use ethermeter_net::pacing::Pacer;
+use ethermeter_net::port::tcp::TcpPort;
+use ethermeter_net::port::udp::{UdpOptions, UdpPort};
+use ethermeter_net::port::{StationAddress, ReceivedPayload, NetworkPort, PortCounters, ReceiveWait};
+use ethermeter_net::roles::{
     sink, talk, ReceiveMode, SenderCounts, SenderClockRelation, SinkCounts, SinkPlan, VoiceSenderCounts, VoicePlan,
 };
-use ethermeter_live::skewed_clock::between_ns;
-use ethermeter_live::wire::{MarkKind, MacAddress, Mark, VoiceMark};
+use ethermeter_net::skewed_clock::between_ns;
+use ethermeter_net::wire::{MarkKind, MacAddress, Mark, VoiceMark};
 #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
-use ethermeter_live::{Error, HostTime, SkewedClock, Timeline};
+use ethermeter_net::{Error, HostTime, SkewedClock, Timeline};
 use ethermeter_traffic::packets::{HostSamples, Packets};
 use ethermeter_traffic::voice::{Spurts, VoiceSpec};
 use ethermeter_traffic::{Purpose, Stream, Window};
