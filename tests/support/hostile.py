@@ -126,12 +126,9 @@ class Reached:
         self.session = hello["session"]
 
     def _call(self, name: str, body: Any, timeout_s: float, *, wait_for_ready: bool = False) -> Any:
-        call = self._channel.unary_unary(
-            f"/ethermeter.Agent/{name}",
-            request_serializer=lambda body: json.dumps(body).encode(),
-            response_deserializer=json.loads,
-        )
-        return call(body, timeout=timeout_s, wait_for_ready=wait_for_ready)
+        call = self._channel.unary_unary(f"/ethermeter.Agent/{name}")
+        text = json.dumps(body).encode()
+        return json.loads(call(text, timeout=timeout_s, wait_for_ready=wait_for_ready))
 
     def call(self, name: str, experiment: int, *, timeout_s: float = CALL_S, **fields: Any) -> Any:
         """Make a stamped call; calls arrive in the order of their numbers."""
