@@ -26,7 +26,7 @@ PHASES = {
 }
 
 
-def test_of(places: list[str]) -> dict[str, Any]:
+def described(places: list[str]) -> dict[str, Any]:
     """Saturated streams between the agents of each pair."""
     names = [f"agent-{number}" for number in range(len(places))]
     source = {"frames": {"kind": "fixed", "bits": 8 * 512}, "arrivals": {"kind": "saturated"}}
@@ -68,7 +68,7 @@ def test_no_agent_of_forty_is_lost_unless_the_machine_stalls(agent, tmp_path):
             stack.callback(process.kill)
             assert process.stdout is not None
             places.append(process.stdout.readline().strip().removeprefix("listening on "))
-        file.write_text(json.dumps(test_of(places)))
+        file.write_text(json.dumps(described(places)))
         stalled: list[str] = []
         lost: list[str] = []
         for number in range(RUNS):

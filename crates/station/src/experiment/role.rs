@@ -409,3 +409,130 @@ fn spec_of(source: &MessageSource) -> Result<SourceSpec, Error> {
 
 /// Exchanges of times that a requester keeps for the relation of two clocks.
 const MOST_EXCHANGES: usize = 20_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::consent::{FlowTransport, LEASE_NS, Lease, RoleLease};
+    use crate::interfaces::attachment_of;
+    use ethermeter_net::SkewedClock;
+    use ethermeter_trial::roles::ExperimentPhases;
+    use std::cell::Cell;
+    use std::collections::BTreeMap;
+    use std::net::UdpSocket;
+
+    const MS: u64 = 1_000_000;
+
+    /// A time that passes by a tenth of a microsecond at each look, and to the end of each sleep.
+    struct PassingTime(Cell<u64>);
+
+    impl Timeline for &PassingTime {
+        fn now_ns(&self) -> u64 {
+            self.0.set(self.0.get() + 100);
+            self.0.get()
+        }
+
+        fn sleep_until(&self, at_ns: u64) {
+            self.0.set(self.0.get().max(at_ns));
+        }
+    }
+
+    /// Send 64 octets every 5 ms for `transmit_ms` to a socket, at most `frames_per_s` times a second,
+    /// with a lease that begins with the transmission and is not renewed. Returns the counts, and how
+    /// many frames have come.
+    fn sent(transmit_ms: u64, frames_per_s: u64) -> (SenderCounts, u64) {
+        let own = IpAddr::from([127, 0, 0, 1]);
+        let receiver = UdpSocket::bind((own, 0)).expect("a port");
+        receiver.set_nonblocking(true).expect("a socket that does not wait");
+        let target = StationAddress::Socket(receiver.local_addr().expect("an address"));
+        let source = serde_json::json!({
+            "frames": {"kind": "fixed", "bits": 512},
+            "arrivals": {"kind": "regular", "period_ps": 5 * MS * 1000},
+        });
+        let source = serde_json::from_value(source).expect("a source");
+        let stream = MessageStream {
+            source,
+            real_time: false,
+            shares_processors: false,
+            credit_frames: None,
+            spread_ps: 0,
+        };
+        let endpoint = LocalEndpoint {
+            transport: FlowTransport::default(),
+            local: own,
+            attachment: attachment_of(own),
+            interface: None,
+            mtu: None,
+        };
+        let time = PassingTime(Cell::new(0));
+        let lease = Lease::unbegun();
+        lease.begin(0);
+        let schedule = ExperimentSchedule {
+            time: &time,
+            experiment: 7,
+            begin_ns: 0,
+            phases: ExperimentPhases {
+                settle_ns: 0,
+                transmit_ns: transmit_ms * MS,
+                measure_from_ns: 0,
+                measure_to_ns: transmit_ms * MS,
+                drain_ns: 0,
+                batches: 1,
+            },
+            lease: Arc::new(RoleLease::new(Arc::new(lease), Vec::new())),
+            progress: Arc::default(),
+            own_clock: SkewedClock { epoch_ns: 0, offset_ns: 0, drift_ns_per_s: 0 },
+            clocks: Arc::new(BTreeMap::new()),
+        };
+        let permit = Permit {
+            target,
+            rate_bps: 10_000_000,
+            rate_frames_per_s: frames_per_s,
+            longest_frame_octets: 64,
+            duration_ns: transmit_ms * MS,
+            begin_before_ns: u64::MAX,
+        };
+        let opened = endpoint.to_send(target, 18, &&time).expect("a port");
+        let plan = RolePlan {
+            flow: "f".into(),
+            stream: 0,
+            endpoint,
+            task: RoleTask::Send(Box::new(stream)),
+            draws: Draws::default(),
+            responders: Vec::new(),
+            permitted: None,
+            congestion: None,
+        };
+        let counted = plan.play(opened, Some(permit), &schedule).expect("a sender");
+        let RoleTotals::Sender(counts) = counted.of else { unreachable!("it sends") };
+        let mut buffer = [0; 100];
+        let received = std::iter::from_fn(|| receiver.recv(&mut buffer).ok()).count();
+        (*counts, received as u64)
+    }
+
+    #[test]
+    fn a_sender_sends_what_its_source_offers_at_its_times() {
+        let (counts, received) = sent(500, 10_000);
+        assert_eq!((counts.frames, counts.unsent, received), (100, 0, 100));
+        let (first_ns, last_ns) = (counts.first_ns.expect("one"), counts.last_ns.expect("one"));
+        // Waiting ends with the look after the time.
+        assert!(last_ns - first_ns >= 99 * 5 * MS - 1000, "{first_ns} to {last_ns}");
+        assert!(last_ns < 500 * MS + 1000, "{last_ns}");
+    }
+
+    #[test]
+    fn a_sender_sends_no_more_than_its_permit_whatever_its_source_offers() {
+        let (counts, received) = sent(500, 20);
+        // A permit's bucket is empty at the beginning.
+        assert!((9..=10).contains(&received), "{received}");
+        assert_eq!(counts.frames, received);
+    }
+
+    #[test]
+    fn a_sender_falls_silent_when_its_lease_lapses() {
+        let (counts, received) = sent(2000, 10_000);
+        assert_eq!(counts.frames, received);
+        let last_ns = counts.last_ns.expect("one");
+        assert!((LEASE_NS - 6 * MS..LEASE_NS).contains(&last_ns), "{last_ns}");
+    }
+}
