@@ -172,6 +172,17 @@ mod tests {
     }
 
     #[test]
+    fn words_are_read_as_they_are_written() {
+        for kind in PortKind::ALL {
+            for cast in [Cast::Unicast, Cast::Multicast, Cast::Broadcast] {
+                let transport = FlowTransport { kind, cast, priority: None };
+                let text = serde_json::json!({"kind": kind.word(), "cast": cast.word()});
+                assert_eq!(serde_json::from_value(text).ok(), Some(transport), "{transport}");
+            }
+        }
+    }
+
+    #[test]
     fn what_does_not_go_together_is_refused() {
         let transport = |kind, cast, priority| FlowTransport { kind, cast, priority };
         for (transport, expected) in [
