@@ -442,9 +442,9 @@ mod tests {
     /// many frames have come.
     fn sent(transmit_ms: u64, frames_per_s: u64) -> (SenderCounts, u64) {
         let own = IpAddr::from([127, 0, 0, 1]);
-        let receiver = UdpSocket::bind((own, 0)).expect("a port");
-        receiver.set_nonblocking(true).expect("a socket that does not wait");
-        let target = StationAddress::Socket(receiver.local_addr().expect("an address"));
+        let sink = UdpSocket::bind((own, 0)).expect("a port");
+        sink.set_nonblocking(true).expect("a socket that does not wait");
+        let target = StationAddress::Socket(sink.local_addr().expect("an address"));
         let source = serde_json::json!({
             "frames": {"kind": "fixed", "bits": 512},
             "arrivals": {"kind": "regular", "period_ps": 5 * MS * 1000},
@@ -506,7 +506,7 @@ mod tests {
         let counted = plan.play(opened, Some(permit), &schedule).expect("a sender");
         let RoleTotals::Sender(counts) = counted.of else { unreachable!("it sends") };
         let mut buffer = [0; 100];
-        let received = std::iter::from_fn(|| receiver.recv(&mut buffer).ok()).count();
+        let received = std::iter::from_fn(|| sink.recv(&mut buffer).ok()).count();
         (*counts, received as u64)
     }
 
