@@ -38,38 +38,35 @@ impl RoleReader<'_> {
     pub fn read(&self, context: &RoleContext<'_>, role: Role) -> Result<UnpermittedRole, Refusal> {
         let Role { flow, stream, interface, congestion, draws, task, grants } = role;
         let missing = |allowed| Refusal::new(ConsentRule::ConsentMissing, &flow, allowed);
-        let granted = context.granted.get(&flow);
-        let first = grants.first().map(|signed| &signed.grant);
-        if task.sends() && first.is_none() {
+        let grant = grants.first().map(|signed| &signed.grant).filter(|_| task.sends());
+        if task.sends() && grant.is_none() {
             return Err(missing("a receiver's grant"));
         }
+        let granted_here = context.granted.get(&flow).filter(|_| task.receives());
         // What receives is where the flow was granted; what only sends, where a receiver says.
-        let (local, own) = if task.receives() {
-            let own = granted.ok_or_else(|| missing("a flow that was granted here"))?;
-            (own.address, Some(own.transport))
-        } else {
-            (first.ok_or_else(|| missing("a receiver's grant"))?.sender, None)
+        let (local, transport) = match (granted_here, grant) {
+            (Some(own), None) => (own.address, own.transport),
+            (Some(own), Some(grant)) if own.transport.kind == grant.kind => {
+                (own.address, grant.transport())
+            }
+            (Some(own), Some(grant)) => {
+                let allowed = format_args!("by {}, as here", own.transport);
+                return refuse(ConsentRule::Description, grant.transport(), allowed);
+            }
+            (None, Some(grant)) if !task.receives() => (grant.sender, grant.transport()),
+            (None, _) => return Err(missing("a flow that was granted here")),
         };
-        let sent = first.filter(|_| task.sends()).map(Grant::transport);
-        let transport = sent.or(own).unwrap_or_default();
-        if let Some(own) = own.filter(|own| own.kind != transport.kind) {
-            return refuse(ConsentRule::Description, transport, format_args!("by {own}, as here"));
-        }
         let endpoint = endpoint(transport, local, interface);
-        let longest = longest_frame(&task, &endpoint, first)?;
+        let longest = longest_frame(&task, &endpoint, grant)?;
         if let Some(name) = &congestion {
             check_congestion(name, transport)?;
         }
-        let is_group_request = transport.is_group() && matches!(task, RoleTask::Request { .. });
         let mut responders = Vec::new();
-        let wanted = if task.sends() {
-            if is_group_request {
-                responders = grants.iter().map(|signed| signed.grant.station()).collect();
-            }
-            Some(self.permit_request(context.phases, &endpoint, longest, grants)?)
-        } else {
-            None
-        };
+        if transport.is_group() && matches!(task, RoleTask::Request { .. }) {
+            responders = grants.iter().map(|signed| signed.grant.station()).collect();
+        }
+        let request = || self.permit_request(context.phases, &endpoint, longest, grants);
+        let wanted = task.sends().then(request).transpose()?;
         let plan = RolePlan {
             flow,
             stream,
