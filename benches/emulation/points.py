@@ -9,10 +9,8 @@ from tempfile import TemporaryDirectory
 from ethermeter import _core, api
 from ethermeter.counts import Counts
 from ethermeter.engines.live import Captures, Local
-from ethermeter.engines.live.recording import MEDIUM
 from ethermeter.live_reports import SenderCounts
 from ethermeter.run import Progress, RunOptions, execute
-from ethermeter.store.captures import file_of
 from ethermeter.store.measured import read_result
 from ethermeter.store.result import Result
 from ethermeter.trial import Trial, core_trial
@@ -88,7 +86,7 @@ class Measured:
     result: Result
     is_same_replayed: bool | None = None
     """Whether a simulation of the frames as they came to the cards counts the same; None for
-    saturated stations.
+    saturated stations, and where the capture dropped frames.
     """
 
     @property
@@ -154,9 +152,7 @@ def _measured(
         medium = result.segment
         if medium is None or medium.counts is None:
             raise RuntimeError(f"{trial.id}: the medium counted nothing")
-        is_same = None
-        if captures is not None:
-            is_same = is_same_replayed(trial, medium, run / file_of(trial.id, MEDIUM))
+        is_same = None if captures is None else is_same_replayed(trial, medium, run)
         yield Measured(trial, _core.read_counts(medium.counts), result, is_same)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from ethermeter import _core
 from ethermeter.live_reports import SegmentCounts
 from ethermeter.scenario import Lengths, MixLengths, Scenario
+from ethermeter.store import captures
 from ethermeter.traces import Trace
 from ethermeter.trial import Trial, core_trial
 from msgspec import structs
@@ -28,16 +29,20 @@ AFTER_PS = 10**12
 """Time after the last frame in which a simulation sends what still waits."""
 
 
-def is_same_replayed(trial: Trial, medium: SegmentCounts, capture: Path) -> bool:
-    """Whether a simulation of the frames as they came counts what every station did.
+def is_same_replayed(trial: Trial, medium: SegmentCounts, run: Path) -> bool | None:
+    """Whether a simulation of the frames as they came counts what every station did; None if the
+    capture of the trial in its run directory has dropped frames.
 
     Compared are frames, collisions and frames given up. Raises RuntimeError without tshark, or if
     the capture has not just the frames of the trial.
     """
+    (capture,) = (each for each in captures.read(run) if each.trial == trial.id)
+    if capture.dropped:
+        return None
     counted = [
         [station.frames, station.collisions, station.discarded] for station in medium.stations
     ]
-    traces = _traces(capture, [frames + given_up for frames, _, given_up in counted], trial.id)
+    traces = _traces(run / capture.file, [frames + given_up for frames, _, given_up in counted], trial.id)
     scenario = _replaying(trial.scenario, traces)
     known = {trace.sha256: trace.core for trace in traces}
     of = _core.simulate_trial(core_trial(scenario, seed=trial.seed), None, known).stations

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! The loop waits for nothing: without an empty buffer it goes on with the one it has, and what
-//! that has no room for is counted as dropped. The capture ends when the program that asked for it
+//! that has no room for is counted as dropped. While the writer waits for its disk, buffers are
+//! filled to half before they are handed over, so that they last for long. The capture ends when the program that asked for it
 //! says so or is gone, when it has as many frames as were asked for, or with the relay.
 
 mod comments;
@@ -28,7 +29,7 @@ use writer::CaptureThread;
 
 /// Buffers of a capture: some 14 MB of memory, of which only what is used is taken.
 const BUFFERS: usize = 8;
-/// After that a buffer is handed over that is not half full.
+/// After that a buffer is handed over that is not half full, to a writer that has no other.
 const HAND_OVER_NS: u64 = 20_000_000;
 /// How long the end of the relay waits for the end of a capture.
 const END_LIMIT: Duration = Duration::from_secs(1);
@@ -55,7 +56,8 @@ pub struct CaptureOptions {
 /// A capture at work, as the relay's loop has it.
 pub(crate) struct MediumCapture {
     full: SyncSender<AttemptBuffer>,
-    empty: Receiver<AttemptBuffer>,
+    cleared: Receiver<AttemptBuffer>,
+    empty: Vec<AttemptBuffer>,
     /// The one that no medium has at present.
     buffer: Option<AttemptBuffer>,
     is_over: Arc<AtomicBool>,
@@ -93,11 +95,9 @@ impl MediumCapture {
         time: impl Timeline + Send + 'static,
     ) -> Result<Self, Error> {
         let (full, filled) = sync_channel(BUFFERS);
-        let (cleared, empty) = channel();
+        let (to_clear, cleared) = channel();
         let stations = options.names.len();
-        for _ in 1..BUFFERS {
-            let _ = cleared.send(AttemptBuffer::new(stations)); // its receiver is here
-        }
+        let empty = (1..BUFFERS).map(|_| AttemptBuffer::new(stations)).collect();
         let begun_ns = time.now_ns();
         let begun_wall_ns = WallClock::compared(&time).wall_ns(begun_ns);
         let (is_over, (tell_end, ended)) = (Arc::new(AtomicBool::new(false)), channel());
@@ -111,7 +111,7 @@ impl MediumCapture {
                     file,
                     client,
                     (begun_wall_ns, &time),
-                    (&filled, &cleared),
+                    (&filled, &to_clear),
                     &over,
                 );
                 let _ = tell_end.send(()); // the relay may have ended before
@@ -119,7 +119,7 @@ impl MediumCapture {
             .map_err(|source| Error::System { doing: "starting a capture", source })?;
         let buffer = Some(AttemptBuffer::new(stations));
         let handed_over_ns = begun_ns;
-        Ok(Self { full, empty, buffer, is_over, ended, begun_ns, snap, handed_over_ns })
+        Ok(Self { full, cleared, empty, buffer, is_over, ended, begun_ns, snap, handed_over_ns })
     }
 
     /// Whether it is to end.
@@ -140,11 +140,15 @@ impl MediumCapture {
 
     /// Hand a buffer over for an empty one, if it is time for it and there is one.
     pub fn exchange(&mut self, buffer: &mut AttemptBuffer, now_ns: u64) {
-        let is_due = buffer.is_half_full() || now_ns > self.handed_over_ns + HAND_OVER_NS;
-        if !is_due || buffer.is_empty() {
+        if buffer.is_empty() {
             return;
         }
-        if let Ok(empty) = self.empty.try_recv() {
+        self.empty.extend(self.cleared.try_iter());
+        let is_writer_idle = self.empty.len() == BUFFERS - 1;
+        let is_time = is_writer_idle && now_ns > self.handed_over_ns + HAND_OVER_NS;
+        if (buffer.is_half_full() || is_time)
+            && let Some(empty) = self.empty.pop()
+        {
             self.handed_over_ns = now_ns;
             // There is room for every buffer. A writer that has ended wants none.
             let _ = self.full.try_send(std::mem::replace(buffer, empty));

@@ -96,9 +96,9 @@ fn octets(mut file: File) -> Vec<u8> {
     octets
 }
 
-/// Let every station send 64-octet frames for 200 ms of the medium, and return frames and
+/// Let every station send 64-octet frames for some time of the medium, and return frames and
 /// collisions of each.
-fn played(bus: &SharedSegment, capture: &mut MediumCapture) -> Vec<(u64, u64)> {
+fn played(bus: &SharedSegment, capture: &mut MediumCapture, time_ms: u64) -> Vec<(u64, u64)> {
     let mut medium = EmulatedMedium::new(bus, false).expect("real hosts");
     drop(medium.record(capture.recorder(capture.begun_ns)));
     for station in 0..u32::try_from(STATIONS).expect("few") {
@@ -108,7 +108,7 @@ fn played(bus: &SharedSegment, capture: &mut MediumCapture) -> Vec<(u64, u64)> {
             medium.offer(0, station, &[&frame]);
         }
     }
-    for step in 1..=200 {
+    for step in 1..=time_ms {
         medium.advance(step * 1000 * US);
         let recorder = medium.recorder().expect("it is captured");
         let now_ns = due_ns(capture);
@@ -130,7 +130,7 @@ fn frames_and_collisions_of_every_station_are_those_that_it_counted() {
     for (has_plca, step_ps) in [(false, 300_000), (false, 5_000_000), (true, 60_000)] {
         let bus = bus(has_plca, step_ps);
         let (mut capture, file, mut client) = begun(options(None, u64::MAX));
-        let counted = played(&bus, &mut capture);
+        let counted = played(&bus, &mut capture, 200);
         client.get_ref().shutdown(Shutdown::Write).expect("a socket");
         let begin = std::time::Instant::now();
         while !capture.is_over() && begin.elapsed() < Duration::from_secs(10) {
@@ -176,7 +176,7 @@ fn frames_and_collisions_of_every_station_are_those_that_it_counted() {
 fn a_capture_ends_with_its_frames_and_what_comes_beyond_its_size_is_counted() {
     let bus = bus(false, 300_000);
     let (mut capture, file, mut client) = begun(options(Some(100), u64::MAX));
-    played(&bus, &mut capture);
+    played(&bus, &mut capture, 200);
     assert!(capture.is_over());
     capture.end().wait();
     let account = line(&mut client);
@@ -184,7 +184,7 @@ fn a_capture_ends_with_its_frames_and_what_comes_beyond_its_size_is_counted() {
     assert_eq!(explain(&octets(file)[..], |_| true).expect("a capture").dropped.by_system, Some(0));
 
     let (mut capture, file, mut client) = begun(options(None, 10_000));
-    let counted = played(&bus, &mut capture);
+    let counted = played(&bus, &mut capture, 200);
     capture.end().wait();
     let account = line(&mut client);
     assert_eq!(account["ended"], "relay");
@@ -201,7 +201,7 @@ fn without_an_empty_buffer_frames_are_dropped_and_counted_and_nothing_waits() {
     let mut medium = EmulatedMedium::new(&bus, false).expect("real hosts");
     let (mut capture, file, mut client) = begun(options(None, u64::MAX));
     drop(medium.record(capture.recorder(capture.begun_ns)));
-    while capture.empty.try_recv().is_ok() {} // as if the writer were slow
+    capture.empty.clear(); // as if the writer were slow
     let mut offered = 0;
     for step in 1..=1500 {
         for station in 0..5 {
@@ -227,6 +227,22 @@ fn without_an_empty_buffer_frames_are_dropped_and_counted_and_nothing_waits() {
     assert_eq!(number("frames") + number("dropped"), all);
     let explained = explain(&octets(file)[..], |_| true).expect("a capture");
     assert_eq!(explained.dropped.by_system, Some(number("dropped")));
+}
+
+#[test]
+fn a_buffer_is_handed_over_half_full_while_the_writer_has_another() {
+    let bus = bus(false, 300_000);
+    let (mut capture, _file, _client) = begun(options(None, u64::MAX));
+    let (hold, held) = sync_channel(BUFFERS); // as if the writer waited for its disk
+    capture.full = hold;
+    let counted = played(&bus, &mut capture, 1200);
+    let all: u64 = counted.iter().map(|(frames, collisions)| frames + collisions).sum();
+    let most = 1 << 13; // attempts of a buffer
+    let kept: Vec<usize> = held.try_iter().map(|buffer| buffer.attempts.len()).collect();
+    assert!(kept.len() > 1 && kept[1..].iter().all(|&attempts| attempts > most / 2), "{kept:?}");
+    let rest = capture.buffer.take().expect("it was taken back");
+    assert_eq!(rest.dropped, [0; STATIONS]);
+    assert_eq!(kept.iter().sum::<usize>() + rest.attempts.len(), usize::try_from(all).unwrap());
 }
 
 #[test]
