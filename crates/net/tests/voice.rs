@@ -114,7 +114,7 @@ impl NetworkPort for Wire<'_> {
                 take(&ReceivedPayload {
                     payload,
                     from: StationAddress::Mac(MacAddress([2; 6])),
-                    stamped_ns: Some(*at_ns),
+                    stamped_ns: Some(*at_ns), hop_limit: None
                 });
             }
         }

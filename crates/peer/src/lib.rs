@@ -6,10 +6,8 @@
 //!
 //! - [`stamp`]: test packets, TLVs, the reflector and the sender.
 //! - [`iperf3`]: a client of `iperf3 -s`.
-//! - `datagrams`: UDP sockets with the kernel's timestamps and the hop limit of arrivals.
 //! - [`task`]: one line of JSON in, one line of JSON out.
 
-mod datagrams;
 mod error;
 pub mod iperf3;
 pub mod stamp;

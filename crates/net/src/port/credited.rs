@@ -4,7 +4,7 @@
 //! its policer allow.
 
 use super::packet::{bind, interface_index, raw_socket};
-use super::system::wait_readable;
+use super::system::{NS_PER_MS, wait_readable};
 use super::{NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress};
 use crate::port::tcp_info::TcpInfo;
 use crate::wire::credit::{CreditNote, NOTE_FRAME_OCTETS};
@@ -52,7 +52,7 @@ impl CreditNotes for InterfaceNotes {
         let mut frame = [0; NOTE_FRAME_OCTETS];
         for wait_ms in [0, wait_ms] {
             if wait_ms > 0 {
-                wait_readable(&self.0, wait_ms);
+                wait_readable(&self.0, u64::from(wait_ms) * NS_PER_MS);
             }
             while let Ok(octets) = self.0.read(&mut frame) {
                 if let Some(note) = CreditNote::read(&frame[..octets]) {

@@ -129,7 +129,12 @@ impl NetworkPort for MemoryPort {
             &mut self.inward.lock().unwrap_or_else(PoisonError::into_inner).arriving,
         );
         for frame in &frames {
-            take(&ReceivedPayload { payload: frame, from: self.other, stamped_ns: None });
+            take(&ReceivedPayload {
+                payload: frame,
+                from: self.other,
+                stamped_ns: None,
+                hop_limit: None,
+            });
         }
         if frames.is_empty() && wait != ReceiveWait::No {
             std::thread::yield_now();

@@ -141,20 +141,39 @@ impl Messages {
 
     /// When the kernel saw message `index`, in monotonic time.
     #[inline]
-    #[expect(unsafe_code, reason = "walking over control messages")]
     pub(super) fn stamped_ns(&self, index: usize, wall: WallClock) -> Option<u64> {
+        // A message of this kind holds three times; the first is that of software.
+        let stamp: libc::timespec =
+            self.control(index, &[(libc::SOL_SOCKET, libc::SCM_TIMESTAMPING)])?;
+        Some(wall.monotonic_ns(nanoseconds(stamp.tv_sec, stamp.tv_nsec)))
+    }
+
+    /// Hop limit of message `index` on arrival.
+    pub(super) fn hop_limit(&self, index: usize) -> Option<u8> {
+        const KINDS: [(i32, i32); 2] =
+            [(libc::IPPROTO_IP, libc::IP_TTL), (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT)];
+        u8::try_from(self.control::<libc::c_int>(index, &KINDS)?).ok()
+    }
+
+    /// The first control message of message `index` that is of one of these levels and kinds, if it
+    /// has so many octets.
+    #[inline]
+    #[expect(unsafe_code, reason = "walking over control messages")]
+    fn control<T: Copy>(&self, index: usize, kinds: &[(i32, i32)]) -> Option<T> {
         let header = &raw const self.headers[index].msg_hdr;
         // SAFETY: the kernel has written the control messages and their length, which these macros
         // stay within.
         let mut control = unsafe { libc::CMSG_FIRSTHDR(header) };
         while !control.is_null() {
             // SAFETY: not null, so within the control buffer.
-            let (level, kind) = unsafe { ((*control).cmsg_level, (*control).cmsg_type) };
-            if level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPING {
-                // SAFETY: a message of this kind holds three times; the first is that of software.
-                let stamp =
-                    unsafe { libc::CMSG_DATA(control).cast::<libc::timespec>().read_unaligned() };
-                return Some(wall.monotonic_ns(nanoseconds(stamp.tv_sec, stamp.tv_nsec)));
+            let (kind, octets) = unsafe {
+                (((*control).cmsg_level, (*control).cmsg_type), (*control).cmsg_len as usize)
+            };
+            // SAFETY: computes a number.
+            let least = unsafe { libc::CMSG_LEN(u32::try_from(size_of::<T>()).ok()?) } as usize;
+            if kinds.contains(&kind) && octets >= least {
+                // SAFETY: the message holds a value, a structure of integers of the kernel's.
+                return Some(unsafe { libc::CMSG_DATA(control).cast::<T>().read_unaligned() });
             }
             // SAFETY: as above.
             control = unsafe { libc::CMSG_NXTHDR(header, control) };

@@ -176,6 +176,8 @@ pub struct ReceivedPayload<'a> {
     pub from: StationAddress,
     /// When the kernel saw it, in the host's time, where it says so.
     pub stamped_ns: Option<u64>,
+    /// Hop limit on arrival, where the port asks for it.
+    pub hop_limit: Option<u8>,
 }
 
 /// How long to wait for something to arrive.

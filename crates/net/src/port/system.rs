@@ -4,9 +4,11 @@ use crate::Error;
 #[expect(clippy::disallowed_types, reason = "the kernel stamps by the machine's clocks")]
 use crate::time::HostTime;
 use crate::time::{NS_PER_S, WallClock};
-use nix::poll::{PollFd, PollFlags, PollTimeout};
+use nix::poll::{PollFd, PollFlags};
+use nix::sys::time::TimeSpec;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
 
 /// Set an option of a socket.
 ///
@@ -70,11 +72,15 @@ pub fn prioritise(socket: &impl AsRawFd, is_ipv4: bool, priority: u8) -> Result<
     set_priority(socket, priority) // after the class, which changes it
 }
 
+/// Nanoseconds in a millisecond.
+pub(super) const NS_PER_MS: u64 = 1_000_000;
+
 /// Wait until something can be read from a socket, or about so long. Whatever ends it, the caller
 /// looks; returns whether the socket has an error.
-pub(super) fn wait_readable(socket: &impl AsFd, milliseconds: u16) -> bool {
+pub(super) fn wait_readable(socket: &impl AsFd, wait_ns: u64) -> bool {
     let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
-    let _ = nix::poll::poll(&mut fds, PollTimeout::from(milliseconds));
+    let wait = TimeSpec::from(Duration::from_nanos(wait_ns));
+    let _ = nix::poll::ppoll(&mut fds, Some(wait), None);
     fds[0].revents().is_some_and(|events| events.contains(PollFlags::POLLERR))
 }
 

@@ -7,7 +7,9 @@
 
 use super::packet::{bind, interface_index, raw_socket};
 use super::ring::{ADDRESSES_OCTETS, BlockFrame, BlockRing, ring_counts, vlan_tag};
-use super::system::{nanoseconds, set_option, set_packet_option, stamp_arrivals, wait_readable};
+use super::system::{
+    NS_PER_MS, nanoseconds, set_option, set_packet_option, stamp_arrivals, wait_readable,
+};
 use crate::Error;
 use socket2::Socket;
 use std::net::Ipv4Addr;
@@ -123,7 +125,7 @@ impl Tap {
 
     /// Wait until a block is handed over, or about so long.
     pub fn wait(&self, milliseconds: u16) {
-        if wait_readable(&self.socket, milliseconds) {
+        if wait_readable(&self.socket, u64::from(milliseconds) * NS_PER_MS) {
             let _: std::io::Result<Option<std::io::Error>> = self.socket.take_error();
             // or the next wait would end at once
         }

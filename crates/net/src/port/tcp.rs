@@ -215,6 +215,7 @@ impl TcpPort {
                 payload,
                 from: StationAddress::Socket(self.peer),
                 stamped_ns: None,
+                hop_limit: None,
             });
             at += LENGTH_OCTETS + octets;
             messages += 1;

@@ -9,15 +9,14 @@
 use super::messages::Messages;
 use super::packet::interface_index;
 use super::system::{
-    dropped_at_socket, held_octets, hindrance, prioritise, set_option, stamp_arrivals,
-    stamping_clock,
+    Hindrance, dropped_at_socket, held_octets, hindrance, prioritise, set_option, stamp_arrivals,
+    stamping_clock, wait_readable,
 };
 use super::{NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress};
 use crate::Error;
 use crate::time::WallClock;
 use ethermeter_ethernet::Carrier;
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockAddr, Socket, Type};
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
@@ -38,6 +37,10 @@ pub struct UdpOptions {
     /// Priority of what is sent, 0 to 7: the class selector of IP packets (RFC 2474), and the
     /// priority in queues of the host. The system's own without.
     pub priority: Option<u8>,
+    /// Hop limit of what is sent, as probes of a path have it: arrivals come with theirs, and
+    /// messages of routers about earlier datagrams are ignored, for any host can send these. The
+    /// system's own without.
+    pub hop_limit: Option<u8>,
     /// Whether arrivals are stamped by the kernel. Those of the first moment may come without, for
     /// it begins to stamp a little later.
     pub stamps: bool,
@@ -60,6 +63,7 @@ impl UdpOptions {
             group: None,
             broadcast: false,
             priority: None,
+            hop_limit: None,
             stamps: false,
             longest_payload: 1472,
             batch: 64,
@@ -94,6 +98,7 @@ pub struct UdpPort {
     target: Option<SocketAddr>,
     connected: bool,
     stamps: Option<WallClock>,
+    tells_hop_limits: bool,
     longest_payload: usize,
     over_ipv4: bool,
     wait_ms: u16,
@@ -130,6 +135,7 @@ impl UdpPort {
             target: None,
             connected: options.peer.is_some(),
             stamps: options.stamps.then(stamping_clock),
+            tells_hop_limits: options.hop_limit.is_some(),
             longest_payload: options.longest_payload,
             over_ipv4: options.local.is_ipv4(),
             wait_ms: 0,
@@ -175,6 +181,18 @@ impl UdpPort {
         self.socket.set_broadcast(true).map_err(Error::system("allowing frames to everybody"))
     }
 
+    /// The clocks by which arrivals are stamped, as they were when the port was opened; `None`
+    /// without stamps.
+    #[must_use]
+    pub fn stamping(&self) -> Option<WallClock> {
+        self.stamps
+    }
+
+    /// Wait until a datagram can be read, or about so long.
+    pub fn wait(&self, wait_ns: u64) {
+        wait_readable(&self.socket, wait_ns);
+    }
+
     /// Let a blocking call wait so long for the first datagram.
     fn set_wait(&mut self, milliseconds: u16) -> Result<(), Error> {
         if self.wait_ms != milliseconds {
@@ -190,6 +208,7 @@ impl UdpPort {
 /// Without this, a frame that the own queue drops counts as sent.
 const ERRORS: &str = "asking for errors of sending";
 const CUT: &str = "choosing where datagrams are cut";
+const HOPS: &str = "asking for hop limits of arrivals";
 
 fn prepare(socket: &Socket, options: &UdpOptions) -> Result<(), Error> {
     let opening = || Error::system("preparing a UDP socket");
@@ -207,19 +226,28 @@ fn prepare(socket: &Socket, options: &UdpOptions) -> Result<(), Error> {
     socket.set_recv_buffer_size(options.room_octets).map_err(opening())?;
     socket.set_write_timeout(Some(LONGEST_BLOCK)).map_err(opening())?;
     socket.set_broadcast(options.broadcast).map_err(opening())?;
+    let hears_errors = options.hop_limit.is_none();
     if options.local.is_ipv4() {
         socket.set_multicast_loop_v4(false).map_err(opening())?;
         socket.set_multicast_ttl_v4(1).map_err(opening())?; // groups end at the next router
         let (level, cut) = (libc::IPPROTO_IP, libc::IP_PMTUDISC_OMIT);
-        set_option(socket, level, libc::IP_RECVERR, &1i32, ERRORS)?;
+        set_option(socket, level, libc::IP_RECVERR, &i32::from(hears_errors), ERRORS)?;
         set_option(socket, level, libc::IP_MTU_DISCOVER, &cut, CUT)?;
+        if let Some(hops) = options.hop_limit {
+            socket.set_ttl_v4(u32::from(hops)).map_err(opening())?;
+            set_option(socket, level, libc::IP_RECVTTL, &1i32, HOPS)?;
+        }
     } else {
         socket.set_only_v6(true).map_err(opening())?;
         socket.set_multicast_loop_v6(false).map_err(opening())?;
         socket.set_multicast_hops_v6(1).map_err(opening())?;
         let (level, cut) = (libc::IPPROTO_IPV6, libc::IPV6_PMTUDISC_OMIT);
-        set_option(socket, level, libc::IPV6_RECVERR, &1i32, ERRORS)?;
+        set_option(socket, level, libc::IPV6_RECVERR, &i32::from(hears_errors), ERRORS)?;
         set_option(socket, level, libc::IPV6_MTU_DISCOVER, &cut, CUT)?;
+        if let Some(hops) = options.hop_limit {
+            socket.set_unicast_hops_v6(u32::from(hops)).map_err(opening())?;
+            set_option(socket, level, libc::IPV6_RECVHOPLIMIT, &1i32, HOPS)?;
+        }
     }
     if let Some(priority) = options.priority {
         prioritise(socket, options.local.is_ipv4(), priority)?;
@@ -335,16 +363,21 @@ impl NetworkPort for UdpPort {
                 libc::MSG_WAITFORONE
             }
         };
-        let received =
-            match self.incoming.receive(self.socket.as_raw_fd(), flags, self.stamps.is_some()) {
-                Ok(received) => received,
-                Err(error)
-                    if error.kind() == io::ErrorKind::WouldBlock || hindrance(&error).is_some() =>
-                {
+        let with_control = self.stamps.is_some() || self.tells_hop_limits;
+        let received = match self.incoming.receive(self.socket.as_raw_fd(), flags, with_control) {
+            Ok(received) => received,
+            Err(error) => match hindrance(&error) {
+                // A report of an earlier datagram of this host's.
+                Some(Hindrance::RefusedByReceiver) => {
+                    self.counters.failed += 1;
                     0
                 }
-                Err(source) => return Err(Error::System { doing: "receiving datagrams", source }),
-            };
+                Some(_) => 0,
+                None => {
+                    return Err(Error::System { doing: "receiving datagrams", source: error });
+                }
+            },
+        };
         let mut handed_on = 0;
         for index in 0..received {
             let Some(payload) = self.incoming.received(index) else {
@@ -356,6 +389,7 @@ impl NetworkPort for UdpPort {
                 payload,
                 from: StationAddress::Socket(socket_address(self.incoming.name(index))),
                 stamped_ns,
+                hop_limit: self.tells_hop_limits.then(|| self.incoming.hop_limit(index)).flatten(),
             });
             handed_on += 1;
         }
@@ -448,6 +482,40 @@ mod tests {
             }
         }
         panic!("of 100000 datagrams {stamped} were stamped");
+    }
+
+    #[test]
+    fn a_hop_limit_is_sent_and_told_to_those_that_ask_for_it() {
+        for local in ["127.0.0.1:0", "[::1]:0"] {
+            for asks in [None, Some(64)] {
+                let mut sink = UdpPort::open(&UdpOptions { hop_limit: asks, ..loopback(local) })
+                    .expect("a port");
+                let peer = Some(sink.local().expect("an address"));
+                let options = UdpOptions { hop_limit: Some(251), peer, ..loopback(local) };
+                let mut sender = UdpPort::open(&options).expect("a port");
+                assert_eq!(sender.send(1, |_, _| 18).expect("loopback takes all"), 1);
+                let mut told = None;
+                sink.wait(1_000_000_000);
+                sink.receive(ReceiveWait::No, |arrival| told = arrival.hop_limit)
+                    .expect("an open port");
+                assert_eq!(told, asks.map(|_| 251), "{local}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_datagram_that_its_receiver_refused_has_failed() {
+        let gone = UdpPort::open(&loopback("127.0.0.1:0")).expect("a port");
+        let peer = Some(gone.local().expect("an address"));
+        drop(gone);
+        for hop_limit in [None, Some(255)] {
+            let options = UdpOptions { peer, hop_limit, ..loopback("127.0.0.1:0") };
+            let mut sender = UdpPort::open(&options).expect("a port");
+            assert_eq!(sender.send(1, |_, _| 18).expect("loopback takes all"), 1);
+            let wait = ReceiveWait::Milliseconds(1000);
+            assert_eq!(sender.receive(wait, |_| unreachable!("nobody sends")).expect("a port"), 0);
+            assert_eq!(sender.counters().expect("counters").failed, 1);
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use ethermeter_net::port::tcp_info::TcpInfo;
 use ethermeter_net::time::{NS_PER_S, Timeline};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Longest time of a test.
@@ -201,7 +201,9 @@ impl Iperf3Test {
         for _ in 0..self.streams {
             let (stream, took_ns) = match self.protocol {
                 TestProtocol::Tcp => TestStream::tcp(self.to, cookie, self.timeout_ns, time)?,
-                TestProtocol::Udp => TestStream::udp(self.to, self.timeout_ns, time, stop)?,
+                TestProtocol::Udp => {
+                    TestStream::udp(self.to, self.octets, self.timeout_ns, time, stop)?
+                }
             };
             opened_in_ns.push(took_ns);
             streams.push(stream);
@@ -212,11 +214,13 @@ impl Iperf3Test {
         control.timeout_ns = self.timeout_ns.max(self.duration_ns.saturating_add(QUEUES_NS));
         let shared: Vec<StreamProgress> =
             streams.iter().map(|_| StreamProgress::default()).collect();
+        let accounts: Vec<TcpStream> =
+            streams.iter().filter_map(TestStream::account).collect::<Result<_, _>>()?;
         let phases = StreamFlags::default();
         let begin_ns = time.now_ns();
         let (run, ended, results) = std::thread::scope(|scope| {
             let threads: Vec<_> = streams
-                .iter()
+                .iter_mut()
                 .zip(&shared)
                 .map(|(stream, shared)| {
                     let phases = &phases;
@@ -229,7 +233,7 @@ impl Iperf3Test {
                 })
                 .collect();
             let is_ended = || threads.iter().any(std::thread::ScopedJoinHandle::is_finished);
-            let run = self.run(control, &streams, &shared, begin_ns, is_ended, stop);
+            let run = self.run(control, &accounts, &shared, begin_ns, is_ended, stop);
             phases.is_over.store(true, Ordering::Relaxed);
             // A thread's own error explains more than what follows from it.
             let results = run.and_then(|run| {
@@ -269,7 +273,7 @@ impl Iperf3Test {
     fn run(
         &self,
         control: &mut ControlConnection<'_, impl Timeline>,
-        streams: &[TestStream],
+        accounts: &[TcpStream],
         shared: &[StreamProgress],
         begin_ns: u64,
         is_ended: impl Fn() -> bool,
@@ -294,8 +298,8 @@ impl Iperf3Test {
                 continue;
             }
             run.tcp.clear();
-            for stream in streams {
-                run.tcp.extend(stream.info()?);
+            for stream in accounts {
+                run.tcp.push(TcpInfo::of(stream)?);
             }
             let so_far = self.so_far(shared, &run.tcp);
             run.ended_ns = time.now_ns();

@@ -3,12 +3,12 @@
 use super::control::{COOKIE_OCTETS, LONGEST_CALL, closed, connected, is_early};
 use crate::Error;
 use ethermeter_net::pacing::{Pacer, Pacing};
-use ethermeter_net::port::tcp_info::TcpInfo;
+use ethermeter_net::port::udp::{UdpOptions, UdpPort};
+use ethermeter_net::port::{NetworkPort, ReceiveWait};
 use ethermeter_net::time::{NS_PER_S, Timeline, WallClock};
 use ethermeter_traffic::sequence::{Account, Sequence};
-use nix::errno::Errno;
-use std::io::{self, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What a client sends to open a stream of datagrams, and what servers answer.
@@ -18,6 +18,8 @@ const ANSWERS: [u32; 2] = [0x3938_3736, 987_654_321];
 pub(super) const HEADER: usize = 16;
 /// Datagrams with higher numbers than a test can have are not of this test.
 const MOST_NUMBER: u64 = 1 << 40;
+/// Longest wait for a datagram, so that the flags are looked at.
+const DATAGRAM_WAIT: ReceiveWait = ReceiveWait::Milliseconds(50);
 /// Numbers of datagrams that are remembered, to tell duplicates from reordered ones.
 const MEMORY: usize = 1 << 16;
 
@@ -60,7 +62,7 @@ impl StreamEnd {
 /// A stream that is open.
 pub(super) enum TestStream {
     Tcp(TcpStream),
-    Udp(UdpSocket),
+    Udp(Box<UdpPort>),
 }
 
 impl TestStream {
@@ -79,9 +81,11 @@ impl TestStream {
         Ok((Self::Tcp(stream), opened_in_ns))
     }
 
-    /// Open a stream of datagrams; returns it and how long the server took to answer.
+    /// Open a stream of datagrams of so many octets; returns it and how long the server took to
+    /// answer.
     pub fn udp(
         to: SocketAddr,
+        octets: usize,
         timeout_ns: u64,
         time: &impl Timeline,
         stop: &AtomicBool,
@@ -90,15 +94,17 @@ impl TestStream {
             IpAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
             IpAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
         };
-        let opening = || Error::system("opening a UDP socket");
-        let socket = UdpSocket::bind(local).map_err(opening())?;
-        socket.connect(to).map_err(opening())?;
-        socket.set_read_timeout(Some(LONGEST_CALL)).map_err(opening())?;
-        socket.set_write_timeout(Some(LONGEST_CALL)).map_err(opening())?;
+        let mut port = UdpPort::open(&UdpOptions {
+            peer: Some(to),
+            stamps: true,
+            longest_payload: octets,
+            batch: 1,
+            ..UdpOptions::at(local)
+        })?;
         let begin_ns = time.now_ns();
-        socket.send(&HELLO.to_ne_bytes()).map_err(|error| closed(&error))?;
-        let mut room = [0; 64];
-        loop {
+        send_datagram(&mut port, &HELLO.to_ne_bytes(), time, &StreamFlags::default())?;
+        let mut is_answered = false;
+        while !is_answered {
             if stop.load(Ordering::Relaxed) {
                 return Err(Error::Stopped);
             }
@@ -106,33 +112,31 @@ impl TestStream {
                 let text = "no answer over UDP; is its port closed to UDP by a firewall?";
                 return Err(Error::Peer(format!("{to}: {text}")));
             }
-            match socket.recv(&mut room) {
+            unless_refused(&mut port)?;
+            port.receive(DATAGRAM_WAIT, |datagram| {
                 // In the octet order of the server's processor.
-                Ok(4) => {
-                    let octets = [room[0], room[1], room[2], room[3]];
+                if let Ok(octets) = <[u8; 4]>::try_from(datagram.payload) {
                     let words = [u32::from_be_bytes(octets), u32::from_le_bytes(octets)];
-                    if words.iter().any(|word| ANSWERS.contains(word)) {
-                        return Ok((Self::Udp(socket), time.now_ns() - begin_ns));
-                    }
+                    is_answered |= words.iter().any(|word| ANSWERS.contains(word));
                 }
-                Ok(_) => {}
-                Err(error) if is_early(&error) => {}
-                Err(error) => return Err(closed(&error)),
-            }
+            })?;
         }
+        Ok((Self::Udp(Box::new(port)), time.now_ns() - begin_ns))
     }
 
-    /// What TCP knows of it; `None` of datagrams.
-    pub fn info(&self) -> Result<Option<TcpInfo>, Error> {
+    /// Another handle of its connection, to ask TCP about it meanwhile; `None` of datagrams.
+    pub fn account(&self) -> Option<Result<TcpStream, Error>> {
         match self {
-            Self::Tcp(stream) => Ok(Some(TcpInfo::of(stream)?)),
-            Self::Udp(_) => Ok(None),
+            Self::Tcp(stream) => {
+                Some(stream.try_clone().map_err(Error::system("preparing a connection")))
+            }
+            Self::Udp(_) => None,
         }
     }
 
     /// Send until the time is over: blocks of `octets`, at `rate_bps` if it is not 0.
     pub fn send(
-        &self,
+        &mut self,
         octets: usize,
         rate_bps: u64,
         begin_ns: u64,
@@ -154,11 +158,11 @@ impl TestStream {
             }
             let written = match self {
                 Self::Tcp(stream) => write_block(stream, &block, phases, shared)?,
-                Self::Udp(socket) => {
+                Self::Udp(port) => {
                     let wall_us = wall.wall_ns(time.now_ns()) / 1000;
                     number += 1;
                     write_header(&mut block, wall_us, number);
-                    let is_taken = send_datagram(socket, &block, time, phases)?;
+                    let is_taken = send_datagram(port, &block, time, phases)?;
                     if is_taken {
                         shared.octets.fetch_add(octets as u64, Ordering::Relaxed);
                         shared.datagrams.fetch_add(1, Ordering::Relaxed);
@@ -175,45 +179,33 @@ impl TestStream {
 
     /// Read until nothing more is to be read.
     pub fn receive(
-        &self,
+        &mut self,
         octets: usize,
         time: &impl Timeline,
         shared: &StreamProgress,
         phases: &StreamFlags,
     ) -> Result<StreamEnd, Error> {
         let worked_before_ns = time.worked_ns();
-        let mut room = vec![0; octets.max(1 << 16)];
-        let mut arrivals = DatagramArrivals::new();
-        while !phases.is_closed.load(Ordering::Relaxed) {
-            let read = match self {
-                Self::Tcp(stream) => {
-                    let mut stream: &TcpStream = stream;
-                    stream.read(&mut room)
-                }
-                Self::Udp(socket) => socket.recv(&mut room),
-            };
-            match (read, self) {
-                (Ok(0), Self::Tcp(_)) if phases.is_over.load(Ordering::Relaxed) => break,
-                (Ok(0), Self::Tcp(_)) => {
-                    let text = "the server closed a data connection during the test";
-                    return Err(Error::Peer(text.into()));
-                }
-                (Ok(octets), Self::Tcp(_)) => {
-                    shared.octets.fetch_add(octets as u64, Ordering::Relaxed);
-                }
-                (Ok(octets), Self::Udp(_)) => {
-                    if arrivals.count(&room[..octets], time.now_ns()) {
-                        shared.octets.fetch_add(octets as u64, Ordering::Relaxed);
-                        shared.datagrams.fetch_add(1, Ordering::Relaxed);
-                    }
-                }
-                (Err(error), _) if is_early(&error) => {}
-                (Err(_), _) if phases.is_over.load(Ordering::Relaxed) => break,
-                (Err(error), _) => return Err(closed(&error)),
+        let account = match self {
+            Self::Tcp(stream) => {
+                read_octets(stream, octets, shared, phases)?;
+                None
             }
-        }
-        let account =
-            matches!(self, Self::Udp(_)).then_some((arrivals.sequence, arrivals.jitter_s));
+            Self::Udp(port) => {
+                let mut arrivals = DatagramArrivals::new();
+                while !phases.is_closed.load(Ordering::Relaxed) {
+                    port.receive(DATAGRAM_WAIT, |datagram| {
+                        let at_ns = datagram.stamped_ns.unwrap_or_else(|| time.now_ns());
+                        if arrivals.count(datagram.payload, at_ns) {
+                            let octets = datagram.payload.len() as u64;
+                            shared.octets.fetch_add(octets, Ordering::Relaxed);
+                            shared.datagrams.fetch_add(1, Ordering::Relaxed);
+                        }
+                    })?;
+                }
+                Some((arrivals.sequence, arrivals.jitter_s))
+            }
+        };
         Ok(StreamEnd { worked_ns: time.worked_ns() - worked_before_ns, account })
     }
 }
@@ -291,6 +283,33 @@ impl BlockSchedule {
     }
 }
 
+/// Read what comes until the other end closes the connection, or `is_closed`.
+fn read_octets(
+    mut stream: &TcpStream,
+    octets: usize,
+    shared: &StreamProgress,
+    phases: &StreamFlags,
+) -> Result<(), Error> {
+    let mut room = vec![0; octets.max(1 << 16)];
+    while !phases.is_closed.load(Ordering::Relaxed) {
+        let is_over = || phases.is_over.load(Ordering::Relaxed);
+        match stream.read(&mut room) {
+            Ok(0) if is_over() => break,
+            Ok(0) => {
+                let text = "the server closed a data connection during the test";
+                return Err(Error::Peer(text.into()));
+            }
+            Ok(octets) => {
+                shared.octets.fetch_add(octets as u64, Ordering::Relaxed);
+            }
+            Err(error) if is_early(&error) => {}
+            Err(_) if is_over() => break,
+            Err(error) => return Err(closed(&error)),
+        }
+    }
+    Ok(())
+}
+
 /// Write a block; returns whether all of it was taken before the end.
 fn write_block(
     mut stream: &TcpStream,
@@ -318,27 +337,34 @@ fn write_block(
 
 /// Send a datagram; returns whether it was taken before the end.
 fn send_datagram(
-    socket: &UdpSocket,
+    port: &mut UdpPort,
     datagram: &[u8],
     time: &impl Timeline,
     phases: &StreamFlags,
 ) -> Result<bool, Error> {
-    loop {
-        match socket.send(datagram) {
-            Ok(_) => return Ok(true),
-            Err(_) if phases.is_over.load(Ordering::Relaxed) => return Ok(false),
-            Err(error) if is_early(&error) => {}
-            // A queue is full: it has room again soon.
-            Err(error) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => {
-                time.sleep_until(time.now_ns() + NS_PER_S / 20_000);
-            }
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                let text = "the server closed its UDP port during the test";
-                return Err(Error::Peer(text.into()));
-            }
-            Err(error) => return Err(Error::system("sending a datagram")(error)),
+    while port.send(1, |_, room| filled(room, datagram))? == 0 {
+        if phases.is_over.load(Ordering::Relaxed) {
+            return Ok(false);
         }
+        unless_refused(port)?;
+        // A queue is full: it has room again soon.
+        time.sleep_until(time.now_ns() + NS_PER_S / 20_000);
     }
+    Ok(true)
+}
+
+/// Copy a datagram into a port's room.
+fn filled(room: &mut [u8], datagram: &[u8]) -> usize {
+    room[..datagram.len()].copy_from_slice(datagram);
+    datagram.len()
+}
+
+/// An error if the server's host has refused a datagram.
+fn unless_refused(port: &mut UdpPort) -> Result<(), Error> {
+    if port.counters()?.failed > 0 {
+        return Err(Error::Closed("the server closed its UDP port".into()));
+    }
+    Ok(())
 }
 
 /// How long a receiver of datagrams goes on after the end, for what is under way.

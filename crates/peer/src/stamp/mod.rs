@@ -4,10 +4,12 @@
 //! - [`packet`]: test packets of both modes, as octets and back.
 //! - [`tlv`]: the TLVs after a test packet.
 //! - [`reflector`]: what a reflector answers, without a socket or a clock.
-//! - [`service`]: a reflector at a socket.
+//! - `port`: one datagram a call, with stamps and hop limits.
+//! - [`service`]: a reflector at a port.
 //! - [`sender`]: a session of test packets, and what came back.
 
 pub mod packet;
+mod port;
 pub mod reflector;
 pub mod sender;
 pub mod service;

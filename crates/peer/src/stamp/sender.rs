@@ -3,9 +3,9 @@
 use super::packet::{
     ErrorEstimate, ReflectorPacket, SenderPacket, StampMode, StampTimestamp, is_authentic, sign,
 };
+use super::port::{PacketArrival, PacketPort};
 use super::{HMAC_OCTETS, LONGEST, StampKey, tlv};
 use crate::Error;
-use crate::datagrams::{DatagramSocket, ReceivedDatagram};
 use ethermeter_net::clock::{Exchange, Relation};
 use ethermeter_net::time::{NS_PER_S, Timeline, wall_clock_error_ns};
 use serde::{Deserialize, Serialize};
@@ -141,10 +141,10 @@ impl StampSession {
             IpAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
             IpAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
         };
-        let mut socket = DatagramSocket::open(local, Some(self.to))?;
+        let mut port = PacketPort::open(local, Some(self.to))?;
         let mut account = SessionCounts::new(self, mode, octets, key, time.wall_ns());
         let mut packet = vec![0; octets];
-        let mut buffer = [0; LONGEST];
+        let mut room = Vec::new();
         let begin_ns = time.now_ns();
         let last_ns = begin_ns + (self.packets - 1) * self.interval_ns;
         let end_ns = last_ns + self.timeout_ns;
@@ -166,15 +166,15 @@ impl StampSession {
                 due_ns = begin_ns + next * self.interval_ns;
                 if now_ns >= due_ns {
                     account.write(&mut packet, time.wall_ns());
-                    let is_sent = socket.send(&packet)?;
+                    let is_sent = port.send(&packet)?;
                     account.count_sent(is_sent);
                     next += 1;
                     continue;
                 }
             }
-            socket.wait((due_ns - now_ns).min(NS_PER_S / 20));
-            while let Some(arrived) = socket.receive(&mut buffer, time)? {
-                account.count(&buffer[..arrived.octets], &arrived);
+            port.wait((due_ns - now_ns).min(NS_PER_S / 20));
+            while let Some(arrived) = port.receive(&mut room, time)? {
+                account.count(&room, &arrived);
             }
         }
         Ok(account.closed())
@@ -276,7 +276,7 @@ impl<'a> SessionCounts<'a> {
     }
 
     /// Count an arrival.
-    fn count(&mut self, octets: &[u8], arrived: &ReceivedDatagram) {
+    fn count(&mut self, octets: &[u8], arrived: &PacketArrival) {
         let measurement = &mut self.measurement;
         let Some(answer) = ReflectorPacket::read(self.mode, octets) else {
             measurement.foreign += 1;

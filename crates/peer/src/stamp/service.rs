@@ -1,9 +1,9 @@
 //! A reflector at a socket.
 
+use super::StampKey;
+use super::port::PacketPort;
 use super::reflector::{Reflector, ReflectorCounts, ReflectorRules, RequestArrival};
-use super::{LONGEST, StampKey};
 use crate::Error;
-use crate::datagrams::DatagramSocket;
 use ethermeter_net::time::{NS_PER_S, Timeline, wall_clock_error_ns};
 use serde::Deserialize;
 use std::net::SocketAddr;
@@ -43,16 +43,15 @@ impl ReflectorService {
     ) -> Result<ReflectorCounts, Error> {
         let key = key.map(StampKey::new).transpose()?;
         let mut reflector = Reflector::new(self.rules, key, time.now_ns())?;
-        let mut socket = DatagramSocket::open(self.listen, None)?;
-        ready(socket.local()?);
-        // One octet more than the longest that is answered, so that a longer one shows.
-        let mut buffer = [0; LONGEST + 1];
+        let mut port = PacketPort::open(self.listen, None)?;
+        ready(port.local()?);
+        let mut packet = Vec::new();
         let mut clock_error_ns = wall_clock_error_ns();
         let mut asked_ns = time.now_ns();
         while !should_stop() {
-            socket.wait(ASKED_EVERY_NS);
+            port.wait(ASKED_EVERY_NS);
             let until_ns = time.now_ns() + ASKED_EVERY_NS;
-            while let Some(arrived) = socket.receive(&mut buffer, time)? {
+            while let Some(arrived) = port.receive(&mut packet, time)? {
                 let now_ns = time.now_ns();
                 if now_ns - asked_ns > NS_PER_S {
                     (clock_error_ns, asked_ns) = (wall_clock_error_ns(), now_ns);
@@ -64,9 +63,8 @@ impl ReflectorService {
                     now_ns,
                     clock_error_ns,
                 };
-                let packet = &mut buffer[..arrived.octets];
-                if reflector.answer(packet, &arrival, || time.wall_ns())
-                    && !socket.send_to(packet, arrived.from)?
+                if reflector.answer(&mut packet, &arrival, || time.wall_ns())
+                    && !port.send_to(&packet, arrived.from)?
                 {
                     reflector.count_unsent();
                 }

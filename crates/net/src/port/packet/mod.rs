@@ -14,7 +14,7 @@ pub use options::{PacketOptions, RingKind};
 pub(super) use socket::shortest_octets;
 pub use socket::{bind, interface_index, raw_socket};
 
-use super::system::{held_octets, set_priority, wait_readable};
+use super::system::{NS_PER_MS, held_octets, set_priority, wait_readable};
 use super::{NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress};
 use crate::Error;
 use crate::wire::{FrameHeader, MacAddress};
@@ -137,7 +137,7 @@ impl NetworkPort for PacketPort {
     ) -> Result<usize, Error> {
         let mut handed_on = self.receiver.receive(&mut self.counters.unexpected, &mut take);
         if let (0, ReceiveWait::Milliseconds(milliseconds)) = (handed_on, wait) {
-            wait_readable(self.receiver.socket(), milliseconds);
+            wait_readable(self.receiver.socket(), u64::from(milliseconds) * NS_PER_MS);
             handed_on = self.receiver.receive(&mut self.counters.unexpected, &mut take);
         }
         self.counters.handed_on += handed_on as u64;

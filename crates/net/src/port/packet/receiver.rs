@@ -89,7 +89,12 @@ impl PacketReceiver {
             match FrameWindow::checked(frame) {
                 Ok(window) if frame.len() == octets as usize => {
                     let from = StationAddress::Mac(window.header().source);
-                    take(&ReceivedPayload { payload: window.payload(), from, stamped_ns });
+                    take(&ReceivedPayload {
+                        payload: window.payload(),
+                        from,
+                        stamped_ns,
+                        hop_limit: None,
+                    });
                     handed_on += 1;
                 }
                 // Cut, or not ours.

@@ -13,7 +13,9 @@ pub use program::Attachment;
 
 use super::packet::{interface_index, shortest_octets};
 use super::ring::MappedRegion;
-use super::system::{Hindrance, hindrance, read_option, set_option, set_priority, wait_readable};
+use super::system::{
+    Hindrance, NS_PER_MS, hindrance, read_option, set_option, set_priority, wait_readable,
+};
 use super::{NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress};
 use crate::Error;
 use crate::time::Timeline;
@@ -346,6 +348,7 @@ impl NetworkPort for XdpPort {
                             payload: window.payload(),
                             from,
                             stamped_ns: None,
+                            hop_limit: None,
                         });
                         handed_on += 1;
                     }
@@ -357,7 +360,7 @@ impl NetworkPort for XdpPort {
             if handed_on > 0 || attempt > 0 {
                 break;
             }
-            wait_readable(&self.socket, milliseconds);
+            wait_readable(&self.socket, u64::from(milliseconds) * NS_PER_MS);
         }
         if handed_on > 0 {
             self.receive.release();
