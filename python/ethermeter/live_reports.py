@@ -1057,9 +1057,9 @@ class InterfaceFacts(Table, frozen=True, kw_only=True):
     offloads: Mapping[str, bool] = {}
     """Work that is left to it, and work of the kernel's own that is done in larger pieces; by name.
     """
-    rings: tuple[int, ...] | None = None
+    rings: tuple[int, int] | None = None
     """Frames that its rings hold: receiving, sending."""
-    interrupt_delays_us: tuple[int, ...] | None = None
+    interrupt_delays_us: tuple[int, int] | None = None
     """Microseconds by which it delays interrupts: receiving, sending."""
     queues: tuple[str, ...] = ()
     """Kinds of the queues before it, such as `fq_codel`."""
@@ -1560,6 +1560,31 @@ class RelayResult(Table, frozen=True, kw_only=True):
     """Frames of each direction."""
     segments: tuple[SegmentCounts, ...] = ()
     """What happened on each segment."""
+
+
+CaptureEndCause = Literal["requested", "frames", "relay"]
+"""Why a capture ended."""
+
+
+class CaptureCounts(Table, frozen=True, kw_only=True):
+    """Account of a capture."""
+
+    frames: int = 0
+    """Frames in the file, collided ones included."""
+    collisions: int = 0
+    """Attempts that collided, on the line or logically."""
+    beyond_size: int = 0
+    """Frames that were left out when the file had its largest size."""
+    dropped: int = 0
+    """Frames that there was no room for in the buffers."""
+    file_octets: int = 0
+    """Octets of the file."""
+    begun_ns: int = 0
+    """When it began, in nanoseconds since 1970."""
+    ended_ns: int = 0
+    """When it ended, likewise."""
+    ended: CaptureEndCause
+    """Why it ended."""
 
 
 class Iperf3Interval(Table, frozen=True, kw_only=True):

@@ -332,7 +332,7 @@ class End(Table, frozen=True, kw_only=True):
 class Link(Table, frozen=True, kw_only=True):
     """A link between two nodes."""
 
-    ends: tuple[End, ...]
+    ends: tuple[End, End]
     """Names of the two ends. One of them may be a group, each of whose hosts gets a link."""
     ps_per_octet: Annotated[int, FileKey(name="rate", unit="octet time", least=1, most=1000000000)]
     """Bit rate, or time of an octet; `network.rate` if absent."""

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import ethermeter as em
-import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -19,6 +18,7 @@ from ethermeter.engines.live.media import segments_of
 from ethermeter.testbed import Network, Segment, make_network
 from ethermeter.trial import core_trial
 from live_runs import measure, refusal
+from msgspec import structs
 from prediction import prediction
 from program import call, eventually, invoke, real
 
@@ -157,11 +157,10 @@ def with_room(segment: Segment) -> Segment:
     Sources of 1200 frames a second before cards of 64 carry 8.3 Mb/s in a simulation, before those
     of 1000 frames 9.0, as saturated ones do.
     """
-    trial = json.loads(bytes(segment.medium.trial))
-    for flow in trial["scenario"]["flows"]:
-        flow["queue_frames"] = 1000
-    raw = msgspec.Raw(json.dumps(trial).encode())
-    return replace(segment, medium=msgspec.structs.replace(segment.medium, trial=raw))
+    scenario = segment.medium.trial.scenario
+    flows = tuple(structs.replace(flow, queue_frames=1000) for flow in scenario.flows)
+    trial = structs.replace(segment.medium.trial, scenario=structs.replace(scenario, flows=flows))
+    return replace(segment, medium=structs.replace(segment.medium, trial=trial))
 
 
 @contextmanager

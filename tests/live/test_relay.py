@@ -454,10 +454,11 @@ def test_a_relay_that_stays_and_was_killed_holds_up_nobody(up):
 
 @pytest.mark.root
 def test_wires_that_cannot_be_played_are_told_and_nothing_stays(namespaces, monkeypatch):
+    from ethermeter.relay_plan import DirectionProperties
     from ethermeter.testbed import TestbedError, network
-    from ethermeter.testbed.relay import Direction, NoLoss
 
-    monkeypatch.setattr(network, "direction", lambda wire, mtu: Direction(1, 0, 0, NoLoss(), 0))
+    slow = DirectionProperties(rate_bps=1, delay_ns=0, queue_octets=0)
+    monkeypatch.setattr(network, "direction", lambda wire, mtu: slow)
     before = namespaces(maker=os.getpid())
     with (
         pytest.raises(TestbedError, match=r"relay of the wires did not start: wire: rate_bps = 1"),

@@ -26,6 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::time::Duration;
 use writer::CaptureThread;
+pub use writer::{CaptureCounts, CaptureEndCause};
 
 /// Buffers of a capture: some 14 MB of memory, of which only what is used is taken.
 const BUFFERS: usize = 8;
@@ -38,9 +39,11 @@ const SNAPS: std::ops::RangeInclusive<u32> = 64..=65_536;
 
 /// What is to be captured.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CaptureOptions {
     /// The segment, by its number in the plan.
+    #[serde(default)]
     pub segment: usize,
     /// Names of its stations, for the interfaces of the file.
     pub names: Vec<String>,

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 /// What is asked of a relay.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ControlRequest {
     /// What was counted so far.

@@ -10,22 +10,23 @@ use ethermeter_ethernet::Octets;
 use ethermeter_ethernet::frame::{GAP, PREAMBLE, charged};
 use ethermeter_ethernet::units::PS_PER_S;
 use ethermeter_traffic::{Coin, Purpose, Stream};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Which frames are lost on their way. A lost frame takes its time of the wire all the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case", tag = "kind")]
 pub enum LossRule {
-    /// None.
+    /// No frame is lost.
     #[default]
     None,
-    /// Each with this probability, above 0 and at most 1, whatever becomes of the others.
+    /// Each frame is lost with this probability, whatever becomes of the others.
     Chance {
-        /// The probability.
+        /// Above 0 and at most 1.
         probability: f64,
     },
-    /// Every n-th.
+    /// Every n-th frame is lost.
     Every {
         /// n; at least 1.
         frames: u64,
@@ -34,6 +35,7 @@ pub enum LossRule {
 
 /// What one direction of a wire is.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DirectionProperties {
     /// Line rate in bit/s. Without one, bits take no time, and frames pass the queue of the
@@ -44,8 +46,10 @@ pub struct DirectionProperties {
     /// Room for frames that wait for the wire, each with preamble and gap.
     pub queue_octets: u64,
     /// Which frames are lost.
+    #[serde(default)]
     pub loss: LossRule,
     /// Seed of the losses.
+    #[serde(default)]
     pub seed: u64,
     /// What a device before the wire takes for each frame, one after the other, in ns.
     #[serde(default)]

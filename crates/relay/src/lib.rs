@@ -39,5 +39,6 @@ mod speech;
 mod supply;
 pub mod transit;
 
+pub use control::ControlRequest;
 pub use plan::RelayPlan;
 pub use run::{Relay, RelayEnd};

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 
 /// A wire between two interfaces.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WirePlan {
     /// The names of the interfaces.
@@ -27,6 +28,7 @@ pub struct WirePlan {
 
 /// A shared segment between interfaces.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SegmentPlan {
     /// The names of the interfaces: one for each station of any trial, in their order.
@@ -46,6 +48,7 @@ pub struct SegmentPlan {
 
 /// The medium of a trial.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SegmentTrial {
     /// The trial of a segment: its stations are the first of the interfaces.
@@ -69,6 +72,7 @@ pub struct SegmentTrial {
 
 /// All wires and segments of a relay.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RelayPlan {
     /// Wires.

@@ -12,10 +12,10 @@ import msgspec
 from ethermeter.bottleneck.quota import Means, Quota, quota_on
 from ethermeter.bottleneck.setup import LONGEST_NS, MTU_OCTETS, Setup
 from ethermeter.framing import AROUND_DATA_OCTETS
+from ethermeter.relay_plan import DirectionProperties, RelayPlan, WirePlan
 from ethermeter.testbed import Relay, Testbed, Wire, make_testbed, reshape
 from ethermeter.testbed.commands import batch, run
 from ethermeter.testbed.record import RECORDS
-from ethermeter.testbed.relay import Direction, RelayedWire, RelayPlan
 from ethermeter.testbed.worker import Worker
 
 _FIRST_PORT, _PORTS = 20_000, 30_000
@@ -50,7 +50,7 @@ class Bench:
         self._quotas = quotas
         self._wires: dict[tuple[str, str], Wire | None] = {}
         self._relay: Relay | None = None
-        self._relayed: Direction | None = None
+        self._relayed: DirectionProperties | None = None
         self._port = 0
 
     @property
@@ -109,7 +109,8 @@ class Bench:
         batch(switch, [f"link set {interface} {joined}" for interface in ends])
         if wanted is not None:
             plan = RelayPlan(
-                (RelayedWire(ends, (wanted, wanted)),), MTU_OCTETS + AROUND_DATA_OCTETS
+                wires=(WirePlan(ends=ends, directions=(wanted, wanted)),),
+                longest_octets=MTU_OCTETS + AROUND_DATA_OCTETS,
             )
             control = RECORDS / f"{self._testbed.name}.control"
             self._relay = Relay.start(switch, plan, control)
@@ -122,9 +123,9 @@ class Bench:
             relay.stop()
 
 
-def _direction(setup: Setup) -> Direction:
+def _direction(setup: Setup) -> DirectionProperties:
     """Return either direction between the hosts; the rates are those of the shaped wires."""
-    return Direction(
+    return DirectionProperties(
         rate_bps=None,
         delay_ns=setup.delay_ns,
         queue_octets=0,

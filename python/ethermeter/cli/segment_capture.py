@@ -13,7 +13,9 @@ from ethermeter.cli.output import print_json, print_text, require_room
 from ethermeter.cli.progress import ActivityDisplay, ProgressDisplay
 from ethermeter.cli.segment_view import is_removed
 from ethermeter.cli.voice_values import refuse
-from ethermeter.testbed import CaptureAccount, CaptureOptions, MediumCapture, TestbedError
+from ethermeter.live_reports import CaptureCounts
+from ethermeter.relay_plan import CaptureOptions
+from ethermeter.testbed import MediumCapture, TestbedError
 
 STANDARD_OUTPUT = Path("-")
 LOOK_S = 0.2
@@ -81,7 +83,7 @@ def _await(capture: MediumCapture, title: str, for_s: float | None) -> None:
             display.show(spent_s / for_s, f"{spent_s:.0f} of {for_s:g} s", for_s - spent_s)
 
 
-def _tell(out: Path, account: CaptureAccount, *, is_file: bool) -> None:
+def _tell(out: Path, account: CaptureCounts, *, is_file: bool) -> None:
     over_s = (account.ended_ns - account.begun_ns) / 1e9
     line = (
         f"{out}: {account.frames} frames in {over_s:.1f} s, {account.collisions} of them "

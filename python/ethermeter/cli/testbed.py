@@ -452,7 +452,7 @@ def capture(
     """
     from ethermeter.cli import segment_capture
     from ethermeter.cli.voice_values import refuse
-    from ethermeter.testbed import CaptureOptions
+    from ethermeter.relay_plan import CaptureOptions
 
     kept = _named(name)
     if not kept.segments:

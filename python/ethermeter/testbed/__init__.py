@@ -5,7 +5,7 @@ killed processes are found by their records and removed by `remove_leftovers`.
 """
 
 from ethermeter.testbed.addresses import AddressTable
-from ethermeter.testbed.capture import CaptureAccount, CaptureOptions, MediumCapture
+from ethermeter.testbed.capture import MediumCapture
 from ethermeter.testbed.commands import TestbedError
 from ethermeter.testbed.elements import Host, KeptTestbed, Layout, Wire, WireKind
 from ethermeter.testbed.layouts import Testbed, keep_testbed, make_testbed, reshape
@@ -24,12 +24,10 @@ from ethermeter.testbed.record import (
     remove_leftovers,
     unfinished,
 )
-from ethermeter.testbed.relay import Control, Relay, SegmentTrial
+from ethermeter.testbed.relay import Control, Relay
 
 __all__ = [
     "AddressTable",
-    "CaptureAccount",
-    "CaptureOptions",
     "Control",
     "Host",
     "KeptTestbed",
@@ -40,7 +38,6 @@ __all__ = [
     "NetworkBed",
     "Relay",
     "Segment",
-    "SegmentTrial",
     "Testbed",
     "TestbedError",
     "Wire",

@@ -15,15 +15,16 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ethermeter.relay_plan import (
+    ChanceLossRule,
+    DirectionProperties,
+    EveryLossRule,
+    LossRule,
+    NoneLossRule,
+)
 from ethermeter.testbed.addresses import limit_learning
 from ethermeter.testbed.commands import LIMIT_S, TestbedError, batch, inside, run
 from ethermeter.testbed.elements import Host, Wire
-from ethermeter.testbed.relay import (
-    Direction,
-    NoLoss,
-    PeriodicLoss,
-    RandomLoss,
-)
 
 MOST_HOSTS = 64
 INTERFACE = "em0"
@@ -124,18 +125,24 @@ def await_carrier(namespace: str) -> None:
         time.sleep(0.01)
 
 
-def direction(wire: Wire, burst: int) -> Direction:
+def direction(wire: Wire, burst: int) -> DirectionProperties:
     """Return one direction of a relayed wire.
 
     `burst`: octets of the burst of the shaper before it, which waits in the relay, beside the
     frames that bypass the shaper.
     """
-    loss: NoLoss | PeriodicLoss | RandomLoss = NoLoss()
+    loss: LossRule = NoneLossRule()
     if wire.lose_every is not None:
-        loss = PeriodicLoss(wire.lose_every)
+        loss = EveryLossRule(frames=wire.lose_every)
     elif wire.loss > 0:
-        loss = RandomLoss(wire.loss)
-    return Direction(wire.rate_bps, wire.delay_ns, wire.queue_octets + burst, loss, wire.seed)
+        loss = ChanceLossRule(probability=wire.loss)
+    return DirectionProperties(
+        rate_bps=wire.rate_bps,
+        delay_ns=wire.delay_ns,
+        queue_octets=wire.queue_octets + burst,
+        loss=loss,
+        seed=wire.seed,
+    )
 
 
 def host_of(number: int, namespace: str) -> Host:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ethermeter.faults import Fault, InputError
+from ethermeter.relay_plan import RelayPlan, SegmentPlan, SegmentTrial, WirePlan
 from ethermeter.scenario import Class
 from ethermeter.testbed.addresses import AddressTable, limit_learning
 from ethermeter.testbed.build import (
@@ -50,10 +51,6 @@ from ethermeter.testbed.record import (
 from ethermeter.testbed.relay import (
     MOST_WIRES,
     Relay,
-    RelayedSegment,
-    RelayedWire,
-    RelayPlan,
-    SegmentTrial,
     start_to_stay,
 )
 
@@ -318,7 +315,7 @@ def _make(name: str, network: Network) -> tuple[NetworkBed, RelayPlan | None]:
     if network.has_relay:
         disable_ipv6(wires)
     ports = dict.fromkeys(namespaces, 0)
-    relayed: list[RelayedWire] = []
+    relayed: list[WirePlan] = []
     switched: dict[Hop, Port] = {}
     directed: dict[str, Hop] = {}
     leads: list[Lead] = []
@@ -343,7 +340,7 @@ def _make(name: str, network: Network) -> tuple[NetworkBed, RelayPlan | None]:
                 for wire, classes in zip(link.wires, link.classes, strict=True)
                 if wire is not None
             )
-            relayed.append(RelayedWire(between, (there, back), link.classes))
+            relayed.append(WirePlan(ends=between, directions=(there, back), classes=link.classes))
         else:
             join(*ends[0], *ends[1], mtu)
         for node, other, (namespace, interface), wire, frames, classes in zip(
@@ -365,7 +362,7 @@ def _make(name: str, network: Network) -> tuple[NetworkBed, RelayPlan | None]:
                     [f"qdisc add dev {interface} parent 1:1 pfifo limit {frames}"],
                     tool="tc",
                 )
-    shared: list[RelayedSegment] = []
+    shared: list[SegmentPlan] = []
     for number, segment in enumerate(segments, 1):
         interfaces: list[str] = []
         for station, node in enumerate(segment.stations, 1):
@@ -388,8 +385,12 @@ def _make(name: str, network: Network) -> tuple[NetworkBed, RelayPlan | None]:
             for node in segment.stations
         )
         shared.append(
-            RelayedSegment(
-                tuple(interfaces), segment.offset_ns, segment.lag_ns, segment.medium, addresses
+            SegmentPlan(
+                ends=tuple(interfaces),
+                addresses=addresses,
+                offset_ns=segment.offset_ns,
+                lag_ns=segment.lag_ns,
+                medium=segment.medium,
             )
         )
     for node in network.known:
@@ -400,8 +401,11 @@ def _make(name: str, network: Network) -> tuple[NetworkBed, RelayPlan | None]:
     controls = _join_control(control, made) if network.has_control else {}
     plan = None
     if relayed or shared:
-        longest_octets = mtu + _AROUND_PACKET_OCTETS
-        plan = RelayPlan(tuple(relayed), longest_octets, segments=tuple(shared))
+        plan = RelayPlan(
+            wires=tuple(relayed),
+            segments=tuple(shared),
+            longest_octets=mtu + _AROUND_PACKET_OCTETS,
+        )
     bed = NetworkBed(name, made, controls, NAMESPACES / control, switched, directed)
     return replace(bed, segments=tuple(segments)), plan
 

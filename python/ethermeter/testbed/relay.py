@@ -17,7 +17,7 @@ from typing import Self, TypeVar
 import msgspec
 
 from ethermeter.live_reports import RelayCounts, RelayResult, SegmentCounts
-from ethermeter.scenario import Class
+from ethermeter.relay_plan import Begin, ControlRequest, Count, End, RelayPlan, SegmentTrial
 from ethermeter.testbed.commands import LIMIT_S, TestbedError, inside, run
 
 _MODULE = "ethermeter.testbed.wire"
@@ -31,91 +31,6 @@ MOST_WIRES, MOST_SEGMENTS, MOST_STATIONS = 64, 16, 64
 """
 
 T = TypeVar("T")
-
-
-class NoLoss(msgspec.Struct, frozen=True, tag_field="kind", tag="none"):
-    """No frame is lost."""
-
-
-class RandomLoss(msgspec.Struct, frozen=True, tag_field="kind", tag="chance"):
-    """Each frame is lost with this probability, above 0, independent of the others."""
-
-    probability: float
-
-
-class PeriodicLoss(msgspec.Struct, frozen=True, tag_field="kind", tag="every"):
-    """Every n-th frame is lost."""
-
-    frames: int
-
-
-class Direction(msgspec.Struct, frozen=True):
-    """One direction of a relayed wire."""
-
-    rate_bps: int | None
-    """None: bits take no time, and frames pass the queue of the interface by which they leave."""
-    delay_ns: int
-    queue_octets: int
-    loss: NoLoss | RandomLoss | PeriodicLoss = NoLoss()
-    seed: int = 0
-    frame_ns: int = 0
-    """What a device before the wire takes for each frame, one after the other."""
-    room_frames: int | None = None
-    """Frames under way at most; None without limit, which needs a rate and no device."""
-
-
-class RelayedWire(msgspec.Struct, frozen=True):
-    """A wire between two interfaces: from the first to the second, and back."""
-
-    ends: tuple[str, str]
-    directions: tuple[Direction, Direction]
-    classes: tuple[tuple[Class, ...], tuple[Class, ...]] = ((), ())
-    """Traffic classes of the queue of each direction, highest first; one queue if empty."""
-
-
-class SegmentTrial(msgspec.Struct, frozen=True):
-    """The medium of a trial on a shared segment."""
-
-    trial: msgspec.Raw
-    """The trial of a segment, as the simulator reads it; its stations are the first interfaces."""
-    credit: tuple[int | None, ...] = ()
-    """Of each station: at how many frames in its card the host is told how many have left; None
-    for never.
-    """
-    queue_octets: tuple[int | None, ...] = ()
-    """Of each station: octets of frames that its card has room for; None without limit."""
-    hear_all: tuple[int, ...] = ()
-    """Stations that hear every frame, whatever its address."""
-    listener: int | None = None
-    """Interface behind those of the stations that hears every frame too; None without one."""
-
-
-class RelayedSegment(msgspec.Struct, frozen=True):
-    """A shared segment between interfaces."""
-
-    ends: tuple[str, ...]
-    """Interfaces, one for each station."""
-    offset_ns: int
-    """How long after its time on the medium a frame reaches a host."""
-    lag_ns: int
-    """How long after its time it is decided what happens on the medium."""
-    medium: SegmentTrial
-    """The medium while no trial runs."""
-    addresses: tuple[tuple[int, ...] | None, ...] = ()
-    """Octets of the Ethernet address behind each interface; None if it is not known."""
-
-
-class RelayPlan(msgspec.Struct, frozen=True):
-    """The wires and segments of a relay, as `crates/relay/src/plan.rs` reads them."""
-
-    wires: tuple[RelayedWire, ...]
-    longest_octets: int
-    """Longest frame, destination address to FCS."""
-    maker: int | None = None
-    """Process id with which the relay ends; None if it outlives its maker."""
-    segments: tuple[RelayedSegment, ...] = ()
-    control: str | None = None
-    """Socket of the file system on which it listens for requests."""
 
 
 class _EndedTrial(msgspec.Struct, frozen=True):
@@ -176,17 +91,17 @@ class Control:
 
     def count(self) -> RelayCounts:
         """Return the counters so far; raise `TestbedError` if the relay does not answer."""
-        return self._ask({"count": {}}, RelayCounts)
+        return self._ask(ControlRequest(count=Count()), RelayCounts)
 
     def begin(self, at_ns: int, segments: tuple[SegmentTrial, ...]) -> None:
         """Begin a trial on every segment at a monotonic time, in place of one begun before."""
-        self._ask({"begin": {"at_ns": at_ns, "segments": segments}}, _Refusal)
+        self._ask(ControlRequest(begin=Begin(at_ns=at_ns, segments=segments)), _Refusal)
 
     def end(self) -> tuple[SegmentCounts, ...]:
         """End the trial on every segment, and return what was counted."""
-        return self._ask({"end": {}}, _EndedTrial).segments
+        return self._ask(ControlRequest(end=End()), _EndedTrial).segments
 
-    def _ask(self, request: dict[str, object], kind: type[T]) -> T:
+    def _ask(self, request: ControlRequest, kind: type[T]) -> T:
         try:
             self._socket.sendall(msgspec.json.encode(request) + b"\n")
         except OSError as error:

@@ -27,8 +27,9 @@ const PIECE: usize = 1 << 18;
 
 /// Why a capture ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-enum CaptureEndCause {
+pub enum CaptureEndCause {
     /// It was asked to.
     Requested,
     /// It has as many frames as were asked for.
@@ -40,7 +41,8 @@ enum CaptureEndCause {
 
 /// Account of a capture.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-struct CaptureCounts {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CaptureCounts {
     /// Frames in the file, collided ones included.
     frames: u64,
     /// Attempts that collided, on the line or logically.
@@ -53,8 +55,9 @@ struct CaptureCounts {
     file_octets: u64,
     /// When it began, in nanoseconds since 1970.
     begun_ns: u64,
-    /// When it ended.
+    /// When it ended, likewise.
     ended_ns: u64,
+    /// Why it ended.
     ended: CaptureEndCause,
 }
 

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from msgspec import Raw, structs
+from msgspec import structs
 
 from ethermeter.faults import Fault
 from ethermeter.framing import frame_octets, lengths_of
 from ethermeter.nodes import kind_of, mac_of
+from ethermeter.relay_plan import SegmentTrial
 from ethermeter.scenario import (
     CoderArrivals,
     CsmaCd,
@@ -33,10 +34,11 @@ from ethermeter.scenario import (
     Stations,
     Switch,
 )
-from ethermeter.testbed import Segment, SegmentTrial, Wire
+from ethermeter.scenario import Trial as CoreTrial
+from ethermeter.testbed import Segment, Wire
 from ethermeter.testbed.network import OFFSET_NS
 from ethermeter.testbed.relay import MOST_SEGMENTS, MOST_STATIONS
-from ethermeter.trial import Trial, core_trial
+from ethermeter.trial import Trial
 
 SLOW_HOST_NS = 25_000_000
 """Time within which a host sends again after it was told that its frames have left."""
@@ -317,8 +319,8 @@ def _segment_trial(
         batches=scenario.batches,
     )
     return SegmentTrial(
-        Raw(core_trial(made, id=shared.medium.name, seed=seed).encode()),
-        credit,
+        trial=CoreTrial(id=shared.medium.name, seed=seed, scenario=made),
+        credit=credit,
         queue_octets=tuple(
             switches[node].queue_octets if node in switches else None for node in shared.nodes
         ),

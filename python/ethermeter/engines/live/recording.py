@@ -20,10 +20,11 @@ from ethermeter.engines.work import TrialError
 from ethermeter.entities import senders, stations_in
 from ethermeter.faults import Fault, InputError, choices
 from ethermeter.nodes import hosts_in
+from ethermeter.relay_plan import CaptureOptions
 from ethermeter.scenario import Scenario
 from ethermeter.store.captures import Accounts, HostAccount, account_of, file_of
 from ethermeter.store.files import TEMPORARY, make_folder, write_whole
-from ethermeter.testbed import CaptureOptions, MediumCapture, TestbedError
+from ethermeter.testbed import MediumCapture, TestbedError
 from ethermeter.trial import Trial
 
 if TYPE_CHECKING:

@@ -32,6 +32,7 @@ from ethermeter.entities import (
 )
 from ethermeter.faults import Fault, InputError
 from ethermeter.live_reports import SegmentCounts
+from ethermeter.relay_plan import SegmentTrial
 from ethermeter.scenario import (
     CoderArrivals,
     ConstantTimes,
@@ -46,10 +47,11 @@ from ethermeter.scenario import (
     Scenario,
     TraceArrivals,
 )
-from ethermeter.testbed import Control, NetworkBed, Segment, SegmentTrial, Wire
+from ethermeter.scenario import Trial as CoreTrial
+from ethermeter.testbed import Control, NetworkBed, Segment, Wire
 from ethermeter.testbed.counters import Hop
 from ethermeter.testbed.relay import Relay
-from ethermeter.trial import RAW_FRAMES, Live, Trial, core_trial
+from ethermeter.trial import RAW_FRAMES, Live, Trial
 
 LISTENER = "listener"
 """Host that receives the frames of a station that is alone."""
@@ -159,9 +161,9 @@ def segment_trial(trial: Trial, hosts: Sequence[str]) -> SegmentTrial:
     phases = scenario.phases
     moved = {name: getattr(phases, name) + later_ps for name in _BOUNDARIES}
     scenario = structs.replace(scenario, phases=structs.replace(phases, **moved))
-    text = core_trial(scenario, id=trial.id, seed=trial.seed)
     listener = hosts.index(LISTENER) if len(credit) == 1 else None
-    return SegmentTrial(Raw(text.encode()), tuple(credit), listener=listener)
+    told = CoreTrial(id=trial.id, seed=trial.seed, scenario=scenario)
+    return SegmentTrial(trial=told, credit=tuple(credit), listener=listener)
 
 
 def without_traces(scenario: Scenario) -> Scenario:
@@ -200,9 +202,8 @@ def standing(scenario: Scenario) -> Segment:
     made = structs.replace(scenario, flows=flows, phases=silent_phases(scenario.phases))
     names = [f"station-{number}" for number in range(1, stations_in(scenario) + 1)]
     wire = Wire(10**12 // medium.bit_ps)
-    return Segment(
-        tuple(names), SegmentTrial(Raw(core_trial(made, id="standing").encode())), shaper=wire
-    )
+    silent = SegmentTrial(trial=CoreTrial(id="standing", seed=0, scenario=made))
+    return Segment(tuple(names), silent, shaper=wire)
 
 
 def check(trial: Trial) -> None:
