@@ -5,8 +5,10 @@
 
 use super::tcp_info::TcpInfo;
 use crate::Error;
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use nix::sys::socket::{MsgFlags, recv};
+use std::io::{self, ErrorKind, Write as _};
 use std::net::TcpStream;
+use std::os::fd::AsRawFd as _;
 use std::time::Duration;
 
 /// A TCP connection whose calls return in time, so that callers can look at the clock and at flags.
@@ -73,7 +75,20 @@ impl BulkStream {
     /// # Errors
     /// If the connection has failed.
     pub fn read(&self, room: &mut [u8]) -> Result<BulkResult, Error> {
-        let result = BulkResult::of((&self.stream).read(room), "reading a TCP connection")?;
+        self.receive(room, MsgFlags::empty())
+    }
+
+    /// The same, without waiting.
+    ///
+    /// # Errors
+    /// If the connection has failed.
+    pub fn read_now(&self, room: &mut [u8]) -> Result<BulkResult, Error> {
+        self.receive(room, MsgFlags::MSG_DONTWAIT)
+    }
+
+    fn receive(&self, room: &mut [u8], flags: MsgFlags) -> Result<BulkResult, Error> {
+        let answer = recv(self.stream.as_raw_fd(), room, flags).map_err(io::Error::from);
+        let result = BulkResult::of(answer, "reading a TCP connection")?;
         Ok(if result == BulkResult::Octets(0) { BulkResult::Closed } else { result })
     }
 
