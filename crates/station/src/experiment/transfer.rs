@@ -52,8 +52,10 @@ pub(super) fn receive_bulk(
         Batches::<u64>::new(0, schedule.phases.measured_ps(), schedule.phases.batches);
     let (mut first_ns, mut last_ns) = (None, None);
     let (mut measured_first_ns, mut measured_last_ns, mut before_first) = (None, None, 0u64);
-    let mut end = "time";
-    while !schedule.is_over() {
+    let end = loop {
+        if schedule.is_over() {
+            break "time";
+        }
         match stream.read(&mut buffer)? {
             BulkResult::Octets(read) => {
                 let now_ns = schedule.time.now_ns();
@@ -75,16 +77,10 @@ pub(super) fn receive_bulk(
                 samples.offer(now_ns, || octets);
             }
             BulkResult::Nothing => {}
-            BulkResult::Closed => {
-                end = "closed";
-                break;
-            }
-            BulkResult::Reset => {
-                end = "reset";
-                break;
-            }
+            BulkResult::Closed => break "closed",
+            BulkResult::Reset => break "reset",
         }
-    }
+    };
     let parts = batches.counted();
     let measured_octets: u64 = parts.iter().sum();
     let over_ns =
