@@ -13,8 +13,8 @@ pub enum Error {
         /// What it answered.
         source: io::Error,
     },
-    /// The other end has closed the connection: nothing more will come, and all that arrived has
-    /// been handed on.
+    /// The other end has closed the connection: nothing more will come or go. Of a call that
+    /// receives, all that arrived has been handed on.
     #[error("the other end has closed the connection")]
     Closed,
     /// Something asked for cannot be.

@@ -1,15 +1,17 @@
 //! The end that receives, and measures.
 
 use super::sockets::{
-    CALL_OCTETS, LONGEST_NS, MOST_CONNECTIONS, REQUEST, SocketOptions, TIMEOUT, work,
+    CALL_OCTETS, LONGEST_CALL, LONGEST_NS, MOST_CONNECTIONS, REQUEST, SocketOptions, TIMEOUT_NS,
+    work,
 };
 use crate::joined;
 use ethermeter_net::Error;
-use ethermeter_net::time::{NS_PER_S, Timeline};
+use ethermeter_net::port::bulk::{BulkResult, BulkStream};
+use ethermeter_net::time::Timeline;
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, Protocol, Socket, Type};
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What the receiving end does.
@@ -99,11 +101,11 @@ pub fn receive(
     for _ in 0..receiving.connections {
         streams.push(accepted(&listener, time)?);
     }
-    let shared = FirstOctetTime(AtomicU64::new(0));
+    let shared = &FirstOctetTime(AtomicU64::new(0));
     let of_connections = std::thread::scope(|scope| {
         let threads: Vec<_> = streams
             .into_iter()
-            .map(|stream| scope.spawn(|| one_connection(receiving, stream, &shared, time)))
+            .map(|stream| scope.spawn(move || one_connection(receiving, &stream, shared, time)))
             .collect();
         threads
             .into_iter()
@@ -122,22 +124,17 @@ pub fn receive(
     })
 }
 
-fn accepted(listener: &TcpListener, time: &impl Timeline) -> Result<TcpStream, Error> {
-    let until_ns = time.now_ns() + TIMEOUT.as_secs() * NS_PER_S;
+fn accepted(listener: &TcpListener, time: &impl Timeline) -> Result<BulkStream, Error> {
+    let until_ns = time.now_ns() + TIMEOUT_NS;
     loop {
         match listener.accept() {
             Ok((stream, _)) => {
-                let preparing = || Error::system("preparing a connection");
-                stream.set_nonblocking(false).map_err(preparing())?;
-                stream.set_nodelay(true).map_err(preparing())?;
-                stream.set_read_timeout(Some(TIMEOUT)).map_err(preparing())?;
-                return Ok(stream);
+                stream.set_nodelay(true).map_err(Error::system("preparing a connection"))?;
+                return BulkStream::over(stream, Some(LONGEST_CALL));
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 if time.now_ns() > until_ns {
-                    let late = "none has connected within 5 s";
-                    let source = io::Error::new(io::ErrorKind::TimedOut, late);
-                    return Err(Error::System { doing: "waiting for a sender", source });
+                    return Err(late("waiting for a sender", "none has connected within 5 s"));
                 }
                 time.sleep_until(time.now_ns() + 1_000_000);
             }
@@ -146,9 +143,13 @@ fn accepted(listener: &TcpListener, time: &impl Timeline) -> Result<TcpStream, E
     }
 }
 
+fn late(doing: &'static str, text: &'static str) -> Error {
+    Error::System { doing, source: io::Error::new(io::ErrorKind::TimedOut, text) }
+}
+
 fn one_connection(
     receiving: &TransferReceiver,
-    mut stream: TcpStream,
+    stream: &BulkStream,
     shared: &FirstOctetTime,
     time: &impl Timeline,
 ) -> Result<ConnectionTotals, Error> {
@@ -157,18 +158,17 @@ fn one_connection(
     let mut room = vec![0; CALL_OCTETS];
     let mut counted = ConnectionTotals { octets: 0, worked_ns: 0, last_ns: 0 };
     let mut in_block = 0;
-    if block.is_some() {
-        stream.write_all(&[REQUEST]).map_err(Error::system("asking for a block"))?;
-    }
-    loop {
+    let has_asked = || stream.write_block(&[REQUEST], |_| true).map(|octets| octets > 0);
+    let mut goes_on = block.is_none() || has_asked()?;
+    let mut until_ns = time.now_ns() + TIMEOUT_NS;
+    while goes_on {
         let room_wanted = block.map_or(room.len(), |octets| room.len().min(octets - in_block));
-        let octets = match stream.read(&mut room[..room_wanted]) {
-            Ok(0) => break,
-            Ok(octets) => octets,
+        let octets = match stream.read(&mut room[..room_wanted])? {
+            BulkResult::Octets(octets) => octets,
+            BulkResult::Nothing if time.now_ns() < until_ns => continue,
+            BulkResult::Nothing => return Err(late("receiving", "nothing has come for 5 s")),
             // The sender hangs up when its time is over, whatever is still in transit.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(source) => return Err(Error::System { doing: "receiving", source }),
+            BulkResult::Closed | BulkResult::Reset => break,
         };
         let begun_ns = shared.begun_ns(time.now_ns());
         // The application has got them when its work on them is done.
@@ -183,12 +183,11 @@ fn one_connection(
             counted.octets += octets as u64;
         }
         counted.last_ns = now_ns;
+        until_ns = now_ns + TIMEOUT_NS;
         in_block += octets;
         if block.is_some_and(|octets| in_block == octets) {
             in_block = 0;
-            if stream.write_all(&[REQUEST]).is_err() {
-                break;
-            }
+            goes_on = has_asked()?;
         }
     }
     counted.worked_ns = time.worked_ns() - began_working_ns;

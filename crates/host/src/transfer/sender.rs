@@ -1,19 +1,21 @@
 //! The end that sends.
 
 use super::sockets::{
-    CALL_OCTETS, LONGEST_BLOCK, LONGEST_NS, MOST_CONNECTIONS, REQUEST, SocketOptions, TIMEOUT, work,
+    CALL_OCTETS, LONGEST_CALL, LONGEST_NS, MOST_CONNECTIONS, REQUEST, SocketOptions, TIMEOUT_NS,
+    work,
 };
 use crate::joined;
 use ethermeter_net::Error;
-use ethermeter_net::port::tcp::TcpPort;
+use ethermeter_net::port::bulk::{BulkResult, BulkStream};
 use ethermeter_net::port::tcp_info::TcpInfo;
-use ethermeter_net::time::{NS_PER_S, Timeline};
+use ethermeter_net::time::Timeline;
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What the sending end does.
 #[derive(Debug, Deserialize)]
@@ -98,8 +100,6 @@ pub fn send(sender: &TransferSender, time: &(impl Timeline + Sync)) -> Result<Se
     for _ in 0..sender.connections {
         streams.push(connected(sender, time)?);
     }
-    // A port that is opened now still works when the peer has hung up.
-    let accounts = streams.iter().map(account_of).collect::<Result<Vec<_>, Error>>()?;
     let begun_ns = time.now_ns();
     let of_connections = std::thread::scope(|scope| {
         let threads: Vec<_> = (0u64..)
@@ -111,32 +111,25 @@ pub fn send(sender: &TransferSender, time: &(impl Timeline + Sync)) -> Result<Se
         threads.into_iter().map(|thread| joined(thread)).collect::<Result<Vec<_>, Error>>()
     })?;
     let lasted_ns = time.now_ns() - begun_ns;
-    let connections = accounts.iter().map(TcpPort::info).collect::<Result<_, _>>()?;
+    let connections = streams.iter().map(BulkStream::info).collect::<Result<_, _>>()?;
     let (octets, worked_ns) = of_connections
         .iter()
         .fold((0, 0), |sum, connection| (sum.0 + connection.0, sum.1 + connection.1));
     Ok(SentTransfer { octets, worked_ns, lasted_ns, connections })
 }
 
-fn account_of(stream: &TcpStream) -> Result<TcpPort, Error> {
-    let copy = stream.try_clone().map_err(Error::system("preparing a connection"))?;
-    TcpPort::on(copy, 1)
-}
-
-fn connected(sender: &TransferSender, time: &impl Timeline) -> Result<TcpStream, Error> {
-    let until_ns = time.now_ns() + TIMEOUT.as_secs() * NS_PER_S;
+fn connected(sender: &TransferSender, time: &impl Timeline) -> Result<BulkStream, Error> {
+    let until_ns = time.now_ns() + TIMEOUT_NS;
     loop {
         let preparing = || Error::system("preparing a connection");
         let socket =
             Socket::new(Domain::for_address(sender.address), Type::STREAM, Some(Protocol::TCP))
                 .map_err(preparing())?;
         sender.sockets.apply(&socket)?;
-        match socket.connect_timeout(&sender.address.into(), TIMEOUT) {
+        match socket.connect_timeout(&sender.address.into(), Duration::from_nanos(TIMEOUT_NS)) {
             Ok(()) => {
                 socket.set_tcp_nodelay(true).map_err(preparing())?;
-                socket.set_write_timeout(Some(LONGEST_BLOCK)).map_err(preparing())?;
-                socket.set_read_timeout(Some(LONGEST_BLOCK)).map_err(preparing())?;
-                return Ok(TcpStream::from(socket));
+                return BulkStream::over(socket.into(), Some(LONGEST_CALL));
             }
             // The receiver may not have begun to listen.
             Err(error)
@@ -152,7 +145,7 @@ fn connected(sender: &TransferSender, time: &impl Timeline) -> Result<TcpStream,
 /// Octets that were sent, and the processor time that it took.
 fn one_connection(
     sender: &TransferSender,
-    stream: &TcpStream,
+    stream: &BulkStream,
     number: u64,
     begun_ns: u64,
     time: &impl Timeline,
@@ -184,61 +177,36 @@ fn one_connection(
         }
     }
     // What was written still goes out; then the receiver sees the end.
-    let _ = stream.shutdown(std::net::Shutdown::Write);
+    let _ = stream.stream().shutdown(std::net::Shutdown::Write);
     Ok((sent, time.worked_ns() - began_working_ns))
 }
 
-fn is_asked(mut stream: &TcpStream, end_ns: u64, time: &impl Timeline) -> Result<bool, Error> {
+fn is_asked(stream: &BulkStream, end_ns: u64, time: &impl Timeline) -> Result<bool, Error> {
     let mut word = [0];
     while time.now_ns() < end_ns {
-        match stream.read(&mut word) {
-            Ok(1) if word[0] == REQUEST => return Ok(true),
-            Ok(_) => return Ok(false),
-            Err(error) if is_early(&error) => {}
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(false),
-            Err(source) => return Err(Error::System { doing: "waiting to be asked", source }),
+        match stream.read(&mut word)? {
+            BulkResult::Octets(_) => return Ok(word[0] == REQUEST),
+            BulkResult::Nothing => {}
+            BulkResult::Closed | BulkResult::Reset => return Ok(false),
         }
     }
     Ok(false)
 }
 
-fn is_early(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
-    )
-}
-
 /// Octets that the system took before the time was over or the receiver hung up.
 fn write_until(
-    mut stream: &TcpStream,
+    stream: &BulkStream,
     block: &[u8],
     work_ps_per_octet: u64,
     end_ns: u64,
     time: &impl Timeline,
 ) -> Result<usize, Error> {
     let mut written = 0;
-    let mut worked_on = 0;
-    while written < block.len() {
-        let chunk = &block[written..block.len().min(written + CALL_OCTETS)];
-        if worked_on < written + chunk.len() {
-            work(written + chunk.len() - worked_on, work_ps_per_octet, time);
-            worked_on = written + chunk.len();
-        }
-        match stream.write(chunk) {
-            Ok(octets) => written += octets,
-            Err(error) if is_early(&error) => {}
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe
-                ) =>
-            {
-                break;
-            }
-            Err(source) => return Err(Error::System { doing: "sending", source }),
-        }
-        if time.now_ns() >= end_ns {
+    for chunk in block.chunks(CALL_OCTETS) {
+        work(chunk.len(), work_ps_per_octet, time);
+        let taken = stream.write_block(chunk, |_| time.now_ns() < end_ns)?;
+        written += taken;
+        if taken < chunk.len() || time.now_ns() >= end_ns {
             break;
         }
     }

@@ -7,9 +7,9 @@ use socket2::Socket;
 use std::time::Duration;
 
 /// An end gives up on a silent peer after so long.
-pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const TIMEOUT_NS: u64 = 5 * NS_PER_S;
 /// At most so long in one call, so that the time can be looked at.
-pub(super) const LONGEST_BLOCK: Duration = Duration::from_millis(50);
+pub(super) const LONGEST_CALL: Duration = Duration::from_millis(50);
 /// Octets of a call that writes or reads, at most.
 pub(super) const CALL_OCTETS: usize = 64 << 10;
 /// What a receiver sends when its application wants the next block.

@@ -4,6 +4,7 @@
 //! has arrived, so nothing is allocated or copied for each frame on our side. Payloads begin with
 //! the mark; the headers that a port puts before it (Ethernet, IP, UDP) stay in the port.
 
+pub mod bulk;
 pub mod credited;
 pub mod memory;
 mod messages;

@@ -3,16 +3,15 @@
 //! What becomes segments is up to TCP: a message is not a frame, and only its octets are ours to
 //! count. TCP's own statistics of the connection comes from the kernel ([`TcpPort::info`]).
 
+use super::bulk::{BulkResult, BulkStream};
 use super::system::{held_octets, set_option};
 use super::tcp_info::TcpInfo;
 use super::{NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress};
 use crate::Error;
 use ethermeter_ethernet::Carrier;
-use nix::sys::socket::{MsgFlags, recv};
 use socket2::SockRef;
-use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// Octets of the length before a message, big-endian.
@@ -20,11 +19,11 @@ const LENGTH_OCTETS: usize = 4;
 /// Octets of the longest message.
 const LONGEST: usize = 1 << 20;
 const BATCH: usize = 64;
-const LONGEST_BLOCK: Duration = Duration::from_millis(50);
+const LONGEST_CALL: Duration = Duration::from_millis(50);
 
 /// A connection with its buffers.
 pub struct TcpPort {
-    stream: TcpStream,
+    stream: BulkStream,
     peer: SocketAddr,
     /// What was taken and not yet written, of the last batch.
     outgoing: Vec<u8>,
@@ -117,11 +116,10 @@ impl TcpPort {
         }
         let preparing = || Error::system("preparing a TCP connection");
         stream.set_nodelay(true).map_err(preparing())?;
-        stream.set_write_timeout(Some(LONGEST_BLOCK)).map_err(preparing())?;
         let peer = stream.peer_addr().map_err(preparing())?;
         let room = BATCH * (LENGTH_OCTETS + longest_payload);
         Ok(Self {
-            stream,
+            stream: BulkStream::over(stream, Some(LONGEST_CALL))?,
             peer,
             outgoing: Vec::with_capacity(room.min(1 << 20).max(LENGTH_OCTETS + longest_payload)),
             written: 0,
@@ -151,28 +149,25 @@ impl TcpPort {
     /// # Errors
     /// If the kernel does not report it.
     pub fn info(&self) -> Result<TcpInfo, Error> {
-        TcpInfo::of(&self.stream)
+        self.stream.info()
     }
 
     /// The connection itself.
     #[must_use]
     pub fn stream(&self) -> &TcpStream {
-        &self.stream
+        self.stream.stream()
     }
 
     /// Write what was taken; true when all of it is written.
     fn flush(&mut self) -> Result<bool, Error> {
         while self.written < self.outgoing.len() {
-            match self.stream.write(&self.outgoing[self.written..]) {
-                Ok(octets) => self.written += octets,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            match self.stream.write(&self.outgoing[self.written..])? {
+                BulkResult::Octets(octets) => self.written += octets,
+                BulkResult::Nothing => {
                     self.counters.found_full += 1;
                     return Ok(false);
                 }
-                Err(source) => {
-                    return Err(Error::System { doing: "writing to a TCP connection", source });
-                }
+                BulkResult::Closed | BulkResult::Reset => return Err(Error::Closed),
             }
         }
         self.outgoing.clear();
@@ -180,15 +175,15 @@ impl TcpPort {
         Ok(true)
     }
 
-    /// Read what there is; nothing is an error of the kind "would block".
-    fn read(&mut self, wait: ReceiveWait) -> io::Result<usize> {
+    fn read(&mut self, wait: ReceiveWait) -> Result<BulkResult, Error> {
         let room = &mut self.incoming[self.filled..];
         match wait {
-            ReceiveWait::No => Ok(recv(self.stream.as_raw_fd(), room, MsgFlags::MSG_DONTWAIT)?),
+            ReceiveWait::No => self.stream.read_now(room),
             ReceiveWait::Milliseconds(milliseconds) => {
                 if self.wait_ms != milliseconds {
                     let timeout = Duration::from_millis(u64::from(milliseconds.max(1)));
-                    self.stream.set_read_timeout(Some(timeout))?;
+                    let waiting = Error::system("choosing how long a connection waits");
+                    self.stream.stream().set_read_timeout(Some(timeout)).map_err(waiting)?;
                     self.wait_ms = milliseconds;
                 }
                 self.stream.read(room)
@@ -277,22 +272,11 @@ impl NetworkPort for TcpPort {
         wait: ReceiveWait,
         take: F,
     ) -> Result<usize, Error> {
-        match self.read(wait) {
-            Ok(0) => return Err(Error::Closed),
-            Ok(octets) => self.filled += octets,
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-                ) =>
-            {
-                return Ok(0);
-            }
+        match self.read(wait)? {
+            BulkResult::Octets(octets) => self.filled += octets,
+            BulkResult::Nothing => return Ok(0),
             // Nothing more will come: what came before has been read.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
-                return Err(Error::Closed);
-            }
-            Err(source) => return Err(Error::System { doing: "reading a TCP connection", source }),
+            BulkResult::Closed | BulkResult::Reset => return Err(Error::Closed),
         }
         let messages = self.hand_on(take)?;
         self.counters.handed_on += messages as u64;
@@ -394,7 +378,8 @@ mod tests {
     #[test]
     fn a_message_longer_than_the_port_is_an_error() {
         let (one, mut other) = TcpPort::pair_on_loopback().expect("a connection");
-        let mut one = TcpPort::on(one.stream, 2000).expect("a port");
+        let copy = one.stream().try_clone().expect("another handle");
+        let mut one = TcpPort::on(copy, 2000).expect("a port");
         assert_eq!(one.send(1, |_, _| 1461).expect("a connection"), 1);
         let refused = other.receive(ReceiveWait::Milliseconds(1000), |_| ()).expect_err("an error");
         assert!(refused.to_string().contains("1460"), "{refused}");

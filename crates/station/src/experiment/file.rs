@@ -9,11 +9,11 @@
 //! Blocks come from memory and go nowhere: what is measured is the protocol over a network, not a
 //! disk. Both ends know how long each request and answer is, so nothing but octets is exchanged.
 
-use super::bulk::{BulkConnection, ReadResult};
-use super::policed_port::SendProgress;
+use super::bulk::BulkConnection;
 use super::schedule::{ExperimentSchedule, since};
 use crate::consent::Policer;
 use crate::report::{BlockBatch, BlockWindow, ClientCounts, RoleCounts, RoleTotals, ServerCounts};
+use ethermeter_net::port::bulk::BulkStream;
 use ethermeter_net::{Error, Timeline};
 use ethermeter_traffic::file::{FileClient, FileServer};
 use ethermeter_traffic::{Batches, Histogram, Purpose, Stream};
@@ -22,6 +22,9 @@ use ethermeter_trial::transfer::File;
 use std::net::TcpStream;
 
 const PS_PER_NS: u64 = 1000;
+/// Octets that are written at a time.
+const CALL_OCTETS: usize = 1 << 16;
+
 /// Picoseconds since an experiment began.
 #[derive(Clone, Copy)]
 struct SinceBegin(u64);
@@ -39,17 +42,17 @@ impl SinceBegin {
 /// Ask for blocks from the beginning of the transmission to its end, or until all are done; none
 /// beyond the permit's rates.
 pub(super) fn request_blocks(
-    stream: &mut TcpStream,
+    stream: TcpStream,
     file: &File,
     draws: Draws,
     policer: &mut Policer,
-    progress: &SendProgress,
     schedule: &ExperimentSchedule<impl Timeline>,
 ) -> Result<RoleCounts, Error> {
     let begin_ns = schedule.transmit_ns();
     let end_ns = begin_ns.saturating_add(schedule.phases.transmit_ns);
     let measured_from_ns = begin_ns.saturating_add(schedule.phases.measure_from_ns);
-    let mut bulk = BulkConnection::over(stream, policer, progress, schedule)?;
+    let stream = BulkStream::over(stream, None)?;
+    let mut bulk = BulkConnection::over(stream, CALL_OCTETS, policer, schedule);
     let since_begin = SinceBegin(schedule.begin_ns);
     let chance = Stream::new(draws.seed, draws.station, Purpose::Service);
     let mut client = FileClient::new(file.blocks(), file.ahead, &file.client, chance);
@@ -76,12 +79,9 @@ pub(super) fn request_blocks(
             end = if completion_ns.is_some() { "complete" } else { "time" };
             break;
         }
-        match bulk.work(client.next_ps().map(|at_ps| since_begin.ns(at_ps)), now_ns)? {
-            ReadResult::Octets => {}
-            ReadResult::Closed => {
-                end = "closed";
-                break;
-            }
+        if !bulk.work(client.next_ps().map(|at_ps| since_begin.ns(at_ps)), now_ns)? {
+            end = "closed";
+            break;
         }
         let now_ns = schedule.time.now_ns();
         while let Some(block) = client.take(bulk.read_octets(), since_begin.ps(now_ns)) {
@@ -101,7 +101,7 @@ pub(super) fn request_blocks(
             }
         }
     }
-    let (connection, port) = bulk.finish()?;
+    let (connection, port) = bulk.finish_both()?;
     let parts = batches.counted();
     let counts = ClientCounts {
         connection,
@@ -124,14 +124,14 @@ pub(super) fn request_blocks(
 /// Answer requests for blocks until the client has closed the connection or the time is over;
 /// nothing beyond the permit's rates.
 pub(super) fn serve_blocks(
-    stream: &mut TcpStream,
+    stream: TcpStream,
     file: &File,
     draws: Draws,
     policer: &mut Policer,
-    progress: &SendProgress,
     schedule: &ExperimentSchedule<impl Timeline>,
 ) -> Result<RoleCounts, Error> {
-    let mut bulk = BulkConnection::over(stream, policer, progress, schedule)?;
+    let stream = BulkStream::over(stream, None)?;
+    let mut bulk = BulkConnection::over(stream, CALL_OCTETS, policer, schedule);
     let since_begin = SinceBegin(schedule.begin_ns);
     let chance = Stream::new(draws.seed, draws.station, Purpose::Service);
     let mut server = FileServer::new(file.blocks(), &file.server, chance);
@@ -144,7 +144,7 @@ pub(super) fn serve_blocks(
             answers += 1;
         }
         let next_ns = server.next_ps().map(|at_ps| since_begin.ns(at_ps));
-        if matches!(bulk.work(next_ns, now_ns)?, ReadResult::Closed) {
+        if !bulk.work(next_ns, now_ns)? {
             end = "closed";
             break;
         }
@@ -153,7 +153,7 @@ pub(super) fn serve_blocks(
             requests += 1;
         }
     }
-    let (connection, port) = bulk.finish()?;
+    let (connection, port) = bulk.finish_both()?;
     let counts = ServerCounts { connection, requests, answers, ended_by: end.into() };
     Ok(RoleCounts { port, of: RoleTotals::Server(Box::new(counts)) })
 }

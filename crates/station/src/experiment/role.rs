@@ -176,7 +176,7 @@ impl RolePlan {
                     _ => Policer::new(permit, carrier, longest_payload, mtu, begin_ns),
                 });
                 let connected = end.meet(policer.as_mut(), schedule)?;
-                let Some(mut stream) = connected else {
+                let Some(stream) = connected else {
                     return Err(Error::System {
                         doing: "waiting for the other end of a TCP connection",
                         source: std::io::ErrorKind::TimedOut.into(),
@@ -187,33 +187,16 @@ impl RolePlan {
                 }
                 let (congestion, is_selective) =
                     (congestion(&stream)?, TcpInfo::of(&stream)?.is_selective);
-                let progress = &schedule.progress;
                 let counted = match (&self.task, policer) {
                     (RoleTask::SendBulk(transfer), Some(mut policer)) => {
-                        send_bulk(&mut stream, transfer, &mut policer, progress, schedule)
+                        send_bulk(stream, transfer, &mut policer, schedule)
                     }
-                    (RoleTask::ReceiveBulk, _) => receive_bulk(&mut stream, progress, schedule),
+                    (RoleTask::ReceiveBulk, _) => receive_bulk(stream, schedule),
                     (RoleTask::Client(transfer), Some(mut policer)) => {
-                        let file = &transfer.file;
-                        request_blocks(
-                            &mut stream,
-                            file,
-                            self.draws,
-                            &mut policer,
-                            progress,
-                            schedule,
-                        )
+                        request_blocks(stream, &transfer.file, self.draws, &mut policer, schedule)
                     }
                     (RoleTask::Server(transfer), Some(mut policer)) => {
-                        let file = &transfer.file;
-                        serve_blocks(
-                            &mut stream,
-                            file,
-                            self.draws,
-                            &mut policer,
-                            progress,
-                            schedule,
-                        )
+                        serve_blocks(stream, &transfer.file, self.draws, &mut policer, schedule)
                     }
                     (_, policer) => self.play_at(
                         StationPort::Tcp(Box::new(TcpPort::on(stream, longest_payload)?)),
@@ -413,12 +396,9 @@ const MOST_EXCHANGES: usize = 20_000;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::consent::{FlowTransport, LEASE_NS, Lease, RoleLease};
+    use crate::consent::{FlowTransport, LEASE_NS};
     use crate::interfaces::attachment_of;
-    use ethermeter_net::SkewedClock;
-    use ethermeter_trial::roles::ExperimentPhases;
     use std::cell::Cell;
-    use std::collections::BTreeMap;
     use std::net::UdpSocket;
 
     const MS: u64 = 1_000_000;
@@ -465,25 +445,7 @@ mod tests {
             mtu: None,
         };
         let time = PassingTime(Cell::new(0));
-        let lease = Lease::unbegun();
-        lease.begin(0);
-        let schedule = ExperimentSchedule {
-            time: &time,
-            experiment: 7,
-            begin_ns: 0,
-            phases: ExperimentPhases {
-                settle_ns: 0,
-                transmit_ns: transmit_ms * MS,
-                measure_from_ns: 0,
-                measure_to_ns: transmit_ms * MS,
-                drain_ns: 0,
-                batches: 1,
-            },
-            lease: Arc::new(RoleLease::new(Arc::new(lease), Vec::new())),
-            progress: Arc::default(),
-            own_clock: SkewedClock { epoch_ns: 0, offset_ns: 0, drift_ns_per_s: 0 },
-            clocks: Arc::new(BTreeMap::new()),
-        };
+        let schedule = ExperimentSchedule::unrenewed(&time, transmit_ms * MS);
         let permit = Permit {
             target,
             rate_bps: 10_000_000,

@@ -55,3 +55,30 @@ impl<T: Timeline> ExperimentSchedule<T> {
         self.experiment as u16
     }
 }
+
+#[cfg(test)]
+impl<T: Timeline> ExperimentSchedule<T> {
+    /// Nothing but a transmission of so long from 0 on, with a lease that begins with it and is not
+    /// renewed.
+    pub fn unrenewed(time: T, transmit_ns: u64) -> Self {
+        let lease = crate::consent::Lease::unbegun();
+        lease.begin(0);
+        Self {
+            time,
+            experiment: 7,
+            begin_ns: 0,
+            phases: ExperimentPhases {
+                settle_ns: 0,
+                transmit_ns,
+                measure_from_ns: 0,
+                measure_to_ns: transmit_ns,
+                drain_ns: 0,
+                batches: 1,
+            },
+            lease: Arc::new(RoleLease::new(Arc::new(lease), Vec::new())),
+            progress: Arc::default(),
+            own_clock: SkewedClock { epoch_ns: 0, offset_ns: 0, drift_ns_per_s: 0 },
+            clocks: Arc::default(),
+        }
+    }
+}
