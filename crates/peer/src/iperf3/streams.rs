@@ -1,13 +1,13 @@
 //! Data streams over TCP and UDP.
 
-use super::control::{COOKIE_OCTETS, LONGEST_CALL, closed, connected, is_early};
+use super::control::{COOKIE_OCTETS, LONGEST_CALL, connected};
 use crate::Error;
 use ethermeter_net::pacing::{Pacer, Pacing};
+use ethermeter_net::port::bulk::{BulkResult, BulkStream};
 use ethermeter_net::port::udp::{UdpOptions, UdpPort};
 use ethermeter_net::port::{NetworkPort, ReceiveWait};
 use ethermeter_net::time::{NS_PER_S, Timeline, WallClock};
 use ethermeter_traffic::sequence::{Account, Sequence};
-use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -61,7 +61,7 @@ impl StreamEnd {
 
 /// A stream that is open.
 pub(super) enum TestStream {
-    Tcp(TcpStream),
+    Tcp(BulkStream),
     Udp(Box<UdpPort>),
 }
 
@@ -73,11 +73,12 @@ impl TestStream {
         timeout_ns: u64,
         time: &impl Timeline,
     ) -> Result<(Self, u64), Error> {
-        let (mut stream, opened_in_ns) = connected(to, timeout_ns, time)?;
-        let prepared = || Error::system("preparing a connection");
-        stream.set_write_timeout(Some(LONGEST_CALL)).map_err(prepared())?;
-        stream.set_read_timeout(Some(LONGEST_CALL)).map_err(prepared())?;
-        stream.write_all(cookie).map_err(|error| closed(&error))?;
+        let (stream, opened_in_ns) = connected(to, timeout_ns, time)?;
+        let stream = BulkStream::over(stream, Some(LONGEST_CALL))?;
+        // A new connection has room for it.
+        if stream.write(cookie)? != BulkResult::Octets(COOKIE_OCTETS) {
+            return Err(Error::Closed("the server closed the connection".into()));
+        }
         Ok((Self::Tcp(stream), opened_in_ns))
     }
 
@@ -128,7 +129,8 @@ impl TestStream {
     pub fn account(&self) -> Option<Result<TcpStream, Error>> {
         match self {
             Self::Tcp(stream) => {
-                Some(stream.try_clone().map_err(Error::system("preparing a connection")))
+                let copied = stream.stream().try_clone();
+                Some(copied.map_err(Error::system("preparing a connection")))
             }
             Self::Udp(_) => None,
         }
@@ -285,26 +287,21 @@ impl BlockSchedule {
 
 /// Read what comes until the other end closes the connection, or `is_closed`.
 fn read_octets(
-    mut stream: &TcpStream,
+    stream: &BulkStream,
     octets: usize,
     shared: &StreamProgress,
     phases: &StreamFlags,
 ) -> Result<(), Error> {
     let mut room = vec![0; octets.max(1 << 16)];
     while !phases.is_closed.load(Ordering::Relaxed) {
-        let is_over = || phases.is_over.load(Ordering::Relaxed);
-        match stream.read(&mut room) {
-            Ok(0) if is_over() => break,
-            Ok(0) => {
-                let text = "the server closed a data connection during the test";
-                return Err(Error::Peer(text.into()));
-            }
-            Ok(octets) => {
+        match stream.read(&mut room)? {
+            BulkResult::Octets(octets) => {
                 shared.octets.fetch_add(octets as u64, Ordering::Relaxed);
             }
-            Err(error) if is_early(&error) => {}
-            Err(_) if is_over() => break,
-            Err(error) => return Err(closed(&error)),
+            BulkResult::Nothing => {}
+            BulkResult::Closed | BulkResult::Reset => {
+                return if phases.is_over.load(Ordering::Relaxed) { Ok(()) } else { Err(ended()) };
+            }
         }
     }
     Ok(())
@@ -312,27 +309,22 @@ fn read_octets(
 
 /// Write a block; returns whether all of it was taken before the end.
 fn write_block(
-    mut stream: &TcpStream,
+    stream: &BulkStream,
     block: &[u8],
     phases: &StreamFlags,
     shared: &StreamProgress,
 ) -> Result<bool, Error> {
-    let mut written = 0;
-    while written < block.len() {
-        if phases.is_over.load(Ordering::Relaxed) {
-            return Ok(false);
-        }
-        match stream.write(&block[written..]) {
-            Ok(octets) => {
-                written += octets;
-                shared.octets.fetch_add(octets as u64, Ordering::Relaxed);
-            }
-            Err(error) if is_early(&error) => {}
-            Err(_) if phases.is_over.load(Ordering::Relaxed) => return Ok(false),
-            Err(error) => return Err(closed(&error)),
-        }
-    }
-    Ok(true)
+    let is_over = || phases.is_over.load(Ordering::Relaxed);
+    let written = stream.write_block(block, |octets| {
+        shared.octets.fetch_add(octets as u64, Ordering::Relaxed);
+        !is_over()
+    })?;
+    let is_whole = written == block.len();
+    if is_whole || is_over() { Ok(is_whole) } else { Err(ended()) }
+}
+
+fn ended() -> Error {
+    Error::Peer("the server closed a data connection during the test".into())
 }
 
 /// Send a datagram; returns whether it was taken before the end.
