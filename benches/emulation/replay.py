@@ -30,11 +30,11 @@ AFTER_PS = 10**12
 
 
 def is_same_replayed(trial: Trial, medium: SegmentCounts, run: Path) -> bool | None:
-    """Whether a simulation of the frames as they came counts what every station did; None if the
-    capture of the trial in its run directory has dropped frames.
+    """Whether a simulation of the frames as they came counts what every station did.
 
-    Compared are frames, collisions and frames given up. Raises RuntimeError without tshark, or if
-    the capture has not just the frames of the trial.
+    Compared are frames, collisions and frames given up; None if the capture of the trial in its run
+    directory has dropped frames. Raises RuntimeError without tshark, or if the capture has not just
+    the frames of the trial.
     """
     (capture,) = (each for each in captures.read(run) if each.trial == trial.id)
     if capture.dropped:
@@ -42,7 +42,9 @@ def is_same_replayed(trial: Trial, medium: SegmentCounts, run: Path) -> bool | N
     counted = [
         [station.frames, station.collisions, station.discarded] for station in medium.stations
     ]
-    traces = _traces(run / capture.file, [frames + given_up for frames, _, given_up in counted], trial.id)
+    traces = _traces(
+        run / capture.file, [frames + given_up for frames, _, given_up in counted], trial.id
+    )
     scenario = _replaying(trial.scenario, traces)
     known = {trace.sha256: trace.core for trace in traces}
     of = _core.simulate_trial(core_trial(scenario, seed=trial.seed), None, known).stations

@@ -233,8 +233,8 @@ fn without_an_empty_buffer_frames_are_dropped_and_counted_and_nothing_waits() {
 fn a_buffer_is_handed_over_half_full_while_the_writer_has_another() {
     let bus = bus(false, 300_000);
     let (mut capture, _file, _client) = begun(options(None, u64::MAX));
-    let (hold, held) = sync_channel(BUFFERS); // as if the writer waited for its disk
-    capture.full = hold;
+    let (queue, held) = sync_channel(BUFFERS); // as if the writer waited for its disk
+    capture.full = queue;
     let counted = played(&bus, &mut capture, 1200);
     let all: u64 = counted.iter().map(|(frames, collisions)| frames + collisions).sum();
     let most = 1 << 13; // attempts of a buffer
