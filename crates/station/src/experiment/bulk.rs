@@ -49,19 +49,6 @@ fn chance(octets: usize, seed: u64) -> Vec<u8> {
     octets_of_chance
 }
 
-/// What became of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WriteResult {
-    /// TCP has taken some of it.
-    Taken,
-    /// Neither the lease nor the permit's rates have room for it now.
-    HeldBack,
-    /// TCP has no room for it now.
-    Full,
-    /// The other end is gone.
-    Closed,
-}
-
 /// A connection, what is to be written to it, and what was read.
 pub(super) struct BulkConnection<'a, T> {
     stream: BulkStream,
@@ -140,11 +127,9 @@ impl<'a, T: Timeline> BulkConnection<'a, T> {
             }
             self.sample(now_ns)?;
             match self.write_block(now_ns)? {
-                WriteResult::Taken | WriteResult::Full => {}
-                WriteResult::HeldBack => {
-                    self.schedule.time.sleep_until(now_ns + AFTER_REFUSAL_NS);
-                }
-                WriteResult::Closed => self.closed_by_other = true,
+                None => self.schedule.time.sleep_until(now_ns + AFTER_REFUSAL_NS),
+                Some(BulkResult::Octets(_) | BulkResult::Nothing) => {}
+                Some(BulkResult::Closed | BulkResult::Reset) => self.closed_by_other = true,
             }
         }
         Ok(())
@@ -154,8 +139,8 @@ impl<'a, T: Timeline> BulkConnection<'a, T> {
     /// and read what there is; returns whether more may come. For a stream whose calls do not wait.
     pub fn work(&mut self, due_ns: Option<u64>, now_ns: u64) -> Result<bool, Error> {
         self.sample(now_ns)?;
-        let mut result = WriteResult::Taken;
-        while self.unwritten > 0 && result == WriteResult::Taken {
+        let mut result = Some(BulkResult::Octets(0));
+        while self.unwritten > 0 && matches!(result, Some(BulkResult::Octets(_))) {
             // Reading tells whether the other end is gone.
             result = self.write_block(now_ns)?;
         }
@@ -163,7 +148,7 @@ impl<'a, T: Timeline> BulkConnection<'a, T> {
         if read != Some(0) {
             return Ok(read.is_some());
         }
-        self.rest(due_ns, result == WriteResult::HeldBack);
+        self.rest(due_ns, result.is_none());
         Ok(self.pull()?.is_some())
     }
 
@@ -175,11 +160,11 @@ impl<'a, T: Timeline> BulkConnection<'a, T> {
         Ok(())
     }
 
-    /// Write a block, or as much of it as is within the permit's rates. All that is sent passes
-    /// here.
-    fn write_block(&mut self, now_ns: u64) -> Result<WriteResult, Error> {
+    /// Write a block, or as much of it as is within the permit's rates; nothing is tried if the
+    /// rates or the lease allow nothing. All that is sent passes here.
+    fn write_block(&mut self, now_ns: u64) -> Result<Option<BulkResult>, Error> {
         if self.schedule.lease.is_silent_at(now_ns) {
-            return Ok(WriteResult::HeldBack);
+            return Ok(None);
         }
         if self.policer.is_due(now_ns) {
             self.policer.follow(&self.stream.info()?, now_ns);
@@ -188,9 +173,10 @@ impl<'a, T: Timeline> BulkConnection<'a, T> {
         let room = within(self.policer, unwritten.min(self.block_octets), now_ns);
         if room == 0 {
             self.held_back.refuse(1);
-            return Ok(WriteResult::HeldBack);
+            return Ok(None);
         }
-        Ok(match self.stream.write(&self.source[self.at..self.at + room])? {
+        let result = self.stream.write(&self.source[self.at..self.at + room])?;
+        match result {
             BulkResult::Octets(written) => {
                 self.policer.take(written);
                 self.held_back.pass(1);
@@ -202,15 +188,14 @@ impl<'a, T: Timeline> BulkConnection<'a, T> {
                 self.first_ns.get_or_insert(now_ns);
                 self.last_ns = Some(self.schedule.time.now_ns());
                 self.at = (self.at + written) % (CHANCE_OCTETS - LONGEST_BLOCK_OCTETS);
-                WriteResult::Taken
             }
             BulkResult::Nothing => {
                 self.found_full += 1;
                 self.refused.refuse(1);
-                WriteResult::Full
             }
-            BulkResult::Closed | BulkResult::Reset => WriteResult::Closed,
-        })
+            BulkResult::Closed | BulkResult::Reset => {}
+        }
+        Ok(Some(result))
     }
 
     /// Read what there is: how many octets, or nothing if the connection was closed.
