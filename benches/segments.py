@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from ethermeter.cli.tables import print_table
+from ethermeter.cli.output import print_table
 from ethermeter.live_reports import SegmentCounts
 from ethermeter.quantities import number
 

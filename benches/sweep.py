@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from ethermeter.cli.tables import print_table
+from ethermeter.cli.output import print_table
 from ethermeter.quantities import number
 
 from benches import machine

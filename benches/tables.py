@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ethermeter.cli.tables import print_table
+from ethermeter.cli.output import print_table
 from ethermeter.quantities import number
 
 MILLION = 1e6

@@ -13,6 +13,11 @@ from typing import Any, Literal
 
 from markupsafe import Markup
 
+from ethermeter.blocks import Bullets as Bullets
+from ethermeter.blocks import Heading as Heading
+from ethermeter.blocks import Row as Row
+from ethermeter.blocks import Table as Table
+from ethermeter.blocks import Text as Text
 from ethermeter.metrics import Label as Label
 from ethermeter.metrics import Metric
 from ethermeter.presentation import Presentation
@@ -21,60 +26,8 @@ from ethermeter.results.interval import Estimate
 
 VegaLite = dict[str, Any]
 """A Vega-Lite specification."""
-Row = Sequence[str]
-"""Cells of a table."""
 UNSEEN = 5e-5
 """Half width of an interval, relative to its value, that five digits do not show."""
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A paragraph; a lead explains how to read what follows."""
-
-    text: str
-    kind: Literal["", "lead"] = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """A heading within a section, of level 3 or 4."""
-
-    text: str
-    level: Literal[3, 4] = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Bullets:
-    """A list of texts."""
-
-    items: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table.
-
-    Parameters
-    ----------
-    head, rows
-        Cells.
-    caption
-        Name of the table, for screen readers and where it is folded away.
-    kind
-        Class of the table.
-    headers
-        Leading cells of a row that are its headers.
-    open_rows
-        Most rows that are shown at once; a longer table is folded away. None: never folded.
-
-    """
-
-    head: Row
-    rows: Sequence[Row]
-    caption: str
-    kind: str = "data"
-    headers: int = 1
-    open_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

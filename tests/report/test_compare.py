@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from ethermeter.cli.tables import table_lines
 from ethermeter.metrics import Caution, Metric
+from ethermeter.render.text import table_lines
 from ethermeter.report.compare import compare, render
 from ethermeter.results import estimates
 from ethermeter.results.estimates import Point

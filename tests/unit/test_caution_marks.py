@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ethermeter.analysis.live import Comparison
 from ethermeter.cli import results
-from ethermeter.cli.tables import print_table
+from ethermeter.cli.output import print_table
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report import tables
 from ethermeter.report.cautions import Marks

@@ -8,8 +8,7 @@ import captures
 import ethermeter as em
 import pytest
 from ethermeter.cli import next_steps
-from ethermeter.cli.next_steps import command_lines
-from ethermeter.cli.tables import table_lines
+from ethermeter.render.text import command_lines, table_lines
 from hypothesis import given
 from hypothesis import strategies as st
 from program import invoke, settings

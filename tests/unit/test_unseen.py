@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from ethermeter.analysis import flows, groups
 from ethermeter.analysis.agreement import _chance
-from ethermeter.cli.tables import table_lines
 from ethermeter.document import cell
 from ethermeter.metrics import Metric
+from ethermeter.render.text import table_lines
 from ethermeter.report.charts.frame import datum
 from ethermeter.report.compare import compare, render
 from ethermeter.results import estimates, unseen

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.output import print_json, print_text
-from ethermeter.cli.tables import print_table
+from ethermeter.cli.output import print_json, print_table, print_text
 from ethermeter.json_values import finite
 from ethermeter.quantities import number
 

@@ -10,9 +10,8 @@ import typer
 
 from ethermeter.cli import completion, options
 from ethermeter.cli.guard import FAILED, say
-from ethermeter.cli.output import print_json, print_text
+from ethermeter.cli.output import print_json, print_table, print_text
 from ethermeter.cli.summary import print_files, search_and_sum_up
-from ethermeter.cli.tables import print_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

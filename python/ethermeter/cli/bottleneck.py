@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ethermeter.cli import completion, options
-from ethermeter.cli.output import print_json, print_text, require_drawing
+from ethermeter.cli.output import print_json, print_table, print_text, require_drawing
 from ethermeter.cli.summary import print_files, search_and_sum_up
-from ethermeter.cli.tables import print_table
 from ethermeter.quantities import Scale, quantity, with_ends
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ import typer
 
 from ethermeter.cli import options
 from ethermeter.cli.guard import interrupted
-from ethermeter.cli.output import print_json, print_text
+from ethermeter.cli.output import print_json, print_table, print_text
 from ethermeter.cli.summary import resume_command
-from ethermeter.cli.tables import print_table
 
 CALIBRATE_EXAMPLES = """\
   ethermeter calibrate runs/ping-0123456789ab --model two-pcs.toml

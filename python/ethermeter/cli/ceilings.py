@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.output import print_json, print_text, require_drawing
-from ethermeter.cli.tables import print_table
+from ethermeter.cli.output import print_json, print_table, print_text, require_drawing
 from ethermeter.quantities import number, quantity
 
 if TYPE_CHECKING:

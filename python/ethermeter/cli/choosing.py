@@ -14,11 +14,11 @@ from ethermeter.cli.output import (
     first_point,
     point_text,
     print_json,
+    print_table,
     print_text,
     say_assumed,
 )
 from ethermeter.cli.results import print_legend, value_text
-from ethermeter.cli.tables import print_table
 from ethermeter.quantities import UNDEFINED
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ import typer
 
 from ethermeter.cli import next_steps, options
 from ethermeter.cli.guard import say
-from ethermeter.cli.output import print_json, print_text, require_room
-from ethermeter.cli.tables import print_table
+from ethermeter.cli.output import print_json, print_table, print_text, require_room
 from ethermeter.quantities import number
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ import typer
 from ethermeter.cli import options
 from ethermeter.cli.guard import FAILED
 from ethermeter.cli.help import Entry, group
-from ethermeter.cli.output import print_json, print_text
-from ethermeter.cli.tables import print_table
+from ethermeter.cli.output import print_json, print_table, print_text
 
 if TYPE_CHECKING:
     from ethermeter.live_reports import HostAnswer, PlcaFacts

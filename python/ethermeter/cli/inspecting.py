@@ -8,8 +8,7 @@ import typer
 
 from ethermeter.cli import completion, options
 from ethermeter.cli.guard import BAD_INPUT, say
-from ethermeter.cli.output import print_json, print_text, say_assumed
-from ethermeter.cli.tables import print_table
+from ethermeter.cli.output import print_json, print_table, print_text, say_assumed
 
 VALIDATE_EXAMPLES = """\
   ethermeter validate my-network.toml

@@ -1,16 +1,15 @@
 """Next steps: what a result suggests, as commands that can be typed."""
 
 import math
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
-import typer
-
-from ethermeter.cli.output import print_text, terminal_width
+from ethermeter.blocks import Step
+from ethermeter.cli.output import show
 from ethermeter.cli.summary import fresh
 from ethermeter.quantities import number
+from ethermeter.render.text import with_values
 
 if TYPE_CHECKING:
     from ethermeter.analysis.claims import Claim
@@ -38,44 +37,9 @@ WIDER = 10
 """How many times farther a search goes that did not find an end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What was found, and the command that follows from it."""
-
-    found: str
-    command: Sequence[str]
-
-
 def print_steps(steps: Iterator[Step]) -> None:
-    """Print the first steps; a command that is too wide goes on behind a backslash."""
-    for _, step in zip(range(MOST_STEPS), steps, strict=False):
-        print_text(f"next: {step.found}:", indent="      ")
-        for line in command_lines(step.command, terminal_width() - 2):
-            typer.echo(f"  {line}")
-
-
-def command_lines(words: Sequence[str], width: int) -> list[str]:
-    """Return a command in lines that a shell reads as one; an option stays with its value."""
-    lines = [""]
-    for words_of_option in _with_values(words):
-        text = shlex.join(words_of_option)
-        joined = f"{lines[-1]} {text}" if lines[-1] else text
-        if len(joined) + 2 <= width or not lines[-1]:
-            lines[-1] = joined
-        else:
-            lines[-1] += " \\"
-            lines.append(f"  {text}")
-    return lines
-
-
-def _with_values(words: Sequence[str]) -> Iterator[list[str]]:
-    """Yield each word, an option together with the value that follows it."""
-    at = 0
-    while at < len(words):
-        has_value = words[at].startswith("--") and at + 1 < len(words)
-        length = 2 if has_value and not words[at + 1].startswith("--") else 1
-        yield list(words[at : at + length])
-        at += length
+    """Print the first steps."""
+    show(islice(steps, MOST_STEPS))
 
 
 def of_run(summary: "Summary", experiment: "Experiment", words: Sequence[str]) -> Iterator[Step]:
@@ -193,7 +157,7 @@ def _again(words: Sequence[str], option: str, value: str) -> list[str]:
     """Return a command with another value of an option, for a run of its own."""
     kept = [
         word
-        for pair in _with_values(fresh(words))
+        for pair in with_values(fresh(words))
         if pair[0].partition("=")[0] not in {option, "--out"}
         for word in pair
     ]

@@ -2,8 +2,7 @@
 
 import json
 import shutil
-import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,29 +28,26 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def print_text(text: str, *, indent: str = "") -> None:
-    """Print a text, its lines broken at the width of the terminal.
+def show(blocks: Iterable[object]) -> None:
+    """Print the blocks of an answer, as wide as the terminal at most."""
+    from ethermeter.render.text import lines
 
-    Parameters
-    ----------
-    text
-        Lines; the spaces before one stand before all that it is broken into.
-    indent
-        Stands before what follows the first of these, too.
+    for line in lines(blocks, terminal_width()):
+        typer.echo(line)
 
-    """
-    width = terminal_width()
-    for line in text.split("\n"):
-        before = line[: len(line) - len(line.lstrip())]
-        typer.echo(
-            textwrap.fill(
-                line,
-                width,
-                subsequent_indent=before + indent,
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
-        )
+
+def print_text(text: str) -> None:
+    """Print a text, its lines broken at the width of the terminal."""
+    from ethermeter.blocks import Text
+
+    show([Text(text)])
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, keys: int = 1) -> None:
+    """Print rows in columns."""
+    from ethermeter.blocks import Table
+
+    show([Table(head, rows, "", headers=keys)])
 
 
 def say_assumed(experiment: "Experiment") -> None:

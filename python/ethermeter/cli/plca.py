@@ -5,8 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.output import first_point, point_text, print_json, print_text, require_drawing
-from ethermeter.cli.tables import print_table
+from ethermeter.cli.output import (
+    first_point,
+    point_text,
+    print_json,
+    print_table,
+    print_text,
+    require_drawing,
+)
 
 if TYPE_CHECKING:
     from ethermeter.experiment import Experiment

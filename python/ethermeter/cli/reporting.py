@@ -11,7 +11,7 @@ import typer
 from ethermeter.cli import completion, options
 from ethermeter.cli.output import print_json, print_text, require_room, terminal_width
 from ethermeter.cli.summary import contents
-from ethermeter.cli.tables import table_lines
+from ethermeter.render.text import table_lines
 
 REPORT_EXAMPLES = "  ethermeter report runs/poisson-load-0123456789ab"
 COMPARE_EXAMPLES = """\

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ethermeter import quantities
-from ethermeter.cli.output import print_text
-from ethermeter.cli.tables import print_table
+from ethermeter.cli.output import print_table, print_text, show
 from ethermeter.quantities import metric_text, number, shown_unit
 
 if TYPE_CHECKING:
@@ -107,8 +106,9 @@ def value_text(metric: "Metric", value: float, half_width: float = math.nan) -> 
 
 def print_legend(lines: "Iterable[str]") -> None:
     """Print what the marks of a table mean."""
-    for line in lines:
-        print_text(line, indent="    ")
+    from ethermeter.blocks import Text
+
+    show(Text(line, indent="    ") for line in lines)
 
 
 def print_run(found: "Summary") -> None:

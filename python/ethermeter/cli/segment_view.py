@@ -11,8 +11,8 @@ from msgspec.structs import asdict
 
 from ethermeter.cli.guard import say
 from ethermeter.cli.output import terminal_width
-from ethermeter.cli.tables import table_lines
 from ethermeter.live_reports import OpportunityCounts, SegmentCounts, StationReport
+from ethermeter.render.text import table_lines
 from ethermeter.testbed import Control, TestbedError, kept
 
 REFRESH_S = 1.0

@@ -10,8 +10,7 @@ import typer
 
 from ethermeter.analysis.claims import FILE
 from ethermeter.cli.guard import FAILED, explain, say
-from ethermeter.cli.output import print_json, print_text
-from ethermeter.cli.tables import print_table
+from ethermeter.cli.output import print_json, print_table, print_text
 from ethermeter.studies import registry
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ import typer
 
 from ethermeter.cli import completion, options
 from ethermeter.cli.help import Entry, group
-from ethermeter.cli.output import print_json, print_text
-from ethermeter.cli.tables import print_table
+from ethermeter.cli.output import print_json, print_table, print_text
 from ethermeter.quantities import number
 
 if TYPE_CHECKING:

@@ -1,13 +1,14 @@
-"""Tables in the terminal: rows in columns, as wide as the terminal at most."""
+"""Text: blocks in lines as wide as a terminal at most; rows of a table in columns."""
 
 import re
+import shlex
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import typer
+from markupsafe import Markup
 
-from ethermeter.cli.output import terminal_width
+from ethermeter.blocks import Bullets, Heading, Row, Step, Table, Text
 
 GAP = "  "
 LEAST_TEXT = 18
@@ -51,10 +52,72 @@ class _Column:
         return max(head, min(self.widest, max(word, LEAST_TEXT)))
 
 
-def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, keys: int = 1) -> None:
-    """Print rows in columns; see `table_lines`."""
-    for line in table_lines(head, rows, keys=keys, width=terminal_width()):
-        typer.echo(line)
+def lines(blocks: Iterable[object], width: int) -> Iterator[str]:
+    """Yield blocks in lines of at most `width` columns; what only a page can show is left out."""
+    is_first = True
+    for block in blocks:
+        match block:
+            case Text(text=text, indent=indent):
+                yield from _wrapped(_bare(text), width, indent)
+            case Heading(text=text):
+                yield from [] if is_first else [""]
+                yield from _wrapped(f"{_bare(text)}:", width)
+            case Bullets(items=items):
+                for item in items:
+                    yield from _wrapped(f"- {_bare(item)}", width, "  ")
+            case Step(found=found, command=command):
+                yield from _wrapped(f"next: {found}:", width, "      ")
+                yield from (f"  {line}" for line in command_lines(command, width - 2))
+            case Table(head=head, rows=rows, headers=keys):
+                yield from table_lines(
+                    _cells(head), [_cells(row) for row in rows], keys=keys, width=width
+                )
+        is_first = False
+
+
+def _bare(text: str) -> str:
+    return text.striptags() if isinstance(text, Markup) else text
+
+
+def _cells(row: Row) -> list[str]:
+    return [_bare(cell) for cell in row]
+
+
+def _wrapped(text: str, width: int, indent: str = "") -> Iterator[str]:
+    """Break the lines of a text at the width."""
+    for line in text.split("\n"):
+        before = line[: len(line) - len(line.lstrip())]
+        yield from textwrap.wrap(
+            line,
+            width,
+            subsequent_indent=before + indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        ) or [""]
+
+
+def command_lines(words: Sequence[str], width: int) -> list[str]:
+    """Return a command in lines that a shell reads as one; an option stays with its value."""
+    found = [""]
+    for words_of_option in with_values(words):
+        text = shlex.join(words_of_option)
+        joined = f"{found[-1]} {text}" if found[-1] else text
+        if len(joined) + 2 <= width or not found[-1]:
+            found[-1] = joined
+        else:
+            found[-1] += " \\"
+            found.append(f"  {text}")
+    return found
+
+
+def with_values(words: Sequence[str]) -> Iterator[list[str]]:
+    """Yield each word, an option together with the value that follows it."""
+    at = 0
+    while at < len(words):
+        has_value = words[at].startswith("--") and at + 1 < len(words)
+        length = 2 if has_value and not words[at + 1].startswith("--") else 1
+        yield list(words[at : at + length])
+        at += length
 
 
 def table_lines(
@@ -84,7 +147,7 @@ def table_lines(
 
     """
     columns = [_column(title, [row[at] for row in rows]) for at, title in enumerate(head)]
-    lines: list[str] = []
+    found: list[str] = []
     if not is_steady and len(rows) > 1 and _total([column.least for column in columns]) > width:
         same = [column for column in columns if len(set(column.cells)) == 1]
         same = same if len(same) < len(columns) else []
@@ -93,11 +156,11 @@ def table_lines(
             keys - sum(column in same for column in columns[:keys]),
         )
         text = "; ".join(f"{column.head}: {column.cells[0].strip()}" for column in same)
-        lines += textwrap.wrap(f"All rows: {text}", width) if same else []
+        found += textwrap.wrap(f"All rows: {text}", width) if same else []
     for at, block in enumerate(_blocks(columns, keys, width)):
-        lines += [""] * bool(at)
-        lines += _lines(block, _widths(block, width))
-    return lines
+        found += [""] * bool(at)
+        found += _lines(block, _widths(block, width))
+    return found
 
 
 def _column(head: str, cells: Sequence[str]) -> _Column:

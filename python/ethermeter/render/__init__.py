@@ -1,0 +1,1 @@
+"""Renderers: what an answer consists of, as text."""
