@@ -6,9 +6,9 @@ import math
 from dataclasses import replace
 
 from ethermeter.analysis.live import Comparison
-from ethermeter.cli import results
-from ethermeter.cli.output import print_table
+from ethermeter.cli.output import print_table, show
 from ethermeter.metrics import Caution, Metric
+from ethermeter.present import measurement, points
 from ethermeter.report import tables
 from ethermeter.report.cautions import Marks
 from ethermeter.results.estimates import Point
@@ -83,12 +83,12 @@ def point(replications: int, **cautions: list[str]) -> Point:
 
 def test_the_table_of_a_run_marks_values_to_doubt_and_says_what_the_marks_mean(capsys):
     quiet = [point(3)]
-    results.print_points(quiet)
-    results.print_run_cautions(quiet)
+    show(points.main_metrics(quiet))
+    show(points.cautions(quiet))
     assert len(capsys.readouterr().out.splitlines()) == 2
     doubtful = [point(1), point(1, one_way_delay=["late-send", "clock-uncertain"])]
-    results.print_points(doubtful)
-    results.print_run_cautions(doubtful)
+    show(points.main_metrics(doubtful))
+    show(points.cautions(doubtful))
     lines = capsys.readouterr().out.splitlines()
     assert "1[ab]" in lines[2]
     assert "[" not in lines[1]
@@ -101,7 +101,7 @@ def test_the_table_of_a_run_marks_values_to_doubt_and_says_what_the_marks_mean(c
 
 def test_the_table_of_measured_against_simulated_marks_its_verdicts(capsys, tmp_path):
     one = Comparison("x", {}, Metric.LOSS, 0.1, 0.01, 0.1, 0.01, 0.0, 0.01, "agrees", ())
-    results.print_live_agreement([replace(one, cautions=("late-send",)), one])
+    show(measurement.agreement([replace(one, cautions=("late-send",)), one]))
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[-1] for line in lines[1:3]] == ["[a]", "agrees"]
     assert lines[3].startswith("[a] late-send: messages left late enough")

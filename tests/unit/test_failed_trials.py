@@ -12,13 +12,14 @@ import pytest
 from ethermeter import api, trial
 from ethermeter import run as runs
 from ethermeter.analysis import failures
-from ethermeter.cli import results
+from ethermeter.cli.output import show
 from ethermeter.counts import FlowCounts, flat, zeros
 from ethermeter.engines.live.trials import FailedTrial
 from ethermeter.engines.work import Finished, Work
 from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.metrics import Metric
 from ethermeter.metrics.parameters import PS_PER_S
+from ethermeter.present.points import main_metrics
 from ethermeter.report import compare
 from ethermeter.results import estimates
 from ethermeter.run import RunOptions
@@ -117,7 +118,7 @@ def test_a_run_whose_only_trial_failed_has_a_page_and_a_table(tmp_path, experime
     (point,) = estimates.read(run.path)
     assert (point.replications, point.failed) == (0, 1)
     assert all(math.isnan(of.value) for of in point.estimates.values())
-    results.print_points([point])
+    show(main_metrics([point]))
     assert "No point has a value." in capsys.readouterr().out
     page = (run.path / "report.html").read_text(encoding="utf-8")
     assert f"1 of 1 trials failed and is in no estimate: {WHY}." in page

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from ethermeter.analysis import losses
 from ethermeter.analysis.losses import Drops
-from ethermeter.cli.results import print_drops
+from ethermeter.cli.output import show
 from ethermeter.engines.live import switches
 from ethermeter.engines.live.switches import PLACES, Around, rows
 from ethermeter.engines.live.switches import attributed as attributed_text
+from ethermeter.present.measurement import drops
 from ethermeter.store.result import PortDrops, WireDrops
 from ethermeter.testbed import NetworkBed, TestbedError, counters
 from ethermeter.testbed.counters import Port, Reading, added
@@ -262,7 +263,7 @@ def test_the_terminal_has_the_places_that_dropped_most_all_trials_together(capsy
         return Drops("switch", "s", towards, {"queue": count}, count - 1)
 
     wire = Drops("network", "a", "s", {"lost": 2.0, "ring": 1.0}, 4.0)
-    print_drops([drop("b", 2.0), wire, drop("b", 5.0), *(drop(f"c{at}", 1.0) for at in range(5))])
+    show(drops([drop("b", 2.0), wire, drop("b", 5.0), *(drop(f"c{at}", 1.0) for at in range(5))]))
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == [
         "switch s towards b: dropped 7 frames; streams that pass miss 5 messages",

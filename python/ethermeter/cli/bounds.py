@@ -4,8 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ethermeter.cli.output import print_table, print_text
-from ethermeter.cli.results import print_legend
+from ethermeter.cli.output import print_legend, print_table, print_text
 from ethermeter.quantities import UNDEFINED, common_scale, in_scale, number, quantity
 
 if TYPE_CHECKING:

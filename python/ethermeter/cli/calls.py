@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from ethermeter.cli import completion, options
-from ethermeter.cli.output import print_json, print_table, print_text
-from ethermeter.cli.results import print_legend
+from ethermeter.cli.output import print_json, print_legend, print_table, print_text
 from ethermeter.cli.summary import print_files, search_and_sum_up
 from ethermeter.quantities import Scale, with_ends
 

@@ -14,11 +14,12 @@ from ethermeter.cli.output import (
     first_point,
     point_text,
     print_json,
+    print_legend,
     print_table,
     print_text,
     say_assumed,
 )
-from ethermeter.cli.results import print_legend, value_text
+from ethermeter.present.measurement import value_text
 from ethermeter.quantities import UNDEFINED
 
 if TYPE_CHECKING:

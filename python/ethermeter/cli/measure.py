@@ -9,7 +9,7 @@ from ethermeter.cli import capturing, completion, options
 from ethermeter.cli import quick as hosts_alone
 from ethermeter.cli.bounds import print_bounds
 from ethermeter.cli.guard import FAILED, say
-from ethermeter.cli.output import print_json
+from ethermeter.cli.output import print_json, show
 from ethermeter.studies import registry
 
 EXAMPLES = """\
@@ -242,7 +242,8 @@ def measure(
     hosts_alone.refuse(of_hosts, "expected with --to HOST only")
     from ethermeter.analysis import accounts, live
     from ethermeter.analysis.claims import LIVE_FILE
-    from ethermeter.cli import live_tests, next_steps, results, summary, venues
+    from ethermeter.cli import live_tests, next_steps, summary, venues
+    from ethermeter.present import claims, measurement, points
     from ethermeter.run import RunOptions
 
     captures = capturing.captures_of(
@@ -297,16 +298,17 @@ def measure(
         print_json(summed.as_json() | taken)
     else:
         if study is None:
-            results.print_run(summed)
-            results.print_side_by_side(live.read_pairs(summed.run.path))
-            results.print_live_agreement(live.read(summed.run.path))
+            tables = summed.flow_tables(summed.points[: points.TABLE_ROWS])
+            show(points.run(summed.points, tables))
+            show(measurement.side_by_side(live.read_pairs(summed.run.path)))
+            show(measurement.agreement(live.read(summed.run.path)))
             print_bounds(summed.answers)
         else:
-            results.print_series(summed.points)
-        results.print_run_cautions(summed.points)
+            show(points.series(summed.points))
+        show(points.cautions(summed.points))
         if "live_claims" in summed.written:
-            results.print_measured_claims(summed.claims(LIVE_FILE), run_options.live_study)
-        results.print_drops([each for of in found if of.reads_switches for each in of.drops])
+            show(claims.measured_claims(summed.claims(LIVE_FILE), run_options.live_study))
+        show(measurement.drops([each for of in found if of.reads_switches for each in of.drops]))
         summary.print_files(summed)
         if captures is not None:
             capturing.tell_captures(summed.run.path, as_json=False)

@@ -100,3 +100,10 @@ def require_drawing(option: str, out: Path | None) -> None:
     if out.suffix.lower() not in FORMATS:
         allowed = f"a file ending in one of {', '.join(FORMATS)}"
         raise InputError.of("command line", option, str(out), allowed)
+
+
+def print_legend(lines: Iterable[str]) -> None:
+    """Print what the marks of a table mean."""
+    from ethermeter.present.marks import legend
+
+    show(legend(lines))

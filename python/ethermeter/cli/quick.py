@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ethermeter.cli.guard import FAILED, say
-from ethermeter.cli.output import print_json, print_table, print_text
-from ethermeter.cli.results import print_legend
+from ethermeter.cli.output import print_json, print_legend, print_table, print_text
 from ethermeter.quantities import metric_text
 
 if TYPE_CHECKING:

@@ -82,8 +82,8 @@ def figures(
 ) -> None:
     """Draw figures of a finished run into files."""
     from ethermeter import api
-    from ethermeter.cli.results import TABLE_METRICS
     from ethermeter.faults import InputError, choices
+    from ethermeter.present.points import TABLE_METRICS
 
     found = api.open(run)
     there = list(dict.fromkeys(trial.series for trial in found.trials()))

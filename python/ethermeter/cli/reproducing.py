@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ethermeter.cli import completion, options, studies
-from ethermeter.cli.output import print_json
+from ethermeter.cli.output import print_json, show
 from ethermeter.cli.studies import ALL
 from ethermeter.studies import registry
 
@@ -63,8 +63,9 @@ def reproduce(
     others; the exit code is then 1.
     """
     from ethermeter.analysis.claims import FILE
-    from ethermeter.cli import next_steps, results, summary
+    from ethermeter.cli import next_steps, summary
     from ethermeter.faults import InputError, choices
+    from ethermeter.present import claims as present
     from ethermeter.run import RunOptions
 
     if list_studies:
@@ -136,6 +137,6 @@ def reproduce(
         print_json(found.as_json(leave_out=("estimates", "flows")))
         return
     claims = found.claims(FILE)
-    results.print_claims(claims)
+    show(present.claims(claims))
     summary.print_files(found)
     next_steps.print_steps(next_steps.of_study(claims, study, quick=quick))

@@ -9,7 +9,7 @@ import typer
 from ethermeter.cli import options
 from ethermeter.cli.bounds import print_bounds
 from ethermeter.cli.guard import FAILED, say
-from ethermeter.cli.output import print_json, say_assumed
+from ethermeter.cli.output import print_json, say_assumed, show
 
 if TYPE_CHECKING:
     from ethermeter.api import Loaded
@@ -39,7 +39,8 @@ def run(
 ) -> None:
     """Run an experiment, estimate its metrics and write a report."""
     from ethermeter import api
-    from ethermeter.cli import next_steps, results, summary
+    from ethermeter.cli import next_steps, summary
+    from ethermeter.present import points
     from ethermeter.run import RunOptions
 
     loaded = _simulated(api.load(experiment, overrides=overrides or ()), experiment)
@@ -53,10 +54,10 @@ def run(
     if as_json:
         print_json(found.as_json())
     else:
-        results.print_run(found)
+        show(points.run(found.points, found.flow_tables(found.points[: points.TABLE_ROWS])))
         print_bounds(found.answers)
-        results.print_overloads(found.overloads)
-        results.print_run_cautions(found.points)
+        show(points.overloads(found.overloads))
+        show(points.cautions(found.points))
         summary.print_files(found)
         words = ["run", experiment, *next_steps.set_words(overrides or ())]
         next_steps.print_steps(next_steps.of_run(found, loaded.experiments[0], words))

@@ -10,8 +10,7 @@ import typer
 
 from ethermeter.cli import completion, options
 from ethermeter.cli.guard import FAILED
-from ethermeter.cli.output import print_json, print_table, print_text
-from ethermeter.cli.results import print_legend
+from ethermeter.cli.output import print_json, print_legend, print_table, print_text
 from ethermeter.cli.summary import print_files, say_failed, search_and_sum_up
 from ethermeter.quantities import Scale, with_ends
 
