@@ -3,18 +3,20 @@
 import json
 import math
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
 from ethermeter.metrics import Caution, Metric
-from ethermeter.render.text import table_lines
-from ethermeter.report.compare import compare, render
+from ethermeter.present.comparison import comparison
+from ethermeter.render.text import lines
+from ethermeter.report.compare import compare
 from ethermeter.results import estimates
 from ethermeter.results.estimates import Point
 from ethermeter.results.interval import Estimate
 
-LAY_OUT = partial(table_lines, width=200)
+
+def render(rows):
+    return "\n".join(lines(comparison(rows), 200))
 
 
 def run(path: Path, value: float, error: float, *, counts: tuple[int, ...] = (2,)) -> Path:
@@ -65,12 +67,12 @@ def test_runs_without_a_common_point_are_refused(tmp_path):
 
 def test_text_shows_what_differs_in_the_metrics_unit_and_counts_the_rest(tmp_path):
     rows = compare(run(tmp_path / "a", 0.01, 1e-4), run(tmp_path / "b", 0.0112, 1e-4))
-    text = render([*rows, *[replace_verdict(rows[0]) for _ in range(30)]], LAY_OUT)
+    text = render([*rows, *[replace_verdict(rows[0]) for _ in range(30)]])
     assert "Transmission delay (ms)" in text
     assert "10.00 11.20 1.20 ± 0.33" in " ".join(text.split())
     assert "31 comparisons: 30 no difference, 1 higher" in text
     assert "about 2 would miss zero by chance" in text
-    assert render([], LAY_OUT) == "0 comparisons: "
+    assert render([]) == "0 comparisons: "
 
 
 def test_a_value_with_a_caution_is_marked_and_explained_below(tmp_path):
@@ -85,11 +87,11 @@ def test_a_value_with_a_caution_is_marked_and_explained_below(tmp_path):
     (tmp_path / "b" / "estimates.json").write_text(estimates.to_json(changed), encoding="utf-8")
     rows = compare(one, tmp_path / "b")
     assert [row["cautions"] for row in rows] == [["no-samples", "few-samples"], []]
-    lines = render(rows, LAY_OUT).splitlines()
-    assert [line.endswith("higher [a]") for line in lines[1:3]] == [True, False]
-    assert lines[2].endswith("higher")
-    assert lines[3] == f"[a] few-samples: {Caution.FEW_SAMPLES.meaning}"
-    assert lines[4].startswith("2 comparisons")
+    shown = render(rows).splitlines()
+    assert [line.endswith("higher [a]") for line in shown[1:3]] == [True, False]
+    assert shown[2].endswith("higher")
+    assert shown[3] == f"[a] few-samples: {Caution.FEW_SAMPLES.meaning}"
+    assert shown[4].startswith("2 comparisons")
 
 
 def replace_verdict(row: dict[str, object]) -> dict[str, object]:

@@ -5,7 +5,6 @@ table.
 import json
 import math
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 
 import ethermeter as em
@@ -15,9 +14,10 @@ from ethermeter.analysis import flows, groups
 from ethermeter.analysis.agreement import _chance
 from ethermeter.document import cell
 from ethermeter.metrics import Metric
-from ethermeter.render.text import table_lines
+from ethermeter.present.comparison import comparison
+from ethermeter.render.text import lines
 from ethermeter.report.charts.frame import datum
-from ethermeter.report.compare import compare, render
+from ethermeter.report.compare import compare
 from ethermeter.results import estimates, unseen
 from ethermeter.results.interval import Estimate, exact, no_failure
 from segments import segment
@@ -101,7 +101,7 @@ def test_the_limit_reaches_the_file_the_figures_the_tables_and_comparisons(lossl
         pytest.approx(-limit),
         pytest.approx(limit),
     )
-    assert "1 same" in render([row], partial(table_lines, width=200))
+    assert "1 same" in "\n".join(lines(comparison([row]), 200))
 
 
 def test_flows_have_limits_of_their_own_messages(tmp_path):

@@ -1,7 +1,6 @@
 """Commands that look at runs."""
 
 from enum import StrEnum
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -9,9 +8,8 @@ from typing import Annotated
 import typer
 
 from ethermeter.cli import completion, options
-from ethermeter.cli.output import print_json, print_text, require_room, terminal_width
+from ethermeter.cli.output import print_json, print_text, require_room, show
 from ethermeter.cli.summary import contents
-from ethermeter.render.text import table_lines
 
 REPORT_EXAMPLES = "  ethermeter report runs/poisson-load-0123456789ab"
 COMPARE_EXAMPLES = """\
@@ -159,6 +157,7 @@ def compare(
     from ethermeter import api
     from ethermeter.cli import benchmark
     from ethermeter.imports import parse_columns
+    from ethermeter.present import comparison as present
     from ethermeter.report import compare as comparison
 
     if out is not None:
@@ -183,8 +182,7 @@ def compare(
     if as_json:
         print_json(found)
     else:
-        lay_out = partial(table_lines, width=terminal_width(), keys=2)
-        print_text(comparison.render(found, lay_out))
+        show(present.comparison(found))
         for text in comparison.failed_in((one, other)):
             print_text(text)
         if out is not None:

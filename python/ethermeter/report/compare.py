@@ -1,7 +1,7 @@
 """Compare: two runs, point by point and metric by metric, with the interval of every difference."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict
@@ -9,12 +9,10 @@ from typing import TypedDict
 from ethermeter import imports
 from ethermeter.analysis import failures
 from ethermeter.analysis.flows import with_tables
-from ethermeter.document import number
 from ethermeter.faults import InputError
 from ethermeter.imports import Column
 from ethermeter.json_values import finite
 from ethermeter.metrics import Caution, Metric
-from ethermeter.report.cautions import Marks
 from ethermeter.report.labels import FLOW_MAIN_METRICS, MAIN_METRICS, MORE_COMPARED
 from ethermeter.results import estimates
 from ethermeter.results.estimates import Point
@@ -190,31 +188,6 @@ def _row(point: Point, metric: Metric, a: Estimate | None, b: Estimate | None) -
     )
 
 
-def render(
-    rows: Sequence[Row], lay_out: Callable[[Sequence[str], Sequence[Sequence[str]]], list[str]]
-) -> str:
-    """Write the rows as text, and a count of every verdict.
-
-    Rows are written that differ, are undecided or stand alone, marked by their cautions. `lay_out`
-    makes lines of heads and rows.
-    """
-    counts: dict[str, int] = {}
-    for row in rows:
-        counts[row["verdict"]] = counts.get(row["verdict"], 0) + 1
-    shown = [row for row in rows if row["verdict"] not in ("same", "no difference")]
-    marks = Marks(row["cautions"] for row in shown)
-    head = ("point", "metric", "first", "second", "difference", "verdict")
-    lines = lay_out(head, [_cells(row, marks) for row in shown]) if shown else []
-    summary = ", ".join(
-        f"{count} {verdict}" for verdict, count in sorted(counts.items(), key=lambda item: -item[1])
-    )
-    lines += marks.legend()
-    lines.append(f"{len(rows)} comparisons: {summary}")
-    if chance := by_chance(rows):
-        lines.append(chance)
-    return "\n".join(lines)
-
-
 def failed_in(runs: Sequence[Path]) -> list[str]:
     """Say of both runs how many trials failed, and why; nothing of one in which none did.
 
@@ -231,27 +204,3 @@ def by_chance(rows: Sequence[Row]) -> str:
     if tested < 20:
         return ""
     return f"Of {tested} intervals, about {tested * 0.05:.0f} would miss zero by chance alone."
-
-
-def _cells(row: Row, marks: Marks) -> tuple[str, ...]:
-    label = Metric(row["metric"]).label
-    half = (
-        math.nan
-        if row["low"] is None or row["high"] is None
-        else (row["high"] - row["low"]) / 2 * label.factor
-    )
-
-    def shown(value: float | None) -> str:
-        return number(math.nan if value is None else value * label.factor, half)
-
-    interval = "" if math.isnan(half) else f" ± {number(half, half)}"
-    point = " ".join([row["series"], *(f"{key}={value}" for key, value in row["point"].items())])
-    verdict = f"{row['verdict']} {marks.at(row['cautions'])}".rstrip()
-    return (
-        point,
-        label.axis,
-        shown(row["a"]),
-        shown(row["b"]),
-        f"{shown(row['difference'])}{interval}",
-        verdict,
-    )
