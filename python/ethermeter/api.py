@@ -269,7 +269,7 @@ def locate(name: Path | str) -> Path:
     if path.exists():
         return path
     allowed = f"a file, or a shipped experiment: {choices(name, shipped)}"
-    raise InputError.of("command line", "experiment", str(name), allowed)
+    raise InputError.of_argument("experiment", str(name), allowed)
 
 
 def load(

@@ -18,6 +18,9 @@ MOST_CHOICES = 30
 _NEAR = 0.7
 """Similarity above which a name is suggested, 0 to 1: two of three letters are not enough."""
 
+ARGUMENTS = "arguments"
+"""What stands for the file of a fault of an argument; a command line names its option instead."""
+
 T = TypeVar("T")
 Key = str | int
 """A key of a table, or an index of a list."""
@@ -58,6 +61,11 @@ class InputError(ValueError):
     def __init__(self, faults: Iterable[Fault]) -> None:
         self.faults: tuple[Fault, ...] = tuple(faults)
         super().__init__(self.faults)
+
+    @classmethod
+    def of_argument(cls, name: str, value: str, allowed: str) -> "InputError":
+        """Return the error of a single fault of an argument of a function, by its name."""
+        return cls([Fault(ARGUMENTS, name, value, allowed)])
 
     @classmethod
     def of(cls, file: str, key: str, value: str, allowed: str) -> "InputError":

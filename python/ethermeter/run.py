@@ -248,10 +248,10 @@ class _Session:
 
         if options.resume and options.force:
             allowed = "one of the two: continue what is there, or discard it"
-            raise InputError.of("command line", "--force", "given with --resume", allowed)
+            raise InputError.of_argument("force", "given with --resume", allowed)
         self._jobs = processors() if options.jobs is None else options.jobs
         if self._jobs < 1:
-            raise InputError.of("command line", "--jobs", str(self._jobs), "at least 1")
+            raise InputError.of_argument("jobs", str(self._jobs), "at least 1")
         self._directory, self._options = directory, options
         self._experiments, self._follow, self._place = experiments, follow, place
         self._version = version()
@@ -274,7 +274,7 @@ class _Session:
                 "expected no cluster: only this process has the functions in Python of the trials,"
                 f" {functions.listed(used)}"
             )
-            raise InputError.of("command line", "--cluster", self._options.cluster, allowed)
+            raise InputError.of_argument("cluster", self._options.cluster, allowed)
         live = [_work(at, trial) for at, trial in enumerate(trials) if trial.engine == LIVE]
         if live and self._place is None:
             file = str(self._experiments[0].path) if self._experiments else name

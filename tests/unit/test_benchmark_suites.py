@@ -407,12 +407,12 @@ def test_tcp_is_limited_by_its_window_and_then_by_the_path():
 @pytest.mark.parametrize(
     ("text", "key", "allowed"),
     [
-        ("voice", "--service", "NAME"),
-        ("voice: rate=1", "--service voice", "keys: cir"),
-        ("voice: frame=64 B", "--service voice", "required: cir"),
-        ("voice: cir=fast", "--service voice", "a bit rate"),
-        ("voice: cir=1 Mb/s, flr=2", "--service voice flr", "a share"),
-        ("voice: cir=1 Mb/s, frame=9 B", "--service voice frame", "64 B"),
+        ("voice", "services", "NAME"),
+        ("voice: rate=1", "services voice", "keys: cir"),
+        ("voice: frame=64 B", "services voice", "required: cir"),
+        ("voice: cir=fast", "services voice", "a bit rate"),
+        ("voice: cir=1 Mb/s, flr=2", "services voice flr", "a share"),
+        ("voice: cir=1 Mb/s, frame=9 B", "services voice frame", "64 B"),
     ],
 )
 def test_a_service_that_cannot_be_read_is_refused(text, key, allowed):

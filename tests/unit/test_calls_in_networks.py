@@ -104,9 +104,9 @@ def test_calls_go_round_the_hosts_of_groups():
 @pytest.mark.parametrize(
     ("callers", "called", "fault"),
     [
-        ("nobody", "right1", '--from = "nobody": expected a host or a group of hosts'),
-        ("left1", "s", '--to = "s": expected a host or a group of hosts'),
-        ("left1", "left1", '--to = "left1": expected another host than left1'),
+        ("nobody", "right1", 'source = "nobody": expected a host or a group of hosts'),
+        ("left1", "s", 'to = "s": expected a host or a group of hosts'),
+        ("left1", "left1", 'to = "left1": expected another host than left1'),
     ],
 )
 def test_hosts_that_cannot_call_each_other_are_refused(callers, called, fault):

@@ -375,7 +375,7 @@ def test_columns_by_hand(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_mapping_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="--columns"):
+    with pytest.raises(InputError, match="columns"):
         parse_columns(text)
 
 

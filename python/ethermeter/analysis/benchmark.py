@@ -125,7 +125,7 @@ def compare(first: Answer, second: Answer, *, tolerance: float) -> tuple[Differe
     """
     if first.suite != second.suite:
         allowed = f"expected a benchmark of {first.suite}, as the first"
-        raise InputError.of("command line", "RUN", second.suite, allowed)
+        raise InputError.of_argument("second", second.suite, allowed)
     before, after = (dict(_numbers(answer)) for answer in (first, second))
     stopping = {test.name for test in (*first.tests, *second.tests) if test.may_stop}
     keys = [

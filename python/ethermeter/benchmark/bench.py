@@ -408,7 +408,7 @@ def bench_of(
     for name in testers:
         if name not in hosts:
             allowed = choices(name, hosts, f"expected hosts of {file}: ")
-            raise InputError.of("command line", "--testers", shown(name), allowed)
+            raise InputError.of_argument("testers", shown(name), allowed)
     chosen = tuple(dict.fromkeys(testers)) or tuple(hosts)
     if len(chosen) < 2:
         allowed = "expected at least two hosts that send and receive"

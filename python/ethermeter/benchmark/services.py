@@ -56,7 +56,7 @@ def service_of(text: str) -> Service:
     """
 
     def wrong(key: str, value: str, allowed: str) -> InputError:
-        return InputError.of("command line", f"--service {key}".rstrip(), value, allowed)
+        return InputError.of_argument(f"services {key}".rstrip(), value, allowed)
 
     name, colon, rest = text.partition(":")
     name = name.strip()

@@ -51,11 +51,11 @@ def suite(bench: Bench) -> Suite:
     services = bench.settings.services
     if not services:
         allowed = "required by y1564: 'NAME: cir=RATE, frame=SIZE, ftd=TIME, fdv=TIME, flr=SHARE'"
-        raise InputError.of("command line", "--service", "(missing)", allowed)
+        raise InputError.of_argument("services", "(missing)", allowed)
     names = [service.name for service in services]
     for name in names:
         if names.count(name) > 1:
-            raise InputError.of("command line", "--service", name, "expected each name once")
+            raise InputError.of_argument("services", name, "expected each name once")
     one, other = bench.testers[:2]
     lengths = tuple(dict.fromkeys(service.octets for service in services))
     pairs = [(one, (other,))]

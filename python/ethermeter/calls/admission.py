@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ethermeter.entities import senders
-from ethermeter.faults import Fault, InputError, choices
+from ethermeter.faults import ARGUMENTS, Fault, InputError, choices
 from ethermeter.metrics import Metric
 from ethermeter.results import estimates
 from ethermeter.results.estimates import Point
@@ -230,14 +230,14 @@ def _series(run: Path, points: Sequence[Point], wanted: str | None) -> str:
     ]
     of_calls = "one with voice that varies the number of stations"
     if wanted is not None and wanted not in there:
-        raise _fault("command line", "--series", wanted, choices(wanted, there))
+        raise _fault(ARGUMENTS, "series", wanted, choices(wanted, there))
     if wanted is not None and wanted not in fit:
         known = ", ".join(fit) or "this run has none"
-        raise _fault("command line", "--series", wanted, f"{of_calls}: {known}")
+        raise _fault(ARGUMENTS, "series", wanted, f"{of_calls}: {known}")
     if wanted is None and not fit:
         raise _fault(run, "series", ", ".join(there), of_calls)
     if wanted is None and len(fit) > 1:
-        raise _fault("command line", "--series", "not given", f"one of {', '.join(fit)}")
+        raise _fault(ARGUMENTS, "series", "not given", f"one of {', '.join(fit)}")
     return wanted or fit[0]
 
 
@@ -275,7 +275,7 @@ def _count_key(points: Sequence[Point], fixed: Mapping[str, str]) -> str:
         if key not in counts[:1] and len(values[key]) > 1
     ]
     if wrong:
-        raise InputError([Fault("command line", "--at", *each) for each in wrong])
+        raise InputError([Fault(ARGUMENTS, "at", *each) for each in wrong])
     return counts[0]
 
 

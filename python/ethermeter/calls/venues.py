@@ -235,12 +235,12 @@ def pairs_of(
     wired = network_in(document["network"], file=str(path))
     hosts = [name for name, kind in wired.kinds.items() if kind == "host"]
     sides = []
-    for option, name in (("--from", callers), ("--to", called)):
+    for side, name in (("source", callers), ("to", called)):
         members = wired.members.get(name) or ([name] if name in hosts else [])
         if not members:
             known = ", ".join(dict.fromkeys([*wired.members, *hosts]))
             allowed = f"expected a host or a group of hosts of {path}: {known}"
-            raise InputError.of("command line", option, shown(name), allowed)
+            raise InputError.of_argument(side, shown(name), allowed)
         sides.append(members)
     first, second = sides
     if callers == called:
@@ -256,5 +256,5 @@ def pairs_of(
             else f"expected a host to which links lead from {one}"
         )
         if one == other or wired.tree[one] != wired.tree[other]:
-            raise InputError.of("command line", "--to", shown(called), allowed)
+            raise InputError.of_argument("to", shown(called), allowed)
     return pairs

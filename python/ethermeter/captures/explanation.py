@@ -132,7 +132,7 @@ class Explanation:
             if most
             else "nothing: the capture has no connection"
         )
-        raise InputError.of("command line", "--connection", str(number), allowed)
+        raise InputError.of_argument("connection", str(number), allowed)
 
 
 def explain(path: Path, follow: Callable[[int, int], object] | None = None) -> Explanation:

@@ -1,15 +1,21 @@
 """Error handling of commands: a failure becomes a line and an exit code, not a traceback."""
 
 import functools
+import inspect
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn, ParamSpec
+from typing import TYPE_CHECKING, NoReturn, ParamSpec
 
 import typer
+from typer.models import ArgumentInfo, OptionInfo
+
+if TYPE_CHECKING:
+    from ethermeter.faults import Fault
 
 BAD_INPUT, FAILED, INTERRUPTED, BROKEN_PIPE, TERMINATED = 2, 1, 130, 141, 143
 
@@ -46,7 +52,7 @@ def guarded(function: Callable[P, None]) -> Callable[P, None]:
         except Exception as error:
             if Settings.debug:
                 raise
-            raise typer.Exit(explain(error)) from None
+            raise typer.Exit(explain(error, function)) from None
 
     return wrapper
 
@@ -71,8 +77,11 @@ def _terminate(*_: object) -> NoReturn:
     raise Terminated
 
 
-def explain(error: Exception) -> int:
-    """Print what went wrong, a line each, and return the exit code."""
+def explain(error: Exception, command: Callable[..., object] | None = None) -> int:
+    """Print what went wrong, a line each, and return the exit code.
+
+    `command` has the options by which faults of arguments are named.
+    """
     from ethermeter.cli.memory import lack
 
     # First: there may be no room for the modules below.
@@ -85,7 +94,8 @@ def explain(error: Exception) -> int:
     from ethermeter.testbed import TestbedError
 
     if isinstance(error, InputError):
-        for line in str(error).splitlines():
+        named = InputError(as_typed(fault, command) for fault in error.faults)
+        for line in str(named).splitlines():
             say(line)
         return BAD_INPUT
     if isinstance(error, LostClusterError):
@@ -105,6 +115,25 @@ def explain(error: Exception) -> int:
         f"ethermeter --debug {Path(*sys.argv[1:2])} …)"
     )
     return FAILED
+
+
+def as_typed(fault: "Fault", command: Callable[..., object] | None) -> "Fault":
+    """Return a fault of an argument as one of the command line, by the option that gave it."""
+    from ethermeter.faults import ARGUMENTS
+
+    if fault.file != ARGUMENTS:
+        return fault
+    name, space, rest = fault.key.partition(" ")
+    parameters = {} if command is None else inspect.signature(command).parameters
+    parameter = parameters.get(name)
+    option = f"--{name.replace('_', '-')}"
+    for kind in getattr(getattr(parameter, "annotation", None), "__metadata__", ()):
+        if isinstance(kind, ArgumentInfo):
+            option = kind.metavar or name
+        elif isinstance(kind, OptionInfo):
+            long = (each for each in kind.param_decls or () if each.startswith("--"))
+            option = next(long, option)
+    return replace(fault, file="command line", key=f"{option}{space}{rest}")
 
 
 def say(line: str) -> None:

@@ -79,12 +79,8 @@ def run(
     try:
         distributed: Any = import_module("distributed")
     except ImportError:
-        raise InputError.of(
-            "command line",
-            "--cluster",
-            address,
-            "needs the extra: pip install 'ethermeter[cluster]'",
-        ) from None
+        allowed = "needs the extra: pip install 'ethermeter[cluster]'"
+        raise InputError.of_argument("cluster", address, allowed) from None
     client = _connect(distributed, address)
     try:
         workers = _check_workers(client, address, version)

@@ -86,15 +86,15 @@ def _column(part: str) -> Column:
     name, equals, rest = part.strip().partition("=")
     known = [*metrics_of(EntityKind.FLOW), *metrics_of(EntityKind.PEER)]
     if not equals:
-        raise InputError.of("command line", "--columns", part, allowed)
+        raise InputError.of_argument("columns", part, allowed)
     if name not in known:
         named = choices(name, known, "a metric of flows: ")
-        raise InputError.of("command line", "--columns", part, named)
+        raise InputError.of_argument("columns", part, named)
     metric = Metric(name)
     column, _, unit = rest.partition(":")
     column, _, less = column.partition("-")
     if not column.strip():
-        raise InputError.of("command line", "--columns", part, allowed)
+        raise InputError.of_argument("columns", part, allowed)
     return Column(metric, column.strip(), _factor(metric, unit.strip(), part), less.strip())
 
 
@@ -106,11 +106,11 @@ def _factor(metric: Metric, unit: str, part: str) -> float:
     try:
         found = units.quantity(f"1 {unit}", expected="a unit")
     except units.UnitError as error:
-        raise InputError.of("command line", "--columns", part, str(error)) from None
+        raise InputError.of_argument("columns", part, str(error)) from None
     dimension, size = SI.get(metric.unit, (None, Fraction(1)))
     if found.dimension is not dimension:
         allowed = f"expected a unit of {metric}: {metric.unit or 'none, or %'}"
-        raise InputError.of("command line", "--columns", part, allowed)
+        raise InputError.of_argument("columns", part, allowed)
     return float(found.base / size)
 
 

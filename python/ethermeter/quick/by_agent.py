@@ -177,10 +177,10 @@ def _limit_of_datagrams(result: FlowResult) -> str | None:
     return f"{cause}: {most:,} of {sending.frames:,} datagrams {what}"
 
 
-def station_of(laboratory: Laboratory, option: str, name: str) -> str:
+def station_of(laboratory: Laboratory, argument: str, name: str) -> str:
     """Return the name of a host of a laboratory, by its name or address."""
     for station in laboratory.stations.values():
         if name in (station.name, station.address):
             return station.name
     allowed = f"expected a host of {laboratory.source}: {', '.join(laboratory.stations)}"
-    raise InputError.of("command line", option, name, allowed)
+    raise InputError.of_argument(argument, name, allowed)

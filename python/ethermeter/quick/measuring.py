@@ -153,7 +153,7 @@ def _reflects(place: str, key: bytes | None) -> bool:
 def _by_agent(request: Request, at: str, follow: Follow) -> Measurement:
     if request.by not in (None, "agent"):
         allowed = "expected --by agent: the file describes hosts with agents"
-        raise InputError.of("command line", "--hosts", f"given with --by {request.by}", allowed)
+        raise InputError.of_argument("hosts", f"given with --by {request.by}", allowed)
     if request.hosts is None:
         address, _ = address_of(request.to)
         if not address.startswith("127."):
@@ -161,23 +161,23 @@ def _by_agent(request: Request, at: str, follow: Follow) -> Measurement:
                 "expected --hosts FILE with the hosts and their certificates, or a loopback "
                 "address: agents send only what their receivers signed for"
             )
-            raise InputError.of("command line", "--by", "agent", allowed)
+            raise InputError.of_argument("by", "agent", allowed)
         laboratory, here, there = None, "here", "there"
     else:
         from ethermeter import hosts_file
 
         laboratory = hosts_file.read(request.hosts).laboratory()
-        there = by_agent.station_of(laboratory, "--to", request.to)
+        there = by_agent.station_of(laboratory, "to", request.to)
         others = [name for name in laboratory.stations if name != there]
         if request.origin is not None:
-            here = by_agent.station_of(laboratory, "--from", request.origin)
+            here = by_agent.station_of(laboratory, "origin", request.origin)
         elif len(others) == 1:
             here = others[0]
         else:
             allowed = f"expected the host to measure from: {', '.join(others) or 'none is left'}"
-            raise InputError.of("command line", "--from", "(missing)", allowed)
+            raise InputError.of_argument("origin", "(missing)", allowed)
         if here == there:
-            raise InputError.of("command line", "--from", here, "expected another host than --to")
+            raise InputError.of_argument("origin", here, "expected another host than --to")
     values, limits, notes = by_agent.measured(
         here, there, laboratory=laboratory, duration_s=request.duration_s, follow=follow
     )

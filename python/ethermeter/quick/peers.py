@@ -110,7 +110,7 @@ def address_of(host: str) -> tuple[str, int | None]:
         found: Sequence[Any] = socket.getaddrinfo(name, None, type=socket.SOCK_DGRAM)
     except (OSError, UnicodeError):
         allowed = "expected an IP address or a name that resolves, with :PORT if wanted"
-        raise InputError.of("command line", "--to", host, allowed) from None
+        raise InputError.of_argument("to", host, allowed) from None
     return str(found[0][4][0]), port
 
 
@@ -122,9 +122,9 @@ def _split(host: str) -> tuple[str, int | None]:
     elif host.count(":") == 1:
         name, _, port = host.partition(":")
     if port and not (port.isascii() and port.isdigit() and 1 <= int(port) <= 65_535):
-        raise InputError.of("command line", "--to", host, "expected a port from 1 to 65535")
+        raise InputError.of_argument("to", host, "expected a port from 1 to 65535")
     if not name:
-        raise InputError.of("command line", "--to", host, "expected a host, with :PORT if wanted")
+        raise InputError.of_argument("to", host, "expected a host, with :PORT if wanted")
     return name, int(port) if port else None
 
 

@@ -120,7 +120,7 @@ def opened(directory: Path, question: Record, *, every_s: float, for_s: float) -
     """
     if for_s / every_s > MOST_MEASUREMENTS:
         allowed = f"expected at most {MOST_MEASUREMENTS} measurements"
-        raise InputError.of("command line", "--for", f"{for_s:g} s", allowed)
+        raise InputError.of_argument("until", f"{for_s:g} s", allowed)
     path = directory / QUESTION
     wanted = {**question, "every_s": every_s, "for_s": for_s}
     if path.exists():
@@ -137,7 +137,7 @@ def opened(directory: Path, question: Record, *, every_s: float, for_s: float) -
     else:
         if directory.exists() and any(directory.iterdir()):
             allowed = "expected a new directory, or that of a series"
-            raise InputError.of("command line", "--out", str(directory), allowed)
+            raise InputError.of_argument("out", str(directory), allowed)
         directory.mkdir(parents=True, exist_ok=True)
         begun_s = time.time()
         write_whole(path, json.dumps({**wanted, "begun_s": begun_s}, indent=1) + "\n")
@@ -146,7 +146,7 @@ def opened(directory: Path, question: Record, *, every_s: float, for_s: float) -
             flock(lock, LOCK_EX | LOCK_NB)
         except OSError:
             allowed = "expected a series that no other process continues"
-            raise InputError.of("command line", "--out", str(directory), allowed) from None
+            raise InputError.of_argument("out", str(directory), allowed) from None
         yield Series(directory, begun_s, every_s, for_s)
 
 

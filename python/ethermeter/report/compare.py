@@ -113,7 +113,7 @@ def matched(run_a: Path, run_b: Path, columns: Sequence[Column] = ()) -> tuple[P
     are_files = [not path.is_dir() for path in (run_a, run_b)]
     if columns and not any(are_files):
         allowed = "expected with a file of another program"
-        raise InputError.of("command line", "--columns", "given", allowed)
+        raise InputError.of_argument("columns", "given", allowed)
     found = [
         _of_file(path, columns) if is_file else list(estimates.read(path))
         for path, is_file in zip((run_a, run_b), are_files, strict=True)

@@ -13,7 +13,7 @@ from ethermeter.experiment.reading import of_document
 from ethermeter.experiment.search import Search
 from ethermeter.experiment.tables import read_table
 from ethermeter.experiment.toml import PathError, Tables
-from ethermeter.faults import Fault, InputError, Key, choices, shown
+from ethermeter.faults import ARGUMENTS, Fault, InputError, Key, choices, shown
 from ethermeter.metrics import Metric
 from ethermeter.search.conditions import Condition, ConditionError, condition
 from ethermeter.search.values import RangeError, Value, Values, values_of
@@ -267,8 +267,8 @@ class _Reader:
 
     def _add(self, key: str, value: object, allowed: str, *, rest: str = "") -> None:
         is_option = key in self._options
-        file = "command line" if is_option or not self._has_table else str(self._experiment.path)
-        name = f"--{key}" if file == "command line" else f"search.{key}"
+        file = ARGUMENTS if is_option or not self._has_table else str(self._experiment.path)
+        name = key if file == ARGUMENTS else f"search.{key}"
         self._faults.append(Fault(file, f"{name}.{rest}" if rest else name, str(value), allowed))
 
     @property

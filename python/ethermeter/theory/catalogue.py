@@ -2,7 +2,7 @@
 
 from ethermeter import theory
 from ethermeter.arguments import ArgumentError
-from ethermeter.faults import choices
+from ethermeter.faults import ARGUMENTS, choices
 from ethermeter.theory.entry import Aspect, Assumption, Model, Output, Symbol, entry_of
 
 __all__ = ["Aspect", "Assumption", "Model", "Output", "Symbol", "model", "models"]
@@ -61,5 +61,5 @@ def model(name: str) -> Model:
     """
     known = models()
     if name not in known:
-        raise ArgumentError("command line", "MODEL", name, choices(name, known))
+        raise ArgumentError(ARGUMENTS, "name", name, choices(name, known))
     return known[name]

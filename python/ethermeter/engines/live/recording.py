@@ -18,7 +18,7 @@ from ethermeter.engines.live.description import hosts_of
 from ethermeter.engines.live.segments import host_names
 from ethermeter.engines.work import TrialError
 from ethermeter.entities import senders, stations_in
-from ethermeter.faults import Fault, InputError, choices
+from ethermeter.faults import ARGUMENTS, Fault, InputError, choices
 from ethermeter.nodes import hosts_in
 from ethermeter.relay_plan import CaptureOptions
 from ethermeter.scenario import Scenario
@@ -127,7 +127,7 @@ class Captures:
             there = [MEDIUM, *host_names(stations_in(scenario))]
             lead = "the medium, or hosts: "
         if faults := [
-            Fault("command line", "--capture-at", host, choices(host, there, lead))
+            Fault(ARGUMENTS, "capture_at", host, choices(host, there, lead))
             for host in self.hosts
             if host not in there
         ]:
@@ -166,9 +166,8 @@ def check_allowed() -> None:
         _core.Recorder(os.devnull, "lo").finish()
     except PermissionError:
         allowed = "expected root (or CAP_NET_RAW): only then can frames of an interface be recorded"
-        raise InputError.of(
-            "command line", "--capture", f"given by user {os.geteuid()}", allowed
-        ) from None
+        given = f"given by user {os.geteuid()}"
+        raise InputError.of_argument("capture", given, allowed) from None
 
 
 @dataclass(slots=True)
