@@ -1,7 +1,5 @@
 """Shared media of networks as segments of a testbed: stations, delays, queues, credit, ports."""
 
-import json
-
 import ethermeter as em
 import numpy as np
 import pytest
@@ -26,8 +24,12 @@ from ethermeter.live_reports import (
     StreamCounts,
     StreamWindow,
 )
+from ethermeter.scenario import PoissonArrivals
 from ethermeter.store.result import FlowResult, Result
+from ethermeter.trial import core_trial
 from measured_trials import only_trial
+from msgspec.json import encode
+from msgspec.structs import replace
 
 MEDIA = em.network(
     title="Media",
@@ -83,19 +85,16 @@ def test_media_are_segments_hubs_and_half_duplex_links_with_the_delays_between_p
 def test_the_core_takes_every_medium_as_a_segment_whose_stations_are_silent():
     trial = trial_of()
     for made, shared in zip(trials_of(trial), shared_media(trial.scenario), strict=True):
-        counts = _core.simulate_trial(bytes(made.trial).decode())
+        counts = _core.simulate_trial(encode(made.trial).decode())
         assert counts.stations.frames.tolist() == [0] * len(shared.nodes)
-    seeds = {json.loads(bytes(made.trial))["seed"] for made in trials_of(trial)}
+    seeds = {made.trial.seed for made in trials_of(trial)}
     assert len(seeds) == 3
 
 
 def test_a_switch_has_its_queue_and_hears_all_and_a_host_has_credit():
     trial = trial_of()
     cable, hubs, _ = trials_of(trial)
-    queues = [
-        flow.get("queue_frames") for flow in json.loads(bytes(hubs.trial))["scenario"]["flows"]
-    ]
-    assert queues == [None, None, 7]
+    assert [flow.queue_frames for flow in hubs.trial.scenario.flows] == [None, None, 7]
     assert (cable.hear_all, hubs.hear_all) == ((0,), (2,))
     # Fragments of 606 octets and more: 26 ms of them, and one, for each half of the window.
     half = -(-26_000_000 // ((606 + 8) * 800)) + 1
@@ -106,9 +105,9 @@ def test_a_switch_has_its_queue_and_hears_all_and_a_host_has_credit():
 def test_programs_on_standing_media_are_shaped():
     for segment in segments_of(trial_of().scenario, has_shapers=True):
         assert segment.shaper is not None
-        flows = json.loads(bytes(segment.medium.trial))["scenario"]["flows"]
+        flows = segment.medium.trial.scenario.flows
         by_node = dict(zip(segment.stations, flows, strict=True))
-        assert {name: flow["queue_frames"] for name, flow in by_node.items()} == {
+        assert {name: flow.queue_frames for name, flow in by_node.items()} == {
             name: 7 if name == "switch" else 64 for name in segment.stations
         }
 
@@ -145,10 +144,11 @@ def counted(stations, counts="", offset_ns=1000):
 def test_ports_at_media_have_their_counts_and_others_have_none(monkeypatch):
     trial = trial_of()
     # What a medium counts on which every station sends.
-    text = json.loads(bytes(trials_of(trial)[0].trial))
-    for flow in text["scenario"]["flows"]:
-        flow["arrivals"] = {"kind": "poisson", "mean_ps": 1e9}
-    found = _core.simulate_trial(json.dumps(text))
+    silent = trials_of(trial)[0].trial
+    flows = tuple(
+        replace(flow, arrivals=PoissonArrivals(mean_ps=1e9)) for flow in silent.scenario.flows
+    )
+    found = _core.simulate_trial(core_trial(replace(silent.scenario, flows=flows)))
     monkeypatch.setattr(_core, "read_counts", lambda _: found)
     ports = port_counts(trial.scenario, {"cable": counted(2)})
     assert found.stations.frames.min() > 0
@@ -166,7 +166,7 @@ def test_ports_at_media_have_their_counts_and_others_have_none(monkeypatch):
 
 def test_media_have_the_counts_of_segments_unless_one_was_not_emulated_to_the_end(monkeypatch):
     trial = trial_of()
-    found = _core.simulate_trial(bytes(trials_of(trial)[0].trial).decode())
+    found = _core.simulate_trial(encode(trials_of(trial)[0].trial).decode())
     monkeypatch.setattr(_core, "read_counts", lambda _: found)
     media, stations = media_counts(trial.scenario, {"cable": counted(2, "{}")})
     assert media == found.media

@@ -13,6 +13,7 @@ from ethermeter.faults import InputError
 from ethermeter.live_test import AgentEntry
 from ethermeter.trial import Trial
 from measured_trials import only_trial
+from msgspec.json import encode
 
 TALKERS = em.segment(
     "experimental-3",
@@ -68,7 +69,7 @@ def test_sources_of_hosts_begin_within_the_spread_of_the_trial():
 def test_the_medium_of_a_trial_keeps_its_coders_and_its_spread():
     trial = trial_of()
     medium = segments.segment_trial(trial, NAMES)
-    found = json.loads(bytes(medium.trial))
+    found = json.loads(encode(medium.trial))
     assert found["scenario"]["flows"][0]["arrivals"]["kind"] == "coder"
     assert found["scenario"]["phases"]["spread_ps"] == 30 * 10**9
     assert found["scenario"]["media"][0]["mac"]["csma_cd"]["turnaround_ps"] == 6_000_000
