@@ -75,6 +75,13 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Code:
+    """Lines to be copied, which a terminal does not break."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """What was found, and the command that follows from it."""
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import captures
 import ethermeter as em
 import pytest
+from ethermeter.blocks import Code, Text
 from ethermeter.cli import next_steps
-from ethermeter.render.text import command_lines, table_lines
+from ethermeter.render.text import command_lines, lines, table_lines
 from hypothesis import given
 from hypothesis import strategies as st
 from program import invoke, settings
@@ -243,3 +244,11 @@ def test_another_value_of_an_option_takes_the_place_of_the_one_given():
     given = ["search", "x.toml", "--replications=8", "--out", "here", "--force", "--largest", "a"]
     again = next_steps._again(given, "--replications", "32")
     assert again == ["ethermeter", "search", "x.toml", "--largest", "a", "--replications", "32"]
+
+
+def test_what_is_to_be_copied_is_not_broken_unlike_a_text():
+    long = "  plca = { enable = true, node-id = 3 }"
+    assert list(lines([Text(long), Code(f"{long}\n[hosts]")], 20)) == [
+        *("  plca = { enable =", "  true, node-id = 3", "  }"),
+        *(long, "[hosts]"),
+    ]

@@ -10,13 +10,12 @@ import typer
 
 from ethermeter.cli import completion, options
 from ethermeter.cli.guard import FAILED, say
-from ethermeter.cli.output import print_json, print_table, print_text
+from ethermeter.cli.output import print_json, show
 from ethermeter.cli.summary import print_files, search_and_sum_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ethermeter.analysis.benchmark import Answer, Column, Test
     from ethermeter.benchmark import Bench, Settings
     from ethermeter.engines.live import Place
 
@@ -188,6 +187,7 @@ def benchmark(
     if suite is None or suite not in SUITES:
         refuse("SUITE", suite or "(missing)", choices(suite or "", SUITES))
     from ethermeter.analysis.benchmark import csv_rows, read
+    from ethermeter.present import benchmark as layout
     from ethermeter.run import RunOptions
     from ethermeter.strategies.benchmark import Benchmark
 
@@ -249,9 +249,7 @@ def benchmark(
             }
         )
     else:
-        print_answer(answer)
-        if csv_file is not None:
-            print_text(f"values: {csv_file}")
+        show(layout.benchmark(answer, file=csv_file))
         print_files(summary)
     for name, why in summary.failed.items():
         say(f"ethermeter: trial {name}: {why}; it has no values")
@@ -263,11 +261,12 @@ def benchmark(
 
 def _list(*, as_json: bool) -> None:
     from ethermeter.benchmark.suites import ABOUT
+    from ethermeter.present import benchmark as layout
 
     if as_json:
         print_json([{"name": name, "tests": tests} for name, tests in ABOUT.items()])
         return
-    print_table(["suite", "tests"], [[name, tests] for name, tests in ABOUT.items()])
+    show(layout.suites(ABOUT))
 
 
 def _settings(
@@ -382,59 +381,6 @@ def _seeded(document: dict[str, object], seed: int | None) -> dict[str, object]:
     return document if seed is None else {**document, "seed": seed}
 
 
-def print_answer(answer: "Answer") -> None:
-    """Print the tables of a benchmark in 80 columns."""
-    print_text(f"{answer.title}: {answer.network}, {answer.venue}")
-    print_text("; ".join(f"{name}: {text}" for name, text in answer.conditions.items()))
-    for test in answer.tests:
-        typer.echo()
-        print_text(f"{test.title} ({test.clause})")
-        print_test(test)
-    for refusal in answer.refused:
-        print_text(f"{refusal.test}: refused: {refusal.why}")
-
-
-def print_test(test: "Test") -> None:
-    """Print the table of a test with its remarks."""
-    keys = list(dict.fromkeys(key for row in test.rows for key in row.point))
-    columns = [column for column in test.columns if _is_shown(column, test)]
-    head = [*keys, *(f"{column.title} {_unit(column)}".rstrip() for column in columns)]
-    rows = [
-        [
-            *(row.point.get(key, "") for key in keys),
-            *(value_text(row.values.get(column.key)) for column in columns),
-        ]
-        for row in test.rows
-    ]
-    if rows and columns:
-        print_table(head, rows, keys=len(keys))
-    for remark in test.remarks:
-        print_text(remark)
-    for caution in test.cautions:
-        print_text(f"caution: {caution}")
-
-
-def _is_shown(column: "Column", test: "Test") -> bool:
-    """Whether the terminal shows a column: locations only where frames were lost."""
-    if column.is_detail:
-        return False
-    values = [row.values.get(column.key) for row in test.rows]
-    return any(values) if column.key.startswith("lost_") else any(v is not None for v in values)
-
-
-def _unit(column: "Column") -> str:
-    return "" if column.unit == "frames" else column.unit
-
-
-def value_text(value: float | str | None) -> str:
-    """Write a value for a table: whole from a thousand on, four digits below."""
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return "–"
-    return f"{value:.0f}" if abs(value) >= 1000 or value == round(value) else f"{value:.4g}"
-
-
 def is_benchmark(directory: Path) -> bool:
     """Whether a directory has the finished run of a benchmark."""
     from ethermeter.analysis.benchmark import read
@@ -462,6 +408,7 @@ def compare(first: Path, second: Path, *, fail_below: str | None, as_json: bool)
     from ethermeter import api
     from ethermeter.analysis import benchmark as results
     from ethermeter.cli.voice_values import refuse
+    from ethermeter.present import benchmark as layout
 
     tolerance = share_of("--fail-below", fail_below or TOLERANCE, most=1.0)
     answers = []
@@ -483,26 +430,6 @@ def compare(first: Path, second: Path, *, fail_below: str | None, as_json: bool)
             }
         )
     else:
-        judged = [each for each in found if each.verdict]
-        changed = [each for each in judged if each.verdict != "same"]
-        rows = [
-            [
-                each.test,
-                results.point_text(each.point),
-                each.key,
-                value_text(each.first),
-                value_text(each.second),
-                "–" if each.change is None else f"{100 * each.change:+.2f}%",
-                each.verdict,
-            ]
-            for each in changed
-        ]
-        if rows:
-            head = ["test", "point", "value", "first", "second", "change", "verdict"]
-            print_table(head, rows)
-        print_text(
-            f"{len(judged)} values compared, {len(changed)} differ by more than "
-            f"{100 * tolerance:g}%: {'a regression' if is_regression else 'no regression'}"
-        )
+        show(layout.comparison(found, tolerance=tolerance))
     if is_regression and fail_below is not None:
         raise typer.Exit(FAILED)

@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from ethermeter.cli import completion, options
-from ethermeter.cli.output import print_json, print_legend, print_table, print_text
+from ethermeter.cli.output import print_json, show
 from ethermeter.cli.summary import print_files, search_and_sum_up
-from ethermeter.quantities import Scale, with_ends
 
 if TYPE_CHECKING:
-    from ethermeter.calls import BetweenHosts, OnSegment, Question, Wanted
+    from ethermeter.calls import BetweenHosts, OnSegment
     from ethermeter.experiment import Experiment
     from ethermeter.experiment.key_paths import Sweep
-    from ethermeter.strategies.calls import Answer, Rated
-    from ethermeter.strategies.estimated import Interval
 
 EXAMPLES = """\
   ethermeter calls --codec g711 --mos 4.0
@@ -200,6 +197,7 @@ def calls(
     from ethermeter.cli import next_steps
     from ethermeter.cli.voice_values import numbers_of, one_of, refuse
     from ethermeter.faults import Fault, InputError
+    from ethermeter.present import calls as layout
     from ethermeter.run import RunOptions
     from ethermeter.strategies.calls import Answer, CallSearch
     from ethermeter.voice import CODECS, PATTERNS
@@ -267,13 +265,7 @@ def calls(
     if as_json:
         print_json(msgspec.to_builtins(found))
         return
-    _print(question, wanted, found)
-    if write is not None:
-        print_text(
-            f"experiment: {write}"
-            if found.calls
-            else "no experiment written: not even one is good enough"
-        )
+    show(layout.calls(question, wanted, found, file=write))
     print_files(summary)
     if write is None:
         next_steps.print_steps(next_steps.of_calls(found, sys.argv[1:]))
@@ -376,72 +368,3 @@ def _duration_s(text: str) -> float:
     except UnitError as error:
         refuse("--duration", text, str(error))
     return ps / PS_PER_S
-
-
-def _print(question: "Question", wanted: "Wanted", found: "Answer") -> None:
-    from ethermeter.calls import OnSegment
-    from ethermeter.report.cautions import Marks
-
-    marks = Marks(each.cautions for each in found.tried)
-    what = "calls" if question.talkers == 2 else "streams"
-    good = (
-        f"a mean opinion score of at least {wanted.mos:g}"
-        if wanted.mos is not None
-        else f"at most {100 * wanted.loss:g}% lost or late, "
-        f"{1e3 * wanted.delay_s:g} ms mouth-to-ear delay"
-    )
-    print_table(
-        [
-            what,
-            "MOS",
-            "R",
-            "not in time %",
-            "mouth to ear ms",
-            "buffer ms",
-            "network p50 ms",
-            "p99 ms",
-            "utilisation",
-        ],
-        [_row(each, marks.at(each.cautions)) for each in found.tried],
-    )
-    print_legend(marks.legend())
-    print_text(
-        f"{found.calls} {what} of {question.codec}: {good}, on the mean of "
-        f"{question.replications} trials"
-    )
-    print_text(f"{'on ' if isinstance(question.venue, OnSegment) else ''}{found.subject}")
-    if found.is_limited_by_stations:
-        print_text(f"this is all that {question.venue.room} leave room for")
-    elif found.sure < found.calls or found.possible > found.calls:
-        print_text(
-            f"by the 95% intervals: {found.sure} for sure, {found.possible} perhaps; "
-            f"{_undecided(found)}"
-        )
-
-
-def _undecided(found: "Answer") -> str:
-    """Return what tells more of the numbers that are not decided about."""
-    between = [each for each in found.tried if found.sure < each.calls <= found.possible]
-    if any("growing-queue" in each.cautions for each in between):
-        return "a queue still grows in the trials: a longer --duration tells more"
-    return "more --replications tell more"
-
-
-def _row(each: "Rated", mark: str) -> list[str]:
-    delays = (each.delay_s, each.buffer_s, each.network_p50_s, each.network_p99_s)
-    return [
-        f"{each.calls}{mark}",
-        _cell(each.mos),
-        _cell(each.rating),
-        _cell(each.loss, 100.0),
-        *(_cell(delay, 1e3) for delay in delays),
-        _cell(each.utilisation),
-    ]
-
-
-def _cell(found: "Interval", factor: float = 1.0) -> str:
-    """Write a number of an answer with its interval; times and shares are shown by a factor."""
-    value, low, high = (
-        None if end is None else factor * end for end in (found.value, found.low, found.high)
-    )
-    return with_ends(value, low, high, Scale(""))

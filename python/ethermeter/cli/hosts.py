@@ -9,11 +9,12 @@ import typer
 from ethermeter.cli import options
 from ethermeter.cli.guard import FAILED
 from ethermeter.cli.help import Entry, group
-from ethermeter.cli.output import print_json, print_table, print_text
+from ethermeter.cli.output import print_json, show
 
 if TYPE_CHECKING:
-    from ethermeter.live_reports import HostAnswer, PlcaFacts
+    from ethermeter.live_reports import HostAnswer
     from ethermeter.live_test import AgentEntry
+    from ethermeter.present.hosts import CheckedHost
 
 INIT_EXAMPLES = "  ethermeter hosts init hosts.toml"
 CHECK_EXAMPLES = "  ethermeter hosts check hosts.toml\n  ethermeter hosts check hosts.toml --json"
@@ -52,6 +53,7 @@ def init(file: File, *, as_json: options.Json = False) -> None:
     """
     from ethermeter import _core, hosts_file
     from ethermeter.faults import InputError
+    from ethermeter.present.hosts import certificates
 
     hosts = hosts_file.read(file)
     if hosts.certificates is None:
@@ -74,14 +76,7 @@ def init(file: File, *, as_json: options.Json = False) -> None:
     if as_json:
         print_json({"certificates": str(hosts.certificates), "agents": commands})
         return
-    print_text(f"certificates: {hosts.certificates}; the key of the authority is not kept")
-    for name, line in commands.items():
-        print_text(f"on {name}, with {name}.pem, {name}.key and authority.pem copied there:")
-        typer.echo(f"  {line}")  # on one line, to be copied
-    print_text(
-        "ceilings.toml is its operator's: at least addresses = [the hosts' addresses]. Then "
-        f"here: ethermeter hosts check {file}"
-    )
+    show(certificates(hosts.certificates, commands, file))
 
 
 def _command(name: str, station: "AgentEntry") -> str:
@@ -99,45 +94,37 @@ def check(file: File, *, as_json: options.Json = False) -> None:
     """
     from ethermeter import hosts_file
     from ethermeter.live_reports import HostAnswer
+    from ethermeter.present import hosts as layout
 
     hosts = hosts_file.read(file)
     laboratory = hosts.laboratory()
     reported = laboratory.ask()
-    agents = {name: msgspec.json.decode(reported[name], type=HostAnswer) for name in hosts.stations}
+    found = {
+        name: _checked(msgspec.json.decode(reported[name], type=HostAnswer), station)
+        for name, station in hosts.stations.items()
+    }
     if as_json:
         print_json(
             {
                 name: {
                     **msgspec.json.decode(reported[name]),
-                    **_judged(agents[name], station),
+                    "interface": None if each.agent.error else each.interface,
+                    "faults": each.faults,
                 }
-                for name, station in hosts.stations.items()
+                for name, each in found.items()
             }
         )
     else:
-        has_plca = any(agent.plca for agent in agents.values())
-        print_table(
-            [
-                "host",
-                "control",
-                "address",
-                "interface",
-                "clock ahead ms",
-                "± µs",
-                "most Mb/s",
-                "most frames/s",
-                "most s",
-                "version",
-                *(["plca"] if has_plca else []),
-                "state",
-            ],
-            [
-                _row(agents[name], station, has_plca=has_plca)
-                for name, station in hosts.stations.items()
-            ],
-        )
-    if any(_faults(agents[name], station) for name, station in hosts.stations.items()):
+        show(layout.hosts(list(found.values())))
+    if any(each.faults for each in found.values()):
         raise typer.Exit(FAILED)
+
+
+def _checked(agent: "HostAnswer", station: "AgentEntry") -> "CheckedHost":
+    from ethermeter.present.hosts import CheckedHost
+
+    interface = station.interface or _interface(agent, station)
+    return CheckedHost(station, agent, interface, _faults(agent, station))
 
 
 def _interface(agent: "HostAnswer", station: "AgentEntry") -> str | None:
@@ -158,49 +145,6 @@ def _faults(agent: "HostAnswer", station: "AgentEntry") -> list[str]:
     if station.interface is not None and station.interface not in agent.interfaces:
         faults.append(f"interface = {station.interface}: it has {', '.join(agent.interfaces)}")
     return faults
-
-
-def _judged(agent: "HostAnswer", station: "AgentEntry") -> dict[str, object]:
-    """Return the interface and the faults of a host as JSON."""
-    interface = None if agent.error else station.interface or _interface(agent, station)
-    return {"interface": interface, "faults": _faults(agent, station)}
-
-
-def _row(agent: "HostAnswer", station: "AgentEntry", *, has_plca: bool) -> list[str]:
-    """Return the cells of a host, with PLCA of its interface if some host has it."""
-    state = "; ".join(_faults(agent, station)) or "ready"
-    interface = station.interface or _interface(agent, station) or "lo"
-    plca = [_written(agent.plca.get(interface))] if has_plca else []
-    if agent.clock is None:
-        return [station.name, station.control, station.address, *["–"] * 7, *plca, state]
-    most = agent.ceilings
-    return [
-        station.name,
-        station.control,
-        station.address,
-        interface,
-        f"{agent.clock.offset_ns / 1e6:.3f}",
-        f"{agent.clock.uncertainty_ns / 1e3:.0f}",
-        *(
-            ["0", "", ""]
-            if most is None
-            else [f"{most.rate_bps / 1e6:.0f}", str(most.rate_frames_per_s), str(most.duration_s)]
-        ),
-        agent.version,
-        *plca,
-        state,
-    ]
-
-
-def _written(plca: "PlcaFacts | None") -> str:
-    from ethermeter.store.result import plca_status
-
-    if plca is None:
-        return "–"
-    if plca.enable is False:
-        return "off"
-    node = "no ID" if plca.node_id is None else f"node-id {plca.node_id}"
-    return f"{node}, status {plca_status(plca)}"
 
 
 def _is_loopback(address: str) -> bool:

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from ethermeter.cli import completion, options
+from ethermeter.cli import completion, options, output
 from ethermeter.cli.guard import BAD_INPUT, say
-from ethermeter.cli.output import print_json, print_table, print_text, say_assumed
+from ethermeter.cli.output import print_json, say_assumed
 
 VALIDATE_EXAMPLES = """\
   ethermeter validate my-network.toml
@@ -23,7 +23,6 @@ EXPERIMENTS_EXAMPLES = """\
   ethermeter experiments
   ethermeter experiments --show poisson-load
   ethermeter experiments --copy poisson-load my-network.toml"""
-TABLE_ROWS = 20
 
 
 def validate(
@@ -41,6 +40,7 @@ def validate(
     """Check experiment files and report every fault."""
     from ethermeter import api
     from ethermeter.faults import Fault, InputError, lines, listed
+    from ethermeter.present.experiments import valid
     from ethermeter.search import check_table
 
     faults: list[Fault] = []
@@ -63,8 +63,7 @@ def validate(
             {"valid": not faults, "trials": trials, "fault_count": len(faults), "faults": rows}
         )
     else:
-        for file, count in trials.items():
-            print_text(f"{file}: valid, {count} trials")
+        output.show(valid(trials))
         for line in lines(faults):
             say(line)
     if faults:
@@ -86,6 +85,7 @@ def plan(
 ) -> None:
     """Show the trials of an experiment; run nothing."""
     from ethermeter import api
+    from ethermeter.present import plan as layout
 
     planned = api.load(experiment, overrides=overrides or ()).plan(
         seed=seed, replications=replications
@@ -93,20 +93,7 @@ def plan(
     if as_json:
         typer.echo(planned.to_jsonl(), nl=False)
         return
-    keys = list(dict.fromkeys(key for trial in planned.trials for key in trial.point))
-    rows = [
-        [
-            trial.id,
-            *(trial.point.get(key, "") for key in keys),
-            str(trial.replication),
-            str(trial.seed),
-        ]
-        for trial in planned.trials[:TABLE_ROWS]
-    ]
-    print_table(["trial", *keys, "replication", "seed"], rows)
-    if len(planned.trials) > TABLE_ROWS:
-        print_text(f"… {len(planned.trials) - TABLE_ROWS} more")
-    print_text(f"{len(planned.trials)} trials, plan {planned.hash}")
+    output.show(layout.plan(planned))
 
 
 class SchemaOf(StrEnum):
@@ -160,6 +147,7 @@ def experiments(
 ) -> None:
     """List the shipped experiments."""
     from ethermeter import experiment
+    from ethermeter.present.experiments import shipped
 
     if show is not None:
         typer.echo(_shipped(show).read_text(encoding="utf-8"), nl=False)
@@ -171,7 +159,7 @@ def experiments(
     if as_json:
         print_json(titles)
     else:
-        print_table(["experiment", "what it is"], [[name, title] for name, title in titles.items()])
+        output.show(shipped(titles))
 
 
 def _shipped(name: str) -> Path:
@@ -186,6 +174,7 @@ def _shipped(name: str) -> Path:
 
 def _copy(name: str, destination: Path) -> None:
     from ethermeter.faults import InputError
+    from ethermeter.present.experiments import copied
 
     text = _shipped(name).read_bytes()
     target = destination / f"{Path(name).name}.toml" if destination.is_dir() else destination
@@ -196,4 +185,4 @@ def _copy(name: str, destination: Path) -> None:
         raise InputError.of(
             "command line", "--copy", str(target), "a file that is not there yet"
         ) from None
-    print_text(f"{target}: a copy of {name}; run it with: ethermeter run {target}")
+    output.show(copied(name, target))

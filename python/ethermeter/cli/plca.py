@@ -5,14 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.output import (
-    first_point,
-    point_text,
-    print_json,
-    print_table,
-    print_text,
-    require_drawing,
-)
+from ethermeter.cli.output import first_point, point_text, print_json, require_drawing, show
 
 if TYPE_CHECKING:
     from ethermeter.experiment import Experiment
@@ -26,7 +19,6 @@ EXAMPLES = """\
   ethermeter plca 10base-t1s/zone-gateway
   ethermeter plca --interface eth1
   ethermeter plca my-bus.toml --json"""
-PS_PER_US = 1e6
 
 
 def plca(
@@ -95,13 +87,9 @@ def plca(
         plain = {name: _plain(bus) for name, bus in found.items()}
         print_json({"point": point, **({"segments": plain} if has_flows else plain["segment"])})
         return
-    if where:
-        print_text(f"{where}:")
-    for number, (name, bus) in enumerate(found.items()):
-        if has_flows:
-            blank = "\n" if where or number else ""
-            print_text(f"{blank}segment {name}:")
-        _print(bus)
+    from ethermeter.present.plca import buses
+
+    show(buses(where, found, has_names=has_flows))
     if figure is not None:
         typer.echo(str(figure))
 
@@ -140,13 +128,9 @@ def _print_interface(name: str, *, as_json: bool) -> None:
         }
         print_json({**found, "bus": None if bus is None else _plain(bus)})
         return
-    typer.echo(port.text)  # on one line, as a table of TOML must be
-    print_text(f"status: {plca_status(port.plca)}")
-    for text in warnings:
-        print_text(f"warning: {text}")
-    if bus is not None:
-        print_text(f"\n{ASSUMED}:")
-        _print(bus)
+    from ethermeter.present.plca import interface
+
+    show(interface(port.text, port.plca, warnings, assumed=ASSUMED, bus=bus))
 
 
 def _plain(found: "Advice") -> dict[str, object]:
@@ -183,25 +167,3 @@ def _plain(found: "Advice") -> dict[str, object]:
 
 def _seconds(time_ps: int | None) -> float | None:
     return None if time_ps is None else time_ps / 1e12
-
-
-def _print(found: "Advice") -> None:
-    from ethermeter.report.bus_page import bursts_table, nodes_table
-
-    bus = found.bus
-    longest = f"{bus.longest_ps / PS_PER_US:g} µs" if bus.is_bounded else "not bounded"
-    print_text(
-        f"{bus.node_count} opportunities in a cycle: empty {bus.empty_ps / PS_PER_US:g} µs,"
-        f" longest {longest}"
-    )
-    phys = "these PHYs" if bus.plca.transmit_ps else "PHYs without latencies (see segment.phy)"
-    print_text(f"smallest safe to-tmr: {bus.least_opportunity_bits} bit times with {phys}")
-    tables = [nodes_table(found.nodes)] if found.nodes else []
-    tables += [bursts_table(found)] if found.bursts else []
-    for table in tables:
-        print_text(f"\n{table.caption}:")
-        print_table(table.head, table.rows)
-    if found.warnings:
-        typer.echo()
-    for text in found.warnings:
-        print_text(f"warning: {text}")

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ethermeter.cli.guard import FAILED, say
-from ethermeter.cli.output import print_json, print_legend, print_table, print_text
-from ethermeter.quantities import metric_text
+from ethermeter.cli.output import print_json, show
 
 if TYPE_CHECKING:
     from ethermeter.quick import Measurement, Request
@@ -199,19 +198,9 @@ def _print(found: "Measurement", *, as_json: bool, as_csv: bool) -> None:
     if as_csv:
         typer.echo(found.as_csv(), nl=False)
         return
-    from ethermeter.report.cautions import Marks
+    from ethermeter.present import quick as layout
 
-    marks = Marks(value.estimate.cautions for value in found.values)
-    rows = []
-    for value in found.values:
-        shown = metric_text(value.metric, value.estimate) + marks.at(value.estimate.cautions)
-        rows.append((value.flow, value.metric.label.title, shown, value.by))
-    print_table(["flow", "metric", "value", "by"], rows, keys=2)
-    print_legend(marks.legend())
-    for flow, limit in found.limits.items():
-        print_text(f"{flow} was limited by {limit}")
-    for note in found.notes:
-        print_text(note)
+    show(layout.measurement(found))
 
 
 def _series(
@@ -255,7 +244,9 @@ def _series(
         if as_json:
             print_json({"series": str(directory), "report": str(page), "measurements": count})
         elif not as_csv:
-            print_text(f"{count} measurements, {failures} of this run failed: {page}")
+            from ethermeter.present import quick as layout
+
+            show(layout.series(count, failures=failures, page=page))
     if failures:
         raise typer.Exit(FAILED)
 

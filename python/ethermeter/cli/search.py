@@ -2,7 +2,6 @@
 
 import re
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,13 +9,11 @@ import typer
 
 from ethermeter.cli import completion, options
 from ethermeter.cli.guard import FAILED
-from ethermeter.cli.output import print_json, print_legend, print_table, print_text
+from ethermeter.cli.output import print_json, show
 from ethermeter.cli.summary import print_files, say_failed, search_and_sum_up
-from ethermeter.quantities import Scale, with_ends
 
 if TYPE_CHECKING:
     from ethermeter.engines.live import Place
-    from ethermeter.strategies.search import Answer, Kept, Point
 
 EXAMPLES = """\
   ethermeter search office --set network.classes=8 --while 'loss <= 0.1%' \
@@ -27,7 +24,6 @@ EXAMPLES = """\
 --while 'loss == 0'
   ethermeter search my-network.toml --engine theory/queueing --json
   ethermeter search my-network.toml --testbed --replications 10 --out runs/largest --resume"""
-TABLE_ROWS = 40
 
 
 def search(
@@ -152,6 +148,7 @@ def search(
     from ethermeter import api
     from ethermeter.cli import next_steps
     from ethermeter.experiment import load
+    from ethermeter.present import search as layout
     from ethermeter.run import RunOptions
     from ethermeter.search import question_of
     from ethermeter.strategies.search import Answer, ValueSearch
@@ -188,7 +185,7 @@ def search(
     if as_json:
         print_json(msgspec.to_builtins(found))
     else:
-        _print(found)
+        show(layout.search(found))
         print_files(summary)
         steps = next_steps.of_search(found, experiment, more, sys.argv[1:])
         next_steps.print_steps(steps)
@@ -246,52 +243,3 @@ def _confidence(text: str) -> float:
         return float(found[1]) / 100 if found else float(text)
     except ValueError:
         refuse("--confidence", text, 'a share such as "95%" or 0.95')
-
-
-def _print(found: "Answer") -> None:
-    from ethermeter.metrics import Metric
-    from ethermeter.report.cautions import Marks
-    from ethermeter.search.conditions import condition
-
-    asked = [condition(text) for text in found.conditions]
-    metrics = [each.metric for each in asked]
-    marks = Marks(each.cautions for each in found.points)
-    head = [found.key, "", "trials"]
-    for each in asked:
-        of = f"{each.of}: " if each.of else ""
-        head += [f"{of}{each.metric} {each.metric.label.unit}".rstrip(), "of"]
-
-    def row(point: "Point") -> list[str]:
-        cells = [f"{point.value}{marks.at(point.cautions)}", point.verdict, str(point.replications)]
-        for kept, metric in zip(point.conditions, metrics, strict=True):
-            cells += _cells(kept, metric)
-        return cells
-
-    def _cells(kept: "Kept", metric: Metric) -> list[str]:
-        label, of = metric.label, kept.estimate
-        value, low, high = (
-            None if end is None else label.factor * end for end in (of.value, of.low, of.high)
-        )
-        return [with_ends(value, low, high, Scale(label.unit), has_unit=False), kept.flow]
-
-    rows = [row(point) for point in found.points[:TABLE_ROWS]]
-    kept = _filled(head, rows)
-    print_table([head[at] for at in kept], [[each[at] for at in kept] for each in rows], keys=2)
-    print_legend(marks.legend())
-    for caution in found.cautions:
-        print_text(f"caution: {caution}")
-    print_text(found.sentence)
-    if found.outcome == "undecided" and found.estimate is not None:
-        print_text(f"by the means {found.estimate}; a larger --step needs fewer trials")
-    if found.bound is not None:
-        bound = found.bound
-        print_text(
-            f"bound: {bound.what}: {bound.value} {bound.unit}; with this room nothing is lost"
-            if bound.value is not None
-            else f"no bound: {bound.what}: {bound.why}"
-        )
-
-
-def _filled(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    """Return the columns that have something in them: stations of a segment have no name."""
-    return [at for at in range(len(head)) if head[at] != "of" or any(row[at] for row in rows)]

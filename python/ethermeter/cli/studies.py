@@ -1,6 +1,5 @@
 """All published studies: their list, and the index page and table of a run of all."""
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +9,12 @@ import typer
 
 from ethermeter.analysis.claims import FILE
 from ethermeter.cli.guard import FAILED, explain, say
-from ethermeter.cli.output import print_json, print_table, print_text
+from ethermeter.cli.output import print_json, show
 from ethermeter.studies import registry
 
 if TYPE_CHECKING:
     from ethermeter.cli.summary import Summary
+    from ethermeter.present.studies import Failed, Reproduced
 
 ALL = "all"
 """Every study, on the command line."""
@@ -23,11 +23,13 @@ INDEX = "studies.html"
 
 def list_studies(*, as_json: bool) -> None:
     """Print every study with one line of what it is."""
+    from ethermeter.present.studies import published
+
     titles = {name: registry.find(name).presentation.title for name in registry.names()}
     if as_json:
         print_json([{"study": name, "title": title} for name, title in titles.items()])
         return
-    print_table(["study", "what was published"], [[name, title] for name, title in titles.items()])
+    show(published(titles))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +47,19 @@ class Outcome:
             return {"study": self.study, "error": self.error, "code": self.code}
         return {"study": self.study, "summary": self.summary.as_json(leave_out=("estimates",))}
 
-    def row(self) -> list[str]:
-        """Return the cells of the outcome in the table of all studies."""
+    def reproduced(self) -> "Reproduced | Failed":
+        """Return the outcome as it is laid out."""
+        from ethermeter.present.studies import Failed, Reproduced
+
         if self.summary is None:
-            return [self.study, "–", "–", "–", "–", f"failed: {self.error}"]
-        claims = self.summary.claims(FILE)
-        verdicts = [each.verdict for each in claims if each.basis != "reference"]
+            return Failed(self.study, self.error)
         wall_s = self.summary.run.provenance().get("wall_s")
-        counts = [
-            sum(verdict in words for verdict in verdicts)
-            for words in (("met", "holds"), ("missed", "fails"), ("not-run",))
-        ]
-        return [
+        return Reproduced(
             self.study,
-            *map(str, counts),
-            f"{wall_s:.0f}" if isinstance(wall_s, float) else "–",
-            os.path.relpath(self.summary.written.get("report", self.summary.run.path)),
-        ]
+            self.summary.claims(FILE),
+            wall_s if isinstance(wall_s, float) else None,
+            self.summary.written.get("report", self.summary.run.path),
+        )
 
 
 def outcome(name: str, run: "Callable[[], Summary]") -> Outcome:
@@ -98,13 +96,11 @@ def write_index(outcomes: Sequence[Outcome], folder: Path, *, quick: bool) -> Pa
 
 def print_outcomes(outcomes: Sequence[Outcome], index: Path, *, as_json: bool) -> None:
     """Print the outcome of every study; exit with code 1 if one of them failed."""
+    from ethermeter.present.studies import reproduced
+
     if as_json:
         print_json({"index": str(index), "studies": [each.as_json() for each in outcomes]})
     else:
-        print_table(
-            ["study", "met or holding", "missed or failing", "not run", "s", "report"],
-            [outcome.row() for outcome in outcomes],
-        )
-        print_text(f"all claims: {index}")
+        show(reproduced([outcome.reproduced() for outcome in outcomes], index))
     if any(outcome.summary is None for outcome in outcomes):
         raise typer.Exit(FAILED)

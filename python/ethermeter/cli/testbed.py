@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 import typer
 
-from ethermeter.cli import options
+from ethermeter.cli import options, output
 from ethermeter.cli.guard import FAILED, say
 from ethermeter.cli.help import Entry, group
-from ethermeter.cli.output import print_json, print_table, print_text
+from ethermeter.cli.output import print_json
 from ethermeter.faults import choices, nearest
 
 if TYPE_CHECKING:
     from ethermeter.live_reports import RelayResult
-    from ethermeter.testbed import KeptTestbed, NetworkBed, Testbed, Wire
+    from ethermeter.testbed import KeptTestbed, NetworkBed, Testbed
 
 UP_EXAMPLES = """\
   ethermeter testbed up
@@ -183,16 +183,13 @@ def _network_of(experiment: str, overrides: list[str] | None, mtu: int) -> "Netw
 
 def _tell_made(made: "Testbed | NetworkBed", *, as_json: bool) -> None:
     from ethermeter import testbed
+    from ethermeter.present import testbeds
 
     kept = testbed.kept()[made.name]
     if as_json:
         print_json({"name": made.name, **msgspec.to_builtins(kept)})
         return
-    _print(made.name, kept)
-    print_text(
-        f"on its first host: ethermeter testbed exec {made.name} 1 -- COMMAND; "
-        f"to remove it: ethermeter testbed down {made.name}"
-    )
+    output.show(testbeds.made(made.name, kept))
 
 
 def execute(
@@ -313,12 +310,14 @@ def down(
 def _tell_removed(
     removed: list[str], results: "dict[str, RelayResult | None]", *, as_json: bool
 ) -> None:
+    from ethermeter.present import testbeds
+
     if as_json:
         wires = {name: result for name, result in results.items() if result is not None}
-        output = {"removed": removed, **({"wires": wires} if wires else {})}
-        print_json(msgspec.to_builtins(output))
+        found = {"removed": removed, **({"wires": wires} if wires else {})}
+        print_json(msgspec.to_builtins(found))
         return
-    print_text("\n".join(f"{name}: removed" for name in removed) or "there is nothing to remove")
+    output.show(testbeds.removed(removed))
 
 
 def show(
@@ -340,8 +339,10 @@ def show(
     """List testbeds, or watch the segment of one."""
     from ethermeter import testbed
     from ethermeter.cli.voice_values import refuse
+    from ethermeter.present import testbeds
 
     if name is not None:
+        from ethermeter.blocks import Text
         from ethermeter.cli import segment_view
 
         kept = _named(name)
@@ -358,8 +359,9 @@ def show(
         if as_json:
             print_json(msgspec.to_builtins(counted))
             return
-        for line in segment_view.lines(counted.segments, None, kept.segments):
-            print_text(line)
+        output.show(
+            Text(line) for line in segment_view.lines(counted.segments, None, kept.segments)
+        )
         return
     if live:
         refuse("--live", "given without NAME", "the name of a testbed with a segment")
@@ -368,14 +370,7 @@ def show(
         listed = [{"name": name, **msgspec.to_builtins(kept)} for name, kept in there.items()]
         print_json([*listed, *({"name": name, "unfinished": True} for name in unfinished)])
         return
-    if not there and not unfinished:
-        print_text("there is no testbed")
-    for each, kept in there.items():
-        _print(each, kept)
-    for each in unfinished:
-        print_text(
-            f"{each}: unfinished, its maker was ended; to remove it: ethermeter testbed down {each}"
-        )
+    output.show(testbeds.existing(there, unfinished))
 
 
 def _control_of(name: str) -> Path:
@@ -467,29 +462,6 @@ def capture(
         most_frames=frames,
     )
     segment_capture.run(name, _control_of(name), out, wanted, for_s=for_s, as_json=as_json)
-
-
-def _print(name: str, kept: "KeptTestbed") -> None:
-    print_text(f"{name}: {len(kept.hosts)} hosts, {kept.layout}, MTU {kept.mtu}")
-    for number, wire in enumerate(kept.wires, 1):
-        print_text(f"  wire of host {number}: {_description(wire)}")
-    print_table(
-        ["namespace", "interface", "mac", "ipv4", "ipv6"],
-        [[host.namespace, host.interface, host.mac, host.ipv4, host.ipv6] for host in kept.hosts],
-    )
-
-
-def _description(wire: "Wire | None") -> str:
-    if wire is None:
-        return "unshaped"
-    words = [wire.kind, f"{wire.rate_bps / 1e6:g} Mb/s", f"queue {wire.queue_octets} B"]
-    if wire.kind == "relay":
-        words.append(f"delay {wire.delay_ns / 1e3:g} us")
-        if wire.loss > 0:
-            words.append(f"loss {wire.loss:g}")
-        if wire.lose_every is not None:
-            words.append(f"one of {wire.lose_every} frames lost")
-    return ", ".join(words)
 
 
 def _read(option: str, text: str, what: Literal["rate", "size", "time"]) -> int:

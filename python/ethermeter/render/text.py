@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from ethermeter.blocks import Bullets, Heading, Row, Step, Table, Text
+from ethermeter.blocks import Bullets, Code, Heading, Row, Step, Table, Text
 
 GAP = "  "
 LEAST_TEXT = 18
@@ -65,6 +65,8 @@ def lines(blocks: Iterable[object], width: int) -> Iterator[str]:
             case Bullets(items=items):
                 for item in items:
                     yield from _wrapped(f"- {_bare(item)}", width, "  ")
+            case Code(text=text):
+                yield from text.split("\n")
             case Step(found=found, command=command):
                 yield from _wrapped(f"next: {found}:", width, "      ")
                 yield from (f"  {line}" for line in command_lines(command, width - 2))

@@ -1,0 +1,155 @@
+"""Bounds: what theory says of networks, beside what was simulated and measured."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from ethermeter.analysis.bounds import (
+    Answers,
+    Coverage,
+    FlowTime,
+    Observed,
+    Queue,
+    Size,
+    where,
+)
+from ethermeter.blocks import Table, Text
+from ethermeter.present.marks import legend
+from ethermeter.quantities import UNDEFINED, Scale, common_scale, in_scale, number, quantity
+from ethermeter.report.cautions import Marks
+
+Block = Text | Table
+
+TABLE_ROWS = 30
+MOST_REASONS = 3
+"""Reasons why values have no bound that are laid out."""
+_ENGINES = {"simulation": "simulated", "live": "measured"}
+
+
+def bounds(found: Answers) -> Iterator[Block]:
+    """Lay out the times of flows and the queues of ports, and what is above its bound."""
+    if found.times:
+        yield from _times(found.times)
+    yield from _queues([queue for queue in found.queues if not queue.is_idle])
+    for each in found.saturations:
+        at = where(each.series, each.point)
+        yield Text(f"{at}full at {number(each.scale)} times this load: {each.resource}")
+    yield from _coverage(found.coverage)
+    for text in found.warnings:
+        yield Text(f"warning: {text}: a defect of the bound, of the engine or of a host")
+
+
+def _times(times: Sequence[FlowTime]) -> Iterator[Block]:
+    shown = times[:TABLE_ROWS]
+    marks = Marks(each.cautions for each in shown if math.isfinite(each.mean_s))
+    yield _times_table(times, shown, marks)
+    if len(times) > len(shown):
+        yield Text(f"… {len(times) - len(shown)} more with --json")
+    yield from legend(marks.legend())
+    for reason in dict.fromkeys(time.why_no_mean for time in times if time.why_no_mean):
+        flows = [time.flow for time in times if time.why_no_mean == reason]
+        yield Text(f"no mean of {', '.join(dict.fromkeys(flows))}: {reason}")
+
+
+def _times_table(times: Sequence[FlowTime], shown: Sequence[FlowTime], marks: Marks) -> Table:
+    """Tabulate the first of all times; any of all decides about the columns."""
+    keys = list(dict.fromkeys(key for each in shown for key in each.point))
+    engines = [engine for engine in _ENGINES if any(time.of(engine) is not None for time in times)]
+    has_deadline = any(not math.isnan(each.margin_s) for each in times)
+    scale = common_scale((each.bound_s for each in shown), "s")
+    rows = []
+    for time in shown:
+        mean = _time_text(time.mean_s, scale) + (
+            marks.at(time.cautions) if math.isfinite(time.mean_s) else ""
+        )
+        of_engines = [cell for engine in engines for cell in _observed(time.of(engine), scale)]
+        rows.append(
+            [
+                *(time.point.get(key, "") for key in keys),
+                time.flow,
+                time.metric.value,
+                _time_text(time.bound_s, scale),
+                *([_time_text(time.margin_s, scale)] * has_deadline),
+                mean,
+                *of_engines,
+                time.method,
+            ]
+        )
+    unit = "" if scale is None else f" {scale.unit}"
+    head = [*keys, "flow", "time", f"bound{unit}"]
+    head += [f"margin to deadline{unit}"] * has_deadline
+    head.append(f"mean by theory{unit}")
+    for engine in engines:
+        head += [f"mean {_ENGINES[engine]}{unit}", f"largest {_ENGINES[engine]}{unit}"]
+    head.append("bound by, or why there is none")
+    return Table(head, rows, "Times of flows, by every engine", headers=len(keys) + 2)
+
+
+def _time_text(time_s: float, scale: Scale | None, half_width_s: float = math.nan) -> str:
+    """Write a time in the scale of its table, or in its own if the table has none."""
+    if scale is None:
+        return quantity(time_s, "s", half_width_s)
+    return in_scale(time_s, half_width_s, scale, has_unit=False)
+
+
+def _observed(found: Observed | None, scale: Scale | None) -> list[str]:
+    if found is None:
+        return [UNDEFINED, UNDEFINED]
+    above = " above!" if found.verdict == "exceeded" else ""
+    return [
+        _time_text(found.mean.value, scale, found.mean.half_width),
+        f"{_time_text(found.largest_s, scale)}{above}",
+    ]
+
+
+def _queues(queues: Sequence[Queue]) -> Iterator[Block]:
+    """Lay out the queues of ports: the room that loses nothing."""
+    if not queues:
+        return
+    shown = queues[:TABLE_ROWS]
+    keys = list(dict.fromkeys(key for each in shown for key in each.point))
+    has_classes = any(queue.traffic_class is not None for queue in shown)
+    rows = [
+        [
+            *(queue.point.get(key, "") for key in keys),
+            f"{queue.node} to {queue.peer}",
+            *(["" if queue.traffic_class is None else str(queue.traffic_class)] * has_classes),
+            number(queue.load),
+            number(queue.mean_frames),
+            *_size(queue.bound),
+            *_size(queue.simulated),
+            *_size(queue.room),
+            {True: "yes", False: "no", None: UNDEFINED}[queue.is_lossless],
+        ]
+        for queue in shown
+    ]
+    lead = [*keys, "port", *(["class"] * has_classes)]
+    head = [*lead, "load", "mean frames"]
+    head += [f"{what} {of}" for what in ("bound", "simulated", "room") for of in ("frames", "B")]
+    yield Table([*head, "loses nothing"], rows, "Queues of ports", headers=len(lead))
+    if len(queues) > len(shown):
+        yield Text(f"… {len(queues) - len(shown)} more with --json")
+
+
+def _size(size: Size) -> tuple[str, str]:
+    """Return frames and octets of a queue; octets exactly, as a setting needs them."""
+    return number(size.frames), number(size.octets, digits=6)
+
+
+def _coverage(found: Sequence[Coverage]) -> Iterator[Text]:
+    """Say which values were compared with their bounds, and which have none, with the reasons."""
+    compared = [_counted(each.compared, each.kinds) for each in found if each.compared]
+    if compared:
+        exceeded = sum(each.exceeded for each in found)
+        yield Text(f"bounds: {' and '.join(compared)} compared, {exceeded or 'none'} above")
+    for each in found:
+        if each.unbounded:
+            more = len(each.reasons) - MOST_REASONS
+            reasons = "; ".join(each.reasons[:MOST_REASONS])
+            rest = f"; and {more} more reasons with --json" if more > 0 else ""
+            why = f": {reasons}{rest}" if reasons else ""
+            yield Text(f"no bound for {_counted(each.unbounded, each.kinds)}{why}")
+
+
+def _counted(count: int, kinds: tuple[str, str]) -> str:
+    one, several = kinds
+    return f"1 {one}" if count == 1 else f"{count} {several}"

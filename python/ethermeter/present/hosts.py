@@ -1,0 +1,92 @@
+"""Hosts of a laboratory: their certificates, and what their agents answer."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ethermeter.blocks import Code, Table, Text
+from ethermeter.live_reports import HostAnswer, PlcaFacts
+from ethermeter.live_test import AgentEntry
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedHost:
+    """A host of a file, what its agent answered, its interface, and what is wrong with it."""
+
+    station: AgentEntry
+    agent: HostAnswer
+    interface: str | None
+    faults: Sequence[str]
+
+
+def certificates(folder: Path, commands: Mapping[str, str], file: Path) -> Iterator[Code | Text]:
+    """Lay out where certificates are, and the command that starts the agent of each host.
+
+    `file` is that of the hosts.
+    """
+    yield Text(f"certificates: {folder}; the key of the authority is not kept")
+    for name, line in commands.items():
+        yield Text(f"on {name}, with {name}.pem, {name}.key and authority.pem copied there:")
+        yield Code(f"  {line}")
+    yield Text(
+        "ceilings.toml is its operator's: at least addresses = [the hosts' addresses]. Then "
+        f"here: ethermeter hosts check {file}"
+    )
+
+
+def hosts(found: Sequence[CheckedHost]) -> Iterator[Table]:
+    """Tabulate hosts with their clocks, ceilings and faults, and PLCA if one of them has it."""
+    has_plca = any(each.agent.plca for each in found)
+    head = [
+        "host",
+        "control",
+        "address",
+        "interface",
+        "clock ahead ms",
+        "± µs",
+        "most Mb/s",
+        "most frames/s",
+        "most s",
+        "version",
+        *(["plca"] if has_plca else []),
+        "state",
+    ]
+    yield Table(head, [_row(each, has_plca=has_plca) for each in found], "Hosts")
+
+
+def _row(of: CheckedHost, *, has_plca: bool) -> list[str]:
+    """Return the cells of a host, with PLCA of its interface if some host has it."""
+    station, agent = of.station, of.agent
+    state = "; ".join(of.faults) or "ready"
+    interface = of.interface or "lo"
+    plca = [_plca(agent.plca.get(interface))] if has_plca else []
+    if agent.clock is None:
+        return [station.name, station.control, station.address, *["–"] * 7, *plca, state]
+    most = agent.ceilings
+    return [
+        station.name,
+        station.control,
+        station.address,
+        interface,
+        f"{agent.clock.offset_ns / 1e6:.3f}",
+        f"{agent.clock.uncertainty_ns / 1e3:.0f}",
+        *(
+            ["0", "", ""]
+            if most is None
+            else [f"{most.rate_bps / 1e6:.0f}", str(most.rate_frames_per_s), str(most.duration_s)]
+        ),
+        agent.version,
+        *plca,
+        state,
+    ]
+
+
+def _plca(found: PlcaFacts | None) -> str:
+    from ethermeter.store.result import plca_status
+
+    if found is None:
+        return "–"
+    if found.enable is False:
+        return "off"
+    node = "no ID" if found.node_id is None else f"node-id {found.node_id}"
+    return f"{node}, status {plca_status(found)}"

@@ -1,0 +1,67 @@
+"""Searches: the values that were tried, and the last with which conditions hold."""
+
+from collections.abc import Iterator, Sequence
+
+from ethermeter.blocks import Table, Text
+from ethermeter.metrics import Metric
+from ethermeter.present.marks import legend
+from ethermeter.quantities import Scale, with_ends
+from ethermeter.report.cautions import Marks
+from ethermeter.search.bounds import Bound
+from ethermeter.search.conditions import Condition, condition
+from ethermeter.strategies.search import Answer, Kept, Point
+
+TABLE_ROWS = 40
+
+
+def search(found: Answer) -> Iterator[Table | Text]:
+    """Lay out the values that were tried, the answer in words, and what theory says of it."""
+    asked = [condition(text) for text in found.conditions]
+    marks = Marks(each.cautions for each in found.points)
+    yield _table(found, asked, marks)
+    yield from legend(marks.legend())
+    for caution in found.cautions:
+        yield Text(f"caution: {caution}")
+    yield Text(found.sentence)
+    if found.outcome == "undecided" and found.estimate is not None:
+        yield Text(f"by the means {found.estimate}; a larger --step needs fewer trials")
+    if found.bound is not None:
+        yield Text(_bound(found.bound))
+
+
+def _table(found: Answer, asked: Sequence[Condition], marks: Marks) -> Table:
+    head = [found.key, "", "trials"]
+    for each in asked:
+        of = f"{each.of}: " if each.of else ""
+        head += [f"{of}{each.metric} {each.metric.label.unit}".rstrip(), "of"]
+    metrics = [each.metric for each in asked]
+    rows = [_row(point, metrics, marks) for point in found.points[:TABLE_ROWS]]
+    # Stations of a segment have no name.
+    filled = [at for at, title in enumerate(head) if title != "of" or any(row[at] for row in rows)]
+    return Table(
+        [head[at] for at in filled],
+        [[row[at] for at in filled] for row in rows],
+        "Values that were tried",
+        headers=2,
+    )
+
+
+def _row(point: Point, metrics: Sequence[Metric], marks: Marks) -> list[str]:
+    cells = [f"{point.value}{marks.at(point.cautions)}", point.verdict, str(point.replications)]
+    for kept, metric in zip(point.conditions, metrics, strict=True):
+        cells += [_value(kept, metric), kept.flow]
+    return cells
+
+
+def _value(kept: Kept, metric: Metric) -> str:
+    label, of = metric.label, kept.estimate
+    value, low, high = (
+        None if end is None else label.factor * end for end in (of.value, of.low, of.high)
+    )
+    return with_ends(value, low, high, Scale(label.unit), has_unit=False)
+
+
+def _bound(bound: Bound) -> str:
+    if bound.value is None:
+        return f"no bound: {bound.what}: {bound.why}"
+    return f"bound: {bound.what}: {bound.value} {bound.unit}; with this room nothing is lost"
