@@ -8,7 +8,8 @@ import ethermeter as em
 import pytest
 from ethermeter import plan
 from ethermeter.analysis import agreement, bounds, pacing
-from ethermeter.cli.bounds import print_bounds
+from ethermeter.cli.output import show
+from ethermeter.present import bounds as present
 from ethermeter.faults import InputError
 from ethermeter.metrics import Caution, Metric
 from ethermeter.results import estimates
@@ -132,7 +133,7 @@ def test_what_was_compared_with_a_bound_and_what_has_none_is_said(tmp_path, caps
     assert (delays.compared, delays.exceeded) == (1, 0)
     assert (delays.unbounded, delays.reasons) == (1, (REASON,))
     assert queues.compared == 1
-    print_bounds(answers)
+    show(present.bounds(answers))
     lines = " ".join(capsys.readouterr().out.split())
     assert "bounds: 1 delay of a flow and 1 queue of a port compared, none above" in lines
     assert f"no bound for 1 delay of a flow: {REASON}" in lines

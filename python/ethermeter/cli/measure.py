@@ -7,7 +7,6 @@ import typer
 
 from ethermeter.cli import capturing, completion, options
 from ethermeter.cli import quick as hosts_alone
-from ethermeter.cli.bounds import print_bounds
 from ethermeter.cli.guard import FAILED, say
 from ethermeter.cli.output import print_json, show
 from ethermeter.studies import registry
@@ -244,6 +243,7 @@ def measure(
     from ethermeter.analysis.claims import LIVE_FILE
     from ethermeter.cli import live_tests, next_steps, summary, venues
     from ethermeter.present import claims, measurement, points
+    from ethermeter.present.bounds import bounds
     from ethermeter.run import RunOptions
 
     captures = capturing.captures_of(
@@ -302,7 +302,7 @@ def measure(
             show(points.run(summed.points, tables))
             show(measurement.side_by_side(live.read_pairs(summed.run.path)))
             show(measurement.agreement(live.read(summed.run.path)))
-            print_bounds(summed.answers)
+            show(bounds(summed.answers))
         else:
             show(points.series(summed.points))
         show(points.cautions(summed.points))

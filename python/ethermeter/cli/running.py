@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.bounds import print_bounds
 from ethermeter.cli.guard import FAILED, say
 from ethermeter.cli.output import print_json, say_assumed, show
 
@@ -41,6 +40,7 @@ def run(
     from ethermeter import api
     from ethermeter.cli import next_steps, summary
     from ethermeter.present import points
+    from ethermeter.present.bounds import bounds
     from ethermeter.run import RunOptions
 
     loaded = _simulated(api.load(experiment, overrides=overrides or ()), experiment)
@@ -55,7 +55,7 @@ def run(
         print_json(found.as_json())
     else:
         show(points.run(found.points, found.flow_tables(found.points[: points.TABLE_ROWS])))
-        print_bounds(found.answers)
+        show(bounds(found.answers))
         show(points.overloads(found.overloads))
         show(points.cautions(found.points))
         summary.print_files(found)
