@@ -9,9 +9,9 @@ import pytest
 from ethermeter import plan
 from ethermeter.analysis import agreement, bounds, pacing
 from ethermeter.cli.output import show
-from ethermeter.present import bounds as present
 from ethermeter.faults import InputError
 from ethermeter.metrics import Caution, Metric
+from ethermeter.present import bounds as present
 from ethermeter.results import estimates
 from ethermeter.results.query import Results
 from ethermeter.results.values import values_of_each
