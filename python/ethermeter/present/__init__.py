@@ -1,0 +1,1 @@
+"""Layouts: what each answer consists of, as blocks for a page or a terminal."""
