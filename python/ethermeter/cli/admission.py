@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.output import print_json, print_table, print_text
+from ethermeter.cli.output import print_json, show
 from ethermeter.json_values import finite
-from ethermeter.quantities import number
 
 if TYPE_CHECKING:
     from ethermeter.calls.admission import ByCalls, Outcome, Thresholds
@@ -20,7 +19,6 @@ EXAMPLES = """\
 --offered 20
   ethermeter voice admission runs/voice --offered 20 --listen "2 s" --pattern p59 \
 --load 70% --json"""
-_DIGITS = 4
 
 
 def admission(
@@ -168,7 +166,9 @@ def admission(
     if as_json:
         print_json(_as_json(str(run), by_calls, thresholds, listen_s, pattern, found))
         return
-    _print(by_calls, thresholds, listen_s, pattern, found)
+    from ethermeter.present.admission import admission as layout
+
+    show(layout(by_calls, thresholds, found, listen_s=listen_s, pattern=pattern))
 
 
 def _fixed(words: list[str]) -> dict[str, str]:
@@ -239,78 +239,3 @@ def _cautions(outcome: "Outcome") -> list[str]:
     from ethermeter.metrics import Caution
 
     return [str(Caution.OUTSIDE_MODEL_RANGE)] if outcome.is_bounded else []
-
-
-def _print(
-    by_calls: "ByCalls",
-    thresholds: "Thresholds",
-    listen_s: float,
-    pattern: str,
-    found: "tuple[Outcome, ...]",
-) -> None:
-    from ethermeter.calls.admission import BOUND_THAT_MATTERS
-
-    head = [
-        "offered erlang",
-        "rule",
-        "blocking %",
-        "mean calls",
-        "beyond limit %",
-        "from %",
-        "to %",
-        "mean loss %",
-    ]
-    rows = [
-        [
-            number(each.offered_erlangs, digits=_DIGITS),
-            each.rule,
-            number(100 * each.blocking, digits=_DIGITS),
-            number(each.mean_calls, digits=_DIGITS),
-            *(
-                number(100 * share, digits=_DIGITS)
-                for share in (each.beyond, each.beyond_low, each.beyond_high, each.mean_loss)
-            ),
-            number(100 * each.crowded, digits=_DIGITS),
-            *_cautions(each),
-        ]
-        for each in found
-    ]
-    head = [*head, f"over {thresholds.most} %"]
-    cautioned = any(len(row) > len(head) for row in rows)
-    print_table(
-        [*head, "caution"] if cautioned else head,
-        [[*row, *[""] * (len(head) + cautioned - len(row))] for row in rows],
-    )
-    last = "" if thresholds.most < by_calls.largest else ", which is all that the run has"
-    print_text(f"{by_calls.series}: {by_calls.simulated[0]} to {by_calls.largest} calls simulated")
-    if by_calls.is_from_the_start:
-        print_text(
-            "the run measures from before all stations have begun, with empty buffers: in the "
-            "long run more is lost"
-        )
-    print_text(
-        f"beyond limit: share of call time with a loss above {100 * thresholds.limit:g}%; from "
-        "and to, with every loss at the lower and "
-        "at the upper end of its 95% interval"
-    )
-    print_text(
-        f"central: a server admits calls while fewer than {thresholds.most} are active{last}"
-    )
-    print_text(
-        f"count: a host listens for {listen_s:g} s, hears each call with probability "
-        f"{thresholds.heard:.4g} ({pattern}), and begins its "
-        f"own if fewer than {thresholds.most} are heard"
-    )
-    print_text(
-        f"load: a host measures the load for {by_calls.window_s:g} s, and begins its call if it "
-        f"is below {thresholds.load:.4g}; with "
-        f"{thresholds.most} calls it is {by_calls.load[thresholds.most]:.4g}, standard deviation "
-        f"{by_calls.deviation[thresholds.most]:.2g}"
-    )
-    if cautioned:
-        print_text(
-            f"outside-model-range: more than {BOUND_THAT_MATTERS:.1%} of the calls come with "
-            f"{by_calls.largest} active, all that the run "
-            "has, where the rule would still admit some; a run of more stations tells what would "
-            "become of them"
-        )

@@ -8,7 +8,7 @@ import typer
 
 from ethermeter import quantities
 from ethermeter.cli.output import print_table, print_text, show
-from ethermeter.quantities import metric_text, number, shown_unit
+from ethermeter.quantities import metric_text, number, shown_unit, value_text
 
 if TYPE_CHECKING:
     from ethermeter.analysis.claims import Claim
@@ -96,12 +96,6 @@ def print_live_agreement(found: "Sequence[Comparison]") -> None:
         more = len(comparisons) - len(shown)
         print_text(f"… {more} more with --json")
     print_legend(marks.legend())
-
-
-def value_text(metric: "Metric", value: float, half_width: float = math.nan) -> str:
-    """Write a value of a metric with its unit and the half width of its interval."""
-    unit, factor = shown_unit(metric)
-    return quantities.quantity(value * factor, unit, half_width * factor)
 
 
 def print_legend(lines: "Iterable[str]") -> None:

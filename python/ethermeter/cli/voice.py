@@ -79,7 +79,7 @@ def _list_option(name: str, meaning: str, metavar: str = "LIST") -> Any:
     return typer.Option(name, metavar=metavar, show_default=False, help=meaning)
 
 
-Codec = Annotated[
+CodecName = Annotated[
     str,
     typer.Option(
         "--codec",
@@ -106,7 +106,7 @@ def emodel(
             f"Share of packets lost or late, a fraction or in %: {_LISTS}. 0 unless given.",
         ),
     ] = "0",
-    codec: Codec = "g711",
+    codec: CodecName = "g711",
     burst_ratio: Annotated[
         str,
         _list_option(
