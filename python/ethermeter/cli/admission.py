@@ -1,5 +1,6 @@
 """The command that rates admission of calls that come and go."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -111,7 +112,7 @@ def admission(
     The run varies the number of voice stations.
     """
     from ethermeter.calls.admission import Thresholds, outcomes, read
-    from ethermeter.cli.voice_values import lists_of, numbers_of, one_of, refuse
+    from ethermeter.cli.voice_values import lists_of, numbers_of, one_of
     from ethermeter.voice import PATTERNS, heard
 
     talk = PATTERNS[one_of("--pattern", pattern, PATTERNS)]
@@ -125,36 +126,7 @@ def admission(
         },
     )
     by_calls = read(run, series=series, at=_fixed(at or []))
-    if "--most" not in given:
-        if not by_calls.has_intervals:
-            refuse(
-                "--most",
-                "not given",
-                f"a number from 1 to {by_calls.largest}: fewer than three replications have no "
-                "intervals of loss",
-            )
-        given["--most"] = by_calls.most_within(given["--limit"])
-        if not given["--most"]:
-            refuse(
-                "--limit",
-                limit,
-                f"one that is kept with {by_calls.simulated[0]} calls, the fewest of the run, or "
-                "--most besides",
-            )
-    if not 1 <= given["--most"] <= by_calls.largest:
-        refuse(
-            "--most",
-            most or "",
-            f"from 1 to {by_calls.largest}, the largest number of stations of the run",
-        )
-    least_load, most_load = float(by_calls.load[0]), float(by_calls.load.max())
-    given.setdefault("--load", float(by_calls.load[int(given["--most"])]))
-    if not least_load <= given["--load"] <= most_load:
-        refuse(
-            "--load",
-            load or "",
-            f"from {least_load:.4g} to {most_load:.4g}, the mean loads of the run",
-        )
+    given = _completed(given, by_calls, {"--limit": limit, "--most": most, "--load": load})
     listen_s = given.get("--listen", by_calls.window_s)
     thresholds = Thresholds(
         limit=given["--limit"],
@@ -169,6 +141,55 @@ def admission(
     from ethermeter.present.admission import admission as layout
 
     show(layout(by_calls, thresholds, found, listen_s=listen_s, pattern=pattern))
+
+
+def _completed(
+    given: Mapping[str, float], by_calls: "ByCalls", texts: Mapping[str, str | None]
+) -> dict[str, float]:
+    """Return the options; what is not given follows from the run.
+
+    `texts`: options as they are written.
+
+    Raises
+    ------
+    InputError
+        If the run has no such number of calls or load, or none within the limit.
+
+    """
+    from ethermeter.cli.voice_values import refuse
+
+    found = dict(given)
+    if "--most" not in found:
+        if not by_calls.has_intervals:
+            refuse(
+                "--most",
+                "not given",
+                f"a number from 1 to {by_calls.largest}: fewer than three replications have no "
+                "intervals of loss",
+            )
+        found["--most"] = by_calls.most_within(found["--limit"])
+        if not found["--most"]:
+            refuse(
+                "--limit",
+                texts["--limit"] or "",
+                f"one that is kept with {by_calls.simulated[0]} calls, the fewest of the run, or "
+                "--most besides",
+            )
+    if not 1 <= found["--most"] <= by_calls.largest:
+        refuse(
+            "--most",
+            texts["--most"] or "",
+            f"from 1 to {by_calls.largest}, the largest number of stations of the run",
+        )
+    least_load, most_load = float(by_calls.load[0]), float(by_calls.load.max())
+    found.setdefault("--load", float(by_calls.load[int(found["--most"])]))
+    if not least_load <= found["--load"] <= most_load:
+        refuse(
+            "--load",
+            texts["--load"] or "",
+            f"from {least_load:.4g} to {most_load:.4g}, the mean loads of the run",
+        )
+    return found
 
 
 def _fixed(words: list[str]) -> dict[str, str]:
