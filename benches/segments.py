@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from ethermeter.cli.output import print_table
+from ethermeter.blocks import Table
+from ethermeter.cli.output import show
 from ethermeter.live_reports import SegmentCounts
 from ethermeter.quantities import number
 
@@ -143,23 +144,31 @@ def print_results(results: dict[str, Any]) -> None:
     )
     heads = ["segment", "hosts", "frame", "frames/s", "attempts/s", "relay", "late p50 us"]
     heads += ["p99", "p99.9", "behind p99 us", "violations", ""]
-    print_table(
-        heads,
+    show(
         [
-            [
-                row["name"],
-                str(row["hosts"]),
-                f"{row['octets']} B",
-                f"{row['frames_per_s']:.0f}",
-                f"{row['attempts_per_s']:.0f}",
-                f"{row['processor_share']:.0%}",
-                *(number(row["late_us"][name], digits=3) for name in ("p50", "p99", "p999")),
-                number(row["behind_us"]["p99"], digits=3),
-                str(row["violations"]),
-                _verdict(row),
-            ]
-            for row in results["segments"]
-        ],
+            Table(
+                heads,
+                [
+                    [
+                        row["name"],
+                        str(row["hosts"]),
+                        f"{row['octets']} B",
+                        f"{row['frames_per_s']:.0f}",
+                        f"{row['attempts_per_s']:.0f}",
+                        f"{row['processor_share']:.0%}",
+                        *(
+                            number(row["late_us"][name], digits=3)
+                            for name in ("p50", "p99", "p999")
+                        ),
+                        number(row["behind_us"]["p99"], digits=3),
+                        str(row["violations"]),
+                        _verdict(row),
+                    ]
+                    for row in results["segments"]
+                ],
+                "",
+            )
+        ]
     )
 
 

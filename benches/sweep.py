@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from ethermeter.cli.output import print_table
+from ethermeter.blocks import Table
+from ethermeter.cli.output import show
 from ethermeter.quantities import number
 
 from benches import machine
@@ -278,21 +279,29 @@ def print_results(results: dict[str, Any]) -> None:
     print(f"{results['points']} points on a Dask cluster of this machine; equal tables of all runs")
     heads = ["workers", "run", "points", "points/s", "wall s", "memory MB: first trials"]
     heads += ["last trials", "peak", "report MB", ""]
-    print_table(
-        heads,
+    show(
         [
-            [
-                str(row["workers"]),
-                row["what"],
-                str(row["points"]),
-                number(row["points_per_s"], digits=3),
-                f"{row['wall_s']:.0f}",
-                *(number(row[name], digits=3) for name in ("begun_mb", "ended_mb", "peak_mb")),
-                number(row["report_mb"], digits=3),
-                _verdict(row),
-            ]
-            for row in results["sessions"]
-        ],
+            Table(
+                heads,
+                [
+                    [
+                        str(row["workers"]),
+                        row["what"],
+                        str(row["points"]),
+                        number(row["points_per_s"], digits=3),
+                        f"{row['wall_s']:.0f}",
+                        *(
+                            number(row[name], digits=3)
+                            for name in ("begun_mb", "ended_mb", "peak_mb")
+                        ),
+                        number(row["report_mb"], digits=3),
+                        _verdict(row),
+                    ]
+                    for row in results["sessions"]
+                ],
+                "",
+            )
+        ]
     )
 
 

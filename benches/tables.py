@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ethermeter.cli.output import print_table
+from ethermeter.blocks import Table
+from ethermeter.cli.output import show
 from ethermeter.quantities import number
 
 MILLION = 1e6
@@ -44,32 +45,37 @@ def _print_speed(rows: Sequence[dict[str, Any]]) -> None:
         "\nSimulator: delivered frames per CPU-second, in millions; all statistics on, one"
         " thread, hosts of 1988"
     )
-    print_table(
+    show(
         [
-            "net",
-            "round trip us",
-            "stations",
-            "length",
-            "best",
-            "median",
-            "runs",
-            "attempts/frame",
-            "utilisation",
-        ],
-        [
-            [
-                row["net"],
-                str(row["round_trip_us"]),
-                str(row["stations"]),
-                row["length"],
-                _millions(row["best_frames_per_cpu_s"]),
-                _millions(row["median_frames_per_cpu_s"]),
-                str(row["runs"]),
-                f"{row['attempts_per_frame']:.2f}",
-                f"{row['utilisation']:.4f}",
-            ]
-            for row in rows
-        ],
+            Table(
+                [
+                    "net",
+                    "round trip us",
+                    "stations",
+                    "length",
+                    "best",
+                    "median",
+                    "runs",
+                    "attempts/frame",
+                    "utilisation",
+                ],
+                [
+                    [
+                        row["net"],
+                        str(row["round_trip_us"]),
+                        str(row["stations"]),
+                        row["length"],
+                        _millions(row["best_frames_per_cpu_s"]),
+                        _millions(row["median_frames_per_cpu_s"]),
+                        str(row["runs"]),
+                        f"{row['attempts_per_frame']:.2f}",
+                        f"{row['utilisation']:.4f}",
+                    ]
+                    for row in rows
+                ],
+                "",
+            )
+        ]
     )
 
 
@@ -88,17 +94,22 @@ def _print_buses(rows: Sequence[dict[str, Any]]) -> None:
         "\n10BASE-T1S with PLCA: delivered frames of 64 octets per CPU-second, in millions; fast"
         " and reference"
     )
-    print_table(
-        ["bus", "fast M/s", "reference M/s", "ratio"],
+    show(
         [
-            [
-                row["bus"],
-                _millions(row["fast_frames_per_cpu_s"]),
-                _millions(row["reference_frames_per_cpu_s"]),
-                f"{row['ratio']:.0f}",
-            ]
-            for row in rows
-        ],
+            Table(
+                ["bus", "fast M/s", "reference M/s", "ratio"],
+                [
+                    [
+                        row["bus"],
+                        _millions(row["fast_frames_per_cpu_s"]),
+                        _millions(row["reference_frames_per_cpu_s"]),
+                        f"{row['ratio']:.0f}",
+                    ]
+                    for row in rows
+                ],
+                "",
+            )
+        ]
     )
 
 
@@ -107,32 +118,37 @@ def _print_switched(rows: Sequence[dict[str, Any]]) -> None:
         "\nSwitched: delivered frames per CPU-second, in millions; saturated hosts on a"
         " learning switch, 1 Gb/s full duplex"
     )
-    print_table(
+    show(
         [
-            "peer",
-            "hosts",
-            "frame",
-            "peer M/s",
-            "ours M/s",
-            "ratio",
-            "peer delivered/offered",
-            "ours",
-            "status",
-        ],
-        [
-            [
-                f"{row['peer']} {row['version'] or ''}".strip(),
-                str(row["hosts"]),
-                f"{row['frame_octets']} B",
-                _millions(row["frames_per_cpu_s"]),
-                _millions(row["ours_frames_per_cpu_s"]),
-                number(row["ratio"], digits=3),
-                number(row["delivered_share"], digits=5),
-                number(row["ours_delivered_share"], digits=5),
-                row["status"],
-            ]
-            for row in rows
-        ],
+            Table(
+                [
+                    "peer",
+                    "hosts",
+                    "frame",
+                    "peer M/s",
+                    "ours M/s",
+                    "ratio",
+                    "peer delivered/offered",
+                    "ours",
+                    "status",
+                ],
+                [
+                    [
+                        f"{row['peer']} {row['version'] or ''}".strip(),
+                        str(row["hosts"]),
+                        f"{row['frame_octets']} B",
+                        _millions(row["frames_per_cpu_s"]),
+                        _millions(row["ours_frames_per_cpu_s"]),
+                        number(row["ratio"], digits=3),
+                        number(row["delivered_share"], digits=5),
+                        number(row["ours_delivered_share"], digits=5),
+                        row["status"],
+                    ]
+                    for row in rows
+                ],
+                "",
+            )
+        ]
     )
     _print_notes(rows)
 
@@ -148,61 +164,71 @@ def _print_peers(rows: Sequence[dict[str, Any]]) -> None:
         "\nPeers: delivered frames per CPU-second, in millions; equal delays of 6 us, no"
         " preamble, no time between frames but the gap"
     )
-    print_table(
+    show(
         [
-            "peer",
-            "stations",
-            "length",
-            "peer M/s",
-            "ours M/s",
-            "ratio",
-            "peer frames/s simulated",
-            "ours",
-            "status",
-        ],
-        [
-            [
-                f"{row['peer']} {row['version'] or ''}".strip(),
-                str(row["stations"]),
-                row["length"],
-                _millions(row["frames_per_cpu_s"]),
-                _millions(row["ours_frames_per_cpu_s"]),
-                number(row["ratio"], digits=3),
-                number(row["frames_per_simulated_s"], digits=5),
-                number(row["ours_frames_per_simulated_s"], digits=5),
-                row["status"],
-            ]
-            for row in rows
-        ],
+            Table(
+                [
+                    "peer",
+                    "stations",
+                    "length",
+                    "peer M/s",
+                    "ours M/s",
+                    "ratio",
+                    "peer frames/s simulated",
+                    "ours",
+                    "status",
+                ],
+                [
+                    [
+                        f"{row['peer']} {row['version'] or ''}".strip(),
+                        str(row["stations"]),
+                        row["length"],
+                        _millions(row["frames_per_cpu_s"]),
+                        _millions(row["ours_frames_per_cpu_s"]),
+                        number(row["ratio"], digits=3),
+                        number(row["frames_per_simulated_s"], digits=5),
+                        number(row["ours_frames_per_simulated_s"], digits=5),
+                        row["status"],
+                    ]
+                    for row in rows
+                ],
+                "",
+            )
+        ]
     )
     _print_notes(rows)
 
 
 def _print_study(rows: Sequence[dict[str, Any]]) -> None:
     print("\nStudy: ethermeter reproduce boggs1988, times in s")
-    print_table(
+    show(
         [
-            "what",
-            "trials",
-            "threads",
-            "until last trial",
-            "in the simulator",
-            "whole command",
-            "its CPU",
-            "status",
-        ],
-        [
-            [
-                row["what"],
-                *("–" if row[key] is None else str(row[key]) for key in ("trials", "jobs")),
-                number(row["trials_wall_s"], digits=3),
-                number(row["trials_thread_s"], digits=3),
-                number(row["command_wall_s"], digits=3),
-                number(row["command_cpu_s"], digits=3),
-                row["status"],
-            ]
-            for row in rows
-        ],
+            Table(
+                [
+                    "what",
+                    "trials",
+                    "threads",
+                    "until last trial",
+                    "in the simulator",
+                    "whole command",
+                    "its CPU",
+                    "status",
+                ],
+                [
+                    [
+                        row["what"],
+                        *("–" if row[key] is None else str(row[key]) for key in ("trials", "jobs")),
+                        number(row["trials_wall_s"], digits=3),
+                        number(row["trials_thread_s"], digits=3),
+                        number(row["command_wall_s"], digits=3),
+                        number(row["command_cpu_s"], digits=3),
+                        row["status"],
+                    ]
+                    for row in rows
+                ],
+                "",
+            )
+        ]
     )
 
 
@@ -229,7 +255,7 @@ def _print_targets(results: dict[str, Any]) -> None:
         if row["target_s"] is not None
     ]
     print("\nTargets")
-    print_table(["what", "target", "measured", "verdict"], rows)
+    show([Table(["what", "target", "measured", "verdict"], rows, "")])
 
 
 def _bus_target(row: dict[str, Any]) -> list[str]:

@@ -214,6 +214,12 @@ def metric_text(metric: "Metric", estimate: "Estimate") -> str:
     return estimate_text(shown, scale_of(shown.value, unit))
 
 
+def value_text(metric: "Metric", value: float, half_width: float = math.nan) -> str:
+    """Write a value of a metric with its unit and the half width of its interval."""
+    unit, factor = shown_unit(metric)
+    return quantity(value * factor, unit, half_width * factor)
+
+
 def column(estimates: "Iterable[Estimate | None]", unit: str) -> tuple[str, list[str]]:
     """Write estimates of one metric as a column: its unit, and a cell for each estimate.
 

@@ -6,7 +6,8 @@ import math
 from dataclasses import replace
 
 from ethermeter.analysis.live import Comparison
-from ethermeter.cli.output import print_table, show
+from ethermeter.blocks import Table
+from ethermeter.cli.output import show
 from ethermeter.metrics import Caution, Metric
 from ethermeter.present import measurement, points
 from ethermeter.report import tables
@@ -53,8 +54,14 @@ def test_what_has_no_samples_is_a_dash_and_needs_no_mark():
 
 
 def test_a_mark_does_not_move_the_digits_of_its_column(capsys):
-    print_table(
-        ["load", "delay s"], [["5", "0.25[a]"], ["10", "1.25"], ["20", "–"], ["40", "12.5[ab]"]]
+    show(
+        [
+            Table(
+                ["load", "delay s"],
+                [["5", "0.25[a]"], ["10", "1.25"], ["20", "–"], ["40", "12.5[ab]"]],
+                "",
+            )
+        ]
     )
     assert capsys.readouterr().out.splitlines() == [
         "load   delay s",

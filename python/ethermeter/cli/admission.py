@@ -1,13 +1,13 @@
 """The command that rates admission of calls that come and go."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.output import print_json, print_table, print_text
+from ethermeter.cli.output import print_json, show
 from ethermeter.json_values import finite
-from ethermeter.quantities import number
 
 if TYPE_CHECKING:
     from ethermeter.calls.admission import ByCalls, Outcome, Thresholds
@@ -20,7 +20,6 @@ EXAMPLES = """\
 --offered 20
   ethermeter voice admission runs/voice --offered 20 --listen "2 s" --pattern p59 \
 --load 70% --json"""
-_DIGITS = 4
 
 
 def admission(
@@ -113,7 +112,7 @@ def admission(
     The run varies the number of voice stations.
     """
     from ethermeter.calls.admission import Thresholds, outcomes, read
-    from ethermeter.cli.voice_values import lists_of, numbers_of, one_of, refuse
+    from ethermeter.cli.voice_values import lists_of, numbers_of, one_of
     from ethermeter.voice import PATTERNS, heard
 
     talk = PATTERNS[one_of("--pattern", pattern, PATTERNS)]
@@ -127,36 +126,7 @@ def admission(
         },
     )
     by_calls = read(run, series=series, at=_fixed(at or []))
-    if "--most" not in given:
-        if not by_calls.has_intervals:
-            refuse(
-                "--most",
-                "not given",
-                f"a number from 1 to {by_calls.largest}: fewer than three replications have no "
-                "intervals of loss",
-            )
-        given["--most"] = by_calls.most_within(given["--limit"])
-        if not given["--most"]:
-            refuse(
-                "--limit",
-                limit,
-                f"one that is kept with {by_calls.simulated[0]} calls, the fewest of the run, or "
-                "--most besides",
-            )
-    if not 1 <= given["--most"] <= by_calls.largest:
-        refuse(
-            "--most",
-            most or "",
-            f"from 1 to {by_calls.largest}, the largest number of stations of the run",
-        )
-    least_load, most_load = float(by_calls.load[0]), float(by_calls.load.max())
-    given.setdefault("--load", float(by_calls.load[int(given["--most"])]))
-    if not least_load <= given["--load"] <= most_load:
-        refuse(
-            "--load",
-            load or "",
-            f"from {least_load:.4g} to {most_load:.4g}, the mean loads of the run",
-        )
+    given = _completed(given, by_calls, {"--limit": limit, "--most": most, "--load": load})
     listen_s = given.get("--listen", by_calls.window_s)
     thresholds = Thresholds(
         limit=given["--limit"],
@@ -168,7 +138,58 @@ def admission(
     if as_json:
         print_json(_as_json(str(run), by_calls, thresholds, listen_s, pattern, found))
         return
-    _print(by_calls, thresholds, listen_s, pattern, found)
+    from ethermeter.present.admission import admission as layout
+
+    show(layout(by_calls, thresholds, found, listen_s=listen_s, pattern=pattern))
+
+
+def _completed(
+    given: Mapping[str, float], by_calls: "ByCalls", texts: Mapping[str, str | None]
+) -> dict[str, float]:
+    """Return the options; what is not given follows from the run.
+
+    `texts`: options as they are written.
+
+    Raises
+    ------
+    InputError
+        If the run has no such number of calls or load, or none within the limit.
+
+    """
+    from ethermeter.cli.voice_values import refuse
+
+    found = dict(given)
+    if "--most" not in found:
+        if not by_calls.has_intervals:
+            refuse(
+                "--most",
+                "not given",
+                f"a number from 1 to {by_calls.largest}: fewer than three replications have no "
+                "intervals of loss",
+            )
+        found["--most"] = by_calls.most_within(found["--limit"])
+        if not found["--most"]:
+            refuse(
+                "--limit",
+                texts["--limit"] or "",
+                f"one that is kept with {by_calls.simulated[0]} calls, the fewest of the run, or "
+                "--most besides",
+            )
+    if not 1 <= found["--most"] <= by_calls.largest:
+        refuse(
+            "--most",
+            texts["--most"] or "",
+            f"from 1 to {by_calls.largest}, the largest number of stations of the run",
+        )
+    least_load, most_load = float(by_calls.load[0]), float(by_calls.load.max())
+    found.setdefault("--load", float(by_calls.load[int(found["--most"])]))
+    if not least_load <= found["--load"] <= most_load:
+        refuse(
+            "--load",
+            texts["--load"] or "",
+            f"from {least_load:.4g} to {most_load:.4g}, the mean loads of the run",
+        )
+    return found
 
 
 def _fixed(words: list[str]) -> dict[str, str]:
@@ -239,78 +260,3 @@ def _cautions(outcome: "Outcome") -> list[str]:
     from ethermeter.metrics import Caution
 
     return [str(Caution.OUTSIDE_MODEL_RANGE)] if outcome.is_bounded else []
-
-
-def _print(
-    by_calls: "ByCalls",
-    thresholds: "Thresholds",
-    listen_s: float,
-    pattern: str,
-    found: "tuple[Outcome, ...]",
-) -> None:
-    from ethermeter.calls.admission import BOUND_THAT_MATTERS
-
-    head = [
-        "offered erlang",
-        "rule",
-        "blocking %",
-        "mean calls",
-        "beyond limit %",
-        "from %",
-        "to %",
-        "mean loss %",
-    ]
-    rows = [
-        [
-            number(each.offered_erlangs, digits=_DIGITS),
-            each.rule,
-            number(100 * each.blocking, digits=_DIGITS),
-            number(each.mean_calls, digits=_DIGITS),
-            *(
-                number(100 * share, digits=_DIGITS)
-                for share in (each.beyond, each.beyond_low, each.beyond_high, each.mean_loss)
-            ),
-            number(100 * each.crowded, digits=_DIGITS),
-            *_cautions(each),
-        ]
-        for each in found
-    ]
-    head = [*head, f"over {thresholds.most} %"]
-    cautioned = any(len(row) > len(head) for row in rows)
-    print_table(
-        [*head, "caution"] if cautioned else head,
-        [[*row, *[""] * (len(head) + cautioned - len(row))] for row in rows],
-    )
-    last = "" if thresholds.most < by_calls.largest else ", which is all that the run has"
-    print_text(f"{by_calls.series}: {by_calls.simulated[0]} to {by_calls.largest} calls simulated")
-    if by_calls.is_from_the_start:
-        print_text(
-            "the run measures from before all stations have begun, with empty buffers: in the "
-            "long run more is lost"
-        )
-    print_text(
-        f"beyond limit: share of call time with a loss above {100 * thresholds.limit:g}%; from "
-        "and to, with every loss at the lower and "
-        "at the upper end of its 95% interval"
-    )
-    print_text(
-        f"central: a server admits calls while fewer than {thresholds.most} are active{last}"
-    )
-    print_text(
-        f"count: a host listens for {listen_s:g} s, hears each call with probability "
-        f"{thresholds.heard:.4g} ({pattern}), and begins its "
-        f"own if fewer than {thresholds.most} are heard"
-    )
-    print_text(
-        f"load: a host measures the load for {by_calls.window_s:g} s, and begins its call if it "
-        f"is below {thresholds.load:.4g}; with "
-        f"{thresholds.most} calls it is {by_calls.load[thresholds.most]:.4g}, standard deviation "
-        f"{by_calls.deviation[thresholds.most]:.2g}"
-    )
-    if cautioned:
-        print_text(
-            f"outside-model-range: more than {BOUND_THAT_MATTERS:.1%} of the calls come with "
-            f"{by_calls.largest} active, all that the run "
-            "has, where the rule would still admit some; a run of more stations tells what would "
-            "become of them"
-        )

@@ -1,19 +1,13 @@
 """The command that finds the stage which holds a transfer back."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ethermeter.cli import completion, options
-from ethermeter.cli.output import print_json, print_table, print_text, require_drawing
+from ethermeter.cli.output import print_json, require_drawing, show
 from ethermeter.cli.summary import print_files, search_and_sum_up
-from ethermeter.quantities import Scale, quantity, with_ends
-
-if TYPE_CHECKING:
-    from ethermeter.bottleneck import Outcome
-    from ethermeter.results.interval import Floats
-    from ethermeter.strategies.bottleneck import Answer
 
 EXAMPLES = """\
   ethermeter bottleneck --list
@@ -111,7 +105,9 @@ def bottleneck(
     if as_json:
         typer.echo(answer.decode(), nl=False)
         return
-    _print(found)
+    from ethermeter.present.bottleneck import bottleneck as layout
+
+    show(layout(found))
     if figure is not None:
         typer.echo(str(figure))
     print_files(summary)
@@ -130,48 +126,6 @@ def _list(*, as_json: bool) -> None:
             ]
         )
         return
-    print_table(
-        ["name", "bottleneck", "what it is"],
-        [[name, document.planted or "", document.title] for name, document in there.items()],
-    )
+    from ethermeter.present.transfers import transfers as layout
 
-
-def _print(found: "Answer") -> None:
-    import numpy as np
-
-    from ethermeter.bottleneck.interventions import STAGES
-    from ethermeter.report.roofline import verdict
-
-    def rates(outcomes: "tuple[Outcome, ...]") -> str:
-        return _rate(np.asarray([outcome.throughput_bps for outcome in outcomes]))
-
-    usual = rates(found.unchanged)
-    print_text(f"{found.title}: {usual}, {found.rounds} rounds in random order")
-    rows = []
-    for change in found.changes:
-        response = change.response
-        rows.append(
-            [
-                STAGES.get(change.stage, "Connections (no stage)"),
-                change.way,
-                change.what,
-                rates(change.samples),
-                f"{100 * change.gain:+.0f}%",
-                with_ends(response.value, response.low, response.high, Scale("")),
-            ]
-        )
-    print_table(["stage", "", "from … to", "throughput", "change", "response"], rows)
-    for left in found.not_tried:
-        print_text(f"not changed: {STAGES.get(left.stage, left.stage).lower()}: {left.why}")
-    print_text(f"processors are limited by {found.processors_limited_by}")
-    print_text(verdict(found.path()))
-    named = STAGES[found.bottleneck] if found.bottleneck else "undecided"
-    print_text(f"bottleneck: {named} – {found.why}")
-
-
-def _rate(rates_bps: "Floats") -> str:
-    """Write the mean of rates with its interval."""
-    from ethermeter.results.interval import student
-
-    mean = student(rates_bps)
-    return quantity(mean.value, "bit/s", mean.half_width)
+    show(layout(there))

@@ -8,7 +8,7 @@ import typer
 
 from ethermeter.cli import options
 from ethermeter.cli.guard import interrupted
-from ethermeter.cli.output import print_json, print_table, print_text
+from ethermeter.cli.output import print_json, show
 from ethermeter.cli.summary import resume_command
 
 CALIBRATE_EXAMPLES = """\
@@ -59,12 +59,7 @@ def calibrate(
     """Estimate the unknown parameters of a network from measurements of it."""
     from ethermeter.calibration import read_data, read_model
     from ethermeter.calibration.document import network_text
-    from ethermeter.calibration.show import (
-        calibration_json,
-        calibration_page,
-        sum_rows,
-        unknown_rows,
-    )
+    from ethermeter.calibration.show import calibration_json, calibration_page
     from ethermeter.cli.progress import ProgressDisplay
     from ethermeter.imports import parse_columns
     from ethermeter.report.model_page import fitted_page
@@ -98,14 +93,11 @@ def calibrate(
     if as_json:
         print_json(calibration_json(found))
         return
-    print_table(["unknown", "value", "from", "to", "unit", "determined"], unknown_rows(found))
-    if found.fit.combinations:
-        typer.echo("")
-        print_table(["sum", "value", "from", "to", "unit"], sum_rows(found))
-    for doubt in found.doubts:
-        print_text(doubt)
-    print_text(f"network: {out / 'network.toml'}")
-    print_text(f"report: {out / 'report.html'}")
+    from ethermeter.blocks import Text
+    from ethermeter.present.calibration import calibration
+
+    files = (f"network: {out / 'network.toml'}", f"report: {out / 'report.html'}")
+    show([*calibration(found), *map(Text, files)])
 
 
 def predict(
@@ -154,15 +146,7 @@ def predict(
     """Predict another scenario with a calibrated network, and compare it with a measurement."""
     from ethermeter.calibration import judge, read_network
     from ethermeter.calibration import predict as foresee
-    from ethermeter.calibration.judge import MAIN
-    from ethermeter.calibration.show import (
-        JUDGED_HEAD,
-        PREDICTED_HEAD,
-        judged_rows,
-        predicted_rows,
-        prediction_json,
-        prediction_page,
-    )
+    from ethermeter.calibration.show import prediction_json, prediction_page
     from ethermeter.cli.progress import ProgressDisplay
     from ethermeter.report.model_page import fitted_page
 
@@ -182,19 +166,14 @@ def predict(
     if as_json:
         print_json(tree)
         return
-    if judged:
-        print_table([name.lower() for name in JUDGED_HEAD], judged_rows(judged))
-    else:
-        main = [row for row in found.rows if row.metric in MAIN]
-        print_table([name.lower() for name in PREDICTED_HEAD], predicted_rows(main))
-    print_text(
-        f"intervals: 95% of {found.draws} simulations with parameters drawn as the data allow; "
-        "each has a seed of its own, other than the file's"
+    from ethermeter.blocks import Text
+    from ethermeter.present.calibration import prediction
+
+    files = (
+        f"scenario with this network: {out / 'scenario.toml'}",
+        f"report: {out / 'report.html'}",
     )
-    for doubt in found.doubts:
-        print_text(doubt)
-    print_text(f"scenario with this network: {out / 'scenario.toml'}")
-    print_text(f"report: {out / 'report.html'}")
+    show([*prediction(found, judged), *map(Text, files)])
 
 
 def _check_out(out: Path, names: tuple[str, ...], *, force: bool) -> None:

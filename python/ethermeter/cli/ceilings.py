@@ -1,6 +1,5 @@
 """Ceilings of this host's stages, and rooflines of paths."""
 
-import math
 import os
 from dataclasses import asdict
 from pathlib import Path
@@ -9,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.output import print_json, print_table, print_text, require_drawing
-from ethermeter.quantities import number, quantity
+from ethermeter.cli.output import print_json, require_drawing, show
 
 if TYPE_CHECKING:
     from ethermeter.ceilings import Options, Survey
@@ -158,7 +156,9 @@ def _measure(chosen: "Options", out: Path | None, *, as_json: bool) -> None:
     if as_json:
         print_json(_plain(found))
         return
-    _print(found)
+    from ethermeter.present.ceilings import ceilings as layout
+
+    show(layout(found, processors=os.cpu_count()))
     if out is not None:
         typer.echo(str(out))
 
@@ -179,28 +179,6 @@ def _plain(found: "Survey") -> dict[str, object]:
     }
 
 
-def _print(found: "Survey") -> None:
-    rows = []
-    for each in found.ceilings:
-        estimate = each.estimate
-        half = estimate.half_width if each.repetitions > 1 else math.nan
-        pieces = "" if each.pieces_per_s is None else number(each.pieces_per_s, digits=3)
-        rate = quantity(estimate.value, "bit/s", half)
-        rows.append([each.title, rate, pieces, each.basis])
-    print_table(["stage", "ceiling", "pieces/s", "basis"], rows)
-    for name, facts in found.facts.items():
-        rings = ", ".join(f"{key} {value}" for key, value in (facts.rings or {}).items())
-        on = ", ".join(key for key, value in (facts.offloads or {}).items() if value)
-        print_text(
-            f"{name}: driver {facts.driver or 'unknown'}; rings: {rings or 'unknown'}; "
-            f"offloads on: {on or 'unknown'}"
-        )
-    if found.others is not None:
-        print_text(f"other processes used {found.others:.2f} of {os.cpu_count()} processors")
-    for left in found.left_out:
-        print_text(f"left out: {left.name}: {left.why}")
-
-
 def _show_rooflines(source: Path, out: Path | None, *, as_json: bool) -> None:
     from ethermeter.ceilings.paths import rooflines
     from ethermeter.report import roofline
@@ -212,13 +190,8 @@ def _show_rooflines(source: Path, out: Path | None, *, as_json: bool) -> None:
     if as_json:
         print_json([each.as_json() for each in found])
         return
-    for each in found:
-        print_text(each.title)
-        rows = [
-            [stage.name, quantity(stage.ceiling.value, "bit/s"), str(stage.flows), stage.source]
-            for stage in each.stages
-        ]
-        print_table(["stage", "ceiling", "flows", "from"], rows)
-        print_text(roofline.verdict(each) + "\n")
+    from ethermeter.present.rooflines import rooflines as layout
+
+    show(layout(found))
     if out is not None:
         typer.echo(str(out))

@@ -1,6 +1,5 @@
 """Commands that apply theories to an experiment."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,24 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethermeter.cli import completion, options
-from ethermeter.cli.bounds import print_bounds
 from ethermeter.cli.guard import FAILED, say
 from ethermeter.cli.output import (
     first_point,
     point_text,
     print_json,
-    print_legend,
-    print_table,
-    print_text,
     say_assumed,
+    show,
 )
-from ethermeter.present.measurement import value_text
-from ethermeter.quantities import UNDEFINED
 
 if TYPE_CHECKING:
-    from ethermeter.analysis.agreement import Agreement, Value
     from ethermeter.experiment import Experiment
-    from ethermeter.metrics import Metric
 
 CHOOSE_EXAMPLES = """\
   ethermeter theory choose three-ways-poisson
@@ -48,7 +40,6 @@ def choose(
     at the first point, or the reason why there are none.
     """
     from ethermeter import api
-    from ethermeter.metrics import Caution
     from ethermeter.theory.inputs import model_inputs
     from ethermeter.theory.predictions import judge_all
 
@@ -63,26 +54,10 @@ def choose(
     if as_json:
         print_json({"point": point, "models": [_plain(verdict) for verdict in verdicts]})
         return
-    print_text(f"{point_text(point)}:")
-    for verdict in verdicts:
-        words = f" ({', '.join(verdict.cautions)})" if verdict.cautions else ""
-        print_text(
-            f"\n{verdict.model}: {'applies' if verdict.applies else 'does not apply'}{words}"
-        )
-        for obstacle in verdict.obstacles:
-            print_text(f"  {obstacle}")
-        for text in verdict.differences.values():
-            print_text(f"  assumes: {text}")
-        if verdict.values:
-            values = ", ".join(
-                f"{metric} {value_text(metric, value)}" for metric, value in verdict.values.items()
-            )
-            print_text(f"  predicts: {values}")
-    occurring = [word for word in Caution if any(word in verdict.cautions for verdict in verdicts)]
-    if occurring:
-        typer.echo()
-    for word in occurring:
-        print_text(f"{word}: {word.meaning}")
+    from ethermeter.blocks import Text
+    from ethermeter.present.applicability import applicability
+
+    show([Text(f"{point_text(point)}:"), *applicability(verdicts)])
 
 
 def _choose_of_network(experiment: "Experiment", *, as_json: bool) -> None:
@@ -90,6 +65,7 @@ def _choose_of_network(experiment: "Experiment", *, as_json: bool) -> None:
     from ethermeter import plan
     from ethermeter.analysis import bounds
     from ethermeter.api import simulated
+    from ethermeter.blocks import Text
     from ethermeter.trial import THEORY
 
     every = plan.expand([replace(experiment, engines=(THEORY,))]).trials
@@ -99,8 +75,9 @@ def _choose_of_network(experiment: "Experiment", *, as_json: bool) -> None:
     if as_json:
         print_json({"point": dict(point), **bounds.as_json(answers)})
     else:
-        print_text(f"{point_text(point)}:")
-        print_bounds(answers)
+        from ethermeter.present import bounds as layouts
+
+        show([Text(f"{point_text(point)}:"), *layouts.bounds(answers)])
     for why in failed.values():
         say(f"ethermeter: an engine failed: {why}; it has no values")
     if failed:
@@ -156,57 +133,7 @@ def agreement(
         of_bounds = {"bounds": bounds.as_json(answers)} if answers.times else {}
         print_json(theories.as_json(shown) | of_bounds)
         return
-    if shown:
-        _print_agreements(shown)
-    for name, verdicts in (
-        ("the worlds that they assume", [each.idealised_verdict for each in found]),
-        ("the simulation", [each.verdict for each in found]),
-    ):
-        judged = [verdict for verdict in verdicts if verdict in ("agrees", "differs")]
-        if judged:
-            agreed = judged.count("agrees")
-            print_text(f"theories and {name}: {agreed} of {len(judged)} comparisons agree")
-    print_bounds(answers)
+    from ethermeter.present import agreement as comparisons
+    from ethermeter.present import bounds as layouts
 
-
-def _print_agreements(shown: "Sequence[Agreement]") -> None:
-    """Print comparisons of theories with simulations, with the cautions of the theories."""
-    from ethermeter.report.cautions import Marks
-
-    keys = list(dict.fromkeys(key for each in shown for key in each.point))
-    marks = Marks(each.cautions for each in shown)
-    rows = [
-        [
-            each.series,
-            *(each.point.get(key, "") for key in keys),
-            each.model,
-            str(each.metric),
-            value_text(each.metric, each.theory),
-            _shown(each.metric, each.idealised, each.idealised_verdict),
-            f"{_shown(each.metric, each.simulation, each.verdict)} "
-            f"{marks.at(each.cautions)}".rstrip(),
-            each.cause,
-        ]
-        for each in shown
-    ]
-    print_table(
-        [
-            "series",
-            *keys,
-            "model",
-            "metric",
-            "theory",
-            "world it assumes",
-            "simulation",
-            "cause",
-        ],
-        rows,
-        keys=len(keys) + 3,
-    )
-    print_legend(marks.legend())
-
-
-def _shown(metric: "Metric", value: "Value | None", verdict: str) -> str:
-    if value is None:
-        return UNDEFINED
-    return f"{value_text(metric, value.value, value.half_width)} {verdict}"
+    show([*comparisons.agreement(found, shown), *layouts.bounds(answers)])

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,13 +41,6 @@ def print_text(text: str) -> None:
     from ethermeter.blocks import Text
 
     show([Text(text)])
-
-
-def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, keys: int = 1) -> None:
-    """Print rows in columns."""
-    from ethermeter.blocks import Table
-
-    show([Table(head, rows, "", headers=keys)])
 
 
 def say_assumed(experiment: "Experiment") -> None:
@@ -100,10 +93,3 @@ def require_drawing(option: str, out: Path | None) -> None:
     if out.suffix.lower() not in FORMATS:
         allowed = f"a file ending in one of {', '.join(FORMATS)}"
         raise InputError.of("command line", option, str(out), allowed)
-
-
-def print_legend(lines: Iterable[str]) -> None:
-    """Print what the marks of a table mean."""
-    from ethermeter.present.marks import legend
-
-    show(legend(lines))

@@ -1,22 +1,16 @@
 """Commands on the models: what there is, what each assumes, what it gives."""
 
-import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ethermeter.cli import completion, options
 from ethermeter.cli.help import Entry, group
-from ethermeter.cli.output import print_json, print_table, print_text
-from ethermeter.quantities import number
+from ethermeter.cli.output import print_json, show
 
 if TYPE_CHECKING:
-    from ethermeter.cli.theory_values import Evaluation
-    from ethermeter.theory.entry import Model, Symbol
-
-CAUTION = "outside-model-range"
-TABLE_ROWS = 200
-_DIGITS = 6
+    from ethermeter.theory.entry import Model
+    from ethermeter.theory.evaluation import Evaluation
 
 app = group(
     "theory",
@@ -28,7 +22,7 @@ app = group(
             "show": Entry(
                 "Show arguments, results and assumptions of a model.",
                 "theory",
-                "show",
+                "show_model",
                 "SHOW_EXAMPLES",
             ),
             "eval": Entry("Evaluate a model.", "theory", "evaluate", "EVAL_EXAMPLES"),
@@ -83,13 +77,13 @@ def list_models(*, as_json: options.Json = False) -> None:
                 for name, entry in models().items()
             ]
         )
-    else:
-        print_table(
-            ["model", "what it is"], [[name, entry.title] for name, entry in models().items()]
-        )
+        return
+    from ethermeter.present.models import catalogue
+
+    show(catalogue(models()))
 
 
-def show(name: ModelName, *, as_json: options.Json = False) -> None:
+def show_model(name: ModelName, *, as_json: options.Json = False) -> None:
     """Show arguments, results and assumptions of a model, and how reliable it is."""
     from ethermeter.theory.catalogue import model
 
@@ -97,26 +91,9 @@ def show(name: ModelName, *, as_json: options.Json = False) -> None:
     if as_json:
         print_json(_described(entry))
         return
-    print_text(f"{entry.name}: {entry.title}\n")
-    takes = [
-        [symbol.argument, symbol.symbol, symbol.unit, _range(symbol), symbol.meaning]
-        for symbol in entry.symbols
-    ]
-    print_table(["takes", "symbol", "unit", "allowed", "meaning"], takes)
-    typer.echo()
-    print_table(
-        ["gives", "symbol", "unit", "meaning"],
-        [[field.field, field.symbol, field.unit, field.meaning] for field in entry.outputs],
-    )
-    typer.echo()
-    print_table(
-        ["assumes", ""], [[assumption.key, assumption.text] for assumption in entry.assumptions]
-    )
-    print_text(
-        f"\nvalidity: {entry.validity}\nconfidence: {entry.confidence}\nsource: {entry.source}"
-    )
-    for note in entry.notes:
-        print_text(f"note: {note}")
+    from ethermeter.present import models as layout
+
+    show(layout.model(entry))
 
 
 def evaluate(
@@ -142,27 +119,10 @@ def evaluate(
     found = evaluate_model(entry, arguments or [])
     if as_json:
         print_json(_as_json(entry, found))
-    else:
-        _print_rows(entry, found)
+        return
+    from ethermeter.present import models as layout
 
-
-def _range(symbol: "Symbol") -> str:
-    default = (
-        ""
-        if symbol.required or symbol.default is None
-        else f"; {_word(symbol.default)} unless given"
-    )
-    return symbol.range + default
-
-
-def _word(value: Any) -> str:
-    return (
-        str(value).lower()
-        if isinstance(value, bool)
-        else f"{value:g}"
-        if isinstance(value, int | float)
-        else str(value)
-    )
+    show(layout.evaluation(entry, found))
 
 
 def _described(entry: "Model") -> dict[str, object]:
@@ -203,13 +163,13 @@ def _described(entry: "Model") -> dict[str, object]:
 
 def _as_json(entry: "Model", found: "Evaluation") -> dict[str, object]:
     """Return what was found, one point after the other; what is undefined is null."""
+    from ethermeter.theory.evaluation import OUTSIDE
+
     points = [
         {
             "given": {argument: values[at] for argument, values in found.varied.items()},
-            "found": {
-                field.field: _plain(found.fields[field.field][at]) for field in entry.outputs
-            },
-            "cautions": [CAUTION] if found.outside[at] else [],
+            "found": {field.field: found.value(field.field, at) for field in entry.outputs},
+            "cautions": [OUTSIDE] if found.outside[at] else [],
         }
         for at in range(found.points)
     ]
@@ -217,48 +177,3 @@ def _as_json(entry: "Model", found: "Evaluation") -> dict[str, object]:
         field.field: field.unit for field in entry.outputs
     }
     return {"model": entry.name, "units": units, "fixed": found.fixed, "points": points}
-
-
-def _plain(value: Any) -> Any:
-    """Return a number, or a row of them without the filling at its end, as JSON has it."""
-    if getattr(value, "ndim", 0):
-        row = [_plain(item) for item in value]
-        while row and row[-1] is None:
-            row.pop()
-        return row
-    return float(value) if math.isfinite(value) else None
-
-
-def _print_rows(entry: "Model", found: "Evaluation") -> None:
-    """Print a row for each point; what has an axis more is printed where it is short."""
-    fields = [
-        field
-        for field in entry.outputs
-        if not field.axis or field.axis in {"crossings", "equilibria"}
-    ]
-    units = {symbol.argument: symbol.unit for symbol in entry.symbols}
-    heads = [f"{argument} {units[argument]}".strip() for argument in found.varied]
-    heads += [f"{field.field} {field.unit}".strip() for field in fields]
-    shown = min(found.points, TABLE_ROWS)
-    cautioned = bool(found.outside[:shown].any())
-    rows = []
-    for at in range(shown):
-        row = [number(values[at], digits=_DIGITS) for values in found.varied.values()]
-        row += [_cell(_plain(found.fields[field.field][at])) for field in fields]
-        rows.append([*row, CAUTION if found.outside[at] else ""] if cautioned else row)
-    print_table([*heads, "caution"] if cautioned else heads, rows)
-    if found.points > shown:
-        print_text(f"… {found.points - shown} more with --json")
-    if cautioned:
-        print_text(f"{CAUTION}: {entry.validity}")
-    for field in entry.outputs:
-        if field not in fields:
-            print_text(f"{field.field}: with --json")
-
-
-def _cell(value: Any) -> str:
-    return (
-        (" ".join(number(item, digits=_DIGITS) for item in value) or "–")
-        if isinstance(value, list)
-        else number(value, digits=_DIGITS)
-    )

@@ -3,15 +3,14 @@
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ethermeter.arguments import ArgumentError, Range
 from ethermeter.faults import Fault, InputError, choices
 from ethermeter.theory.entry import Model, Symbol
+from ethermeter.theory.evaluation import Evaluation
 from ethermeter.units import PS_PER_S, Dimension, UnitError, parse
 
 MOST_POINTS = 100_000
@@ -28,32 +27,6 @@ _DIMENSIONS = {
 }
 _RANGE = re.compile(r"(.+?)\.\.(.+?)(?:/([0-9]{1,6})(log)?)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """A model's values at all combinations of what was given.
-
-    Parameters
-    ----------
-    varied
-        The arguments that have several values, one for each point.
-    fixed
-        The others.
-    fields
-        What was found, the points along the first axis.
-    outside
-        Where the model's assumptions do not hold, shape (points,).
-    points
-        How many there are.
-
-    """
-
-    varied: dict[str, list[float]]
-    fixed: dict[str, object]
-    fields: dict[str, npt.NDArray[np.float64]]
-    outside: npt.NDArray[np.bool_]
-    points: int
 
 
 def evaluate(entry: Model, arguments: Sequence[str]) -> Evaluation:

@@ -1,6 +1,6 @@
 """Commands on calls: what one is worth, what it puts on an Ethernet, how many there is room for."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -8,11 +8,12 @@ import typer
 
 from ethermeter.cli import completion, options
 from ethermeter.cli.help import Entry, group
-from ethermeter.cli.output import print_json, print_table, print_text
-from ethermeter.quantities import number
+from ethermeter.cli.output import print_json, show
 
 if TYPE_CHECKING:
-    from ethermeter.cli.voice_values import Columns, Grid
+    from ethermeter.cli.voice_values import Columns
+    from ethermeter.voice import Codec, Connection, Medium
+    from ethermeter.voice.grid import Grid
 
 EMODEL_EXAMPLES = """\
   ethermeter voice emodel
@@ -35,7 +36,6 @@ ERLANG_EXAMPLES = """\
   ethermeter voice erlang --circuits 40 --blocking 0.1%,1%
   ethermeter voice erlang --offered 30 --blocking 1% --json"""
 T = TypeVar("T")
-_DIGITS = 6
 
 app = group(
     "voice",
@@ -79,7 +79,7 @@ def _list_option(name: str, meaning: str, metavar: str = "LIST") -> Any:
     return typer.Option(name, metavar=metavar, show_default=False, help=meaning)
 
 
-Codec = Annotated[
+CodecName = Annotated[
     str,
     typer.Option(
         "--codec",
@@ -106,7 +106,7 @@ def emodel(
             f"Share of packets lost or late, a fraction or in %: {_LISTS}. 0 unless given.",
         ),
     ] = "0",
-    codec: Codec = "g711",
+    codec: CodecName = "g711",
     burst_ratio: Annotated[
         str,
         _list_option(
@@ -174,45 +174,58 @@ def emodel(
                 refuse(name, "given", "not with --simple, whose model has no such input")
         del texts["advantage"]
 
-    def rate(values: "Columns") -> "Columns":
-        delay, loss = values["delay"], values["loss"]
-        ie, bpl = values.get("ie"), values.get("bpl")
-        burst_ratio = values["burst_ratio"]
-        if simple:
-            line = voice.cole_rosenbluth_2001(
-                delay, loss, codec=codec, burst_ratio=burst_ratio, ie=ie, bpl=bpl
-            )
-            return {"r": line.r, "mos": line.mos, "id": line.id_, "ie_eff": line.ie_eff}
+    rate = (
+        partial(_simple_rating, codec=codec)
+        if simple
+        else partial(_rating, codec=codec, connection=known)
+    )
+    _show(evaluated(texts, rate), {"codec": codec}, as_json=as_json)
 
-        def rated(function: Callable[..., T]) -> Callable[..., T]:
-            return partial(
-                function,
-                codec=codec,
-                burst_ratio=burst_ratio,
-                ie=ie,
-                bpl=bpl,
-                advantage=values["advantage"],
-                connection=known,
-            )
 
-        full = rated(voice.e_model)(delay, loss)
-        found = {
-            "r": full.r,
-            "mos": full.mos,
-            "ro": full.ro,
-            "is": full.is_,
-            "id": full.id_,
-            "ie_eff": full.ie_eff,
-        }
-        outside = full.outside_range
-        if wanted is not None:
-            most_loss = rated(voice.largest_loss)(values["wanted"], delay_s=delay)
-            most_delay = rated(voice.largest_delay)(values["wanted"], loss=loss)
-            found |= {"largest_loss": most_loss.value, "largest_delay": most_delay.value}
-        return {**found, "outside_range": outside}
+def _simple_rating(values: "Columns", *, codec: str) -> "Columns":
+    from ethermeter.voice import cole_rosenbluth_2001
 
-    grid = evaluated(texts, rate)
-    _show(grid, {"codec": codec}, as_json=as_json)
+    found = cole_rosenbluth_2001(
+        values["delay"],
+        values["loss"],
+        codec=codec,
+        burst_ratio=values["burst_ratio"],
+        ie=values.get("ie"),
+        bpl=values.get("bpl"),
+    )
+    return {"r": found.r, "mos": found.mos, "id": found.id_, "ie_eff": found.ie_eff}
+
+
+def _rating(values: "Columns", *, codec: str, connection: "Connection") -> "Columns":
+    """Rate calls, and find the largest loss and delay where a mean opinion score is wanted."""
+    from ethermeter import voice
+
+    def rated(function: Callable[..., T]) -> Callable[..., T]:
+        return partial(
+            function,
+            codec=codec,
+            burst_ratio=values["burst_ratio"],
+            ie=values.get("ie"),
+            bpl=values.get("bpl"),
+            advantage=values["advantage"],
+            connection=connection,
+        )
+
+    delay, loss = values["delay"], values["loss"]
+    full = rated(voice.e_model)(delay, loss)
+    found = {
+        "r": full.r,
+        "mos": full.mos,
+        "ro": full.ro,
+        "is": full.is_,
+        "id": full.id_,
+        "ie_eff": full.ie_eff,
+    }
+    if "wanted" in values:
+        most_loss = rated(voice.largest_loss)(values["wanted"], delay_s=delay)
+        most_delay = rated(voice.largest_delay)(values["wanted"], loss=loss)
+        found |= {"largest_loss": most_loss.value, "largest_delay": most_delay.value}
+    return {**found, "outside_range": full.outside_range}
 
 
 def codecs(
@@ -288,29 +301,7 @@ def codecs(
         "jitter_buffer": jitter_buffer,
     }
 
-    def cut(name: str) -> "Callable[[Columns], Columns]":
-        def function(values: "Columns") -> "Columns":
-            made = voice.packets(
-                name,
-                packet_s=values["packet"],
-                medium=medium,
-                ip=ip,
-                bit_rate_bps=values.get("bit_rate"),
-            )
-            found = {field: getattr(made, field) for field in made.__slots__}
-            if network is not None:
-                buffer = values.get("jitter_buffer", 0.0)
-                found["mouth_to_ear"] = voice.mouth_to_ear(
-                    name,
-                    packet_s=values["packet"],
-                    network_s=values["network"],
-                    jitter_buffer_s=buffer,
-                ).delay_s
-            return found
-
-        return function
-
-    grids = {name: evaluated(texts, cut(name)) for name in chosen}
+    grids = {name: evaluated(texts, partial(_cut, name, medium=medium, ip=ip)) for name in chosen}
     if as_json:
         print_json(
             [
@@ -319,9 +310,31 @@ def codecs(
             ]
         )
         return
-    for name, grid in grids.items():
-        print_text(f"{name} on {standard}, {ip}, one direction:")
-        print_table(*grid.table(_DIGITS))
+    from ethermeter.present import voice as layout
+
+    show(layout.packets(grids, standard, ip))
+
+
+def _cut(name: str, values: "Columns", *, medium: "Medium", ip: str) -> "Columns":
+    """Cut the speech of a codec into packets; with the delay of a network, from mouth to ear."""
+    from ethermeter import voice
+
+    made = voice.packets(
+        name,
+        packet_s=values["packet"],
+        medium=medium,
+        ip=ip,
+        bit_rate_bps=values.get("bit_rate"),
+    )
+    found = {field: getattr(made, field) for field in made.__slots__}
+    if "network" in values:
+        found["mouth_to_ear"] = voice.mouth_to_ear(
+            name,
+            packet_s=values["packet"],
+            network_s=values["network"],
+            jitter_buffer_s=values.get("jitter_buffer", 0.0),
+        ).delay_s
+    return found
 
 
 def talkers(
@@ -433,55 +446,30 @@ def _show(grid: "Grid", about: Mapping[str, str], *, as_json: bool) -> None:
     if as_json:
         print_json({**about, **grid.as_json()})
         return
-    print_table(*grid.table(_DIGITS))
-    for key, text in about.items():
-        print_text(f"{key}: {text}")
-    if grid.any_outside:
-        print_text(
-            "outside-model-range: beyond the delay (0.5 s), loss (20%) or burst ratio (8) that "
-            "G.107 permits"
-        )
+    from ethermeter.present import voice as layout
+
+    show(layout.grid(grid, about))
 
 
-def _show_codecs(chosen: list[Any], *, as_json: bool) -> None:
-    if as_json:
-        fields = (
-            "name",
-            "title",
-            "bit_rates_bps",
-            "frames_s",
-            "look_ahead_s",
-            "decoder_s",
-            "longest_packet_s",
-            "is_narrowband",
-            "ie",
-            "bpl",
-        )
-        print_json(
-            [
-                {
-                    field: getattr(codec, field)
-                    for field in (*fields, "rated", "source", "confidence")
-                }
-                for codec in chosen
-            ]
-        )
+def _show_codecs(chosen: "Sequence[Codec]", *, as_json: bool) -> None:
+    if not as_json:
+        from ethermeter.present import voice as layout
+
+        show(layout.codecs(chosen))
         return
-    rows = [
-        [
-            codec.name,
-            "–".join(f"{rate / 1000:g}" for rate in dict.fromkeys(codec.bit_rates_bps)),
-            " ".join(f"{1000 * frame:g}" for frame in codec.frames_s),
-            f"{1000 * codec.look_ahead_s:g}",
-            number(codec.ie),
-            number(codec.bpl),
-            codec.title,
-        ]
-        for codec in chosen
-    ]
-    print_table(["codec", "kb/s", "frame ms", "look-ahead ms", "Ie", "Bpl", "what it is"], rows)
-    for codec in chosen if len(chosen) < 4 else ():
-        print_text(
-            f"\n{codec.name}: rated for {codec.rated}\nsource: {codec.source}\nconfidence: "
-            f"{codec.confidence}"
-        )
+    fields = (
+        "name",
+        "title",
+        "bit_rates_bps",
+        "frames_s",
+        "look_ahead_s",
+        "decoder_s",
+        "longest_packet_s",
+        "is_narrowband",
+        "ie",
+        "bpl",
+        "rated",
+        "source",
+        "confidence",
+    )
+    print_json([{field: getattr(codec, field) for field in fields} for codec in chosen])

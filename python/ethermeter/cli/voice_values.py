@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NoReturn
 
 import numpy as np
@@ -12,11 +11,11 @@ from ethermeter.arguments import Array, Flags, Range
 from ethermeter.arguments import Range as TheoryRange
 from ethermeter.cli.theory_values import value as read_value
 from ethermeter.faults import Fault, InputError, choices
-from ethermeter.quantities import number
 from ethermeter.theory.entry import Symbol
 from ethermeter.units import UnitError
 from ethermeter.voice import Connection, Medium, arguments
 from ethermeter.voice.connection import QUANTITIES
+from ethermeter.voice.grid import Grid
 
 MOST_POINTS = 10_000
 """Combinations that are evaluated at once."""
@@ -52,7 +51,6 @@ _UNITS = {
     "charged_bits": "bit",
 }
 _UNITS |= {"packets_per_s": "1/s", "frame_bps": "bit/s", "offered": "erlang", "carried": "erlang"}
-_SAID = ("_octets", "_bits", "_per_s", "_bps")
 _PERCENT = re.compile(r"([0-9.]+)\s*%", re.ASCII)
 _ARGUMENTS = {
     "delay_s": "delay",
@@ -70,70 +68,6 @@ _ARGUMENTS |= {
 
 Columns = Mapping[str, Array | Flags]
 """Arrays of one length, by name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """Results at all combinations of the given values.
-
-    Parameters
-    ----------
-    given
-        Values by name, one a point, in SI units.
-    found
-        Results by name, likewise.
-    outside
-        Whether each point is outside the model's range.
-
-    """
-
-    given: dict[str, list[float]]
-    found: dict[str, list[float]]
-    outside: list[bool] = field(default_factory=list)
-
-    @property
-    def any_outside(self) -> bool:
-        """Whether any point is outside the model's range."""
-        return any(self.outside)
-
-    def as_json(self) -> dict[str, object]:
-        """Return the results as JSON, point by point; an undefined value is null."""
-        points = [
-            {
-                "given": {name: values[at] for name, values in self.given.items()},
-                "found": {
-                    name: values[at] if math.isfinite(values[at]) else None
-                    for name, values in self.found.items()
-                },
-                "cautions": ["outside-model-range"] if self.outside and self.outside[at] else [],
-            }
-            for at in range(self._points)
-        ]
-        return {
-            "units": {name: _unit(name) for name in (*self.given, *self.found)},
-            "points": points,
-        }
-
-    def table(self, digits: int) -> tuple[list[str], list[list[str]]]:
-        """Return heads and rows."""
-        columns = {**self.given, **self.found}
-        rows = [
-            [number(values[at], digits=digits) for values in columns.values()]
-            for at in range(self._points)
-        ]
-        heads = [
-            name if name.endswith(_SAID) else f"{name} {_unit(name)}".rstrip() for name in columns
-        ]
-        if not self.any_outside:
-            return heads, rows
-        return [*heads, "caution"], [
-            [*row, "outside-model-range" if outside else ""]
-            for row, outside in zip(rows, self.outside, strict=True)
-        ]
-
-    @property
-    def _points(self) -> int:
-        return len(next(iter(self.found.values())))
 
 
 def evaluated(texts: Mapping[str, str | None], function: Callable[[Columns], Columns]) -> Grid:
@@ -173,7 +107,12 @@ def evaluated(texts: Mapping[str, str | None], function: Callable[[Columns], Col
         name: np.broadcast_to(values, points).astype(float).tolist()
         for name, values in found.items()
     }
-    return Grid({name: values.tolist() for name, values in flat.items()}, lists, outside.tolist())
+    return Grid(
+        {name: values.tolist() for name, values in flat.items()},
+        lists,
+        {name: _unit(name) for name in (*flat, *lists)},
+        outside.tolist(),
+    )
 
 
 def numbers_of(texts: Mapping[str, tuple[str, str | None]]) -> dict[str, float]:

@@ -1,16 +1,13 @@
 """Measurements: live beside simulated, and what was dropped between hosts."""
 
-import math
 from collections.abc import Iterator, Sequence
 
-from ethermeter import quantities
 from ethermeter.analysis.live import Comparison, Pair
 from ethermeter.analysis.losses import Drops
 from ethermeter.blocks import Table, Text
-from ethermeter.metrics import Metric
 from ethermeter.present.marks import legend
 from ethermeter.present.points import FLOW_TABLE_METRICS, TABLE_ROWS
-from ethermeter.quantities import metric_text, number, shown_unit
+from ethermeter.quantities import metric_text, number, value_text
 from ethermeter.report.cautions import Marks
 
 MOST_DROPS = 5
@@ -64,12 +61,6 @@ def agreement(found: Sequence[Comparison]) -> Iterator[Table | Text]:
         more = len(comparisons) - len(shown)
         yield Text(f"… {more} more with --json")
     yield from legend(marks.legend())
-
-
-def value_text(metric: Metric, value: float, half_width: float = math.nan) -> str:
-    """Write a value of a metric with its unit and the half width of its interval."""
-    unit, factor = shown_unit(metric)
-    return quantities.quantity(value * factor, unit, half_width * factor)
 
 
 def drops(found: Sequence[Drops]) -> Iterator[Text]:
