@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from ethermeter.blocks import Table
-from ethermeter.cli.output import show
 from ethermeter.live_reports import SegmentCounts
 from ethermeter.quantities import number
 
 from benches import machine
 from benches.children import ChildError, run_child
+from benches.tables import print_table
 
 LIMIT_S = 120.0
 TARGET_PER_S = 14_000
@@ -144,31 +143,23 @@ def print_results(results: dict[str, Any]) -> None:
     )
     heads = ["segment", "hosts", "frame", "frames/s", "attempts/s", "relay", "late p50 us"]
     heads += ["p99", "p99.9", "behind p99 us", "violations", ""]
-    show(
+    print_table(
+        heads,
         [
-            Table(
-                heads,
-                [
-                    [
-                        row["name"],
-                        str(row["hosts"]),
-                        f"{row['octets']} B",
-                        f"{row['frames_per_s']:.0f}",
-                        f"{row['attempts_per_s']:.0f}",
-                        f"{row['processor_share']:.0%}",
-                        *(
-                            number(row["late_us"][name], digits=3)
-                            for name in ("p50", "p99", "p999")
-                        ),
-                        number(row["behind_us"]["p99"], digits=3),
-                        str(row["violations"]),
-                        _verdict(row),
-                    ]
-                    for row in results["segments"]
-                ],
-                "",
-            )
-        ]
+            [
+                row["name"],
+                str(row["hosts"]),
+                f"{row['octets']} B",
+                f"{row['frames_per_s']:.0f}",
+                f"{row['attempts_per_s']:.0f}",
+                f"{row['processor_share']:.0%}",
+                *(number(row["late_us"][name], digits=3) for name in ("p50", "p99", "p999")),
+                number(row["behind_us"]["p99"], digits=3),
+                str(row["violations"]),
+                _verdict(row),
+            ]
+            for row in results["segments"]
+        ],
     )
 
 

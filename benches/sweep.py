@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from ethermeter.blocks import Table
-from ethermeter.cli.output import show
 from ethermeter.quantities import number
 
 from benches import machine
 from benches.children import ChildError
+from benches.tables import print_table
 
 POINTS = 50_000
 POINTS_A_LENGTH = 100
@@ -279,29 +278,21 @@ def print_results(results: dict[str, Any]) -> None:
     print(f"{results['points']} points on a Dask cluster of this machine; equal tables of all runs")
     heads = ["workers", "run", "points", "points/s", "wall s", "memory MB: first trials"]
     heads += ["last trials", "peak", "report MB", ""]
-    show(
+    print_table(
+        heads,
         [
-            Table(
-                heads,
-                [
-                    [
-                        str(row["workers"]),
-                        row["what"],
-                        str(row["points"]),
-                        number(row["points_per_s"], digits=3),
-                        f"{row['wall_s']:.0f}",
-                        *(
-                            number(row[name], digits=3)
-                            for name in ("begun_mb", "ended_mb", "peak_mb")
-                        ),
-                        number(row["report_mb"], digits=3),
-                        _verdict(row),
-                    ]
-                    for row in results["sessions"]
-                ],
-                "",
-            )
-        ]
+            [
+                str(row["workers"]),
+                row["what"],
+                str(row["points"]),
+                number(row["points_per_s"], digits=3),
+                f"{row['wall_s']:.0f}",
+                *(number(row[name], digits=3) for name in ("begun_mb", "ended_mb", "peak_mb")),
+                number(row["report_mb"], digits=3),
+                _verdict(row),
+            ]
+            for row in results["sessions"]
+        ],
     )
 
 

@@ -10,6 +10,11 @@ from ethermeter.quantities import number
 MILLION = 1e6
 
 
+def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows in columns, as wide as the terminal at most."""
+    show([Table(head, rows, "")])
+
+
 def print_results(results: dict[str, Any]) -> None:
     """Print all results, the targets last.
 
@@ -45,37 +50,32 @@ def _print_speed(rows: Sequence[dict[str, Any]]) -> None:
         "\nSimulator: delivered frames per CPU-second, in millions; all statistics on, one"
         " thread, hosts of 1988"
     )
-    show(
+    print_table(
         [
-            Table(
-                [
-                    "net",
-                    "round trip us",
-                    "stations",
-                    "length",
-                    "best",
-                    "median",
-                    "runs",
-                    "attempts/frame",
-                    "utilisation",
-                ],
-                [
-                    [
-                        row["net"],
-                        str(row["round_trip_us"]),
-                        str(row["stations"]),
-                        row["length"],
-                        _millions(row["best_frames_per_cpu_s"]),
-                        _millions(row["median_frames_per_cpu_s"]),
-                        str(row["runs"]),
-                        f"{row['attempts_per_frame']:.2f}",
-                        f"{row['utilisation']:.4f}",
-                    ]
-                    for row in rows
-                ],
-                "",
-            )
-        ]
+            "net",
+            "round trip us",
+            "stations",
+            "length",
+            "best",
+            "median",
+            "runs",
+            "attempts/frame",
+            "utilisation",
+        ],
+        [
+            [
+                row["net"],
+                str(row["round_trip_us"]),
+                str(row["stations"]),
+                row["length"],
+                _millions(row["best_frames_per_cpu_s"]),
+                _millions(row["median_frames_per_cpu_s"]),
+                str(row["runs"]),
+                f"{row['attempts_per_frame']:.2f}",
+                f"{row['utilisation']:.4f}",
+            ]
+            for row in rows
+        ],
     )
 
 
@@ -94,22 +94,17 @@ def _print_buses(rows: Sequence[dict[str, Any]]) -> None:
         "\n10BASE-T1S with PLCA: delivered frames of 64 octets per CPU-second, in millions; fast"
         " and reference"
     )
-    show(
+    print_table(
+        ["bus", "fast M/s", "reference M/s", "ratio"],
         [
-            Table(
-                ["bus", "fast M/s", "reference M/s", "ratio"],
-                [
-                    [
-                        row["bus"],
-                        _millions(row["fast_frames_per_cpu_s"]),
-                        _millions(row["reference_frames_per_cpu_s"]),
-                        f"{row['ratio']:.0f}",
-                    ]
-                    for row in rows
-                ],
-                "",
-            )
-        ]
+            [
+                row["bus"],
+                _millions(row["fast_frames_per_cpu_s"]),
+                _millions(row["reference_frames_per_cpu_s"]),
+                f"{row['ratio']:.0f}",
+            ]
+            for row in rows
+        ],
     )
 
 
@@ -118,37 +113,32 @@ def _print_switched(rows: Sequence[dict[str, Any]]) -> None:
         "\nSwitched: delivered frames per CPU-second, in millions; saturated hosts on a"
         " learning switch, 1 Gb/s full duplex"
     )
-    show(
+    print_table(
         [
-            Table(
-                [
-                    "peer",
-                    "hosts",
-                    "frame",
-                    "peer M/s",
-                    "ours M/s",
-                    "ratio",
-                    "peer delivered/offered",
-                    "ours",
-                    "status",
-                ],
-                [
-                    [
-                        f"{row['peer']} {row['version'] or ''}".strip(),
-                        str(row["hosts"]),
-                        f"{row['frame_octets']} B",
-                        _millions(row["frames_per_cpu_s"]),
-                        _millions(row["ours_frames_per_cpu_s"]),
-                        number(row["ratio"], digits=3),
-                        number(row["delivered_share"], digits=5),
-                        number(row["ours_delivered_share"], digits=5),
-                        row["status"],
-                    ]
-                    for row in rows
-                ],
-                "",
-            )
-        ]
+            "peer",
+            "hosts",
+            "frame",
+            "peer M/s",
+            "ours M/s",
+            "ratio",
+            "peer delivered/offered",
+            "ours",
+            "status",
+        ],
+        [
+            [
+                f"{row['peer']} {row['version'] or ''}".strip(),
+                str(row["hosts"]),
+                f"{row['frame_octets']} B",
+                _millions(row["frames_per_cpu_s"]),
+                _millions(row["ours_frames_per_cpu_s"]),
+                number(row["ratio"], digits=3),
+                number(row["delivered_share"], digits=5),
+                number(row["ours_delivered_share"], digits=5),
+                row["status"],
+            ]
+            for row in rows
+        ],
     )
     _print_notes(rows)
 
@@ -164,71 +154,61 @@ def _print_peers(rows: Sequence[dict[str, Any]]) -> None:
         "\nPeers: delivered frames per CPU-second, in millions; equal delays of 6 us, no"
         " preamble, no time between frames but the gap"
     )
-    show(
+    print_table(
         [
-            Table(
-                [
-                    "peer",
-                    "stations",
-                    "length",
-                    "peer M/s",
-                    "ours M/s",
-                    "ratio",
-                    "peer frames/s simulated",
-                    "ours",
-                    "status",
-                ],
-                [
-                    [
-                        f"{row['peer']} {row['version'] or ''}".strip(),
-                        str(row["stations"]),
-                        row["length"],
-                        _millions(row["frames_per_cpu_s"]),
-                        _millions(row["ours_frames_per_cpu_s"]),
-                        number(row["ratio"], digits=3),
-                        number(row["frames_per_simulated_s"], digits=5),
-                        number(row["ours_frames_per_simulated_s"], digits=5),
-                        row["status"],
-                    ]
-                    for row in rows
-                ],
-                "",
-            )
-        ]
+            "peer",
+            "stations",
+            "length",
+            "peer M/s",
+            "ours M/s",
+            "ratio",
+            "peer frames/s simulated",
+            "ours",
+            "status",
+        ],
+        [
+            [
+                f"{row['peer']} {row['version'] or ''}".strip(),
+                str(row["stations"]),
+                row["length"],
+                _millions(row["frames_per_cpu_s"]),
+                _millions(row["ours_frames_per_cpu_s"]),
+                number(row["ratio"], digits=3),
+                number(row["frames_per_simulated_s"], digits=5),
+                number(row["ours_frames_per_simulated_s"], digits=5),
+                row["status"],
+            ]
+            for row in rows
+        ],
     )
     _print_notes(rows)
 
 
 def _print_study(rows: Sequence[dict[str, Any]]) -> None:
     print("\nStudy: ethermeter reproduce boggs1988, times in s")
-    show(
+    print_table(
         [
-            Table(
-                [
-                    "what",
-                    "trials",
-                    "threads",
-                    "until last trial",
-                    "in the simulator",
-                    "whole command",
-                    "its CPU",
-                    "status",
-                ],
-                [
-                    [
-                        row["what"],
-                        *("–" if row[key] is None else str(row[key]) for key in ("trials", "jobs")),
-                        number(row["trials_wall_s"], digits=3),
-                        number(row["trials_thread_s"], digits=3),
-                        number(row["command_wall_s"], digits=3),
-                        number(row["command_cpu_s"], digits=3),
-                        row["status"],
-                    ]
-                    for row in rows
-                ],
-                "",
-            )
-        ]
+            "what",
+            "trials",
+            "threads",
+            "until last trial",
+            "in the simulator",
+            "whole command",
+            "its CPU",
+            "status",
+        ],
+        [
+            [
+                row["what"],
+                *("–" if row[key] is None else str(row[key]) for key in ("trials", "jobs")),
+                number(row["trials_wall_s"], digits=3),
+                number(row["trials_thread_s"], digits=3),
+                number(row["command_wall_s"], digits=3),
+                number(row["command_cpu_s"], digits=3),
+                row["status"],
+            ]
+            for row in rows
+        ],
     )
 
 
@@ -255,7 +235,7 @@ def _print_targets(results: dict[str, Any]) -> None:
         if row["target_s"] is not None
     ]
     print("\nTargets")
-    show([Table(["what", "target", "measured", "verdict"], rows, "")])
+    print_table(["what", "target", "measured", "verdict"], rows)
 
 
 def _bus_target(row: dict[str, Any]) -> list[str]:

@@ -13,6 +13,8 @@ Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.ArrayLike
 
+OUTSIDE = "outside-model-range"
+"""Caution of points that are outside the range of a model."""
 NOTHING = 1e-250
 """What is nearer to 0 counts as 0, so that no quotient overflows."""
 

@@ -1,5 +1,5 @@
 //! Print the JSON Schema of what agents, relays and peers return, with the argument `test` that of a
-//! test between agents, or with `relay` that of what a relay is told.
+//! test between agents, or with `relay` that of the plan and the requests of a relay.
 
 use ethermeter_agent::TestDescription;
 use ethermeter_agent::result::{HostAnswer, TestResult};

@@ -297,15 +297,16 @@ def measure(
         )
         print_json(summed.as_json() | taken)
     else:
+        estimated = summed.points
         if study is None:
-            tables = summed.flow_tables(summed.points[: points.TABLE_ROWS])
-            show(points.run(summed.points, tables))
+            tables = summed.flow_tables(estimated[: points.TABLE_ROWS])
+            show(points.run(estimated, tables))
             show(measurement.side_by_side(live.read_pairs(summed.run.path)))
             show(measurement.agreement(live.read(summed.run.path)))
             show(bounds(summed.answers))
         else:
-            show(points.series(summed.points))
-        show(points.cautions(summed.points))
+            show(points.series(estimated))
+        show(points.cautions(estimated))
         if "live_claims" in summed.written:
             show(claims.measured_claims(summed.claims(LIVE_FILE), run_options.live_study))
         show(measurement.drops([each for of in found if of.reads_switches for each in of.drops]))

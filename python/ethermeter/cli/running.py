@@ -54,10 +54,11 @@ def run(
     if as_json:
         print_json(found.as_json())
     else:
-        show(points.run(found.points, found.flow_tables(found.points[: points.TABLE_ROWS])))
+        estimated = found.points
+        show(points.run(estimated, found.flow_tables(estimated[: points.TABLE_ROWS])))
         show(bounds(found.answers))
         show(points.overloads(found.overloads))
-        show(points.cautions(found.points))
+        show(points.cautions(estimated))
         summary.print_files(found)
         words = ["run", experiment, *next_steps.set_words(overrides or ())]
         next_steps.print_steps(next_steps.of_run(found, loaded.experiments[0], words))

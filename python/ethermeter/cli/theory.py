@@ -163,7 +163,7 @@ def _described(entry: "Model") -> dict[str, object]:
 
 def _as_json(entry: "Model", found: "Evaluation") -> dict[str, object]:
     """Return what was found, one point after the other; what is undefined is null."""
-    from ethermeter.theory.evaluation import OUTSIDE
+    from ethermeter.arguments import OUTSIDE
 
     points = [
         {

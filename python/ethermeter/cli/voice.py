@@ -327,11 +327,11 @@ def _cut(name: str, values: "Columns", *, medium: "Medium", ip: str) -> "Columns
         bit_rate_bps=values.get("bit_rate"),
     )
     found = {field: getattr(made, field) for field in made.__slots__}
-    if "network" in values:
+    if (network_s := values.get("network")) is not None:
         found["mouth_to_ear"] = voice.mouth_to_ear(
             name,
             packet_s=values["packet"],
-            network_s=values["network"],
+            network_s=network_s,
             jitter_buffer_s=values.get("jitter_buffer", 0.0),
         ).delay_s
     return found

@@ -7,6 +7,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from ethermeter.arguments import OUTSIDE
+
 Masks = npt.NDArray[np.uint64]
 """Cautions of values, one bit each in the order of `Caution`; room for 64."""
 
@@ -58,7 +60,7 @@ class Caution(StrEnum):
         "of its segment, link or stage, so delays grow as long as the trial lasts",
     )
     OUTSIDE_MODEL_RANGE = (
-        "outside-model-range",
+        OUTSIDE,
         "the point is outside the range in which the model is valid",
     )
     OTHER_PROTOCOL = (

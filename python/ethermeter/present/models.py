@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ethermeter.arguments import OUTSIDE
 from ethermeter.blocks import Table, Text
 from ethermeter.quantities import number
 from ethermeter.theory.entry import Model, Symbol
-from ethermeter.theory.evaluation import OUTSIDE, Evaluation
+from ethermeter.theory.evaluation import Evaluation
 
 DIGITS = 6
 MOST_ROWS = 200

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from ethermeter.arguments import OUTSIDE
 from ethermeter.blocks import Table, Text
 from ethermeter.quantities import number
 from ethermeter.voice import Codec
-from ethermeter.voice.grid import OUTSIDE, Grid
+from ethermeter.voice.grid import Grid
 
 DIGITS = 6
 MOST_SOURCES = 3

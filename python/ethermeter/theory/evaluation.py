@@ -7,9 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-OUTSIDE = "outside-model-range"
-"""Caution of points where a model's assumptions do not hold."""
-
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:

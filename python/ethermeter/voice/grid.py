@@ -4,8 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-OUTSIDE = "outside-model-range"
-"""Caution of points that are outside the range of a model."""
+from ethermeter.arguments import OUTSIDE
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 //! Octets in bulk over a TCP connection.
 //!
-//! What the system answers to a write or a read is told apart here: whether octets went, nothing
-//! could go now, or the other end is gone.
+//! The result of a write or a read is a number of octets, nothing for now, or the end of the
+//! connection; all else is an error.
 
 use super::tcp_info::TcpInfo;
 use crate::Error;

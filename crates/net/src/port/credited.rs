@@ -4,7 +4,7 @@
 //! its policer allow.
 
 use super::packet::{bind, interface_index, raw_socket};
-use super::system::{NS_PER_MS, wait_readable};
+use super::system::wait_readable;
 use super::{NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress};
 use crate::port::tcp_info::TcpInfo;
 use crate::wire::credit::{CreditNote, NOTE_FRAME_OCTETS};
@@ -14,6 +14,7 @@ use ethermeter_ethernet::frame::LOCAL_EXPERIMENTAL_2;
 use serde::{Deserialize, Serialize};
 use socket2::Socket;
 use std::io::Read;
+use std::time::Duration;
 
 /// Frames that a sender has ahead at first. Each that leaves makes room for one more, so that
 /// several senders which begin at once do not fill their cards at once.
@@ -52,7 +53,7 @@ impl CreditNotes for InterfaceNotes {
         let mut frame = [0; NOTE_FRAME_OCTETS];
         for wait_ms in [0, wait_ms] {
             if wait_ms > 0 {
-                wait_readable(&self.0, u64::from(wait_ms) * NS_PER_MS);
+                wait_readable(&self.0, Duration::from_millis(wait_ms.into()));
             }
             while let Ok(octets) = self.0.read(&mut frame) {
                 if let Some(note) = CreditNote::read(&frame[..octets]) {

@@ -72,15 +72,11 @@ pub fn prioritise(socket: &impl AsRawFd, is_ipv4: bool, priority: u8) -> Result<
     set_priority(socket, priority) // after the class, which changes it
 }
 
-/// Nanoseconds in a millisecond.
-pub(super) const NS_PER_MS: u64 = 1_000_000;
-
 /// Wait until something can be read from a socket, or about so long. Whatever ends it, the caller
 /// looks; returns whether the socket has an error.
-pub(super) fn wait_readable(socket: &impl AsFd, wait_ns: u64) -> bool {
+pub(super) fn wait_readable(socket: &impl AsFd, wait: Duration) -> bool {
     let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
-    let wait = TimeSpec::from(Duration::from_nanos(wait_ns));
-    let _ = nix::poll::ppoll(&mut fds, Some(wait), None);
+    let _ = nix::poll::ppoll(&mut fds, Some(TimeSpec::from(wait)), None);
     fds[0].revents().is_some_and(|events| events.contains(PollFlags::POLLERR))
 }
 

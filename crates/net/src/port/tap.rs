@@ -7,12 +7,11 @@
 
 use super::packet::{bind, interface_index, raw_socket};
 use super::ring::{ADDRESSES_OCTETS, BlockFrame, BlockRing, ring_counts, vlan_tag};
-use super::system::{
-    NS_PER_MS, nanoseconds, set_option, set_packet_option, stamp_arrivals, wait_readable,
-};
+use super::system::{nanoseconds, set_option, set_packet_option, stamp_arrivals, wait_readable};
 use crate::Error;
 use socket2::Socket;
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 /// Octets of a frame that may be kept: what a block has room for beside the kernel's headers.
 pub const SNAPS: std::ops::RangeInclusive<u32> = 64..=65_536;
@@ -125,7 +124,7 @@ impl Tap {
 
     /// Wait until a block is handed over, or about so long.
     pub fn wait(&self, milliseconds: u16) {
-        if wait_readable(&self.socket, u64::from(milliseconds) * NS_PER_MS) {
+        if wait_readable(&self.socket, Duration::from_millis(milliseconds.into())) {
             let _: std::io::Result<Option<std::io::Error>> = self.socket.take_error();
             // or the next wait would end at once
         }

@@ -190,7 +190,22 @@ impl UdpPort {
 
     /// Wait until a datagram can be read, or about so long.
     pub fn wait(&self, wait_ns: u64) {
-        wait_readable(&self.socket, wait_ns);
+        wait_readable(&self.socket, Duration::from_nanos(wait_ns));
+    }
+
+    /// Send one datagram; returns whether the kernel took it. Its octets are copied.
+    ///
+    /// # Errors
+    /// Those of [`NetworkPort::send`].
+    ///
+    /// # Panics
+    /// If the datagram is longer than the port's longest payload.
+    pub fn send_one(&mut self, datagram: &[u8]) -> Result<bool, Error> {
+        let sent = self.send(1, |_, room| {
+            room[..datagram.len()].copy_from_slice(datagram);
+            datagram.len()
+        });
+        Ok(sent? > 0)
     }
 
     /// Let a blocking call wait so long for the first datagram.

@@ -334,7 +334,7 @@ fn send_datagram(
     time: &impl Timeline,
     phases: &StreamFlags,
 ) -> Result<bool, Error> {
-    while port.send(1, |_, room| filled(room, datagram))? == 0 {
+    while !port.send_one(datagram)? {
         if phases.is_over.load(Ordering::Relaxed) {
             return Ok(false);
         }
@@ -343,12 +343,6 @@ fn send_datagram(
         time.sleep_until(time.now_ns() + NS_PER_S / 20_000);
     }
     Ok(true)
-}
-
-/// Copy a datagram into a port's room.
-fn filled(room: &mut [u8], datagram: &[u8]) -> usize {
-    room[..datagram.len()].copy_from_slice(datagram);
-    datagram.len()
 }
 
 /// An error if the server's host has refused a datagram.

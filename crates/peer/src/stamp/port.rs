@@ -74,11 +74,7 @@ impl PacketPort {
 
     /// Send a packet to the port's peer; returns whether the system took it.
     pub fn send(&mut self, packet: &[u8]) -> Result<bool, Error> {
-        let sent = self.0.send(1, |_, room| {
-            room[..packet.len()].copy_from_slice(packet);
-            packet.len()
-        });
-        Ok(unless_refused(sent)? > 0)
+        unless_refused(self.0.send_one(packet))
     }
 
     /// Send a packet to an address; returns whether the system took it.
@@ -88,9 +84,9 @@ impl PacketPort {
     }
 }
 
-/// How many packets a call moved: none if a router, the peer or a filter refuses them, which counts
-/// as a loss.
-fn unless_refused(moved: Result<usize, PortError>) -> Result<usize, Error> {
+/// What a call moved: nothing if a router, the peer or a filter refuses packets, which counts as a
+/// loss.
+fn unless_refused<T: Default>(moved: Result<T, PortError>) -> Result<T, Error> {
     match moved {
         Err(PortError::System { source, .. })
             if matches!(
@@ -100,7 +96,7 @@ fn unless_refused(moved: Result<usize, PortError>) -> Result<usize, Error> {
                     | ErrorKind::PermissionDenied
             ) =>
         {
-            Ok(0)
+            Ok(T::default())
         }
         moved => Ok(moved?),
     }

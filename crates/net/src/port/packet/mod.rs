@@ -14,7 +14,7 @@ pub use options::{PacketOptions, RingKind};
 pub(super) use socket::shortest_octets;
 pub use socket::{bind, interface_index, raw_socket};
 
-use super::system::{NS_PER_MS, held_octets, set_priority, wait_readable};
+use super::system::{held_octets, set_priority, wait_readable};
 use super::{NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress};
 use crate::Error;
 use crate::wire::{FrameHeader, MacAddress};
@@ -22,6 +22,7 @@ use ethermeter_ethernet::Carrier;
 use receiver::PacketReceiver;
 use sender::PacketSender;
 use socket::own_address;
+use std::time::Duration;
 
 /// A pair of packet sockets with their buffers.
 pub struct PacketPort {
@@ -137,7 +138,7 @@ impl NetworkPort for PacketPort {
     ) -> Result<usize, Error> {
         let mut handed_on = self.receiver.receive(&mut self.counters.unexpected, &mut take);
         if let (0, ReceiveWait::Milliseconds(milliseconds)) = (handed_on, wait) {
-            wait_readable(self.receiver.socket(), u64::from(milliseconds) * NS_PER_MS);
+            wait_readable(self.receiver.socket(), Duration::from_millis(milliseconds.into()));
             handed_on = self.receiver.receive(&mut self.counters.unexpected, &mut take);
         }
         self.counters.handed_on += handed_on as u64;

@@ -13,9 +13,7 @@ pub use program::Attachment;
 
 use super::packet::{interface_index, shortest_octets};
 use super::ring::MappedRegion;
-use super::system::{
-    Hindrance, NS_PER_MS, hindrance, read_option, set_option, set_priority, wait_readable,
-};
+use super::system::{Hindrance, hindrance, read_option, set_option, set_priority, wait_readable};
 use super::{NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress};
 use crate::Error;
 use crate::time::Timeline;
@@ -27,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use socket2::{Domain, SockAddr, SockAddrStorage, Socket, Type};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::time::Duration;
 
 /// What an `AF_XDP` port is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -360,7 +359,7 @@ impl NetworkPort for XdpPort {
             if handed_on > 0 || attempt > 0 {
                 break;
             }
-            wait_readable(&self.socket, u64::from(milliseconds) * NS_PER_MS);
+            wait_readable(&self.socket, Duration::from_millis(milliseconds.into()));
         }
         if handed_on > 0 {
             self.receive.release();
