@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ethermeter import theory, voice
     from ethermeter._core import Draws, version
-    from ethermeter.api import Figure, Loaded, Run, load, open, simulate
+    from ethermeter.api.experiments import Loaded, load, simulate
+    from ethermeter.api.run import run
+    from ethermeter.api.runs import Run, open
     from ethermeter.experiment.builder import (
         flow,
         host,
@@ -58,6 +60,7 @@ __all__ = [
     "register_backoff",
     "register_source",
     "router",
+    "run",
     "segment",
     "simulate",
     "stations",
@@ -68,9 +71,19 @@ __all__ = [
 
 _ON_DEMAND = {
     "Draws": "_core",
+    "Figure": "figure",
+    "InputError": "faults",
+    "Loaded": "api.experiments",
+    "Run": "api.runs",
+    "RunError": "store",
+    "TrialError": "engines.work",
     "explore": "exploration",
+    "load": "api.experiments",
+    "open": "api.runs",
     "register_backoff": "functions",
     "register_source": "functions",
+    "run": "api.run",
+    "simulate": "api.experiments",
 }
 _ON_DEMAND |= dict.fromkeys(
     (
@@ -96,10 +109,6 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return getattr(import_module(f"ethermeter.{_ON_DEMAND[name]}"), name)
-    if name in __all__:
-        from ethermeter import api
-
-        return getattr(api, name)
     raise AttributeError(f"module 'ethermeter' has no attribute {name!r}")
 
 

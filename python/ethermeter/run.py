@@ -75,17 +75,15 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class RunOptions:
+class Execution:
     """How a plan is run; nothing in here changes a result.
 
     Parameters
     ----------
     jobs
-        Threads; None for one a processor.
-    cluster
-        Address of a Dask scheduler, or None to stay on this machine.
-    resume, force
-        Continue, or discard, what is in the directory.
+        Threads, or the address of a Dask scheduler; None for a thread a processor.
+    force
+        Discard what is in the directory; an unfinished run is continued otherwise.
     command, seed
         For the provenance: what the person typed or called, and the seed of the plan in place of
         the experiments' own.
@@ -93,9 +91,7 @@ class RunOptions:
         The published study that the run reproduces, or whose live tests these are.
     """
 
-    jobs: int | None = None
-    cluster: str | None = None
-    resume: bool = False
+    jobs: int | str | None = None
     force: bool = False
     command: Sequence[str] = ()
     study: str | None = None
@@ -137,7 +133,7 @@ def execute(
     experiments: Sequence["Experiment"],
     *,
     directory: Path,
-    options: RunOptions,
+    options: Execution,
     follow: Callable[[Progress], None] | None = None,
     place: "Place | None" = None,
 ) -> RunDirectory:
@@ -181,7 +177,7 @@ def search(
     strategy: "Strategy[object]",
     *,
     directory: Path,
-    options: RunOptions,
+    options: Execution,
     follow: Callable[[Progress], None] | None = None,
     place: "Place | None" = None,
 ) -> RunDirectory:
@@ -224,7 +220,7 @@ def _check_functions(directory: Path) -> None:
         return
     for kind, name, sha256 in functions.read(read_provenance(directory).get("functions")):
         if fault := functions.fault_of(kind, name, sha256):
-            allowed = "the function with which the run began; give another --out, or --force"
+            allowed = "the function with which the run began, another directory (out), or to discard it (force)"
             raise InputError.of(str(directory), "functions", fault, allowed)
 
 
@@ -238,7 +234,7 @@ class _Session:
     def __init__(
         self,
         directory: Path,
-        options: RunOptions,
+        options: Execution,
         experiments: Sequence["Experiment"],
         follow: Callable[[Progress], None] | None,
         place: "Place | None",
@@ -246,10 +242,8 @@ class _Session:
         from ethermeter._core import version
         from ethermeter.engines.local import processors
 
-        if options.resume and options.force:
-            allowed = "one of the two: continue what is there, or discard it"
-            raise InputError.of_argument("force", "given with --resume", allowed)
-        self._jobs = processors() if options.jobs is None else options.jobs
+        self._cluster = options.jobs if isinstance(options.jobs, str) else None
+        self._jobs = options.jobs if isinstance(options.jobs, int) else processors()
         if self._jobs < 1:
             raise InputError.of_argument("jobs", str(self._jobs), "at least 1")
         self._directory, self._options = directory, options
@@ -269,18 +263,18 @@ class _Session:
         """Refuse trials that cannot be run: measured without a place, or by functions elsewhere."""
         used = functions.named_in({id(of): of for of in (t.scenario for t in trials)}.values())
         self._functions += [key for key in used if key not in self._functions]
-        if used and self._options.cluster is not None:
+        if used and self._cluster is not None:
             allowed = (
                 "expected no cluster: only this process has the functions in Python of the trials,"
                 f" {functions.listed(used)}"
             )
-            raise InputError.of_argument("cluster", self._options.cluster, allowed)
+            raise InputError.of_argument("jobs", self._cluster, allowed)
         live = [_work(at, trial) for at, trial in enumerate(trials) if trial.engine == LIVE]
         if live and self._place is None:
             file = str(self._experiments[0].path) if self._experiments else name
             allowed = (
-                f"measured by another command: ethermeter measure {file} --testbed (in namespaces),"
-                " --hosts hosts.toml, or --loopback"
+                f"measured by another command: ethermeter measure {file} --on testbed (in"
+                " namespaces), --on hosts.toml, or --on loopback"
             )
             raise InputError.of(file, "run.engines", '"live"', allowed)
         if self._place is not None:
@@ -298,7 +292,6 @@ class _Session:
             experiments={name: each.source_text for name, each in names.items()},
             version=self._version,
             question=question,
-            resume=options.resume,
             force=options.force,
         ) as self._recorder:
             seeds = {name: each.seed for name, each in names.items()}
@@ -310,7 +303,7 @@ class _Session:
                 seeds=seeds if options.seed is None else dict.fromkeys(seeds, options.seed),
                 command=options.command,
                 jobs=self._jobs,
-                cluster=options.cluster,
+                cluster=self._cluster,
             ) | {"study": options.study}
             if self._place is not None:
                 began |= {"measured": self._place.name}
@@ -352,7 +345,7 @@ class _Session:
     def _simulate(self, pending: Sequence[Work], effort: Mapping[int, float]) -> None:
         seen_s: dict[int, float] = {}  # since when each trial has been under way
         with closing(
-            _results(pending, jobs=self._jobs, cluster=self._options.cluster, version=self._version)
+            _results(pending, jobs=self._jobs, cluster=self._cluster, version=self._version)
         ) as results:
             for result in results:
                 if not isinstance(result, UnderWay):
@@ -475,7 +468,7 @@ def evaluate(
     """
     run = RunDirectory(directory)
     if not run.is_finished():
-        allowed = "a finished run; continue it with --resume"
+        allowed = "a finished run; the command that began it continues it"
         raise InputError.of(str(directory), "run", "unfinished, by its provenance.json", allowed)
     tell = follow or (lambda _: None)
     tell("reading the run")

@@ -1,8 +1,6 @@
 """The page of all commands: the help of each, as the program prints it."""
 
-from typing import Any
-
-import typer
+import click
 from ethermeter.cli.app import app
 
 HEAD = """# Commands
@@ -15,17 +13,16 @@ It has the help of every command, as `ethermeter COMMAND --help` prints it.
 
 def page() -> str:
     """Return the page."""
-    return "\n".join([HEAD, *_sections(typer.main.get_command(app), ("ethermeter",))])
+    return "\n".join([HEAD, *_sections(app, ("ethermeter",))])
 
 
-def _sections(command: Any, words: tuple[str, ...]) -> list[str]:
-    # Typer brings its own click, so the classes of commands are not those of the package `click`.
+def _sections(command: click.Command, words: tuple[str, ...]) -> list[str]:
     context = command.make_context(words[-1], [], resilient_parsing=True)
     context.info_name = " ".join(words)
-    below: dict[str, Any] = getattr(command, "commands", {})
+    below = command.commands if isinstance(command, click.Group) else {}
     own = [f"{'#' * min(len(words), 4)} `{' '.join(words)}`\n"]
     own.append(f"```text\n{command.get_help(context).strip()}\n```\n")
     found = own if len(words) > 1 else []
-    for name in command.list_commands(context) if below else ():
+    for name in below:
         found += _sections(below[name], (*words, name))
     return found

@@ -15,7 +15,6 @@ from unittest import mock
 
 import fake_core
 import pytest
-import typer
 from ethermeter import _core, cli
 
 os.environ.setdefault("COLUMNS", "80")  # however wide the terminal of the tests is
@@ -23,8 +22,6 @@ SUPPORT = Path(__file__).parent
 LIMIT_S = 300.0
 """Time in which a process does what it must: minutes, as other programs may take the processors."""
 T = TypeVar("T")
-commands_of = functools.cache(typer.main.get_command)
-"""The tree of commands, which a process makes once."""
 
 
 class Ended(NamedTuple):
@@ -61,7 +58,6 @@ def invoke(
     with contextlib.ExitStack() as stack:
         stack.callback(signal.signal, signal.SIGTERM, terminate)
         stack.enter_context(mock.patch.object(sys, "argv", command))
-        stack.enter_context(mock.patch.object(typer.main, "get_command", commands_of))
         if core is not None:
             stack.enter_context(mock.patch.object(_core, "simulate_trial", core))
         stack.enter_context(contextlib.chdir(cwd or "."))

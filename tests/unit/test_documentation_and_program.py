@@ -13,7 +13,6 @@ from typing import Any
 
 import ethermeter as em
 import pytest
-import typer
 from documents import ROOT, blocks, prose
 from documents import parsed as parsed_blocks
 from ethermeter import captures
@@ -37,13 +36,12 @@ PAGES = {
     ]
 }
 PAGES |= {f"docs/{path}": page() for path, page in reference.PAGES.items()}
-PROGRAM = typer.main.get_command(app)
+PROGRAM = app
 INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 
 
 def leaves(command: Any, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Every command that is no group, with its words."""
-    # Typer brings a click of its own, so that classes tell nothing.
     if hasattr(command, "commands"):
         for name, below in command.commands.items():
             yield from leaves(below, *names, name)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
+import click
 
 if TYPE_CHECKING:
     from ethermeter.experiment.toml import Tables
@@ -17,7 +17,7 @@ _TITLE = re.compile(r'^title = "(.*)"$', re.MULTILINE)
 _MOST_FILES = 200
 
 
-def experiments(incomplete: str) -> list[Item]:
+def experiments(context: click.Context, incomplete: str) -> list[Item]:
     """Return shipped experiments, and files of experiments."""
     from ethermeter.experiment import shipped
 
@@ -42,7 +42,7 @@ def files(incomplete: str, suffix: str) -> list[Item]:
     return found
 
 
-def runs(incomplete: str) -> list[Item]:
+def runs(context: click.Context, incomplete: str) -> list[Item]:
     """Return run directories."""
     from ethermeter.run import RUNS
 
@@ -51,62 +51,75 @@ def runs(incomplete: str) -> list[Item]:
     return [(str(path.parent), "run") for path in dict.fromkeys(folders)]
 
 
-def studies() -> list[Item]:
+def studies(context: click.Context, incomplete: str) -> list[Item]:
     """Return the published studies."""
     from ethermeter.studies import registry
 
     return [(name, registry.find(name).presentation.title) for name in registry.names()]
 
 
-def reproducible() -> list[Item]:
+def reproducible(context: click.Context, incomplete: str) -> list[Item]:
     """Return the published studies, and the word for all of them."""
     from ethermeter.cli.studies import ALL
 
-    return [*studies(), (ALL, "every study, on one page")]
+    return [*studies(context, incomplete), (ALL, "every study, on one page")]
 
 
-def live_studies() -> list[Item]:
+def venues(context: click.Context, incomplete: str) -> list[Item]:
+    """Return where can be measured: on a testbed, on the loopback interface, and files."""
+    kinds = [
+        ("testbed", "hosts on this machine, links have rates"),
+        ("testbed,relay", "links delay single frames, too"),
+        ("testbed,plain", "all hosts at one switch"),
+        ("loopback", "this machine's loopback interface"),
+    ]
+    return kinds + files(incomplete, ".toml")
+
+
+def live_studies(context: click.Context, incomplete: str) -> list[Item]:
     """Return the studies that have live tests."""
     from ethermeter.studies import registry
 
-    return [(name, text) for name, text in studies() if name in registry.live_names()]
+    return [
+        (name, text) for name, text in studies(context, incomplete) if name in registry.live_names()
+    ]
 
 
-def metrics() -> list[Item]:
+def metrics(context: click.Context, incomplete: str) -> list[Item]:
     """Return the metrics."""
     from ethermeter.metrics import Metric
 
     return [(metric.value, metric.label.axis) for metric in Metric]
 
 
-def conditions(incomplete: str) -> list[Item]:
+def conditions(context: click.Context, incomplete: str) -> list[Item]:
     """Return metrics as the begin of a condition, of one flow where one is typed already."""
     of, colon, _ = incomplete.rpartition(": ")
-    return [(f"{of}{colon}{name} ", text) for name, text in metrics()]
+    return [(f"{of}{colon}{name} ", text) for name, text in metrics(context, incomplete)]
 
 
-def models() -> list[Item]:
+def models(context: click.Context, incomplete: str) -> list[Item]:
     """Return the models of theory."""
     from ethermeter.theory.catalogue import models as known
 
     return [(name, entry.title) for name, entry in known().items()]
 
 
-def codecs() -> list[Item]:
+def codecs(context: click.Context, incomplete: str) -> list[Item]:
     """Return the codecs."""
     from ethermeter.voice.codecs import CODECS
 
     return [(name, codec.title) for name, codec in CODECS.items()]
 
 
-def suites() -> list[Item]:
+def suites(context: click.Context, incomplete: str) -> list[Item]:
     """Return the suites of benchmarks."""
     from ethermeter.benchmark.suites import ABOUT
 
     return list(ABOUT.items())
 
 
-def transfers(incomplete: str) -> list[Item]:
+def transfers(context: click.Context, incomplete: str) -> list[Item]:
     """Return shipped transfers, and files."""
     from ethermeter.bottleneck import transfers as known
 
@@ -114,35 +127,37 @@ def transfers(incomplete: str) -> list[Item]:
     return named + files(incomplete, ".toml")
 
 
-def engines() -> list[Item]:
+def engines(context: click.Context, incomplete: str) -> list[Item]:
     """Return engines that answer a search."""
     from ethermeter.theory.assumptions import NETWORK_MODELS
 
     networks = [(f"theory/{name}", "of networks") for name in NETWORK_MODELS]
     theories = [
-        (f"{kind}/{name}", text) for kind in ("theory", "idealised") for name, text in models()
+        (f"{kind}/{name}", text)
+        for kind in ("theory", "idealised")
+        for name, text in models(context, incomplete)
     ]
     return [("simulation", "simulated"), ("live", "measured"), *networks, *theories]
 
 
-def assignments(ctx: typer.Context) -> list[Item]:
+def assignments(context: click.Context, incomplete: str) -> list[Item]:
     """Return the keys of the experiment that is named before, as `--set` takes them."""
-    return [(f"{key}=", text) for key, text in _keys(ctx)]
+    return [(f"{key}=", text) for key, text in _keys(context)]
 
 
-def keys(ctx: typer.Context) -> list[Item]:
+def keys(context: click.Context, incomplete: str) -> list[Item]:
     """Return the keys of the experiment that is named before."""
-    return list(_keys(ctx))
+    return list(_keys(context))
 
 
-def hosts(ctx: typer.Context) -> list[Item]:
+def hosts(context: click.Context, incomplete: str) -> list[Item]:
     """Return the hosts of the experiment that is named before."""
-    network = _document(ctx).get("network")
+    network = _document(context).get("network")
     tables = network.get("hosts", []) if isinstance(network, Mapping) else []
     return [(table["name"], "host") for table in tables if isinstance(table, Mapping)]
 
 
-def _document(ctx: typer.Context) -> "Tables":
+def _document(context: click.Context) -> "Tables":
     """Return the experiment that is named before, with the rows of its message tables.
 
     It is empty if it cannot be read.
@@ -153,7 +168,7 @@ def _document(ctx: typer.Context) -> "Tables":
     from ethermeter.faults import InputError
 
     # Behind an option without its value, arguments are not assigned to parameters yet.
-    named = str(ctx.params.get("experiment") or next(iter(ctx.args), ""))
+    named = str(context.params.get("experiment") or next(iter(context.args), ""))
     try:
         path = api.locate(named)
         document = toml.parsed(toml.text_of(path, file=named), file=named)
@@ -162,10 +177,10 @@ def _document(ctx: typer.Context) -> "Tables":
         return {}
 
 
-def _keys(ctx: typer.Context) -> Iterator[Item]:
+def _keys(context: click.Context) -> Iterator[Item]:
     from ethermeter.experiment.document import TABLES, tables_of
 
-    document = _document(ctx)
+    document = _document(context)
     if not document:
         return
     for top in TABLES:

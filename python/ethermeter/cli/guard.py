@@ -1,8 +1,8 @@
 """Error handling of commands: a failure becomes a line and an exit code, not a traceback."""
 
 import functools
-import inspect
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, ParamSpec
 
-import typer
-from typer.models import ArgumentInfo, OptionInfo
+import click
+from click.exceptions import Abort, Exit
 
 if TYPE_CHECKING:
     from ethermeter.faults import Fault
@@ -32,8 +32,13 @@ class Settings:
     debug = False
 
 
-def guarded(function: Callable[P, None]) -> Callable[P, None]:
-    """Turn the exceptions of a command into lines on stderr and an exit code."""
+def guarded(
+    function: Callable[P, None], *, option: Callable[[str], str] | None = None
+) -> Callable[P, None]:
+    """Turn the exceptions of a command into lines on stderr and an exit code.
+
+    `option` tells how an argument of a function in Python is called in the command.
+    """
 
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -41,46 +46,52 @@ def guarded(function: Callable[P, None]) -> Callable[P, None]:
             if threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGTERM, _terminate)
             function(*args, **kwargs)
-        except (typer.Exit, typer.Abort):
+        except (Exit, Abort, click.ClickException):
             raise
         except KeyboardInterrupt as interrupt:
             raise interrupted(interrupt) from None
         except BrokenPipeError:
             # Whoever read us has seen enough. Nothing more may be flushed there.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(BROKEN_PIPE) from None
+            raise Exit(BROKEN_PIPE) from None
         except Exception as error:
             if Settings.debug:
                 raise
-            raise typer.Exit(explain(error, function)) from None
+            raise Exit(explain(error, option)) from None
 
     return wrapper
 
 
-def interrupted(interrupt: KeyboardInterrupt, kept: str = "") -> typer.Exit:
+def interrupted(interrupt: KeyboardInterrupt) -> Exit:
     """Print that the command was ended from outside, and return what ends the process.
 
     Parameters
     ----------
     interrupt
-        Ctrl-C, or `Terminated`.
-    kept
-        What is left and how to go on, if there is something.
+        Ctrl-C, or `Terminated`; its notes are what is left and how to go on.
 
     """
     by_signal = isinstance(interrupt, Terminated)
-    say(f"ethermeter: {'terminated' if by_signal else 'interrupted'}{f'; {kept}' if kept else ''}")
-    return typer.Exit(TERMINATED if by_signal else INTERRUPTED)
+    kept = "".join(f"; {note}" for note in getattr(interrupt, "__notes__", ()))
+    say(f"ethermeter: {'terminated' if by_signal else 'interrupted'}{kept}")
+    return Exit(TERMINATED if by_signal else INTERRUPTED)
+
+
+def refused(file: str, key: str, value: str, allowed: str) -> Exit:
+    """Print a fault, outside of a command, and return what ends the process."""
+    from ethermeter.faults import InputError
+
+    return Exit(explain(InputError.of(file, key, value, allowed)))
 
 
 def _terminate(*_: object) -> NoReturn:
     raise Terminated
 
 
-def explain(error: Exception, command: Callable[..., object] | None = None) -> int:
+def explain(error: Exception, option: Callable[[str], str] | None = None) -> int:
     """Print what went wrong, a line each, and return the exit code.
 
-    `command` has the options by which faults of arguments are named.
+    `option` tells by which option of the command an argument is given.
     """
     from ethermeter.cli.memory import lack
 
@@ -94,14 +105,12 @@ def explain(error: Exception, command: Callable[..., object] | None = None) -> i
     from ethermeter.testbed import TestbedError
 
     if isinstance(error, InputError):
-        named = InputError(as_typed(fault, command) for fault in error.faults)
+        named = InputError(as_typed(fault, option) for fault in error.faults)
         for line in str(named).splitlines():
             say(line)
         return BAD_INPUT
     if isinstance(error, LostClusterError):
-        from ethermeter.cli.summary import resume_command
-
-        say(f"ethermeter: {error}. To continue: {resume_command()}")
+        say(f"ethermeter: {error}. To continue: {again()}")
         return FAILED
     if isinstance(error, RunError | TrialError | TestbedError):
         say(f"ethermeter: {error}")
@@ -117,25 +126,22 @@ def explain(error: Exception, command: Callable[..., object] | None = None) -> i
     return FAILED
 
 
-def as_typed(fault: "Fault", command: Callable[..., object] | None) -> "Fault":
+def as_typed(fault: "Fault", option: Callable[[str], str] | None) -> "Fault":
     """Return a fault of an argument as one of the command line, by the option that gave it."""
     from ethermeter.faults import ARGUMENTS
 
     if fault.file != ARGUMENTS:
         return fault
     name, space, rest = fault.key.partition(" ")
-    parameters = {} if command is None else inspect.signature(command).parameters
-    parameter = parameters.get(name)
-    option = f"--{name.replace('_', '-')}"
-    for kind in getattr(getattr(parameter, "annotation", None), "__metadata__", ()):
-        if isinstance(kind, ArgumentInfo):
-            option = kind.metavar or name
-        elif isinstance(kind, OptionInfo):
-            long = (each for each in kind.param_decls or () if each.startswith("--"))
-            option = next(long, option)
-    return replace(fault, file="command line", key=f"{option}{space}{rest}")
+    given = name if option is None else option(name)
+    return replace(fault, file="command line", key=f"{given}{space}{rest}")
 
 
 def say(line: str) -> None:
     """Print a line for the person on stderr."""
-    typer.echo(line, err=True)
+    click.echo(line, err=True)
+
+
+def again() -> str:
+    """Return this command as it is typed to continue it."""
+    return shlex.join(["ethermeter", *(word for word in sys.argv[1:] if word != "--force")])

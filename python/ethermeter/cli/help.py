@@ -1,20 +1,14 @@
-"""Groups of commands: their help, and their functions, which are loaded when they are needed."""
+"""Groups of commands: their help, and their commands, which are loaded when they are needed."""
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from typing import Any
 
-import typer
-from typer.core import TyperGroup
+import click
 
-from ethermeter.cli.guard import guarded
-
-# Plain help: without Rich it comes in half the time, and it can be copied from.
-_application = partial(typer.Typer, rich_markup_mode=None, pretty_exceptions_enable=False)
-Command = Any
-"""A command of Click; from which package Typer takes its type differs between its versions."""
+from ethermeter.cli import former
+from ethermeter.cli.guard import refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,33 +19,22 @@ class Entry:
     ----------
     line
         What it does, on one line of the help.
-    module
-        Module of this package that has it.
-    function
-        Its function; empty if the module has a group of commands, `app`.
-    examples
-        Constant of the module with the lines that end its help.
+    module, constant
+        Module of this package that has it, and its name there: a `Command`, or a `Group`.
 
     """
 
     line: str
     module: str
-    function: str = ""
-    examples: str = "EXAMPLES"
+    constant: str = "COMMAND"
 
-    def load(self, name: str) -> Command:
+    def load(self, name: str) -> click.Command:
         """Return the command under this name; its module is imported."""
-        module = import_module(f"ethermeter.cli.{self.module}")
-        if not self.function:
-            return self._described(typer.main.get_command(module.app))
-        alone = _application(add_completion=False)
-        register = alone.command(name, epilog=epilog(getattr(module, self.examples)))
-        register(guarded(getattr(module, self.function)))
-        return self._described(typer.main.get_command(alone))
-
-    def _described(self, command: Command) -> Command:
-        command.short_help = self.line  # for the completion of shells
-        return command
+        found = getattr(import_module(f"ethermeter.cli.{self.module}"), self.constant)
+        if isinstance(found, Group):
+            found.short_help = self.line  # for the completion of shells
+            return found
+        return found.click(name, self.line)  # type: ignore[no-any-return]
 
 
 Groups = Mapping[str, Mapping[str, Entry]]
@@ -63,19 +46,19 @@ def epilog(examples: str) -> str:
     return "Examples:\n\n\b\n" + examples  # \b tells the help formatter not to wrap
 
 
-class _Commands(MutableMapping[str, Command]):
+class _Commands(MutableMapping[str, click.Command]):
     """Commands by their names; each is loaded when it is looked up."""
 
     def __init__(self, entries: Mapping[str, Entry]) -> None:
         self._entries = entries
-        self._loaded: dict[str, Command] = {}
+        self._loaded: dict[str, click.Command] = {}
 
-    def __getitem__(self, name: str) -> Command:
+    def __getitem__(self, name: str) -> click.Command:
         if name not in self._loaded:
             self._loaded[name] = self._entries[name].load(name)
         return self._loaded[name]
 
-    def __setitem__(self, name: str, command: Command) -> None:
+    def __setitem__(self, name: str, command: click.Command) -> None:
         self._loaded[name] = command
 
     def __delitem__(self, name: str) -> None:
@@ -91,44 +74,63 @@ class _Commands(MutableMapping[str, Command]):
         return name in self._entries
 
 
-def group(
-    name: str, about: str, groups: Groups, *, examples: str, has_completion: bool = False
-) -> typer.Typer:
-    """Return an application whose help has its commands in these groups, in this order.
+class Group(click.Group):
+    """A group whose help has its commands under headings, in their order.
 
-    `has_completion` gives it the options that install the completion of a shell.
+    Parameters
+    ----------
+    name, about, examples
+        Its name, what it is for, and lines that end its help.
+    groups
+        Its commands.
+
     """
-    entries = {name: entry for group in groups.values() for name, entry in group.items()}
 
-    class Grouped(TyperGroup):
-        # `Any`: its types are those of the same package.
-        def __init__(self, **settings: Any) -> None:
-            super().__init__(**settings)
-            self.commands = _Commands(entries)
+    def __init__(
+        self, name: str, about: str, groups: Groups, *, examples: str, **attributes: Any
+    ) -> None:
+        self._groups = groups
+        self._entries = {
+            name: entry for entries in groups.values() for name, entry in entries.items()
+        }
+        super().__init__(
+            name,
+            _Commands(self._entries),
+            help=about,
+            epilog=epilog(examples),
+            no_args_is_help=True,
+            context_settings={"help_option_names": ["-h", "--help"]},
+            **attributes,
+        )
 
-        def list_commands(self, ctx: Any) -> list[str]:
-            return list(entries)
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands, in the order of the help."""
+        return list(self._entries)
 
-        def format_commands(self, ctx: Any, formatter: Any) -> None:
-            width = max(map(len, entries))
-            for heading, group in groups.items():
-                with formatter.section(heading):
-                    formatter.write_dl(
-                        [(name.ljust(width), entry.line) for name, entry in group.items()]
-                    )
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that words name; one of a former name ends the process."""
+        if args and args[0] not in self._entries:
+            above = ctx.command_path.split(" ")[1:]
+            if (now := former.command_of([*above, *args])) is not None:
+                was = " ".join([*above, args[0]])
+                raise refused("command line", was, "no command any more", f"now ethermeter {now}")
+        return super().resolve_command(ctx, args)
 
-    app = _application(
-        name=name,
-        cls=Grouped,
-        help=about,
-        epilog=epilog(examples),
-        no_args_is_help=True,
-        add_completion=has_completion,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.callback()(_nothing)
-    return app
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands under their headings, with one line each."""
+        width = max(map(len, self._entries))
+        for heading, entries in self._groups.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), of.line) for name, of in entries.items()])
 
 
-def _nothing() -> None:
-    pass
+def paths_of(group: Group, *above: str) -> Iterator[Sequence[str]]:
+    """Yield the words of every command below a group."""
+    for name in group.list_commands(click.Context(group)):
+        command = group.commands[name]
+        if isinstance(command, Group):
+            yield from paths_of(command, *above, name)
+        else:
+            yield (*above, name)

@@ -6,8 +6,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ethermeter.blocks import Step
-from ethermeter.cli.output import show
-from ethermeter.cli.summary import fresh
 from ethermeter.quantities import number
 from ethermeter.render.text import with_values
 
@@ -15,8 +13,8 @@ if TYPE_CHECKING:
     from ethermeter.analysis.claims import Claim
     from ethermeter.analysis.overloads import OverloadedPoint
     from ethermeter.analysis.ports import Port
+    from ethermeter.api.runs import Run
     from ethermeter.captures import Connection
-    from ethermeter.cli.summary import Summary
     from ethermeter.experiment import Experiment
     from ethermeter.results.estimates import Point
     from ethermeter.strategies import bottleneck, calls, search
@@ -37,48 +35,53 @@ WIDER = 10
 """How many times farther a search goes that did not find an end."""
 
 
-def print_steps(steps: Iterator[Step]) -> None:
-    """Print the first steps."""
-    show(islice(steps, MOST_STEPS))
+def first(steps: Iterator[Step]) -> Iterator[Step]:
+    """Yield the first steps."""
+    return islice(steps, MOST_STEPS)
 
 
-def of_run(summary: "Summary", experiment: "Experiment", words: Sequence[str]) -> Iterator[Step]:
+def fresh(words: Sequence[str]) -> list[str]:
+    """Return the words of a command without what it does with a run that is there."""
+    return [word for word in words if word != "--force"]
+
+
+def of_run(run: "Run", experiment: "Experiment", words: Sequence[str]) -> Iterator[Step]:
     """Yield the steps of a run.
 
     `words`: the command that ran it, up to and with the experiment and its `--set` options.
     """
     name = words[1]
     settings = list(words[2:])
-    if overloads := summary.overloads:
+    if overloads := run.overloads:
         yield _of_overload(overloads, name, settings)
     else:
-        yield from _of_ports(summary, experiment, name, settings)
-    yield from _of_samples(summary.points, experiment, words)
-    if _has_caution(summary.points, "one-replication"):
+        yield from _of_ports(run, experiment, name, settings)
+    yield from _of_samples(run.estimated, experiment, words)
+    if _has_caution(run.estimated, "one-replication"):
         yield Step(
             "intervals by independent trials",
-            ["ethermeter", *words, "--replications", str(REPLICATIONS)],
+            ["ethermeter", *words, *set_words([f"run.replications={REPLICATIONS}"])],
         )
-    if not any(point.engine.startswith("theory") for point in summary.points):
+    if not any(point.engine.startswith("theory") for point in run.estimated):
         is_asked = any(engine.startswith("theory") for engine in experiment.engines)
         yield Step(
             "theory gives no values; why"
             if is_asked
             else "no theory was asked for; those that apply",
-            ["ethermeter", "theory", "choose", name, *settings],
+            ["ethermeter", "validate", name, *settings, "--models"],
         )
 
 
-def of_measurement(summary: "Summary", words: Sequence[str]) -> Iterator[Step]:
+def of_measurement(run: "Run", words: Sequence[str]) -> Iterator[Step]:
     """Yield the steps of a measurement; `words` are those of the command that made it."""
     for caution in ("host-limited", "late-send"):
-        if _has_caution(summary.points, caution):
+        if _has_caution(run.estimated, caution):
             yield Step(
                 f"a host, not the network, limits some values ({caution}); what its stages can do",
-                ["ethermeter", "ceilings"],
+                ["ethermeter", "find", "ceilings"],
             )
             break
-    if _has_caution(summary.points, "one-replication"):
+    if _has_caution(run.estimated, "one-replication"):
         more = _again(words, "--replications", str(REPLICATIONS))
         yield Step("intervals by independent trials", more)
 
@@ -89,7 +92,7 @@ def of_study(claims: "Sequence[Claim]", study: str, *, quick: bool) -> Iterator[
     if quick and missed:
         yield Step(
             f"{len(missed)} claims are missed in a quick run, whose intervals are wide; all of it",
-            ["ethermeter", "reproduce", study],
+            ["ethermeter", "study", study],
         )
 
 
@@ -138,7 +141,7 @@ def of_bottleneck(found: "bottleneck.Answer", words: Sequence[str]) -> Iterator[
         more = str(MORE_TRIALS * found.rounds)
         yield Step("more rounds narrow the intervals", _again(words, "--repetitions", more))
     elif found.bottleneck.endswith("-processor"):
-        yield Step("what each stage of this host can do", ["ethermeter", "ceilings"])
+        yield Step("what each stage of this host can do", ["ethermeter", "find", "ceilings"])
 
 
 def of_capture(file: str, connections: "Sequence[Connection]") -> Iterator[Step]:
@@ -212,17 +215,17 @@ def _of_overload(
     return Step(
         f"{worst.overload.resource} is the bottleneck{_at(worst.point)}: it is offered "
         f"{number(worst.overload.load)} times what it carries; {_full(is_open=worst.is_open)}",
-        ["ethermeter", "theory", "choose", name, *settings, *_settings(worst.point)],
+        ["ethermeter", "validate", name, *settings, *_settings(worst.point), "--models"],
     )
 
 
 def _full(*, is_open: bool) -> str:
-    """Return what `theory choose` says of a bottleneck; `is_open`: if all flows have rates."""
+    """Return what `validate --models` says of a bottleneck; `is_open`: if all flows have rates."""
     return "at how many times this load it is full" if is_open else "what theory says of it"
 
 
 def _of_ports(
-    summary: "Summary", experiment: "Experiment", name: str, settings: list[str]
+    run: "Run", experiment: "Experiment", name: str, settings: list[str]
 ) -> Iterator[Step]:
     """Yield what follows for the port that drops most, or else for the busiest one.
 
@@ -231,8 +234,8 @@ def _of_ports(
     from ethermeter.analysis import ports
     from ethermeter.theory.load import loads_of
 
-    trials = [trial for trial in summary.run.trials() if trial.engine == "simulation"]
-    points = ports.estimate(trials, summary.run) if trials else ()
+    trials = [trial for trial in run.directory.trials() if trial.engine == "simulation"]
+    points = ports.estimate(trials, run.directory) if trials else ()
     if not points:
         return
     dropped, point, port = max(
@@ -244,7 +247,7 @@ def _of_ports(
         port = point.busiest
     share, is_open = port.medium.value, loads_of(trials[0].scenario).is_open
     busy = f"busy {100 * share:.4g}% of the time"
-    theory = ["ethermeter", "theory", "choose", name, *settings, *_settings(point.point)]
+    theory = ["ethermeter", "validate", name, *settings, *_settings(point.point), "--models"]
     if share >= BUSY:
         yield Step(
             f"the link from {port.node} to {port.peer} is the bottleneck{_at(point.point)}: "
@@ -258,7 +261,7 @@ def _of_ports(
         )
         search = _search_for_room(port.node, point.point, experiment)
         if search:
-            words = ["ethermeter", "search", name, *settings, *search]
+            words = ["ethermeter", "find", "value", name, *settings, *search]
             yield Step(f"{found}; the smallest queue that loses nothing", words)
         else:
             yield Step(f"{found}; its bound by theory", theory)

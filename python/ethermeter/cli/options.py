@@ -1,113 +1,318 @@
-"""Options that several commands have."""
+"""Options of commands, from the fields of dataclasses of options."""
 
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import Field
 from pathlib import Path
-from typing import Annotated
+from typing import Any, Literal, Union, get_args, get_origin
 
-import typer
+import click
+from click.shell_completion import CompletionItem
 
-from ethermeter.cli import completion
+from ethermeter.operation import Argument, arguments_of, is_required
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
-Columns = Annotated[
-    str | None,
-    typer.Option(
-        "--columns",
-        metavar="METRIC=COLUMN[:UNIT],...",
-        show_default=False,
-        help="Column of each metric in the CSV files of other programs.",
-    ),
-]
-Jobs = Annotated[
-    int | None,
-    typer.Option(
-        "--jobs",
-        "-j",
-        min=1,
-        max=4096,
-        show_default=False,
-        help="Number of threads; one for each processor unless given. It does not change results.",
-    ),
-]
-Seed = Annotated[
-    int | None,
-    typer.Option(
-        "--seed",
-        min=0,
-        max=2**63 - 1,
-        show_default=False,
-        help="Seed that replaces that of the experiment.",
-    ),
-]
-Replications = Annotated[
-    int | None,
-    typer.Option(
-        "--replications",
-        min=1,
-        max=1000,
-        show_default=False,
-        help="Number of trials of each point; it replaces that of the experiment.",
-    ),
-]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out", show_default=False, help="Run directory; runs/<name>-<plan hash> unless given."
-    ),
-]
-Resume = Annotated[
-    bool,
-    typer.Option("--resume", help="Continue an interrupted run, and repeat failed trials."),
-]
-Force = Annotated[
-    bool, typer.Option("--force", help="Discard the run in the directory and start again.")
-]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster",
-        metavar="ADDRESS",
-        show_default=False,
-        help="Run the trials on a Dask cluster, such as tcp://host:8786.",
-    ),
-]
-NoReport = Annotated[bool, typer.Option("--no-report", help="Do not write report.html.")]
-Figure = Annotated[
-    Path | None,
-    typer.Option(
-        "--figure",
-        metavar="FILE",
-        show_default=False,
-        help="Also draw a figure into this file: .html, .svg, .pdf or .png.",
-    ),
-]
-Hosts = Annotated[
-    Path | None,
-    typer.Option(
-        "--hosts",
-        metavar="FILE",
-        show_default=False,
-        help="Measure between the agents of these hosts.",
-    ),
-]
-Overrides = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        show_default=False,
-        autocompletion=completion.assignments,
-        help="Set a key of the experiment to this value; can be given several times.",
-    ),
-]
-Experiment = Annotated[
-    str,
-    typer.Argument(
-        metavar="EXPERIMENT",
-        help="An experiment file, or the name of a shipped one.",
-        autocompletion=completion.experiments,
-    ),
-]
-RunPath = Annotated[
-    Path,
-    typer.Argument(metavar="RUN", help="A run directory.", autocompletion=completion.runs),
-]
+NAMES = {
+    "as_csv": "--csv",
+    "as_json": "--json",
+    "conditions": "--while",
+    "duration": "--for",
+    "first": "--from",
+    "last": "--to",
+    "metrics": "--metric",
+    "origin": "--from",
+    "overrides": "--set",
+    "report": "--no-report",
+    "source": "--from",
+}
+"""Options that are not called as the field, because that is no word in Python, or one of several
+values is given at a time."""
+SHORT = {"jobs": "-j", "metrics": "-m", "file_format": "-f"}
+
+
+def name_of(field: str) -> str:
+    """Return the option of a field."""
+    return NAMES.get(field, f"--{field.replace('_', '-')}")
+
+
+def setting_of(field: str) -> str:
+    """Return the name of a field that is written NAME=VALUE."""
+    return name_of(field).removeprefix("--")
+
+
+def parameters_of(options: type) -> Iterator[click.Parameter]:
+    """Yield arguments and options of a command; all settings are one argument, its last."""
+    words = [each for each in arguments_of(options) if each[2].is_setting]
+    for field, kind, argument in arguments_of(options):
+        if argument.is_setting:
+            continue
+        if not field.kw_only:
+            yield _argument(field, kind, argument)
+        else:
+            yield _option(field, kind, argument)
+    if words:
+        yield click.Argument(
+            ["settings"],
+            nargs=-1,
+            metavar="[NAME=VALUE]...",
+            shell_complete=_settings_completion(words),
+        )
+
+
+def outputs() -> Iterator[click.Parameter]:
+    """Yield the options that say how an answer is printed."""
+    yield click.Option(
+        ["--json", "as_json"], is_flag=True, help="Print JSON, and nothing else, on stdout."
+    )
+    yield click.Option(
+        ["--csv", "as_csv"], is_flag=True, help="Print CSV, and nothing else, on stdout."
+    )
+
+
+def settings_help(options: type) -> list[tuple[str, str]]:
+    """Return the settings of a dataclass of options: name and what it is, for a help."""
+    return [
+        (f"{setting_of(field.name)}={argument.metavar or 'VALUE'}", _about(field, argument))
+        for field, _, argument in arguments_of(options)
+        if argument.is_setting
+    ]
+
+
+def _about(field: Field[Any], argument: Argument) -> str:
+    """Return the help of a setting, with its default."""
+    has_default = not is_required(field) and field.default not in (None, False, ())
+    return f"{argument.about}  [default: {field.default}]" if has_default else argument.about
+
+
+def read_settings(options: type, words: Sequence[str]) -> dict[str, object]:
+    """Read words NAME=VALUE as fields of a dataclass of options.
+
+    Raises
+    ------
+    InputError
+        With every fault: a name that there is not, a value that is not of its kind, or a name that
+        stands twice and has one value only.
+
+    """
+    from ethermeter.faults import Fault, InputError, choices
+
+    known = {
+        setting_of(field.name): (field, kind, argument)
+        for field, kind, argument in arguments_of(options)
+        if argument.is_setting
+    }
+    found: dict[str, object] = {}
+    faults = []
+    for word in words:
+        name, equals, text = (part.strip() for part in word.partition("="))
+        if not equals:
+            faults.append(Fault("command line", "argument", word, "expected NAME=VALUE"))
+            continue
+        if name not in known:
+            faults.append(Fault("command line", name, text, choices(name, known)))
+            continue
+        field, kind, argument = known[name]
+        given = found.get(field.name)
+        if given is not None and not _is_list(kind):
+            faults.append(Fault("command line", name, text, "expected once"))
+            continue
+        try:
+            value = _type_of(kind, argument).convert(text, None, None)
+        except click.BadParameter as error:
+            faults.append(Fault("command line", name, text, f"expected {_allowed(kind, error)}"))
+            continue
+        found[field.name] = (*(given or ()), value) if _is_list(kind) else value  # type: ignore[misc]
+    if faults:
+        raise InputError(faults)
+    return found
+
+
+def _allowed(kind: Any, error: click.BadParameter) -> str:
+    named = _alone(kind)
+    if get_origin(named) is Literal:
+        return f"one of {', '.join(map(str, get_args(named)))}"
+    return "yes or no" if named is bool else error.message
+
+
+def _argument(field: Field[Any], kind: Any, argument: Argument) -> click.Argument:
+    required = is_required(field)
+    several = _is_list(kind) or _is_mapping(kind)
+    metavar = argument.metavar or field.name.upper()
+    return click.Argument(
+        [field.name],
+        type=_type_of(kind, argument),
+        nargs=-1 if several else 1,
+        required=required,
+        default=None if required or several else field.default,
+        metavar=(metavar if required else f"[{metavar}]") + ("..." if several else ""),
+        shell_complete=completion_of(argument.offers),
+    )
+
+
+def _option(field: Field[Any], kind: Any, argument: Argument) -> click.Option:
+    names = [name_of(field.name), field.name]
+    if field.name in SHORT:
+        names.insert(1, SHORT[field.name])
+    if _alone(kind) is bool:
+        return click.Option(
+            names,
+            is_flag=True,
+            flag_value=not field.default,
+            default=field.default,
+            type=bool,
+            help=argument.about,
+        )
+    several = _is_list(kind)
+    required = is_required(field)
+    return click.Option(
+        names,
+        type=_type_of(kind, argument),
+        multiple=several,
+        required=required,
+        default=None if required or several else field.default,
+        show_default=not required and not several and field.default is not None,
+        metavar=argument.metavar or None,
+        help=argument.about,
+        shell_complete=completion_of(argument.offers),
+    )
+
+
+def _alone(kind: Any) -> Any:
+    """Return the type of a value that is given: without None, and of one of several values."""
+    if get_origin(kind) in (types.UnionType, Union):
+        given = [each for each in get_args(kind) if each is not type(None)]
+        listed = [each for each in given if get_origin(each) is Sequence]
+        if listed:
+            return _alone(listed[0])
+        return given[0] if len(given) == 1 else tuple(given)
+    if get_origin(kind) is Sequence:
+        return _alone(get_args(kind)[0])
+    return kind
+
+
+def _is_list(kind: Any) -> bool:
+    """Whether several values can be given."""
+    if get_origin(kind) in (types.UnionType, Union):
+        return any(map(_is_list, get_args(kind)))
+    return get_origin(kind) is Sequence
+
+
+class _IntegerOrText(click.IntRange):
+    """An integer of a range, or another text."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the integer or the text."""
+        text = str(value)
+        is_number = text.removeprefix("-").isdecimal()
+        return super().convert(value, param, ctx) if is_number else text
+
+
+def _type_of(kind: Any, argument: Argument) -> click.ParamType:
+    alone = str if _is_mapping(kind) else _alone(kind)
+    if alone == (int, str):
+        return _IntegerOrText(argument.least, argument.most)
+    if get_origin(alone) is Literal:
+        return click.Choice([str(each) for each in get_args(alone)])
+    if alone is int:
+        return click.IntRange(argument.least, argument.most)
+    if alone is Path or (isinstance(alone, tuple) and Path in alone):
+        return click.Path(path_type=Path)
+    return {float: click.FLOAT, bool: click.BOOL, str: click.STRING}[alone]
+
+
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def completion_of(offers: str) -> Completer | None:
+    """Return what completes a word with the names of a kind; None for files."""
+    if not offers:
+        return None
+
+    def offered(
+        context: click.Context, parameter: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from ethermeter.cli import completion
+
+        items: Iterable[tuple[str, str]] = getattr(completion, offers)(context, incomplete)
+        return [
+            CompletionItem(name, help=about) for name, about in items if name.startswith(incomplete)
+        ]
+
+    return offered
+
+
+def _settings_completion(words: Sequence[tuple[Field[Any], Any, Argument]]) -> Completer:
+    """Return what completes names of settings, and behind the equals sign their values."""
+
+    def offered(
+        context: click.Context, parameter: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        name, equals, begin = incomplete.partition("=")
+        if not equals:
+            return [
+                CompletionItem(f"{setting_of(field.name)}=", help=argument.about)
+                for field, _, argument in words
+                if setting_of(field.name).startswith(incomplete)
+            ]
+        for field, kind, argument in words:
+            complete = completion_of(argument.offers)
+            if setting_of(field.name) != name:
+                continue
+            if get_origin(_alone(kind)) is Literal:
+                values = [CompletionItem(str(each)) for each in get_args(_alone(kind))]
+            else:
+                values = [] if complete is None else complete(context, parameter, begin)
+            return [
+                CompletionItem(f"{name}={each.value}", help=each.help)
+                for each in values
+                if each.value.startswith(begin)
+            ]
+        return []
+
+    return offered
+
+
+def given_fields(options: type, given: Mapping[str, Any]) -> dict[str, object]:
+    """Return the fields of a dataclass of options from what Click has read.
+
+    Raises
+    ------
+    InputError
+        Of words that are no settings, every fault at once.
+
+    """
+    found = {name: value for name, value in given.items() if name != "settings"}
+    settings = list(given.get("settings", ()))
+    for field, kind, _ in arguments_of(options):
+        if _is_mapping(kind):
+            found[field.name] = _mapping(found[field.name])
+        elif "settings" in given and not field.kw_only and not is_required(field):
+            # The argument may be left out before settings.
+            if "=" in str(found[field.name] or ""):
+                settings.insert(0, found[field.name])
+                found[field.name] = field.default
+    return found | read_settings(options, settings)
+
+
+def _is_mapping(kind: Any) -> bool:
+    """Whether values are given by names of any kind, such as the arguments of a model."""
+    return get_origin(kind) is Mapping
+
+
+def _mapping(words: Sequence[str]) -> dict[str, str]:
+    """Read words NAME=VALUE whose names the operation checks."""
+    from ethermeter.faults import Fault, InputError
+
+    found: dict[str, str] = {}
+    faults = []
+    for word in words:
+        name, equals, text = (part.strip() for part in word.partition("="))
+        if not equals or not name:
+            faults.append(Fault("command line", "argument", word, "expected NAME=VALUE"))
+        elif name in found:
+            faults.append(Fault("command line", name, text, "expected once"))
+        found[name] = text
+    if faults:
+        raise InputError(faults)
+    return found

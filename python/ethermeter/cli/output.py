@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from ethermeter.cli.guard import say
 
@@ -25,7 +25,7 @@ def terminal_width() -> int:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON. What is undefined is null: NaN is no JSON."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def show(blocks: Iterable[object]) -> None:
@@ -33,7 +33,15 @@ def show(blocks: Iterable[object]) -> None:
     from ethermeter.render.text import lines
 
     for line in lines(blocks, terminal_width()):
-        typer.echo(line)
+        click.echo(line)
+
+
+def print_rows(rows: Iterable[Mapping[str, object]]) -> None:
+    """Print rows as CSV."""
+    from ethermeter.render.csv import lines
+
+    for line in lines(rows):
+        click.echo(line)
 
 
 def print_text(text: str) -> None:

@@ -80,7 +80,7 @@ def run(
         distributed: Any = import_module("distributed")
     except ImportError:
         allowed = "needs the extra: pip install 'ethermeter[cluster]'"
-        raise InputError.of_argument("cluster", address, allowed) from None
+        raise InputError.of_argument("jobs", address, allowed) from None
     client = _connect(distributed, address)
     try:
         workers = _check_workers(client, address, version)
@@ -248,7 +248,7 @@ def _bounded(ask: Callable[[], T], address: str) -> T:
 def _lost(
     address: str, what: str, kind: type[LostClusterError] = LostClusterError
 ) -> LostClusterError:
-    return kind(f"--cluster {address}: {what}; finished trials are kept")
+    return kind(f"cluster {address}: {what}; finished trials are kept")
 
 
 def _connect(distributed: Any, address: str) -> Any:
@@ -257,7 +257,7 @@ def _connect(distributed: Any, address: str) -> Any:
         return distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         cause = (str(error).splitlines() or ["unknown"])[0]
-        raise TrialError(f"--cluster {address}: no scheduler answers there: {cause}") from error
+        raise TrialError(f"cluster {address}: no scheduler answers there: {cause}") from error
 
 
 def _check_workers(client: Any, address: str, version: str) -> int:
@@ -265,7 +265,7 @@ def _check_workers(client: Any, address: str, version: str) -> int:
     try:
         client.wait_for_workers(1, timeout=CONNECT_S)
     except TimeoutError as error:
-        raise TrialError(f"--cluster {address}: the scheduler has no worker") from error
+        raise TrialError(f"cluster {address}: the scheduler has no worker") from error
     answers = _bounded(lambda: client.run(_version, on_error="return"), address)
     # A worker that dies while it is asked is lost like one that dies later: the others take its
     # work.
@@ -275,16 +275,13 @@ def _check_workers(client: Any, address: str, version: str) -> int:
     for worker, answer in answers.items():
         if isinstance(answer, BaseException):
             cause = (str(answer).splitlines() or ["unknown"])[0]
-            raise TrialError(
-                f"--cluster {address}: a worker has no ethermeter: {cause}"
-            ) from answer
+            raise TrialError(f"cluster {address}: a worker has no ethermeter: {cause}") from answer
         if answer != version:
             raise TrialError(
-                f"--cluster {address}: worker {worker} has ethermeter {answer}, "
-                f"here it is {version}"
+                f"cluster {address}: worker {worker} has ethermeter {answer}, here it is {version}"
             )
     if not answers:
-        raise TrialError(f"--cluster {address}: no worker answers")
+        raise TrialError(f"cluster {address}: no worker answers")
     return len(answers)
 
 

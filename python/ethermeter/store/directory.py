@@ -235,7 +235,7 @@ class RunDirectory:
     def refuse_unfinished(self) -> None:
         """Raise InputError if the run is unfinished."""
         if not self.is_finished():
-            allowed = "a finished run; continue it with: ethermeter run … --resume"
+            allowed = "a finished run; the command that began it continues it"
             raise _fault(self.path, "unfinished, by its provenance.json", allowed)
 
     def _table(self, name: str, *, trials: Sequence[str] | None = None) -> "pa.Table":

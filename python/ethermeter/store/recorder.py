@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from ethermeter.plan import Plan
     from ethermeter.trial import Trial
 
+DISCARD = "force to discard what is there"
+"""What else a directory is good for that has another run."""
 FLUSH_AFTER_S = 1.0
 """Results wait at most so long for their part file: what a kill can cost."""
 FLUSH_OCTETS = 1 << 24
@@ -100,14 +102,13 @@ class Recorder:
         Version of ethermeter. Parts of another version are not continued but redone.
     question
         Text of a strategy's question.
-    resume, force
-        Continue, or discard, what is there.
+    force
+        Discard what is there; an unfinished run of this plan is continued otherwise.
 
     Raises
     ------
     InputError
-        If something is in the directory that neither `resume` nor `force` allows for, or another
-        process writes to it.
+        If something else is in the directory, without `force`, or another process writes to it.
     RunError
         If it cannot be written.
     """
@@ -120,7 +121,6 @@ class Recorder:
         experiments: Mapping[str, str],
         version: str,
         question: str | None = None,
-        resume: bool = False,
         force: bool = False,
     ) -> None:
         self.directory = directory
@@ -149,7 +149,7 @@ class Recorder:
             directory.mkdir(parents=True, exist_ok=True)
             self._lock = _lock(directory)
             try:
-                self._enter(plan, experiments, resume=resume, force=force)
+                self._enter(plan, experiments, force=force)
             except BaseException:
                 self.close()
                 raise
@@ -275,9 +275,7 @@ class Recorder:
             self.write_provenance({**provenance, "sha256": sums})
             tidy(self.directory)
 
-    def _enter(
-        self, plan: "Plan", experiments: Mapping[str, str], *, resume: bool, force: bool
-    ) -> None:
+    def _enter(self, plan: "Plan", experiments: Mapping[str, str], *, force: bool) -> None:
         there = plan_hash_of(self.directory)
         # First: what is there may be any folder of the machine, with all that is in it.
         if there is None and (strangers := _strangers(self.directory)):
@@ -289,7 +287,7 @@ class Recorder:
                 allowed = "expected a directory, or nothing"
                 raise InputError.of(str(folder), "file", "a file", allowed)
         if there is not None and not force:
-            self._refuse_other(there, resume=resume)
+            self._refuse_other(there)
         if there is None or force:
             _clear(self.directory)
             self._begin(plan, experiments)
@@ -297,22 +295,19 @@ class Recorder:
         remove_abandoned(self.directory)
         self._read_parts()
 
-    def _refuse_other(self, there: str, *, resume: bool) -> None:
-        """Refuse a directory with another run, or with this one unless it can be resumed."""
+    def _refuse_other(self, there: str) -> None:
+        """Refuse a directory with another run, or with this one if it is finished."""
         if there != self.plan_hash:
             if read_provenance(self.directory).get("plan_hash") == self.plan_hash:
                 raise self._damaged("not the plan that was run")
-            allowed = "the plan to be run; give another --out, or --force to discard what is there"
+            allowed = f"the plan to be run, in another directory (out), or {DISCARD}"
             raise self._refusal("plan", there, f"{self.plan_hash}, {allowed}")
-        if is_finished(self.directory) and not (resume and can_repeat(self.directory)):
-            raise self._refusal("run", "finished", "--force to discard it and run again")
-        if not resume:
-            allowed = "--resume to continue it, or --force to discard it and begin again"
-            raise self._refusal("run", "unfinished", allowed)
+        if is_finished(self.directory) and not can_repeat(self.directory):
+            raise self._refusal("run", "finished", f"{DISCARD} and run again")
 
     def _damaged(self, how: str) -> InputError:
         file = str(self.directory / PLAN)
-        return InputError.of(file, "file", f"damaged: {how}", "--force to run it again")
+        return InputError.of(file, "file", f"damaged: {how}", f"{DISCARD} and run again")
 
     def _refusal(self, key: str, value: str, allowed: str) -> InputError:
         return InputError.of(str(self.directory), key, value, allowed)
@@ -403,7 +398,7 @@ class Recorder:
             try:
                 self._open[number] = parts.read(self._files[number], stamp=self._stamp)
             except parts.BadPartError as error:
-                how = "continue with --resume to run its trials again"
+                how = "the same command runs its trials again"
                 raise RunError(f"{error}; {how}") from error
             while len(self._open) > PARTS_OPEN:
                 del self._open[next(iter(self._open))]
@@ -416,7 +411,7 @@ class Recorder:
             yield
         except OSError as error:
             where = error.filename or self.directory
-            kept = f"; {self.stored} finished trials are kept, continue with --resume"
+            kept = f"; {self.stored} finished trials are kept, the same command continues"
             kept = kept if self.stored else ""
             raise RunError(f"cannot write {where}: {error.strerror or error}{kept}") from error
 

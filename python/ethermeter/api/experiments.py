@@ -1,45 +1,25 @@
-"""The Python interface: load an experiment, run it, read its results."""
+"""Experiments that were read, and can be run."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ethermeter.engines.work import TrialError
 from ethermeter.faults import Fault, InputError, choices
-from ethermeter.figure import Figure
-from ethermeter.metrics import Metric
 from ethermeter.notebook import counted, html_table
-from ethermeter.report.style import style_of
-from ethermeter.results.query import Results
-from ethermeter.run import RunOptions, default_directory, evaluate, execute, finished_run
-from ethermeter.store import RunDirectory, RunError
+from ethermeter.run import Execution
 from ethermeter.trial import LIVE
 
 if TYPE_CHECKING:
-    from ethermeter.analysis.agreement import Agreement
-    from ethermeter.analysis.bounds import Answers
-    from ethermeter.analysis.claims import Claim
+    from ethermeter.api.runs import Run
     from ethermeter.experiment import Experiment
     from ethermeter.plan import Plan
     from ethermeter.store.trial_result import TrialResult
     from ethermeter.trial import Trial
 
-
-__all__ = [
-    "Figure",
-    "InputError",
-    "Loaded",
-    "Run",
-    "RunError",
-    "TrialError",
-    "load",
-    "locate",
-    "open",
-    "simulate",
-]
+Overrides = Sequence[str] | Mapping[str, object]
+"""Texts KEY=VALUE, or values by key."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -82,13 +62,11 @@ class Loaded:
     def run(
         self,
         *,
-        jobs: int | None = None,
+        jobs: int | str | None = None,
         out: Path | str | None = None,
         seed: int | None = None,
         replications: int | None = None,
-        resume: bool = True,
         force: bool = False,
-        cluster: str | None = None,
         report: bool = False,
     ) -> "Run":
         """Run every trial that has no result yet. A finished run of the same plan is not run again.
@@ -96,17 +74,15 @@ class Loaded:
         Parameters
         ----------
         jobs
-            Threads; None for one a processor. It does not change the result.
+            Number of threads, one for each processor unless given; or the address of a Dask
+            scheduler whose workers shall run the trials. It does not change the result.
         out
-            The run directory; None for `runs/<name>-<plan hash>`.
+            The run directory; `runs/<name>-<plan hash>` unless given. An unfinished run of the same
+            plan in it is continued.
         seed, replications
             As for `plan`.
-        resume
-            Continue an unfinished run that is in the directory.
         force
-            Discard what is in the directory; `resume` is then without meaning.
-        cluster
-            Address of a Dask scheduler whose workers shall run the trials.
+            Discard what is in the directory.
         report
             Whether to write `report.html` too.
 
@@ -123,127 +99,18 @@ class Loaded:
         >>> run = em.load("poisson-load").run(jobs=2)  # doctest: +SKIP
 
         """
-        planned = self.plan(seed=seed, replications=replications)
-        directory = Path(out) if out is not None else default_directory(planned)
-        found = None if force else finished_run(directory, planned)
-        if found is None:
-            options = RunOptions(
-                jobs=jobs,
-                cluster=cluster,
-                resume=resume and not force,
-                force=force,
-                command=("python", *sys.argv),
-                seed=seed,
-            )
-            found = execute(planned, self.experiments, directory=directory, options=options)
-        evaluate(found.path, report=report, anew=False)
-        return Run.of_run(found.path)
+        from ethermeter.api.runs import executed
+        from ethermeter.operation import Silence
 
-
-class Run(Results):
-    """A finished run: its results, in its directory or, of `simulate`, in memory."""
-
-    def __repr__(self) -> str:
-        where = repr(str(self.path)) if self.is_kept else "in memory"
-        return f"Run({where}: {counted(len(self.trials()), 'trial')})"
-
-    def _repr_html_(self) -> str:
-        """Return what the run holds as a table, for notebooks."""
-        points = self.estimated
-        known = dict.fromkeys(metric for point in points for metric in point.estimates)
-        report = self.path / "report.html" if self.is_kept else None
-        has_report = report is not None and report.exists()
-        rows = [
-            ("series", ", ".join(dict.fromkeys(point.series for point in points))),
-            ("engines", ", ".join(dict.fromkeys(point.engine for point in points))),
-            ("points", len(points)),
-            ("metrics", ", ".join(known)),
-            ("report", report if has_report else "none; ethermeter report writes it"),
-        ]
-        return html_table(repr(self), ("property", "value"), rows)
-
-    @property
-    def path(self) -> Path:
-        """The run directory; RunError of a run in memory."""
-        if not self.is_kept:
-            raise RunError("a run in memory has no directory; run the experiment for that")
-        return self.directory.path
-
-    def bounds(self) -> "Answers":
-        """Return what theory says of networks, beside what was simulated and measured."""
-        from ethermeter.analysis import bounds
-
-        return bounds.read(self)
-
-    def agreement(self) -> "tuple[Agreement, ...]":
-        """Return every theory compared with the simulations, point by point."""
-        from ethermeter.analysis import agreement
-
-        return agreement.read(self)
-
-    def claims(self) -> "tuple[Claim, ...]":
-        """Return the published claims that the run was compared with; empty if there are none."""
-        from ethermeter.analysis import claims
-
-        evaluate(self.path, report=False, anew=False)
-        found = [claims.read(self.path, file) for file in (claims.FILE, claims.LIVE_FILE)]
-        return tuple(claim for each in found if each is not None for claim in each[1])
-
-    def plot(
-        self,
-        metric: Metric | str,
-        *,
-        series: str | None = None,
-        style: str = "screen",
-        **values: object,
-    ) -> "Figure":
-        """Figure of one metric over what the experiment varies.
-
-        The figure shows itself in a notebook and can be saved as PDF (with its fonts), SVG or PNG.
-
-        Parameters
-        ----------
-        metric
-            Its name.
-        series
-            One series; None for all, side by side.
-        style
-            "screen", or "one-column" or "two-column" of a paper.
-        **values
-            Changes of the style: `width`, `height`, `columns`, `font`, `font_size`, `log_x`,
-            `log_y`, `theme` ("light" or "dark"), `title` (`ethermeter.report.style.Style`).
-
-        Raises
-        ------
-        InputError
-            If there is no such metric, style or value of one.
-
-        Examples
-        --------
-        >>> run.plot("access_delay", style="one-column", log_y=True).save("f.pdf")  # doctest: +SKIP
-
-        """
-        evaluate(self.path, report=False, anew=False)
-        drawn = style_of(style).changed(**values)
-        return Figure(self.path, str(self.known(metric)), series, drawn)
-
-    def chart(self, metric: Metric | str, *, series: str | None = None) -> Any:
-        """Return the figure of `plot` as an Altair chart, to be changed.
-
-        Needs Altair: `pip install 'ethermeter[notebook]'`.
-
-        Raises
-        ------
-        InputError
-            As of `plot`, and if Altair is not installed.
-
-        """
-        try:
-            import altair
-        except ImportError as error:
-            allowed = "installed: pip install 'ethermeter[notebook]'"
-            raise InputError.of("chart", "altair", "missing", allowed) from error
-        return altair.Chart.from_dict(self.plot(metric, series=series).vega_lite(), validate=False)
+        display = Silence()
+        return executed(
+            self,
+            Execution(jobs=jobs, force=force, command=display.command, seed=seed),
+            replications=replications,
+            out=None if out is None else Path(out),
+            report=report,
+            display=display,
+        )
 
 
 def locate(name: Path | str) -> Path:
@@ -274,7 +141,7 @@ def locate(name: Path | str) -> Path:
 
 def load(
     *sources: Path | str | Mapping[str, object],
-    overrides: Sequence[str] = (),
+    overrides: Overrides = (),
     name: str | None = None,
 ) -> Loaded:
     """Read experiments.
@@ -285,7 +152,7 @@ def load(
         Each a file, the name of a shipped experiment, the text of a file (with more than one line),
         or its tables as a mapping; several make one plan.
     overrides
-        `"key.path=value"`, laid over every experiment before it is checked.
+        `"key.path=value"`, or values by key, laid over every experiment before it is checked.
     name
         Name of the plan; None for the name of the first experiment.
 
@@ -310,6 +177,7 @@ def load(
     """
     if not sources:
         raise TypeError("load needs at least one experiment")
+    overrides = override_texts(overrides)
     loaded: list[Experiment] = []
     faults: list[Fault] = []
     for each in sources:
@@ -320,6 +188,15 @@ def load(
     if faults:
         raise InputError(faults)
     return Loaded(tuple(loaded), name)
+
+
+def override_texts(overrides: Overrides) -> tuple[str, ...]:
+    """Return what is laid over an experiment as texts KEY=VALUE."""
+    from ethermeter.experiment.toml import inline
+
+    if isinstance(overrides, Mapping):
+        return tuple(f"{key}={inline(value)}" for key, value in overrides.items())
+    return tuple(overrides)
 
 
 def _read(source: Path | str | Mapping[str, object], overrides: Sequence[str]) -> "Experiment":
@@ -335,11 +212,11 @@ def _read(source: Path | str | Mapping[str, object], overrides: Sequence[str]) -
 def simulate(
     source: "Loaded | Path | str | Mapping[str, object]",
     *,
-    overrides: Sequence[str] = (),
+    overrides: Overrides = (),
     seed: int | None = None,
     replications: int | None = None,
     jobs: int | None = None,
-) -> Run:
+) -> "Run":
     """Simulate an experiment in memory, by all of its engines but live measurement.
 
     Parameters
@@ -383,7 +260,7 @@ def simulate(
     return simulated(trials, jobs=jobs)
 
 
-def simulated(trials: "Sequence[Trial]", *, jobs: int | None = None) -> Run:
+def simulated(trials: "Sequence[Trial]", *, jobs: int | None = None) -> "Run":
     """Run trials in memory, on as many threads as there are processors unless `jobs` says how many.
 
     Raises
@@ -392,6 +269,7 @@ def simulated(trials: "Sequence[Trial]", *, jobs: int | None = None) -> Run:
         If a trial broke off.
 
     """
+    from ethermeter.api.runs import Run
     from ethermeter.engines import local, work
     from ethermeter.results.slices import InMemory
 
@@ -402,23 +280,3 @@ def simulated(trials: "Sequence[Trial]", *, jobs: int | None = None) -> Run:
             if isinstance(each, work.Finished):
                 found[trials[each.place].id] = each.result
     return Run.of(trials, InMemory(found))
-
-
-def open(path: Path | str) -> Run:
-    """Open a finished run by its directory.
-
-    Raises
-    ------
-    InputError
-        If there is no run, or an unfinished one.
-
-    """
-    directory = RunDirectory(Path(path))
-    if not directory.is_finished():
-        raise InputError.of(
-            str(path),
-            "run",
-            "unfinished, by its provenance.json",
-            "a finished run; continue it with --resume",
-        )
-    return Run.of_run(directory.path)

@@ -1,0 +1,57 @@
+"""Arguments that several operations have."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from ethermeter.operation import Argument
+
+Experiment = Annotated[
+    str | Path,
+    Argument("An experiment file, or the name of a shipped one.", "EXPERIMENT", "experiments"),
+]
+RunPath = Annotated[Path, Argument("A run directory.", "RUN", "runs")]
+Overrides = Annotated[
+    Sequence[str] | Mapping[str, object],
+    Argument(
+        "Set a key of the experiment to this value; can be given several times.",
+        "KEY=VALUE",
+        "assignments",
+    ),
+]
+Jobs = Annotated[
+    int | str | None,
+    Argument(
+        "Number of threads, one for each processor unless given; or the address of a Dask cluster, "
+        "such as tcp://host:8786. It does not change results.",
+        "N|ADDRESS",
+        least=1,
+        most=4096,
+    ),
+]
+Out = Annotated[
+    Path | None,
+    Argument(
+        "Directory of the run, runs/<name>-<plan hash> unless given. An unfinished run in it is "
+        "continued.",
+        "DIR",
+    ),
+]
+Force = Annotated[bool, Argument("Discard what is in the directory, and start again.")]
+Report = Annotated[bool, Argument("Do not write report.html.")]
+Columns = Annotated[
+    str | None,
+    Argument(
+        "Column of each metric in the CSV files of other programs.", "METRIC=COLUMN[:UNIT],..."
+    ),
+]
+On = Annotated[
+    str | None,
+    Argument(
+        "Where to measure: a file of hosts; testbed, which makes hosts on this machine and needs "
+        "root; or loopback. testbed,relay delays single frames too, in a process; testbed,plain "
+        "joins all hosts at one switch, as fast as the machine allows.",
+        "FILE|testbed|loopback",
+        "venues",
+    ),
+]

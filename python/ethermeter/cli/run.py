@@ -1,0 +1,73 @@
+"""The command that runs an experiment."""
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ethermeter.api.run import RunOptions, run
+from ethermeter.cli.command import Command
+from ethermeter.cli.guard import FAILED, again, say
+
+if TYPE_CHECKING:
+    from ethermeter.api.runs import Run
+
+EXAMPLES = """\
+  ethermeter run poisson-load
+  ethermeter run my-network.toml --jobs 2 --out runs/first
+  ethermeter run my-network.toml --set stations.0.count=12 --set 'phases.transmit="2 s"'
+  ethermeter run my-network.toml --set run.replications=5 --set seed=7
+  ethermeter run my-network.toml --jobs tcp://10.0.0.1:8786 --json"""
+
+
+def blocks(found: "Run", options: RunOptions) -> Iterator[object]:
+    """Yield what a terminal shows of a run."""
+    from ethermeter.api.experiments import load, override_texts
+    from ethermeter.cli import next_steps
+    from ethermeter.present import points
+    from ethermeter.present.bounds import bounds
+    from ethermeter.present.runs import files
+
+    estimated = found.estimated
+    yield from points.run(estimated, found.flow_tables(estimated[: points.TABLE_ROWS]))
+    yield from bounds(found.bounds())
+    yield from points.overloads(found.overloads)
+    yield from points.cautions(estimated)
+    yield from files(found)
+    loaded = load(options.experiment, overrides=options.overrides)
+    words = [
+        "run",
+        str(options.experiment),
+        *next_steps.set_words(override_texts(options.overrides)),
+    ]
+    yield from next_steps.first(next_steps.of_run(found, loaded.experiments[0], words))
+
+
+def end(found: "Run", options: object) -> int:
+    """Say which trials failed, and how they are repeated; return the exit code."""
+    from ethermeter.store.recorder import can_repeat
+
+    for trial, why in found.failed.items():
+        say(f"ethermeter: trial {trial} failed: {why}; it has no values")
+    if can_repeat(found.path):
+        say(f"ethermeter: to repeat what failed: {again()}")
+    return FAILED if found.failed else 0
+
+
+def rows(found: "Run") -> Iterator[dict[str, object]]:
+    """Yield a row for each estimate of a run."""
+    for point in found.estimated:
+        about = {"series": point.series, "engine": point.engine, **point.point}
+        for metric, estimate in point.estimates.items():
+            if math.isnan(estimate.value):
+                continue
+            yield about | {
+                "metric": str(metric),
+                "value": estimate.value,
+                "low": estimate.low,
+                "high": estimate.high,
+            }
+
+
+COMMAND = Command(
+    run, EXAMPLES, blocks=blocks, plain=lambda found: found.as_json(), rows=rows, end=end
+)
