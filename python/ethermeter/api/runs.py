@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ethermeter import run as running
+import ethermeter.run as running
 from ethermeter.faults import InputError
 from ethermeter.figure import Figure
 from ethermeter.metrics import Metric

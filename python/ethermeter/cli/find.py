@@ -13,7 +13,9 @@ GROUP = Group(
             "calls": Entry("Find how many calls fit with a given quality.", "find_calls"),
         },
         "Of devices and hosts": {
-            "benchmark": Entry("Run a suite: RFC 2544, 2889, 3918, 6349, Y.1564.", "find_benchmark"),
+            "benchmark": Entry(
+                "Run a suite: RFC 2544, 2889, 3918, 6349, Y.1564.", "find_benchmark"
+            ),
             "bottleneck": Entry("Find which stage limits a transfer.", "find_bottleneck"),
             "ceilings": Entry("Measure what each stage of this host can do.", "find_ceilings"),
         },

@@ -107,14 +107,18 @@ def of_search(
 
     trials = min(MORE_TRIALS * found.most_replications, LARGEST_LIMIT)
     if found.outcome == "undecided" and trials > found.most_replications > 1:
-        more = _again(words, "--replications", str(trials))
+        more = _again(words, "--set", f"search.replications={trials}")
         yield Step("more trials of each value narrow the answer", more)
     if found.outcome == "all" and found.direction == "largest":
         wider = _times(found.estimate, WIDER)
         if wider is not None:
             yield Step("every value of the range holds; a wider one", _again(words, "--to", wider))
     if found.outcome == "answered" and found.engine != "live" and found.estimate is not None:
-        others = [each for each in settings if each.partition("=")[0] != found.key]
+        others = [
+            each
+            for each in settings
+            if each.partition("=")[0] != found.key and not each.startswith("search.")
+        ]
         yield Step(
             f"all metrics at {found.key} = {found.estimate}",
             [
@@ -131,7 +135,7 @@ def of_calls(found: "calls.Answer", words: Sequence[str]) -> Iterator[Step]:
     if found.calls:
         yield Step(
             f"the experiment with {found.calls} calls, to run or change",
-            ["ethermeter", *fresh(words), "--resume", "--write", "calls.toml"],
+            ["ethermeter", *fresh(words), "--write", "calls.toml"],
         )
 
 
@@ -157,13 +161,17 @@ def of_capture(file: str, connections: "Sequence[Connection]") -> Iterator[Step]
 
 
 def _again(words: Sequence[str], option: str, value: str) -> list[str]:
-    """Return a command with another value of an option, for a run of its own."""
-    kept = [
-        word
-        for pair in with_values(fresh(words))
-        if pair[0].partition("=")[0] not in {option, "--out"}
-        for word in pair
-    ]
+    """Return a command with another value of an option, or of a key, for a run of its own."""
+    key = value.partition("=")[0]
+
+    def is_replaced(pair: Sequence[str]) -> bool:
+        name, _, text = pair[0].partition("=")
+        if name == option == "--set":
+            return (text or pair[-1]).partition("=")[0] == key
+        return name in {option, "--out"}
+
+    pairs = (pair for pair in with_values(fresh(words)) if not is_replaced(pair))
+    kept = [word for pair in pairs for word in pair]
     return ["ethermeter", *kept, option, value]
 
 

@@ -26,6 +26,8 @@ NAMES = {
 }
 """Options that are not called as the field, because that is no word in Python, or one of several
 values is given at a time."""
+SETTINGS = {"duration": "duration"}
+"""Settings that are not called as their option, because keys are nouns."""
 SHORT = {"jobs": "-j", "metrics": "-m", "file_format": "-f"}
 
 
@@ -36,7 +38,7 @@ def name_of(field: str) -> str:
 
 def setting_of(field: str) -> str:
     """Return the name of a field that is written NAME=VALUE."""
-    return name_of(field).removeprefix("--")
+    return SETTINGS.get(field, name_of(field).removeprefix("--"))
 
 
 def parameters_of(options: type) -> Iterator[click.Parameter]:
@@ -212,6 +214,8 @@ def _type_of(kind: Any, argument: Argument) -> click.ParamType:
     alone = str if _is_mapping(kind) else _alone(kind)
     if alone == (int, str):
         return _IntegerOrText(argument.least, argument.most)
+    if isinstance(alone, tuple) and str in alone and float in alone:
+        return click.STRING  # a number, or one with a unit, which the operation reads
     if get_origin(alone) is Literal:
         return click.Choice([str(each) for each in get_args(alone)])
     if alone is int:
@@ -290,7 +294,7 @@ def given_fields(options: type, given: Mapping[str, Any]) -> dict[str, object]:
         elif "settings" in given and not field.kw_only and not is_required(field):
             # The argument may be left out before settings.
             if "=" in str(found[field.name] or ""):
-                settings.insert(0, found[field.name])
+                settings.insert(0, str(found[field.name]))
                 found[field.name] = field.default
     return found | read_settings(options, settings)
 
