@@ -220,7 +220,8 @@ class _Reader:
             return
         for sweep in self._experiment.sweeps:
             if sweep.path != self._path(key):
-                allowed = f"expected one value, set to one of {', '.join(sweep.texts)}"
+                allowed = f"expected one value: set {sweep.key} to one of "
+                allowed += ", ".join(sweep.texts)
                 file = str(self._experiment.path)
                 self._faults.append(Fault(file, f"vary.{sweep.key}", "varied", allowed))
 

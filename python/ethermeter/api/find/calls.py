@@ -311,7 +311,7 @@ def _refuse_varied(name: str, sweep: "Sweep") -> NoReturn:
     _refuse(
         "experiment",
         f"{name} with {sweep.key} varied",
-        f"one point: {sweep.key} set to one of {', '.join(sweep.texts)}",
+        f"one point: set {sweep.key} to one of {', '.join(sweep.texts)}",
     )
 
 

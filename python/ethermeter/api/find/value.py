@@ -120,7 +120,7 @@ def _place(options: ValueOptions) -> "Place | None":
             raise _missing_place()
         return None
     if options.engine not in (None, LIVE):
-        allowed = f"{LIVE}, or none, where it is said on what to measure"
+        allowed = f"{LIVE}, or none, where a place to measure is given"
         raise InputError.of_argument("engine", str(options.engine), allowed)
     return place_of(venue_of(options.on))
 
