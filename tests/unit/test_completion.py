@@ -36,7 +36,7 @@ def complete(shell: str, line: str, folder: Path) -> list[str]:
     [
         ("ethermeter re", ["reproduce", "report", "reflector"]),
         ("ethermeter theory ev", ["eval"]),
-        ("ethermeter run office --rep", ["--replications"]),
+        ("ethermeter run office --fo", ["--force"]),
         ("ethermeter run poisson-l", ["poisson-load"]),
         ("ethermeter theory choose offi", ["office"]),
         ("ethermeter validate office poisson-l", ["poisson-load"]),

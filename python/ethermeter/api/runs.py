@@ -332,6 +332,6 @@ def _evaluated(
         with display.activity(title) as follow:
             evaluate(directory, report=report, anew=False, follow=follow)
     except KeyboardInterrupt as interrupt:
-        interrupt.add_note("finished trials are kept; the same command continues")
+        interrupt.add_note("finished trials are kept")
         raise
     return Run.of_run(found.path)
