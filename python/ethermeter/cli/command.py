@@ -1,7 +1,7 @@
 """A command: an operation, and how its answer is printed."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -10,6 +10,7 @@ import click
 
 from ethermeter.cli import former
 from ethermeter.cli.guard import guarded, say
+from ethermeter.cli.help import epilog
 from ethermeter.cli.options import (
     given_fields,
     name_of,
@@ -18,7 +19,6 @@ from ethermeter.cli.options import (
     setting_of,
     settings_help,
 )
-from ethermeter.cli.help import epilog
 from ethermeter.json_values import plain
 from ethermeter.operation import Shown, arguments_of, operation_of
 

@@ -82,7 +82,7 @@ def of_measurement(run: "Run", words: Sequence[str]) -> Iterator[Step]:
             )
             break
     if _has_caution(run.estimated, "one-replication"):
-        more = _again(words, "--replications", str(REPLICATIONS))
+        more = _again(words, "--set", f"run.replications={REPLICATIONS}")
         yield Step("intervals by independent trials", more)
 
 

@@ -119,8 +119,8 @@ def read_settings(options: type, words: Sequence[str]) -> dict[str, object]:
             continue
         try:
             value = _type_of(kind, argument).convert(text, None, None)
-        except click.BadParameter as error:
-            faults.append(Fault("command line", name, text, f"expected {_allowed(kind, error)}"))
+        except click.BadParameter:
+            faults.append(Fault("command line", name, text, f"expected {_allowed(kind, argument)}"))
             continue
         found[field.name] = (*(given or ()), value) if _is_list(kind) else value  # type: ignore[misc]
     if faults:
@@ -128,11 +128,16 @@ def read_settings(options: type, words: Sequence[str]) -> dict[str, object]:
     return found
 
 
-def _allowed(kind: Any, error: click.BadParameter) -> str:
+def _allowed(kind: Any, argument: Argument) -> str:
+    """Return what the value of a setting may be, in words."""
     named = _alone(kind)
     if get_origin(named) is Literal:
         return f"one of {', '.join(map(str, get_args(named)))}"
-    return "yes or no" if named is bool else error.message
+    if named is bool:
+        return "yes or no"
+    low = "" if argument.least is None else f" from {argument.least}"
+    high = "" if argument.most is None else f" to {argument.most}"
+    return f"a{' whole' if named is int else ''} number{low}{high}"
 
 
 def _argument(field: Field[Any], kind: Any, argument: Argument) -> click.Argument:
@@ -210,19 +215,17 @@ class _IntegerOrText(click.IntRange):
         return super().convert(value, param, ctx) if is_number else text
 
 
-def _type_of(kind: Any, argument: Argument) -> click.ParamType:
+def _type_of(kind: Any, argument: Argument) -> "click.ParamType[Any]":
     alone = str if _is_mapping(kind) else _alone(kind)
     if alone == (int, str):
         return _IntegerOrText(argument.least, argument.most)
-    if isinstance(alone, tuple) and str in alone and float in alone:
-        return click.STRING  # a number, or one with a unit, which the operation reads
     if get_origin(alone) is Literal:
         return click.Choice([str(each) for each in get_args(alone)])
     if alone is int:
         return click.IntRange(argument.least, argument.most)
-    if alone is Path or (isinstance(alone, tuple) and Path in alone):
+    if alone is Path:
         return click.Path(path_type=Path)
-    return {float: click.FLOAT, bool: click.BOOL, str: click.STRING}[alone]
+    return {float: click.FLOAT, bool: click.BOOL}.get(alone, click.STRING)
 
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -291,12 +294,15 @@ def given_fields(options: type, given: Mapping[str, Any]) -> dict[str, object]:
     for field, kind, _ in arguments_of(options):
         if _is_mapping(kind):
             found[field.name] = _mapping(found[field.name])
-        elif "settings" in given and not field.kw_only and not is_required(field):
-            # The argument may be left out before settings.
-            if "=" in str(found[field.name] or ""):
-                settings.insert(0, str(found[field.name]))
-                found[field.name] = field.default
+        elif _may_be_left_out(field, found[field.name]) and "settings" in given:
+            settings.insert(0, found[field.name])
+            found[field.name] = field.default
     return found | read_settings(options, settings)
+
+
+def _may_be_left_out(field: Field[Any], value: object) -> bool:
+    """Whether what Click took for an argument is the first setting, before which there is none."""
+    return not field.kw_only and not is_required(field) and "=" in str(value or "")
 
 
 def _is_mapping(kind: Any) -> bool:
