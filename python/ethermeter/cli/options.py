@@ -294,7 +294,7 @@ def given_fields(options: type, given: Mapping[str, Any]) -> dict[str, object]:
     for field, kind, _ in arguments_of(options):
         if _is_mapping(kind):
             found[field.name] = _mapping(found[field.name])
-        elif _may_be_left_out(field, found[field.name]) and "settings" in given:
+        elif _may_be_left_out(field, found.get(field.name)) and "settings" in given:
             settings.insert(0, found[field.name])
             found[field.name] = field.default
     return found | read_settings(options, settings)
