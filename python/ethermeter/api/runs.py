@@ -1,6 +1,6 @@
 """Runs: what a finished run holds, and how a plan or a strategy is run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ethermeter.analysis.overloads import OverloadedPoint
     from ethermeter.api.experiments import Loaded
     from ethermeter.engines.live import Place
-    from ethermeter.operation import Display, Shown
+    from ethermeter.operation import Display
     from ethermeter.results.estimates import Point
     from ethermeter.strategies import Strategy
 
