@@ -8,7 +8,7 @@ import pytest
 from ethermeter.analysis.value_search import SearchAnswer
 from ethermeter.experiment import Experiment, load, of_tables, shipped
 from ethermeter.faults import InputError
-from ethermeter.run import Progress, Execution, search
+from ethermeter.run import Execution, Progress, search
 from ethermeter.search import Values, question_of
 from ethermeter.search.conditions import ConditionError, condition
 from ethermeter.search.values import RangeError, values_of

@@ -8,9 +8,8 @@ from msgspec import UNSET
 from ethermeter.analysis.call_search import CallsAnswer, Rated
 from ethermeter.analysis.estimated import Interval
 from ethermeter.blocks import Table, Text
-from ethermeter.present.marks import legend
+from ethermeter.present.marks import Marks, legend
 from ethermeter.quantities import Scale, with_ends
-from ethermeter.report.cautions import Marks
 
 ROOMS = (
     "the bits of the links",

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from ethermeter.analysis.value_search import Bound, Kept, Point, SearchAnswer
 from ethermeter.blocks import Table, Text
 from ethermeter.metrics import Metric
-from ethermeter.present.marks import legend
+from ethermeter.present.marks import Marks, legend
 from ethermeter.quantities import Scale, with_ends
-from ethermeter.report.cautions import Marks
 from ethermeter.search.conditions import Condition, condition
 
 TABLE_ROWS = 40
