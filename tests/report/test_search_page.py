@@ -13,7 +13,7 @@ from ethermeter.calls import OnSegment, Question, Wanted
 from ethermeter.experiment import load as load_experiment
 from ethermeter.experiment import shipped
 from ethermeter.faults import InputError
-from ethermeter.run import RunOptions, evaluate, search
+from ethermeter.run import Execution, evaluate, search
 from ethermeter.search import question_of
 from ethermeter.store import RunDirectory
 from ethermeter.strategies.calls import CallSearch
@@ -27,7 +27,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> Path:
     segment = OnSegment({"standard": "ieee-10", "round_trip": "25 us", "clusters": 2})
     question = Question(segment, codec="g711", packet_s=0.02, duration_s=0.2, replications=2)
     out = tmp_path_factory.mktemp("calls") / "run"
-    search(CallSearch(question, Wanted(mos=4.0)), directory=out, options=RunOptions(jobs=1))
+    search(CallSearch(question, Wanted(mos=4.0)), directory=out, options=Execution(jobs=1))
     return evaluate(out)["report"]
 
 
@@ -46,7 +46,7 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
     asked = {"smallest": key, "from": 20, "to": 27, "while": conditions}
     out = tmp_path_factory.mktemp("room") / "run"
     strategy = ValueSearch(question_of(experiment, asked))
-    search(strategy, directory=out, options=RunOptions(jobs=2))
+    search(strategy, directory=out, options=Execution(jobs=2))
     return evaluate(out)["report"]
 
 

@@ -24,7 +24,7 @@ from ethermeter.calibration import (
 from ethermeter.calibration.document import network_text
 from ethermeter.experiment import toml
 from ethermeter.faults import InputError
-from ethermeter.run import Progress, RunOptions, search
+from ethermeter.run import Execution, Progress, search
 from ethermeter.store.integrity import checksums_in, read_provenance, write_provenance
 from ethermeter.strategies import answered
 from ethermeter.strategies.calibration import CalibrationSearch
@@ -375,9 +375,9 @@ def test_an_interrupted_calibration_is_resumed_to_the_same_bytes(tmp_path, model
             raise KeyboardInterrupt
 
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    search(strategy(), directory=whole, options=RunOptions(jobs=2))
+    search(strategy(), directory=whole, options=Execution(jobs=2))
     with pytest.raises(KeyboardInterrupt):
-        search(strategy(), directory=broken, options=RunOptions(jobs=1), follow=stop)
-    search(strategy(), directory=broken, options=RunOptions(jobs=1, resume=True))
+        search(strategy(), directory=broken, options=Execution(jobs=1), follow=stop)
+    search(strategy(), directory=broken, options=Execution(jobs=1))
     for name in ("plan.jsonl", "answer.json", "flows.parquet", "question.json"):
         assert (broken / name).read_bytes() == (whole / name).read_bytes()

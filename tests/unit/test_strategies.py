@@ -9,12 +9,13 @@ from typing import Any
 import ethermeter as em
 import msgspec
 import pytest
+from ethermeter.analysis.call_search import CallsAnswer
 from ethermeter.calls import OnSegment, Question, Wanted
 from ethermeter.faults import InputError
 from ethermeter.run import Execution, Progress, evaluate, finished_run, search
 from ethermeter.store import RunDirectory
 from ethermeter.strategies import answered
-from ethermeter.strategies.calls import Answer, CallSearch
+from ethermeter.strategies.calls import CallSearch
 
 DERIVED_FROM_THE_CLOCK = {"provenance.json"}
 
@@ -51,7 +52,7 @@ def stop_after(trials: int):
 
 def test_a_run_holds_the_answer_that_is_found_in_memory(tmp_path):
     found = run(tmp_path / "run")
-    answer = msgspec.json.decode(found.answer(), type=Answer)
+    answer = msgspec.json.decode(found.answer(), type=CallsAnswer)
     assert answer == answered(strategy())
     tried = {each.calls for each in answer.tried}
     assert {int(trial.point["calls"]) for trial in found.trials()} == tried

@@ -68,6 +68,7 @@ class Command(Generic[A]):
         text = (self.function.__doc__ or "").partition("\n\nParameters\n------")[0]
         return _Command(
             name,
+            function=self.function,
             settings=settings_help(options),
             former_options=self.former,
             params=parameters,
@@ -141,6 +142,7 @@ class _Command(click.Command):
         self,
         name: str,
         *,
+        function: Callable[..., object],
         settings: Sequence[tuple[str, str]],
         former_options: Mapping[str, str],
         **attributes: Any,
@@ -148,6 +150,7 @@ class _Command(click.Command):
         super().__init__(
             name, context_settings={"help_option_names": ["-h", "--help"]}, **attributes
         )
+        self.function = function
         self.settings = settings
         self._former = former_options
 
@@ -168,3 +171,9 @@ class _Command(click.Command):
 def settings_of(command: click.Command) -> Sequence[tuple[str, str]]:
     """Return the settings of a command: each as it is written, and what it is."""
     return command.settings if isinstance(command, _Command) else ()
+
+
+def function_of(command: click.Command) -> Callable[..., object]:
+    """Return the function in Python that a command calls."""
+    assert isinstance(command, _Command), "made from an operation"
+    return command.function

@@ -8,8 +8,8 @@ from ethermeter.api.find.calls import CallsOptions, calls
 from ethermeter.cli.command import Command
 
 if TYPE_CHECKING:
+    from ethermeter.analysis.call_search import CallsAnswer
     from ethermeter.api.runs import Found
-    from ethermeter.strategies.calls import Answer
 
 EXAMPLES = """\
   ethermeter find calls codec=g711 mos=4.0
@@ -22,7 +22,7 @@ EXAMPLES = """\
   ethermeter find calls codec=g711 mos=4.0 --out runs/telephones --csv"""
 
 
-def blocks(found: "Found[Answer]", options: CallsOptions) -> Iterator[object]:
+def blocks(found: "Found[CallsAnswer]", options: CallsOptions) -> Iterator[object]:
     """Yield what a terminal shows of a search for calls."""
     from ethermeter.cli import next_steps
     from ethermeter.present import calls as layout
@@ -34,14 +34,14 @@ def blocks(found: "Found[Answer]", options: CallsOptions) -> Iterator[object]:
         yield from next_steps.first(next_steps.of_calls(found.answer, sys.argv[1:]))
 
 
-def plain(found: "Found[Answer]") -> object:
+def plain(found: "Found[CallsAnswer]") -> object:
     """Return the answer as JSON values."""
     import msgspec
 
     return msgspec.to_builtins(found.answer)
 
 
-def rows(found: "Found[Answer]") -> Iterator[dict[str, object]]:
+def rows(found: "Found[CallsAnswer]") -> Iterator[dict[str, object]]:
     """Yield a row for each number of calls that was tried."""
     import msgspec
 

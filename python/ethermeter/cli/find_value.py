@@ -9,8 +9,8 @@ from ethermeter.cli.command import Command
 from ethermeter.cli.guard import FAILED, say
 
 if TYPE_CHECKING:
+    from ethermeter.analysis.value_search import SearchAnswer
     from ethermeter.api.runs import Found
-    from ethermeter.strategies.search import Answer
 
 EXAMPLES = """\
   ethermeter find value office --set network.classes=8 --while 'loss <= 0.1%' \
@@ -23,7 +23,7 @@ EXAMPLES = """\
   ethermeter find value my-network.toml --on testbed --set search.replications=10 --out found"""
 
 
-def blocks(found: "Found[Answer]", options: ValueOptions) -> Iterator[object]:
+def blocks(found: "Found[SearchAnswer]", options: ValueOptions) -> Iterator[object]:
     """Yield what a terminal shows of a search."""
     from ethermeter.api.experiments import override_texts
     from ethermeter.cli import next_steps
@@ -38,14 +38,14 @@ def blocks(found: "Found[Answer]", options: ValueOptions) -> Iterator[object]:
     )
 
 
-def plain(found: "Found[Answer]") -> object:
+def plain(found: "Found[SearchAnswer]") -> object:
     """Return the answer as JSON values."""
     import msgspec
 
     return msgspec.to_builtins(found.answer)
 
 
-def rows(found: "Found[Answer]") -> Iterator[dict[str, object]]:
+def rows(found: "Found[SearchAnswer]") -> Iterator[dict[str, object]]:
     """Yield a row for each value that was tried; its conditions have numbers, from 0 on."""
     import msgspec
 
@@ -54,7 +54,7 @@ def rows(found: "Found[Answer]") -> Iterator[dict[str, object]]:
         yield row | {"conditions": dict(enumerate(row["conditions"]))}
 
 
-def end(found: "Found[Answer]", options: object) -> int:
+def end(found: "Found[SearchAnswer]", options: object) -> int:
     """Say which trials failed; return the exit code."""
     for trial, why in found.run.failed.items():
         say(f"ethermeter: trial {trial} failed: {why}; it has no values")

@@ -68,7 +68,7 @@ def interrupted(interrupt: KeyboardInterrupt) -> Exit:
     Parameters
     ----------
     interrupt
-        Ctrl-C, or `Terminated`; its first note is what is left, with which the same command goes on.
+        Ctrl-C, or `Terminated`; its first note is what the same command goes on with.
 
     """
     by_signal = isinstance(interrupt, Terminated)

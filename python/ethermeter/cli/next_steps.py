@@ -10,14 +10,16 @@ from ethermeter.quantities import number
 from ethermeter.render.text import with_values
 
 if TYPE_CHECKING:
+    from ethermeter.analysis.call_search import CallsAnswer
     from ethermeter.analysis.claims import Claim
     from ethermeter.analysis.overloads import OverloadedPoint
     from ethermeter.analysis.ports import Port
+    from ethermeter.analysis.value_search import SearchAnswer
     from ethermeter.api.runs import Run
     from ethermeter.captures import Connection
     from ethermeter.experiment import Experiment
     from ethermeter.results.estimates import Point
-    from ethermeter.strategies import bottleneck, calls, search
+    from ethermeter.strategies import bottleneck
 
 MOST_STEPS = 2
 """Steps that are printed, those that matter most."""
@@ -97,7 +99,7 @@ def of_study(claims: "Sequence[Claim]", study: str, *, quick: bool) -> Iterator[
 
 
 def of_search(
-    found: "search.Answer", experiment: str, settings: Sequence[str], words: Sequence[str]
+    found: "SearchAnswer", experiment: str, settings: Sequence[str], words: Sequence[str]
 ) -> Iterator[Step]:
     """Yield the steps of a search.
 
@@ -130,7 +132,7 @@ def of_search(
         )
 
 
-def of_calls(found: "calls.Answer", words: Sequence[str]) -> Iterator[Step]:
+def of_calls(found: "CallsAnswer", words: Sequence[str]) -> Iterator[Step]:
     """Yield the steps of a search for calls that wrote no experiment."""
     if found.calls:
         yield Step(

@@ -2,19 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 
+from ethermeter.analysis.value_search import Bound, Kept, Point, SearchAnswer
 from ethermeter.blocks import Table, Text
 from ethermeter.metrics import Metric
-from ethermeter.present.marks import legend
+from ethermeter.present.marks import Marks, legend
 from ethermeter.quantities import Scale, with_ends
-from ethermeter.report.cautions import Marks
-from ethermeter.search.bounds import Bound
 from ethermeter.search.conditions import Condition, condition
-from ethermeter.strategies.search import Answer, Kept, Point
 
 TABLE_ROWS = 40
 
 
-def search(found: Answer) -> Iterator[Table | Text]:
+def search(found: SearchAnswer) -> Iterator[Table | Text]:
     """Lay out the values that were tried, the answer in words, and what theory says of it."""
     asked = [condition(text) for text in found.conditions]
     marks = Marks(each.cautions for each in found.points)
@@ -24,12 +22,12 @@ def search(found: Answer) -> Iterator[Table | Text]:
         yield Text(f"caution: {caution}")
     yield Text(found.sentence)
     if found.outcome == "undecided" and found.estimate is not None:
-        yield Text(f"by the means {found.estimate}; a larger --step needs fewer trials")
+        yield Text(f"by the means {found.estimate}; a larger step needs fewer trials")
     if found.bound is not None:
         yield Text(_bound(found.bound))
 
 
-def _table(found: Answer, asked: Sequence[Condition], marks: Marks) -> Table:
+def _table(found: SearchAnswer, asked: Sequence[Condition], marks: Marks) -> Table:
     head = [found.key, "", "trials"]
     for each in asked:
         of = f"{each.of}: " if each.of else ""

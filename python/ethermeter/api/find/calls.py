@@ -11,11 +11,11 @@ from ethermeter.faults import ARGUMENTS, InputError, choices
 from ethermeter.operation import Argument, Display, operation
 
 if TYPE_CHECKING:
+    from ethermeter.analysis.call_search import CallsAnswer
     from ethermeter.api.runs import Found
     from ethermeter.calls import BetweenHosts, OnSegment, Question, Wanted
     from ethermeter.experiment import Experiment
     from ethermeter.experiment.key_paths import Sweep
-    from ethermeter.strategies.calls import Answer
 
 Number = str | float
 STANDARD = "ieee-10"
@@ -142,7 +142,7 @@ class CallsOptions:
 
 
 @operation(CallsOptions)
-def calls(options: CallsOptions, display: Display) -> "Found[Answer]":
+def calls(options: CallsOptions, display: Display) -> "Found[CallsAnswer]":
     """Find by simulation how many calls of a given quality a segment or network can carry.
 
     A segment is one shared half-duplex medium and carries nothing but the calls. In a network,
@@ -157,10 +157,11 @@ def calls(options: CallsOptions, display: Display) -> "Found[Answer]":
         If results cannot be written, or a trial broke off.
 
     """
+    from ethermeter.analysis.call_search import CallsAnswer
     from ethermeter.api.runs import found_by
     from ethermeter.calls.reading import numbers
     from ethermeter.run import Execution
-    from ethermeter.strategies.calls import Answer, CallSearch
+    from ethermeter.strategies.calls import CallSearch
     from ethermeter.voice import CODECS
 
     _check_name("codec", options.codec, CODECS)
@@ -174,7 +175,7 @@ def calls(options: CallsOptions, display: Display) -> "Found[Answer]":
     )
     found = found_by(
         CallSearch(question, wanted, buffer_s=read.get("buffer"), beyond_s=read["beyond"]),
-        Answer,
+        CallsAnswer,
         execution,
         out=options.out,
         display=display,

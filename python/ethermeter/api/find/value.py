@@ -10,10 +10,10 @@ from ethermeter.faults import ARGUMENTS, InputError
 from ethermeter.operation import Argument, Display, operation
 
 if TYPE_CHECKING:
+    from ethermeter.analysis.value_search import SearchAnswer
     from ethermeter.api.runs import Found
     from ethermeter.engines.live import Place
     from ethermeter.search import Question
-    from ethermeter.strategies.search import Answer
 
 Key = str | None
 End = str | int | float | None
@@ -81,7 +81,7 @@ class ValueOptions:
 
 
 @operation(ValueOptions)
-def value(options: ValueOptions, display: Display) -> "Found[Answer]":
+def value(options: ValueOptions, display: Display) -> "Found[SearchAnswer]":
     """Find the largest or smallest value of a key with which conditions hold.
 
     The table [search] of the file may have the question and the range; its key replications is the
@@ -96,9 +96,10 @@ def value(options: ValueOptions, display: Display) -> "Found[Answer]":
         If results cannot be written, or a trial broke off.
 
     """
+    from ethermeter.analysis.value_search import SearchAnswer
     from ethermeter.api.runs import found_by
     from ethermeter.run import Execution
-    from ethermeter.strategies.search import Answer, ValueSearch
+    from ethermeter.strategies.search import ValueSearch
 
     place = _place(options)
     question = _question(options, is_measured=place is not None)
@@ -106,7 +107,12 @@ def value(options: ValueOptions, display: Display) -> "Found[Answer]":
         jobs=options.jobs, force=options.force, command=display.command, seed=question.seed
     )
     return found_by(
-        ValueSearch(question), Answer, execution, out=options.out, place=place, display=display
+        ValueSearch(question),
+        SearchAnswer,
+        execution,
+        out=options.out,
+        place=place,
+        display=display,
     )
 
 
