@@ -195,10 +195,10 @@ def test_control_c_on_a_cluster_stops_before_the_end_and_says_how_to_go_on(tmp_p
 def test_a_search_gives_the_same_bytes_on_a_cluster(tmp_path, cluster):
     address, _ = cluster
     words = ("--smallest", "network.switches.switch.queue", "--from", 20, "--to", 27)
-    words += ("--while", "loss == 0", "--no-report")
+    words += ("--while", "loss == 0")
     for name, more in (("here", ()), ("there", ("--jobs", address))):
         ended = call(
-            real("search", "buffer-sizing", *words, "--out", tmp_path / name, *more),
+            real("find", "value", "buffer-sizing", *words, "--out", tmp_path / name, *more),
             env=ENVIRONMENT,
         )
         assert ended.returncode == 0, ended.stderr

@@ -137,23 +137,14 @@ def _own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_command_answers_and_writes_an_experiment_that_can_be_run(tmp_path):
     file = tmp_path / "found.toml"
-    words = (
-        "--duration",
-        "500 ms",
-        "--mos",
-        "4.0",
-        "--segment",
-        "schools-hub",
-        "--write",
-        str(file),
-    )
-    code, text, _ = invoke("calls", *words, "--json")
+    words = ("schools-hub", "duration=500 ms", "mos=4.0", "--write", str(file))
+    code, text, _ = invoke("find", "calls", *words, "--json")
     assert code == 0
     answer = json.loads(text)
     assert answer["sure"] <= answer["calls"] <= answer["possible"]
     assert invoke("validate", file).returncode == 0
     assert f"count = {2 * answer['calls']}" in file.read_text(encoding="utf-8")
-    code, _, said = invoke("calls", *words)
+    code, _, said = invoke("find", "calls", *words)
     assert (code, "--write" in said) == (2, True)
     (run,) = (tmp_path / "runs").glob("calls-*")
     assert json.loads((run / "answer.json").read_text(encoding="utf-8")) == answer

@@ -97,9 +97,9 @@ def test_the_smallest_room_that_loses_at_most_one_percent_is_that_of_m_d_1_k(lin
     assert int(answer.at_least) <= room <= int(answer.at_most)
     assert [point.number for point in answer.points] == sorted(p.number for p in answer.points)
     assert answer.bound.value is None  # Poisson arrivals have none
-    assert "no bound" in invoke("search", link.path, "--smallest", "network.switches.s.queue",
-                                "--from", 1, "--to", 20, "--step", 1, "--while", "loss <= 1%",
-                                "--no-report").stdout  # fmt: skip
+    words = ("find", "value", link.path, "--smallest", "network.switches.s.queue")
+    words += ("--from", 1, "--to", 20, "--step", 1, "--while", "loss <= 1%")
+    assert "no bound" in invoke(*words).stdout
 
 
 def test_the_smallest_queue_that_loses_nothing_is_the_bound():
@@ -335,20 +335,21 @@ def test_an_interrupted_search_is_resumed_to_the_same_bytes(link, tmp_path):
 
 
 def test_the_command_answers_from_the_table_of_the_file_and_options_go_before_it(file):
-    code, text, said = invoke("search", file, "--engine", "theory/queueing", "--no-report")
+    code, text, said = invoke("find", "value", file, "--engine", "theory/queueing")
     assert code == 0, said
     rate = int(largest_rate(0.002) / 10) * 10
     assert (
         f"largest flows.load.arrivals.poisson with load: one_way_delay <= 2 ms: {rate} /s by "
         f"theory/queueing; {rate + 10} /s fails"
     ) in " ".join(text.split())
-    words = ("search", file, "--engine", "theory/queueing", "--while", "one_way_delay <= 1.5 ms")
-    code, text, _ = invoke(*words, "--set", "search.step=1 /s", "--json", "--no-report")
+    words = ("find", "value", file, "--engine", "theory/queueing")
+    words += ("--while", "one_way_delay <= 1.5 ms")
+    code, text, _ = invoke(*words, "--set", "search.step=1 /s", "--json")
     assert code == 0
     answer = json.loads(text)
     assert answer["at_least"] == f"{int(largest_rate(0.0015))} /s"
     assert answer["conditions"] == ["one_way_delay <= 1.5 ms"]
-    assert invoke(*words, "--from", "1000 /s", "--no-report").returncode == 1
+    assert invoke(*words, "--from", "1000 /s").returncode == 1
 
 
 def test_a_file_with_a_search_is_an_experiment_like_others(file):
@@ -367,18 +368,21 @@ def test_validate_checks_the_table_too(file):
 
 def test_what_is_missing_or_varied_is_named():
     office = shipped()["office"]
-    code, _, said = invoke("search", office)
+    code, _, said = invoke("find", "value", office)
     assert code == 2
     assert {line.split(" = ")[0] for line in said.splitlines()} == {
         f"command line: --{key}" for key in ("largest", "from", "to", "while")
     }
     words = ("--largest", "network.hosts.phone.count", "--from", 1, "--to", 9)
-    code, _, said = invoke("search", office, *words, "--while", "loss <= 1%")
+    code, _, said = invoke("find", "value", office, *words, "--while", "loss <= 1%")
     assert code == 2
-    assert "vary.network.classes = varied: expected one value: --set network.classes=…" in said
-    code, _, said = invoke("search", office, "--set", "network.classes=8",
-                           "--largest", "network.hosts.phone.count", "--from", 0, "--to", 9,
-                           "--while", "loss <= 1%")  # fmt: skip
+    assert (
+        "vary.network.classes = varied: expected one value: set network.classes to one of 1, 8"
+        in said
+    )
+    words = ("--set", "network.classes=8", "--largest", "network.hosts.phone.count")
+    words += ("--from", 0, "--to", 9, "--while", "loss <= 1%")
+    code, _, said = invoke("find", "value", office, *words)
     assert code == 2
     assert "--from = 0" in said
 

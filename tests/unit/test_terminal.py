@@ -48,9 +48,9 @@ WORDS = {
     "suites": ("benchmark", "--list"),
     "transfers": ("bottleneck", "--list"),
     "search": (
-        *("search", "office", "--set", "network.classes=8", "--while", "loss <= 0.1%"),
+        *("find", "value", "office", "--set", "network.classes=8", "--while", "loss <= 0.1%"),
         *("--largest", "flows.backup.arrivals.token_bucket.rate", "--from", "20 Mb/s"),
-        *("--to", "60 Mb/s", "--step", "20 Mb/s", "--no-report", *SHORT),
+        *("--to", "60 Mb/s", "--step", "20 Mb/s", *SHORT),
     ),
 }
 
@@ -128,8 +128,8 @@ def test_a_queue_that_drops_is_named_and_the_next_command_finds_its_room(folder)
     assert "next: the queue at switch towards server is the bottleneck" in told
     assert "dropped 100 frames" in told  # 24 of 2400 at each of 100 triggers; one is lost
     words = next_command(shown)
-    assert words[:2] == ["search", "buffer-sizing"]
-    ended = invoke(*words, "--json", "--no-report", "--out", "smallest", cwd=folder)
+    assert words[:3] == ["find", "value", "buffer-sizing"]
+    ended = invoke(*words, "--json", "--out", "smallest", cwd=folder)
     assert ended.returncode == 0, ended.stderr
     # By hand: one frame less than the 24 that come together is one too few.
     assert "24 at 95%; 23 fails" in json.loads(ended.stdout)["sentence"]
@@ -219,13 +219,7 @@ def test_columns_with_one_cell_stand_above_a_table_that_is_too_wide():
 
 
 def test_a_search_suggests_all_metrics_of_its_answer_and_a_wider_range(folder):
-    words = (
-        "search",
-        "buffer-sizing",
-        "--no-report",
-        "--smallest",
-        "network.switches.switch.queue",
-    )
+    words = ("find", "value", "buffer-sizing", "--smallest", "network.switches.switch.queue")
     found = ("--from", "20", "--to", "30", "--while", "loss == 0")
     shown = invoke(*words, *found, "--out", "room-of-queue", cwd=folder).stdout
     words_of_run = next_command(shown)
@@ -233,7 +227,7 @@ def test_a_search_suggests_all_metrics_of_its_answer_and_a_wider_range(folder):
     assert words_of_run == ["run", "buffer-sizing", "--set", room]
     ended = invoke(*words_of_run, "--no-report", "--out", "at-the-answer", cwd=folder)
     assert ended.returncode == 0, ended.stderr
-    words = ("search", "office", "--no-report", "--largest", "network.classes")
+    words = ("find", "value", "office", "--largest", "network.classes")
     found = ("--from", "1", "--to", "2", "--while", "loss <= 50%", "--out", "all")
     shown = invoke(*words, *found, cwd=folder).stdout
     assert "every value of the range holds" in " ".join(shown.split())

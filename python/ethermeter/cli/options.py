@@ -30,6 +30,9 @@ SETTINGS = {"duration": "duration"}
 """Settings that are not called as their option, because keys are nouns."""
 SHORT = {"jobs": "-j", "metrics": "-m", "file_format": "-f"}
 
+_Setting = tuple[Field[Any], Any, Argument]
+"""A field that is written NAME=VALUE, with its type and what it is."""
+
 
 def name_of(field: str) -> str:
     """Return the option of a field."""
@@ -48,7 +51,7 @@ def parameters_of(options: type) -> Iterator[click.Parameter]:
         if argument.is_setting:
             continue
         if not field.kw_only:
-            yield _argument(field, kind, argument)
+            yield _argument(field, kind, argument, () if is_required(field) else words)
         else:
             yield _option(field, kind, argument)
     if words:
@@ -140,7 +143,10 @@ def _allowed(kind: Any, argument: Argument) -> str:
     return f"a{' whole' if named is int else ''} number{low}{high}"
 
 
-def _argument(field: Field[Any], kind: Any, argument: Argument) -> click.Argument:
+def _argument(
+    field: Field[Any], kind: Any, argument: Argument, settings: Sequence[_Setting]
+) -> click.Argument:
+    """Return an argument by position; `settings`: those that may stand in its place."""
     required = is_required(field)
     several = _is_list(kind) or _is_mapping(kind)
     metavar = argument.metavar or field.name.upper()
@@ -151,7 +157,7 @@ def _argument(field: Field[Any], kind: Any, argument: Argument) -> click.Argumen
         required=required,
         default=None if required or several else field.default,
         metavar=(metavar if required else f"[{metavar}]") + ("..." if several else ""),
-        shell_complete=completion_of(argument.offers),
+        shell_complete=_either(completion_of(argument.offers), _settings_completion(settings)),
     )
 
 
@@ -249,7 +255,23 @@ def completion_of(offers: str) -> Completer | None:
     return offered
 
 
-def _settings_completion(words: Sequence[tuple[Field[Any], Any, Argument]]) -> Completer:
+def _either(first: Completer | None, second: Completer) -> Completer | None:
+    """Return what completes a word with what either of two offers."""
+    if first is None:
+        return None
+
+    def offered(
+        context: click.Context, parameter: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return [
+            *first(context, parameter, incomplete),
+            *second(context, parameter, incomplete),
+        ]
+
+    return offered
+
+
+def _settings_completion(words: Sequence[_Setting]) -> Completer:
     """Return what completes names of settings, and behind the equals sign their values."""
 
     def offered(
