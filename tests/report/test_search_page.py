@@ -83,7 +83,7 @@ def test_the_page_of_a_value_has_the_answer_in_words_its_bound_and_every_value_t
     text, found = text_of(section(room)), rows(section(room))
     assert (
         "smallest network.switches.switch.queue with loss == 0 and event: one_way_delay_max <= "
-        "20 ms: 24 at 95%; 23 fails."
+        "20 ms: 24 at 95%; 23 fails"
     ) in text
     assert "bound: the largest queue of switch by network calculus" in text
     assert "24 frames; with this room nothing is lost" in text
