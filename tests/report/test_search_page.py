@@ -59,8 +59,7 @@ def test_the_page_of_a_search_shows_question_answer_and_trials(calls):
     found, run = rows(section(calls)), RunDirectory(calls.parent)
     assert ["Strategy", "calls"] in found
     assert ["Wanted mos", "4"] in found
-    assert found[0][0] == "Subject"
-    assert found[0][1].startswith("one shared segment of 10 Mb/s")
+    assert "on one shared segment of 10 Mb/s" in text_of(section(calls))
     # Replications of a number of calls are in one row.
     numbers = dict.fromkeys(trial.point["calls"] for trial in run.trials())
     tried = [
@@ -83,11 +82,11 @@ def test_a_verdict_is_shown_with_its_evidence(bottleneck):
 def test_the_page_of_a_value_has_the_answer_in_words_its_bound_and_every_value_tried(room):
     text, found = text_of(section(room)), rows(section(room))
     assert (
-        "The smallest network.switches.switch.queue with loss == 0 and event: one_way_delay_max <= "
-        "20 ms: 24 at 95%; 23 fails."
+        "smallest network.switches.switch.queue with loss == 0 and event: one_way_delay_max <= "
+        "20 ms: 24 at 95%; 23 fails"
     ) in text
-    assert "Bound: the largest queue of switch by network calculus" in text
-    assert "24 frames; with it nothing is lost" in text
+    assert "bound: the largest queue of switch by network calculus" in text
+    assert "24 frames; with this room nothing is lost" in text
     tried = {row[0]: row[1:] for row in found if row[1] in ("fails", "holds")}
     assert tried["23"][:3] == ["fails", "5", "100"]
     assert tried["24"][::2][:2] == ["holds", "0"]
