@@ -1,5 +1,6 @@
 """How many calls fit: what a trial means for those who talk, the search, and the command."""
 
+import csv
 import json
 import math
 from collections.abc import Mapping
@@ -8,8 +9,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ethermeter import find
 from ethermeter.analysis.call_search import CallsAnswer
 from ethermeter.calls import OnSegment, Quality, Question, Wanted, quality
+from ethermeter.faults import InputError
 from ethermeter.metrics import Metric
 from ethermeter.results.query import Results
 from ethermeter.strategies import answered
@@ -149,3 +152,23 @@ def test_the_command_answers_and_writes_an_experiment_that_can_be_run(tmp_path):
     (run,) = (tmp_path / "runs").glob("calls-*")
     assert json.loads((run / "answer.json").read_text(encoding="utf-8")) == answer
     assert (run / "report.html").is_file()
+
+
+def test_in_python_it_is_a_function_and_the_command_prints_what_was_tried_as_rows(tmp_path):
+    out = tmp_path / "found"
+    found = find.calls("schools-hub", duration=0.5, packet=0.02, mos=4.0, out=out)
+    assert found.run.path == out
+    words = ("schools-hub", "duration=500 ms", "mos=4.0", "--out", out)
+    _, text, said = invoke("find", "calls", *words, "--csv")
+    assert "already finished" in said
+    rows = list(csv.DictReader(text.splitlines()))
+    assert [int(row["calls"]) for row in rows] == [each.calls for each in found.answer.tried]
+    assert float(rows[0]["mos.high"]) == found.answer.tried[0].mos.high
+
+
+def test_faults_name_arguments_of_the_function():
+    with pytest.raises(InputError) as caught:
+        find.calls(codec="g711", packet="1 m", bit_rate="fast")
+    assert [fault.key for fault in caught.value.faults] == ["packet", "bit_rate"]
+    with pytest.raises(InputError, match="arguments: source = a"):
+        find.calls("schools-hub", source="a", to="b")

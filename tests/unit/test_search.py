@@ -1,10 +1,12 @@
 """The search for a value: answers by theory and simulation, conditions, values, and faults."""
 
+import csv
 import json
 from pathlib import Path
 
 import ethermeter as em
 import pytest
+from ethermeter import find
 from ethermeter.analysis.value_search import SearchAnswer
 from ethermeter.experiment import Experiment, load, of_tables, shipped
 from ethermeter.faults import InputError
@@ -352,9 +354,28 @@ def test_the_command_answers_from_the_table_of_the_file_and_options_go_before_it
     assert invoke(*words, "--from", "1000 /s").returncode == 1
 
 
+def test_in_python_it_is_a_function_and_the_command_prints_the_values_as_rows(file, tmp_path):
+    found = find.value(file, engine="theory/queueing", last="1100 /s", out=tmp_path / "found")
+    words = ("--engine", "theory/queueing", "--to", "1100 /s", "--out", tmp_path / "found")
+    code, text, said = invoke("find", "value", file, *words, "--csv")
+    assert (code, "already finished" in said) == (0, True)
+    rows = list(csv.DictReader(text.splitlines()))
+    assert [row["value"] for row in rows] == [each.value for each in found.answer.points]
+    delays = [each.conditions[0].estimate.value for each in found.answer.points]
+    assert [float(row["conditions.0.estimate.value"]) for row in rows] == delays
+
+
+def test_faults_name_arguments_of_the_function(file):
+    with pytest.raises(InputError) as caught:
+        find.value(file, first="many", conditions="los <= 1%")
+    assert {fault.key for fault in caught.value.faults} == {"first", "conditions"}
+    with pytest.raises(InputError, match="arguments: on = "):
+        find.value(file, engine="live")
+
+
 def test_a_file_with_a_search_is_an_experiment_like_others(file):
     assert invoke("validate", file).returncode == 0
-    assert invoke("plan", file).returncode == 0
+    assert invoke("validate", file, "--trials").returncode == 0
 
 
 def test_validate_checks_the_table_too(file):
