@@ -135,7 +135,7 @@ def _allowed(kind: Any, error: click.BadParameter) -> str:
 
 def _argument(field: Field[Any], kind: Any, argument: Argument) -> click.Argument:
     required = is_required(field)
-    several = _is_list(kind) or _is_mapping(kind)
+    several = _is_list(kind) or is_mapping(kind)
     metavar = argument.metavar or field.name.upper()
     return click.Argument(
         [field.name],
@@ -209,7 +209,7 @@ class _IntegerOrText(click.IntRange):
 
 
 def _type_of(kind: Any, argument: Argument) -> click.ParamType:
-    alone = str if _is_mapping(kind) else _alone(kind)
+    alone = str if is_mapping(kind) else _alone(kind)
     if alone == (int, str):
         return _IntegerOrText(argument.least, argument.most)
     if get_origin(alone) is Literal:
@@ -285,7 +285,7 @@ def given_fields(options: type, given: Mapping[str, Any]) -> dict[str, object]:
     found = {name: value for name, value in given.items() if name != "settings"}
     settings = list(given.get("settings", ()))
     for field, kind, _ in arguments_of(options):
-        if _is_mapping(kind):
+        if is_mapping(kind):
             found[field.name] = _mapping(found[field.name])
         elif "settings" in given and not field.kw_only and not is_required(field):
             # The argument may be left out before settings.
@@ -295,7 +295,7 @@ def given_fields(options: type, given: Mapping[str, Any]) -> dict[str, object]:
     return found | read_settings(options, settings)
 
 
-def _is_mapping(kind: Any) -> bool:
+def is_mapping(kind: Any) -> bool:
     """Whether values are given by names of any kind, such as the arguments of a model."""
     return get_origin(kind) is Mapping
 
