@@ -132,7 +132,7 @@ def _part(
     outside = np.broadcast_to(found.pop("outside_range", False), count).tolist()
     # What follows from words is an argument that was left out.
     follows = {name: of for name, of in found.items() if name not in results}
-    given = {name: of.tolist() for name, of in flat.items()} | words
+    given: dict[str, Any] = {name: of.tolist() for name, of in flat.items()} | dict(words)
     given |= {
         name: of if isinstance(of, str) else [float(of)] * count for name, of in follows.items()
     }
