@@ -8,11 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ethermeter.analysis.call_search import CallsAnswer
 from ethermeter.calls import OnSegment, Quality, Question, Wanted, quality
 from ethermeter.metrics import Metric
 from ethermeter.results.query import Results
 from ethermeter.strategies import answered
-from ethermeter.strategies.calls import Answer, CallSearch
+from ethermeter.strategies.calls import CallSearch
 from ethermeter.voice import e_model
 from made_results import made
 from program import invoke
@@ -117,7 +118,7 @@ def test_few_calls_are_as_good_as_the_codec_and_far_too_many_as_bad_as_can_be():
     assert best == pytest.approx(float(e_model(0.025, 0.0).r), abs=2.0)
     assert (found.tried[-1].margin.value or 0) < 0
     assert not found.is_limited_by_stations
-    assert isinstance(found, Answer)
+    assert isinstance(found, CallsAnswer)
 
 
 def test_the_same_seed_gives_the_same_answer_on_any_number_of_threads():

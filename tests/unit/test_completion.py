@@ -14,22 +14,21 @@ from ethermeter.studies import registry
 from ethermeter.theory.catalogue import models
 from program import invoke
 
-PROGRAM = "import sys; sys.argv = ['ethermeter']; from ethermeter.cli import main; main()"
+PROGRAM = "import sys; sys.argv[0] = 'ethermeter'; from ethermeter.cli import main; main()"
 
 
 def complete(shell: str, line: str, folder: Path) -> list[str]:
     """What a shell offers behind a command line."""
     words = line.split(" ")
     asked = {
-        "bash": {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)},
-        "zsh": {"_TYPER_COMPLETE_ARGS": line},
-        "fish": {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
-    }[shell]
-    asked["_ETHERMETER_COMPLETE"] = f"complete_{shell}"
+        "COMP_WORDS": line,
+        "COMP_CWORD": words[-1] if shell == "fish" else str(len(words) - 1),
+        "_ETHERMETER_COMPLETE": f"{shell}_complete",
+    }
     with mock.patch.dict(os.environ, asked):
         done = invoke(cwd=folder)
     assert done.stderr == ""
-    return [line for line in done.stdout.splitlines() if line]
+    return [line.removeprefix("plain,") for line in done.stdout.splitlines() if line]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +36,7 @@ def complete(shell: str, line: str, folder: Path) -> list[str]:
     [
         ("ethermeter re", ["reproduce", "report", "reflector"]),
         ("ethermeter theory ev", ["eval"]),
-        ("ethermeter run office --rep", ["--replications"]),
+        ("ethermeter run office --fo", ["--force"]),
         ("ethermeter run poisson-l", ["poisson-load"]),
         ("ethermeter theory choose offi", ["office"]),
         ("ethermeter validate office poisson-l", ["poisson-load"]),
@@ -104,8 +103,9 @@ def test_a_file_that_cannot_be_read_offers_no_keys_and_no_error(tmp_path):
 def test_fish_and_zsh_say_what_each_name_is(tmp_path):
     (line,) = complete("fish", "ethermeter theory cho", tmp_path)
     assert line == "choose\tSay which models apply to an experiment, and why."
-    offered = "\n".join(complete("zsh", "ethermeter reproduce bog", tmp_path))
-    assert offered.startswith('_arguments \'*: :(("boggs1988":"')
+    kind, name, about = complete("zsh", "ethermeter study bog", tmp_path)
+    assert (kind, name) == ("plain", "boggs1988")
+    assert about == registry.find("boggs1988").presentation.title
     offered = complete("fish", "ethermeter run office --set network.cl", tmp_path)
     assert offered == ["network.classes=\tnow 1", "network.clocks=\tnot set"]
 
@@ -120,13 +120,16 @@ def test_the_script_that_bash_runs_offers_the_same(tmp_path):
     environment = {
         **os.environ,
         "PATH": f"{tmp_path}:{os.environ['PATH']}",
-        "_ETHERMETER_COMPLETE": "source_bash",
+        "SHELL": bash,
     }
     script = subprocess.run(
-        [str(program)], env=environment, capture_output=True, text=True, check=True
+        [str(program), "--show-completion"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
-    assert "complete -o default -F" in script
-    del environment["_ETHERMETER_COMPLETE"]
+    assert "complete -o nosort -F" in script
     ask = (
         f"{script}\nCOMP_WORDS=(ethermeter run poisson-l) COMP_CWORD=2\n"
         "_ethermeter_completion ethermeter\nprintf '%s\\n' \"${COMPREPLY[@]}\""
@@ -149,7 +152,9 @@ def test_the_help_of_a_group_loads_no_command():
     assert ours == {
         "ethermeter.cli",
         "ethermeter.cli.app",
+        "ethermeter.cli.former",
         "ethermeter.cli.guard",
         "ethermeter.cli.help",
         "ethermeter.cli.memory",
+        "ethermeter.cli.shells",
     }

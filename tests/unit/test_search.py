@@ -5,14 +5,15 @@ from pathlib import Path
 
 import ethermeter as em
 import pytest
+from ethermeter.analysis.value_search import SearchAnswer
 from ethermeter.experiment import Experiment, load, of_tables, shipped
 from ethermeter.faults import InputError
-from ethermeter.run import Progress, RunOptions, search
+from ethermeter.run import Execution, Progress, search
 from ethermeter.search import Values, question_of
 from ethermeter.search.conditions import ConditionError, condition
 from ethermeter.search.values import RangeError, values_of
 from ethermeter.strategies import answered
-from ethermeter.strategies.search import Answer, ValueSearch
+from ethermeter.strategies.search import ValueSearch
 from ethermeter.theory.finite_queue import m_d_1_k
 from program import invoke
 
@@ -55,7 +56,7 @@ def link(file: Path) -> Experiment:
     return load(file)
 
 
-def found(experiment: Experiment, **options: object) -> Answer:
+def found(experiment: Experiment, **options: object) -> SearchAnswer:
     names = {key.rstrip("_"): value for key, value in options.items()}
     return answered(ValueSearch(question_of(experiment, names)), jobs=2)
 
@@ -183,7 +184,7 @@ OVER = {"smallest": "flows.load.arrivals.regular", "from_": "780 us", "to": "820
         "step": "20 us"}  # fmt: skip
 
 
-def over(queue: int, *conditions: str) -> Answer:
+def over(queue: int, *conditions: str) -> SearchAnswer:
     """At 780 us a frame 1282.05 are offered: 2.5% are not carried, 32.05 frames a second."""
     tables = SLOW.changed({"network.switches.0": em.switch("s", queue=queue)}, search=None)
     return found(of_tables(tables), **OVER, while_=list(conditions))
@@ -319,10 +320,10 @@ def test_an_interrupted_search_is_resumed_to_the_same_bytes(link, tmp_path):
             raise KeyboardInterrupt
 
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    search(strategy(), directory=whole, options=RunOptions(jobs=2))
+    search(strategy(), directory=whole, options=Execution(jobs=2))
     with pytest.raises(KeyboardInterrupt):
-        search(strategy(), directory=broken, options=RunOptions(jobs=1), follow=stop)
-    search(strategy(), directory=broken, options=RunOptions(jobs=1, resume=True))
+        search(strategy(), directory=broken, options=Execution(jobs=1), follow=stop)
+    search(strategy(), directory=broken, options=Execution(jobs=1))
     names = {path.name for path in whole.iterdir()} - {"provenance.json"}
     assert {"answer.json", "question.json", "plan.jsonl"} <= names
     assert {name for name in names if (broken / name).is_file()} == {

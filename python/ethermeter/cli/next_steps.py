@@ -82,7 +82,7 @@ def of_measurement(run: "Run", words: Sequence[str]) -> Iterator[Step]:
             )
             break
     if _has_caution(run.estimated, "one-replication"):
-        more = _again(words, "--replications", str(REPLICATIONS))
+        more = _again(words, "--set", f"run.replications={REPLICATIONS}")
         yield Step("intervals by independent trials", more)
 
 
@@ -157,13 +157,17 @@ def of_capture(file: str, connections: "Sequence[Connection]") -> Iterator[Step]
 
 
 def _again(words: Sequence[str], option: str, value: str) -> list[str]:
-    """Return a command with another value of an option, for a run of its own."""
-    kept = [
-        word
-        for pair in with_values(fresh(words))
-        if pair[0].partition("=")[0] not in {option, "--out"}
-        for word in pair
-    ]
+    """Return a command with another value of an option, or of a key, for a run of its own."""
+    key = value.partition("=")[0]
+
+    def is_replaced(pair: Sequence[str]) -> bool:
+        name, _, text = pair[0].partition("=")
+        if name == option == "--set":
+            return (text or pair[-1]).partition("=")[0] == key
+        return name in {option, "--out"}
+
+    pairs = (pair for pair in with_values(fresh(words)) if not is_replaced(pair))
+    kept = [word for pair in pairs for word in pair]
     return ["ethermeter", *kept, option, value]
 
 

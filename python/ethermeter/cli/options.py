@@ -208,7 +208,7 @@ class _IntegerOrText(click.IntRange):
         return super().convert(value, param, ctx) if is_number else text
 
 
-def _type_of(kind: Any, argument: Argument) -> click.ParamType:
+def _type_of(kind: Any, argument: Argument) -> "click.ParamType[Any]":
     alone = str if is_mapping(kind) else _alone(kind)
     if alone == (int, str):
         return _IntegerOrText(argument.least, argument.most)
@@ -216,9 +216,9 @@ def _type_of(kind: Any, argument: Argument) -> click.ParamType:
         return click.Choice([str(each) for each in get_args(alone)])
     if alone is int:
         return click.IntRange(argument.least, argument.most)
-    if alone is Path or (isinstance(alone, tuple) and Path in alone):
+    if alone is Path:
         return click.Path(path_type=Path)
-    return {float: click.FLOAT, bool: click.BOOL, str: click.STRING}[alone]
+    return {float: click.FLOAT, bool: click.BOOL}.get(alone, click.STRING)
 
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -287,12 +287,15 @@ def given_fields(options: type, given: Mapping[str, Any]) -> dict[str, object]:
     for field, kind, _ in arguments_of(options):
         if is_mapping(kind):
             found[field.name] = _mapping(found[field.name])
-        elif "settings" in given and not field.kw_only and not is_required(field):
-            # The argument may be left out before settings.
-            if "=" in str(found[field.name] or ""):
-                settings.insert(0, found[field.name])
-                found[field.name] = field.default
+        elif _may_be_left_out(field, found[field.name]) and "settings" in given:
+            settings.insert(0, found[field.name])
+            found[field.name] = field.default
     return found | read_settings(options, settings)
+
+
+def _may_be_left_out(field: Field[Any], value: object) -> bool:
+    """Whether what Click took for an argument is the first setting, before which there is none."""
+    return not field.kw_only and not is_required(field) and "=" in str(value or "")
 
 
 def is_mapping(kind: Any) -> bool:
