@@ -238,5 +238,6 @@ ADMISSION = Model(
     "certain but for the patterns, each of which has its own",
     "calls that come with fewer active than the run has stations, but for 0.1%",
     data=tuple(PATTERNS.values()),
+    most_points=10_000,
     is_whole=True,
 )

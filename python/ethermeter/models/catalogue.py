@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from ethermeter.faults import InputError, choices
 from ethermeter.models import voice
 from ethermeter.models.admission import ADMISSION, Admission
-from ethermeter.models.evaluation import Evaluation, evaluate
+from ethermeter.models.evaluation import Evaluation, evaluate, refuse_many
 from ethermeter.models.values import read, written
 from ethermeter.theory import catalogue as theory
 from ethermeter.theory.entry import Datum, Model, Output
@@ -116,6 +116,7 @@ def answer(entry: Model, given: Mapping[str, object]) -> Evaluation | Admission:
     if not entry.is_whole:
         return evaluate(entry, given)
     values = read(entry, given)
+    refuse_many(entry, values)
     try:
         found: Admission = entry.function(**values)
     except InputError as error:

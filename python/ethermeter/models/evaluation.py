@@ -80,10 +80,7 @@ def evaluate(entry: Model, given: Mapping[str, object]) -> Evaluation:
     rows = {name: read.pop(name) for name in _rows(entry, read)}
     words = {name: of for name, of in read.items() if _is_word(entry, name)}
     numbers = {name: of for name, of in read.items() if name not in words}
-    points = math.prod(len(of) for of in read.values())
-    if points > entry.most_points:
-        allowed = f"at most {entry.most_points}"
-        raise InputError.of_argument("values", f"{points} combinations", allowed)
+    refuse_many(entry, read)
     grids = np.meshgrid(*(np.array(of) for of in numbers.values()), indexing="ij")
     flat = {name: grid.reshape(-1) for name, grid in zip(numbers, grids, strict=True)}
     parts = [
@@ -91,6 +88,21 @@ def evaluate(entry: Model, given: Mapping[str, object]) -> Evaluation:
         for chosen in itertools.product(*words.values())
     ]
     return _together(entry, parts, {name for name, of in read.items() if len(of) > 1}, rows)
+
+
+def refuse_many(entry: Model, read: Mapping[str, Any]) -> None:
+    """Refuse more combinations of values than a model takes at once.
+
+    Raises
+    ------
+    InputError
+        If there are more.
+
+    """
+    points = math.prod(len(of) for of in read.values() if isinstance(of, list))
+    if points > entry.most_points:
+        allowed = f"at most {entry.most_points}"
+        raise InputError.of_argument("values", f"{points} combinations", allowed)
 
 
 def _completed(entry: Model, read: dict[str, Any]) -> dict[str, Any]:
