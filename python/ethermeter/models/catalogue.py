@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ethermeter.faults import InputError, choices
+from ethermeter.faults import ARGUMENTS, Fault, InputError, choices
 from ethermeter.models import voice
 from ethermeter.models.admission import ADMISSION, Admission
 from ethermeter.models.evaluation import Evaluation, evaluate, refuse_many
@@ -120,8 +120,11 @@ def answer(entry: Model, given: Mapping[str, object]) -> Evaluation | Admission:
     try:
         found: Admission = entry.function(**values)
     except InputError as error:
-        raise InputError(
-            replace(fault, value=written(given[fault.key])) if fault.key in given else fault
-            for fault in error.faults
-        ) from None
+        raise InputError(_as_given(fault, given) for fault in error.faults) from None
     return found
+
+
+def _as_given(fault: Fault, given: Mapping[str, object]) -> Fault:
+    """Return a fault of an argument with its value as it was written."""
+    is_given = fault.file == ARGUMENTS and fault.key in given and fault.value != "not given"
+    return replace(fault, value=written(given[fault.key])) if is_given else fault
