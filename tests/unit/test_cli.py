@@ -23,9 +23,10 @@ COMMANDS = (
     "report",
     "figures",
     "compare",
+    "model",
 )
 
-GROUPS = ("hosts", "testbed", "theory", "voice")
+GROUPS = ("hosts", "testbed")
 
 
 @pytest.fixture(scope="module")

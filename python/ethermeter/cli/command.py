@@ -13,6 +13,7 @@ from ethermeter.cli.guard import guarded, say
 from ethermeter.cli.help import epilog
 from ethermeter.cli.options import (
     given_fields,
+    is_mapping,
     name_of,
     outputs,
     parameters_of,
@@ -102,12 +103,14 @@ class Command(Generic[A]):
 
 def typed(options: type, field: str) -> str:
     """Return how a field of options is written in a command: an option, or an argument's name."""
-    for each, _, argument in arguments_of(options):
+    takes_names = False
+    for each, kind, argument in arguments_of(options):
         if each.name == field:
             if argument.is_setting:
                 return setting_of(field)
             return name_of(field) if each.kw_only else argument.metavar or field
-    return name_of(field)
+        takes_names = takes_names or is_mapping(kind)
+    return field if takes_names else name_of(field)
 
 
 class Terminal:

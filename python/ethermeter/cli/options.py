@@ -148,7 +148,7 @@ def _argument(
 ) -> click.Argument:
     """Return an argument by position; `settings`: those that may stand in its place."""
     required = is_required(field)
-    several = _is_list(kind) or _is_mapping(kind)
+    several = _is_list(kind) or is_mapping(kind)
     metavar = argument.metavar or field.name.upper()
     return click.Argument(
         [field.name],
@@ -222,7 +222,7 @@ class _IntegerOrText(click.IntRange):
 
 
 def _type_of(kind: Any, argument: Argument) -> "click.ParamType[Any]":
-    alone = str if _is_mapping(kind) else _alone(kind)
+    alone = str if is_mapping(kind) else _alone(kind)
     if alone == (int, str):
         return _IntegerOrText(argument.least, argument.most)
     if get_origin(alone) is Literal:
@@ -314,7 +314,7 @@ def given_fields(options: type, given: Mapping[str, Any]) -> dict[str, object]:
     found = {name: value for name, value in given.items() if name != "settings"}
     settings = list(given.get("settings", ()))
     for field, kind, _ in arguments_of(options):
-        if _is_mapping(kind):
+        if is_mapping(kind):
             found[field.name] = _mapping(found[field.name])
         elif _may_be_left_out(field, found.get(field.name)) and "settings" in given:
             settings.insert(0, found[field.name])
@@ -327,7 +327,7 @@ def _may_be_left_out(field: Field[Any], value: object) -> bool:
     return not field.kw_only and not is_required(field) and "=" in str(value or "")
 
 
-def _is_mapping(kind: Any) -> bool:
+def is_mapping(kind: Any) -> bool:
     """Whether values are given by names of any kind, such as the arguments of a model."""
     return get_origin(kind) is Mapping
 
