@@ -8,8 +8,8 @@ from pathlib import Path
 import ethermeter.report
 import pytest
 from ethermeter.metrics import Metric
-from ethermeter.quick.result import Measurement, Value
-from ethermeter.quick.series import opened
+from ethermeter.probing.result import Measurement, Value
+from ethermeter.probing.series import opened
 from ethermeter.results.interval import Estimate
 from visiting import Visit
 
@@ -48,7 +48,7 @@ def series(tmp_path: Path) -> Path:
         for slot, rate_bps in enumerate((90e6, 95e6)):
             at = f"2026-01-01T00:00:{5 * slot:02d}Z"
             values = [
-                Value(flow, metric, Estimate(value, value / 100, 9.0), "agent")
+                Value.made(flow, metric, Estimate(value, value / 100, 9.0), "agent")
                 for flow in ("up", "down")
                 for metric, value in ((Metric.DATA_RATE, rate_bps), (Metric.ROUND_TRIP, 1e-3))
             ]

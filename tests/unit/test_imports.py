@@ -10,7 +10,7 @@ from ethermeter.calibration import read_data
 from ethermeter.faults import InputError
 from ethermeter.imports import parse_columns, read
 from ethermeter.metrics import Metric
-from ethermeter.quick.result import Measurement, Value
+from ethermeter.probing.result import Measurement, Value
 from ethermeter.report.compare import compare
 from ethermeter.results.interval import Estimate
 from hypothesis import HealthCheck, given, settings
@@ -117,9 +117,9 @@ def measured(**fields: object) -> Any:
     rate = Estimate(9.4e8, 1e6, 18.0)
     trip = Estimate(2e-4, 1e-6, 12.0, (), (1.9e-4, 2.2e-4))
     values = (
-        Value("tcp-up", Metric.DATA_RATE, rate, "iperf3"),
-        Value("round-trip", Metric.ROUND_TRIP, trip, "stamp"),
-        Value("round-trip", Metric.ROUND_TRIP, trip.scaled(2), "iperf3"),
+        Value.made("tcp-up", Metric.DATA_RATE, rate, "iperf3"),
+        Value.made("round-trip", Metric.ROUND_TRIP, trip, "stamp"),
+        Value.made("round-trip", Metric.ROUND_TRIP, trip.scaled(2), "iperf3"),
     )
     found = Measurement("192.0.2.7", "2026-01-01T00:00:00Z", ("stamp", "iperf3"), values)
     document = found.as_json()

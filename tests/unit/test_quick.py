@@ -20,8 +20,8 @@ from ethermeter.live_reports import (
     TcpInfo,
 )
 from ethermeter.metrics import Caution, Metric
-from ethermeter.quick import by_agent, by_iperf3, by_stamp, series
-from ethermeter.quick.peers import PeerError, address_of
+from ethermeter.probing import by_agent, by_iperf3, by_stamp, series
+from ethermeter.probing.peers import PeerError, address_of
 from ethermeter.results.interval import Estimate
 from ethermeter.store.result import FlowResult, Losses
 from program import invoke

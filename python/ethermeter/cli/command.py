@@ -1,15 +1,16 @@
 """A command: an operation, and how its answer is printed."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import click
 
 from ethermeter.cli import former
 from ethermeter.cli.guard import guarded, say
+from ethermeter.cli.help import epilog
 from ethermeter.cli.options import (
     given_fields,
     name_of,
@@ -18,12 +19,13 @@ from ethermeter.cli.options import (
     setting_of,
     settings_help,
 )
-from ethermeter.cli.help import epilog
 from ethermeter.json_values import plain
 from ethermeter.operation import Shown, arguments_of, operation_of
 
 A = TypeVar("A")
 Row = Mapping[str, object]
+Form = Literal["text", "json", "csv"]
+"""How an answer is printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,9 @@ class Command(Generic[A]):
         The answer as rows of a table, each by column; None if it is no table.
     former
         What replaces options that the command had, by their names.
+    parts
+        What shows a part of the answer as soon as it is known: made from the options, and from the
+        form of what is printed. It is called before anything is done, and may refuse the form.
     end
         Says what a person must know after the answer, on stderr, and returns the exit code.
 
@@ -56,6 +61,7 @@ class Command(Generic[A]):
     blocks: Callable[[A, Any], Iterable[object]] | None = None
     plain: Callable[[A], object] = plain
     rows: Callable[[A], Iterable[Row]] | None = None
+    parts: Callable[[Any, Form], Callable[[Any], None]] | None = None
     end: Callable[[A, Any], int] | None = None
     former: Mapping[str, str] = field(default_factory=dict)
 
@@ -87,7 +93,9 @@ class Command(Generic[A]):
             )
         operation = operation_of(self.function)
         options = operation.options(**given_fields(operation.options, given))
-        answer = operation.answer(options, Terminal())
+        form: Form = "json" if as_json else "csv" if as_csv else "text"
+        part = None if self.parts is None else self.parts(options, form)
+        answer = operation.answer(options, Terminal(part))
         if as_json:
             output.print_json(self.plain(answer))
         elif as_csv and self.rows is not None:
@@ -110,7 +118,13 @@ def typed(options: type, field: str) -> str:
 
 
 class Terminal:
-    """The display of commands: stderr, as a bar on a terminal and in lines elsewhere."""
+    """The display of commands: stderr, as a bar on a terminal and in lines elsewhere.
+
+    `part`: what shows a part of the answer; None of commands whose answers have none.
+    """
+
+    def __init__(self, part: Callable[[Any], None] | None = None) -> None:
+        self._part = part
 
     @property
     def command(self) -> Sequence[str]:
@@ -132,6 +146,11 @@ class Terminal:
     def say(self, line: str) -> None:
         """Print a line on stderr."""
         say(line)
+
+    def part(self, part: object) -> None:
+        """Show a part of the answer."""
+        if self._part is not None:
+            self._part(part)
 
 
 class _Command(click.Command):

@@ -160,6 +160,7 @@ def _option(field: Field[Any], kind: Any, argument: Argument) -> click.Option:
             default=field.default,
             type=bool,
             help=argument.about,
+            hidden=argument.is_hidden,
         )
     several = _is_list(kind)
     required = is_required(field)
@@ -172,6 +173,7 @@ def _option(field: Field[Any], kind: Any, argument: Argument) -> click.Option:
         show_default=not required and not several and field.default is not None,
         metavar=argument.metavar or None,
         help=argument.about,
+        hidden=argument.is_hidden,
         shell_complete=completion_of(argument.offers),
     )
 

@@ -15,7 +15,7 @@ KEYS = frozenset(("to", "by", "values"))
 
 
 class _Value(EstimateEntry, kw_only=True):
-    """One metric of one flow, as `ethermeter.quick.result.Measurement` writes it."""
+    """One metric of one flow, as `ethermeter.probing.result.Measurement` writes it."""
 
     flow: str
     metric: str
