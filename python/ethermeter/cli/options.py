@@ -142,10 +142,17 @@ def _argument(field: Field[Any], kind: Any, argument: Argument) -> click.Argumen
         type=_type_of(kind, argument),
         nargs=-1 if several else 1,
         required=required,
-        default=None if required or several else field.default,
         metavar=(metavar if required else f"[{metavar}]") + ("..." if several else ""),
         shell_complete=completion_of(argument.offers),
+        **_default(field, kind),
     )
+
+
+def _default(field: Field[Any], kind: Any) -> dict[str, Any]:
+    """Return the default of a parameter, if it has one: None would be a value to Click."""
+    if is_required(field):
+        return {}
+    return {"default": None if _is_list(kind) or _is_mapping(kind) else field.default}
 
 
 def _option(field: Field[Any], kind: Any, argument: Argument) -> click.Option:
@@ -169,12 +176,12 @@ def _option(field: Field[Any], kind: Any, argument: Argument) -> click.Option:
         type=_type_of(kind, argument),
         multiple=several,
         required=required,
-        default=None if required or several else field.default,
         show_default=not required and not several and field.default is not None,
         metavar=argument.metavar or None,
         help=argument.about,
         hidden=argument.is_hidden,
         shell_complete=completion_of(argument.offers),
+        **_default(field, kind),
     )
 
 

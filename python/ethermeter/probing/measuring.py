@@ -178,7 +178,7 @@ def _by_agent(request: Request, at: str, follow: Follow) -> Measurement:
             raise InputError.of_argument("origin", "(missing)", allowed)
         if here == there:
             raise InputError.of_argument(
-                "origin", here, "expected another host than that which is measured"
+                "origin", here, f"expected another host than {request.to}"
             )
     values, limits, notes = by_agent.measured(
         here, there, laboratory=laboratory, duration_s=request.duration_s, follow=follow

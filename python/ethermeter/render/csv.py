@@ -9,7 +9,8 @@ def lines(rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
     r"""Yield the lines of a table, the first with the names of the columns.
 
     Columns stand in the order in which rows have them first. What is within a mapping is a column
-    with a dotted name; a list is one text, with spaces. What is undefined is empty. Of no rows there is no line.
+    with a dotted name; a list is one text, with spaces. What is undefined is empty. Of no
+    rows there is no line.
 
     Examples
     --------
