@@ -177,9 +177,7 @@ def _by_agent(request: Request, at: str, follow: Follow) -> Measurement:
             allowed = f"expected the host to measure from: {', '.join(others) or 'none is left'}"
             raise InputError.of_argument("origin", "(missing)", allowed)
         if here == there:
-            raise InputError.of_argument(
-                "origin", here, f"expected another host than {request.to}"
-            )
+            raise InputError.of_argument("origin", here, f"expected another host than {request.to}")
     values, limits, notes = by_agent.measured(
         here, there, laboratory=laboratory, duration_s=request.duration_s, follow=follow
     )
