@@ -299,7 +299,7 @@ def given_fields(options: type, given: Mapping[str, Any]) -> dict[str, object]:
         elif "settings" in given and not field.kw_only and not is_required(field):
             # The argument may be left out before settings.
             if "=" in str(found[field.name] or ""):
-                settings.insert(0, found[field.name])
+                settings.insert(0, str(found[field.name]))
                 found[field.name] = field.default
     return found | read_settings(options, settings)
 
