@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import ethermeter.report
+import msgspec
 import pytest
 from ethermeter.metrics import Metric
 from ethermeter.probing.result import Measurement, Value
@@ -52,7 +53,9 @@ def series(tmp_path: Path) -> Path:
                 for flow in ("up", "down")
                 for metric, value in ((Metric.DATA_RATE, rate_bps), (Metric.ROUND_TRIP, 1e-3))
             ]
-            kept.append(slot, Measurement("10.0.0.2", at, ("agent",), tuple(values)).as_json())
+            kept.append(
+                slot, msgspec.to_builtins(Measurement("10.0.0.2", at, ("agent",), tuple(values)))
+            )
         kept.append(2, {"at": "2026-01-01T00:00:10Z", "error": "nothing answers"})
         return kept.write_page()
 
