@@ -126,6 +126,6 @@ def test_frames_of_hosts_with_ipv6_are_said_to_be_longer_than_simulated(
     load = em.flow("load", "a", "b", data="1000 B", arrivals={"regular": "1 ms"})
     short = {"transmit": "10 ms", "measure": "all"}
     file = star(["a", "b"], load, phases=short, run={"engines": engines}).save(tmp_path / "x.toml")
-    done = invoke("measure", file, "--hosts", path, "--out", tmp_path / "run")
+    done = invoke("measure", file, "--on", path, "--out", tmp_path / "run")
     assert done.returncode == 1  # no agent is there
     assert ("frames are 20 octets shorter than those measured" in done.stderr) == is_said

@@ -123,7 +123,7 @@ def measured(**fields: object) -> Any:
         Value.made("round-trip", Metric.ROUND_TRIP, trip.scaled(2), "iperf3"),
     )
     found = Measurement("192.0.2.7", "2026-01-01T00:00:00Z", ("stamp", "iperf3"), values)
-    document = msgspec.to_builtins(found)
+    document = msgspec.json.decode(msgspec.json.encode(found))
     document["values"][0] |= fields
     return document
 

@@ -148,7 +148,8 @@ def show(options: ShowOptions, display: Display) -> Listing | Look | Captured | 
         return _captured(options.name, kept, options.capture, options, display)
     control = _control_of(options.name)
     if options.live:
-        return _watched(options.name, control, kept, display)
+        _watched(options.name, control, kept, display)
+        return None
     return Look(_counted(control), kept.segments)
 
 

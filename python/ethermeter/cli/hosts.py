@@ -35,7 +35,8 @@ def rows(found: Found) -> Iterator[dict[str, object]]:
     from msgspec import to_builtins
 
     if isinstance(found, Certified):
-        yield from ({"name": name, "agent": line} for name, line in found.agents.items())
+        for name, line in found.agents.items():
+            yield {"name": name, "agent": line}
         return
     for name, host in found.items():
         yield {"name": name, **to_builtins(host)}

@@ -14,7 +14,7 @@ from ethermeter.results.interval import Estimate, Floats
 _COLUMNS = ("flow", "metric", "unit", "value", "low", "high", "cautions")
 
 
-class Value(EstimateEntry, kw_only=True, frozen=True, omit_defaults=False):
+class Value(EstimateEntry, kw_only=True, omit_defaults=False):
     """One metric of one flow, with its 95% interval, in the metric's SI unit."""
 
     flow: str
