@@ -155,10 +155,17 @@ def _argument(
         type=_type_of(kind, argument),
         nargs=-1 if several else 1,
         required=required,
-        default=None if required or several else field.default,
         metavar=(metavar if required else f"[{metavar}]") + ("..." if several else ""),
         shell_complete=_either(completion_of(argument.offers), _settings_completion(settings)),
+        **_default(field, kind),
     )
+
+
+def _default(field: Field[Any], kind: Any) -> dict[str, Any]:
+    """Return the default of a parameter, if it has one: None would be a value to Click."""
+    if is_required(field):
+        return {}
+    return {"default": None if _is_list(kind) or _is_mapping(kind) else field.default}
 
 
 def _option(field: Field[Any], kind: Any, argument: Argument) -> click.Option:
@@ -173,6 +180,7 @@ def _option(field: Field[Any], kind: Any, argument: Argument) -> click.Option:
             default=field.default,
             type=bool,
             help=argument.about,
+            hidden=argument.is_hidden,
         )
     several = _is_list(kind)
     required = is_required(field)
@@ -181,11 +189,12 @@ def _option(field: Field[Any], kind: Any, argument: Argument) -> click.Option:
         type=_type_of(kind, argument),
         multiple=several,
         required=required,
-        default=None if required or several else field.default,
         show_default=not required and not several and field.default is not None,
         metavar=argument.metavar or None,
         help=argument.about,
+        hidden=argument.is_hidden,
         shell_complete=completion_of(argument.offers),
+        **_default(field, kind),
     )
 
 
@@ -317,7 +326,7 @@ def given_fields(options: type, given: Mapping[str, Any]) -> dict[str, object]:
         if is_mapping(kind):
             found[field.name] = _mapping(found[field.name])
         elif _may_be_left_out(field, found.get(field.name)) and "settings" in given:
-            settings.insert(0, found[field.name])
+            settings.insert(0, str(found[field.name]))
             found[field.name] = field.default
     return found | read_settings(options, settings)
 

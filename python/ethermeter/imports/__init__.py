@@ -1,6 +1,6 @@
 """Results of other programs and quick measurements as estimates of our metrics.
 
-iperf3, flent, irtt, sockperf, ns-3, and `ethermeter measure --to HOST --json`.
+iperf3, flent, irtt, sockperf, ns-3, and `ethermeter probe HOST --json`.
 
 Each file gives flows by name, with estimates by metric. What is read, and in which columns and
 units, is in docs/how-to/import-results.md.
@@ -57,7 +57,7 @@ def read(path: Path, columns: Sequence[Column] = ()) -> Flows:
         return measurement.flows(document, file)
     allowed = (
         "expected JSON of iperf3 --json, with end, of flent, with x_values and results, of irtt, "
-        "with round_trips and stats, or of ethermeter measure --to HOST --json, with to, by and "
+        "with round_trips and stats, or of ethermeter probe HOST --json, with to, by and "
         "values"
     )
     raise InputError.of(file, "(text)", "another JSON document", allowed)

@@ -1,4 +1,4 @@
-"""Quick measurements: values by hand, series that resume, bad input."""
+"""Probes: values by hand, series that resume, bad input."""
 
 import json
 import time
@@ -20,8 +20,8 @@ from ethermeter.live_reports import (
     TcpInfo,
 )
 from ethermeter.metrics import Caution, Metric
-from ethermeter.quick import by_agent, by_iperf3, by_stamp, series
-from ethermeter.quick.peers import PeerError, address_of
+from ethermeter.probing import by_agent, by_iperf3, by_stamp, series
+from ethermeter.probing.peers import PeerError, address_of
 from ethermeter.results.interval import Estimate
 from ethermeter.store.result import FlowResult, Losses
 from program import invoke
@@ -301,7 +301,7 @@ def test_a_series_resumes_and_keeps_its_slots(tmp_path: Path) -> None:
 
 
 def test_a_host_on_which_nothing_answers_is_an_error_of_one_line() -> None:
-    ended = invoke("measure", "--to", "127.0.77.250:9", "--time", "3 s")
+    ended = invoke("probe", "127.0.77.250:9", "--for", "3 s")
     assert ended.returncode == 1
     assert "refuses connections" in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1
