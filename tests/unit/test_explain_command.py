@@ -204,7 +204,7 @@ def test_packets_that_go_back_in_time_are_told(ask, tmp_path):
 
 def test_the_report_is_written_and_named(ask, tmp_path):
     (tmp_path / "x.pcap").write_bytes(captures.rounds(3, window=115))
-    code, out, _ = ask("x.pcap", "--output", "x.html")
+    code, out, _ = ask("x.pcap", "--figure", "x.html")
     assert (code, out.splitlines()[-1]) == (0, "report: x.html")
     assert "What the connections waited for" in (tmp_path / "x.html").read_text(encoding="utf-8")
 
@@ -213,9 +213,9 @@ def test_the_report_is_written_and_named(ask, tmp_path):
 def test_where_no_report_can_be_written_is_refused_before_anything_is_read(ask, tmp_path, output):
     whole = captures.rounds(3, window=115)
     (tmp_path / "x.pcap").write_bytes(whole)
-    code, out, err = ask("x.pcap", "--output", output)
+    code, out, err = ask("x.pcap", "--figure", output)
     assert (code, out) == (2, "")
-    assert err.startswith("command line: --output = ")
+    assert err.startswith("command line: --figure = ")
     assert (tmp_path / "x.pcap").read_bytes() == whole
 
 
@@ -285,7 +285,7 @@ def test_what_the_capture_itself_dropped_is_told_with_a_caution(ask, tmp_path, o
     (tmp_path / "x.pcapng").write_bytes(
         _blocks(order, _statistics(order, (4, 9999), (5, 2), (6, 8888), (7, 40), (8, 7777)))
     )
-    code, out, err = ask("x.pcapng", "--output", "x.html")
+    code, out, err = ask("x.pcapng", "--figure", "x.html")
     assert code == 0
     assert "\ndropped by the capture itself: 42 packets\n" in out
     assert "caution: dropped-by-capture" in out
@@ -310,7 +310,7 @@ def test_a_capture_that_dropped_nothing_says_so_and_one_that_does_not_say_is_not
     (tmp_path / "x.pcap").write_bytes(captures.rounds(1, window=115))
     (tmp_path / "x.pcapng").write_bytes(_blocks("<", _statistics("<", (4, 9))))
     for name in ("x.pcap", "x.pcapng"):
-        code, out, err = ask(name, "--output", "x.html")
+        code, out, err = ask(name, "--figure", "x.html")
         assert (code, err) == (0, "")
         assert "dropped" not in out
         assert "Dropped by the capture" not in (tmp_path / "x.html").read_text(encoding="utf-8")
@@ -431,7 +431,7 @@ def test_there_are_a_hundred_malformed_files():
 @pytest.mark.parametrize("content", MALFORMED.values(), ids=MALFORMED)
 def test_a_malformed_file_ends_with_2_and_one_clear_line(ask, tmp_path, content):
     (tmp_path / "x.pcap").write_bytes(content)
-    code, out, err = ask("x.pcap", "--output", "x.html")
+    code, out, err = ask("x.pcap", "--figure", "x.html")
     assert (code, out) == (2, ""), err
     (line,) = err.splitlines()
     assert line.startswith("x.pcap: ")
@@ -510,7 +510,7 @@ def test_connections_between_two_hosts_have_one_line_together(ask, tmp_path):
     )
     told = json.loads(ask("x.pcap", "--json")[1])["path_summaries"]
     assert [path["connections"] for path in told] == [[1, 2]]
-    assert ask("x.pcap", "--output", "x.html")[0] == 0
+    assert ask("x.pcap", "--figure", "x.html")[0] == 0
     page = (tmp_path / "x.html").read_text(encoding="utf-8")
     assert "10.0.0.1 to 10.0.0.2: 2 connections, 584 kB" in page
     # One connection alone has none.

@@ -236,7 +236,7 @@ def test_a_capture_suggests_its_largest_connection_and_figures(folder):
     (folder / "y.pcap").write_bytes(captures.rounds(20, window=115))
     shown = invoke("explain", "y.pcap", cwd=folder).stdout
     assert next_command(shown) == ["explain", "y.pcap", "--connection", "1"]
-    assert "--output report.html" in shown
+    assert "--figure report.html" in shown
     assert "next:" not in invoke("explain", "y.pcap", "--connection", "1", cwd=folder).stdout
 
 
