@@ -44,7 +44,7 @@ WORDS = {
     "codecs": ("voice", "codecs"),
     "packets": ("voice", "codecs", "g711", "g729a"),
     "ratings": ("voice", "emodel", "--delay", "0 ms..400 ms/9", "--loss", "0,1%"),
-    "bus by rule": ("plca", "10base-t1s/sensor-bus"),
+    "bus by rule": ("bus", "10base-t1s/sensor-bus"),
     "suites": ("benchmark", "--list"),
     "transfers": ("bottleneck", "--list"),
     "search": (
