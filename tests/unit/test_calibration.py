@@ -11,7 +11,7 @@ from typing import Any
 import ethermeter as em
 import numpy as np
 import pytest
-from ethermeter import api
+from ethermeter.api.experiments import load
 from ethermeter.calibration import (
     Calibration,
     Datum,
@@ -25,7 +25,7 @@ from ethermeter.calibration import (
 from ethermeter.calibration.document import network_text
 from ethermeter.experiment import toml
 from ethermeter.faults import InputError
-from ethermeter.run import Progress, RunOptions, search
+from ethermeter.run import Execution, Progress, search
 from ethermeter.store.integrity import checksums_in, read_provenance, write_provenance
 from ethermeter.strategies import answered
 from ethermeter.strategies.calibration import CalibrationSearch
@@ -159,9 +159,9 @@ def test_a_prediction_holds_what_the_same_network_does_and_another_network_is_ou
         (stages(pci="30 ns"), True),
     ):
         true = SCENARIO.changed({"network.models": slow}, series="true")
-        run = api.load(true).run(out=tmp_path / f"run-{outside}", seed=99, replications=3)
+        run = load(true).run(out=tmp_path / f"run-{outside}", seed=99, replications=3)
         verdicts = {
-            (each.predicted.point["flows.load.frames"], each.predicted.metric): each.verdict
+            (each.point["flows.load.frames"], each.metric): each.verdict
             for each in judge(found, run.path)
         }
         assert verdicts["1518 B", "one_way_delay"] == ("outside" if outside else "inside")
@@ -228,11 +228,11 @@ def test_a_parameter_that_a_scenario_does_not_use_is_named(tmp_path, latencies):
 def test_a_prediction_has_another_chance_than_a_run_with_the_seed_of_the_file(tmp_path, network):
     scenario = SCENARIO.save(tmp_path / "scenario.toml")
     found = predict(scenario, read_network(network), draws=4)
-    run = api.load(toml.parsed(found.text, file="x")).run(out=tmp_path / "run")
+    run = load(toml.parsed(found.text, file="x")).run(out=tmp_path / "run")
     rates = {
-        each.predicted.point["flows.load.frames"]: each
+        each.point["flows.load.frames"]: each
         for each in judge(found, run.path)
-        if each.predicted.metric == "message_rate"
+        if each.metric == "message_rate"
     }
     # Poisson arrivals of 2 x 2000 a second for 50 ms: 200 of them, give or take 14.
     assert all(each.relative_error for each in rates.values()), "the same arrivals"
@@ -256,7 +256,7 @@ def test_predictions_are_printed_with_their_intervals_and_units(tmp_path, networ
 def test_a_run_is_data_as_well(tmp_path, model):
     lengths = {"flows.ping.frames": ["64 B", "512 B", "1024 B", "1518 B"]}
     varied = PCS.changed({"network.models": stages(pci="9 ns")}, vary=lengths)
-    run = api.load(varied).run(out=tmp_path / "run")
+    run = load(varied).run(out=tmp_path / "run")
     known = read_model(model)
 
     def calibrated() -> bool:
@@ -343,14 +343,15 @@ def test_data_of_keys_that_the_model_has_not_or_of_what_it_cannot_say_are_refuse
 def test_the_commands_write_network_report_and_json(tmp_path, model, latencies, monkeypatch):
     monkeypatch.chdir(tmp_path)
     SCENARIO.save(tmp_path / "scenario.toml")
-    done = invoke("calibrate", latencies, "--model", model, "--json")
+    done = invoke("fit", latencies, "--experiment", model, "--json")
     assert done.returncode == 0, done.output
     tree = json.loads(done.stdout)
     assert [each["sum"] for each in tree["combinations"]] == ["software + nic"]
     assert tree == json.loads((tmp_path / "calibrated" / "answer.json").read_text(encoding="utf-8"))
-    again = invoke("calibrate", latencies, "--model", model)
-    assert again.returncode == 2
-    assert "--force" in again.output
+    again = invoke("fit", latencies, "--experiment", model, "--json")
+    assert again.returncode == 0
+    assert "already finished; --force" in again.stderr
+    assert json.loads(again.stdout) == tree
     done = invoke(
         "predict", "scenario.toml", "--network", "calibrated/network.toml", "--draws", "2"
     )
@@ -364,7 +365,7 @@ def test_the_commands_write_network_report_and_json(tmp_path, model, latencies, 
     assert invoke("validate", "predicted/scenario.toml").returncode == 0
     done = invoke("predict", "scenario.toml", "--network", model, "--out", "other")
     assert done.returncode == 2
-    assert "expected a file that `ethermeter calibrate` wrote" in done.output
+    assert "expected a file that `ethermeter fit` wrote" in done.output
 
 
 def test_an_interrupted_calibration_is_resumed_to_the_same_bytes(tmp_path, model, latencies):
@@ -376,9 +377,9 @@ def test_an_interrupted_calibration_is_resumed_to_the_same_bytes(tmp_path, model
             raise KeyboardInterrupt
 
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    search(strategy(), directory=whole, options=RunOptions(jobs=2))
+    search(strategy(), directory=whole, options=Execution(jobs=2))
     with pytest.raises(KeyboardInterrupt):
-        search(strategy(), directory=broken, options=RunOptions(jobs=1), follow=stop)
-    search(strategy(), directory=broken, options=RunOptions(jobs=1, resume=True))
+        search(strategy(), directory=broken, options=Execution(jobs=1), follow=stop)
+    search(strategy(), directory=broken, options=Execution(jobs=1))
     for name in ("plan.jsonl", "answer.json", "flows.parquet", "question.json"):
         assert (broken / name).read_bytes() == (whole / name).read_bytes()

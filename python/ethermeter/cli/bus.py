@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from ethermeter.api.bus import BusOptions, bus
 from ethermeter.cli.command import Command
-from ethermeter.json_values import plain
 
 if TYPE_CHECKING:
     from ethermeter.api.buses import Buses, InterfaceBus, SingleBus
@@ -39,6 +38,7 @@ def blocks(found: "Found", options: BusOptions) -> Iterator[object]:
 def rows(found: "Found") -> Iterator[dict[str, object]]:
     """Yield a row for nodes of each bus that are alike: their node IDs, and their bounds."""
     from ethermeter.api.buses import Buses, InterfaceBus
+    from ethermeter.cli.output import row
 
     if isinstance(found, InterfaceBus):
         segments: Mapping[str, Advice] = {} if found.bus is None else {found.interface: found.bus}
@@ -47,13 +47,7 @@ def rows(found: "Found") -> Iterator[dict[str, object]]:
     for name, advice in segments.items():
         for nodes in advice.nodes:
             ids = [id for each in nodes.node_ids for id in each]
-            yield {"segment": name, **_values(nodes), "node_ids": ids}
-
-
-def _values(nodes: object) -> dict[str, object]:
-    found = plain(nodes)
-    assert isinstance(found, dict)
-    return found
+            yield {"segment": name, **row(nodes), "node_ids": ids}
 
 
 COMMAND = Command(bus, EXAMPLES, blocks=blocks, rows=rows)
