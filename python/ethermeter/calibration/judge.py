@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ethermeter.calibration.predict import Predicted, Prediction, between
@@ -30,7 +30,7 @@ class Judged:
     `point`, `metric`: of both. `predicted`, `measured`: the values. `low`, `high`: 95% interval of
     the measured one, NaN if it has none. `relative_error`: predicted less measured, over measured;
     NaN where nothing was measured but 0. `verdict`: `inside` if the two 95% intervals meet, else
-    `outside`.
+    `outside`. `cautions`: of the measured one, words of `ethermeter.metrics.Caution`.
     """
 
     point: Mapping[str, str]
@@ -41,6 +41,7 @@ class Judged:
     high: float
     relative_error: float
     verdict: str
+    cautions: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, predicted: Predicted, measured: Estimate) -> "Judged":
@@ -59,12 +60,13 @@ class Judged:
             measured.high,
             error,
             "inside" if is_inside else "outside",
+            measured.cautions,
         )
 
     @property
     def measurement(self) -> Estimate:
         """The measured value with its interval."""
-        return between(self.measured, self.low, self.high)
+        return replace(between(self.measured, self.low, self.high), cautions=self.cautions)
 
 
 def judge(found: Prediction, run: Path, *, metrics: Sequence[Metric] = MAIN) -> tuple[Judged, ...]:
