@@ -1,9 +1,12 @@
 """`ethermeter bus`: what the settings of a bus do, before anything is simulated."""
 
+import csv
 import json
 
 import ethermeter as em
 import pytest
+from ethermeter.api.bus import bus as advised
+from ethermeter.api.buses import SingleBus
 from ethermeter.theory.bus_advice import ranges
 from program import invoke
 from shared_experiments import BUS, GATEWAY
@@ -126,3 +129,12 @@ def test_nodes_of_a_bus_in_a_network_send_what_flows_bring_to_them(tmp_path):
 def test_ranges_are_short():
     assert ranges([0]) == "0"
     assert ranges([8, 1, 2, 3, 6, 7]) == "1–3, 6–8"
+
+
+def test_in_python_buses_have_what_the_command_prints(bus):
+    found = advised(bus, overrides={"segment.plca.burst-cnt": 0})
+    assert isinstance(found, SingleBus)
+    assert (found.longest_cycle_s, found.point) == (614e-6, {})
+    rows = list(csv.DictReader(invoke("bus", bus, "--csv").stdout.splitlines()))
+    assert [row["group"] for row in rows] == ["head", "sensor"]
+    assert float(rows[1]["access_delay_max_s"]) == 686.8e-6

@@ -2,6 +2,7 @@
 none.
 """
 
+import csv
 import gzip
 import json
 import re
@@ -14,6 +15,7 @@ from pathlib import Path
 import captures
 import pytest
 from captures import Segment
+from ethermeter.api.explain import explain as explained
 from ethermeter.captures import Caution, Limit, explain
 from ethermeter.captures.limits import PARTS, RULES
 from ethermeter.faults import InputError
@@ -533,3 +535,26 @@ def test_a_link_that_is_not_read_is_named(tmp_path):
         match="link type = 147: Ethernet, IP, Linux cooked capture, BSD loopback, PPP, PPPoE",
     ):
         explain(path)
+
+
+def test_in_python_an_explanation_has_the_connections_with_their_verdicts(tmp_path):
+    file = tmp_path / "x.pcap"
+    file.write_bytes(captures.rounds(20, window=115))
+    found = explained(file, figure=tmp_path / "x.html")
+    (connection,) = found.connections
+    assert (connection.limit, found.report) == (Limit.RECEIVER_WINDOW, tmp_path / "x.html")
+    with pytest.raises(InputError, match="connection = 7"):
+        explained(file, connection=7)
+
+
+def test_csv_has_a_row_for_each_connection(ask, tmp_path):
+    (tmp_path / "x.pcap").write_bytes(captures.rounds(20, window=115))
+    code, out, _ = ask("x.pcap", "--csv")
+    (row,) = csv.DictReader(out.splitlines())
+    assert code == 0
+    assert (row["number"], row["sender"], row["limited_by"]) == (
+        "1",
+        "10.0.0.1:5000",
+        "receiver-window",
+    )
+    assert float(row["duration_s"]) == pytest.approx(0.2206, rel=1e-3)
