@@ -76,7 +76,7 @@ def predict(options: PredictOptions, display: Display) -> "PredictionAnswer":
     )
     texts = {
         SCENARIO: found.text,
-        PREDICTION: _json(plain(answer)),
+        PREDICTION: _text(plain(answer)),
         REPORT: fitted_page(prediction_page(answer)),
     }
     _write(out, texts)
@@ -101,7 +101,7 @@ def _write(out: Path, texts: Mapping[str, str]) -> None:
             file.write(text.encode("utf-8"))
 
 
-def _json(tree: object) -> str:
+def _text(tree: object) -> str:
     import json
 
     return json.dumps(tree, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
