@@ -44,7 +44,7 @@ WORDS = {
     "codecs": ("model", "codecs"),
     "packets": ("model", "codecs", "codec=g711,g729a", "packet=10 ms,20 ms"),
     "ratings": ("model", "emodel", "delay=0 ms..400 ms/9", "loss=0,1%"),
-    "bus by rule": ("plca", "10base-t1s/sensor-bus"),
+    "bus by rule": ("bus", "10base-t1s/sensor-bus"),
     "suites": ("benchmark", "--list"),
     "transfers": ("bottleneck", "--list"),
     "search": (
@@ -239,7 +239,7 @@ def test_a_capture_suggests_its_largest_connection_and_figures(folder):
     (folder / "y.pcap").write_bytes(captures.rounds(20, window=115))
     shown = invoke("explain", "y.pcap", cwd=folder).stdout
     assert next_command(shown) == ["explain", "y.pcap", "--connection", "1"]
-    assert "--output report.html" in shown
+    assert "--figure report.html" in shown
     assert "next:" not in invoke("explain", "y.pcap", "--connection", "1", cwd=folder).stdout
 
 

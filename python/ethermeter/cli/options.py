@@ -236,11 +236,11 @@ def _type_of(kind: Any, argument: Argument) -> "click.ParamType[Any]":
         return _IntegerOrText(argument.least, argument.most)
     if get_origin(alone) is Literal:
         return click.Choice([str(each) for each in get_args(alone)])
-    if alone is int:
+    if alone is int and (argument.least, argument.most) != (None, None):
         return click.IntRange(argument.least, argument.most)
     if alone is Path:
         return click.Path(path_type=Path)
-    return {float: click.FLOAT, bool: click.BOOL}.get(alone, click.STRING)
+    return {int: click.INT, float: click.FLOAT, bool: click.BOOL}.get(alone, click.STRING)
 
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]

@@ -35,12 +35,6 @@ class InterfacePlca:
             del found["node-id"]
         return {key: value for key, value in found.items() if value is not None}
 
-    @property
-    def text(self) -> str:
-        """The table as a file has it."""
-        written = ", ".join(f"{key} = {value}" for key, value in self.table.items())
-        return f"plca = {{ {written.replace('True', 'true').replace('False', 'false')} }}"
-
     def warnings(self) -> Iterator[str]:
         """Yield what keeps the node from its turns."""
         plca = self.plca
