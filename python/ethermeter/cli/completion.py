@@ -162,15 +162,16 @@ def _document(context: click.Context) -> "Tables":
 
     It is empty if it cannot be read.
     """
-    from ethermeter import api
+    from ethermeter.api.experiments import locate
     from ethermeter.experiment import toml
     from ethermeter.experiment.shorthand import with_tables
     from ethermeter.faults import InputError
 
     # Behind an option without its value, arguments are not assigned to parameters yet.
-    named = str(context.params.get("experiment") or next(iter(context.args), ""))
+    files = context.params.get("files") or context.args
+    named = str(context.params.get("experiment") or next(iter(files), ""))
     try:
-        path = api.locate(named)
+        path = locate(named)
         document = toml.parsed(toml.text_of(path, file=named), file=named)
         return with_tables(document, file=named, folder=path.parent)[0].document
     except InputError:

@@ -16,6 +16,7 @@ NAMES = {
     "as_json": "--json",
     "conditions": "--while",
     "duration": "--for",
+    "file_format": "--format",
     "first": "--from",
     "last": "--to",
     "metrics": "--metric",
@@ -142,10 +143,15 @@ def _argument(field: Field[Any], kind: Any, argument: Argument) -> click.Argumen
         type=_type_of(kind, argument),
         nargs=-1 if several else 1,
         required=required,
-        default=None if required or several else field.default,
+        **_default(field, several=several),
         metavar=(metavar if required else f"[{metavar}]") + ("..." if several else ""),
         shell_complete=completion_of(argument.offers),
     )
+
+
+def _default(field: Field[Any], *, several: bool) -> dict[str, Any]:
+    """Return the default of a parameter; Click takes one of None as given, too."""
+    return {} if is_required(field) or several else {"default": field.default}
 
 
 def _option(field: Field[Any], kind: Any, argument: Argument) -> click.Option:
@@ -168,7 +174,7 @@ def _option(field: Field[Any], kind: Any, argument: Argument) -> click.Option:
         type=_type_of(kind, argument),
         multiple=several,
         required=required,
-        default=None if required or several else field.default,
+        **_default(field, several=several),
         show_default=not required and not several and field.default is not None,
         metavar=argument.metavar or None,
         help=argument.about,
@@ -214,6 +220,8 @@ def _type_of(kind: Any, argument: Argument) -> click.ParamType:
         return _IntegerOrText(argument.least, argument.most)
     if get_origin(alone) is Literal:
         return click.Choice([str(each) for each in get_args(alone)])
+    if get_origin(alone) is tuple:
+        return click.Tuple([_type_of(each, argument) for each in get_args(alone)])
     if alone is int:
         return click.IntRange(argument.least, argument.most)
     if alone is Path or (isinstance(alone, tuple) and Path in alone):
