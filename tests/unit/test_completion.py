@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -21,29 +22,38 @@ def complete(shell: str, line: str, folder: Path) -> list[str]:
     """What a shell offers behind a command line."""
     words = line.split(" ")
     asked = {
-        "bash": {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)},
-        "zsh": {"_TYPER_COMPLETE_ARGS": line},
-        "fish": {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
-    }[shell]
-    asked["_ETHERMETER_COMPLETE"] = f"complete_{shell}"
+        "COMP_WORDS": line,
+        "COMP_CWORD": words[-1] if shell == "fish" else str(len(words) - 1),
+        "_ETHERMETER_COMPLETE": f"{shell}_complete",
+    }
     with mock.patch.dict(os.environ, asked):
         done = invoke(cwd=folder)
     assert done.stderr == ""
-    return [line for line in done.stdout.splitlines() if line]
+    lines = done.stdout.splitlines()
+    if shell == "zsh":  # kind, name, and what it is, a line each
+        return [f"{name}\t{about}" for _, name, about in batched(lines, 3)]
+    return [line.partition(",")[2] for line in lines if line]
+
+
+def batched(lines: list[str], count: int) -> Iterator[list[str]]:
+    """Lists of as many lines each."""
+    return (lines[at : at + count] for at in range(0, len(lines), count))
 
 
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("ethermeter re", ["reproduce", "report", "reflector"]),
+        ("ethermeter re", ["report", "reflector"]),
         ("ethermeter theory ev", ["eval"]),
-        ("ethermeter run office --rep", ["--replications"]),
+        ("ethermeter run office --fo", ["--force"]),
         ("ethermeter run poisson-l", ["poisson-load"]),
-        ("ethermeter theory choose offi", ["office"]),
+        ("ethermeter validate --models offi", ["office"]),
         ("ethermeter validate office poisson-l", ["poisson-load"]),
         ("ethermeter theory show lam", ["lam-1980"]),
-        ("ethermeter figures runs/x --metric util", ["utilisation", "utilisation_sd_over_mean"]),
+        ("ethermeter report runs/x --metric util", ["utilisation", "utilisation_sd_over_mean"]),
         ("ethermeter run office --set network.cl", ["network.classes="]),
+        ("ethermeter validate office --set network.cl", ["network.classes="]),
+        ("ethermeter experiments --copy offi", ["office"]),
         (
             "ethermeter run --jobs 2 office --set flows.call.fr",
             ["flows.call.from=", "flows.call.frames="],
@@ -75,7 +85,7 @@ def test_everything_with_a_name_is_offered(tmp_path):
     assert set(shipped()) <= set(complete("bash", "ethermeter run ", tmp_path))
     studies = complete("bash", "ethermeter reproduce ", tmp_path)
     assert studies == [*registry.names(), "all"]
-    assert complete("bash", "ethermeter figures x -m ", tmp_path) == [str(each) for each in Metric]
+    assert complete("bash", "ethermeter report x -m ", tmp_path) == [str(each) for each in Metric]
     assert complete("bash", "ethermeter theory show ", tmp_path) == list(models())
 
 
@@ -95,6 +105,11 @@ def test_rows_of_message_tables_are_offered_by_their_names(tmp_path):
     assert found == ["flows.m.from="]
 
 
+def test_former_names_offer_nothing_and_no_error(tmp_path):
+    assert complete("bash", "ethermeter theory sho", tmp_path) == []
+    assert complete("bash", "ethermeter run office --seed 3 --fo", tmp_path) == ["--force"]
+
+
 def test_a_file_that_cannot_be_read_offers_no_keys_and_no_error(tmp_path):
     (tmp_path / "broken.toml").write_text("[")
     assert complete("bash", "ethermeter run broken.toml --set net", tmp_path) == []
@@ -102,12 +117,13 @@ def test_a_file_that_cannot_be_read_offers_no_keys_and_no_error(tmp_path):
 
 
 def test_fish_and_zsh_say_what_each_name_is(tmp_path):
-    (line,) = complete("fish", "ethermeter theory cho", tmp_path)
-    assert line == "choose\tSay which models apply to an experiment, and why."
-    offered = "\n".join(complete("zsh", "ethermeter reproduce bog", tmp_path))
-    assert offered.startswith('_arguments \'*: :(("boggs1988":"')
-    offered = complete("fish", "ethermeter run office --set network.cl", tmp_path)
-    assert offered == ["network.classes=\tnow 1", "network.clocks=\tnot set"]
+    (line,) = complete("fish", "ethermeter vali", tmp_path)
+    assert line == "validate\tCheck experiment files; list their trials, run nothing."
+    (line,) = complete("zsh", "ethermeter experiments --show offi", tmp_path)
+    assert line == "office\tAn office: calls, cameras and backups over one uplink of 100 Mb/s"
+    for shell in ("fish", "zsh"):
+        offered = complete(shell, "ethermeter run office --set network.cl", tmp_path)
+        assert offered == ["network.classes=\tnow 1", "network.clocks=\tnot set"]
 
 
 def test_the_script_that_bash_runs_offers_the_same(tmp_path):
@@ -120,12 +136,12 @@ def test_the_script_that_bash_runs_offers_the_same(tmp_path):
     environment = {
         **os.environ,
         "PATH": f"{tmp_path}:{os.environ['PATH']}",
-        "_ETHERMETER_COMPLETE": "source_bash",
+        "_ETHERMETER_COMPLETE": "bash_source",
     }
     script = subprocess.run(
         [str(program)], env=environment, capture_output=True, text=True, check=True
     ).stdout
-    assert "complete -o default -F" in script
+    assert "complete -o nosort -F" in script
     del environment["_ETHERMETER_COMPLETE"]
     ask = (
         f"{script}\nCOMP_WORDS=(ethermeter run poisson-l) COMP_CWORD=2\n"
@@ -149,7 +165,9 @@ def test_the_help_of_a_group_loads_no_command():
     assert ours == {
         "ethermeter.cli",
         "ethermeter.cli.app",
+        "ethermeter.cli.former",
         "ethermeter.cli.guard",
         "ethermeter.cli.help",
         "ethermeter.cli.memory",
+        "ethermeter.cli.shells",
     }

@@ -112,18 +112,17 @@ def test_a_damaged_file_is_named_or_made_again(undamaged, tmp_path, kind, file, 
             "--out",
             "RUN",
             *more,
-            "--resume",
             "--no-report",
         ],
         "report": ["report", "RUN"],
         "compare": ["compare", "RUN", str(folder / "run")],
-        "agreement": ["theory", "agreement", "RUN"],
+        "agreement": ["compare", "RUN"],
         "admission": ["voice", "admission", "RUN"],
     }
     if kind == "network":
         commands["ceilings"] = ["ceilings", "--roofline", "RUN"]
     else:
-        commands["figures"] = ["figures", "RUN", "--out", str(tmp_path / "figures")]
+        commands["figures"] = ["report", "RUN", "-m", "goodput", "--out", str(tmp_path)]
     for name, command in commands.items():
         run = tmp_path / name / "run"
         shutil.copytree(folder / "run", run)

@@ -9,7 +9,7 @@ from pathlib import Path
 import ethermeter as em
 import numpy as np
 import pytest
-from ethermeter import api, trial
+from ethermeter import trial
 from ethermeter import run as runs
 from ethermeter.analysis import failures
 from ethermeter.cli.output import show
@@ -69,7 +69,7 @@ def measured(
     values: Sequence[float] = (),
 ) -> RunDirectory:
     """Measure an experiment where trials fail, and write all that is derived from its run."""
-    loaded = api.load(experiment)
+    loaded = em.load(experiment)
     plan = loaded.plan()
     run = runs.execute(
         plan,
@@ -130,7 +130,7 @@ def test_points_stay_in_the_order_of_the_plan_and_those_without_a_failure_are_as
         vary={"flows.load.data": ["100 B", "200 B"]},
         run={"engines": ["live"], "replications": 3},
     )
-    plan = api.load(varied).plan()
+    plan = em.load(varied).plan()
     first = [at for at, of in enumerate(plan.trials) if of.point == plan.trials[0].point]
     run = measured(varied, tmp_path / "run", failing=first, values=[5.0] * 6)
     one, other = estimates.read(run.path)
@@ -149,7 +149,7 @@ def test_a_comparison_and_a_page_of_two_runs_say_which_had_failures(tmp_path):
     other = measured(live(pair(LOAD), 3), tmp_path / "other", failing=[], values=[1.0, 2.0, 3.0])
     said = f"The first run: 1 of 3 trials failed and is in no estimate: {WHY}."
     assert compare.failed_in((one.path, other.path)) == [said]
-    done = invoke("compare", one.path, other.path, "--out", tmp_path / "page.html")
+    done = invoke("compare", one.path, other.path, "--figure", tmp_path / "page.html")
     assert done.returncode == 0, done.stderr
     assert " ".join(done.stdout.split()).count(said) == 1
     assert said in (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -166,5 +166,5 @@ def test_reasons_are_counted_and_those_of_few_are_not_all_listed():
 def test_rows_bear_the_digest_of_their_trial():
     from ethermeter.engines.answer import answer
 
-    (one, *_) = api.load(SEGMENT).plan().trials
+    (one, *_) = em.load(SEGMENT).plan().trials
     assert answer(one.line).digest == trial.digest_of(one.line)

@@ -87,13 +87,13 @@ def read(text: bytes, *, file: str) -> Answer:
         raise InputError.of(file, "answer.json", "another answer", allowed) from None
 
 
-def is_benchmark(path: Path) -> bool:
-    """Whether a path is the directory of a finished run of a benchmark."""
-    run = RunDirectory(path)
+def is_benchmark(directory: Path) -> bool:
+    """Whether a directory has the finished run of a benchmark."""
+    run = RunDirectory(directory)
     try:
         if not run.is_search() or not run.is_finished():
             return False
-        read(run.answer(), file=str(path))
+        read(run.answer(), file=str(directory))
     except (InputError, OSError):
         return False
     return True

@@ -142,7 +142,8 @@ def compare(options: CompareOptions, display: Display) -> Compared:
         raise InputError.of_argument("differing", "given", "expected with one run")
     if options.figure is not None:
         _require_page(options.figure)
-    if options.fail_below is not None or is_benchmark(options.first):
+    has_suite = options.first.is_dir() and is_benchmark(options.first)
+    if options.fail_below is not None or has_suite:
         if options.figure is not None:
             allowed = "runs that are no benchmarks; those are compared as text or JSON"
             raise InputError.of_argument("figure", str(options.figure), allowed)

@@ -111,7 +111,7 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that words name; one of a former name ends the process."""
-        if args and args[0] not in self._entries:
+        if args and args[0] not in self._entries and not ctx.resilient_parsing:
             above = ctx.command_path.split(" ")[1:]
             if (now := former.command_of([*above, *args])) is not None:
                 was = " ".join([*above, args[0]])
