@@ -11,7 +11,6 @@ from typing import Any
 import ethermeter as em
 import numpy as np
 import pytest
-from ethermeter import api
 from ethermeter.calibration import (
     Calibration,
     Datum,
@@ -25,7 +24,7 @@ from ethermeter.calibration import (
 from ethermeter.calibration.document import network_text
 from ethermeter.experiment import toml
 from ethermeter.faults import InputError
-from ethermeter.run import Progress, RunOptions, search
+from ethermeter.run import Execution, Progress, search
 from ethermeter.store.integrity import checksums_in, read_provenance, write_provenance
 from ethermeter.strategies import answered
 from ethermeter.strategies.calibration import CalibrationSearch
@@ -159,7 +158,7 @@ def test_a_prediction_holds_what_the_same_network_does_and_another_network_is_ou
         (stages(pci="30 ns"), True),
     ):
         true = SCENARIO.changed({"network.models": slow}, series="true")
-        run = api.load(true).run(out=tmp_path / f"run-{outside}", seed=99, replications=3)
+        run = em.load(true).run(out=tmp_path / f"run-{outside}", seed=99, replications=3)
         verdicts = {
             (each.predicted.point["flows.load.frames"], each.predicted.metric): each.verdict
             for each in judge(found, run.path)
@@ -228,7 +227,7 @@ def test_a_parameter_that_a_scenario_does_not_use_is_named(tmp_path, latencies):
 def test_a_prediction_has_another_chance_than_a_run_with_the_seed_of_the_file(tmp_path, network):
     scenario = SCENARIO.save(tmp_path / "scenario.toml")
     found = predict(scenario, read_network(network), draws=4)
-    run = api.load(toml.parsed(found.text, file="x")).run(out=tmp_path / "run")
+    run = em.load(toml.parsed(found.text, file="x")).run(out=tmp_path / "run")
     rates = {
         each.predicted.point["flows.load.frames"]: each
         for each in judge(found, run.path)
@@ -256,7 +255,7 @@ def test_predictions_are_printed_with_their_intervals_and_units(tmp_path, networ
 def test_a_run_is_data_as_well(tmp_path, model):
     lengths = {"flows.ping.frames": ["64 B", "512 B", "1024 B", "1518 B"]}
     varied = PCS.changed({"network.models": stages(pci="9 ns")}, vary=lengths)
-    run = api.load(varied).run(out=tmp_path / "run")
+    run = em.load(varied).run(out=tmp_path / "run")
     known = read_model(model)
 
     def calibrated() -> bool:
@@ -376,9 +375,9 @@ def test_an_interrupted_calibration_is_resumed_to_the_same_bytes(tmp_path, model
             raise KeyboardInterrupt
 
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    search(strategy(), directory=whole, options=RunOptions(jobs=2))
+    search(strategy(), directory=whole, options=Execution(jobs=2))
     with pytest.raises(KeyboardInterrupt):
-        search(strategy(), directory=broken, options=RunOptions(jobs=1), follow=stop)
-    search(strategy(), directory=broken, options=RunOptions(jobs=1, resume=True))
+        search(strategy(), directory=broken, options=Execution(jobs=1), follow=stop)
+    search(strategy(), directory=broken, options=Execution(jobs=1))
     for name in ("plan.jsonl", "answer.json", "flows.parquet", "question.json"):
         assert (broken / name).read_bytes() == (whole / name).read_bytes()

@@ -15,7 +15,7 @@ from ethermeter.studies import registry
 from ethermeter.theory.catalogue import models
 from program import invoke
 
-PROGRAM = "import sys; sys.argv = ['ethermeter']; from ethermeter.cli import main; main()"
+PROGRAM = "import sys; sys.argv[0] = 'ethermeter'; from ethermeter.cli import main; main()"
 
 
 def complete(shell: str, line: str, folder: Path) -> list[str]:
@@ -29,15 +29,7 @@ def complete(shell: str, line: str, folder: Path) -> list[str]:
     with mock.patch.dict(os.environ, asked):
         done = invoke(cwd=folder)
     assert done.stderr == ""
-    lines = done.stdout.splitlines()
-    if shell == "zsh":  # kind, name, and what it is, a line each
-        return [f"{name}\t{about}" for _, name, about in batched(lines, 3)]
-    return [line.partition(",")[2] for line in lines if line]
-
-
-def batched(lines: list[str], count: int) -> Iterator[list[str]]:
-    """Lists of as many lines each."""
-    return (lines[at : at + count] for at in range(0, len(lines), count))
+    return [line.removeprefix("plain,") for line in done.stdout.splitlines() if line]
 
 
 @pytest.mark.parametrize(
@@ -63,10 +55,15 @@ def batched(lines: list[str], count: int) -> Iterator[list[str]]:
             ["stations.frames=", "stations.frames_include_fcs="],
         ),
         (
-            "ethermeter search office --largest flows.backup.arr",
+            "ethermeter find value office --largest flows.backup.arr",
             ["flows.backup.arrivals.token_bucket.rate"],
         ),
-        ("ethermeter search office --engine theory/queu", ["theory/queueing"]),
+        ("ethermeter find value office --engine theory/queu", ["theory/queueing"]),
+        ("ethermeter find calls codec=g729", ["codec=g729", "codec=g729a"]),
+        ("ethermeter find calls iee", ["ieee-10", "ieee-100"]),
+        ("ethermeter find calls office dela", ["delay="]),
+        ("ethermeter find calls ieee-10 pattern=p", ["pattern=p59"]),
+        ("ethermeter find calls office from=ph", ["from=phone"]),
         ("ethermeter measure wire-live --capture-at s", ["sender", "sink"]),
         ("ethermeter measure --study hugh", ["hughesjones2000"]),
         ("ethermeter benchmark rfc25", ["rfc2544"]),
@@ -119,11 +116,11 @@ def test_a_file_that_cannot_be_read_offers_no_keys_and_no_error(tmp_path):
 def test_fish_and_zsh_say_what_each_name_is(tmp_path):
     (line,) = complete("fish", "ethermeter vali", tmp_path)
     assert line == "validate\tCheck experiment files; list their trials, run nothing."
-    (line,) = complete("zsh", "ethermeter experiments --show offi", tmp_path)
-    assert line == "office\tAn office: calls, cameras and backups over one uplink of 100 Mb/s"
-    for shell in ("fish", "zsh"):
-        offered = complete(shell, "ethermeter run office --set network.cl", tmp_path)
-        assert offered == ["network.classes=\tnow 1", "network.clocks=\tnot set"]
+    kind, name, about = complete("zsh", "ethermeter study bog", tmp_path)
+    assert (kind, name) == ("plain", "boggs1988")
+    assert about == registry.find("boggs1988").presentation.title
+    offered = complete("fish", "ethermeter run office --set network.cl", tmp_path)
+    assert offered == ["network.classes=\tnow 1", "network.clocks=\tnot set"]
 
 
 def test_the_script_that_bash_runs_offers_the_same(tmp_path):
@@ -136,13 +133,16 @@ def test_the_script_that_bash_runs_offers_the_same(tmp_path):
     environment = {
         **os.environ,
         "PATH": f"{tmp_path}:{os.environ['PATH']}",
-        "_ETHERMETER_COMPLETE": "bash_source",
+        "SHELL": bash,
     }
     script = subprocess.run(
-        [str(program)], env=environment, capture_output=True, text=True, check=True
+        [str(program), "--show-completion"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     assert "complete -o nosort -F" in script
-    del environment["_ETHERMETER_COMPLETE"]
     ask = (
         f"{script}\nCOMP_WORDS=(ethermeter run poisson-l) COMP_CWORD=2\n"
         "_ethermeter_completion ethermeter\nprintf '%s\\n' \"${COMPREPLY[@]}\""

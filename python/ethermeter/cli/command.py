@@ -1,7 +1,7 @@
 """A command: an operation, and how its answer is printed."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -10,6 +10,7 @@ import click
 
 from ethermeter.cli import former
 from ethermeter.cli.guard import guarded, say
+from ethermeter.cli.help import epilog
 from ethermeter.cli.options import (
     given_fields,
     name_of,
@@ -18,7 +19,6 @@ from ethermeter.cli.options import (
     setting_of,
     settings_help,
 )
-from ethermeter.cli.help import epilog
 from ethermeter.json_values import plain
 from ethermeter.operation import Shown, arguments_of, operation_of
 
@@ -68,6 +68,7 @@ class Command(Generic[A]):
         text = (self.function.__doc__ or "").partition("\n\nParameters\n------")[0]
         return _Command(
             name,
+            function=self.function,
             settings=settings_help(options),
             former_options=self.former,
             params=parameters,
@@ -141,6 +142,7 @@ class _Command(click.Command):
         self,
         name: str,
         *,
+        function: Callable[..., object],
         settings: Sequence[tuple[str, str]],
         former_options: Mapping[str, str],
         **attributes: Any,
@@ -148,6 +150,7 @@ class _Command(click.Command):
         super().__init__(
             name, context_settings={"help_option_names": ["-h", "--help"]}, **attributes
         )
+        self.function = function
         self.settings = settings
         self._former = former_options
 
@@ -169,3 +172,9 @@ class _Command(click.Command):
 def settings_of(command: click.Command) -> Sequence[tuple[str, str]]:
     """Return the settings of a command: each as it is written, and what it is."""
     return command.settings if isinstance(command, _Command) else ()
+
+
+def function_of(command: click.Command) -> Callable[..., object]:
+    """Return the function in Python that a command calls."""
+    assert isinstance(command, _Command), "made from an operation"
+    return command.function

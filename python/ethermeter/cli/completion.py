@@ -27,6 +27,13 @@ def experiments(context: click.Context, incomplete: str) -> list[Item]:
     return named + files(incomplete, ".toml")
 
 
+def calls_venues(context: click.Context, incomplete: str) -> list[Item]:
+    """Return where calls may be: on the segments of standards, and in experiments."""
+    from ethermeter.experiment.segment import standards
+
+    return [(name, "longest segment") for name in standards()] + experiments(context, incomplete)
+
+
 def files(incomplete: str, suffix: str) -> list[Item]:
     """Return files with a suffix, and the directories they may be in."""
     folder, _, begin = incomplete.rpartition("/")
@@ -110,6 +117,13 @@ def codecs(context: click.Context, incomplete: str) -> list[Item]:
     from ethermeter.voice.codecs import CODECS
 
     return [(name, codec.title) for name, codec in CODECS.items()]
+
+
+def patterns(context: click.Context, incomplete: str) -> list[Item]:
+    """Return the patterns of talk spurts."""
+    from ethermeter.voice.talk import PATTERNS
+
+    return [(name, pattern.source) for name, pattern in PATTERNS.items()]
 
 
 def suites(context: click.Context, incomplete: str) -> list[Item]:
