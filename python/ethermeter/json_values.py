@@ -27,6 +27,10 @@ def plain(value: object) -> object:
             return [plain(each) for each in value]
         case _ if is_dataclass(value):
             return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        case msgspec.Struct():
+            return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
+        case Path():
+            return str(value)
         case _:
             return value
 

@@ -178,8 +178,9 @@ class _Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words of the command; refuse options of former names."""
-        known = {name for each in self.params for name in (*each.opts, *each.secondary_opts)}
-        former.refuse(args, known, self._former)
+        if not ctx.resilient_parsing:  # as for completion
+            known = {name for each in self.params for name in (*each.opts, *each.secondary_opts)}
+            former.refuse(args, known, self._former)
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -209,7 +209,8 @@ def _document(context: click.Context) -> "Tables":
     from ethermeter.faults import InputError
 
     # Behind an option without its value, arguments are not assigned to parameters yet.
-    named = str(context.params.get("experiment") or next(iter(context.args), ""))
+    files = context.params.get("files") or context.args
+    named = str(context.params.get("experiment") or next(iter(files), ""))
     try:
         path = locate(named)
         document = toml.parsed(toml.text_of(path, file=named), file=named)

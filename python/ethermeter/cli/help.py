@@ -112,7 +112,8 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that words name; one of a former name ends the process."""
         above = ctx.command_path.split(" ")[1:]
-        if args and (found := former.command_of([*above, *args])) is not None:
+        found = former.command_of([*above, *args])
+        if found is not None and not ctx.resilient_parsing:
             was, now = found
             raise refused("command line", was, "no command any more", f"now ethermeter {now}")
         return super().resolve_command(ctx, args)

@@ -16,6 +16,7 @@ NAMES = {
     "as_json": "--json",
     "conditions": "--while",
     "duration": "--for",
+    "file_format": "--format",
     "first": "--from",
     "last": "--to",
     "metrics": "--metric",
@@ -236,6 +237,8 @@ def _type_of(kind: Any, argument: Argument) -> "click.ParamType[Any]":
         return _IntegerOrText(argument.least, argument.most)
     if get_origin(alone) is Literal:
         return click.Choice([str(each) for each in get_args(alone)])
+    if get_origin(alone) is tuple:
+        return click.Tuple([_type_of(each, argument) for each in get_args(alone)])
     if alone is int and (argument.least, argument.most) != (None, None):
         return click.IntRange(argument.least, argument.most)
     if alone is Path:
