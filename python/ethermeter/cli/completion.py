@@ -67,7 +67,7 @@ def studies(context: click.Context, incomplete: str) -> list[Item]:
 
 def reproducible(context: click.Context, incomplete: str) -> list[Item]:
     """Return the published studies, and the word for all of them."""
-    from ethermeter.cli.studies import ALL
+    from ethermeter.api.study import ALL
 
     return [*studies(context, incomplete), (ALL, "every study, on one page")]
 

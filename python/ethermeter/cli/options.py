@@ -166,7 +166,7 @@ def _default(field: Field[Any], kind: Any) -> dict[str, Any]:
     """Return the default of a parameter, if it has one: None would be a value to Click."""
     if is_required(field):
         return {}
-    return {"default": None if _is_list(kind) or _is_mapping(kind) else field.default}
+    return {"default": None if _is_list(kind) or is_mapping(kind) else field.default}
 
 
 def _option(field: Field[Any], kind: Any, argument: Argument) -> click.Option:
