@@ -9,6 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from ethermeter.api import testbed, testbed_view
+from ethermeter.faults import InputError
 from ethermeter.testbed import kept, record, remove_leftovers
 from program import LIMIT_S, eventually, invoke, real, started
 
@@ -147,3 +149,22 @@ def test_without_root_a_line_says_so(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     code, _, error = invoke("testbed", "up")
     assert (code, "need root" in error) == (1, True)
+
+
+@pytest.mark.root
+@pytest.mark.xdist_group("leftovers")
+def test_a_testbed_is_made_used_shown_and_removed_from_python():
+    made = testbed.up(hosts=3, rate="10 Mb/s")
+    try:
+        assert [wire.rate_bps for wire in made.wires] == [10_000_000] * 3
+        assert testbed.execute(made.name, "2", ["sh", "-c", "exit 7"]) == 7
+        listed = testbed_view.show()
+        assert isinstance(listed, testbed_view.Listing)
+        assert made in listed.testbeds
+        with pytest.raises(InputError, match="a number from 1 to 3"):
+            testbed.execute(made.name, "h9", ["true"])
+        with pytest.raises(InputError, match="a testbed with a segment"):
+            testbed_view.show(made.name, live=True)
+    finally:
+        removed = testbed.down([made.name])
+    assert (removed.removed, removed.wires, removed.faults) == ([made.name], {}, [])
