@@ -72,13 +72,13 @@ def measure(*, runs: int, chromium: str) -> dict[str, float | int]:
     `draw_s` is from the request of the page until the figures in sight are drawn, `draw_all_s`
     until all are, those in folds too.
     """
-    from ethermeter import api
+    import ethermeter as em
     from ethermeter.studies import pages
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "thirty.toml"
         path.write_text(EXPERIMENT, encoding="utf-8")
-        run = api.load(path).run(out=Path(folder) / "run").path
+        run = em.load(path).run(out=Path(folder) / "run").path
         pages.write_report(run)
         timed = [_timed(lambda: pages.write_report(run)) for _ in range(runs)]
         page = run / "report.html"

@@ -27,10 +27,18 @@ class Case:
 
 
 FULL_CASES = (
-    Case("1 replication, simulation", ("--replications", "1", "--no-report"), "trials_wall_s", 4.0),
-    Case("1 replication, with report", ("--replications", "1"), "command_wall_s", 8.0),
     Case(
-        "5 replications, simulation", ("--replications", "5", "--no-report"), "trials_wall_s", 20.0
+        "1 replication, simulation",
+        ("--set", "run.replications=1", "--no-report"),
+        "trials_wall_s",
+        4.0,
+    ),
+    Case("1 replication, with report", ("--set", "run.replications=1"), "command_wall_s", 8.0),
+    Case(
+        "5 replications, simulation",
+        ("--set", "run.replications=5", "--no-report"),
+        "trials_wall_s",
+        20.0,
     ),
 )
 QUICK_CASES = (

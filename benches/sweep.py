@@ -68,7 +68,7 @@ def experiment(points: int) -> str:
 
 @contextmanager
 def cluster(workers: int, folder: Path) -> Iterator[str]:
-    """Run a scheduler and workers of one thread each on this machine; the address for `--cluster`.
+    """Run a scheduler and workers of one thread each on this machine; the address for `--jobs`.
 
     Raises ChildError if they do not start.
     """
@@ -234,16 +234,16 @@ def measure(
             scratch.mkdir()
             parts = Parts(run)
             with cluster(count, scratch) as address:
-                words = ["run", str(file), "--out", str(run), "--cluster", address]
+                what = "whole"
+                words = ["run", str(file), "--out", str(run), "--jobs", address]
                 if count == workers[-1]:
                     follow(f"{points} points, workers: {count}, to be killed half-way")
                     killed = follow_run(words, parts, kill_at=points // 2)
                     rows.append(_row("killed", count, killed))
-                    words.append("--resume")
+                    what = "resumed"
                 follow(f"{points} points, workers: {count}, to the end")
                 ended = follow_run(words, parts, kill_at=None)
             report_mb = (run / "report.html").stat().st_size / MB
-            what = "resumed" if words[-1] == "--resume" else "whole"
             rows.append({**_row(what, count, ended), "report_mb": report_mb})
             provenance = json.loads((run / "provenance.json").read_text(encoding="utf-8"))
             # The page has times.

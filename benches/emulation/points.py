@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ethermeter import _core, api
+import ethermeter as em
+from ethermeter import _core
 from ethermeter.counts import Counts
 from ethermeter.engines.live import Captures, Local
 from ethermeter.live_reports import SenderCounts
-from ethermeter.run import Progress, RunOptions, execute
+from ethermeter.run import Execution, Progress, execute
 from ethermeter.store.measured import read_result
 from ethermeter.store.result import Result
 from ethermeter.trial import Trial, core_trial
@@ -136,14 +137,14 @@ def _measured(
     files: list[Path], captures: Captures | None, follow: Callable[[Progress], None]
 ) -> Iterator[Measured]:
     """Measure files on one testbed, and simulate the frames that were captured."""
-    loaded = api.load(*files, name="emulation")
+    loaded = em.load(*files, name="emulation")
     plan = loaded.plan()
     run = files[0].with_name("run")
     execute(
         plan,
         loaded.experiments,
         directory=run,
-        options=RunOptions(),
+        options=Execution(),
         follow=follow,
         place=Local("testbed", captures=captures),
     )

@@ -21,13 +21,13 @@ from ethermeter.blocks import Text as Text
 from ethermeter.metrics import Label as Label
 from ethermeter.metrics import Metric
 from ethermeter.presentation import Presentation
+from ethermeter.quantities import UNDEFINED, Scale, estimate_text
+from ethermeter.quantities import number as number
 from ethermeter.results.estimates import Point
 from ethermeter.results.interval import Estimate
 
 VegaLite = dict[str, Any]
 """A Vega-Lite specification."""
-UNSEEN = 5e-5
-"""Half width of an interval, relative to its value, that five digits do not show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,36 +303,6 @@ class StudyPage:
     measured: Sequence[Section] = ()
 
 
-def number(value: float, half_width: float = math.nan) -> str:
-    """Write a value to the second digit of its interval's half width; to four digits without one.
-
-    Examples
-    --------
-    >>> number(8.493217, 0.0123)
-    '8.493'
-    >>> number(13637.2, 41.0)
-    '13,637'
-    >>> number(0.97)
-    '0.97'
-    >>> number(float("nan"))
-    '–'
-    """
-    if not math.isfinite(value):
-        return "–"
-    if value == 0:
-        return "0"
-    if math.isfinite(half_width) and half_width > 0:
-        places = 1 - math.floor(math.log10(half_width))
-        # No more than five digits, however narrow the interval.
-        places = min(places, 4 - math.floor(math.log10(abs(value))))
-        return f"{value:,.{max(places, 0)}f}" if places < 9 else f"{value:.4g}"
-    places = 3 - math.floor(math.log10(abs(value)))
-    if places > 8:
-        return f"{value:.3e}"
-    text = f"{value:,.{max(places, 0)}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
 def valued(estimate: Estimate | None, label: Label) -> str:
     """Value and interval in the unit of its label, with its decimals; a dash without a value.
 
@@ -341,15 +311,13 @@ def valued(estimate: Estimate | None, label: Label) -> str:
     >>> valued(Estimate(4.347, 0.01, 9.0), Label("Mean opinion score", decimals=1))
     '4.3'
     >>> valued(Estimate(0.00347, 0.00001, 9.0), Label("Delay", "ms", 1e3))
-    Markup('3.470 <small>±0.023</small>')
+    '3.470 ± 0.023'
     """
     if label.decimals is None or estimate is None or not math.isfinite(estimate.value):
         return cell(estimate, label.factor)
     half = round(estimate.half_width * label.factor, label.decimals)
-    text = f"{estimate.value * label.factor:,.{label.decimals}f}"
-    if not half > 0:
-        return text
-    return Markup("{} <small>±{:.{}f}</small>").format(text, half, label.decimals)
+    text = f"{estimate.value * label.factor:.{label.decimals}f}"
+    return f"{text} ± {half:.{label.decimals}f}" if half > 0 else text
 
 
 def cell(estimate: Estimate | None, factor: float = 1.0) -> str:
@@ -357,23 +325,7 @@ def cell(estimate: Estimate | None, factor: float = 1.0) -> str:
 
     Only the value if the interval is narrower than the digits shown.
     """
-    if estimate is None or not math.isfinite(estimate.value):
-        return "–"
-    value, half = estimate.value * factor, estimate.half_width * factor
-    is_seen = math.isfinite(half) and half >= UNSEEN * abs(value) and half > 0
-    if not is_seen:
-        return number(value, half)
-    if estimate.ends is None:
-        return Markup(f"{number(value, half)} <small>±{number(half, half)}</small>")
-    low, high = (number(end * factor, half) for end in estimate.ends)
-    ends = (
-        f"up to {high}"
-        if estimate.low == estimate.value
-        else f"from {low}"
-        if estimate.high == estimate.value
-        else f"{low} to {high}"
-    )
-    return Markup(f"{number(value, half)} <small>{ends}</small>")
+    return UNDEFINED if estimate is None else estimate_text(estimate, Scale("", 1 / factor))
 
 
 def plain(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ethermeter.analysis.flows import OF_MESSAGES
 from ethermeter.analysis.groups import by_table
-from ethermeter.api import Loaded, load
+from ethermeter.api.experiments import Loaded, load
 from ethermeter.entities import flows_in
 from ethermeter.faults import InputError
 from ethermeter.metrics import Metric

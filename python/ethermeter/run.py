@@ -220,7 +220,7 @@ def _check_functions(directory: Path) -> None:
         return
     for kind, name, sha256 in functions.read(read_provenance(directory).get("functions")):
         if fault := functions.fault_of(kind, name, sha256):
-            allowed = "the function with which the run began, another directory (out), or to discard it (force)"
+            allowed = "the function with which the run began, another directory (out), or force"
             raise InputError.of(str(directory), "functions", fault, allowed)
 
 
@@ -606,9 +606,9 @@ def _results(
 
 
 __all__ = [
+    "Execution",
     "Progress",
     "RunError",
-    "RunOptions",
     "TrialError",
     "default_directory",
     "evaluate",

@@ -5,7 +5,7 @@
 
 from collections.abc import Callable
 
-from . import commands, errors, experiments, keys, metrics, models
+from . import commands, errors, experiments, keys, metrics, models, operations
 
 PAGES: dict[str, Callable[[], str]] = {
     "reference/commands.md": commands.page,
@@ -13,6 +13,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/experiment-keys.md": keys.page,
     "reference/metrics.md": metrics.page,
     "reference/models.md": models.page,
+    "reference/operations.md": operations.page,
     "reference/shipped-experiments.md": experiments.page,
 }
 """The function of each generated page, by its path below `docs`."""

@@ -31,10 +31,10 @@ EXITS = {
     ),
     "FAILED": (
         "something failed while it ran: disk, permission, a peer, a trial; or a test that the command makes has failed",
-        "remove the cause that the line names, and continue with `--resume`",
+        "remove the cause that the line names, and type the command again",
     ),
-    "INTERRUPTED": ("Ctrl-C", "continue with `--resume`; finished trials are kept"),
-    "TERMINATED": ("SIGTERM", "continue with `--resume`; finished trials are kept"),
+    "INTERRUPTED": ("Ctrl-C", "type the command again; finished trials are kept"),
+    "TERMINATED": ("SIGTERM", "type the command again; finished trials are kept"),
     "BROKEN_PIPE": ("the reader of stdout has closed it", "nothing"),
 }
 ADDERS = {"add": 2, "error": 2, "Fault": 3, "of": 3}

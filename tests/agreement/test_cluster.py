@@ -94,7 +94,7 @@ def test_a_cluster_gives_the_same_bytes_though_a_worker_is_killed(tmp_path, clus
     assert invoke_fake("run", experiment, "--out", tmp_path / "here", "--no-report").returncode == 0
     out = tmp_path / "there"
     run_while_a_worker_is_killed(
-        fake("run", experiment, "--out", out, "--no-report", "--cluster", address), out, processes
+        fake("run", experiment, "--out", out, "--no-report", "--jobs", address), out, processes
     )
     assert contents(out) == contents(tmp_path / "here")
 
@@ -111,7 +111,7 @@ def test_the_compiled_core_gives_the_same_bytes_on_a_cluster_though_a_worker_is_
     assert invoke("run", experiment, "--out", tmp_path / "here", "--no-report").returncode == 0
     out = tmp_path / "there"
     run_while_a_worker_is_killed(
-        real("run", experiment, "--out", out, "--no-report", "--cluster", address), out, processes
+        real("run", experiment, "--out", out, "--no-report", "--jobs", address), out, processes
     )
     assert contents(out) == contents(tmp_path / "here")
 
@@ -120,7 +120,7 @@ def test_the_compiled_core_gives_the_same_bytes_on_a_cluster_though_a_worker_is_
 def test_a_task_whose_result_a_worker_does_not_hand_out_is_submitted_again(tmp_path, cluster):
     address, _ = cluster
     experiment = write_experiment(tmp_path)
-    for name, more in (("here", ()), ("there", ("--cluster", address))):
+    for name, more in (("here", ()), ("there", ("--jobs", address))):
         words = ("run", experiment, "--out", tmp_path / name, "--no-report", *more)
         ended = call(fake(*words), env=SOON)
         assert ended.returncode == 0, ended.stderr
@@ -130,7 +130,7 @@ def test_a_task_whose_result_a_worker_does_not_hand_out_is_submitted_again(tmp_p
 @pytest.mark.parametrize("cluster", ["ready_worker"], indirect=True)
 def test_a_network_gives_the_same_bytes_on_a_cluster(tmp_path, cluster):
     address, _ = cluster
-    for name, more in (("here", ()), ("there", ("--cluster", address))):
+    for name, more in (("here", ()), ("there", ("--jobs", address))):
         ended = call(
             real("run", "switched-saturation", "--out", tmp_path / name, "--no-report", *more),
             env=ENVIRONMENT,
@@ -142,10 +142,10 @@ def test_a_network_gives_the_same_bytes_on_a_cluster(tmp_path, cluster):
 
 
 def test_an_address_where_nobody_answers_is_one_line(tmp_path):
-    words = ("--out", tmp_path / "run", "--cluster", "tcp://127.0.0.1:9")
+    words = ("--out", tmp_path / "run", "--jobs", "tcp://127.0.0.1:9")
     ended = call(fake("run", write_experiment(tmp_path), *words), env={"ANSWER_S": "1"})
     assert ended.returncode == 1
-    assert "--cluster tcp://127.0.0.1:9: no scheduler answers there" in ended.stderr
+    assert "cluster tcp://127.0.0.1:9: no scheduler answers there" in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
 
 
@@ -157,7 +157,7 @@ def test_a_missing_extra_is_one_line(tmp_path):
         write_experiment(tmp_path),
         "--out",
         tmp_path / "run",
-        "--cluster",
+        "--jobs",
         "tcp://127.0.0.1:9",
     )
     ended = call(command, env={"PYTHONPATH": str(tmp_path / "hidden")})
@@ -170,10 +170,10 @@ def test_control_c_on_a_cluster_stops_before_the_end_and_says_how_to_go_on(tmp_p
     address, _ = cluster
     out = tmp_path / "run"
     # More trials than a busy machine ends before it delivers the signal.
-    trials = ("--replications", "100")
+    trials = ("--set", "run.replications=100")
     command = fake(
         *("run", write_experiment(tmp_path), "--out", out, *trials),
-        *("--no-report", "--cluster", address),
+        *("--no-report", "--jobs", address),
     )
     with started(command, env=ENVIRONMENT) as process:
         wait_until(lambda: list((out / "parts").glob("*.parquet")), "no part file appeared")
@@ -183,7 +183,7 @@ def test_control_c_on_a_cluster_stops_before_the_end_and_says_how_to_go_on(tmp_p
     # has them; trials were left in any case.
     assert process.returncode == 130
     assert not (out / "stations.parquet").exists()
-    to_continue = " ".join(["ethermeter", *command[3:], "--resume"])
+    to_continue = " ".join(["ethermeter", *command[3:]])
     # A machine that was busy for more than five seconds has seen progress before.
     said = [line for line in said.splitlines() if not line.startswith("small: ")]
     assert said == [
@@ -195,10 +195,10 @@ def test_control_c_on_a_cluster_stops_before_the_end_and_says_how_to_go_on(tmp_p
 def test_a_search_gives_the_same_bytes_on_a_cluster(tmp_path, cluster):
     address, _ = cluster
     words = ("--smallest", "network.switches.switch.queue", "--from", 20, "--to", 27)
-    words += ("--while", "loss == 0", "--no-report")
-    for name, more in (("here", ()), ("there", ("--cluster", address))):
+    words += ("--while", "loss == 0")
+    for name, more in (("here", ()), ("there", ("--jobs", address))):
         ended = call(
-            real("search", "buffer-sizing", *words, "--out", tmp_path / name, *more),
+            real("find", "value", "buffer-sizing", *words, "--out", tmp_path / name, *more),
             env=ENVIRONMENT,
         )
         assert ended.returncode == 0, ended.stderr
@@ -224,7 +224,7 @@ def test_workers_replay_a_trace_that_only_the_client_has(tmp_path, cluster):
     rows = "".join([f"{at * at * 10},{64 + at}\n" for at in range(50)])
     (tmp_path / "t.csv").write_text("time_us,length_B\n" + rows, encoding="utf-8")
     experiment = TRACED.save(tmp_path / "small.toml")
-    for name, more in (("here", ()), ("there", ("--cluster", address))):
+    for name, more in (("here", ()), ("there", ("--jobs", address))):
         words = ("run", experiment, "--out", tmp_path / name, "--no-report", *more)
         ended = call(real(*words), env=ENVIRONMENT)
         assert ended.returncode == 0, ended.stderr
@@ -250,7 +250,14 @@ def test_a_worker_that_answers_something_else_is_named_in_a_line(tmp_path, clust
         for name in ("one", "two"):
             (tmp_path / name / "answer").write_text(answer)
         # 300 trials for two workers: nine or more in a task.
-        words = ("--replications", 50, "--out", tmp_path / f"run-{number}", "--cluster", address)
+        words = (
+            "--set",
+            "run.replications=50",
+            "--out",
+            tmp_path / f"run-{number}",
+            "--jobs",
+            address,
+        )
         ended = invoke_fake("run", experiment, *words)
         assert ended.returncode == 1
         which = r"trial one of small/\d+ to small/\d+: worker tcp://127\.0\.0\.1:\d+"
@@ -261,15 +268,15 @@ def lost(tmp_path, address, what):
     """Run until a part is there, lose something, and return what is said."""
     out = tmp_path / "run"
     experiment = write_experiment(tmp_path)
-    command = fake("run", experiment, "--out", out, "--no-report", "--replications", 100)
-    command += ["--cluster", address]
+    command = fake("run", experiment, "--out", out, "--no-report", "--set", "run.replications=100")
+    command += ["--jobs", address]
     with started(command, env=SOON) as process:
         wait_until(lambda: list((out / "parts").glob("*.parquet")), "no part file appeared")
         what()
         _, said = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 1
     said = [line for line in said.splitlines() if not line.startswith("small: ")]
-    to_continue = " ".join(["ethermeter", *command[3:], "--resume"])
+    to_continue = " ".join(["ethermeter", *command[3:]])
     assert said[-1].endswith(f"; finished trials are kept. To continue: {to_continue}")
     return said[-1]
 
@@ -277,7 +284,7 @@ def lost(tmp_path, address, what):
 def test_a_scheduler_that_dies_ends_the_run_with_how_to_go_on(tmp_path, cluster):
     address, processes = cluster
     said = lost(tmp_path, address, processes[0].kill)
-    assert f"--cluster {address}: the connection to the scheduler is lost" in said
+    assert f"cluster {address}: the connection to the scheduler is lost" in said
 
 
 def test_workers_that_all_die_end_the_run_with_how_to_go_on(tmp_path, cluster):
@@ -288,4 +295,4 @@ def test_workers_that_all_die_end_the_run_with_how_to_go_on(tmp_path, cluster):
             worker.kill()
 
     said = lost(tmp_path, address, kill)
-    assert f"--cluster {address}: no worker has given a sign of life for {SILENT_S} s" in said
+    assert f"cluster {address}: no worker has given a sign of life for {SILENT_S} s" in said

@@ -52,7 +52,7 @@ def test_a_run_killed_at_any_moment_ends_with_the_same_bytes(tmp_path, undisturb
     experiment, out = write_experiment(tmp_path), tmp_path / "run"
     with start(experiment, out):
         time.sleep(after_s)
-    ended = invoke_fake("run", experiment, "--out", out, "--no-report", "--resume")
+    ended = invoke_fake("run", experiment, "--out", out, "--no-report")
     assert ended.returncode == 0, ended.stderr
     assert contents(out) == undisturbed
     assert not (out / "parts").exists()
@@ -61,15 +61,11 @@ def test_a_run_killed_at_any_moment_ends_with_the_same_bytes(tmp_path, undisturb
 def test_a_run_killed_twice_keeps_what_was_finished(tmp_path, undisturbed):
     experiment, out = write_experiment(tmp_path), tmp_path / "run"
     for parts in (1, 2):
-        with start(experiment, out, *(["--resume"] if parts > 1 else []), seconds_a_trial=SLOW_S):
+        with start(experiment, out, seconds_a_trial=SLOW_S):
             wait_for_part(out, parts)
     kept = {file.name: file.read_bytes() for file in (out / "parts").glob("*.parquet")}
     assert len(kept) >= 2
-    refused = invoke_fake("run", experiment, "--out", out, "--no-report")
-    assert refused.returncode == 2
-    assert "--resume to continue it" in refused.stderr
-    assert {file.name: file.read_bytes() for file in (out / "parts").glob("*.parquet")} == kept
-    ended = invoke_fake("run", experiment, "--out", out, "--no-report", "--resume")
+    ended = invoke_fake("run", experiment, "--out", out, "--no-report")
     assert ended.returncode == 0, ended.stderr
     assert contents(out) == undisturbed
 
@@ -93,8 +89,8 @@ def test_control_c_and_sigterm_stop_at_once_and_say_how_to_go_on(
     assert process.returncode == code
     assert said.startswith(f"ethermeter: {word}; finished trials are kept.")
     assert said.strip().count("\n") == 0
-    assert f"To continue: ethermeter run {experiment} --out {out} --no-report --resume" in said
-    assert invoke_fake("run", experiment, "--out", out, "--no-report", "--resume").returncode == 0
+    assert f"To continue: ethermeter run {experiment} --out {out} --no-report" in said
+    assert invoke_fake("run", experiment, "--out", out, "--no-report").returncode == 0
     assert contents(out) == undisturbed
 
 
@@ -140,9 +136,7 @@ def test_all_files_but_the_provenance_and_the_page_are_the_same_bytes(tmp_path):
                 fake("run", experiment, "--out", out, "--jobs", jobs, seconds_a_trial=seconds)
             ):
                 wait_for_part(out)
-        ended = invoke_fake(
-            "run", experiment, "--out", out, "--jobs", jobs, *(["--resume"] if seconds else [])
-        )
+        ended = invoke_fake("run", experiment, "--out", out, "--jobs", jobs)
         assert ended.returncode == 0, ended.stderr
         found.append({str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*")})
     differing = {name for name in found[0] | found[1] if found[0].get(name) != found[1].get(name)}
@@ -165,6 +159,6 @@ def test_two_processes_do_not_write_to_one_directory(tmp_path):
     experiment, out = write_experiment(tmp_path), tmp_path / "run"
     with start(experiment, out, seconds_a_trial=SLOW_S):
         wait_for_part(out)
-        second = invoke_fake("run", experiment, "--out", out, "--no-report", "--resume")
+        second = invoke_fake("run", experiment, "--out", out, "--no-report")
     assert second.returncode == 2
     assert "one process at a time" in second.stderr

@@ -11,8 +11,9 @@ import threading
 import time
 from pathlib import Path
 
+import ethermeter as em
 import pytest
-from ethermeter import _core, api
+from ethermeter import _core
 from ethermeter.engines import local
 from ethermeter.engines.work import UnderWay, Work
 from ethermeter.trial import core_trial_of
@@ -69,7 +70,7 @@ def test_one_long_trial_shows_its_progress_and_ends_by_ctrl_c_within_a_second(
 
 
 def test_an_engine_that_is_closed_stops_the_trials_under_way(tmp_path):
-    plan = api.load(write_experiment(tmp_path, LONG)).plan()
+    plan = em.load(write_experiment(tmp_path, LONG)).plan()
     results = local.run([Work(0, plan.trials[0].id, plan.trials[0].line)], jobs=1)
     shares = []
     while not shares or shares[-1] == 0:
@@ -83,7 +84,7 @@ def test_an_engine_that_is_closed_stops_the_trials_under_way(tmp_path):
 
 
 def test_a_stopped_simulation_is_no_result(tmp_path):
-    line = api.load(write_experiment(tmp_path)).plan().trials[0].line
+    line = em.load(write_experiment(tmp_path)).plan().trials[0].line
     watch = _core.Watch()
     watch.stop()
     with pytest.raises(ValueError, match="stopped"):

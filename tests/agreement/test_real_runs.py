@@ -10,9 +10,10 @@ import time
 from importlib import import_module
 from pathlib import Path
 
+import ethermeter as em
 import numpy as np
 import pytest
-from ethermeter import _core, api
+from ethermeter import _core
 from ethermeter.engines.simulation import result_of
 from ethermeter.metrics import Metric
 from ethermeter.results.query import Results
@@ -41,15 +42,15 @@ def test_a_run_killed_at_a_random_moment_ends_with_the_same_bytes(tmp_path, undi
     experiment, expected, whole_s = undisturbed
     chance = random.Random(seed)
     out = tmp_path / "run"
-    for resume in ([], ["--resume"]):
+    for _ in range(2):
         command = real(
-            "run", experiment, "--out", out, "--no-report", "--jobs", chance.choice([1, 2]), *resume
+            "run", experiment, "--out", out, "--no-report", "--jobs", chance.choice([1, 2])
         )
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(chance.uniform(0, whole_s))
         process.kill()
         process.wait()
-    ended = invoke("run", experiment, "--out", out, "--no-report", "--resume")
+    ended = invoke("run", experiment, "--out", out, "--no-report")
     assert ended.returncode == 0, ended.stderr
     assert contents(out) == expected
 
@@ -67,7 +68,7 @@ def test_the_number_of_threads_changes_no_byte(tmp_path, undisturbed):
 
 
 def test_the_reference_gives_the_same_observations(tmp_path):
-    trials = api.load(write_experiment(tmp_path)).plan(replications=1).trials
+    trials = em.load(write_experiment(tmp_path)).plan(replications=1).trials
     for trial in trials:
         read = json.loads(core_trial_of(trial.line))
         fast, slow = (
@@ -84,7 +85,7 @@ def test_the_reference_gives_the_same_observations(tmp_path):
 
 
 def test_batches_and_histograms_add_up_to_the_observations(tmp_path):
-    for trial in api.load(write_experiment(tmp_path)).plan(replications=1).trials:
+    for trial in em.load(write_experiment(tmp_path)).plan(replications=1).trials:
         counts = _core.simulate_trial(core_trial_of(trial.line))
         results = Results.of_trial(trial, result_of(trial.scenario, counts, core_s=0))
         value = {metric: results.all(metric) for metric in results.metrics}
@@ -183,14 +184,16 @@ def test_a_figure_shows_itself_and_is_saved(tmp_path):
 
 def test_the_report_of_a_run_is_written_once_and_anew_if_torn_or_on_demand(tmp_path):
     experiment, out = write_experiment(tmp_path), tmp_path / "run"
-    assert invoke("run", experiment, "--out", out, "--replications", 1).returncode == 0
+    assert invoke("run", experiment, "--out", out, "--set", "run.replications=1").returncode == 0
     first = (out / "report.html").stat().st_mtime_ns
-    assert invoke("run", experiment, "--out", out, "--replications", 1).returncode == 0
+    assert invoke("run", experiment, "--out", out, "--set", "run.replications=1").returncode == 0
     assert (out / "report.html").stat().st_mtime_ns == first
     for name in ("estimates.json", "report.html"):
         whole = (out / name).read_bytes()
         (out / name).write_bytes(whole[: len(whole) // 2])
-        assert invoke("run", experiment, "--out", out, "--replications", 1).returncode == 0
+        assert (
+            invoke("run", experiment, "--out", out, "--set", "run.replications=1").returncode == 0
+        )
         assert (out / name).stat().st_size == pytest.approx(len(whole), rel=0.01)
     ended = invoke("report", out, "--json")
     assert json.loads(ended.stdout)["files"]["report"] == str(out / "report.html")
@@ -206,10 +209,10 @@ def test_figures_and_comparisons_come_from_the_command_line(tmp_path):
                 experiment,
                 "--out",
                 tmp_path / name,
-                "--seed",
-                seed,
-                "--replications",
-                1,
+                "--set",
+                f"seed={seed}",
+                "--set",
+                "run.replications=1",
                 "--no-report",
             ).returncode
             == 0

@@ -5,8 +5,8 @@ are good for.
 from collections.abc import Mapping
 from pathlib import Path
 
+import ethermeter as em
 import pytest
-from ethermeter import api
 from ethermeter.metrics import Metric
 from ethermeter.results.estimates import read
 from ethermeter.results.interval import Estimate
@@ -26,7 +26,7 @@ def losses(tmp_path_factory: pytest.TempPathFactory) -> Losses:
         "phases.transmit=12 s",
         "phases.measure=last 10 s",
     )
-    run = api.load("voice-and-data", overrides=overrides).run(
+    run = em.load("voice-and-data", overrides=overrides).run(
         out=tmp_path_factory.mktemp("voice") / "run"
     )
     return {

@@ -13,7 +13,7 @@ import ethermeter as em
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from ethermeter import _core, api
+from ethermeter import _core
 from ethermeter.engines.live.media import segments_of
 from ethermeter.testbed import Network, Segment, make_network
 from ethermeter.trial import core_trial
@@ -84,7 +84,7 @@ CONFIDENCE = 0.999
 
 def simulated(path: Path) -> list:
     """Return the counts of simulations with different seeds."""
-    trials = api.load(str(path)).plan(replications=REPLICATIONS).trials
+    trials = em.load(str(path)).plan(replications=REPLICATIONS).trials
     lines = [core_trial(t.scenario, seed=t.seed) for t in trials if t.engine == "simulation"]
     return [_core.simulate_trial(line) for line in lines]
 
@@ -167,7 +167,7 @@ def with_room(segment: Segment) -> Segment:
 def ten_hosts(folder: Path):
     """Make ten hosts on a cable, of which the last eight send more than it carries."""
     path = TEN.save(folder / "network.toml")
-    (trial, *_) = api.load(str(path)).plan(replications=1).trials
+    (trial, *_) = em.load(str(path)).plan(replications=1).trials
     segments = [with_room(each) for each in segments_of(trial.scenario, has_shapers=True)]
     with make_network(Network(list(segments[0].stations), segments=segments)) as bed:
         yield path, bed

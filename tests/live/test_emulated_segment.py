@@ -12,7 +12,7 @@ import ethermeter as em
 import msgspec
 import numpy as np
 import pytest
-from ethermeter import _core, api
+from ethermeter import _core
 from ethermeter.analysis.answers import answers
 from ethermeter.counts import Counts
 from ethermeter.experiment.builder import ExperimentTables
@@ -76,7 +76,7 @@ def bus(count: int, arrivals: object = "saturated", *, frames: str = "512 B") ->
 
 def standing(experiment: ExperimentTables) -> SegmentTrial:
     """Return the medium of an experiment."""
-    (trial, *_) = api.load(experiment).plan(replications=1).trials
+    (trial, *_) = em.load(experiment).plan(replications=1).trials
     return SegmentTrial(trial=CoreTrial(id="x", seed=0, scenario=trial.scenario))
 
 
@@ -233,7 +233,7 @@ def compared(run: Path) -> dict[str, tuple[float, float]]:
 
 def replications(path: Path, number: int | None = REPLICATIONS) -> list[Counts]:
     """Return the counts of simulations of an experiment, each with its seed."""
-    trials = api.load(str(path)).plan(replications=number).trials
+    trials = em.load(str(path)).plan(replications=number).trials
     return [
         _core.simulate_trial(core_trial(trial.scenario, seed=trial.seed))
         for trial in trials

@@ -40,8 +40,9 @@ def test_the_shortest_period_that_a_wire_carries_is_found(
 ) -> None:
     def found() -> tuple[dict, Path]:
         folder = new_path()
-        words = ["--testbed", "--replications", "16", "--out", folder / "run", "--json"]
-        done = call(real("search", WIRE.save(folder / "wire.toml"), *words))
+        words = ["--on", "testbed", "--set", "search.replications=16"]
+        words += ["--out", folder / "run", "--json"]
+        done = call(real("find", "value", WIRE.save(folder / "wire.toml"), *words))
         assert done.returncode in {0, 1}, done.stderr
         return json.loads(done.stdout), folder / "run"
 

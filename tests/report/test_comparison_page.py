@@ -4,8 +4,8 @@ import json
 import re
 from pathlib import Path
 
+import ethermeter as em
 import pytest
-from ethermeter import api
 from ethermeter.document import number
 from ethermeter.metrics import Metric
 from markup import parse, sections, sentences
@@ -28,7 +28,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     found = []
     for name, experiment in (("before", SMALL_RUN), ("after", SLOWER)):
         path = experiment.save(folder / f"{name}.toml")
-        found.append(api.load(path).run(out=folder / name).path)
+        found.append(em.load(path).run(out=folder / name).path)
     return found[0], found[1]
 
 
@@ -101,7 +101,7 @@ def test_both_runs_are_drawn_over_each_other(browser, runs, page):
         for run, path in zip(("first", "second"), runs, strict=True):
             points = {
                 point.point["stations.count"]: point.estimates[Metric.GOODPUT]
-                for point in api.open(path).estimated
+                for point in em.open(path).estimated
                 if point.point["stations.frames"] == "64 B"
             }
             for count, of, text in drawn:
@@ -130,7 +130,7 @@ def test_json_stays_json_beside_a_page(runs, tmp_path):
 
 def test_the_only_series_of_two_runs_are_compared_whatever_their_names(runs):
     # A series without a name has that of its file.
-    assert [trial.series for run in runs for trial in api.open(run).trials()[:1]] == [
+    assert [trial.series for run in runs for trial in em.open(run).trials()[:1]] == [
         "before",
         "after",
     ]

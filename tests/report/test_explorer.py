@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import ethermeter as em
 import pytest
-from ethermeter import api
 from ethermeter.analysis import flows, groups
 from ethermeter.document import Explorer
 from ethermeter.metrics import Metric
@@ -31,7 +31,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of two keys, simulated and by theory, with its report."""
     folder = tmp_path_factory.mktemp("explorer")
     both = {"run": {"replications": 3, "engines": ["simulation", "theory"]}}
-    return api.load(write_experiment(folder, both)).run(out=folder / "run", report=True).path
+    return em.load(write_experiment(folder, both)).run(out=folder / "run", report=True).path
 
 
 def at(run: Path, count: str, frames: str, metric: Metric, engine: str = "simulation") -> Estimate:
@@ -369,7 +369,7 @@ def test_it_fits_the_window(browser, run, width, scheme):
 @pytest.mark.browser
 def test_single_flows_are_chosen_too(browser, tmp_path):
     few = NETWORK.changed(vary={"flows.request.frames": ["64 B", "512 B"]})
-    run = api.load(few).run(out=tmp_path / "run", report=True).path
+    run = em.load(few).run(out=tmp_path / "run", report=True).path
     url = (run / "report.html").resolve().as_uri()
     with Visit(browser, url, 390) as visit:
         # On a long page and a narrow screen too the figure is not folded away.

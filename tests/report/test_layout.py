@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+import ethermeter as em
 import pytest
-from ethermeter import api
 from ethermeter.document import Block, Figure, Grid, Heading, Section, Table, Text
 from ethermeter.report import topology
 from ethermeter.report.layout import MOST_HEIGHT, OPEN_FIGURES, arrange, height, split
@@ -60,7 +60,7 @@ SHIPPED = {
 @pytest.fixture(scope="module", params=SHIPPED)
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     out: Path = tmp_path_factory.mktemp("shipped") / "run"
-    api.load(request.param, overrides=SHIPPED[request.param]).run(out=out)
+    em.load(request.param, overrides=SHIPPED[request.param]).run(out=out)
     return pages.write_report(out).resolve().as_uri()
 
 

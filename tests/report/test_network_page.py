@@ -7,7 +7,6 @@ from xml.etree.ElementTree import Element
 
 import ethermeter as em
 import pytest
-from ethermeter import api
 from ethermeter.report import topology
 from ethermeter.report.experiments import Experiment
 from ethermeter.scenario import Scenario
@@ -148,6 +147,6 @@ def test_streams_as_fast_as_they_go_are_shown_at_the_ceiling_of_their_wire(repor
 
 
 def test_a_figure_can_be_had_alone(runs):
-    svg = api.open(runs["switched-saturation"]).plot("one_way_delay").svg()
+    svg = em.open(runs["switched-saturation"]).plot("one_way_delay").svg()
     assert "One-way delay" in svg
     assert "Number of hosts (sender)" in svg

@@ -192,7 +192,7 @@ def test_groups_and_places_are_shown_by_metric_with_one_figure_for_each_of_the_o
     # Station 0 has 1 Mb/s and a little; the mean of stations 1 to 4 is 3.5 Mb/s and a little.
     for of, name, value in ((by_group, "others", "3.5"), (by_place, "others, place 2", "2.5")):
         found = [rate for _, part, rate in rows(of) if part == name][:3]
-        assert [bool(re.fullmatch(rf"{value}\d* ±0\.0\d+", rate)) for rate in found] == [True] * 3
+        assert [bool(re.fullmatch(rf"{value}\d* ± 0\.0\d+", rate)) for rate in found] == [True] * 3
 
 
 def test_many_numbers_on_the_axis_make_curves_in_one_grid(tmp_path):

@@ -61,7 +61,7 @@ def test_figures_have_each_place_s_mean_and_interval_against_its_position(tmp_pa
     )  # 1 ms and 2 ms
     assert rate["layer"][1]["encoding"]["x"]["title"] == "Position along the cable (µs)"
     assert rate["layer"][1]["encoding"]["y"]["title"] == "Bit rate of a station (Mb/s)"
-    assert ["10", "0.200 ±0.050", "0.200 ±0.050"] in rows(along(page))
+    assert ["10", "0.20 ± 0.05", "0.20 ± 0.05"] in rows(along(page))
 
 
 def test_stations_by_themselves_are_named_evenly_and_there_is_a_figure_for_every_frame_length(

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
+import ethermeter as em
 import pytest
-from ethermeter import api
 from ethermeter.analysis import claims
 from ethermeter.analysis.claims import Claim
 from ethermeter.report import index
 from ethermeter.results.interval import student
 from ethermeter.results.query import Results
-from ethermeter.run import RunOptions, evaluate, execute
+from ethermeter.run import Execution, evaluate, execute
 from ethermeter.studies import pages, registry
 from ethermeter.studies.gonsalves1982 import claims as gonsalves1982
 from markup import by_id, headings, parse, rows, sections, specs, text_of
@@ -104,9 +104,9 @@ STUDIES = {
 
 def finished(directory: Path, study: str, *names: str, of: Study) -> Path:
     """Run experiments of a study, write its claims and its report."""
-    loaded = api.load(*names, overrides=of.short, name=study)
+    loaded = em.load(*names, overrides=of.short, name=study)
     plan = loaded.plan(replications=of.replications)
-    execute(plan, loaded.experiments, directory=directory, options=RunOptions(study=study))
+    execute(plan, loaded.experiments, directory=directory, options=Execution(study=study))
     evaluate(directory)
     return directory
 

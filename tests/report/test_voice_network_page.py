@@ -5,8 +5,8 @@ shows of it.
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
+import ethermeter as em
 import pytest
-from ethermeter import api
 from ethermeter.metrics import Metric
 from ethermeter.report import figures
 from ethermeter.results import estimates
@@ -23,9 +23,7 @@ MOST = 960
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return (
-        api.load("voice-network")
-        .run(out=tmp_path_factory.mktemp("voice") / "run", report=True)
-        .path
+        em.load("voice-network").run(out=tmp_path_factory.mktemp("voice") / "run", report=True).path
     )
 
 

@@ -5,8 +5,8 @@ report shows of it.
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
+import ethermeter as em
 import pytest
-from ethermeter import api
 from ethermeter.metrics import Metric
 from ethermeter.report import figures
 from ethermeter.results import estimates
@@ -21,7 +21,7 @@ MOST_SAMPLES = (1024 - 6) * 8 // 16
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return (
-        api.load("voice-experimental")
+        em.load("voice-experimental")
         .run(out=tmp_path_factory.mktemp("voice") / "run", report=True)
         .path
     )

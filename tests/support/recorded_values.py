@@ -39,7 +39,7 @@ from ethermeter.engines.live.trials import trial_of
 from ethermeter.engines.work import Finished, Work
 from ethermeter.plan import Plan
 from ethermeter.results.frame import observations
-from ethermeter.run import RunOptions, execute
+from ethermeter.run import Execution, execute
 from ethermeter.store import RunDirectory
 from ethermeter.store.columns import FLOW_BATCHES, STATION_BATCHES
 from ethermeter.store.result import read as read_result
@@ -132,7 +132,7 @@ def compute(subject: str) -> Parts:
             plan,
             loaded.experiments,
             directory=Path(folder) / "run",
-            options=RunOptions(jobs=1),
+            options=Execution(jobs=1),
             place=place,
         )
         found = {

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from ethermeter.analysis.sequential import sequential_test
+from ethermeter.analysis.value_search import SearchAnswer
 from ethermeter.engines import local, work
 from ethermeter.experiment import load, shipped
 from ethermeter.results.query import Results
@@ -12,7 +13,7 @@ from ethermeter.search import Question, question_of
 from ethermeter.search.conditions import margins_of
 from ethermeter.strategies import answered
 from ethermeter.strategies.bisection import Bisection, most_positions
-from ethermeter.strategies.search import Answer, ValueSearch
+from ethermeter.strategies.search import ValueSearch
 from scipy.stats import binom
 
 COUNT = 101
@@ -103,17 +104,17 @@ def test_the_answers_of_twenty_seeds_on_the_office_hold_the_truth_of_a_long_run(
     assert all(width(answer) <= 1.6 for answer in answers)
 
 
-def ends(answer: Answer) -> tuple[float, float]:
+def ends(answer: SearchAnswer) -> tuple[float, float]:
     assert answer.at_least is not None
     assert answer.at_most is not None
     return float(answer.at_least.split()[0]), float(answer.at_most.split()[0])
 
 
-def holds_the_truth(answer: Answer) -> bool:
+def holds_the_truth(answer: SearchAnswer) -> bool:
     low, high = ends(answer)
     return low <= 41.5 <= high
 
 
-def width(answer: Answer) -> float:
+def width(answer: SearchAnswer) -> float:
     low, high = ends(answer)
     return high - low

@@ -121,7 +121,7 @@ def test_a_childs_cpu_time_is_its_own():
 
 def test_a_study_that_fails_says_so_and_has_no_times():
     (row,) = measure_study(
-        [Case("bad", ("--replications", "0"), "trials_wall_s", 1.0)], follow=ignore
+        [Case("bad", ("--set", "run.replications=0"), "trials_wall_s", 1.0)], follow=ignore
     )
     assert row["status"].startswith("failed: ")
     assert row["trials_wall_s"] is None

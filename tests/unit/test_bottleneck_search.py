@@ -4,9 +4,9 @@ import json
 from contextlib import nullcontext
 from pathlib import Path
 
+import ethermeter as em
 import pytest
 from bottleneck_runs import Formula, search_bottleneck
-from ethermeter import api
 from ethermeter.analysis.roofline import read
 from ethermeter.bottleneck import load, transfers
 from ethermeter.bottleneck.bench import Outcome
@@ -151,7 +151,7 @@ def test_a_search_is_a_run_like_all_others(tmp_path):
     out = tmp_path / "run"
     answer_of("small-frames", out, 0.02, 3)
     assert {"estimates", "report"} <= set(evaluate(out))
-    rates = api.open(out).frame("data_rate", by="trial", library="arrow").to_pylist()
+    rates = em.open(out).frame("data_rate", by="trial", library="arrow").to_pylist()
     kept = [json.loads(file.read_bytes()) for file in sorted(out.glob("live/*/*.json"))]
     assert [each["value"] for each in rates] == [
         each["transfer"]["outcome"]["throughput_bps"] for each in kept

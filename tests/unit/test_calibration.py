@@ -11,7 +11,6 @@ from typing import Any
 import ethermeter as em
 import numpy as np
 import pytest
-from ethermeter.api.experiments import load
 from ethermeter.calibration import (
     Calibration,
     Datum,
@@ -159,7 +158,7 @@ def test_a_prediction_holds_what_the_same_network_does_and_another_network_is_ou
         (stages(pci="30 ns"), True),
     ):
         true = SCENARIO.changed({"network.models": slow}, series="true")
-        run = load(true).run(out=tmp_path / f"run-{outside}", seed=99, replications=3)
+        run = em.load(true).run(out=tmp_path / f"run-{outside}", seed=99, replications=3)
         verdicts = {
             (each.point["flows.load.frames"], each.metric): each.verdict
             for each in judge(found, run.path)
@@ -228,7 +227,7 @@ def test_a_parameter_that_a_scenario_does_not_use_is_named(tmp_path, latencies):
 def test_a_prediction_has_another_chance_than_a_run_with_the_seed_of_the_file(tmp_path, network):
     scenario = SCENARIO.save(tmp_path / "scenario.toml")
     found = predict(scenario, read_network(network), draws=4)
-    run = load(toml.parsed(found.text, file="x")).run(out=tmp_path / "run")
+    run = em.load(toml.parsed(found.text, file="x")).run(out=tmp_path / "run")
     rates = {
         each.point["flows.load.frames"]: each
         for each in judge(found, run.path)
@@ -256,7 +255,7 @@ def test_predictions_are_printed_with_their_intervals_and_units(tmp_path, networ
 def test_a_run_is_data_as_well(tmp_path, model):
     lengths = {"flows.ping.frames": ["64 B", "512 B", "1024 B", "1518 B"]}
     varied = PCS.changed({"network.models": stages(pci="9 ns")}, vary=lengths)
-    run = load(varied).run(out=tmp_path / "run")
+    run = em.load(varied).run(out=tmp_path / "run")
     known = read_model(model)
 
     def calibrated() -> bool:

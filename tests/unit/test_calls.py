@@ -1,5 +1,6 @@
 """How many calls fit: what a trial means for those who talk, the search, and the command."""
 
+import csv
 import json
 import math
 from collections.abc import Mapping
@@ -8,11 +9,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ethermeter import find
+from ethermeter.analysis.call_search import CallsAnswer
 from ethermeter.calls import OnSegment, Quality, Question, Wanted, quality
+from ethermeter.faults import InputError
 from ethermeter.metrics import Metric
 from ethermeter.results.query import Results
 from ethermeter.strategies import answered
-from ethermeter.strategies.calls import Answer, CallSearch
+from ethermeter.strategies.calls import CallSearch
 from ethermeter.voice import e_model
 from made_results import made
 from program import invoke
@@ -117,7 +121,7 @@ def test_few_calls_are_as_good_as_the_codec_and_far_too_many_as_bad_as_can_be():
     assert best == pytest.approx(float(e_model(0.025, 0.0).r), abs=2.0)
     assert (found.tried[-1].margin.value or 0) < 0
     assert not found.is_limited_by_stations
-    assert isinstance(found, Answer)
+    assert isinstance(found, CallsAnswer)
 
 
 def test_the_same_seed_gives_the_same_answer_on_any_number_of_threads():
@@ -136,24 +140,35 @@ def _own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_command_answers_and_writes_an_experiment_that_can_be_run(tmp_path):
     file = tmp_path / "found.toml"
-    words = (
-        "--duration",
-        "500 ms",
-        "--mos",
-        "4.0",
-        "--segment",
-        "schools-hub",
-        "--write",
-        str(file),
-    )
-    code, text, _ = invoke("calls", *words, "--json")
+    words = ("schools-hub", "duration=500 ms", "mos=4.0", "--write", str(file))
+    code, text, _ = invoke("find", "calls", *words, "--json")
     assert code == 0
     answer = json.loads(text)
     assert answer["sure"] <= answer["calls"] <= answer["possible"]
     assert invoke("validate", file).returncode == 0
     assert f"count = {2 * answer['calls']}" in file.read_text(encoding="utf-8")
-    code, _, said = invoke("calls", *words)
+    code, _, said = invoke("find", "calls", *words)
     assert (code, "--write" in said) == (2, True)
     (run,) = (tmp_path / "runs").glob("calls-*")
     assert json.loads((run / "answer.json").read_text(encoding="utf-8")) == answer
     assert (run / "report.html").is_file()
+
+
+def test_in_python_it_is_a_function_and_the_command_prints_what_was_tried_as_rows(tmp_path):
+    out = tmp_path / "found"
+    found = find.calls("schools-hub", duration=0.5, packet=0.02, mos=4.0, out=out)
+    assert found.run.path == out
+    words = ("schools-hub", "duration=500 ms", "mos=4.0", "--out", out)
+    _, text, said = invoke("find", "calls", *words, "--csv")
+    assert "already finished" in said
+    rows = list(csv.DictReader(text.splitlines()))
+    assert [int(row["calls"]) for row in rows] == [each.calls for each in found.answer.tried]
+    assert float(rows[0]["mos.high"]) == found.answer.tried[0].mos.high
+
+
+def test_faults_name_arguments_of_the_function():
+    with pytest.raises(InputError) as caught:
+        find.calls(codec="g711", packet="1 m", bit_rate="fast")
+    assert [fault.key for fault in caught.value.faults] == ["packet", "bit_rate"]
+    with pytest.raises(InputError, match="arguments: source = a"):
+        find.calls("schools-hub", source="a", to="b")

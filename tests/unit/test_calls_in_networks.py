@@ -123,10 +123,9 @@ def _own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("wide")
 def test_the_answer_says_what_it_is_for_and_what_to_doubt(tmp_path):
-    words = ("--network", NETWORK.changed(BUSY).save(tmp_path / "network.toml"))
-    words += ("--from", "left1", "--to", "right1")
-    words += ("--loss", "0.1%", "--delay", "200 ms", "--duration", "1 s", "--replications", "2")
-    code, text, _ = invoke("calls", *words)
+    words = (NETWORK.changed(BUSY).save(tmp_path / "network.toml"), "from=left1", "to=right1")
+    words += ("loss=0.1%", "delay=200 ms", "duration=1 s", "replications=2")
+    code, text, _ = invoke("find", "calls", *words)
     assert code == 0
     lines = text.splitlines()
     assert (
@@ -137,28 +136,30 @@ def test_the_answer_says_what_it_is_for_and_what_to_doubt(tmp_path):
     assert f"left1 to right1 over {path}; beside 1 other flow" in lines
     assert any(line.startswith("[a] unbounded-queue: ") for line in lines)
     assert any(line.startswith("11[a] ") for line in lines)
-    answer = json.loads(invoke("calls", *words, "--json")[1])
+    answer = json.loads(invoke("find", "calls", *words, "--json")[1])
     assert (answer["calls"], answer["pairs"]) == (10, [["left1", "right1"]])
     assert {each["calls"]: each["cautions"] for each in answer["tried"]}[11] == ["unbounded-queue"]
 
 
 @pytest.mark.usefixtures("wide")
 def test_an_answer_about_a_standard_says_that_it_is_of_one_half_duplex_segment():
-    words = ("--segment", "ieee-100", "--codec", "g729", "--packet", "60 ms", "--mos", "3.5")
-    words += ("--duration", "100 ms", "--replications", "1")
-    code, text, _ = invoke("calls", *words)
+    words = ("ieee-100", "codec=g729", "packet=60 ms", "mos=3.5")
+    words += ("duration=100 ms", "replications=1")
+    code, text, _ = invoke("find", "calls", *words)
     assert code == 0
     assert (
         "on one shared segment of 100 Mb/s, half duplex (CSMA/CD): ieee-100, round "
         "trip 5.12 us; without other traffic"
     ) in text
-    assert "one shared segment" in json.loads(invoke("calls", *words, "--json")[1])["subject"]
+    assert (
+        "one shared segment" in json.loads(invoke("find", "calls", *words, "--json")[1])["subject"]
+    )
 
 
 def test_the_experiment_of_the_answer_can_be_run(tmp_path):
     file = tmp_path / "found.toml"
-    words = ("--network", NETWORK.save(tmp_path / "network.toml"), "--from", "left")
-    words += ("--to", "right", "--duration", "500 ms", "--replications", "1")
-    code, _, said = invoke("calls", *words, "--write", str(file))
+    words = (NETWORK.save(tmp_path / "network.toml"), "from=left", "to=right")
+    words += ("duration=500 ms", "replications=1")
+    code, _, said = invoke("find", "calls", *words, "--write", str(file))
     assert code == 0, said
     assert invoke("validate", file).returncode == 0

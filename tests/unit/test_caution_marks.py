@@ -10,8 +10,8 @@ from ethermeter.blocks import Table
 from ethermeter.cli.output import show
 from ethermeter.metrics import Caution, Metric
 from ethermeter.present import measurement, points
+from ethermeter.present.marks import Marks
 from ethermeter.report import tables
-from ethermeter.report.cautions import Marks
 from ethermeter.results.estimates import Point
 from ethermeter.results.interval import Estimate
 from program import invoke

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ethermeter as em
 import pytest
-from ethermeter import api
 from ethermeter.faults import InputError
 from program import call, fake, invoke, invoke_fake, real
 from small_runs import SMALL_RUN, write_experiment
@@ -23,9 +23,10 @@ COMMANDS = (
     "report",
     "figures",
     "compare",
+    "model",
 )
 
-GROUPS = ("hosts", "testbed", "theory", "voice")
+GROUPS = ("hosts", "testbed")
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +105,8 @@ def test_the_default_directory_is_named_after_the_plan(tmp_path):
         write_experiment(tmp_path),
         "--no-report",
         "--json",
-        "--replications",
-        1,
+        "--set",
+        "run.replications=1",
         cwd=tmp_path,
     )
     summary = json.loads(ended.stdout)
@@ -180,7 +181,8 @@ def test_a_trial_that_breaks_off_is_one_line_and_exits_1(tmp_path):
 
 def test_an_unforeseen_error_is_one_line_unless_asked_for_more(tmp_path):
     code = (
-        "from ethermeter import api\ndef fail(*a, **k): raise KeyError('lost')\napi.load = fail\n"
+        "from ethermeter.api import experiments\ndef fail(*a, **k): raise KeyError('lost')\n"
+        "experiments.load = fail\n"
     )
     code += "from ethermeter.cli import main\nmain()\n"
     ended = call([sys.executable, "-c", code, "run", "x.toml"])
@@ -366,11 +368,11 @@ def test_a_path_that_is_no_utf_8_is_refused_before_anything_runs(tmp_path):
     assert ended.stderr.startswith("command line: argument = ")
     assert not os.path.lexists(out)
     with pytest.raises(InputError, match="a path in UTF-8"):
-        api.load(tmp_path / "small.toml").run(out=Path(out))
+        em.load(tmp_path / "small.toml").run(out=Path(out))
     assert not os.path.lexists(out)
 
 
-@pytest.mark.parametrize("options", [(), ("--resume",), ("--force",)], ids=str)
+@pytest.mark.parametrize("options", [(), ("--force",)], ids=str)
 def test_a_folder_that_cannot_be_is_named_with_the_reason(tmp_path, options):
     out = tmp_path / ("a" * 300)
     ended = invoke_fake("run", write_experiment(tmp_path), "--out", out, *options)

@@ -10,38 +10,40 @@ from unittest import mock
 import pytest
 from ethermeter.experiment import shipped
 from ethermeter.metrics import Metric
+from ethermeter.models.catalogue import models
 from ethermeter.studies import registry
-from ethermeter.theory.catalogue import models
 from program import invoke
 
-PROGRAM = "import sys; sys.argv = ['ethermeter']; from ethermeter.cli import main; main()"
+PROGRAM = "import sys; sys.argv[0] = 'ethermeter'; from ethermeter.cli import main; main()"
 
 
 def complete(shell: str, line: str, folder: Path) -> list[str]:
     """What a shell offers behind a command line."""
     words = line.split(" ")
     asked = {
-        "bash": {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)},
-        "zsh": {"_TYPER_COMPLETE_ARGS": line},
-        "fish": {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
-    }[shell]
-    asked["_ETHERMETER_COMPLETE"] = f"complete_{shell}"
+        "COMP_WORDS": line,
+        "COMP_CWORD": words[-1] if shell == "fish" else str(len(words) - 1),
+        "_ETHERMETER_COMPLETE": f"{shell}_complete",
+    }
     with mock.patch.dict(os.environ, asked):
         done = invoke(cwd=folder)
     assert done.stderr == ""
-    return [line for line in done.stdout.splitlines() if line]
+    return [line.removeprefix("plain,") for line in done.stdout.splitlines() if line]
 
 
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
         ("ethermeter re", ["reproduce", "report", "reflector"]),
-        ("ethermeter theory ev", ["eval"]),
-        ("ethermeter run office --rep", ["--replications"]),
+        ("ethermeter mod", ["model"]),
+        ("ethermeter run office --fo", ["--force"]),
         ("ethermeter run poisson-l", ["poisson-load"]),
         ("ethermeter theory choose offi", ["office"]),
         ("ethermeter validate office poisson-l", ["poisson-load"]),
-        ("ethermeter theory show lam", ["lam-1980"]),
+        ("ethermeter model lam", ["lam-1980"]),
+        ("ethermeter model lam-1980 arr", ["arrival_rate="]),
+        ("ethermeter model lam-1980 lengths=f", ["lengths=fixed"]),
+        ("ethermeter model emodel TE", ["TELR="]),
         ("ethermeter figures runs/x --metric util", ["utilisation", "utilisation_sd_over_mean"]),
         ("ethermeter run office --set network.cl", ["network.classes="]),
         (
@@ -53,15 +55,21 @@ def complete(shell: str, line: str, folder: Path) -> list[str]:
             ["stations.frames=", "stations.frames_include_fcs="],
         ),
         (
-            "ethermeter search office --largest flows.backup.arr",
+            "ethermeter find value office --largest flows.backup.arr",
             ["flows.backup.arrivals.token_bucket.rate"],
         ),
-        ("ethermeter search office --engine theory/queu", ["theory/queueing"]),
+        ("ethermeter find value office --engine theory/queu", ["theory/queueing"]),
+        ("ethermeter find calls codec=g729", ["codec=g729", "codec=g729a"]),
+        ("ethermeter find calls iee", ["ieee-10", "ieee-100"]),
+        ("ethermeter find calls office dela", ["delay="]),
+        ("ethermeter find calls ieee-10 pattern=p", ["pattern=p59"]),
+        ("ethermeter find calls office from=ph", ["from=phone"]),
         ("ethermeter measure wire-live --capture-at s", ["sender", "sink"]),
         ("ethermeter measure --study hugh", ["hughesjones2000"]),
         ("ethermeter benchmark rfc25", ["rfc2544"]),
         ("ethermeter bottleneck wi", ["wire"]),
-        ("ethermeter voice codecs g729", ["g729", "g729a"]),
+        ("ethermeter model codecs codec=g729", ["codec=g729", "codec=g729a"]),
+        ("ethermeter model codecs codec=opus,g729", ["codec=opus,g729", "codec=opus,g729a"]),
     ],
 )
 def test_bash_offers_the_names_that_fit(line, expected, tmp_path):
@@ -76,7 +84,7 @@ def test_everything_with_a_name_is_offered(tmp_path):
     studies = complete("bash", "ethermeter reproduce ", tmp_path)
     assert studies == [*registry.names(), "all"]
     assert complete("bash", "ethermeter figures x -m ", tmp_path) == [str(each) for each in Metric]
-    assert complete("bash", "ethermeter theory show ", tmp_path) == list(models())
+    assert complete("bash", "ethermeter model ", tmp_path) == list(models())
 
 
 def test_files_and_runs_are_offered_where_they_are(tmp_path):
@@ -102,10 +110,11 @@ def test_a_file_that_cannot_be_read_offers_no_keys_and_no_error(tmp_path):
 
 
 def test_fish_and_zsh_say_what_each_name_is(tmp_path):
-    (line,) = complete("fish", "ethermeter theory cho", tmp_path)
-    assert line == "choose\tSay which models apply to an experiment, and why."
-    offered = "\n".join(complete("zsh", "ethermeter reproduce bog", tmp_path))
-    assert offered.startswith('_arguments \'*: :(("boggs1988":"')
+    (line,) = complete("fish", "ethermeter find cal", tmp_path)
+    assert line == "calls\tFind how many calls fit with a given quality."
+    kind, name, about = complete("zsh", "ethermeter study bog", tmp_path)
+    assert (kind, name) == ("plain", "boggs1988")
+    assert about == registry.find("boggs1988").presentation.title
     offered = complete("fish", "ethermeter run office --set network.cl", tmp_path)
     assert offered == ["network.classes=\tnow 1", "network.clocks=\tnot set"]
 
@@ -120,13 +129,16 @@ def test_the_script_that_bash_runs_offers_the_same(tmp_path):
     environment = {
         **os.environ,
         "PATH": f"{tmp_path}:{os.environ['PATH']}",
-        "_ETHERMETER_COMPLETE": "source_bash",
+        "SHELL": bash,
     }
     script = subprocess.run(
-        [str(program)], env=environment, capture_output=True, text=True, check=True
+        [str(program), "--show-completion"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
-    assert "complete -o default -F" in script
-    del environment["_ETHERMETER_COMPLETE"]
+    assert "complete -o nosort -F" in script
     ask = (
         f"{script}\nCOMP_WORDS=(ethermeter run poisson-l) COMP_CWORD=2\n"
         "_ethermeter_completion ethermeter\nprintf '%s\\n' \"${COMPREPLY[@]}\""
@@ -149,7 +161,9 @@ def test_the_help_of_a_group_loads_no_command():
     assert ours == {
         "ethermeter.cli",
         "ethermeter.cli.app",
+        "ethermeter.cli.former",
         "ethermeter.cli.guard",
         "ethermeter.cli.help",
         "ethermeter.cli.memory",
+        "ethermeter.cli.shells",
     }

@@ -65,11 +65,11 @@ def test_trials_together_have_all_frames_and_the_worst_times():
     ("violations", "late_ns", "is_late"), [(0, 100_000, False), (1, 0, True), (0, 100_001, True)]
 )
 def test_a_medium_is_late_by_violations_or_by_deliveries(violations, late_ns, is_late):
-    from ethermeter import api
+    import ethermeter as em
     from ethermeter.engines.live.cautions import segment_cautions
     from ethermeter.metrics import Caution, caution_mask
 
-    trial = api.load("poisson-load").plan(replications=1).trials[0]
+    trial = em.load("poisson-load").plan(replications=1).trials[0]
     found = result(violations=violations, late=times((0.0, float(late_ns), 10)))
     # A thousand frames: one violation is more than one in ten thousand.
     mask = segment_cautions(trial, found)
@@ -87,12 +87,12 @@ def test_the_distance_of_two_distributions_is_their_largest_difference():
 
 
 def test_hosts_of_trials_on_one_testbed_have_a_listener_behind_the_stations():
-    from ethermeter import api
+    import ethermeter as em
     from ethermeter.engines.live.segments import segment_hosts, segment_trial
 
     counts = ["stations.count=1", "stations.count=3"]
     one, three = (
-        api.load("poisson-load", overrides=["vary={}", count]).plan(replications=1).trials[0]
+        em.load("poisson-load", overrides=["vary={}", count]).plan(replications=1).trials[0]
         for count in counts
     )
     hosts = segment_hosts([one, three])
@@ -103,13 +103,13 @@ def test_hosts_of_trials_on_one_testbed_have_a_listener_behind_the_stations():
 
 
 def test_saturated_hosts_begin_before_their_sources_and_others_with_them():
-    from ethermeter import api
+    import ethermeter as em
     from ethermeter.engines.live.segments import LEAD_PS, lead_of
     from msgspec import structs
 
     def scenario(arrivals: str, settle: str):
         sets = ["vary={}", f"stations.arrivals={arrivals}", f"phases.settle='{settle}'"]
-        return api.load("maximum-10base5", overrides=sets).plan(replications=1).trials[0].scenario
+        return em.load("maximum-10base5", overrides=sets).plan(replications=1).trials[0].scenario
 
     settled = scenario('"saturated"', "1 s")
     assert (lead_of(settled).lead_ps, lead_of(settled).later_ps) == (LEAD_PS, 0)

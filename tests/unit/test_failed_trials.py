@@ -9,8 +9,8 @@ from pathlib import Path
 import ethermeter as em
 import numpy as np
 import pytest
-from ethermeter import api, trial
 from ethermeter import run as runs
+from ethermeter import trial
 from ethermeter.analysis import failures
 from ethermeter.cli.output import show
 from ethermeter.counts import FlowCounts, flat, zeros
@@ -22,7 +22,7 @@ from ethermeter.metrics.parameters import PS_PER_S
 from ethermeter.present.points import main_metrics
 from ethermeter.report import compare
 from ethermeter.results import estimates
-from ethermeter.run import RunOptions
+from ethermeter.run import Execution
 from ethermeter.store import RunDirectory
 from ethermeter.store.columns import FLOWS
 from ethermeter.store.trial_result import TrialResult, failed
@@ -69,13 +69,13 @@ def measured(
     values: Sequence[float] = (),
 ) -> RunDirectory:
     """Measure an experiment where trials fail, and write all that is derived from its run."""
-    loaded = api.load(experiment)
+    loaded = em.load(experiment)
     plan = loaded.plan()
     run = runs.execute(
         plan,
         loaded.experiments,
         directory=folder,
-        options=RunOptions(),
+        options=Execution(),
         place=Place(plan.trials, failing, values),
     )
     runs.evaluate(run.path)
@@ -130,7 +130,7 @@ def test_points_stay_in_the_order_of_the_plan_and_those_without_a_failure_are_as
         vary={"flows.load.data": ["100 B", "200 B"]},
         run={"engines": ["live"], "replications": 3},
     )
-    plan = api.load(varied).plan()
+    plan = em.load(varied).plan()
     first = [at for at, of in enumerate(plan.trials) if of.point == plan.trials[0].point]
     run = measured(varied, tmp_path / "run", failing=first, values=[5.0] * 6)
     one, other = estimates.read(run.path)
@@ -166,5 +166,5 @@ def test_reasons_are_counted_and_those_of_few_are_not_all_listed():
 def test_rows_bear_the_digest_of_their_trial():
     from ethermeter.engines.answer import answer
 
-    (one, *_) = api.load(SEGMENT).plan().trials
+    (one, *_) = em.load(SEGMENT).plan().trials
     assert answer(one.line).digest == trial.digest_of(one.line)

@@ -357,7 +357,7 @@ def test_a_bus_and_a_network_refuse_functions():
 def test_a_cluster_is_refused():
     em.register_backoff("standard", standard)
     with pytest.raises(InputError, match=r'expected no cluster: .* backoff "standard"'):
-        experiment(backoff={"python": "standard"}).run(cluster="tcp://127.0.0.1:1")
+        experiment(backoff={"python": "standard"}).run(jobs="tcp://127.0.0.1:1")
 
 
 def test_the_core_refuses_a_function_that_nobody_makes():

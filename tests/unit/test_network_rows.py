@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from ethermeter.framing import frame_octets
 from ethermeter.metrics import EntityKind, Metric, metrics_of
-from ethermeter.run import RunOptions, execute
+from ethermeter.run import Execution, execute
 from ethermeter.scenario import (
     ConstantTimes,
     ExponentialTimes,
@@ -203,7 +203,7 @@ def test_threads_and_resumption_change_no_byte(tmp_path):
             plan,
             loaded.experiments,
             directory=tmp_path / "three",
-            options=RunOptions(jobs=1),
+            options=Execution(jobs=1),
             follow=follow,
         )
     assert not (tmp_path / "three" / "flows.parquet").exists()

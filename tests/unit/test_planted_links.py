@@ -38,7 +38,7 @@ def test_a_report_is_not_written_through_a_planted_temporary_file(run, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["parts", "experiments", "live", "captures"])
-@pytest.mark.parametrize("way", ["--resume", "--force"])
+@pytest.mark.parametrize("way", [(), ("--force",)])
 def test_a_run_writes_nothing_through_a_planted_folder(finished, tmp_path, name, way):
     out, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
     out.mkdir()
@@ -46,7 +46,7 @@ def test_a_run_writes_nothing_through_a_planted_folder(finished, tmp_path, name,
     (elsewhere / "000000.parquet").write_text("mine", encoding="utf-8")
     shutil.copy(finished / "run" / "plan.jsonl", out)
     (out / name).symlink_to(elsewhere)
-    ended = invoke_fake("run", finished / "small.toml", "--out", out, way)
+    ended = invoke_fake("run", finished / "small.toml", "--out", out, *way)
     assert ended.returncode == 2
     assert f"{out}/{name}: file = a link" in ended.stderr
     assert [path.name for path in elsewhere.iterdir()] == ["000000.parquet"]
@@ -57,7 +57,7 @@ def test_a_file_in_the_place_of_a_folder_is_named(finished, tmp_path):
     out.mkdir()
     shutil.copy(finished / "run" / "plan.jsonl", out)
     (out / "parts").write_text("mine", encoding="utf-8")
-    ended = invoke_fake("run", finished / "small.toml", "--out", out, "--resume")
+    ended = invoke_fake("run", finished / "small.toml", "--out", out)
     assert ended.returncode == 2
     assert f"{out}/parts: file = a file: expected a directory" in ended.stderr
     assert (out / "parts").read_text(encoding="utf-8") == "mine"

@@ -6,11 +6,11 @@ import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
+import ethermeter as em
 import fake_core
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from ethermeter import api
 from ethermeter.engines.simulation import result_of
 from ethermeter.faults import InputError
 from ethermeter.run import finished_run
@@ -25,7 +25,7 @@ DONE = {"finished": "now"}
 
 @pytest.fixture
 def plan(tmp_path):
-    return api.load(write_experiment(tmp_path)).plan()
+    return em.load(write_experiment(tmp_path)).plan()
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def interrupted(out, plan):
 
 def test_what_is_finished_is_not_pending_again(out, plan):
     interrupted(out, plan)
-    with opened(out, plan, resume=True) as recorder:
+    with opened(out, plan) as recorder:
         assert recorder.pending == tuple(range(15, 30))
         assert recorder.core_s == 15 * 0.5
 
@@ -112,7 +112,7 @@ def test_a_torn_part_is_redone(out, plan, cut, tmp_path):
     interrupted(out, plan)
     part = out / "parts" / "000000.parquet"
     part.write_bytes(part.read_bytes()[:cut])
-    with opened(out, plan, resume=True) as recorder:
+    with opened(out, plan) as recorder:
         assert recorder.pending == (*range(10), *range(15, 30))
         record(recorder, plan, recorder.pending)
         recorder.finish(DONE)
@@ -125,18 +125,18 @@ def test_a_part_with_a_flipped_bit_is_redone(out, plan):
     data = bytearray(part.read_bytes())
     data[len(data) // 3] ^= 1
     part.write_bytes(data)
-    with opened(out, plan, resume=True) as recorder:
+    with opened(out, plan) as recorder:
         assert recorder.pending == (*range(10), *range(15, 30))
 
 
 def test_a_part_of_another_plan_or_version_is_redone(out, plan, tmp_path):
-    other = api.load(tmp_path / "small.toml").plan(seed=8)
+    other = em.load(tmp_path / "small.toml").plan(seed=8)
     interrupted(tmp_path / "other", other)
     interrupted(out, plan)
     shutil.copy(tmp_path / "other" / "parts" / "000001.parquet", out / "parts" / "000001.parquet")
-    with opened(out, plan, resume=True) as recorder:
+    with opened(out, plan) as recorder:
         assert recorder.pending == tuple(range(10, 30))
-    with Recorder(out, plan, experiments={}, version="2", resume=True) as recorder:
+    with Recorder(out, plan, experiments={}, version="2") as recorder:
         assert recorder.pending == tuple(range(30))
 
 
@@ -148,9 +148,8 @@ def refused(out, plan, **options):
     return fault
 
 
-def test_an_unfinished_run_wants_to_be_resumed_or_discarded(out, plan):
+def test_an_unfinished_run_is_discarded_by_force(out, plan):
     interrupted(out, plan)
-    assert "--resume to continue it" in refused(out, plan).allowed
     with opened(out, plan, force=True) as recorder:
         assert len(recorder.pending) == 30
 
@@ -158,7 +157,7 @@ def test_an_unfinished_run_wants_to_be_resumed_or_discarded(out, plan):
 def test_a_finished_run_is_left_alone(out, plan):
     before = finished(out, plan)
     assert refused(out, plan).value == "finished"
-    assert refused(out, plan, resume=True).value == "finished"
+    assert refused(out, plan).value == "finished"
     assert contents(out) == before
 
 
@@ -185,7 +184,7 @@ def test_a_part_that_has_not_got_its_name_yet_is_none(out, plan, tmp_path):
     (part,) = (out / "parts").glob("*.parquet")
     # Killed after the last byte of the file and before its renaming.
     part.rename(part.with_name(".tmp-" + part.name))
-    with opened(out, plan, resume=True) as recorder:
+    with opened(out, plan) as recorder:
         assert len(recorder.pending) == len(plan.trials)
         record(recorder, plan, recorder.pending)
         recorder.finish(DONE)
@@ -194,11 +193,10 @@ def test_a_part_that_has_not_got_its_name_yet_is_none(out, plan, tmp_path):
 
 def test_a_run_of_another_plan_is_left_alone(out, plan, tmp_path):
     before = finished(out, plan)
-    other = api.load(tmp_path / "small.toml").plan(seed=8)
-    for resume in (False, True):
-        fault = refused(out, other, resume=resume)
-        assert fault.value == plan.hash
-        assert other.hash in fault.allowed
+    other = em.load(tmp_path / "small.toml").plan(seed=8)
+    fault = refused(out, other)
+    assert fault.value == plan.hash
+    assert other.hash in fault.allowed
     assert contents(out) == before
 
 
@@ -243,14 +241,14 @@ def test_a_run_does_not_end_before_its_last_trial(out, plan):
             recorder.finish(DONE)
 
 
-def fill_up(out, plan, places, **options):
+def fill_up(out, plan, places, *, is_flushed):
     """Record trials, and finish, on a disk that takes no file above a kilobyte once they are
     simulated.
     """
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with opened(out, plan, **options) as recorder:
+    with opened(out, plan) as recorder:
         record(recorder, plan, places)
-        if not options:
+        if is_flushed:
             recorder.flush()
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
         try:
@@ -264,10 +262,10 @@ def test_a_disk_that_takes_no_more_is_one_line_and_costs_nothing_stored(out, pla
     interrupted(out, plan)
     with pytest.raises(
         RunError,
-        match=r"cannot write .*File too large; 15 finished trials are kept, continue with --resume",
+        match=r"cannot write .*File too large; 15 finished trials are kept, the same command",
     ):
-        fill_up(out, plan, range(15, 30), resume=True)
-    with opened(out, plan, resume=True) as recorder:
+        fill_up(out, plan, range(15, 30), is_flushed=False)
+    with opened(out, plan) as recorder:
         assert recorder.pending == tuple(range(15, 30))
         record(recorder, plan, recorder.pending)
         recorder.finish(DONE)
@@ -277,9 +275,9 @@ def test_a_disk_that_takes_no_more_is_one_line_and_costs_nothing_stored(out, pla
 def test_a_disk_that_is_full_at_the_end_keeps_every_trial(out, plan, tmp_path):
     expected = finished(tmp_path / "undisturbed", plan)
     with pytest.raises(RunError, match="30 finished trials are kept"):
-        fill_up(out, plan, range(30))
+        fill_up(out, plan, range(30), is_flushed=True)
     assert not RunDirectory(out).is_finished()
-    with opened(out, plan, resume=True) as recorder:
+    with opened(out, plan) as recorder:
         assert recorder.pending == ()
         recorder.finish(DONE)
     assert contents(out) == expected

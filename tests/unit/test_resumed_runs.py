@@ -6,12 +6,11 @@ from pathlib import Path
 
 import ethermeter as em
 import pytest
-from ethermeter import api
 from ethermeter import run as runs
 from ethermeter.engines.live.trials import FailedTrial
 from ethermeter.engines.work import Finished, Work
 from ethermeter.faults import InputError
-from ethermeter.run import Progress, RunOptions
+from ethermeter.run import Execution, Progress
 from ethermeter.store import Recorder, RunDirectory
 from ethermeter.store.trial_result import failed
 from ethermeter.trial import Trial
@@ -35,7 +34,7 @@ class Clock:
 
 
 def test_the_remaining_time_counts_only_what_this_process_runs(tmp_path, monkeypatch):
-    loaded = api.load(SEGMENT)
+    loaded = em.load(SEGMENT)
     plan, clock = loaded.plan(replications=20), Clock()
     monkeypatch.setattr(runs, "time", clock)
     opened = Recorder._read_parts
@@ -56,7 +55,7 @@ def test_the_remaining_time_counts_only_what_this_process_runs(tmp_path, monkeyp
     options = {"directory": tmp_path / "run"}
     with pytest.raises(KeyboardInterrupt):
         runs.execute(
-            plan, loaded.experiments, options=RunOptions(jobs=1), follow=until_half, **options
+            plan, loaded.experiments, options=Execution(jobs=1), follow=until_half, **options
         )
     half = seen[-1].done
     seen.clear()
@@ -65,7 +64,7 @@ def test_the_remaining_time_counts_only_what_this_process_runs(tmp_path, monkeyp
         seen.append(progress)
         clock.now_s += 1.0
 
-    again = RunOptions(jobs=1, resume=True)
+    again = Execution(jobs=1)
     runs.execute(plan, loaded.experiments, options=again, follow=onwards, **options)
     first = seen[0]
     assert first.before == half
@@ -100,17 +99,15 @@ class Place:
                 yield Finished(work.place, failed())
 
 
-def measured(
-    folder: Path, *, failing: Sequence[int], **options: bool
-) -> tuple[RunDirectory, Place]:
-    loaded = api.load(LIVE)
+def measured(folder: Path, *, failing: Sequence[int]) -> tuple[RunDirectory, Place]:
+    loaded = em.load(LIVE)
     plan = loaded.plan()
     place = Place(failing, trials=plan.trials)
     run = runs.execute(
         plan,
         loaded.experiments,
         directory=folder / "run",
-        options=RunOptions(**options),
+        options=Execution(),
         place=place,
     )
     return run, place
@@ -121,24 +118,22 @@ def test_failed_trials_of_a_finished_run_are_run_again_and_no_other(tmp_path):
     assert place.ran == [0, 1, 2]
     (trial,) = run.provenance()["failed"]
     assert trial == run.trials()[1].id
-    with pytest.raises(InputError, match="finished"):
-        measured(tmp_path, failing=[])
-    plan = api.load(LIVE).plan()
+    plan = em.load(LIVE).plan()
     assert runs.finished_run(run.path, plan) is not None
     assert runs.finished_run(run.path, plan, repeat=True) is None
-    run, place = measured(tmp_path, failing=[], resume=True)
+    run, place = measured(tmp_path, failing=[])
     assert place.ran == [1]
     assert "failed" not in run.provenance()
     assert run.is_finished()
     assert not (run.path / "parts").exists()
     with pytest.raises(InputError, match="finished"):
-        measured(tmp_path, failing=[], resume=True)
+        measured(tmp_path, failing=[])
 
 
 def test_a_trial_that_fails_again_can_be_repeated_again(tmp_path):
     measured(tmp_path, failing=[0, 2])
-    run, place = measured(tmp_path, failing=[2], resume=True)
+    run, place = measured(tmp_path, failing=[2])
     assert place.ran == [0, 2]
     assert list(run.provenance()["failed"]) == [run.trials()[2].id]
-    _, place = measured(tmp_path, failing=[], resume=True)
+    _, place = measured(tmp_path, failing=[])
     assert place.ran == [2]

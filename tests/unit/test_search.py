@@ -1,18 +1,21 @@
 """The search for a value: answers by theory and simulation, conditions, values, and faults."""
 
+import csv
 import json
 from pathlib import Path
 
 import ethermeter as em
 import pytest
+from ethermeter import find
+from ethermeter.analysis.value_search import SearchAnswer
 from ethermeter.experiment import Experiment, load, of_tables, shipped
 from ethermeter.faults import InputError
-from ethermeter.run import Progress, RunOptions, search
+from ethermeter.run import Execution, Progress, search
 from ethermeter.search import Values, question_of
 from ethermeter.search.conditions import ConditionError, condition
 from ethermeter.search.values import RangeError, values_of
 from ethermeter.strategies import answered
-from ethermeter.strategies.search import Answer, ValueSearch
+from ethermeter.strategies.search import ValueSearch
 from ethermeter.theory.finite_queue import m_d_1_k
 from program import invoke
 
@@ -55,7 +58,7 @@ def link(file: Path) -> Experiment:
     return load(file)
 
 
-def found(experiment: Experiment, **options: object) -> Answer:
+def found(experiment: Experiment, **options: object) -> SearchAnswer:
     names = {key.rstrip("_"): value for key, value in options.items()}
     return answered(ValueSearch(question_of(experiment, names)), jobs=2)
 
@@ -96,9 +99,9 @@ def test_the_smallest_room_that_loses_at_most_one_percent_is_that_of_m_d_1_k(lin
     assert int(answer.at_least) <= room <= int(answer.at_most)
     assert [point.number for point in answer.points] == sorted(p.number for p in answer.points)
     assert answer.bound.value is None  # Poisson arrivals have none
-    assert "no bound" in invoke("search", link.path, "--smallest", "network.switches.s.queue",
-                                "--from", 1, "--to", 20, "--step", 1, "--while", "loss <= 1%",
-                                "--no-report").stdout  # fmt: skip
+    words = ("find", "value", link.path, "--smallest", "network.switches.s.queue")
+    words += ("--from", 1, "--to", 20, "--step", 1, "--while", "loss <= 1%")
+    assert "no bound" in invoke(*words).stdout
 
 
 def test_the_smallest_queue_that_loses_nothing_is_the_bound():
@@ -183,7 +186,7 @@ OVER = {"smallest": "flows.load.arrivals.regular", "from_": "780 us", "to": "820
         "step": "20 us"}  # fmt: skip
 
 
-def over(queue: int, *conditions: str) -> Answer:
+def over(queue: int, *conditions: str) -> SearchAnswer:
     """At 780 us a frame 1282.05 are offered: 2.5% are not carried, 32.05 frames a second."""
     tables = SLOW.changed({"network.switches.0": em.switch("s", queue=queue)}, search=None)
     return found(of_tables(tables), **OVER, while_=list(conditions))
@@ -319,10 +322,10 @@ def test_an_interrupted_search_is_resumed_to_the_same_bytes(link, tmp_path):
             raise KeyboardInterrupt
 
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    search(strategy(), directory=whole, options=RunOptions(jobs=2))
+    search(strategy(), directory=whole, options=Execution(jobs=2))
     with pytest.raises(KeyboardInterrupt):
-        search(strategy(), directory=broken, options=RunOptions(jobs=1), follow=stop)
-    search(strategy(), directory=broken, options=RunOptions(jobs=1, resume=True))
+        search(strategy(), directory=broken, options=Execution(jobs=1), follow=stop)
+    search(strategy(), directory=broken, options=Execution(jobs=1))
     names = {path.name for path in whole.iterdir()} - {"provenance.json"}
     assert {"answer.json", "question.json", "plan.jsonl"} <= names
     assert {name for name in names if (broken / name).is_file()} == {
@@ -334,25 +337,45 @@ def test_an_interrupted_search_is_resumed_to_the_same_bytes(link, tmp_path):
 
 
 def test_the_command_answers_from_the_table_of_the_file_and_options_go_before_it(file):
-    code, text, said = invoke("search", file, "--engine", "theory/queueing", "--no-report")
+    code, text, said = invoke("find", "value", file, "--engine", "theory/queueing")
     assert code == 0, said
     rate = int(largest_rate(0.002) / 10) * 10
     assert (
         f"largest flows.load.arrivals.poisson with load: one_way_delay <= 2 ms: {rate} /s by "
         f"theory/queueing; {rate + 10} /s fails"
     ) in " ".join(text.split())
-    words = ("search", file, "--engine", "theory/queueing", "--while", "one_way_delay <= 1.5 ms")
-    code, text, _ = invoke(*words, "--set", "search.step=1 /s", "--json", "--no-report")
+    words = ("find", "value", file, "--engine", "theory/queueing")
+    words += ("--while", "one_way_delay <= 1.5 ms")
+    code, text, _ = invoke(*words, "--set", "search.step=1 /s", "--json")
     assert code == 0
     answer = json.loads(text)
     assert answer["at_least"] == f"{int(largest_rate(0.0015))} /s"
     assert answer["conditions"] == ["one_way_delay <= 1.5 ms"]
-    assert invoke(*words, "--from", "1000 /s", "--no-report").returncode == 1
+    assert invoke(*words, "--from", "1000 /s").returncode == 1
+
+
+def test_in_python_it_is_a_function_and_the_command_prints_the_values_as_rows(file, tmp_path):
+    found = find.value(file, engine="theory/queueing", last="1100 /s", out=tmp_path / "found")
+    words = ("--engine", "theory/queueing", "--to", "1100 /s", "--out", tmp_path / "found")
+    code, text, said = invoke("find", "value", file, *words, "--csv")
+    assert (code, "already finished" in said) == (0, True)
+    rows = list(csv.DictReader(text.splitlines()))
+    assert [row["value"] for row in rows] == [each.value for each in found.answer.points]
+    delays = [each.conditions[0].estimate.value for each in found.answer.points]
+    assert [float(row["conditions.0.estimate.value"]) for row in rows] == delays
+
+
+def test_faults_name_arguments_of_the_function(file):
+    with pytest.raises(InputError) as caught:
+        find.value(file, first="many", conditions="los <= 1%")
+    assert {fault.key for fault in caught.value.faults} == {"first", "conditions"}
+    with pytest.raises(InputError, match="arguments: on = "):
+        find.value(file, engine="live")
 
 
 def test_a_file_with_a_search_is_an_experiment_like_others(file):
     assert invoke("validate", file).returncode == 0
-    assert invoke("plan", file).returncode == 0
+    assert invoke("validate", file, "--trials").returncode == 0
 
 
 def test_validate_checks_the_table_too(file):
@@ -366,18 +389,21 @@ def test_validate_checks_the_table_too(file):
 
 def test_what_is_missing_or_varied_is_named():
     office = shipped()["office"]
-    code, _, said = invoke("search", office)
+    code, _, said = invoke("find", "value", office)
     assert code == 2
     assert {line.split(" = ")[0] for line in said.splitlines()} == {
         f"command line: --{key}" for key in ("largest", "from", "to", "while")
     }
     words = ("--largest", "network.hosts.phone.count", "--from", 1, "--to", 9)
-    code, _, said = invoke("search", office, *words, "--while", "loss <= 1%")
+    code, _, said = invoke("find", "value", office, *words, "--while", "loss <= 1%")
     assert code == 2
-    assert "vary.network.classes = varied: expected one value: --set network.classes=…" in said
-    code, _, said = invoke("search", office, "--set", "network.classes=8",
-                           "--largest", "network.hosts.phone.count", "--from", 0, "--to", 9,
-                           "--while", "loss <= 1%")  # fmt: skip
+    assert (
+        "vary.network.classes = varied: expected one value: set network.classes to one of 1, 8"
+        in said
+    )
+    words = ("--set", "network.classes=8", "--largest", "network.hosts.phone.count")
+    words += ("--from", 0, "--to", 9, "--while", "loss <= 1%")
+    code, _, said = invoke("find", "value", office, *words)
     assert code == 2
     assert "--from = 0" in said
 

@@ -108,5 +108,5 @@ def test_a_process_that_was_held_up_itself_blames_nobody(client):
 def test_a_connection_that_is_lost_is_told_at_once(client):
     pulse = cluster._Pulse(client, ADDRESS)
     client.status = "connecting"
-    with pytest.raises(LostClusterError, match=f"--cluster {ADDRESS}: the connection"):
+    with pytest.raises(LostClusterError, match=f"cluster {ADDRESS}: the connection"):
         pulse.feel()

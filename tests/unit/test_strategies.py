@@ -9,12 +9,13 @@ from typing import Any
 import ethermeter as em
 import msgspec
 import pytest
+from ethermeter.analysis.call_search import CallsAnswer
 from ethermeter.calls import OnSegment, Question, Wanted
 from ethermeter.faults import InputError
-from ethermeter.run import Progress, RunOptions, evaluate, finished_run, search
+from ethermeter.run import Execution, Progress, evaluate, finished_run, search
 from ethermeter.store import RunDirectory
 from ethermeter.strategies import answered
-from ethermeter.strategies.calls import Answer, CallSearch
+from ethermeter.strategies.calls import CallSearch
 
 DERIVED_FROM_THE_CLOCK = {"provenance.json"}
 
@@ -36,7 +37,7 @@ def files(directory: Path) -> dict[str, bytes]:
 
 
 def run(out: Path, **options: bool) -> RunDirectory:
-    return search(strategy(), directory=out, options=RunOptions(jobs=1, **options))
+    return search(strategy(), directory=out, options=Execution(jobs=1, **options))
 
 
 def stop_after(trials: int):
@@ -51,7 +52,7 @@ def stop_after(trials: int):
 
 def test_a_run_holds_the_answer_that_is_found_in_memory(tmp_path):
     found = run(tmp_path / "run")
-    answer = msgspec.json.decode(found.answer(), type=Answer)
+    answer = msgspec.json.decode(found.answer(), type=CallsAnswer)
     assert answer == answered(strategy())
     tried = {each.calls for each in answer.tried}
     assert {int(trial.point["calls"]) for trial in found.trials()} == tried
@@ -70,12 +71,10 @@ def test_an_interrupted_run_is_resumed_to_the_same_bytes(tmp_path, trials):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     run(whole)
     with pytest.raises(KeyboardInterrupt):
-        search(strategy(), directory=broken, options=RunOptions(jobs=1), follow=stop_after(trials))
+        search(strategy(), directory=broken, options=Execution(jobs=1), follow=stop_after(trials))
     assert not RunDirectory(broken).is_finished()
-    with pytest.raises(InputError, match="--resume"):
-        run(broken)
     before = (broken / "plan.jsonl").read_bytes()
-    run(broken, resume=True)
+    run(broken)
     assert files(broken) == files(whole)
     assert (broken / "plan.jsonl").read_bytes().startswith(before)
 
@@ -83,19 +82,19 @@ def test_an_interrupted_run_is_resumed_to_the_same_bytes(tmp_path, trials):
 def test_a_damaged_plan_is_not_continued(tmp_path):
     out = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
-        search(strategy(), directory=out, options=RunOptions(jobs=1), follow=stop_after(3))
+        search(strategy(), directory=out, options=Execution(jobs=1), follow=stop_after(3))
     text = (out / "plan.jsonl").read_text(encoding="utf-8")
     (out / "plan.jsonl").write_text(text.replace('"seed":', '"seed":1'), encoding="utf-8")
     with pytest.raises(InputError, match="damaged: not the trials that were proposed"):
-        run(out, resume=True)
+        run(out)
     assert run(out, force=True).is_finished()
 
 
 def test_another_question_is_refused_and_an_altered_answer_is_noticed(tmp_path):
     out = tmp_path / "run"
     run(out)
-    with pytest.raises(InputError, match="give another --out"):
-        search(strategy(seed=2), directory=out, options=RunOptions(jobs=1))
+    with pytest.raises(InputError, match="another directory"):
+        search(strategy(seed=2), directory=out, options=Execution(jobs=1))
     answer = json.loads((out / "answer.json").read_bytes())
     (out / "answer.json").write_text(json.dumps(answer | {"calls": 1000}), encoding="utf-8")
     with pytest.raises(InputError, match=r"answer\.json.*damaged"):
@@ -128,7 +127,7 @@ def test_the_documented_strategy_is_run_and_its_progress_grows(tmp_path):
     strategy = documented("Doubling")(SEGMENT.save(tmp_path / "segment.toml"))
     seen: list[Progress] = []
     found = search(
-        strategy, directory=tmp_path / "run", options=RunOptions(jobs=2), follow=seen.append
+        strategy, directory=tmp_path / "run", options=Execution(jobs=2), follow=seen.append
     )
     # Six of these offer the bits of the segment.
     answer = json.loads(found.answer())

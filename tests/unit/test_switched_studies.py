@@ -390,9 +390,9 @@ def test_component_sums_give_the_direct_line_of_the_study():
         + 12.5
         + (26 * wire + 28 * bus + octets * (wire + 2 * bus) + bursts) / 1000
     )
-    from ethermeter import api
+    import ethermeter as em
 
-    loaded = api.load(
+    loaded = em.load(
         "hughesjones2000/gigabit-latency",
         overrides=('vary."flows.ping.response.frames"=["82 B", "530 B", "1042 B", "1518 B"]',),
     )

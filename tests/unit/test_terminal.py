@@ -19,38 +19,38 @@ SHORT = settings("phases.transmit=60 ms", "phases.measure=all")
 RUNS = {
     "segment": ("poisson-load", *settings("phases.transmit=50 ms", "phases.measure=all")),
     "network": ("office", *SHORT),
-    "classes": ("office", "--set", "network.classes=8", "--replications", "3", *SHORT),
-    "bus": ("10base-t1s/zone-gateway", "--replications", "1", *SHORT),
+    "classes": ("office", "--set", "network.classes=8", "--set", "run.replications=3", *SHORT),
+    "bus": ("10base-t1s/zone-gateway", "--set", "run.replications=1", *SHORT),
     "voice": (
-        *("gonsalves1982/minimum", "--replications", "1"),
+        *("gonsalves1982/minimum", "--set", "run.replications=1"),
         *settings("phases.transmit=300 ms", "phases.measure=all"),
     ),
-    "theories": ("three-ways-saturated", "--replications", "1", *SHORT),
+    "theories": ("three-ways-saturated", "--set", "run.replications=1", *SHORT),
     "room": ("buffer-sizing",),
-    "transfers": ("fritz1999/window", "--replications", "1"),
+    "transfers": ("fritz1999/window", "--set", "run.replications=1"),
 }
 WORDS = {
     "experiments": ("experiments",),
     "plan": ("plan", "poisson-load"),
     "studies": ("reproduce", "--list"),
-    "models": ("theory", "list"),
-    "model": ("theory", "show", "tobagi-hunt-1980-p-persistent"),
+    "models": ("model",),
+    "model": ("model", "tobagi-hunt-1980-p-persistent"),
     "values": (
-        *("theory", "eval", "lam-1980", "arrival_rate=100,200", "packet_s=1 ms,2 ms"),
+        *("model", "lam-1980", "arrival_rate=100,200", "packet_s=1 ms,2 ms"),
         *("weights=3,1", "lengths=mix", "propagation_s=10 us"),
     ),
     "choose": ("theory", "choose", "three-ways-poisson"),
     "choose of a network": ("theory", "choose", "office"),
-    "codecs": ("voice", "codecs"),
-    "packets": ("voice", "codecs", "g711", "g729a"),
-    "ratings": ("voice", "emodel", "--delay", "0 ms..400 ms/9", "--loss", "0,1%"),
+    "codecs": ("model", "codecs"),
+    "packets": ("model", "codecs", "codec=g711,g729a", "packet=10 ms,20 ms"),
+    "ratings": ("model", "emodel", "delay=0 ms..400 ms/9", "loss=0,1%"),
     "bus by rule": ("bus", "10base-t1s/sensor-bus"),
     "suites": ("benchmark", "--list"),
     "transfers": ("bottleneck", "--list"),
     "search": (
-        *("search", "office", "--set", "network.classes=8", "--while", "loss <= 0.1%"),
+        *("find", "value", "office", "--set", "network.classes=8", "--while", "loss <= 0.1%"),
         *("--largest", "flows.backup.arrivals.token_bucket.rate", "--from", "20 Mb/s"),
-        *("--to", "60 Mb/s", "--step", "20 Mb/s", "--no-report", *SHORT),
+        *("--to", "60 Mb/s", "--step", "20 Mb/s", *SHORT),
     ),
 }
 
@@ -86,9 +86,11 @@ def test_a_command_fits_80_columns(name, folder):
 
 
 def test_comparisons_fit_80_columns(folder):
-    words = ("run", "three-ways-saturated", "--replications", "1", "--no-report")
+    words = ("run", "three-ways-saturated", "--set", "run.replications=1", "--no-report")
     for out, seed in (("one", "1"), ("other", "2")):
-        assert not invoke(*words, *SHORT, "--seed", seed, "--out", out, cwd=folder).returncode
+        assert not invoke(
+            *words, *SHORT, "--set", f"seed={seed}", "--out", out, cwd=folder
+        ).returncode
     for command in (("compare", "one", "other"), ("theory", "agreement", "one")):
         ended = invoke(*command, cwd=folder)
         assert ended.returncode == 0, ended.stderr
@@ -104,7 +106,7 @@ def test_an_explained_capture_fits_80_columns(folder):
 
 
 def test_the_table_of_a_run_has_units_and_intervals(folder):
-    words = ("--set", "network.classes=8", "--replications", "3", "--no-report", *SHORT)
+    words = ("--set", "network.classes=8", "--set", "run.replications=3", "--no-report", *SHORT)
     shown = invoke("run", "office", *words, "--out", "units", cwd=folder).stdout
     head = shown.partition("theory/")[0].split()
     assert {"Mb/s", "message/s"} <= set(head)
@@ -126,18 +128,25 @@ def test_a_queue_that_drops_is_named_and_the_next_command_finds_its_room(folder)
     assert "next: the queue at switch towards server is the bottleneck" in told
     assert "dropped 100 frames" in told  # 24 of 2400 at each of 100 triggers; one is lost
     words = next_command(shown)
-    assert words[:2] == ["search", "buffer-sizing"]
-    ended = invoke(*words, "--json", "--no-report", "--out", "smallest", cwd=folder)
+    assert words[:3] == ["find", "value", "buffer-sizing"]
+    ended = invoke(*words, "--json", "--out", "smallest", cwd=folder)
     assert ended.returncode == 0, ended.stderr
     # By hand: one frame less than the 24 that come together is one too few.
     assert "24 at 95%; 23 fails" in json.loads(ended.stdout)["sentence"]
 
 
 def test_one_replication_suggests_more_and_no_theory_those_that_apply(folder):
-    words = ("poisson-load", "--replications", "1", "--no-report", "--out", "one trial")
+    words = ("poisson-load", "--set", "run.replications=1", "--no-report", "--out", "one trial")
     shown = invoke("run", *words, *settings("stations.frames=64 B"), cwd=folder).stdout
     words = next_command(shown)
-    assert words == ["run", "poisson-load", "--set", "stations.frames=64 B", "--replications", "5"]
+    assert words == [
+        "run",
+        "poisson-load",
+        "--set",
+        "stations.frames=64 B",
+        "--set",
+        "run.replications=5",
+    ]
     assert "next: no theory was asked for" in " ".join(shown.split())
 
 
@@ -163,7 +172,7 @@ def test_a_result_without_doubts_suggests_nothing(folder):
 
 def test_few_samples_suggest_a_longer_trial_with_a_longer_window(folder):
     phases = settings("phases.transmit=20 ms", "phases.measure=last 10 ms")
-    words = ("poisson-load", "--replications", "3", "--no-report", "--out", "few", *phases)
+    words = ("poisson-load", "--set", "run.replications=3", "--no-report", "--out", "few", *phases)
     found = next_command(invoke("run", *words, cwd=folder).stdout)
     assert found[-4:] == settings("phases.transmit=200 ms", "phases.measure=last 100 ms")
 
@@ -210,13 +219,7 @@ def test_columns_with_one_cell_stand_above_a_table_that_is_too_wide():
 
 
 def test_a_search_suggests_all_metrics_of_its_answer_and_a_wider_range(folder):
-    words = (
-        "search",
-        "buffer-sizing",
-        "--no-report",
-        "--smallest",
-        "network.switches.switch.queue",
-    )
+    words = ("find", "value", "buffer-sizing", "--smallest", "network.switches.switch.queue")
     found = ("--from", "20", "--to", "30", "--while", "loss == 0")
     shown = invoke(*words, *found, "--out", "room-of-queue", cwd=folder).stdout
     words_of_run = next_command(shown)
@@ -224,7 +227,7 @@ def test_a_search_suggests_all_metrics_of_its_answer_and_a_wider_range(folder):
     assert words_of_run == ["run", "buffer-sizing", "--set", room]
     ended = invoke(*words_of_run, "--no-report", "--out", "at-the-answer", cwd=folder)
     assert ended.returncode == 0, ended.stderr
-    words = ("search", "office", "--no-report", "--largest", "network.classes")
+    words = ("find", "value", "office", "--largest", "network.classes")
     found = ("--from", "1", "--to", "2", "--while", "loss <= 50%", "--out", "all")
     shown = invoke(*words, *found, cwd=folder).stdout
     assert "every value of the range holds" in " ".join(shown.split())
@@ -241,9 +244,11 @@ def test_a_capture_suggests_its_largest_connection_and_figures(folder):
 
 
 def test_another_value_of_an_option_takes_the_place_of_the_one_given():
-    given = ["search", "x.toml", "--replications=8", "--out", "here", "--force", "--largest", "a"]
-    again = next_steps._again(given, "--replications", "32")
-    assert again == ["ethermeter", "search", "x.toml", "--largest", "a", "--replications", "32"]
+    given = ["run", "x.toml", "--jobs=8", "--out", "here", "--force", "--set", "a=1"]
+    again = next_steps._again(given, "--jobs", "32")
+    assert again == ["ethermeter", "run", "x.toml", "--set", "a=1", "--jobs", "32"]
+    again = next_steps._again([*given, "--set=b=2"], "--set", "b=3")
+    assert again == ["ethermeter", "run", "x.toml", "--jobs=8", "--set", "a=1", "--set", "b=3"]
 
 
 def test_what_is_to_be_copied_is_not_broken_unlike_a_text():

@@ -21,7 +21,7 @@ from ethermeter.experiment import load
 from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.experiment.trace_files import read_trace
 from ethermeter.faults import InputError
-from ethermeter.run import RunOptions, execute
+from ethermeter.run import Execution, execute
 from ethermeter.store import RunDirectory
 from ethermeter.store.columns import FLOWS
 from ethermeter.theory.bounds.sources import arrivals_of
@@ -318,7 +318,7 @@ def test_a_run_has_its_traces_and_is_verified_and_continued_with_them(tmp_path):
     made = planned(tmp_path, drawn.changed({"run.replications": 4}), t=FOUR)
     experiment = load(tmp_path / "x.toml")
     out = tmp_path / "run"
-    run = execute(made, [experiment], directory=out, options=RunOptions(jobs=1))
+    run = execute(made, [experiment], directory=out, options=Execution(jobs=1))
     (kept,) = (out / "traces").iterdir()
     assert kept.stem == made.trials[0].scenario.flows[0].arrivals.sha256
     (tmp_path / "t.csv").unlink()

@@ -44,7 +44,7 @@ MEAN_US = (9 * 11.52 + 244.16) / 10
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     file = network().save(tmp_path / "unlike.toml")
-    done = invoke("run", file, "--out", tmp_path / "run", "--replications", "3")
+    done = invoke("run", file, "--out", tmp_path / "run", "--set", "run.replications=3")
     assert done.returncode == 0, done.output
     (tmp_path / "printed").write_text(done.stdout, encoding="utf-8")
     return tmp_path / "run"

@@ -1,19 +1,18 @@
 """Runs: what a finished run holds, and how a plan or a strategy is run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ethermeter import run as running
 from ethermeter.faults import InputError
 from ethermeter.figure import Figure
 from ethermeter.metrics import Metric
 from ethermeter.notebook import counted, html_table
 from ethermeter.report.style import style_of
 from ethermeter.results.query import Results
-from ethermeter.run import Execution, evaluate
+from ethermeter.run import Execution, default_directory, evaluate, execute, finished_run, search
 from ethermeter.store import RunDirectory, RunError
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from ethermeter.analysis.overloads import OverloadedPoint
     from ethermeter.api.experiments import Loaded
     from ethermeter.engines.live import Place
-    from ethermeter.operation import Display, Shown
+    from ethermeter.operation import Display
     from ethermeter.results.estimates import Point
     from ethermeter.strategies import Strategy
 
@@ -267,13 +266,13 @@ def executed(
 
     """
     plan = loaded.plan(seed=execution.seed, replications=replications)
-    directory = out if out is not None else running.default_directory(plan)
+    directory = out if out is not None else default_directory(plan)
     return _evaluated(
         directory,
         title or plan.name,
-        None if execution.force else partial(running.finished_run, directory, plan, repeat=True),
+        None if execution.force else partial(finished_run, directory, plan, repeat=True),
         partial(
-            running.execute,
+            execute,
             plan,
             loaded.experiments,
             directory=directory,
@@ -301,12 +300,12 @@ def found_by(
     """
     import msgspec
 
-    directory = out if out is not None else running.default_directory(strategy)
+    directory = out if out is not None else default_directory(strategy)
     run = _evaluated(
         directory,
         strategy.name,
-        None if execution.force else partial(running.finished_run, directory, strategy),
-        partial(running.search, strategy, directory=directory, options=execution, place=place),
+        None if execution.force else partial(finished_run, directory, strategy),
+        partial(search, strategy, directory=directory, options=execution, place=place),
         report=report,
         display=display,
     )
@@ -317,7 +316,7 @@ def _evaluated(
     directory: Path,
     title: str,
     finished: "Callable[[], RunDirectory | None] | None",
-    execute: "Callable[..., RunDirectory]",
+    begin: "Callable[..., RunDirectory]",
     *,
     report: bool,
     display: "Display",
@@ -329,10 +328,10 @@ def _evaluated(
             display.say(f"{directory}: this run is already finished; --force runs it again")
         else:
             with display.progress(title) as shown:
-                found = execute(follow=shown)
+                found = begin(follow=shown)
         with display.activity(title) as follow:
             evaluate(directory, report=report, anew=False, follow=follow)
     except KeyboardInterrupt as interrupt:
-        interrupt.add_note("finished trials are kept; the same command continues")
+        interrupt.add_note("finished trials are kept")
         raise
     return Run.of_run(found.path)

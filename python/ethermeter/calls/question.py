@@ -45,10 +45,6 @@ class Venue(Protocol):
     def medium(self) -> Medium:
         """The medium of the callers, which adds to each packet."""
 
-    @property
-    def room(self) -> str:
-        """What limits the number of calls, in words."""
-
     def most(self, question: "Question") -> int:
         """Return how many calls there is room for at most."""
 

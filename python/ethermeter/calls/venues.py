@@ -36,11 +36,6 @@ class OnSegment:
     def _standard(self) -> str:
         return str(self.table["standard"])
 
-    @property
-    def room(self) -> str:
-        """What limits the number of calls, in words."""
-        return "the standard's number of stations, or the bits of the segment,"
-
     def load_of_a_call(self, question: Question) -> float:
         """Return the share of the line rate that a call needs on the mean: preamble, frame, gap."""
         return float(question.packets.offered_load) * question.talkers * question.activity
@@ -121,11 +116,6 @@ class BetweenHosts:
     def medium(self) -> Medium:
         """An Ethernet link; loads are of 10 Mb/s."""
         return replace(Medium.of("ieee-10", standards()["ieee-10"]), name="network")
-
-    @property
-    def room(self) -> str:
-        """What limits the number of calls, in words."""
-        return "the bits of the links"
 
     def most(self, question: Question) -> int:
         """Return how many calls fit by the bits of the links and the number of flows."""
@@ -251,7 +241,7 @@ def pairs_of(
     )
     for one, other in pairs:
         allowed = (
-            f"expected another host than {one}, which --from gives"
+            f"expected another host than {one}, which calls"
             if one == other
             else f"expected a host to which links lead from {one}"
         )

@@ -1,7 +1,7 @@
 """A command: an operation, and how its answer is printed."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -10,15 +10,16 @@ import click
 
 from ethermeter.cli import former
 from ethermeter.cli.guard import guarded, say
+from ethermeter.cli.help import epilog
 from ethermeter.cli.options import (
     given_fields,
+    is_mapping,
     name_of,
     outputs,
     parameters_of,
     setting_of,
     settings_help,
 )
-from ethermeter.cli.help import epilog
 from ethermeter.json_values import plain
 from ethermeter.operation import Shown, arguments_of, operation_of
 
@@ -68,6 +69,7 @@ class Command(Generic[A]):
         text = (self.function.__doc__ or "").partition("\n\nParameters\n------")[0]
         return _Command(
             name,
+            function=self.function,
             settings=settings_help(options),
             former_options=self.former,
             params=parameters,
@@ -101,12 +103,14 @@ class Command(Generic[A]):
 
 def typed(options: type, field: str) -> str:
     """Return how a field of options is written in a command: an option, or an argument's name."""
-    for each, _, argument in arguments_of(options):
+    takes_names = False
+    for each, kind, argument in arguments_of(options):
         if each.name == field:
             if argument.is_setting:
                 return setting_of(field)
             return name_of(field) if each.kw_only else argument.metavar or field
-    return name_of(field)
+        takes_names = takes_names or is_mapping(kind)
+    return field if takes_names else name_of(field)
 
 
 class Terminal:
@@ -141,6 +145,7 @@ class _Command(click.Command):
         self,
         name: str,
         *,
+        function: Callable[..., object],
         settings: Sequence[tuple[str, str]],
         former_options: Mapping[str, str],
         **attributes: Any,
@@ -148,6 +153,7 @@ class _Command(click.Command):
         super().__init__(
             name, context_settings={"help_option_names": ["-h", "--help"]}, **attributes
         )
+        self.function = function
         self.settings = settings
         self._former = former_options
 
@@ -168,3 +174,9 @@ class _Command(click.Command):
 def settings_of(command: click.Command) -> Sequence[tuple[str, str]]:
     """Return the settings of a command: each as it is written, and what it is."""
     return command.settings if isinstance(command, _Command) else ()
+
+
+def function_of(command: click.Command) -> Callable[..., object]:
+    """Return the function in Python that a command calls."""
+    assert isinstance(command, _Command), "made from an operation"
+    return command.function

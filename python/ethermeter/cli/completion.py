@@ -27,6 +27,13 @@ def experiments(context: click.Context, incomplete: str) -> list[Item]:
     return named + files(incomplete, ".toml")
 
 
+def calls_venues(context: click.Context, incomplete: str) -> list[Item]:
+    """Return where calls may be: on the segments of standards, and in experiments."""
+    from ethermeter.experiment.segment import standards
+
+    return [(name, "longest segment") for name in standards()] + experiments(context, incomplete)
+
+
 def files(incomplete: str, suffix: str) -> list[Item]:
     """Return files with a suffix, and the directories they may be in."""
     folder, _, begin = incomplete.rpartition("/")
@@ -99,10 +106,33 @@ def conditions(context: click.Context, incomplete: str) -> list[Item]:
 
 
 def models(context: click.Context, incomplete: str) -> list[Item]:
-    """Return the models of theory."""
-    from ethermeter.theory.catalogue import models as known
+    """Return the models of theory and of voice."""
+    from ethermeter.models.catalogue import titles
 
-    return [(name, entry.title) for name, entry in known().items()]
+    return [(each.name, each.title) for each in titles()]
+
+
+def model_arguments(context: click.Context, incomplete: str) -> list[Item]:
+    """Return arguments of the model that is named before, and behind `=` words that they may be."""
+    from ethermeter.models.catalogue import models as known
+    from ethermeter.theory.entry import KEY
+
+    entry = known().get(str(context.params.get("name") or next(iter(context.args), "")))
+    if entry is None:
+        return []
+    name, equals, begin = incomplete.partition("=")
+    if not equals:
+        return [
+            (f"{each.argument}=", each.meaning) for each in entry.symbols if each.argument != KEY
+        ]
+    symbol = entry.symbol(name)
+    if symbol is not None and isinstance(symbol.allowed, tuple):
+        before, comma, _ = begin.rpartition(",")  # of a list, the last word is typed
+        about = {each.name: getattr(each, "title", "") for each in entry.data}
+        return [(f"{name}={before}{comma}{word}", about.get(word, "")) for word in symbol.allowed]
+    if name == "run":
+        return [(f"{name}={path}", text) for path, text in runs(context, begin)]
+    return []
 
 
 def codecs(context: click.Context, incomplete: str) -> list[Item]:
@@ -110,6 +140,13 @@ def codecs(context: click.Context, incomplete: str) -> list[Item]:
     from ethermeter.voice.codecs import CODECS
 
     return [(name, codec.title) for name, codec in CODECS.items()]
+
+
+def patterns(context: click.Context, incomplete: str) -> list[Item]:
+    """Return the patterns of talk spurts."""
+    from ethermeter.voice.talk import PATTERNS
+
+    return [(name, pattern.source) for name, pattern in PATTERNS.items()]
 
 
 def suites(context: click.Context, incomplete: str) -> list[Item]:
@@ -133,11 +170,15 @@ def engines(context: click.Context, incomplete: str) -> list[Item]:
 
     networks = [(f"theory/{name}", "of networks") for name in NETWORK_MODELS]
     theories = [
-        (f"{kind}/{name}", text)
-        for kind in ("theory", "idealised")
-        for name, text in models(context, incomplete)
+        (f"{kind}/{name}", text) for kind in ("theory", "idealised") for name, text in _theories()
     ]
     return [("simulation", "simulated"), ("live", "measured"), *networks, *theories]
+
+
+def _theories() -> list[Item]:
+    from ethermeter.theory.catalogue import models as known
+
+    return [(name, entry.title) for name, entry in known().items()]
 
 
 def assignments(context: click.Context, incomplete: str) -> list[Item]:
@@ -162,7 +203,7 @@ def _document(context: click.Context) -> "Tables":
 
     It is empty if it cannot be read.
     """
-    from ethermeter import api
+    from ethermeter.api.experiments import locate
     from ethermeter.experiment import toml
     from ethermeter.experiment.shorthand import with_tables
     from ethermeter.faults import InputError
@@ -170,7 +211,7 @@ def _document(context: click.Context) -> "Tables":
     # Behind an option without its value, arguments are not assigned to parameters yet.
     named = str(context.params.get("experiment") or next(iter(context.args), ""))
     try:
-        path = api.locate(named)
+        path = locate(named)
         document = toml.parsed(toml.text_of(path, file=named), file=named)
         return with_tables(document, file=named, folder=path.parent)[0].document
     except InputError:

@@ -68,11 +68,12 @@ def interrupted(interrupt: KeyboardInterrupt) -> Exit:
     Parameters
     ----------
     interrupt
-        Ctrl-C, or `Terminated`; its notes are what is left and how to go on.
+        Ctrl-C, or `Terminated`; its first note is what the same command goes on with.
 
     """
     by_signal = isinstance(interrupt, Terminated)
-    kept = "".join(f"; {note}" for note in getattr(interrupt, "__notes__", ()))
+    notes = getattr(interrupt, "__notes__", ())
+    kept = "".join(f"; {note}. To continue: {again()}" for note in notes[:1])
     say(f"ethermeter: {'terminated' if by_signal else 'interrupted'}{kept}")
     return Exit(TERMINATED if by_signal else INTERRUPTED)
 

@@ -10,14 +10,16 @@ from ethermeter.quantities import number
 from ethermeter.render.text import with_values
 
 if TYPE_CHECKING:
+    from ethermeter.analysis.call_search import CallsAnswer
     from ethermeter.analysis.claims import Claim
     from ethermeter.analysis.overloads import OverloadedPoint
     from ethermeter.analysis.ports import Port
+    from ethermeter.analysis.value_search import SearchAnswer
     from ethermeter.api.runs import Run
     from ethermeter.captures import Connection
     from ethermeter.experiment import Experiment
     from ethermeter.results.estimates import Point
-    from ethermeter.strategies import bottleneck, calls, search
+    from ethermeter.strategies import bottleneck
 
 MOST_STEPS = 2
 """Steps that are printed, those that matter most."""
@@ -82,7 +84,7 @@ def of_measurement(run: "Run", words: Sequence[str]) -> Iterator[Step]:
             )
             break
     if _has_caution(run.estimated, "one-replication"):
-        more = _again(words, "--replications", str(REPLICATIONS))
+        more = _again(words, "--set", f"run.replications={REPLICATIONS}")
         yield Step("intervals by independent trials", more)
 
 
@@ -97,7 +99,7 @@ def of_study(claims: "Sequence[Claim]", study: str, *, quick: bool) -> Iterator[
 
 
 def of_search(
-    found: "search.Answer", experiment: str, settings: Sequence[str], words: Sequence[str]
+    found: "SearchAnswer", experiment: str, settings: Sequence[str], words: Sequence[str]
 ) -> Iterator[Step]:
     """Yield the steps of a search.
 
@@ -107,14 +109,18 @@ def of_search(
 
     trials = min(MORE_TRIALS * found.most_replications, LARGEST_LIMIT)
     if found.outcome == "undecided" and trials > found.most_replications > 1:
-        more = _again(words, "--replications", str(trials))
+        more = _again(words, "--set", f"search.replications={trials}")
         yield Step("more trials of each value narrow the answer", more)
     if found.outcome == "all" and found.direction == "largest":
         wider = _times(found.estimate, WIDER)
         if wider is not None:
             yield Step("every value of the range holds; a wider one", _again(words, "--to", wider))
     if found.outcome == "answered" and found.engine != "live" and found.estimate is not None:
-        others = [each for each in settings if each.partition("=")[0] != found.key]
+        others = [
+            each
+            for each in settings
+            if each.partition("=")[0] != found.key and not each.startswith("search.")
+        ]
         yield Step(
             f"all metrics at {found.key} = {found.estimate}",
             [
@@ -126,12 +132,12 @@ def of_search(
         )
 
 
-def of_calls(found: "calls.Answer", words: Sequence[str]) -> Iterator[Step]:
+def of_calls(found: "CallsAnswer", words: Sequence[str]) -> Iterator[Step]:
     """Yield the steps of a search for calls that wrote no experiment."""
     if found.calls:
         yield Step(
             f"the experiment with {found.calls} calls, to run or change",
-            ["ethermeter", *fresh(words), "--resume", "--write", "calls.toml"],
+            ["ethermeter", *fresh(words), "--write", "calls.toml"],
         )
 
 
@@ -157,13 +163,17 @@ def of_capture(file: str, connections: "Sequence[Connection]") -> Iterator[Step]
 
 
 def _again(words: Sequence[str], option: str, value: str) -> list[str]:
-    """Return a command with another value of an option, for a run of its own."""
-    kept = [
-        word
-        for pair in with_values(fresh(words))
-        if pair[0].partition("=")[0] not in {option, "--out"}
-        for word in pair
-    ]
+    """Return a command with another value of an option, or of a key, for a run of its own."""
+    key = value.partition("=")[0]
+
+    def is_replaced(pair: Sequence[str]) -> bool:
+        name, _, text = pair[0].partition("=")
+        if name == option == "--set":
+            return (text or pair[-1]).partition("=")[0] == key
+        return name in {option, "--out"}
+
+    pairs = (pair for pair in with_values(fresh(words)) if not is_replaced(pair))
+    kept = [word for pair in pairs for word in pair]
     return ["ethermeter", *kept, option, value]
 
 

@@ -26,7 +26,12 @@ NAMES = {
 }
 """Options that are not called as the field, because that is no word in Python, or one of several
 values is given at a time."""
+SETTINGS = {"duration": "duration"}
+"""Settings that are not called as their option, because keys are nouns."""
 SHORT = {"jobs": "-j", "metrics": "-m", "file_format": "-f"}
+
+_Setting = tuple[Field[Any], Any, Argument]
+"""A field that is written NAME=VALUE, with its type and what it is."""
 
 
 def name_of(field: str) -> str:
@@ -36,7 +41,7 @@ def name_of(field: str) -> str:
 
 def setting_of(field: str) -> str:
     """Return the name of a field that is written NAME=VALUE."""
-    return name_of(field).removeprefix("--")
+    return SETTINGS.get(field, name_of(field).removeprefix("--"))
 
 
 def parameters_of(options: type) -> Iterator[click.Parameter]:
@@ -46,7 +51,7 @@ def parameters_of(options: type) -> Iterator[click.Parameter]:
         if argument.is_setting:
             continue
         if not field.kw_only:
-            yield _argument(field, kind, argument)
+            yield _argument(field, kind, argument, () if is_required(field) else words)
         else:
             yield _option(field, kind, argument)
     if words:
@@ -117,8 +122,8 @@ def read_settings(options: type, words: Sequence[str]) -> dict[str, object]:
             continue
         try:
             value = _type_of(kind, argument).convert(text, None, None)
-        except click.BadParameter as error:
-            faults.append(Fault("command line", name, text, f"expected {_allowed(kind, error)}"))
+        except click.BadParameter:
+            faults.append(Fault("command line", name, text, f"expected {_allowed(kind, argument)}"))
             continue
         found[field.name] = (*(given or ()), value) if _is_list(kind) else value  # type: ignore[misc]
     if faults:
@@ -126,16 +131,24 @@ def read_settings(options: type, words: Sequence[str]) -> dict[str, object]:
     return found
 
 
-def _allowed(kind: Any, error: click.BadParameter) -> str:
+def _allowed(kind: Any, argument: Argument) -> str:
+    """Return what the value of a setting may be, in words."""
     named = _alone(kind)
     if get_origin(named) is Literal:
         return f"one of {', '.join(map(str, get_args(named)))}"
-    return "yes or no" if named is bool else error.message
+    if named is bool:
+        return "yes or no"
+    low = "" if argument.least is None else f" from {argument.least}"
+    high = "" if argument.most is None else f" to {argument.most}"
+    return f"a{' whole' if named is int else ''} number{low}{high}"
 
 
-def _argument(field: Field[Any], kind: Any, argument: Argument) -> click.Argument:
+def _argument(
+    field: Field[Any], kind: Any, argument: Argument, settings: Sequence[_Setting]
+) -> click.Argument:
+    """Return an argument by position; `settings`: those that may stand in its place."""
     required = is_required(field)
-    several = _is_list(kind) or _is_mapping(kind)
+    several = _is_list(kind) or is_mapping(kind)
     metavar = argument.metavar or field.name.upper()
     return click.Argument(
         [field.name],
@@ -144,7 +157,7 @@ def _argument(field: Field[Any], kind: Any, argument: Argument) -> click.Argumen
         required=required,
         **_default(field, several=several),
         metavar=(metavar if required else f"[{metavar}]") + ("..." if several else ""),
-        shell_complete=completion_of(argument.offers),
+        shell_complete=_either(completion_of(argument.offers), _settings_completion(settings)),
     )
 
 
@@ -213,17 +226,22 @@ class _IntegerOrText(click.IntRange):
         return super().convert(value, param, ctx) if is_number else text
 
 
-def _type_of(kind: Any, argument: Argument) -> click.ParamType:
-    alone = str if _is_mapping(kind) else _alone(kind)
+def _type_of(kind: Any, argument: Argument) -> "click.ParamType[Any]":
+    alone = str if is_mapping(kind) else _alone(kind)
     if alone == (int, str):
         return _IntegerOrText(argument.least, argument.most)
     if get_origin(alone) is Literal:
         return click.Choice([str(each) for each in get_args(alone)])
     if alone is int and (argument.least, argument.most) != (None, None):
         return click.IntRange(argument.least, argument.most)
-    if alone is Path or (isinstance(alone, tuple) and Path in alone):
+    if alone is Path:
         return click.Path(path_type=Path)
-    return {int: click.INT, float: click.FLOAT, bool: click.BOOL, str: click.STRING}[alone]
+    kinds: dict[Any, click.ParamType[Any, Any]] = {
+        int: click.INT,
+        float: click.FLOAT,
+        bool: click.BOOL,
+    }
+    return kinds.get(alone, click.STRING)
 
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -247,7 +265,23 @@ def completion_of(offers: str) -> Completer | None:
     return offered
 
 
-def _settings_completion(words: Sequence[tuple[Field[Any], Any, Argument]]) -> Completer:
+def _either(first: Completer | None, second: Completer) -> Completer | None:
+    """Return what completes a word with what either of two offers."""
+    if first is None:
+        return None
+
+    def offered(
+        context: click.Context, parameter: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return [
+            *first(context, parameter, incomplete),
+            *second(context, parameter, incomplete),
+        ]
+
+    return offered
+
+
+def _settings_completion(words: Sequence[_Setting]) -> Completer:
     """Return what completes names of settings, and behind the equals sign their values."""
 
     def offered(
@@ -290,17 +324,20 @@ def given_fields(options: type, given: Mapping[str, Any]) -> dict[str, object]:
     found = {name: value for name, value in given.items() if name != "settings"}
     settings = list(given.get("settings", ()))
     for field, kind, _ in arguments_of(options):
-        if _is_mapping(kind):
+        if is_mapping(kind):
             found[field.name] = _mapping(found[field.name])
-        elif "settings" in given and not field.kw_only and not is_required(field):
-            # The argument may be left out before settings.
-            if "=" in str(found[field.name] or ""):
-                settings.insert(0, found[field.name])
-                found[field.name] = field.default
+        elif _may_be_left_out(field, found.get(field.name)) and "settings" in given:
+            settings.insert(0, found[field.name])
+            found[field.name] = field.default
     return found | read_settings(options, settings)
 
 
-def _is_mapping(kind: Any) -> bool:
+def _may_be_left_out(field: Field[Any], value: object) -> bool:
+    """Whether what Click took for an argument is the first setting, before which there is none."""
+    return not field.kw_only and not is_required(field) and "=" in str(value or "")
+
+
+def is_mapping(kind: Any) -> bool:
     """Whether values are given by names of any kind, such as the arguments of a model."""
     return get_origin(kind) is Mapping
 

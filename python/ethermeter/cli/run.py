@@ -1,6 +1,5 @@
 """The command that runs an experiment."""
 
-import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -53,19 +52,10 @@ def end(found: "Run", options: object) -> int:
     return FAILED if found.failed else 0
 
 
-def rows(found: "Run") -> Iterator[dict[str, object]]:
-    """Yield a row for each estimate of a run."""
-    for point in found.estimated:
-        about = {"series": point.series, "engine": point.engine, **point.point}
-        for metric, estimate in point.estimates.items():
-            if math.isnan(estimate.value):
-                continue
-            yield about | {
-                "metric": str(metric),
-                "value": estimate.value,
-                "low": estimate.low,
-                "high": estimate.high,
-            }
+def rows(found: "Run") -> list[dict[str, object]]:
+    """Return a row for each estimate of a run."""
+    table = found.frame(library="arrow").to_pylist()
+    return [row for row in table if row["value"] is not None]
 
 
 COMMAND = Command(

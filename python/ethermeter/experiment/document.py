@@ -105,7 +105,7 @@ class Document(FileTable, frozen=True, kw_only=True):
     run: Run = Run()
     """Engines, replications and batches."""
     search: Search | None = None
-    """Question of `ethermeter search`; other commands ignore it."""
+    """Question of `ethermeter find value`; other commands ignore it."""
     sources: Annotated[
         dict[str, str],
         NamedTables(

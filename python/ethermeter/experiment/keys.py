@@ -115,7 +115,7 @@ SearchKeys = TypedDict(
     },
     total=False,
 )
-"""Question of `ethermeter search`: a key, the range of its values, and conditions. `largest`:
+"""Question of `ethermeter find value`: a key, the range of its values, and conditions. `largest`:
 Dotted path of the key whose largest value is wanted; instead of `smallest`. `smallest`: Dotted
 path of the key whose smallest value is wanted; instead of `largest`. `from`: First value of the
 range, as the key takes it. `to`: Last value of the range; its unit may be another one of the
@@ -147,7 +147,7 @@ class DocumentKeys(TypedDict, total=False):
     run: RunKeys | None
     """Engines, replications and batches."""
     search: SearchKeys | None
-    """Question of `ethermeter search`; other commands ignore it."""
+    """Question of `ethermeter find value`; other commands ignore it."""
     sources: Mapping[str, str] | None
     """Source of each parameter: its dotted path, in quotes, has a text "KIND: TEXT", where KIND is
     standard, study, fit or assumption.

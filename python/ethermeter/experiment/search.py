@@ -29,7 +29,7 @@ Value = Annotated[int | float | str, Form(_value, {"type": ["number", "string"]}
 
 
 class Search(FileTable, frozen=True, kw_only=True):
-    """Question of `ethermeter search`: a key, the range of its values, and conditions."""
+    """Question of `ethermeter find value`: a key, the range of its values, and conditions."""
 
     largest: Text | None = None
     """Dotted path of the key whose largest value is wanted; instead of `smallest`."""

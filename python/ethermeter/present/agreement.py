@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from ethermeter.analysis.agreement import Agreement, Value
 from ethermeter.blocks import Table, Text
 from ethermeter.metrics import Metric
-from ethermeter.present.marks import legend
+from ethermeter.present.marks import Marks, legend
 from ethermeter.quantities import UNDEFINED, value_text
-from ethermeter.report.cautions import Marks
 
 
 def agreement(found: Sequence[Agreement], shown: Sequence[Agreement]) -> list[Text | Table]:

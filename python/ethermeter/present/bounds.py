@@ -13,9 +13,8 @@ from ethermeter.analysis.bounds import (
     where,
 )
 from ethermeter.blocks import Table, Text
-from ethermeter.present.marks import legend
+from ethermeter.present.marks import Marks, legend
 from ethermeter.quantities import UNDEFINED, Scale, common_scale, in_scale, number, quantity
-from ethermeter.report.cautions import Marks
 
 Block = Text | Table
 

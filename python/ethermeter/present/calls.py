@@ -1,33 +1,32 @@
 """Calls: how many of a given quality there may be."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from msgspec import UNSET
+
+from ethermeter.analysis.call_search import CallsAnswer, Rated
+from ethermeter.analysis.estimated import Interval
 from ethermeter.blocks import Table, Text
-from ethermeter.calls import OnSegment, Question, Wanted
-from ethermeter.present.marks import legend
+from ethermeter.present.marks import Marks, legend
 from ethermeter.quantities import Scale, with_ends
-from ethermeter.report.cautions import Marks
-from ethermeter.strategies.calls import Answer, Rated
-from ethermeter.strategies.estimated import Interval
+
+ROOMS = (
+    "the bits of the links",
+    "the standard's number of stations, or the bits of the segment,",
+)
+"""What limits the number of calls in a network, and on a segment."""
 
 
-def calls(
-    question: Question, wanted: Wanted, found: Answer, *, file: Path | None = None
-) -> Iterator[Table | Text]:
+def calls(found: CallsAnswer, *, file: Path | None = None) -> Iterator[Table | Text]:
     """Lay out the numbers of calls that were tried, and the largest that is good enough.
 
-    Parameters
-    ----------
-    question, wanted, found
-        What was asked, what is good enough, and what was found.
-    file
-        Where the experiment with so many calls is, unless there may be none; None if none is
-        wanted.
-
+    `file`: where the experiment with so many calls is, unless there may be none; None if none is
+    wanted.
     """
     marks = Marks(each.cautions for each in found.tried)
-    what = "calls" if question.talkers == 2 else "streams"
+    is_on_segment = found.segment is not UNSET
+    what = "calls" if found.talkers == 2 else "streams"
     head = [
         what,
         "MOS",
@@ -43,12 +42,12 @@ def calls(
     yield Table(head, rows, f"Numbers of {what} that were tried")
     yield from legend(marks.legend())
     yield Text(
-        f"{found.calls} {what} of {question.codec}: {_good(wanted)}, on the mean of "
-        f"{question.replications} trials"
+        f"{found.calls} {what} of {found.codec}: {good(found.wanted)}, on the mean of "
+        f"{found.replications} trials"
     )
-    yield Text(f"{'on ' if isinstance(question.venue, OnSegment) else ''}{found.subject}")
+    yield Text(f"{'on ' if is_on_segment else ''}{found.subject}")
     if found.is_limited_by_stations:
-        yield Text(f"this is all that {question.venue.room} leave room for")
+        yield Text(f"this is all that {ROOMS[is_on_segment]} leave room for")
     elif found.sure < found.calls or found.possible > found.calls:
         yield Text(
             f"by the 95% intervals: {found.sure} for sure, {found.possible} perhaps; "
@@ -59,22 +58,22 @@ def calls(
         yield Text(f"experiment: {file}" if found.calls else none)
 
 
-def _good(wanted: Wanted) -> str:
+def good(wanted: Mapping[str, float]) -> str:
     """Say what is good enough."""
-    if wanted.mos is not None:
-        return f"a mean opinion score of at least {wanted.mos:g}"
+    if "mos" in wanted:
+        return f"a mean opinion score of at least {wanted['mos']:g}"
     return (
-        f"at most {100 * wanted.loss:g}% lost or late, {1e3 * wanted.delay_s:g} ms mouth-to-ear "
-        "delay"
+        f"at most {100 * wanted['loss']:g}% lost or late, {1e3 * wanted['delay_s']:g} ms "
+        "mouth-to-ear delay"
     )
 
 
-def _undecided(found: Answer) -> str:
+def _undecided(found: CallsAnswer) -> str:
     """Return what tells more of the numbers that are not decided about."""
     between = [each for each in found.tried if found.sure < each.calls <= found.possible]
     if any("growing-queue" in each.cautions for each in between):
-        return "a queue still grows in the trials: a longer --duration tells more"
-    return "more --replications tell more"
+        return "a queue still grows in the trials: longer trials (duration) tell more"
+    return "more trials (replications) tell more"
 
 
 def _row(each: Rated, mark: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from ethermeter.blocks import Table, Text
 from ethermeter.document import number
 from ethermeter.metrics import Metric
-from ethermeter.report.cautions import Marks
+from ethermeter.present.marks import Marks
 from ethermeter.report.compare import Row, by_chance
 
 

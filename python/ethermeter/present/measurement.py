@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from ethermeter.analysis.live import Comparison, Pair
 from ethermeter.analysis.losses import Drops
 from ethermeter.blocks import Table, Text
-from ethermeter.present.marks import legend
+from ethermeter.present.marks import Marks, legend
 from ethermeter.present.points import FLOW_TABLE_METRICS, TABLE_ROWS
 from ethermeter.quantities import metric_text, number, value_text
-from ethermeter.report.cautions import Marks
 
 MOST_DROPS = 5
 """Places between hosts at which frames were dropped that are laid out."""

@@ -10,9 +10,8 @@ from ethermeter.analysis.groups import PART
 from ethermeter.analysis.overloads import OverloadedPoint
 from ethermeter.blocks import Heading, Table, Text
 from ethermeter.metrics import Metric
-from ethermeter.present.marks import legend
+from ethermeter.present.marks import Marks, legend
 from ethermeter.quantities import shown_unit
-from ethermeter.report.cautions import Marks
 from ethermeter.results.estimates import Point, run_cautions
 from ethermeter.results.interval import Estimate
 

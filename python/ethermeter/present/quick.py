@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ethermeter.blocks import Table, Text
-from ethermeter.present.marks import legend
+from ethermeter.present.marks import Marks, legend
 from ethermeter.quantities import metric_text
 from ethermeter.quick import Measurement
-from ethermeter.report.cautions import Marks
 
 
 def measurement(found: Measurement) -> Iterator[Table | Text]:

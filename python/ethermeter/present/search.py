@@ -2,48 +2,52 @@
 
 from collections.abc import Iterator, Sequence
 
+from ethermeter.analysis.value_search import Bound, Kept, Point, SearchAnswer
 from ethermeter.blocks import Table, Text
 from ethermeter.metrics import Metric
-from ethermeter.present.marks import legend
+from ethermeter.present.marks import Marks, legend
 from ethermeter.quantities import Scale, with_ends
-from ethermeter.report.cautions import Marks
-from ethermeter.search.bounds import Bound
-from ethermeter.search.conditions import Condition, condition
-from ethermeter.strategies.search import Answer, Kept, Point
 
-TABLE_ROWS = 40
+OPEN_ROWS = 16
+"""Rows of a page that are shown at once."""
 
 
-def search(found: Answer) -> Iterator[Table | Text]:
+def search(found: SearchAnswer) -> Iterator[Table | Text]:
     """Lay out the values that were tried, the answer in words, and what theory says of it."""
-    asked = [condition(text) for text in found.conditions]
-    marks = Marks(each.cautions for each in found.points)
-    yield _table(found, asked, marks)
-    yield from legend(marks.legend())
+    yield from tried(found)
+    yield from answer(found)
+
+
+def answer(found: SearchAnswer) -> Iterator[Text]:
+    """Lay out the answer in words, and what theory says of it."""
     for caution in found.cautions:
         yield Text(f"caution: {caution}")
     yield Text(found.sentence)
     if found.outcome == "undecided" and found.estimate is not None:
-        yield Text(f"by the means {found.estimate}; a larger --step needs fewer trials")
+        yield Text(f"by the means {found.estimate}; a larger step needs fewer trials")
     if found.bound is not None:
         yield Text(_bound(found.bound))
 
 
-def _table(found: Answer, asked: Sequence[Condition], marks: Marks) -> Table:
+def tried(found: SearchAnswer) -> Iterator[Table | Text]:
+    """Lay out the values that were tried, each with what its conditions are about."""
+    marks = Marks(each.cautions for each in found.points)
+    metrics = [Metric(kept.metric) for kept in found.points[0].conditions]
     head = [found.key, "", "trials"]
-    for each in asked:
-        of = f"{each.of}: " if each.of else ""
-        head += [f"{of}{each.metric} {each.metric.label.unit}".rstrip(), "of"]
-    metrics = [each.metric for each in asked]
-    rows = [_row(point, metrics, marks) for point in found.points[:TABLE_ROWS]]
+    for text, metric in zip(found.conditions, metrics, strict=True):
+        of = f"{text.partition(': ')[0]}: " if ": " in text else ""
+        head += [f"{of}{metric} {metric.label.unit}".rstrip(), "of"]
+    rows = [_row(point, metrics, marks) for point in found.points]
     # Stations of a segment have no name.
     filled = [at for at, title in enumerate(head) if title != "of" or any(row[at] for row in rows)]
-    return Table(
+    yield Table(
         [head[at] for at in filled],
         [[row[at] for at in filled] for row in rows],
         "Values that were tried",
         headers=2,
+        open_rows=OPEN_ROWS,
     )
+    yield from legend(marks.legend())
 
 
 def _row(point: Point, metrics: Sequence[Metric], marks: Marks) -> list[str]:

@@ -7,9 +7,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ethermeter.analysis import (
     accounts,
     agreement,
+    benchmark,
     bounds,
     claims,
     flows,
@@ -22,6 +25,7 @@ from ethermeter.analysis import (
 from ethermeter.analysis.accounts import Account
 from ethermeter.analysis.agreement import Agreement
 from ethermeter.analysis.bounds import Answers
+from ethermeter.analysis.call_search import CallsAnswer
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.distribution import Distribution, distribution
 from ethermeter.analysis.flows import Sharing
@@ -29,6 +33,7 @@ from ethermeter.analysis.lengths import OfLengths, of_lengths
 from ethermeter.analysis.ports import PortPoint
 from ethermeter.analysis.positions import Line
 from ethermeter.analysis.roofline import Roofline, of_scenario
+from ethermeter.analysis.value_search import SearchAnswer
 from ethermeter.document import plain
 from ethermeter.entities import senders
 from ethermeter.faults import InputError
@@ -50,6 +55,12 @@ from ethermeter.trial import LIVE, SIMULATION
 if TYPE_CHECKING:
     from ethermeter.store import RunDirectory
 
+ANSWERS: Mapping[str, type] = {
+    "benchmark": benchmark.Answer,
+    "calls": CallsAnswer,
+    "search": SearchAnswer,
+}
+"""Answers by their strategies."""
 MOST_POINTS = 60
 """Points of a run up to which its stations are looked at place by place."""
 MOST_PLACES = 8
@@ -60,16 +71,14 @@ clustered.
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The question and the answer of a strategy, read from JSON, and the trials it proposed."""
+    """The question and the answer of a strategy, and the trials it proposed.
+
+    The answer is typed if its strategy is one of `ANSWERS`, else as JSON has it.
+    """
 
     question: object
     answer: object
     trials: "Sequence[Trial]"
-
-    @property
-    def is_benchmark(self) -> bool:
-        """Whether the answer is that of a benchmark, whose tests have figures of their own."""
-        return isinstance(self.answer, Mapping) and "suite" in self.answer
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +179,7 @@ class ReportData:
     def _drawn(self) -> Sequence[Trial]:
         # Trials of a benchmark are points of no curve: its page shows none of their flows and
         # ports.
-        is_benchmark = self.search is not None and self.search.is_benchmark
+        is_benchmark = self.search is not None and isinstance(self.search.answer, benchmark.Answer)
         return () if is_benchmark else self.results.trials()
 
     @cached_property
@@ -316,7 +325,9 @@ def _search(run: "RunDirectory") -> Search | None:
     if not run.is_search():
         return None
     try:
-        question, answer = json.loads(run.question()), json.loads(run.answer())
+        question = json.loads(run.question())
+        strategy = question.get("strategy") if isinstance(question, dict) else None
+        answer = msgspec.json.decode(run.answer(), type=ANSWERS.get(str(strategy), object))
     except (ValueError, RecursionError) as error:
         raise InputError.of(
             str(run.path), "answer", type(error).__name__, "expected question and answer"

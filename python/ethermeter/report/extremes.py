@@ -46,10 +46,10 @@ def amount(estimate: Estimate, label: Label) -> Markup:
     Markup('<strong>3\xa0%</strong>')
     """
     unit = f"{NO_BREAK}{label.unit}" if label.unit else ""
-    text, _, interval = valued(estimate, label).removesuffix("</small>").partition(" <small>")
-    bold = Markup("<strong>{}{}</strong>").format(Markup(text), unit)
-    interval = interval.replace("±", f"±{NO_BREAK}")
-    return Markup("{} ({})").format(bold, interval) if interval else bold
+    text, _, interval = valued(estimate, label).partition(" ")
+    bold = Markup("<strong>{}{}</strong>").format(text, unit)
+    inner = interval.strip("()").replace("± ", f"±{NO_BREAK}")
+    return Markup("{} ({})").format(bold, inner) if inner else bold
 
 
 def places(points: Sequence[Point]) -> "Places":

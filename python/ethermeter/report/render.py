@@ -1,6 +1,7 @@
 """Rendering: sections put together into one self-contained HTML file, by Jinja templates."""
 
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -125,12 +126,26 @@ def _environment() -> Environment:
     )
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
     environment.filters["kind"] = lambda block: type(block).__name__
+    environment.filters["small_interval"] = _small_interval
     environment.filters["thinned"] = _thinned
     environment.filters["numbers"] = charts.numbers
     environment.filters["explorer"] = explorer
     environment.filters["split"] = split
     environment.filters["folded"] = is_folded
     return environment
+
+
+_INTERVAL = re.compile(r" (± [0-9.e+-]+|\([^()]* to [^()]*\))$")
+
+
+def _small_interval(text: str) -> str:
+    """Write the interval at the end of a cell in small letters."""
+    if isinstance(text, Markup):
+        return text
+    found = _INTERVAL.search(text)
+    if found is None:
+        return text
+    return Markup("{} <small>{}</small>").format(text[: found.start()], found[1])
 
 
 def _thinned(rows: Sequence[Row]) -> Sequence[Row]:

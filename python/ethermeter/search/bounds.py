@@ -1,7 +1,6 @@
 """Bounds beside an answer: the room of a queue that loses nothing, by network calculus."""
 
-import msgspec
-
+from ethermeter.analysis.value_search import Bound
 from ethermeter.experiment.key_paths import resolved
 from ethermeter.experiment.reading import of_document
 from ethermeter.experiment.toml import assigned, at
@@ -13,19 +12,6 @@ from ethermeter.theory.bounds import bounds_of
 
 _ROOMS = {"queue": "unlimited", "queue_size": None}
 """Keys of the room of a queue, and what they are without a limit."""
-
-
-class Bound(msgspec.Struct, frozen=True):
-    """What theory says of the answer.
-
-    `what`: in words. `value`: None without a bound. `unit`: frames or octets. `why`: why there is
-    no bound; empty otherwise.
-    """
-
-    what: str
-    value: int | None
-    unit: str
-    why: str = ""
 
 
 def bound_of(question: Question) -> Bound | None:

@@ -24,7 +24,7 @@ from ethermeter.units import PS_PER_S
 Direction = Literal["largest", "smallest"]
 OPTIONS = ("largest", "smallest", "from", "to", "step", "while", "engine", "confidence",
            "replications")  # fmt: skip
-"""Keys of the table `search`, each an option of the command."""
+"""Keys of the table `search`."""
 LENGTH = "phases.transmit"
 """Key of the point of a trial that transmits longer than the file says."""
 
@@ -220,7 +220,7 @@ class _Reader:
             return
         for sweep in self._experiment.sweeps:
             if sweep.path != self._path(key):
-                allowed = f"expected one value: --set {sweep.key}=… with one of "
+                allowed = f"expected one value: set {sweep.key} to one of "
                 allowed += ", ".join(sweep.texts)
                 file = str(self._experiment.path)
                 self._faults.append(Fault(file, f"vary.{sweep.key}", "varied", allowed))

@@ -4,17 +4,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import msgspec
 import numpy as np
-from msgspec import UNSET, UnsetType
 
+from ethermeter.analysis.call_search import CallsAnswer, Rated
+from ethermeter.analysis.estimated import Interval
 from ethermeter.analysis.sequential import SequentialTest
 from ethermeter.calls.quality import Quality, Wanted, rated
 from ethermeter.calls.question import Question
 from ethermeter.experiment import Experiment
 from ethermeter.results.interval import LEVEL, Floats, student
 from ethermeter.strategies.bisection import Bisection, Ends
-from ethermeter.strategies.estimated import Interval
 from ethermeter.strategies.strategy import Finished, Observed, question_text
 from ethermeter.trial import Trial, renumbered
 
@@ -31,77 +30,6 @@ QUALITIES = (
     "utilisation",
 )
 """Fields of `Quality` of which an answer has the mean over the replications."""
-
-
-class Rated(msgspec.Struct, frozen=True):
-    """A number of calls and its quality, as the mean over the replications.
-
-    `calls`: how many. `margin`: by how much the quality is better than wanted; negative where
-    worse. `mos`, `rating`, `loss`, `delay_s`, `buffer_s`, `network_p50_s`, `network_p99_s`,
-    `utilisation`: as of `Quality`. `cautions`: words of the closed list that one of the trials has.
-    """
-
-    calls: int
-    margin: Interval
-    mos: Interval
-    rating: Interval
-    loss: Interval
-    delay_s: Interval
-    buffer_s: Interval
-    network_p50_s: Interval
-    network_p99_s: Interval
-    utilisation: Interval
-    cautions: tuple[str, ...]
-
-    @classmethod
-    def of(cls, calls: int, qualities: Sequence[Quality], wanted: Wanted) -> "Rated":
-        """Return the mean of the qualities of the replications."""
-
-        def mean(values: Sequence[float]) -> Interval:
-            return Interval.of(student(np.array(values)))
-
-        return cls(
-            calls,
-            mean([wanted.margin(each) for each in qualities]),
-            **{field: mean([getattr(each, field) for each in qualities]) for field in QUALITIES},
-            cautions=tuple(dict.fromkeys(word for each in qualities for word in each.cautions)),
-        )
-
-
-class Answer(msgspec.Struct, frozen=True, rename={"is_limited_by_stations": "limited_by_stations"}):
-    """The largest number of calls that is good enough: `answer.json` of a run.
-
-    `subject`: the segment, or the hosts and the links between them, and the other traffic. `calls`:
-    the largest number that is good enough on the mean and all of whose fewer that were tried are
-    too; 0 if not even one is. `sure`, `possible`: the largest number whose interval is on the good
-    side, and the one before the smallest whose interval is on the other. Numbers beside which a
-    queue grows in most trials are not on the good side, and perhaps not on the other one, as longer
-    trials may be worse. `is_limited_by_stations`:
-    whether the answer is the most that was tried: the room of the bits, or of the number of
-    stations or flows. `codec`, `packet_s`, `talkers`, `activity`, `replications`, `seed`: as of
-    `Question`. `load_of_a_call`, `segment`: of a segment: share of its line rate that a call needs
-    on the mean, and its table. `network`, `pairs`: of a network: its file, and caller and called
-    host of each pair. `wanted`: what is good enough: `mos`, or `loss` and `delay_s`. `tried`: every
-    number that was tried, by size.
-    """
-
-    subject: str
-    calls: int
-    sure: int
-    possible: int
-    is_limited_by_stations: bool
-    codec: str
-    packet_s: float
-    talkers: int
-    activity: float
-    wanted: dict[str, float]
-    replications: int
-    seed: int
-    tried: tuple[Rated, ...]
-    load_of_a_call: float | UnsetType = UNSET
-    segment: dict[str, object] | UnsetType = UNSET
-    network: str | UnsetType = UNSET
-    pairs: tuple[tuple[str, str], ...] | UnsetType = UNSET
 
 
 class CallSearch:
@@ -160,7 +88,7 @@ class CallSearch:
         """Trials of as many numbers as halving takes, and of one beside the answer."""
         return (math.ceil(math.log2(self._most + 1)) + 1) * self._question.replications
 
-    def propose(self, observed: Sequence[Observed]) -> tuple[Trial, ...] | Finished[Answer]:
+    def propose(self, observed: Sequence[Observed]) -> tuple[Trial, ...] | Finished[CallsAnswer]:
         """Return the trials of the next number of calls, or the answer."""
         qualities: dict[int, list[Quality]] = {}
         for each in observed:
@@ -214,10 +142,10 @@ class CallSearch:
             self._qualities[trial.id] = replace(worst, cautions=tuple(words))
         return self._qualities[trial.id]
 
-    def _answer(self, ends: Ends, qualities: Mapping[int, Sequence[Quality]]) -> Answer:
+    def _answer(self, ends: Ends, qualities: Mapping[int, Sequence[Quality]]) -> CallsAnswer:
         asked, calls = self._question, ends.estimate + 1
         facts = asked.venue.facts(asked)
-        return Answer(
+        return CallsAnswer(
             subject=asked.subject,
             calls=calls,
             sure=ends.sure + 1,
@@ -231,10 +159,24 @@ class CallSearch:
             replications=asked.replications,
             seed=asked.seed,
             tried=tuple(
-                Rated.of(number, qualities[number], self._wanted) for number in sorted(qualities)
+                _rated(number, qualities[number], self._wanted) for number in sorted(qualities)
             ),
             load_of_a_call=facts.load_of_a_call,
             segment=facts.segment,
             network=facts.network,
             pairs=facts.pairs,
         )
+
+
+def _rated(calls: int, qualities: Sequence[Quality], wanted: Wanted) -> Rated:
+    """Return the mean of the qualities of the replications."""
+
+    def mean(values: Sequence[float]) -> Interval:
+        return Interval.of(student(np.array(values)))
+
+    return Rated(
+        calls,
+        mean([wanted.margin(each) for each in qualities]),
+        **{field: mean([getattr(each, field) for each in qualities]) for field in QUALITIES},
+        cautions=tuple(dict.fromkeys(word for each in qualities for word in each.cautions)),
+    )

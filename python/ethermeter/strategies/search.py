@@ -4,20 +4,19 @@ import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-import msgspec
 import numpy as np
 from scipy.special import stdtrit
 
-from ethermeter.analysis.sequential import SequentialTest, Verdict, sequential_test
+from ethermeter.analysis.estimated import Interval
+from ethermeter.analysis.sequential import SequentialTest, sequential_test
+from ethermeter.analysis.value_search import Kept, Outcome, Point, SearchAnswer
 from ethermeter.experiment import Experiment
 from ethermeter.results.interval import Floats, student
-from ethermeter.search.bounds import Bound, bound_of
+from ethermeter.search.bounds import bound_of
 from ethermeter.search.conditions import Condition, Judged, margins_of
-from ethermeter.search.question import Direction, Question
+from ethermeter.search.question import Question
 from ethermeter.strategies.bisection import Bisection, Ends, Tried, most_positions
-from ethermeter.strategies.estimated import Interval
 from ethermeter.strategies.strategy import Finished, Observed, question_text
 from ethermeter.trial import Trial, renumbered
 from ethermeter.units import LONGEST_TRIAL_PS, PS_PER_S
@@ -32,74 +31,6 @@ REVERSAL_SAMPLES = 5
 """Fewest trials of both values, those of the first look."""
 MOST_TIMES = 16
 """How many times longer than in the file trials become at most, as long as queues grow in them."""
-
-Outcome = Literal["answered", "all", "none", "undecided"]
-
-
-class Kept(msgspec.Struct, frozen=True):
-    """A condition at a value, of the flow or group that keeps it least.
-
-    `condition`: as text. `metric`: its name. `flow`: name of the flow or group; empty for all
-    stations. `estimate`: mean of the metric over the trials with its 95% interval, in the unit of
-    the metric; None where it is undefined. `limit`: in the same unit.
-    """
-
-    condition: str
-    metric: str
-    flow: str
-    estimate: Interval
-    limit: float
-
-
-class Point(msgspec.Struct, frozen=True):
-    """A value that was tried.
-
-    `value`: as text. `number`: without its unit. `verdict`: of all conditions together.
-    `replications`: trials with a result. `failed`: trials without one. `conditions`: each with its
-    estimate. `cautions`: words of the closed list. `reason`: why it fails whatever the trials saw;
-    empty otherwise. `transmit_s`: how long the trials transmit.
-    """
-
-    value: str
-    number: float
-    verdict: Verdict
-    replications: int
-    failed: int
-    conditions: tuple[Kept, ...]
-    cautions: tuple[str, ...]
-    reason: str
-    transmit_s: float
-
-
-class Answer(msgspec.Struct, frozen=True):
-    """What a search found: `answer.json` of a run.
-
-    `sentence`: the answer in words. `outcome`: "answered" if neighbours are decided to hold and to
-    fail, "all" if even the hardest value holds, "none" if not even the easiest does, "undecided"
-    otherwise. `estimate`: the last value that holds by the means. `at_least`, `at_most`: values
-    between which the answer lies with the confidence; None where no value of the range is known to
-    hold, or may. `key`, `direction`, `step`, `engine`, `confidence`, `seed`: as of the question.
-    `unit`: of the values. `most_replications`: of a value. `cautions`: sentences about what was
-    taken for granted. `bound`: what theory says. `points`: every value that was tried, by size.
-    """
-
-    sentence: str
-    outcome: Outcome
-    key: str
-    direction: Direction
-    estimate: str | None
-    at_least: str | None
-    at_most: str | None
-    step: str
-    unit: str
-    conditions: tuple[str, ...]
-    engine: str
-    confidence: float
-    most_replications: int
-    seed: int
-    cautions: tuple[str, ...]
-    bound: Bound | None
-    points: tuple[Point, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +115,7 @@ class ValueSearch:
         """About how many trials it needs, by those so far."""
         return self._expected
 
-    def propose(self, observed: Sequence[Observed]) -> tuple[Trial, ...] | Finished[Answer]:
+    def propose(self, observed: Sequence[Observed]) -> tuple[Trial, ...] | Finished[SearchAnswer]:
         """Return the next replications, or the answer."""
         samples, runs = self._sorted(observed)
         margins = {at: of.margins() for at, of in samples.items()}
@@ -266,7 +197,7 @@ class ValueSearch:
         tried: Mapping[int, Tried],
         samples: Mapping[int, _Samples],
         runs: Mapping[int, int],
-    ) -> Answer:
+    ) -> SearchAnswer:
         asked = self._question
         values, last = asked.values, asked.values.count - 1
         outcome: Outcome = "undecided"
@@ -284,7 +215,7 @@ class ValueSearch:
             self._point(at, tried[at], samples[at], runs[at])
             for at in sorted(tried, key=values.number)
         )
-        return Answer(
+        return SearchAnswer(
             sentence=self._sentence(ends, outcome, points),
             outcome=outcome,
             key=asked.key,

@@ -8,7 +8,6 @@ from markupsafe import Markup
 from ethermeter.analysis.agreement import Agreement, Value
 from ethermeter.analysis.bounds import FLOW
 from ethermeter.document import (
-    UNSEEN,
     Block,
     Bullets,
     Heading,
@@ -20,6 +19,7 @@ from ethermeter.document import (
     number,
     plain,
 )
+from ethermeter.quantities import MOST_DIGITS
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title
 from ethermeter.report.tables import code, small, tag
@@ -119,7 +119,7 @@ def _table(model: str, rows: Sequence[Agreement]) -> Table:
                 *([each.series] if several else []),
                 *(plain(each.point.get(key, "all" if key == FLOW else "")) for key in keys),
                 each.metric.label.axis,
-                Markup(number(each.theory * factor, abs(each.theory * factor) * UNSEEN)) + words,
+                number(each.theory * factor, digits=MOST_DIGITS) + words,
                 *([_cell(each.idealised, each.idealised_verdict, factor)] if has_worlds else []),
                 _cell(each.simulation, each.verdict, factor),
                 *([each.cause] if has_worlds else []),
@@ -162,7 +162,7 @@ def _steps(model: str, rows: Sequence[Agreement]) -> list[Block]:
             [
                 *(plain(each.point.get(key, "")) for key in keys),
                 each.metric.label.axis,
-                number(each.theory * factor, abs(each.theory * factor) * UNSEEN),
+                number(each.theory * factor, digits=MOST_DIGITS),
                 *cells,
             ]
         )

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 
-import msgspec
 from markupsafe import Markup
 
 from ethermeter.analysis.benchmark import Answer, Column, Row, Test
@@ -36,10 +35,8 @@ _FIGURES: Mapping[str, tuple[tuple[str, ...], str]] = {
 
 def answer_of(data: ReportData) -> Answer | None:
     """Return the answer of a run of a benchmark; None of other runs."""
-    found = data.search
-    if found is None or not found.is_benchmark:
-        return None
-    return msgspec.convert(found.answer, type=Answer)
+    answer = None if data.search is None else data.search.answer
+    return answer if isinstance(answer, Answer) else None
 
 
 def build(data: ReportData) -> Section | None:

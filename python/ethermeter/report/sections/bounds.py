@@ -159,8 +159,8 @@ def _saturated(found: Saturation) -> str:
     )
 
 
-def _us(time_s: float, half_s: float = math.nan) -> str:
-    return number(time_s * 1e6, half_s * 1e6)
+def _us(time_s: float) -> str:
+    return number(time_s * 1e6)
 
 
 def _nearest(times: Sequence[FlowTime]) -> list[FlowTime]:
@@ -192,13 +192,7 @@ def _sentence(time: FlowTime) -> str:
         else f"no bound: {time.method or 'it was not calculated'}"
     )
     means = [
-        f"{_us(each.mean.value, each.mean.half_width)}"
-        + (
-            f" ± {_us(each.mean.half_width, each.mean.half_width)}"
-            if each.mean.half_width > 0
-            else ""
-        )
-        + f" µs {SEEN[each.engine]}"
+        cell(each.mean, 1e6) + f" µs {SEEN[each.engine]}"
         for each in time.observed
         if math.isfinite(each.mean.value)
     ]

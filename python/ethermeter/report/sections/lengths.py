@@ -92,13 +92,7 @@ def _two_lines(each: OfLengths) -> str:
 
 
 def _plain(estimate: Estimate, factor: float) -> str:
-    half = estimate.half_width * factor
-    value = number(estimate.value * factor, half if half > 0 else math.nan)
-    return value + (
-        f" ±{number(half, half)}"
-        if math.isfinite(half) and half > 1e-6 * abs(estimate.value * factor)
-        else ""
-    )
+    return cell(estimate, factor)
 
 
 def _residuals(lines: Sequence[OfLengths]) -> Table:

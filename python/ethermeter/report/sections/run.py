@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from ethermeter import quantities
 from ethermeter.analysis import failures
 from ethermeter.analysis.claims import BAD, GOOD, Claim
 from ethermeter.document import Block, Section, Table, Text, micro, number
@@ -53,7 +54,7 @@ def _missed(claim: Claim) -> str:
     ours = number(claim.ours, half)
     if ours == "–" or claim.published != claim.published:
         return micro(claim.what)
-    interval = f" ± {number(half, half)}" if half > 0 else ""
+    interval = quantities.interval(claim.ours, half)
     return micro(
         f"{claim.what} ({claim.published:,g}{unit} published, {ours}{interval}{unit} here)"
     )

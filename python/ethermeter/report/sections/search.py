@@ -1,15 +1,21 @@
 """Search: the question of a strategy, its answer, and the trials on the way.
 
-Question and answer are JSON whose keys the strategy chose; they are shown unchanged.
+A question is JSON whose keys the strategy chose; it is shown unchanged, as is the answer of a
+strategy that is not known here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
+from ethermeter.analysis import benchmark
+from ethermeter.analysis.call_search import CallsAnswer
 from ethermeter.analysis.roofline import read
+from ethermeter.analysis.value_search import SearchAnswer
 from ethermeter.document import Block, Heading, Section, Table, Text, large_first, number, plain
+from ethermeter.present import calls as of_calls
+from ethermeter.present import search as of_values
 from ethermeter.report import roofline
 from ethermeter.report.data import ReportData, Search
 from ethermeter.report.labels import key_title
@@ -36,16 +42,10 @@ def build(data: ReportData) -> Section | None:
     found = data.search
     if found is None:
         return None
-    answer = found.answer
-    points: list[Block] = []
-    if isinstance(answer, Mapping) and "points" in answer:
-        points = search_points.blocks(answer)
-        answer = {key: answer[key] for key in answer if key not in search_points.SHOWN}
     # The tests of a benchmark are a section of their own.
-    has_section = isinstance(answer, Mapping) and "suite" in answer
-    result = [Heading("Result"), *points, *_blocks(answer, "Answer", "answer.json")]
+    result = [] if isinstance(found.answer, benchmark.Answer) else _result(found.answer)
     blocks: list[Block] = [
-        *([] if has_section else result),
+        *([Heading("Result"), *result] if result else []),
         Heading("Question"),
         *_blocks(found.question, "Question", "question.json"),
         Heading("Trials on the way"),
@@ -55,16 +55,30 @@ def build(data: ReportData) -> Section | None:
     return Section("search", "Search", "Search", blocks)
 
 
+def _result(answer: object) -> list[Block]:
+    """Lay out an answer; one of a strategy that is not known here by its keys."""
+    match answer:
+        case SearchAnswer():
+            figures = search_points.figures(answer)
+            return [*of_values.answer(answer), *figures, *of_values.tried(answer)]
+        case CallsAnswer():
+            return list(of_calls.calls(answer))
+        case _:
+            return list(_blocks(answer, "Answer", "answer.json"))
+
+
 def findings(data: ReportData) -> list[str]:
     """Return the answer of a search in sentences; nothing of other runs and of benchmarks."""
     answer = data.search.answer if data.search is not None else None
-    if not isinstance(answer, Mapping) or "suite" in answer:
-        return []
-    if "sentence" in answer:
-        return [plain(f"The {answer['sentence']}."), *map(plain, answer.get("cautions", ()))]
-    if "bottleneck" in answer:
-        return _bottleneck(answer)
-    return _calls(answer) if "calls" in answer else []
+    match answer:
+        case SearchAnswer():
+            return [plain(f"The {answer.sentence}."), *map(plain, answer.cautions)]
+        case CallsAnswer():
+            return _calls(answer)
+        case Mapping() if "bottleneck" in answer:
+            return _bottleneck(answer)
+        case _:
+            return []
 
 
 def _bottleneck(answer: Mapping[str, object]) -> list[str]:
@@ -75,14 +89,16 @@ def _bottleneck(answer: Mapping[str, object]) -> list[str]:
     return [Markup("The bottleneck is <strong>{}</strong>: {}.").format(named, answer["why"]), path]
 
 
-def _calls(answer: Mapping[str, object]) -> list[str]:
+def _calls(answer: CallsAnswer) -> list[str]:
     """Say how many calls fit, and how far that is certain."""
-    codec = escape(str(answer["codec"]))
-    where = f"<strong>{answer['calls']} calls</strong> of {codec} are good enough"
-    found: list[str] = [Markup(f"{where}: {escape(str(answer['subject']))}.")]
-    if answer["limited_by_stations"]:
+    found: list[str] = [
+        Markup("<strong>{} calls</strong> of {} are good enough: {}.").format(
+            answer.calls, answer.codec, answer.subject
+        )
+    ]
+    if answer.is_limited_by_stations:
         return [*found, "This is the largest number for which there is room."]
-    sure, possible = answer["sure"], answer["possible"]
+    sure, possible = answer.sure, answer.possible
     return [*found, f"By the 95% intervals {sure} are good enough for certain, {possible} perhaps."]
 
 
