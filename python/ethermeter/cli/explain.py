@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from ethermeter.api.explain import Explained, ExplainOptions, explain
 from ethermeter.cli.command import Command
+from ethermeter.json_values import plain
 
 if TYPE_CHECKING:
     from ethermeter.captures import Connection
@@ -40,13 +41,6 @@ def blocks(found: Explained, options: ExplainOptions) -> Iterator[object]:
         yield from next_steps.first(steps)
 
 
-def plain(found: Explained) -> object:
-    """Return counts of the core, and of every connection what limited it, as JSON values."""
-    import msgspec
-
-    return msgspec.to_builtins(found.document)
-
-
 def rows(found: Explained) -> Iterator[dict[str, object]]:
     """Yield a row for each connection: its ends, its payload, and what limited it."""
     return map(_row, found.connections)
@@ -80,7 +74,7 @@ COMMAND = Command(
     explain,
     EXAMPLES,
     blocks=blocks,
-    plain=plain,
+    plain=lambda found: plain(found.document),
     rows=rows,
     former={"--output": "--figure FILE"},
 )

@@ -243,7 +243,12 @@ def _type_of(kind: Any, argument: Argument) -> "click.ParamType[Any]":
         return click.IntRange(argument.least, argument.most)
     if alone is Path:
         return click.Path(path_type=Path)
-    return {int: click.INT, float: click.FLOAT, bool: click.BOOL}.get(alone, click.STRING)
+    kinds: dict[Any, click.ParamType[Any, Any]] = {
+        int: click.INT,
+        float: click.FLOAT,
+        bool: click.BOOL,
+    }
+    return kinds.get(alone, click.STRING)
 
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
