@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 ALL = "all"
 """Every study."""
+OF_ALL = ("seed", "run.replications")
+"""Keys that every study has."""
 INDEX = "studies.html"
 
 
@@ -176,9 +178,10 @@ def _all(options: StudyOptions, display: Display) -> Reproduction:
     from ethermeter.run import RUNS
     from ethermeter.studies import registry
 
-    if given := override_texts(options.overrides):
-        allowed = "not with all: each study has keys of its own"
-        raise InputError.of_argument("overrides", given[0], allowed)
+    for given in override_texts(options.overrides):
+        if given.partition("=")[0].strip() not in OF_ALL:
+            allowed = f"not with all, except {' and '.join(OF_ALL)}: each study has keys of its own"
+            raise InputError.of_argument("overrides", given, allowed)
     names = registry.names()
     outcomes = tuple(
         _outcome(name, f"{at} of {len(names)}, {name}", options, display)
