@@ -66,8 +66,8 @@ def complete(shell: str, line: str, folder: Path) -> list[str]:
         ("ethermeter find calls office from=ph", ["from=phone"]),
         ("ethermeter measure wire-live --capture-at s", ["sender", "sink"]),
         ("ethermeter measure --study hugh", ["hughesjones2000"]),
-        ("ethermeter benchmark rfc25", ["rfc2544"]),
-        ("ethermeter bottleneck wi", ["wire"]),
+        ("ethermeter find benchmark rfc25", ["rfc2544"]),
+        ("ethermeter find bottleneck wi", ["wire"]),
         ("ethermeter voice codecs g729", ["g729", "g729a"]),
     ],
 )

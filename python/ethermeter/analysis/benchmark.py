@@ -31,7 +31,7 @@ class Row(msgspec.Struct, frozen=True):
     """A point of a test, with the values of its columns; None where there is none."""
 
     point: dict[str, str]
-    values: dict[str, float | str | None]
+    values: dict[str, int | float | str | None]
 
 
 class Test(msgspec.Struct, frozen=True):
@@ -83,7 +83,7 @@ def read(text: bytes, *, file: str) -> Answer:
     try:
         return msgspec.json.decode(text, type=Answer)
     except msgspec.DecodeError:
-        allowed = "expected the answer of a benchmark, made by ethermeter benchmark"
+        allowed = "expected the answer of a benchmark, made by ethermeter find benchmark"
         raise InputError.of(file, "answer.json", "another answer", allowed) from None
 
 

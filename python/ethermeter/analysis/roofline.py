@@ -136,7 +136,7 @@ def read(value: object, *, file: str) -> Roofline:
     if not isinstance(value, Mapping):
         raise wrong("(file)", value, "expected a roofline as JSON")
     stages = value.get("stages")
-    if not isinstance(stages, list) or not stages:
+    if not isinstance(stages, list | tuple) or not stages:
         raise wrong("stages", stages, "expected at least one stage")
     found = []
     for at, entry in enumerate(stages):

@@ -40,9 +40,7 @@ def read(path: Path, columns: Sequence[Column] = ()) -> Flows:
         names = [f"{path.stem} server {at}" for at in range(1, len(tables) + 1)]
         return dict(zip(names if len(tables) > 1 else [path.stem], tables, strict=True))
     if columns:
-        raise InputError.of_argument(
-            "columns", "given", f"expected with a CSV file; {file} is none"
-        )
+        raise InputError.of_argument("columns", "given", f"expected with a CSV file; {file} is none")
     try:
         found = documents(text)
     except (ValueError, RecursionError) as error:
