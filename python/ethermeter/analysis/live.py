@@ -305,8 +305,6 @@ class ComparisonsFile:
     @classmethod
     def of_run(cls, run_dir: Path) -> "ComparisonsFile":
         """Compare the engines of a run that was both simulated and measured."""
-        found, side_by_side = read(run_dir), read_pairs(run_dir)
-        used = dict.fromkeys(
-            [*(of.metric for of in found), *(pair.metric for pair in side_by_side)]
-        )
-        return cls(LEVEL, meanings(used, "flow"), found, tuple(map(PairEntry.of, side_by_side)))
+        found, pairs = read(run_dir), tuple(map(PairEntry.of, read_pairs(run_dir)))
+        used = dict.fromkeys([*(each.metric for each in found), *(pair.metric for pair in pairs)])
+        return cls(LEVEL, meanings(used, "flow"), found, pairs)

@@ -355,11 +355,6 @@ def estimate_json(found: Estimate) -> dict[str, object]:
     return found_as_json
 
 
-def estimates_json(found: Mapping[Metric, Estimate]) -> dict[str, object]:
-    """Return estimates by the names of their metrics, as the files of a run have them."""
-    return {metric.value: estimate_json(each) for metric, each in found.items()}
-
-
 class EstimateEntry(msgspec.Struct, omit_defaults=True):
     """An estimate in the files of a run; an undefined number is null."""
 
