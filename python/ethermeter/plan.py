@@ -14,7 +14,7 @@ from pathlib import Path
 from ethermeter.experiment import Experiment
 from ethermeter.experiment.document import MOST_TRIALS
 from ethermeter.experiment.reading import raise_all
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import ARGUMENTS, Fault, InputError
 from ethermeter.notebook import counted, html_table
 from ethermeter.scenario import Scenario
 from ethermeter.theory.assumptions import ANSWERING, MODELS, NETWORK_MODELS, Assumptions
@@ -164,7 +164,7 @@ def _check(
     experiments: Sequence[Experiment], *, seed: int | None, replications: int | None
 ) -> None:
     faults = [
-        Fault(f"--{name}", name, str(value), f"expected an integer from {least} to {most}")
+        Fault(ARGUMENTS, name, str(value), f"expected an integer from {least} to {most}")
         for name, value, least, most in (
             ("seed", seed, 0, LARGEST_SEED),
             ("replications", replications, 1, MOST_REPLICATIONS),

@@ -243,6 +243,26 @@ def size_bits(value: object, *, positive: bool = False) -> int:
     return whole(value, Dimension.SIZE, most=LARGEST_BITS, positive=positive)
 
 
+def share(text: str, *, most: float) -> float:
+    """Read a share such as "0.5%": above 0, and up to `most`.
+
+    Raises
+    ------
+    UnitError
+        If it is none, or another.
+
+    """
+    number = text.strip()
+    allowed = f'expected a share above 0% and up to {100 * most:g}%, such as "0.5%"'
+    try:
+        value = float(number.removesuffix("%")) / 100
+    except ValueError:
+        raise UnitError(allowed) from None
+    if not number.endswith("%") or not 0 < value <= most:
+        raise UnitError(allowed)
+    return value
+
+
 def clock_error_ppb(value: object) -> int:
     """Read the largest error of a clock in integer ppb, at most 1%."""
     return whole(value, Dimension.CLOCK_ERROR, most=LARGEST_CLOCK_ERROR_PPB)

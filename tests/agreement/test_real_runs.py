@@ -219,7 +219,7 @@ def test_figures_and_comparisons_come_from_the_command_line(tmp_path):
         )
     metrics = ("--metric", "goodput", "--metric", "loss")
     ended = invoke(
-        "figures",
+        "report",
         tmp_path / "a",
         *metrics,
         "--format",
@@ -232,7 +232,7 @@ def test_figures_and_comparisons_come_from_the_command_line(tmp_path):
     files = json.loads(ended.stdout)["figures"]
     assert len(files) == 2
     assert all(Path(file).read_bytes().startswith(b"%PDF") for file in files)
-    assert invoke("figures", tmp_path / "a", "--metric", "speed").returncode == 2
+    assert invoke("report", tmp_path / "a", "--metric", "speed").returncode == 2
     compared = json.loads(invoke("compare", tmp_path / "a", tmp_path / "b", "--json").stdout)
     assert {row["point"]["stations.count"] for row in compared} == {"1", "2", "5"}
     assert all(

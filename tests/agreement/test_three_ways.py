@@ -43,7 +43,7 @@ def test_a_theory_is_asked_once_and_every_simulation_as_often_as_it_has_replicat
 
 
 def test_theory_and_its_world_agree_and_the_segment_differs_for_a_reason(run):
-    ended = invoke("theory", "agreement", run, "--json")
+    ended = invoke("compare", run, "--json")
     assert ended.returncode == 0
     found = json.loads(ended.stdout)["comparisons"]
     assert {each["idealised_verdict"] for each in found} == {"agrees"}
@@ -73,26 +73,26 @@ def test_it_is_the_same_by_any_number_of_threads(run, tmp_path):
 def test_a_run_without_theories_has_no_agreement(tmp_path):
     simulated = ENGINES.changed({"run.engines": ["simulation"]}).save(tmp_path / "x.toml")
     assert invoke("run", simulated, "--out", tmp_path / "run").returncode == 0
-    ended = invoke("theory", "agreement", tmp_path / "run")
+    ended = invoke("compare", tmp_path / "run")
     assert ended.returncode == 2
     assert 'a run with the engine "theory"' in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
 
 
 def test_choosing_says_what_applies_and_why_not(run):
-    ended = invoke("theory", "choose", run.parent / "x.toml", "--json")
+    ended = invoke("validate", run.parent / "x.toml", "--models", "--json")
     assert ended.returncode == 0, ended.stderr
     models = {each["model"]: each for each in json.loads(ended.stdout)["models"]}
     assert models["metcalfe-boggs-1976"]["applies"]
     assert "75 µs" in models["metcalfe-boggs-1976"]["differences"]["always-ready"]
     assert models["lam-1980"]["obstacles"][0] == "needs Poisson arrivals; they are saturated"
-    shown = invoke("theory", "choose", run.parent / "x.toml").stdout
+    shown = invoke("validate", run.parent / "x.toml", "--models").stdout
     assert "lam-1980: does not apply\n  needs Poisson arrivals; they are saturated" in shown
 
 
 def test_the_agreement_is_printed_as_a_table(run):
-    ended = invoke("theory", "agreement", run)
+    ended = invoke("compare", run)
     assert "theories and the worlds that they assume: 8 of 8 comparisons agree" in ended.stdout
-    assert invoke("theory", "agreement", run, "--differing").stdout.count(
+    assert invoke("compare", run, "--differing").stdout.count(
         "\n"
     ) < ended.stdout.count("\n")

@@ -428,7 +428,7 @@ def test_a_segment_stays_for_programs_until_it_is_removed(tmp_path, up):
     for words, fault in [
         (("exec", name, "4", "--", "true"), "HOST = 4"),
         (("exec", "em-1-none", "1", "--", "true"), "NAME = em-1-none"),
-        (("up", path, "--hosts", "3"), "EXPERIMENT"),
+        (("up", path, "hosts=3"), "EXPERIMENT"),
         (("up", "erg/router"), "router = router: expected hosts, switches and hubs"),
         (("show", "--live"), "--live"),
     ]:

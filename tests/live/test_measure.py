@@ -287,7 +287,7 @@ def test_over_loopback_an_experiment_is_measured_and_goes_on_where_it_was_interr
 def test_hosts_are_checked_and_what_is_wrong_with_one_is_said(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "300")  # a row of a table is a line
     with loopback_agents(tmp_path) as (path, agents):
-        done = invoke("hosts", "check", path, "--json")
+        done = invoke("hosts", path, "--json")
         assert done.returncode == 0, done.stderr
         said = json.loads(done.stdout)
         assert [said[name]["faults"] for name in "ab"] == [[], []]
@@ -296,10 +296,10 @@ def test_hosts_are_checked_and_what_is_wrong_with_one_is_said(tmp_path, monkeypa
             abs(one["clock"]["offset_ns"]) <= one["clock"]["uncertainty_ns"]
             for one in said.values()
         )
-        assert "ready" in invoke("hosts", "check", path).stdout
+        assert "ready" in invoke("hosts", path).stdout
         agents[1].terminate()
         agents[1].wait()
-        done = invoke("hosts", "check", path)
+        done = invoke("hosts", path)
         assert done.returncode == 1
         assert re.search(r"^b .*refused", done.stdout, re.MULTILINE)
         measured = ended(LOOPBACK, tmp_path, "--hosts", path, code=1)
@@ -338,32 +338,25 @@ def test_a_wrong_certificate_is_refused_in_a_line(tmp_path):
     text = 'certificates = "lab"\n[hosts.a]\ncontrol = "127.0.78.1:CONTROL"\n'
     hosts = tmp_path / "hosts.toml"
     hosts.write_text(text.replace("CONTROL", "4988"), encoding="utf-8")
-    made = invoke("hosts", "init", hosts)
+    made = invoke("hosts", hosts, "--certify")
     assert made.returncode == 0, made.stderr
-    assert "ethermeter agent --listen 127.0.78.1:4988 --certificate a.pem" in made.stdout
-    again = invoke("hosts", "init", hosts)
+    assert "ethermeter agent --listen 127.0.78.1:4988 --credentials a.pem" in made.stdout
+    again = invoke("hosts", hosts, "--certify")
     assert again.returncode == 2
     assert "exists" in again.stderr
     lab = tmp_path / "lab"
     command = real("agent", "--listen", "127.0.78.1:0")
-    command += [
-        "--certificate",
-        str(lab / "a.pem"),
-        "--key",
-        str(lab / "a.key"),
-        "--authority",
-        str(lab / "authority.pem"),
-    ]
+    command += ["--credentials", str(lab / "a.pem")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as agent:
         try:
             assert agent.stdout is not None
             port = agent.stdout.readline().rpartition(":")[2].strip()
             hosts.write_text(text.replace("CONTROL", port), encoding="utf-8")
-            assert invoke("hosts", "check", hosts).returncode == 0
+            assert invoke("hosts", hosts).returncode == 0
             for file in lab.iterdir():
                 file.unlink()
-            assert invoke("hosts", "init", hosts).returncode == 0
-            stranger = invoke("hosts", "check", hosts)
+            assert invoke("hosts", hosts, "--certify").returncode == 0
+            stranger = invoke("hosts", hosts)
             assert stranger.returncode == 1
             assert "certificate" in stranger.stdout
             assert "Traceback" not in stranger.stderr

@@ -35,7 +35,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 @pytest.fixture(scope="module")
 def page(runs: tuple[Path, Path]) -> Path:
     out = runs[0].parent / "comparison.html"
-    ended = invoke("compare", *runs, "--out", out)
+    ended = invoke("compare", *runs, "--figure", out)
     assert ended.returncode == 0, ended.output
     assert ended.stdout.splitlines()[-1] == f"page: {out}"
     return out
@@ -113,7 +113,7 @@ def test_both_runs_are_drawn_over_each_other(browser, runs, page):
 
 
 def test_a_run_compared_with_itself_differs_in_nothing(runs, tmp_path):
-    ended = invoke("compare", runs[0], runs[0], "--out", tmp_path / "same.html")
+    ended = invoke("compare", runs[0], runs[0], "--figure", tmp_path / "same.html")
     assert ended.returncode == 0, ended.output
     same = parse(tmp_path / "same.html")
     said = " ".join(sentences(same))
@@ -123,7 +123,7 @@ def test_a_run_compared_with_itself_differs_in_nothing(runs, tmp_path):
 
 
 def test_json_stays_json_beside_a_page(runs, tmp_path):
-    ended = invoke("compare", *runs, "--out", tmp_path / "page.html", "--json")
+    ended = invoke("compare", *runs, "--figure", tmp_path / "page.html", "--json")
     assert json.loads(ended.stdout) == json.loads(invoke("compare", *runs, "--json").stdout)
     assert (tmp_path / "page.html").exists()
 
@@ -146,7 +146,7 @@ def test_files_of_other_programs_are_compared_as_a_page(browser, tmp_path):
     out = tmp_path / "files.html"
     ended = invoke(
         "compare", tmp_path / "a.csv", tmp_path / "b.csv",
-        "--columns", "one_way_delay=delay:ms", "--out", out,
+        "--columns", "one_way_delay=delay:ms", "--figure", out,
     )  # fmt: skip
     assert ended.returncode == 0, ended.output
     with Visit(browser, out.resolve().as_uri(), 390) as visit:
@@ -162,9 +162,9 @@ def test_files_of_other_programs_are_compared_as_a_page(browser, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--out", "page.pdf"], "expected one of .html"),
-        (["--out", "nowhere/page.html"], "a directory that is there"),
-        (["--out", "page.html", "--fail-below", "2%"], "no benchmarks"),
+        (["--figure", "page.pdf"], "expected one of .html"),
+        (["--figure", "nowhere/page.html"], "a directory that is there"),
+        (["--figure", "page.html", "--fail-below", "2%"], "no benchmarks"),
     ],
 )
 def test_a_page_that_cannot_be_is_refused(runs, tmp_path, words, message):

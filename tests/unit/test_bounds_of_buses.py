@@ -188,9 +188,9 @@ def test_rates_of_nodes_on_one_line_are_not_added_up_before_a_wire():
 def test_a_bus_has_no_queue_of_its_own(tmp_path):
     made = experiment(["a", "b"], [sent("a", "far", 64, "1 ms"), sent("b", "far", 1518, "100 ms")])
     file = made.save(tmp_path / "bus.toml")
-    queues = json.loads(invoke("theory", "choose", file, "--json").stdout)["queues"]
+    queues = json.loads(invoke("validate", file, "--models", "--json").stdout)["queues"]
     assert {each["from"] for each in queues} == {"far", "gateway", "a", "b"}
-    assert "no bound" not in invoke("theory", "choose", file).stdout
+    assert "no bound" not in invoke("validate", file, "--models").stdout
 
 
 def test_twelve_fast_nodes_and_a_slow_one_behind_a_gateway_have_bounds():

@@ -115,7 +115,7 @@ def test_the_table_of_measured_against_simulated_marks_its_verdicts(capsys, tmp_
 
 
 def test_theories_that_do_not_hold_say_what_their_cautions_mean():
-    result = invoke("theory", "choose", "poisson-load")
+    result = invoke("validate", "poisson-load", "--models")
     assert result.returncode == 0
     named = {
         word for word in Caution if f"({word}" in result.stdout or f", {word})" in result.stdout

@@ -15,18 +15,15 @@ from small_runs import SMALL_RUN, write_experiment
 
 COMMANDS = (
     "run",
-    "reproduce",
+    "study",
     "validate",
-    "plan",
     "experiments",
-    "schema",
     "report",
-    "figures",
     "compare",
     "model",
 )
 
-GROUPS = ("hosts", "testbed")
+GROUPS = ("find", "testbed")
 
 
 @pytest.fixture(scope="module")
@@ -119,14 +116,14 @@ def test_options_change_the_plan(tmp_path):
     (tmp_path / "plans").mkdir()
 
     def plan(*options):
-        ended = invoke("plan", experiment, "--json", *options)
+        ended = invoke("validate", experiment, "--trials", "--json", *options)
         assert ended.returncode == 0, ended.stderr
-        return [json.loads(line) for line in ended.stdout.splitlines()]
+        return json.loads(ended.stdout)
 
     plain = plan()
     assert len(plain) == 30
-    assert len(plan("--replications", 2)) == 12
-    assert plan("--seed", 8)[0]["seed"] != plain[0]["seed"]
+    assert len(plan("--set", "run.replications=2")) == 12
+    assert plan("--set", "seed=8")[0]["seed"] != plain[0]["seed"]
     assert (
         plan("--set", "stations.0.attempt_limit=3")[0]["scenario"]["media"][0]["stations"][0][
             "attempt_limit"
@@ -207,7 +204,7 @@ def test_an_unwritable_directory_is_one_line_and_exits_1(tmp_path):
 def test_a_closed_pipe_is_quiet(tmp_path):
     # Unbuffered, Python itself would not notice that only a part was taken.
     buffered = {**os.environ, "PYTHONUNBUFFERED": ""}
-    command = real("plan", "boggs1988/i-2", "--json")
+    command = real("validate", "boggs1988/i-2", "--trials", "--json")
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=buffered
     ) as process:
@@ -218,7 +215,9 @@ def test_a_closed_pipe_is_quiet(tmp_path):
 
 
 def test_the_schema_is_json():
-    assert "$schema" in json.loads(invoke("schema").stdout)
+    for words in ((), ("--json",)):
+        shown = invoke("experiments", "--schema", "experiment", *words)
+        assert "$schema" in json.loads(shown.stdout)
 
 
 def test_a_directory_does_not_hide_a_shipped_experiment_of_its_name(tmp_path, monkeypatch):
@@ -230,15 +229,23 @@ def test_a_directory_does_not_hide_a_shipped_experiment_of_its_name(tmp_path, mo
     assert (refused.returncode, "stuff: (file) = a directory" in refused.stderr) == (2, True)
 
 
-def test_figures_of_a_network_show_goodput_unless_another_metric_is_given(tmp_path):
+def test_figures_are_drawn_of_the_metrics_that_are_given(tmp_path):
     run = tmp_path / "run"
-    ended = invoke("run", "office", "--set", "run.replications=1", "--out", run)
+    ended = invoke("run", "office", "--set", "run.replications=1", "--no-report", "--out", run)
     assert ended.returncode == 0, ended.stderr
-    drawn = invoke("figures", run, "--out", tmp_path / "figures", "--json")
+    words = ("--metric", "goodput", "--out", tmp_path / "figures", "--json")
+    drawn = invoke("report", run, *words)
     assert drawn.returncode == 0, drawn.stderr
     (figure,) = json.loads(drawn.stdout)["figures"]
     assert Path(figure).name == "office-goodput.svg"
     assert "<svg" in Path(figure).read_text()
+    assert not (run / "report.html").exists()
+    refused = invoke("report", run, "--format", "png", "--out", tmp_path / "figures")
+    assert refused.returncode == 2
+    assert refused.stderr == (
+        "command line: --format = png: expected with a metric to draw\n"
+        f"command line: --out = {tmp_path / 'figures'}: expected with a metric to draw\n"
+    )
 
 
 def test_shipped_experiments_are_listed_shown_and_copied(tmp_path):

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -34,18 +35,20 @@ def complete(shell: str, line: str, folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("ethermeter re", ["reproduce", "report", "reflector"]),
+        ("ethermeter re", ["report", "reflector"]),
         ("ethermeter mod", ["model"]),
         ("ethermeter run office --fo", ["--force"]),
         ("ethermeter run poisson-l", ["poisson-load"]),
-        ("ethermeter theory choose offi", ["office"]),
+        ("ethermeter validate --models offi", ["office"]),
         ("ethermeter validate office poisson-l", ["poisson-load"]),
         ("ethermeter model lam", ["lam-1980"]),
         ("ethermeter model lam-1980 arr", ["arrival_rate="]),
         ("ethermeter model lam-1980 lengths=f", ["lengths=fixed"]),
         ("ethermeter model emodel TE", ["TELR="]),
-        ("ethermeter figures runs/x --metric util", ["utilisation", "utilisation_sd_over_mean"]),
+        ("ethermeter report runs/x --metric util", ["utilisation", "utilisation_sd_over_mean"]),
         ("ethermeter run office --set network.cl", ["network.classes="]),
+        ("ethermeter validate office --set network.cl", ["network.classes="]),
+        ("ethermeter experiments --copy offi", ["office"]),
         (
             "ethermeter run --jobs 2 office --set flows.call.fr",
             ["flows.call.from=", "flows.call.frames="],
@@ -81,9 +84,9 @@ def test_bash_offers_the_names_that_fit(line, expected, tmp_path):
 
 def test_everything_with_a_name_is_offered(tmp_path):
     assert set(shipped()) <= set(complete("bash", "ethermeter run ", tmp_path))
-    studies = complete("bash", "ethermeter reproduce ", tmp_path)
+    studies = complete("bash", "ethermeter study ", tmp_path)
     assert studies == [*registry.names(), "all"]
-    assert complete("bash", "ethermeter figures x -m ", tmp_path) == [str(each) for each in Metric]
+    assert complete("bash", "ethermeter report x -m ", tmp_path) == [str(each) for each in Metric]
     assert complete("bash", "ethermeter model ", tmp_path) == list(models())
 
 
@@ -101,6 +104,11 @@ def test_rows_of_message_tables_are_offered_by_their_names(tmp_path):
     (tmp_path / "x.toml").write_text('title = "t"\nflows = "m.csv"\n')
     found = complete("bash", "ethermeter run x.toml --set flows.m.fro", tmp_path)
     assert found == ["flows.m.from="]
+
+
+def test_former_names_offer_nothing_and_no_error(tmp_path):
+    assert complete("bash", "ethermeter theory sho", tmp_path) == []
+    assert complete("bash", "ethermeter run office --seed 3 --fo", tmp_path) == ["--force"]
 
 
 def test_a_file_that_cannot_be_read_offers_no_keys_and_no_error(tmp_path):

@@ -116,13 +116,13 @@ def test_a_damaged_file_is_named_or_made_again(undamaged, tmp_path, kind, file, 
         ],
         "report": ["report", "RUN"],
         "compare": ["compare", "RUN", str(folder / "run")],
-        "agreement": ["theory", "agreement", "RUN"],
+        "agreement": ["compare", "RUN"],
         "admission": ["model", "admission", "run=RUN", "offered=20"],
     }
     if kind == "network":
         commands["ceilings"] = ["ceilings", "--roofline", "RUN"]
     else:
-        commands["figures"] = ["figures", "RUN", "--out", str(tmp_path / "figures")]
+        commands["figures"] = ["report", "RUN", "-m", "goodput", "--out", str(tmp_path)]
     for name, command in commands.items():
         run = tmp_path / name / "run"
         shutil.copytree(folder / "run", run)

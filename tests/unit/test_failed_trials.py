@@ -149,7 +149,7 @@ def test_a_comparison_and_a_page_of_two_runs_say_which_had_failures(tmp_path):
     other = measured(live(pair(LOAD), 3), tmp_path / "other", failing=[], values=[1.0, 2.0, 3.0])
     said = f"The first run: 1 of 3 trials failed and is in no estimate: {WHY}."
     assert compare.failed_in((one.path, other.path)) == [said]
-    done = invoke("compare", one.path, other.path, "--out", tmp_path / "page.html")
+    done = invoke("compare", one.path, other.path, "--figure", tmp_path / "page.html")
     assert done.returncode == 0, done.stderr
     assert " ".join(done.stdout.split()).count(said) == 1
     assert said in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -120,7 +120,7 @@ def test_what_was_added_is_recorded_as_assumptions(tmp_path):
     assert em.load(own).experiments[0].sources["network.hosts"] == "study: mine"
     path = tmp_path / "x.toml"
     path.write_text(TEXT, encoding="utf-8")
-    for command in (["validate", path], ["theory", "choose", path]):
+    for command in (["validate", path], ["validate", path, "--models"]):
         result = invoke(*command)
         assert result.returncode == 0, result.output
         assert "network.switches: assumption: a switch joins all hosts" in result.stderr

@@ -54,7 +54,7 @@ def test_a_theory_that_fails_costs_its_own_values_only(tmp_path, monkeypatch):
     assert simulated
     times = [each["observed"]["simulation"]["largest"] for each in printed["bounds"]["flows"]]
     assert max(times) == pytest.approx(LAST_S, abs=1e-13)
-    chosen = invoke("theory", "choose", file)
+    chosen = invoke("validate", file, "--models")
     assert chosen.returncode == 1
     assert chosen.stderr == f"ethermeter: an engine failed: {why}; it has no values\n"
 
@@ -94,20 +94,20 @@ def test_estimates_have_the_bound_with_its_caution_and_no_interval(found):
 
 def test_the_answer_is_printed_without_a_simulation(found):
     folder, _ = found
-    ended = invoke("theory", "choose", folder / "x.toml")
+    ended = invoke("validate", folder / "x.toml", "--models")
     assert ended.returncode == 0, ended.stderr
     assert "At the first point (network.switches.s.queue = 3):" in ended.stdout
     (line,) = [row for row in ended.stdout.splitlines() if "cyclic sender1 " in row]
     assert "one_way_delay" in line
     assert f"{LAST_S * 1e6:.4g}" in line
-    plain = invoke("theory", "choose", folder / "x.toml", "--json")
+    plain = invoke("validate", folder / "x.toml", "--models", "--json")
     assert json.loads(plain.stdout)["point"] == {KEY: "3"}
 
 
 def test_what_has_no_bound_says_why(tmp_path):
     poisson = BURST.changed({"flows.0.arrivals": {"poisson": "100 /s"}})
     path = poisson.save(tmp_path / "x.toml")
-    found = json.loads(invoke("theory", "choose", path, "--json").stdout)
+    found = json.loads(invoke("validate", path, "--models", "--json").stdout)
     assert {each["bound"] for each in found["flows"]} == {None}
     assert all("Poisson" in each["method"] for each in found["flows"])
     run = tmp_path / "run"

@@ -64,7 +64,7 @@ def test_a_row_of_the_registry_is_a_metric_that_is_run_shown_and_documented(tree
     assert sorted(map(float, values.split())) == [512.0, 512.0, 8 * 1518.0, 8 * 1518.0]
     # One frame a message: of both flows together as many of each.
     assert [*map(float, of_flows.split())] == [550.0, 100.0, 1000.0]
-    call(tree, *ethermeter, "figures", "run", "--metric", "mean_frame", "--format", "svg")
+    call(tree, *ethermeter, "report", "run", "--metric", "mean_frame", "--format", "svg")
     assert "Mean frame (octet)" in next(tree.rglob("*mean_frame.svg")).read_text(encoding="utf-8")
     page = call(tree, sys.executable, "-m", "scripts.reference", "metrics")
     assert "| `mean_frame` | bit |" in page

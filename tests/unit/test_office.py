@@ -41,7 +41,7 @@ OVER = ("--set", "network.classes=1", "--set", "vary={}",
 @pytest.mark.usefixtures("wide")
 def test_theory_shows_the_port_that_is_overloaded_and_when_it_is_full():
     # By hand in test_load: 2 x 50 + 12.416 Mb/s before a link of 100 Mb/s.
-    ended = invoke("theory", "choose", "office", *OVER)
+    ended = invoke("validate", "office", "--models", *OVER)
     assert ended.returncode == 0, ended.stderr
     (row,) = [line for line in ended.stdout.splitlines() if line.startswith("floor to core")]
     assert "1.124" in row

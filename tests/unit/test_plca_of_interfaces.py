@@ -213,9 +213,9 @@ def test_hosts_check_shows_the_plca_of_their_interfaces(tmp_path, monkeypatch):
     }
     b = {"interfaces": {"lo": []}, "clock": clock}
     monkeypatch.setattr(_core, "ask_hosts", lambda *_, **__: json.dumps([a, b]))
-    head, *rows = invoke("hosts", "check", file).stdout.splitlines()
+    head, *rows = invoke("hosts", file).stdout.splitlines()
     assert head.split()[-2:] == ["plca", "state"]
     at, state = head.index("plca"), head.index("state")
     assert [row[at:state].strip() for row in rows] == ["node-id 3, status OK", "–"]
     monkeypatch.setattr(_core, "ask_hosts", lambda *_, **__: json.dumps([{**a, "plca": {}}, b]))
-    assert "plca" not in invoke("hosts", "check", file).stdout
+    assert "plca" not in invoke("hosts", file).stdout

@@ -31,7 +31,7 @@ RUNS = {
 }
 WORDS = {
     "experiments": ("experiments",),
-    "plan": ("plan", "poisson-load"),
+    "plan": ("validate", "poisson-load", "--trials"),
     "studies": ("reproduce", "--list"),
     "models": ("model",),
     "model": ("model", "tobagi-hunt-1980-p-persistent"),
@@ -39,8 +39,8 @@ WORDS = {
         *("model", "lam-1980", "arrival_rate=100,200", "packet_s=1 ms,2 ms"),
         *("weights=3,1", "lengths=mix", "propagation_s=10 us"),
     ),
-    "choose": ("theory", "choose", "three-ways-poisson"),
-    "choose of a network": ("theory", "choose", "office"),
+    "choose": ("validate", "three-ways-poisson", "--models"),
+    "choose of a network": ("validate", "office", "--models"),
     "codecs": ("model", "codecs"),
     "packets": ("model", "codecs", "codec=g711,g729a", "packet=10 ms,20 ms"),
     "ratings": ("model", "emodel", "delay=0 ms..400 ms/9", "loss=0,1%"),
@@ -91,7 +91,7 @@ def test_comparisons_fit_80_columns(folder):
         assert not invoke(
             *words, *SHORT, "--set", f"seed={seed}", "--out", out, cwd=folder
         ).returncode
-    for command in (("compare", "one", "other"), ("theory", "agreement", "one")):
+    for command in (("compare", "one", "other"), ("compare", "one")):
         ended = invoke(*command, cwd=folder)
         assert ended.returncode == 0, ended.stderr
         assert too_wide(ended.stdout) == []
@@ -161,7 +161,7 @@ def test_a_theory_that_was_asked_for_and_applies_nowhere_is_not_said_to_be_unask
     shown = invoke("run", file, "--no-report", "--out", "twice", cwd=folder).stdout
     told = " ".join(shown.split())
     told = told.replace(" \\ ", " ")  # a long command goes on in the next line
-    assert f"next: theory gives no values; why: ethermeter theory choose {file}" in told
+    assert f"next: theory gives no values; why: ethermeter validate {file} --models" in told
     assert "no theory was asked for" not in told
 
 

@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from ethermeter.faults import InputError
+from ethermeter.store import RunDirectory
 
 Better = Literal["higher", "lower", ""]
 """Which values of a column are better; empty for a column that is not judged."""
@@ -83,6 +85,18 @@ def read(text: bytes, *, file: str) -> Answer:
     except msgspec.DecodeError:
         allowed = "expected the answer of a benchmark, made by ethermeter benchmark"
         raise InputError.of(file, "answer.json", "another answer", allowed) from None
+
+
+def is_benchmark(directory: Path) -> bool:
+    """Whether a directory has the finished run of a benchmark."""
+    run = RunDirectory(directory)
+    try:
+        if not run.is_search() or not run.is_finished():
+            return False
+        read(run.answer(), file=str(directory))
+    except (InputError, OSError):
+        return False
+    return True
 
 
 class Difference(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import click
 
@@ -25,6 +25,8 @@ from ethermeter.operation import Shown, arguments_of, operation_of
 
 A = TypeVar("A")
 Row = Mapping[str, object]
+Form = Literal["text", "json", "csv"]
+"""How an answer is printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,9 @@ class Command(Generic[A]):
         The answer as rows of a table, each by column; None if it is no table.
     former
         What replaces options that the command had, by their names.
+    parts
+        What shows a part of the answer as soon as it is known: made from the options, and from the
+        form of what is printed. It is called before anything is done, and may refuse the form.
     end
         Says what a person must know after the answer, on stderr, and returns the exit code.
 
@@ -57,6 +62,7 @@ class Command(Generic[A]):
     blocks: Callable[[A, Any], Iterable[object]] | None = None
     plain: Callable[[A], object] = plain
     rows: Callable[[A], Iterable[Row]] | None = None
+    parts: Callable[[Any, Form], Callable[[Any], None]] | None = None
     end: Callable[[A, Any], int] | None = None
     former: Mapping[str, str] = field(default_factory=dict)
 
@@ -89,7 +95,9 @@ class Command(Generic[A]):
             )
         operation = operation_of(self.function)
         options = operation.options(**given_fields(operation.options, given))
-        answer = operation.answer(options, Terminal())
+        form: Form = "json" if as_json else "csv" if as_csv else "text"
+        part = None if self.parts is None else self.parts(options, form)
+        answer = operation.answer(options, Terminal(part))
         if as_json:
             output.print_json(self.plain(answer))
         elif as_csv and self.rows is not None:
@@ -114,7 +122,13 @@ def typed(options: type, field: str) -> str:
 
 
 class Terminal:
-    """The display of commands: stderr, as a bar on a terminal and in lines elsewhere."""
+    """The display of commands: stderr, as a bar on a terminal and in lines elsewhere.
+
+    `part`: what shows a part of the answer; None of commands whose answers have none.
+    """
+
+    def __init__(self, part: Callable[[Any], None] | None = None) -> None:
+        self._part = part
 
     @property
     def command(self) -> Sequence[str]:
@@ -136,6 +150,11 @@ class Terminal:
     def say(self, line: str) -> None:
         """Print a line on stderr."""
         say(line)
+
+    def part(self, part: object) -> None:
+        """Show a part of the answer."""
+        if self._part is not None:
+            self._part(part)
 
 
 class _Command(click.Command):
@@ -159,8 +178,9 @@ class _Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words of the command; refuse options of former names."""
-        known = {name for each in self.params for name in (*each.opts, *each.secondary_opts)}
-        former.refuse(args, known, self._former)
+        if not ctx.resilient_parsing:  # as for completion
+            known = {name for each in self.params for name in (*each.opts, *each.secondary_opts)}
+            former.refuse(args, known, self._former)
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -67,7 +67,7 @@ def studies(context: click.Context, incomplete: str) -> list[Item]:
 
 def reproducible(context: click.Context, incomplete: str) -> list[Item]:
     """Return the published studies, and the word for all of them."""
-    from ethermeter.cli.studies import ALL
+    from ethermeter.api.study import ALL
 
     return [*studies(context, incomplete), (ALL, "every study, on one page")]
 
@@ -209,7 +209,8 @@ def _document(context: click.Context) -> "Tables":
     from ethermeter.faults import InputError
 
     # Behind an option without its value, arguments are not assigned to parameters yet.
-    named = str(context.params.get("experiment") or next(iter(context.args), ""))
+    files = context.params.get("files") or context.args
+    named = str(context.params.get("experiment") or next(iter(files), ""))
     try:
         path = locate(named)
         document = toml.parsed(toml.text_of(path, file=named), file=named)

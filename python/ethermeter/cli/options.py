@@ -16,6 +16,7 @@ NAMES = {
     "as_json": "--json",
     "conditions": "--while",
     "duration": "--for",
+    "file_format": "--format",
     "first": "--from",
     "last": "--to",
     "metrics": "--metric",
@@ -155,15 +156,17 @@ def _argument(
         type=_type_of(kind, argument),
         nargs=-1 if several else 1,
         required=required,
-        **_default(field, several=several),
         metavar=(metavar if required else f"[{metavar}]") + ("..." if several else ""),
         shell_complete=_either(completion_of(argument.offers), _settings_completion(settings)),
+        **_default(field, kind),
     )
 
 
-def _default(field: Field[Any], *, several: bool) -> dict[str, Any]:
-    """Return the default of a parameter; Click takes one of None as given, too."""
-    return {} if is_required(field) or several else {"default": field.default}
+def _default(field: Field[Any], kind: Any) -> dict[str, Any]:
+    """Return the default of a parameter, if it has one: None would be a value to Click."""
+    if is_required(field):
+        return {}
+    return {"default": None if _is_list(kind) or is_mapping(kind) else field.default}
 
 
 def _option(field: Field[Any], kind: Any, argument: Argument) -> click.Option:
@@ -178,6 +181,7 @@ def _option(field: Field[Any], kind: Any, argument: Argument) -> click.Option:
             default=field.default,
             type=bool,
             help=argument.about,
+            hidden=argument.is_hidden,
         )
     several = _is_list(kind)
     required = is_required(field)
@@ -186,11 +190,12 @@ def _option(field: Field[Any], kind: Any, argument: Argument) -> click.Option:
         type=_type_of(kind, argument),
         multiple=several,
         required=required,
-        **_default(field, several=several),
         show_default=not required and not several and field.default is not None,
         metavar=argument.metavar or None,
         help=argument.about,
+        hidden=argument.is_hidden,
         shell_complete=completion_of(argument.offers),
+        **_default(field, kind),
     )
 
 
@@ -232,6 +237,8 @@ def _type_of(kind: Any, argument: Argument) -> "click.ParamType[Any]":
         return _IntegerOrText(argument.least, argument.most)
     if get_origin(alone) is Literal:
         return click.Choice([str(each) for each in get_args(alone)])
+    if get_origin(alone) is tuple:
+        return click.Tuple([_type_of(each, argument) for each in get_args(alone)])
     if alone is int and (argument.least, argument.most) != (None, None):
         return click.IntRange(argument.least, argument.most)
     if alone is Path:
@@ -327,7 +334,7 @@ def given_fields(options: type, given: Mapping[str, Any]) -> dict[str, object]:
         if is_mapping(kind):
             found[field.name] = _mapping(found[field.name])
         elif _may_be_left_out(field, found.get(field.name)) and "settings" in given:
-            settings.insert(0, found[field.name])
+            settings.insert(0, str(found[field.name]))
             found[field.name] = field.default
     return found | read_settings(options, settings)
 

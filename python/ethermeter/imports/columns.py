@@ -141,7 +141,7 @@ def read_columns(text: str, file: str, columns: Sequence[Column]) -> list[dict[M
             ]
     given = "; ".join(", ".join(each.name for each in mapping) for mapping in wanted)
     glimpse = lines[0][:100] if lines else "(empty)"
-    allowed = f"expected a head with the columns {given}; --columns maps others"
+    allowed = f"expected a head with the columns {given}; columns maps others"
     raise InputError.of(file, "(head)", glimpse, allowed)
 
 

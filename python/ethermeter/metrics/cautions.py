@@ -122,7 +122,7 @@ class Caution(StrEnum):
     )
     NO_BOUND = (
         "no-bound",
-        "network calculus has no bound here; `theory choose` and the report give the reason",
+        "network calculus has no bound here; `validate --models` and the report give the reason",
     )
     APPROXIMATION = (
         "approximation",

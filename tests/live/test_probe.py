@@ -1,4 +1,4 @@
-"""Quick measurements from the command line: agents, STAMP and iperf3 on loopback, and Ctrl-C."""
+"""Probes from the command line: agents, STAMP and iperf3 on loopback, and Ctrl-C."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ PROGRAM = (sys.executable, "-m", "ethermeter")
 
 
 def test_agents_on_loopback_give_delays_and_rates_of_both_directions() -> None:
-    command = [*PROGRAM, "measure", "--to", "127.0.0.1", "--by", "agent", "--time", "8 s", "--json"]
+    command = [*PROGRAM, "probe", "127.0.0.1", "--by", "agent", "--for", "8 s", "--json"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)
@@ -45,8 +45,8 @@ def test_stamp_and_iperf3_are_both_used_and_written_as_csv(tmp_path: Path) -> No
             while "listening" not in server.stdout.readline():
                 pass
             series = tmp_path / "series"
-            words = ["--every", "6 s", "--for", "6 s", "--out", series, "--csv", "--time", "4 s"]
-            command = [*PROGRAM, "measure", "--to", "127.0.0.78", *words]
+            words = ["--every", "6 s", "--until", "6 s", "--out", series, "--csv", "--for", "4 s"]
+            command = [*PROGRAM, "probe", "127.0.0.78", *words]
             ended = subprocess.run(
                 command, capture_output=True, text=True, check=False, timeout=LIMIT_S
             )
@@ -72,7 +72,7 @@ def test_stamp_and_iperf3_are_both_used_and_written_as_csv(tmp_path: Path) -> No
 def test_a_server_that_hangs_ends_with_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as hanging:
         port = hanging.getsockname()[1]
-        command = [*PROGRAM, "measure", "--to", f"127.0.0.1:{port}", "--by", "iperf3"]
+        command = [*PROGRAM, "probe", f"127.0.0.1:{port}", "--by", "iperf3"]
         ended = subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=LIMIT_S
         )
@@ -93,7 +93,7 @@ def test_an_interrupt_ends_a_measurement_at_once(by: str) -> None:
     ):
         silent.bind(hanging.getsockname())
         to = f"127.0.0.1:{hanging.getsockname()[1]}"
-        command = [*PROGRAM, "measure", "--to", to, "--by", by]
+        command = [*PROGRAM, "probe", to, "--by", by]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
             # It has begun when its packet or its connection is there.
             if by == "iperf3":

@@ -7,7 +7,7 @@ import numpy as np
 from ethermeter.analysis.samples import exact, merged, ratio
 from ethermeter.live_reports import StampMeasurement
 from ethermeter.metrics import Caution, Metric
-from ethermeter.quick.result import Value, distribution, within
+from ethermeter.probing.result import Value, distribution, within
 from ethermeter.results.interval import Estimate, Floats
 
 BY = "stamp"
@@ -42,8 +42,8 @@ def values(found: StampMeasurement) -> tuple[list[Value], list[str]]:
         notes.append(f"{wrong}: its times are not used, and its own time is in the round trip")
         away = np.zeros_like(away)
     flow = distribution(ROUND_TRIP, Metric.ROUND_TRIP, returned - sent - away, BY)
-    flow.append(Value(ROUND_TRIP, Metric.LOSS, _loss(found), BY))
-    flow.append(Value(ROUND_TRIP, Metric.DUPLICATES, exact(float(found.duplicates)), BY))
+    flow.append(Value.made(ROUND_TRIP, Metric.LOSS, _loss(found), BY))
+    flow.append(Value.made(ROUND_TRIP, Metric.DUPLICATES, exact(float(found.duplicates)), BY))
     if wrong:
         return flow, notes
     one_way, more = _one_way(found, (sent, received), (answered, returned))
@@ -118,12 +118,14 @@ def _one_way(
         is_certain = bound_s <= _CERTAIN * shortest_s
         cautions = () if is_certain else (Caution.CLOCK_UNCERTAIN,)
         values += distribution(name, Metric.ONE_WAY_DELAY, delays, BY, cautions)
-        values.append(Value(name, Metric.DELAY_UNCERTAINTY, exact(bound_s), BY))
-        values.append(Value(name, Metric.JITTER, exact(jitter_s(delays)), BY))
+        values.append(Value.made(name, Metric.DELAY_UNCERTAINTY, exact(bound_s), BY))
+        values.append(Value.made(name, Metric.JITTER, exact(jitter_s(delays)), BY))
     lost = directions(found)
     if lost is not None:
         for name, (missing, of) in zip((THERE, BACK), lost, strict=True):
-            values.append(Value(name, Metric.LOSS, exact(missing / of if of else math.nan), BY))
+            values.append(
+                Value.made(name, Metric.LOSS, exact(missing / of if of else math.nan), BY)
+            )
         beyond = found.sent - len(found.sequence) - sum(missing for missing, _ in lost)
         if beyond > 0:
             notes.append(

@@ -1,12 +1,12 @@
-"""Quick measurements: values of a host, and series of them."""
+"""Probes: values of a host, and series of them."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
+from ethermeter.api.probe import Series
 from ethermeter.blocks import Table, Text
 from ethermeter.present.marks import Marks, legend
+from ethermeter.probing.result import Measurement
 from ethermeter.quantities import metric_text
-from ethermeter.quick import Measurement
 
 
 def measurement(found: Measurement) -> Iterator[Table | Text]:
@@ -24,6 +24,8 @@ def measurement(found: Measurement) -> Iterator[Table | Text]:
         yield Text(note)
 
 
-def series(count: int, *, failures: int, page: Path) -> Iterator[Text]:
+def series(found: Series) -> Iterator[Text]:
     """Say how many measurements a series has, how many of this run failed, and its page."""
-    yield Text(f"{count} measurements, {failures} of this run failed: {page}")
+    yield Text(
+        f"{found.measurements} measurements, {found.failures} of this run failed: {found.report}"
+    )

@@ -10,11 +10,12 @@ from msgspec.json import decode, encode
 
 from ethermeter.faults import InputError
 from ethermeter.live_reports import Iperf3Measurement, StampMeasurement
-from ethermeter.quick.result import Record
 
 STAMP_PORT = 862
 IPERF3_PORT = 5201
 NS_PER_S = 1_000_000_000
+Record = dict[str, Any]
+"""What is asked of a peer, or a measurement, as JSON has it."""
 
 
 class PeerError(Exception):

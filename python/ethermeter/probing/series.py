@@ -1,4 +1,4 @@
-"""Series: quick measurements of a host again and again, in a directory that can be resumed.
+"""Series: probes of a host again and again, in a directory; a series in it is continued.
 
 `series.json` has what is measured and when the series began, `measurements.jsonl` one line a
 measurement, appended whole and durably, `report.html` its page.
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ethermeter.faults import InputError
 from ethermeter.metrics import Metric
-from ethermeter.quick.result import Record
+from ethermeter.probing.peers import Record
 from ethermeter.store.files import write_whole
 
 QUESTION, LINES, PAGE = "series.json", "measurements.jsonl", "report.html"
@@ -132,7 +132,7 @@ def opened(directory: Path, question: Record, *, every_s: float, for_s: float) -
             raise InputError.of(str(path), "(text)", "unreadable", allowed) from None
         if there != wanted:
             differs = next(key for key in [*wanted, *there] if wanted.get(key) != there.get(key))
-            allowed = f"expected {there.get(differs)!r}, as the series has it, or another --out"
+            allowed = f"expected {there.get(differs)!r}, as the series has it, or another directory"
             raise InputError.of(str(path), differs, repr(wanted.get(differs)), allowed)
     else:
         if directory.exists() and any(directory.iterdir()):

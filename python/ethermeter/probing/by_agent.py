@@ -4,23 +4,23 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ethermeter import api
+from ethermeter import experiment, plan
 from ethermeter.engines.live import Hosts, Laboratory, Local, Place
 from ethermeter.engines.live.cautions import AT_HOSTS
 from ethermeter.faults import InputError
 from ethermeter.live_reports import SenderCounts
 from ethermeter.metrics import Caution, Metric, percentiles
-from ethermeter.quick.result import Value
+from ethermeter.probing.result import Value
 from ethermeter.results import estimates
 from ethermeter.results.interval import Estimate
-from ethermeter.run import RunOptions, evaluate, execute
+from ethermeter.run import Execution, evaluate, execute
 from ethermeter.store import RunDirectory
 from ethermeter.store.measured import complete_results
 from ethermeter.store.result import FlowResult, Losses
 
 BY = "agent"
 _HEAD = """\
-title = "Quick measurement: {flow}"
+title = "Probe: {flow}"
 series = "{flow}"
 seed = 1
 [network]
@@ -56,7 +56,7 @@ _FLOWS = (
     ("there", _LIGHT, True),
     ("back", _LIGHT, False),
 )
-"""Flows of a quick measurement: name, keys, and whether it goes from here to there."""
+"""Flows of a probe: name, keys, and whether it goes from here to there."""
 _DELAYS = (Metric.ONE_WAY_DELAY, *percentiles(Metric.ONE_WAY_DELAY))
 _TRIPS = (Metric.ROUND_TRIP, *percentiles(Metric.ROUND_TRIP))
 _SHOWN = {
@@ -68,7 +68,7 @@ _SHOWN = {
     "there": (*_DELAYS, Metric.LOSS),
     "back": (*_DELAYS, Metric.LOSS),
 }
-"""Metrics of each flow that a quick measurement reports."""
+"""Metrics of each flow that a probe reports."""
 LEAST_SHARE = 0.01
 """Share of the datagrams beyond which what they met is a cause."""
 _SETTLE_MS = 200
@@ -104,13 +104,13 @@ def measured(
             )
             file.write_text(head + keys, encoding="utf-8")
             files.append(file)
-        loaded = api.load(*files, name="quick")
+        experiments = [experiment.load(file) for file in files]
         directory = Path(folder) / "run"
         execute(
-            loaded.plan(),
-            loaded.experiments,
+            plan.expand(experiments, name="probe"),
+            experiments,
             directory=directory,
-            options=RunOptions(),
+            options=Execution(),
             follow=lambda progress: follow(progress.phase or "agents", progress.share),
             place=place,
         )
@@ -127,7 +127,7 @@ def measured(
     for point in points:
         for metric in _SHOWN[point.series]:
             if (found := point.estimates.get(metric)) is not None:
-                values.append(Value(point.series, metric, found, BY))
+                values.append(Value.made(point.series, metric, found, BY))
         limit = limit_of(point.series, point.estimates, flows.get(point.series, FlowResult()))
         if limit is not None:
             limits[point.series] = limit

@@ -1,6 +1,7 @@
-"""Quick measurements: values by hand, series that resume, bad input."""
+"""Probes: values by hand, series that resume, bad input."""
 
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,12 @@ from ethermeter.live_reports import (
     TcpInfo,
 )
 from ethermeter.metrics import Caution, Metric
-from ethermeter.quick import by_agent, by_iperf3, by_stamp, series
-from ethermeter.quick.peers import PeerError, address_of
+from ethermeter.probing import by_agent, by_iperf3, by_stamp, series
+from ethermeter.probing.peers import PeerError, address_of
+from ethermeter.probing.result import Measurement
 from ethermeter.results.interval import Estimate
 from ethermeter.store.result import FlowResult, Losses
-from program import invoke
+from program import call, invoke
 
 US = 1000
 
@@ -301,7 +303,7 @@ def test_a_series_resumes_and_keeps_its_slots(tmp_path: Path) -> None:
 
 
 def test_a_host_on_which_nothing_answers_is_an_error_of_one_line() -> None:
-    ended = invoke("measure", "--to", "127.0.77.250:9", "--time", "3 s")
+    ended = invoke("probe", "127.0.77.250:9", "--for", "3 s")
     assert ended.returncode == 1
     assert "refuses connections" in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1
@@ -313,3 +315,27 @@ def test_addresses_with_and_without_ports() -> None:
     assert address_of("[2001:db8::1]:5") == ("2001:db8::1", 5)
     assert address_of("2001:db8::1") == ("2001:db8::1", None)
     assert json.dumps(address_of("127.0.0.1")) == '["127.0.0.1", null]'
+
+
+def test_a_reflector_and_a_probe_are_called_from_python() -> None:
+    code = (
+        "import threading, ethermeter.api.probe as probing, ethermeter.api.reflector as answering\n"
+        "serve = lambda: answering.reflector(listen='127.0.77.251:8620')\n"
+        "threading.Thread(target=serve, daemon=True).start()\n"
+        "found = probing.probe('127.0.77.251:8620', by='stamp', duration='3 s')\n"
+        "print(found.by, min(value.value for value in found.values if value.unit == 's') > 0)\n"
+    )
+    done = call([sys.executable, "-c", code])
+    assert done.stdout == "('stamp',) True\n", done.stderr
+
+
+def test_the_values_of_a_measurement_are_those_of_its_json_and_its_table() -> None:
+    session = reflected({number: number for number in range(40)})
+    values, notes = by_stamp.values(session)
+    found = Measurement("a", "2026-01-01T00:00:00Z", ("stamp",), tuple(values), {}, tuple(notes))
+    document = msgspec.json.decode(msgspec.json.encode(found))
+    for row, value in zip(found.rows(), document["values"], strict=True):
+        names = ("flow", "metric", "unit", "value", "low", "high", "by")
+        assert [row[name] for name in names] == [value[name] for name in names]
+    undefined = [value for value in document["values"] if value["low"] is None]
+    assert {value["error"] for value in undefined} <= {None, 0.0}

@@ -8,8 +8,8 @@ import numpy as np
 from ethermeter.analysis.samples import exact, ratio
 from ethermeter.live_reports import Iperf3Measurement
 from ethermeter.metrics import Caution, Metric
-from ethermeter.quick.peers import PeerError, iperf3
-from ethermeter.quick.result import Value, distribution, within
+from ethermeter.probing.peers import PeerError, iperf3
+from ethermeter.probing.result import Value, distribution, within
 from ethermeter.results.interval import Estimate
 
 BY = "iperf3"
@@ -29,7 +29,7 @@ TESTS = (
     ("light-up", "udp", "up"),
     ("light-down", "udp", "down"),
 )
-"""Tests of a quick measurement: flow, protocol and direction."""
+"""Tests of a probe: flow, protocol and direction."""
 
 
 def measured(
@@ -85,16 +85,18 @@ def values_of(flow: str, found: Iperf3Measurement, direction: str) -> list[Value
     """Return the values of one test."""
     is_busy = max(found.own_processor, found.server_processor) > BUSY
     cautions = [Caution.HOST_LIMITED] if is_busy else []
-    values = [Value(flow, Metric.DATA_RATE, _rate(found, direction, cautions), BY)]
+    values = [Value.made(flow, Metric.DATA_RATE, _rate(found, direction, cautions), BY)]
     if found.sent_again is not None:
-        values.append(Value(flow, Metric.RETRANSMITTED, exact(float(found.sent_again)), BY))
+        values.append(Value.made(flow, Metric.RETRANSMITTED, exact(float(found.sent_again)), BY))
     if (datagrams := found.datagrams) is not None:
         loss = datagrams.missing / datagrams.seen if datagrams.seen else math.nan
-        values.append(Value(flow, Metric.LOSS, exact(loss, cautions), BY))
-        values.append(Value(flow, Metric.JITTER, exact(datagrams.jitter_s, cautions), BY))
+        values.append(Value.made(flow, Metric.LOSS, exact(loss, cautions), BY))
+        values.append(Value.made(flow, Metric.JITTER, exact(datagrams.jitter_s, cautions), BY))
         if datagrams.reordered is not None and datagrams.duplicates is not None:
-            values.append(Value(flow, Metric.REORDERED, exact(float(datagrams.reordered)), BY))
-            values.append(Value(flow, Metric.DUPLICATES, exact(float(datagrams.duplicates)), BY))
+            values.append(Value.made(flow, Metric.REORDERED, exact(float(datagrams.reordered)), BY))
+            values.append(
+                Value.made(flow, Metric.DUPLICATES, exact(float(datagrams.duplicates)), BY)
+            )
     return values
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ethermeter.faults import InputError
-from ethermeter.quick import by_agent, by_iperf3, by_stamp
-from ethermeter.quick.peers import (
+from ethermeter.probing import by_agent, by_iperf3, by_stamp
+from ethermeter.probing.peers import (
     IPERF3_PORT,
     NS_PER_S,
     STAMP_PORT,
@@ -16,7 +16,7 @@ from ethermeter.quick.peers import (
     joined,
     stamp,
 )
-from ethermeter.quick.result import Measurement, Value
+from ethermeter.probing.result import Measurement, Value
 
 BY = ("agent", "stamp", "iperf3")
 """What a host may answer with."""
@@ -152,14 +152,14 @@ def _reflects(place: str, key: bytes | None) -> bool:
 
 def _by_agent(request: Request, at: str, follow: Follow) -> Measurement:
     if request.by not in (None, "agent"):
-        allowed = "expected --by agent: the file describes hosts with agents"
-        raise InputError.of_argument("hosts", f"given with --by {request.by}", allowed)
+        allowed = "expected agent: the file describes hosts with agents"
+        raise InputError.of_argument("by", f"{request.by} on hosts of a file", allowed)
     if request.hosts is None:
         address, _ = address_of(request.to)
         if not address.startswith("127."):
             allowed = (
-                "expected --hosts FILE with the hosts and their certificates, or a loopback "
-                "address: agents send only what their receivers signed for"
+                "expected a file with the hosts and their certificates to measure on, or a "
+                "loopback address: agents send only what their receivers signed for"
             )
             raise InputError.of_argument("by", "agent", allowed)
         laboratory, here, there = None, "here", "there"
@@ -177,7 +177,7 @@ def _by_agent(request: Request, at: str, follow: Follow) -> Measurement:
             allowed = f"expected the host to measure from: {', '.join(others) or 'none is left'}"
             raise InputError.of_argument("origin", "(missing)", allowed)
         if here == there:
-            raise InputError.of_argument("origin", here, "expected another host than --to")
+            raise InputError.of_argument("origin", here, f"expected another host than {request.to}")
     values, limits, notes = by_agent.measured(
         here, there, laboratory=laboratory, duration_s=request.duration_s, follow=follow
     )

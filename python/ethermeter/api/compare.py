@@ -1,0 +1,228 @@
+"""Comparing two runs, or the theories of one with its simulations."""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+from ethermeter.api.arguments import Columns
+from ethermeter.faults import InputError
+from ethermeter.operation import Argument, Display, operation
+
+if TYPE_CHECKING:
+    from ethermeter.analysis.agreement import Agreement
+    from ethermeter.analysis.benchmark import Difference
+    from ethermeter.analysis.bounds import Answers
+    from ethermeter.report.compare import Row
+
+TOLERANCE = "2%"
+"""Relative change up to which values of benchmarks count as the same unless another is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompareOptions:
+    """Options of `compare`."""
+
+    first: Annotated[
+        Path,
+        Argument(
+            "Run directory, or a file of iperf3, flent, irtt, sockperf, ns-3 or probe --json.",
+            "FIRST",
+            "runs",
+        ),
+    ]
+    second: Annotated[
+        Path | None,
+        Argument(
+            "Second run directory or file, with which the first is compared; unless given, the "
+            "theories of the first are compared with its simulations.",
+            "SECOND",
+            "runs",
+        ),
+    ] = None
+    _: KW_ONLY
+    fail_below: Annotated[
+        str | None,
+        Argument(
+            "With benchmarks: exit code 1 if a value of the second run is missing, or worse by "
+            "more than this share of the first.",
+            "SHARE",
+        ),
+    ] = None
+    figure: Annotated[
+        Path | None, Argument("Also write the comparison to this HTML file.", "FILE")
+    ] = None
+    columns: Columns = None
+    differing: Annotated[bool, Argument("Of one run: only the values that differ.")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs, or files of other programs, point by point.
+
+    Parameters
+    ----------
+    rows
+        Metrics at points of either.
+    failed
+        Sentences about the trials that failed, of each run in which some did.
+    page
+        The page that was written.
+
+    """
+
+    rows: "Sequence[Row]"
+    failed: Sequence[str]
+    page: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkComparison:
+    """Two benchmarks, value by value.
+
+    Parameters
+    ----------
+    suite
+        The suite of both.
+    tolerance
+        Relative change up to which values count as the same.
+    regression
+        Whether a value is worse by more than that, or missing.
+    differences
+        Every value.
+
+    """
+
+    suite: str
+    tolerance: float
+    regression: bool
+    differences: "tuple[Difference, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class TheoryComparison:
+    """Theories of a run beside its simulations.
+
+    Parameters
+    ----------
+    every, shown
+        Comparisons: all, and those that are wanted.
+    bounds
+        What theories say of networks.
+
+    """
+
+    every: "tuple[Agreement, ...]"
+    shown: "tuple[Agreement, ...]"
+    bounds: "Answers"
+
+
+Compared: TypeAlias = Comparison | BenchmarkComparison | TheoryComparison
+
+
+@operation(CompareOptions)
+def compare(options: CompareOptions, display: Display) -> Compared:
+    """Compare two finished runs, or files of other programs, point by point.
+
+    Of one run, theories are compared with simulations, and the assumptions that cause differences
+    are named.
+
+    Raises
+    ------
+    InputError
+        If a run is unfinished or damaged, both have no point in common, or one has no theory.
+
+    """
+    from ethermeter.analysis.benchmark import is_benchmark
+
+    second = options.second
+    if second is None:
+        return _theories(options)
+    if options.differing:
+        raise InputError.of_argument("differing", "given", "expected with one run")
+    if options.figure is not None:
+        _require_page(options.figure)
+    has_suite = options.first.is_dir() and is_benchmark(options.first)
+    if options.fail_below is not None or has_suite:
+        if options.figure is not None:
+            allowed = "runs that are no benchmarks; those are compared as text or JSON"
+            raise InputError.of_argument("figure", str(options.figure), allowed)
+        return _benchmarks(options.first, second, options.fail_below or TOLERANCE)
+    return _runs(options, second)
+
+
+def _require_page(figure: Path) -> None:
+    """Refuse where no page can be written, before runs are read."""
+    from ethermeter.api.figures import require_room
+    from ethermeter.report.charts.files import require_format
+
+    require_format(figure, (".html",))
+    require_room("figure", figure)
+
+
+def _runs(options: CompareOptions, second: Path) -> Comparison:
+    from ethermeter.api.runs import open as open_run
+    from ethermeter.imports import parse_columns
+    from ethermeter.report import compare as comparison
+
+    columns = parse_columns(options.columns) if options.columns is not None else ()
+    one, other = (
+        path if path.is_file() else open_run(path).path for path in (options.first, second)
+    )
+    points = comparison.matched(one, other, columns=columns)
+    rows = comparison.compared(*points)
+    if options.figure is not None:
+        from ethermeter.report.comparison_page import comparison_page
+        from ethermeter.store import write_whole
+
+        write_whole(options.figure, comparison_page((one, other), points, rows))
+    return Comparison(rows, comparison.failed_in((one, other)), options.figure)
+
+
+def _benchmarks(first: Path, second: Path, fail_below: str) -> BenchmarkComparison:
+    from ethermeter import units
+    from ethermeter.analysis import benchmark
+    from ethermeter.api.runs import open as open_run
+
+    try:
+        tolerance = units.share(fail_below, most=1.0)
+    except units.UnitError as error:
+        raise InputError.of_argument("fail_below", fail_below, str(error)) from None
+    answers = []
+    for name, path in (("first", first), ("second", second)):
+        run = open_run(path).directory
+        if not run.is_search():
+            allowed = "expected the runs of two benchmarks (ethermeter find benchmark)"
+            raise InputError.of_argument(name, str(path), allowed)
+        answers.append(benchmark.read(run.answer(), file=str(path)))
+    found = benchmark.compare(*answers, tolerance=tolerance)
+    return BenchmarkComparison(answers[0].suite, tolerance, benchmark.is_regression(found), found)
+
+
+def _theories(options: CompareOptions) -> TheoryComparison:
+    """Compare the theories of a run with its simulations."""
+    from ethermeter.analysis import agreement, bounds
+    from ethermeter.api.runs import open as open_run
+    from ethermeter.faults import ARGUMENTS, Fault
+
+    faults = [
+        Fault(ARGUMENTS, name, str(value), "expected with a second run, or a file")
+        for name in ("fail_below", "figure", "columns")
+        if (value := getattr(options, name)) is not None
+    ]
+    if options.first.is_file():
+        why = "missing", "a run or a file with which the first file is compared"
+        faults.append(Fault(ARGUMENTS, "second", *why))
+    if faults:
+        raise InputError(faults)
+    run = open_run(options.first)
+    every, answers = agreement.read(run), bounds.read(run)
+    if not every and not answers.times:
+        allowed = 'a run with the engine "theory", or a second run'
+        raise InputError.of(str(options.first), "run.engines", "no theory", allowed)
+    shown = tuple(
+        each
+        for each in every
+        if not options.differing or "differs" in (each.verdict, each.idealised_verdict)
+    )
+    return TheoryComparison(every, shown, answers)

@@ -1,0 +1,96 @@
+"""The command that compares runs, and theories with simulations."""
+
+from collections.abc import Iterator, Mapping
+
+from ethermeter import json_values
+from ethermeter.api.compare import (
+    BenchmarkComparison,
+    Compared,
+    CompareOptions,
+    Comparison,
+    compare,
+)
+from ethermeter.cli.command import Command
+from ethermeter.cli.guard import FAILED
+
+EXAMPLES = """\
+  ethermeter compare runs/before runs/after
+  ethermeter compare runs/before runs/after --json
+  ethermeter compare runs/before runs/after --figure comparison.html
+  ethermeter compare runs/release-1 runs/release-2 --fail-below 2%
+  ethermeter run three-ways-saturated --out runs/three-ways
+  ethermeter compare runs/three-ways
+  ethermeter compare runs/three-ways --differing --json"""
+
+
+def blocks(found: Compared, _: object) -> Iterator[object]:
+    """Yield what a terminal shows of a comparison."""
+    from ethermeter.blocks import Code, Text
+    from ethermeter.present import agreement, benchmark, bounds, comparison
+
+    match found:
+        case Comparison(rows=rows, failed=failed, page=page):
+            yield from comparison.comparison(rows)
+            yield from map(Text, failed)
+            if page is not None:
+                yield Code(f"page: {page}")
+        case BenchmarkComparison(differences=differences, tolerance=tolerance):
+            yield from benchmark.comparison(differences, tolerance=tolerance)
+        case _:
+            yield from agreement.agreement(found.every, found.shown)
+            yield from bounds.bounds(found.bounds)
+
+
+def plain(found: Compared) -> object:
+    """Return a comparison as JSON values."""
+    match found:
+        case Comparison(rows=rows):
+            return json_values.plain(rows)
+        case BenchmarkComparison():
+            return json_values.plain(found)
+        case _:
+            from ethermeter.analysis import agreement, bounds
+
+            answers = found.bounds
+            of_bounds = {"bounds": bounds.as_json(answers)} if answers.times else {}
+            return agreement.as_json(found.shown) | of_bounds
+
+
+def rows(found: Compared) -> Iterator[Mapping[str, object]]:
+    """Yield a row for each value that was compared."""
+    match found:
+        case Comparison(rows=listed):
+            for row in listed:
+                about = {"series": row["series"], "engine": row["engine"], **row["point"]}
+                yield about | {name: of for name, of in row.items() if name != "point"}
+        case BenchmarkComparison(differences=differences):
+            for each in differences:
+                yield {"test": each.test, **each.point} | _without_point(each)
+        case _:
+            for agreement in found.shown:
+                about = {"series": agreement.series, **agreement.point}
+                yield about | _without_point(agreement, "changes")
+
+
+def _without_point(value: object, *others: str) -> dict[str, object]:
+    """Return the fields of a value but its point, and others."""
+    fields = json_values.plain(value)
+    assert isinstance(fields, dict)
+    return {name: of for name, of in fields.items() if name not in ("point", *others)}
+
+
+def end(found: Compared, options: CompareOptions) -> int:
+    """Return the exit code: whether a benchmark is worse than is allowed."""
+    is_worse = isinstance(found, BenchmarkComparison) and found.regression
+    return FAILED if is_worse and options.fail_below is not None else 0
+
+
+COMMAND = Command(
+    compare,
+    EXAMPLES,
+    blocks=blocks,
+    plain=plain,
+    rows=rows,
+    end=end,
+    former={"--out": "--figure FILE"},
+)

@@ -1,0 +1,116 @@
+"""The command that checks experiments."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ethermeter import json_values
+from ethermeter.api.validate import (
+    Applicability,
+    NetworkTheory,
+    ValidateOptions,
+    Validity,
+    validate,
+)
+from ethermeter.cli.command import Command, typed
+from ethermeter.cli.guard import BAD_INPUT, FAILED, as_typed, say
+from ethermeter.faults import Fault, lines, listed
+
+if TYPE_CHECKING:
+    from ethermeter.api.validate import Checked
+
+EXAMPLES = """\
+  ethermeter validate my-network.toml
+  ethermeter validate *.toml --json
+  ethermeter validate poisson-load --trials
+  ethermeter validate my-network.toml --set stations.0.count=12 --models"""
+
+
+def blocks(found: "Checked", _: object) -> Iterator[object]:
+    """Yield what a terminal shows of checked experiments."""
+    from ethermeter.blocks import Text
+    from ethermeter.cli.output import point_text
+    from ethermeter.present import applicability, bounds, experiments, plan
+
+    match found:
+        case Validity(trials=trials):
+            yield from experiments.valid(trials)
+        case Applicability(point=point, models=models):
+            yield Text(f"{point_text(point)}:")
+            yield from applicability.applicability(models)
+        case NetworkTheory(point=point, answers=answers):
+            yield Text(f"{point_text(point)}:")
+            yield from bounds.bounds(answers)
+        case _:
+            yield from plan.plan(found)
+
+
+def plain(found: "Checked") -> object:
+    """Return what was found as JSON values; of very many faults, some."""
+    match found:
+        case Validity(faults=faults):
+            return json_values.plain(replace(found, faults=_named(listed(faults)[0])))
+        case Applicability():
+            return json_values.plain(found)
+        case NetworkTheory(point=point, answers=answers):
+            from ethermeter.analysis import bounds
+
+            return {"point": dict(point), **bounds.as_json(answers)}
+        case _:
+            return [json.loads(trial.line) for trial in found.trials]
+
+
+def rows(found: "Checked") -> Iterator[Mapping[str, object]]:
+    """Yield a row for each file or fault, trial, model, or time of a flow."""
+    match found:
+        case Validity(trials=trials, faults=faults):
+            yield from ({"file": file, "trials": count} for file, count in trials.items())
+            for fault in _named(listed(faults)[0]):
+                about = {"key": fault.key, "value": fault.value, "allowed": fault.allowed}
+                yield {"file": fault.file, "trials": None, **about}
+        case Applicability(models=models):
+            for model in models:
+                yield {
+                    "model": model.model,
+                    "applies": model.applies,
+                    "obstacles": "; ".join(model.obstacles),
+                    "differences": "; ".join(model.differences.values()),
+                    "cautions": list(map(str, model.cautions)),
+                    **{str(metric): value for metric, value in model.values.items()},
+                }
+        case NetworkTheory(answers=answers):
+            from ethermeter.analysis import bounds
+
+            yield from bounds.as_json(answers)["flows"]  # type: ignore[misc]
+        case _:
+            for trial in found.trials:
+                yield {
+                    "id": trial.id,
+                    "series": trial.series,
+                    "engine": trial.engine,
+                    **trial.point,
+                    "replication": trial.replication,
+                    "seed": trial.seed,
+                }
+
+
+def end(found: "Checked", _: object) -> int:
+    """Say what is wrong, or failed; return the exit code."""
+    if isinstance(found, NetworkTheory) and found.failed:
+        for why in found.failed.values():
+            say(f"ethermeter: an engine failed: {why}; it has no values")
+        return FAILED
+    if not isinstance(found, Validity):
+        return 0
+    for line in lines(_named(found.faults)):
+        say(line)
+    return 0 if found.valid else BAD_INPUT
+
+
+def _named(faults: Iterable[Fault]) -> tuple[Fault, ...]:
+    """Return faults with arguments by the names that they have in the command."""
+    return tuple(as_typed(fault, lambda name: typed(ValidateOptions, name)) for fault in faults)
+
+
+COMMAND = Command(validate, EXAMPLES, blocks=blocks, plain=plain, rows=rows, end=end)
