@@ -349,12 +349,6 @@ def run_cautions(points: Sequence[Point]) -> list[str]:
     return [Caution.ONE_REPLICATION.value] if few else []
 
 
-def estimate_json(found: Estimate) -> dict[str, object]:
-    """One estimate as the files of a run have it; an undefined number is null."""
-    found_as_json: dict[str, object] = msgspec.to_builtins(EstimateEntry.of(found))
-    return found_as_json
-
-
 class EstimateEntry(msgspec.Struct, omit_defaults=True):
     """An estimate in the files of a run; an undefined number is null."""
 
