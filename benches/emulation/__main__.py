@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from ethermeter.faults import InputError
-from ethermeter.run import Progress
+from ethermeter.execution import Progress
 from ethermeter.testbed import TestbedError
 
 from benches import machine

@@ -6,7 +6,7 @@ import pytest
 from ethermeter.analysis import groups
 from ethermeter.presentation import Presentation
 from ethermeter.report.data import ReportData
-from ethermeter.run import evaluate
+from ethermeter.execution import evaluate
 from markup import by_id, headings, parse, sections, text_of
 from program import invoke
 from visiting import Visit

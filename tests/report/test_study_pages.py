@@ -14,7 +14,7 @@ from ethermeter.analysis.claims import Claim
 from ethermeter.report import index
 from ethermeter.results.interval import student
 from ethermeter.results.query import Results
-from ethermeter.run import Execution, evaluate, execute
+from ethermeter.execution import Execution, evaluate, execute
 from ethermeter.studies import pages, registry
 from ethermeter.studies.gonsalves1982 import claims as gonsalves1982
 from markup import by_id, headings, parse, rows, sections, specs, text_of

@@ -11,7 +11,7 @@ from ethermeter.analysis.roofline import read
 from ethermeter.bottleneck import load, transfers
 from ethermeter.bottleneck.bench import Outcome
 from ethermeter.bottleneck.setup import Setup
-from ethermeter.run import Progress, evaluate
+from ethermeter.execution import Progress, evaluate
 from ethermeter.store import RunDirectory
 from ethermeter.strategies.bottleneck import Answer
 from msgspec import structs

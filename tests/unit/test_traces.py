@@ -21,7 +21,7 @@ from ethermeter.experiment import load
 from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.experiment.trace_files import read_trace
 from ethermeter.faults import InputError
-from ethermeter.run import Execution, execute
+from ethermeter.execution import Execution, execute
 from ethermeter.store import RunDirectory
 from ethermeter.store.columns import FLOWS
 from ethermeter.theory.bounds.sources import arrivals_of

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ethermeter.execution import Execution
 from ethermeter.faults import Fault, InputError, choices
 from ethermeter.notebook import counted, html_table
-from ethermeter.run import Execution
 from ethermeter.trial import LIVE
 
 if TYPE_CHECKING:

@@ -170,7 +170,7 @@ def benchmark(options: BenchmarkOptions, display: Display) -> Benchmarked:
     from ethermeter.analysis.benchmark import Answer
     from ethermeter.api.runs import found_by
     from ethermeter.benchmark import SUITES, load
-    from ethermeter.run import Execution
+    from ethermeter.execution import Execution
     from ethermeter.strategies.benchmark import Benchmark
 
     suite = options.suite

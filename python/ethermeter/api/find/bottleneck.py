@@ -109,7 +109,7 @@ def bottleneck(options: BottleneckOptions, display: Display) -> Searched:
         require_room("figure", options.figure)
     from ethermeter.api.runs import found_by
     from ethermeter.bottleneck import Transfers, load
-    from ethermeter.run import Execution
+    from ethermeter.execution import Execution
     from ethermeter.strategies.bottleneck import Answer, BottleneckSearch
 
     strategy = BottleneckSearch(
