@@ -11,6 +11,7 @@ from ethermeter.benchmark.searches import (
     Goal,
     Measure,
     halving_search,
+    library,
     mlr_search,
 )
 from ethermeter.benchmark.steps import Ledger, Results, Step
@@ -278,7 +279,16 @@ def tester_culprit(octets: Sequence[int], results: Results) -> str:
 def throughput_step(
     bench: Bench, octets: int, pairs: Pairs, *, name: str = THROUGHPUT, cast: str = "unicast"
 ) -> Step:
-    """Return the step that searches the throughput below the ceiling of the testers."""
+    """Return the step that searches the throughput below the ceiling of the testers.
+
+    Raises
+    ------
+    InputError
+        If MLRsearch is wanted and not installed.
+
+    """
+    if bench.settings.search == "mlr":
+        library()  # before anything is run
 
     def run(ledger: Ledger, results: Results) -> Throughput:
         ceiling: Ceiling = results[key_of(GENERATOR, octets)]

@@ -2,15 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from MLRsearch import (
-    AbstractMeasurer,
-    Config,
-    MeasurementResult,
-    MultipleLossRatioSearch,
-    SearchGoal,
-)
+from ethermeter.faults import InputError
 
 LEAST_SHARE = 1e-3
 """Lowest rate of a search, as a share of the highest."""
@@ -91,18 +85,35 @@ class Goal:
     preceding: int = 2
 
 
-class _Measurer(AbstractMeasurer):  # type: ignore[misc]  # The library has no types.
-    """Hands the trials of MLRsearch to a function."""
+def library() -> Any:  # it has no types
+    """Return MLRsearch, which the extra `benchmark` installs.
 
-    def __init__(self, measure: Measure) -> None:
-        self._measure = measure
+    Raises
+    ------
+    InputError
+        If it is not installed.
+
+    """
+    try:
+        import MLRsearch
+    except ImportError as error:
+        allowed = "search=binary, or MLRsearch installed: pip install 'ethermeter[benchmark]'"
+        raise InputError.of_argument("search", "mlr", allowed) from error
+    return MLRsearch
+
+
+class _Measurer:
+    """Hands the trials of MLRsearch to a function: its `AbstractMeasurer`."""
+
+    def __init__(self, measure: Measure, result: Callable[..., Any]) -> None:
+        self._measure, self._result = measure, result
         self.trials = 0
 
-    def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
+    def measure(self, intended_duration: float, intended_load: float) -> Any:
         """Return the result of a trial."""
         counted = self._measure(intended_duration, intended_load)
         self.trials += 1
-        return MeasurementResult(
+        return self._result(
             intended_duration=intended_duration,
             intended_load=intended_load,
             intended_count=counted.intended,
@@ -125,10 +136,16 @@ def mlr_search(
     least, most
         Lowest and highest rate of a trial, in frames/s.
 
+    Raises
+    ------
+    InputError
+        If MLRsearch is not installed.
+
     """
-    measurer = _Measurer(measure)
+    mlr = library()
+    measurer = _Measurer(measure, mlr.MeasurementResult)
     of = [
-        SearchGoal(
+        mlr.SearchGoal(
             loss_ratio=goal.loss,
             exceed_ratio=goal.exceeding,
             relative_width=goal.width,
@@ -140,13 +157,14 @@ def mlr_search(
         )
         for goal in goals
     ]
-    config = Config()
+    config = mlr.Config()
     config.min_load = least  # Below the default of the highest load, which is 1e9.
     config.max_load = most
     config.goals = of
     config.search_duration_max = _NO_LIMIT_S
     config.warmup_duration = 0.0
-    results = MultipleLossRatioSearch(config=config).search(measurer, debug=lambda _: None)
+    search = mlr.MultipleLossRatioSearch(config=config)
+    results = search.search(measurer, debug=lambda _: None)
     found = []
     for goal in of:
         result = results[goal]
