@@ -167,7 +167,7 @@ def test_a_standing_segment_is_captured_with_all_frames_and_collisions(segment, 
 @pytest.mark.parametrize("medium", [COAX, LONG, T1S])
 def test_the_capture_of_a_measured_segment_has_what_its_relay_counted(medium, tshark, tmp_path):
     short = medium.changed({"stations.0.frames": "64 B"})
-    measured = measure(short, tmp_path, "--testbed", "--capture", "--json")
+    measured = measure(short, tmp_path, "--on", "testbed", "--capture", "--json")
     stations = measured.result()["segment"]["stations"]
     (file,) = (measured.run / "captures").glob("*/*-segment.pcapng")
     frames, collisions, comments = marks(tshark, file)

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -68,9 +67,9 @@ def complete(shell: str, line: str, folder: Path) -> list[str]:
         ("ethermeter find calls ieee-10 pattern=p", ["pattern=p59"]),
         ("ethermeter find calls office from=ph", ["from=phone"]),
         ("ethermeter measure wire-live --capture-at s", ["sender", "sink"]),
-        ("ethermeter measure --study hugh", ["hughesjones2000"]),
-        ("ethermeter benchmark rfc25", ["rfc2544"]),
-        ("ethermeter bottleneck wi", ["wire"]),
+        ("ethermeter study hugh", ["hughesjones2000"]),
+        ("ethermeter find benchmark rfc25", ["rfc2544"]),
+        ("ethermeter find bottleneck wi", ["wire"]),
         ("ethermeter model codecs codec=g729", ["codec=g729", "codec=g729a"]),
         ("ethermeter model codecs codec=opus,g729", ["codec=opus,g729", "codec=opus,g729a"]),
     ],

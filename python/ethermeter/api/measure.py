@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from ethermeter.api.arguments import Experiment, Force, Jobs, Out, Overrides, Somewhere
+from ethermeter.api.arguments import Experiment, Force, Jobs, Out, Overrides, Report, Somewhere
 from ethermeter.operation import Argument, Display, operation
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ class MeasureOptions:
     jobs: Jobs = None
     out: Out = None
     force: Force = False
+    report: Report = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,9 @@ def measure(options: MeasureOptions, display: Display) -> Measured:
         command=display.command,
         live_study=live_tests.study_of((name,)),
     )
-    found = measured(loaded, execution, place, out=options.out, display=display)
+    found = measured(
+        loaded, execution, place, out=options.out, report=options.report, display=display
+    )
     if captures is None:
         return found
     from ethermeter.store.captures import read

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 ALL = "all"
 """Every study."""
+OF_ALL = ("seed", "run.replications")
+"""Keys that every study has."""
 INDEX = "studies.html"
 
 
@@ -36,13 +38,13 @@ class StudyOptions:
     quick: Annotated[
         bool,
         Argument(
-            "About a tenth of the study's time, few replications: wider intervals. With --on: 0.6 s "
-            "a trial."
+            "About a tenth of the study's time, few replications: wider intervals. Of live tests 0.6 "
+            "s a trial."
         ),
     ] = False
     full: Annotated[
         bool,
-        Argument("With --on: all points of the live tests; some measure a part of them otherwise."),
+        Argument("All points of the live tests, some of which measure a part of them otherwise."),
     ] = False
     out: Out = None
     force: Force = False
@@ -176,9 +178,10 @@ def _all(options: StudyOptions, display: Display) -> Reproduction:
     from ethermeter.run import RUNS
     from ethermeter.studies import registry
 
-    if given := override_texts(options.overrides):
-        allowed = "not with all: each study has keys of its own"
-        raise InputError.of_argument("overrides", given[0], allowed)
+    for given in override_texts(options.overrides):
+        if given.partition("=")[0].strip() not in OF_ALL:
+            allowed = f"not with all, except {' and '.join(OF_ALL)}: each study has keys of its own"
+            raise InputError.of_argument("overrides", given, allowed)
     names = registry.names()
     outcomes = tuple(
         _outcome(name, f"{at} of {len(names)}, {name}", options, display)

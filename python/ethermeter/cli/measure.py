@@ -95,7 +95,6 @@ COMMAND = Command(
     end=end,
     former={
         "--full": "ethermeter study STUDY --on … --full",
-        "--no-report": "none: the report is written",
         "--study": "ethermeter study STUDY --on …",
         "--testbed-hosts": "--on testbed,plain,N",
         "--to": "ethermeter probe HOST",

@@ -178,7 +178,7 @@ def check(trial: Trial, kind: str, wires: WireKind) -> None:
         if faults:
             raise InputError(faults)
     if kind == "loopback":
-        allowed = "expected udp or tcp on loopback; others with --testbed or --hosts"
+        allowed = "expected udp or tcp on loopback; others with --on testbed or --hosts"
         faults = [
             Fault("loopback", f"port of flow {flow.name}", port, allowed)
             for flow, port in zip(trial.scenario.flows, trial.settings().ports, strict=True)
@@ -340,7 +340,9 @@ def _network(scenario: Scenario, wires: WireKind, *, has_shapers: bool) -> Netwo
         )
     faults += media_faults(scenario)
     if wires == "shaped":
-        allowed = "expected none with shaped wires, whose queues have no classes: --wires relay"
+        allowed = (
+            "expected none with shaped wires, whose queues have no classes: --on testbed,relay"
+        )
         faults += [
             Fault("testbed", f"{name}.classes", f"{len(classes)} classes", allowed)
             for name, (_, settings) in kinds.items()
