@@ -1,13 +1,10 @@
 """Searches of rates: MLRsearch's published example, halving, and the longest burst."""
 
-import sys
 from dataclasses import dataclass
 
 import pytest
-from benchmark_runs import SWITCH
-from ethermeter.benchmark import Settings, load, network_of
-from ethermeter.benchmark.searches import Found, Goal, halving_search, longest, mlr_search
-from ethermeter.faults import InputError
+from ethermeter.benchmark.multiple_loss_ratio import mlr_search
+from ethermeter.benchmark.searches import Found, Goal, halving_search, longest
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +29,6 @@ def test_the_published_example_of_mlrsearch_is_met_through_the_wrapper():
     none, partial = mlr_search(hard_1_mpps, goals, least=1e3, most=1e9)
     assert none.conditional_rate == pytest.approx(997_497.6029392382, abs=1e-6)
     assert partial.conditional_rate == pytest.approx(1_000_000.6730730429, abs=1e-6)
-
-
-def test_without_mlrsearch_a_suite_is_refused_before_it_runs_and_halving_does(monkeypatch):
-    monkeypatch.setitem(sys.modules, "MLRsearch", None)
-    with pytest.raises(InputError, match=r"search = mlr: search=binary, .*ethermeter\[benchmark\]"):
-        load("rfc2544", network_of(SWITCH, testers=(), settings=Settings()))
-    halving = network_of(SWITCH, testers=(), settings=Settings(search="binary"))
-    assert load("rfc2544", halving).steps
 
 
 @pytest.mark.parametrize("capacity", [1234.5, 77_777.0, 999_999.0])
