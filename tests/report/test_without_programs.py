@@ -48,7 +48,7 @@ def test_without_both_a_page_is_refused_with_the_extra(tmp_path: Path) -> None:
 def test_a_figure_is_refused_before_anything_is_run(tmp_path: Path, suffix: str) -> None:
     out = tmp_path / f"figure{suffix}"
     for write in (lambda: require_drawing("figure", out), lambda: export(PATH, out)):
-        with pytest.raises(InputError, match=r"missing: installed: pip install 'ethermeter\[figu"):
+        with pytest.raises(InputError, match=r"not installed: pip install 'ethermeter\[figu"):
             write()
     require_drawing("figure", tmp_path / "page.html")
     assert not out.exists()

@@ -33,10 +33,11 @@ def require_drawing(argument: str, out: Path | None) -> None:
     """
     if out is None:
         return
-    from ethermeter.report.charts.files import require_program
+    from ethermeter.report.charts.files import lacking
     from ethermeter.report.export import FORMATS
 
     if out.suffix.lower() not in FORMATS:
         allowed = f"a file ending in one of {', '.join(FORMATS)}"
         raise InputError.of_argument(argument, str(out), allowed)
-    require_program(out)
+    if why := lacking(out):
+        raise InputError.of_argument(argument, str(out), why)

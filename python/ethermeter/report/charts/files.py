@@ -10,17 +10,11 @@ from ethermeter.faults import InputError
 FORMATS = (".png", ".pdf", ".svg")
 
 
-def require_program(out: Path) -> None:
-    """Refuse a file that needs vl-convert, where it is not installed; the extra `figures` has it.
-
-    Raises
-    ------
-    InputError
-        If it is missing.
-    """
-    if out.suffix.lower() in FORMATS and find_spec("vl_convert") is None:
-        allowed = "installed: pip install 'ethermeter[figures]'"
-        raise InputError.of(str(out), "vl-convert-python", "missing", allowed)
+def lacking(out: Path) -> str:
+    """Return what must be installed to draw a file of this format; empty if nothing."""
+    if out.suffix.lower() not in FORMATS or find_spec("vl_convert") is not None:
+        return ""
+    return "vl-convert is not installed: pip install 'ethermeter[figures]'"
 
 
 def require_format(out: Path, formats: Sequence[str] = FORMATS) -> None:
@@ -29,12 +23,13 @@ def require_format(out: Path, formats: Sequence[str] = FORMATS) -> None:
     Raises
     ------
     InputError
-        If it is none of the formats, or as of `require_program`.
+        If it is none of the formats, or what draws it is not installed.
     """
     if out.suffix.lower() not in formats:
         allowed = f"expected one of {', '.join(formats)}"
         raise InputError.of(str(out), "suffix", out.suffix or "none", allowed)
-    require_program(out)
+    if why := lacking(out):
+        raise InputError.of(str(out), "suffix", out.suffix, why)
 
 
 def save(chart: VegaLite, out: Path) -> Path:
