@@ -180,7 +180,9 @@ def _plain(found: "Survey") -> dict[str, object]:
 
 
 def _show_rooflines(source: Path, out: Path | None, *, as_json: bool) -> None:
+    from ethermeter.analysis.roofline import RooflineEntry
     from ethermeter.ceilings.paths import rooflines
+    from ethermeter.json_values import plain
     from ethermeter.report import roofline
     from ethermeter.report.export import export
 
@@ -188,7 +190,7 @@ def _show_rooflines(source: Path, out: Path | None, *, as_json: bool) -> None:
     if out is not None:
         export(roofline.page(f"Rooflines of {source.name}", found), out)
     if as_json:
-        print_json([each.as_json() for each in found])
+        print_json(plain([RooflineEntry.of(each) for each in found]))
         return
     from ethermeter.present.rooflines import rooflines as layout
 
