@@ -81,7 +81,7 @@ def test_a_suite_that_broke_off_goes_on_where_it_was(run: Path, tmp_path: Path) 
     assert broken.returncode == 1, broken.output
     refused = invoke("benchmark", "rfc2544", *QUICK, "--out", half)
     assert refused.returncode == 2
-    ended = invoke("benchmark", "rfc2544", *QUICK, "--out", half, "--resume", "--no-report")
+    ended = invoke("benchmark", "rfc2544", *QUICK, "--out", half, "--no-report")
     assert ended.returncode == 0, ended.output
     for name in ("answer.json", "plan.jsonl", "flows.parquet"):
         assert (half / name).read_bytes() == (run / name).read_bytes(), name
