@@ -82,7 +82,9 @@ def rows(found: "Checked") -> Iterator[Mapping[str, object]]:
         case NetworkTheory(answers=answers):
             from ethermeter.analysis import bounds
 
-            yield from bounds.as_json(answers)["flows"]  # type: ignore[misc]
+            for time in bounds.as_json(answers)["flows"]:  # type: ignore[attr-defined]
+                about = {"series": time["series"], **time["point"]}
+                yield about | {name: of for name, of in time.items() if name != "point"}
         case _:
             for trial in found.trials:
                 yield {
