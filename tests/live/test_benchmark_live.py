@@ -181,8 +181,9 @@ def test_a_suite_on_a_testbed_ends_at_ctrl_c_and_goes_on(
     tmp_path: Path, namespaces: Callable[..., set[str]]
 ) -> None:
     file, out = WIRE.save(tmp_path / "wire.toml"), tmp_path / "run"
-    command = [sys.executable, "-m", "ethermeter", "benchmark", "rfc2544", "--network", str(file)]
-    command += ["--testbed", "--frames", "512", "--trial", "100 ms", "--out", str(out)]
+    command = [sys.executable, "-m", "ethermeter", "find", "benchmark", "rfc2544"]
+    command += [f"network={file}", "frames=512", "trial=100 ms", "--on", "testbed"]
+    command += ["--out", str(out)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         eventually(lambda: len(list(out.glob("live/*/*.json"))) >= 3)
         process.send_signal(signal.SIGINT)
@@ -192,9 +193,7 @@ def test_a_suite_on_a_testbed_ends_at_ctrl_c_and_goes_on(
     assert not namespaces(maker=process.pid)
     kept = {path.name: path.read_bytes() for path in out.glob("live/*/*.json")}
     assert len(kept) >= 3
-    again = subprocess.run(
-        [*command, "--resume", "--json"], capture_output=True, text=True, timeout=LIMIT_S
-    )
+    again = subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=LIMIT_S)
     assert again.returncode == 0, again.stderr
     tests = {test["name"]: test for test in json.loads(again.stdout)["tests"]}
     (row,) = tests["throughput"]["rows"]

@@ -76,9 +76,9 @@ def test_wires_windows_and_devices_of_a_bench_carry_no_more_than_they_should():
 
 
 def test_an_interrupted_search_leaves_no_testbed_and_no_control_group(namespaces, tmp_path):
-    command = [sys.executable, "-m", "ethermeter", "bottleneck", "wire", "--testbed"]
+    command = [sys.executable, "-m", "ethermeter", "find", "bottleneck", "wire"]
     with subprocess.Popen(
-        [*command, "--out", str(tmp_path / "run")],
+        [*command, "--on", "testbed", "--out", str(tmp_path / "run")],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -15,7 +15,7 @@ from visiting import Visit
 @pytest.fixture(scope="module")
 def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("benchmark") / "run"
-    ended = invoke("benchmark", "rfc2544", "--frames", "64,1518", "--trial", "50 ms", "--out", out)
+    ended = invoke("find", "benchmark", "rfc2544", "frames=64,1518", "trial=50 ms", "--out", out)
     assert ended.returncode == 0, ended.output
     return evaluate(out)["report"]
 

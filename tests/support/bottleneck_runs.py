@@ -73,7 +73,6 @@ def search_bottleneck(
     *,
     seed: int | None = None,
     repetitions: int | None = None,
-    resume: bool = False,
     follow: Callable[[Progress], None] | None = None,
 ) -> Answer:
     """Return the answer of a search that is recorded in a directory."""

@@ -1,4 +1,4 @@
-"""The commands `benchmark` and `compare`: tables, files, exit codes and what they refuse."""
+"""The commands `find benchmark` and `compare`: tables, files, exit codes and what they refuse."""
 
 import csv
 import json
@@ -22,14 +22,14 @@ from ethermeter.faults import InputError
 from ethermeter.store import RunDirectory
 from program import invoke
 
-QUICK = ("--frames", "64,1518", "--trial", "50 ms")
+QUICK = ("frames=64,1518", "trial=50 ms")
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the run of a suite on the shipped switch."""
     directory = tmp_path_factory.mktemp("benchmark") / "run"
-    ended = invoke("benchmark", "rfc2544", *QUICK, "--out", directory)
+    ended = invoke("find", "benchmark", "rfc2544", *QUICK, "--out", directory)
     assert ended.returncode == 0, ended.output
     (directory.parent / "printed").write_text(ended.stdout)
     return directory
@@ -43,18 +43,22 @@ def test_tables_fit_into_eighty_columns(run: Path) -> None:
         assert title in printed
 
 
-def test_the_answer_is_json_and_csv_with_equal_values(run: Path, tmp_path: Path) -> None:
-    file = tmp_path / "values.csv"
-    again = invoke("benchmark", "rfc2544", *QUICK, "--out", run, "--json", "--csv", file)
-    assert again.returncode == 0, again.output
+def test_the_answer_is_json_and_csv_with_equal_values(run: Path) -> None:
+    again, table = (
+        invoke("find", "benchmark", "rfc2544", *QUICK, "--out", run, kind)
+        for kind in ("--json", "--csv")
+    )
+    assert again.returncode == table.returncode == 0, again.output
     assert "already finished" in again.stderr
     found = json.loads(again.stdout)
     answer = read(RunDirectory(run).answer(), file="answer.json")
     assert found["suite"] == answer.suite == "rfc2544"
-    with file.open(newline="") as opened:
-        rows = list(csv.reader(opened))
-    assert rows == [list(row) for row in csv_rows(answer)]
-    values = {tuple(row[1:4]): row[5] for row in rows[1:]}
+    rows = list(csv.DictReader(table.stdout.splitlines()))
+    wanted = [
+        {key: "" if of is None else str(of) for key, of in row.items()} for row in csv_rows(answer)
+    ]
+    assert rows == wanted
+    values = {(row["test"], row["point"], row["metric"]): row["value"] for row in rows}
     (table,) = (test for test in found["tests"] if test["name"] == "throughput")
     for row in table["rows"]:
         of_file = values["throughput", f"frame {row['point']['frame']}", "rate"]
@@ -77,11 +81,11 @@ def test_a_suite_that_broke_off_goes_on_where_it_was(run: Path, tmp_path: Path) 
             raise RuntimeError("the simulator broke off")
         return _core.simulate_trial(line, watch)
 
-    broken = invoke("benchmark", "rfc2544", *QUICK, "--out", half, core=breaking)
+    broken = invoke("find", "benchmark", "rfc2544", *QUICK, "--out", half, core=breaking)
     assert broken.returncode == 1, broken.output
-    refused = invoke("benchmark", "rfc2544", *QUICK, "--out", half)
+    refused = invoke("find", "benchmark", "rfc2544", "frames=64", "--out", half)
     assert refused.returncode == 2
-    ended = invoke("benchmark", "rfc2544", *QUICK, "--out", half, "--no-report")
+    ended = invoke("find", "benchmark", "rfc2544", *QUICK, "--out", half)
     assert ended.returncode == 0, ended.output
     for name in ("answer.json", "plan.jsonl", "flows.parquet"):
         assert (half / name).read_bytes() == (run / name).read_bytes(), name
@@ -91,7 +95,7 @@ def test_compare_names_what_became_worse_and_fails_on_demand(run: Path, tmp_path
     slow = tmp_path / "slow.toml"
     slow.write_text(SWITCH.read_text(encoding="utf-8").replace("12 ns", "13 ns"), encoding="utf-8")
     other = tmp_path / "other"
-    ended = invoke("benchmark", "rfc2544", *QUICK, "--network", slow, "--out", other, "--no-report")
+    ended = invoke("find", "benchmark", "rfc2544", *QUICK, f"network={slow}", "--out", other)
     assert ended.returncode == 0, ended.output
     same = invoke("compare", run, run, "--fail-below", "2%")
     assert same.returncode == 0
@@ -113,7 +117,7 @@ def test_compare_names_what_became_worse_and_fails_on_demand(run: Path, tmp_path
 
 
 def test_the_list_names_every_suite() -> None:
-    listed = json.loads(invoke("benchmark", "--list", "--json").stdout)
+    listed = json.loads(invoke("find", "benchmark", "--json").stdout)
     assert [each["name"] for each in listed] == [
         "rfc2544",
         "rfc2889",

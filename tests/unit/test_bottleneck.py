@@ -307,7 +307,7 @@ def test_a_plan_states_any_rate_of_a_wire_and_of_its_changes_to_a_picosecond_an_
 
 
 def test_shipped_transfers_are_listed_with_their_bottlenecks():
-    listed = json.loads(invoke("bottleneck", "--list", "--json").stdout)
+    listed = json.loads(invoke("find", "bottleneck", "--json").stdout)
     assert {each["planted"] for each in listed} == {
         "wire",
         "window",

@@ -138,7 +138,7 @@ def test_an_interrupted_search_is_resumed_to_the_same_answer_with_no_trial_run_t
     kept = sorted(tmp_path.glob("broken/live/*/*.json"))
     assert len(kept) == done
     times = [file.stat().st_mtime_ns for file in kept]
-    found = search_bottleneck(document, tmp_path / "broken", lambda: nullcontext(rest), resume=True)
+    found = search_bottleneck(document, tmp_path / "broken", lambda: nullcontext(rest))
     assert found == wanted
     # Each of both benches is warmed up by one transfer.
     assert done + rest.transfers == whole.transfers == 1 + len(wanted.order)

@@ -120,7 +120,7 @@ def test_a_damaged_file_is_named_or_made_again(undamaged, tmp_path, kind, file, 
         "admission": ["model", "admission", "run=RUN", "offered=20"],
     }
     if kind == "network":
-        commands["ceilings"] = ["ceilings", "--roofline", "RUN"]
+        commands["ceilings"] = ["find", "ceilings", "--roofline", "RUN"]
     else:
         commands["figures"] = ["report", "RUN", "-m", "goodput", "--out", str(tmp_path)]
     for name, command in commands.items():

@@ -11,6 +11,7 @@ import ethermeter as em
 import pytest
 from ethermeter import _core, plan
 from ethermeter.analysis import accounts
+from ethermeter.analysis.accounts_file import AccountsFile
 from ethermeter.analysis.interfaces import interfaces_of
 from ethermeter.calibration.model import Model
 from ethermeter.experiment import of_tables
@@ -104,8 +105,8 @@ def run_with(folder: Path, experiment: Mapping[str, object] = NETWORK, **changed
 def test_accounts_and_page_have_the_settings_and_name_what_differs(tmp_path):
     (account,) = accounts.read(run_with(tmp_path, to_tmr=24))
     assert account.interfaces[1].differs == {"to-tmr": "32"}
-    (found,) = accounts.as_json([account])["trials"]
-    assert found["interfaces"][1]["plca"]["to-tmr"] == "24"
+    (found,) = AccountsFile.of([account]).trials
+    assert found.interfaces[1].plca["to-tmr"] == "24"
     agreed = replace(
         account, interfaces=tuple(replace(of, differs={}) for of in account.interfaces)
     )

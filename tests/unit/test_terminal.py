@@ -45,8 +45,8 @@ WORDS = {
     "packets": ("model", "codecs", "codec=g711,g729a", "packet=10 ms,20 ms"),
     "ratings": ("model", "emodel", "delay=0 ms..400 ms/9", "loss=0,1%"),
     "bus by rule": ("bus", "10base-t1s/sensor-bus"),
-    "suites": ("benchmark", "--list"),
-    "transfers": ("bottleneck", "--list"),
+    "suites": ("find", "benchmark"),
+    "transfers": ("find", "bottleneck"),
     "search": (
         *("find", "value", "office", "--set", "network.classes=8", "--while", "loss <= 0.1%"),
         *("--largest", "flows.backup.arrivals.token_bucket.rate", "--from", "20 Mb/s"),

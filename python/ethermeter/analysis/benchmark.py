@@ -31,7 +31,7 @@ class Row(msgspec.Struct, frozen=True):
     """A point of a test, with the values of its columns; None where there is none."""
 
     point: dict[str, str]
-    values: dict[str, float | str | None]
+    values: dict[str, int | float | str | None]
 
 
 class Test(msgspec.Struct, frozen=True):
@@ -83,7 +83,7 @@ def read(text: bytes, *, file: str) -> Answer:
     try:
         return msgspec.json.decode(text, type=Answer)
     except msgspec.DecodeError:
-        allowed = "expected the answer of a benchmark, made by ethermeter benchmark"
+        allowed = "expected the answer of a benchmark, made by ethermeter find benchmark"
         raise InputError.of(file, "answer.json", "another answer", allowed) from None
 
 
@@ -206,22 +206,19 @@ def is_regression(found: Sequence[Difference]) -> bool:
     return any(each.verdict in ("worse", "missing") for each in found)
 
 
-def csv_rows(answer: Answer) -> Iterator[tuple[str, ...]]:
-    """Yield an answer as rows of a CSV file, the head first: one row for each value."""
-    yield ("suite", "test", "point", "metric", "unit", "value")
+def csv_rows(answer: Answer) -> Iterator[dict[str, object]]:
+    """Yield a row for each value of an answer."""
     for test in answer.tests:
         for row in test.rows:
             for column in test.columns:
-                value = row.values.get(column.key)
-                text = "" if value is None else value if isinstance(value, str) else repr(value)
-                yield (
-                    answer.suite,
-                    test.name,
-                    point_text(row.point),
-                    column.key,
-                    column.unit,
-                    text,
-                )
+                yield {
+                    "suite": answer.suite,
+                    "test": test.name,
+                    "point": point_text(row.point),
+                    "metric": column.key,
+                    "unit": column.unit,
+                    "value": row.values.get(column.key),
+                }
 
 
 def point_text(point: Mapping[str, str]) -> str:

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from ethermeter.faults import InputError, shown
 from ethermeter.framing import message_octets
 from ethermeter.json_values import finite
@@ -56,30 +58,59 @@ class Roofline:
             return None
         return self.nearest.ceiling.value / self.achieved.value
 
-    def as_json(self) -> dict[str, object]:
-        """Return the roofline as JSON; `read` is its inverse."""
-        return {
-            "title": self.title,
-            "counts": self.counts,
-            "stages": [
-                {"name": each.name, **_estimate(each.ceiling)}
-                | {"source": each.source, "flows": each.flows}
-                for each in self.stages
-            ],
-            "achieved": None if self.achieved is None else _estimate(self.achieved),
-            "nearest": self.nearest.name,
-            "margin": self.margin,
-        }
+
+class RateDocument(msgspec.Struct, frozen=True):
+    """A rate as files have it; null for what is unknown or infinite."""
+
+    bit_per_s: float
+    error: float | None  # Standard error, in bit/s
+    degrees: float | None  # Degrees of freedom
 
 
-def _estimate(estimate: Estimate) -> dict[str, float | None]:
-    """Write value, error and degrees of freedom; null for what is unknown or infinite."""
-    error, degrees = finite(estimate.error), finite(estimate.degrees)
-    return {"bit_per_s": estimate.value, "error": error, "degrees": degrees}
+class StageDocument(msgspec.Struct, frozen=True):
+    """A stage as files have it, with its ceiling as of `RateDocument`."""
+
+    name: str
+    bit_per_s: float
+    error: float | None
+    degrees: float | None
+    source: str
+    flows: int
+
+
+class RooflineDocument(msgspec.Struct, frozen=True):
+    """A roofline as files have it; `read` returns it."""
+
+    title: str
+    counts: str
+    stages: tuple[StageDocument, ...]
+    achieved: RateDocument | None
+    nearest: str  # Name of the stage
+    margin: float | None
+
+
+def document_of(roofline: Roofline) -> RooflineDocument:
+    """Return a roofline as files have it; `read` is the inverse."""
+    achieved = roofline.achieved
+    return RooflineDocument(
+        roofline.title,
+        roofline.counts,
+        tuple(
+            StageDocument(each.name, *_rate(each.ceiling), each.source, each.flows)
+            for each in roofline.stages
+        ),
+        None if achieved is None else RateDocument(*_rate(achieved)),
+        roofline.nearest.name,
+        roofline.margin,
+    )
+
+
+def _rate(estimate: Estimate) -> tuple[float, float | None, float | None]:
+    return estimate.value, finite(estimate.error), finite(estimate.degrees)
 
 
 def read(value: object, *, file: str) -> Roofline:
-    """Read a roofline from the JSON that `as_json` wrote; raises `InputError` naming the file."""
+    """Read a `RooflineDocument` as JSON values; raises `InputError` naming the file."""
 
     def wrong(key: str, what: object, allowed: str) -> InputError:
         return InputError.of(file, key, shown(what), allowed)
@@ -105,7 +136,7 @@ def read(value: object, *, file: str) -> Roofline:
     if not isinstance(value, Mapping):
         raise wrong("(file)", value, "expected a roofline as JSON")
     stages = value.get("stages")
-    if not isinstance(stages, list) or not stages:
+    if not isinstance(stages, list | tuple) or not stages:
         raise wrong("stages", stages, "expected at least one stage")
     found = []
     for at, entry in enumerate(stages):

@@ -38,13 +38,13 @@ class StudyOptions:
     quick: Annotated[
         bool,
         Argument(
-            "About a tenth of the study's time, few replications: wider intervals. With --on: 0.6 s "
-            "a trial."
+            "About a tenth of the study's time, few replications: wider intervals. Of live tests 0.6 "
+            "s a trial."
         ),
     ] = False
     full: Annotated[
         bool,
-        Argument("With --on: all points of the live tests; some measure a part of them otherwise."),
+        Argument("All points of the live tests, some of which measure a part of them otherwise."),
     ] = False
     out: Out = None
     force: Force = False

@@ -5,6 +5,6 @@ Ceilings that could not be found are listed with the reason (`LeftOut`).
 """
 
 from ethermeter.ceilings.survey import Options, survey
-from ethermeter.ceilings.value import Ceiling, LeftOut, Survey
+from ethermeter.ceilings.value import Ceiling, Facts, LeftOut, Survey
 
-__all__ = ["Ceiling", "LeftOut", "Options", "Survey", "survey"]
+__all__ = ["Ceiling", "Facts", "LeftOut", "Options", "Survey", "survey"]

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from ethermeter.analysis.roofline import Roofline, of_scenario, read
+from ethermeter.analysis.roofline import Roofline, Stage, of_scenario, read
+from ethermeter.ceilings.value import Ceiling
 from ethermeter.faults import InputError, shown
 from ethermeter.metrics import Metric
-from ethermeter.results.interval import Estimate, student
+from ethermeter.results.interval import student
 from ethermeter.results.values import values_of_each
 from ethermeter.scenario import Scenario
 from ethermeter.trial import Shared
@@ -141,14 +142,13 @@ def _goodput(run: "RunDirectory", trials: Sequence[_Trial]) -> dict[tuple[str, i
     }
 
 
-def one_host(rates: Mapping[str, Estimate], sources: Mapping[str, str]) -> Roofline:
-    """Return the ceilings of one host as a roofline on which nothing was measured.
+def one_host(ceilings: Sequence[Ceiling]) -> Roofline:
+    """Return the ceilings of one host, at least one, as a roofline on which nothing was measured.
 
-    `rates`: bit/s by the stage's title, in order; at least one. `sources`: where each comes from.
+    Of several with one title, the last one stands in the place of the first.
     """
-    from ethermeter.analysis.roofline import Stage
-
-    if not rates:
+    if not ceilings:
         raise InputError.of("ceilings", "stages", shown([]), "expected at least one")
-    stages = tuple(Stage(name, rate, sources[name]) for name, rate in rates.items())
-    return Roofline("Stages of this host, each alone", "octets given to the stage", stages, None)
+    by_title = {each.title: Stage(each.title, each.estimate, each.basis) for each in ceilings}
+    title = "Stages of this host, each alone"
+    return Roofline(title, "octets given to the stage", tuple(by_title.values()), None)

@@ -240,7 +240,7 @@ def _framing(found: Survey, options: Options) -> None:
     rate_bps = options.rate_bps or max(rates.values(), default=None)
     if rate_bps is None:
         found.left_out.append(
-            LeftOut("framing", "no line rate: --rate is not given, and no interface reports one")
+            LeftOut("framing", "no line rate: none is given, and no interface reports one")
         )
         return
     if options.rate_bps is not None:
@@ -250,9 +250,7 @@ def _framing(found: Survey, options: Options) -> None:
 
 def _window(found: Survey, options: Options) -> None:
     if options.round_trip_s is None:
-        found.left_out.append(
-            LeftOut("window", "no round-trip time of a path: --round-trip is not given")
-        )
+        found.left_out.append(LeftOut("window", "no round-trip time of a path is given"))
         return
     octets = options.window_octets
     if octets is None:
@@ -260,7 +258,7 @@ def _window(found: Survey, options: Options) -> None:
             octets = int(Path("/proc/sys/net/ipv4/tcp_rmem").read_text(encoding="ascii").split()[2])
         except (OSError, ValueError, IndexError):
             found.left_out.append(
-                LeftOut("window", "--window is not given, and the kernel reports no receive buffer")
+                LeftOut("window", "no window is given, and the kernel reports no receive buffer")
             )
             return
     ceiling: Ceiling = constants.window(octets, options.round_trip_s)

@@ -1,12 +1,13 @@
 """Results of a survey of ceilings."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
-from ethermeter.results.interval import Estimate, exact, student
+from ethermeter.results.interval import Estimate, exact, quantile, student
 
 Basis = Literal["measured", "reported by the system", "computed"]
 """Source of a number."""
@@ -16,43 +17,66 @@ Basis = Literal["measured", "reported by the system", "computed"]
 class Ceiling:
     """Rate of one stage alone.
 
-    `name`: name of the stage, with hyphens. `title`: title of the stage. `estimate`: rate of the
-    stage's input in bit/s, with the 95% interval of the mean of its repetitions; exact if it was
-    not measured. `basis`: source of the estimate. `how`: the procedure, or the formula. `octets`:
-    octets of a packet, frame or datagram; None if the stage does not work in these. `repetitions`:
-    samples behind the estimate; 0 if it was not measured.
+    Parameters
+    ----------
+    name, title
+        Name of the stage, with hyphens, and its title.
+    bit_per_s
+        Rate of the stage's input [bit/s].
+    low_bit_per_s, high_bit_per_s
+        Its 95% interval, of the mean of its repetitions; the rate itself if it was not measured,
+        None if nothing is known.
+    repetitions
+        Samples behind the rate; 0 if it was not measured.
+    octets
+        Octets of a packet, frame or datagram; None if the stage does not work in these.
+    pieces_per_s
+        Packets, frames or datagrams a second; None if the stage does not work in these.
+    basis
+        Source of the rate.
+    how
+        The procedure, or the formula.
+
     """
 
     name: str
     title: str
-    estimate: Estimate
+    bit_per_s: float
+    low_bit_per_s: float | None
+    high_bit_per_s: float | None
+    repetitions: int
+    octets: int | None
+    pieces_per_s: float | None
     basis: Basis
     how: str
-    octets: int | None = None
-    repetitions: int = 0
 
     @property
-    def pieces_per_s(self) -> float | None:
-        """Packets, frames or datagrams a second; None if the stage does not work in these."""
-        return None if self.octets is None else self.estimate.value / (8 * self.octets)
+    def estimate(self) -> Estimate:
+        """The rate [bit/s] with its interval."""
+        if self.low_bit_per_s is None or self.high_bit_per_s is None:
+            return Estimate(self.bit_per_s, math.nan, math.nan)
+        if self.repetitions == 0:
+            return exact(self.bit_per_s)
+        degrees = self.repetitions - 1
+        half = (self.high_bit_per_s - self.low_bit_per_s) / 2
+        return Estimate(self.bit_per_s, half / quantile(degrees), degrees)
 
-    def as_json(self) -> dict[str, object]:
-        """Return the ceiling as JSON; an unknown value is null."""
-        low, high = (
-            (self.estimate.low, self.estimate.high) if self.estimate.has_interval else (None, None)
-        )
-        return {
-            "name": self.name,
-            "title": self.title,
-            "bit_per_s": self.estimate.value,
-            "low_bit_per_s": low,
-            "high_bit_per_s": high,
-            "repetitions": self.repetitions,
-            "octets": self.octets,
-            "pieces_per_s": self.pieces_per_s,
-            "basis": self.basis,
-            "how": self.how,
-        }
+
+def _ceiling(
+    name: str,
+    title: str,
+    estimate: Estimate,
+    basis: Basis,
+    *,
+    how: str,
+    octets: int | None = None,
+    repetitions: int = 0,
+) -> Ceiling:
+    ends = (estimate.low, estimate.high) if estimate.has_interval else (None, None)
+    pieces_per_s = None if octets is None else estimate.value / (8 * octets)
+    return Ceiling(
+        name, title, estimate.value, *ends, repetitions, octets, pieces_per_s, basis, how
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +119,16 @@ def measured(
     interval wider.
     """
     mean = student(np.asarray(samples, dtype=np.float64))
-    return Ceiling(name, title, mean, "measured", how, octets, len(samples))
+    return _ceiling(name, title, mean, "measured", how=how, octets=octets, repetitions=len(samples))
 
 
 def computed(
     name: str, title: str, bit_per_s: float, *, how: str, octets: int | None = None
 ) -> Ceiling:
     """Return a ceiling that follows from constants."""
-    return Ceiling(name, title, exact(bit_per_s), "computed", how, octets)
+    return _ceiling(name, title, exact(bit_per_s), "computed", how=how, octets=octets)
 
 
 def reported(name: str, title: str, bit_per_s: float, *, how: str) -> Ceiling:
     """Return a ceiling that the system reports."""
-    return Ceiling(name, title, exact(bit_per_s), "reported by the system", how)
+    return _ceiling(name, title, exact(bit_per_s), "reported by the system", how=how)

@@ -83,6 +83,11 @@ def venues(context: click.Context, incomplete: str) -> list[Item]:
     return kinds + files(incomplete, ".toml")
 
 
+def testbeds(context: click.Context, incomplete: str) -> list[Item]:
+    """Return where transfers can be run."""
+    return [("testbed", "hosts on this machine")]
+
+
 def live_studies(context: click.Context, incomplete: str) -> list[Item]:
     """Return the studies that have live tests."""
     from ethermeter.studies import registry

@@ -25,5 +25,5 @@ GROUP = Group(
     "  ethermeter find calls codec=g711 mos=4.0\n"
     "  ethermeter find benchmark rfc2544\n"
     "  ethermeter find bottleneck wire --on testbed\n"
-    "  ethermeter find ceilings --quick",
+    "  ethermeter find ceilings quick=yes",
 )

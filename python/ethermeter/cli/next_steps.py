@@ -144,8 +144,8 @@ def of_calls(found: "CallsAnswer", words: Sequence[str]) -> Iterator[Step]:
 def of_bottleneck(found: "bottleneck.Answer", words: Sequence[str]) -> Iterator[Step]:
     """Yield the steps of a search for the bottleneck of a transfer."""
     if found.bottleneck is None:
-        more = str(MORE_TRIALS * found.rounds)
-        yield Step("more rounds narrow the intervals", _again(words, "--repetitions", more))
+        setting = f"repetitions={MORE_TRIALS * found.rounds}"
+        yield Step("more rounds narrow the intervals", _again(words, setting))
     elif found.bottleneck.endswith("-processor"):
         yield Step("what each stage of this host can do", ["ethermeter", "find", "ceilings"])
 
@@ -162,19 +162,23 @@ def of_capture(file: str, connections: "Sequence[Connection]") -> Iterator[Step]
     yield Step("figures", ["ethermeter", "explain", file, "--figure", "report.html"])
 
 
-def _again(words: Sequence[str], option: str, value: str) -> list[str]:
-    """Return a command with another value of an option, or of a key, for a run of its own."""
+def _again(words: Sequence[str], option: str, value: str = "") -> list[str]:
+    """Return a command with another value of an option, or of a key, for a run of its own.
+
+    A setting, which has no value behind it, replaces the one of its name.
+    """
     key = value.partition("=")[0]
+    replaced = {option.partition("=")[0], "--out"}
 
     def is_replaced(pair: Sequence[str]) -> bool:
         name, _, text = pair[0].partition("=")
         if name == option == "--set":
             return (text or pair[-1]).partition("=")[0] == key
-        return name in {option, "--out"}
+        return name in replaced
 
     pairs = (pair for pair in with_values(fresh(words)) if not is_replaced(pair))
     kept = [word for pair in pairs for word in pair]
-    return ["ethermeter", *kept, option, value]
+    return ["ethermeter", *kept, option, *([value] if value else [])]
 
 
 def _has_caution(points: "Sequence[Point]", word: str) -> bool:

@@ -27,8 +27,9 @@ NAMES = {
 }
 """Options that are not called as the field, because that is no word in Python, or one of several
 values is given at a time."""
-SETTINGS = {"duration": "duration"}
-"""Settings that are not called as their option, because keys are nouns."""
+SETTINGS = {"duration": "duration", "services": "service"}
+"""Settings that are not called as their option, because keys are nouns, or not as the field,
+because one of several values is given at a time."""
 SHORT = {"jobs": "-j", "metrics": "-m", "file_format": "-f"}
 
 _Setting = tuple[Field[Any], Any, Argument]

@@ -1,7 +1,7 @@
 """Benchmarks: the suites, the tests of one, and two compared."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from ethermeter.analysis.benchmark import (
     Answer,
@@ -13,16 +13,20 @@ from ethermeter.analysis.benchmark import (
 )
 from ethermeter.blocks import Table, Text
 
+if TYPE_CHECKING:
+    from ethermeter.api.find.benchmark import ListedSuite
+
 Block = Table | Text
 
 
-def suites(about: Mapping[str, str]) -> Iterator[Block]:
-    """Tabulate suites, by name, with their tests in words."""
-    yield Table(["suite", "tests"], list(about.items()), "Benchmark suites")
+def suites(found: Sequence["ListedSuite"]) -> Iterator[Block]:
+    """Tabulate suites, with their tests in words."""
+    rows = [[each.name, each.tests] for each in found]
+    yield Table(["suite", "tests"], rows, "Benchmark suites")
 
 
-def benchmark(found: Answer, *, file: Path | None = None) -> Iterator[Block]:
-    """Lay out every test of a suite; `file` has the values, too."""
+def benchmark(found: Answer) -> Iterator[Block]:
+    """Lay out every test of a suite."""
     yield Text(f"{found.title}: {found.network}, {found.venue}")
     yield Text("; ".join(f"{name}: {text}" for name, text in found.conditions.items()))
     for test in found.tests:
@@ -31,8 +35,6 @@ def benchmark(found: Answer, *, file: Path | None = None) -> Iterator[Block]:
         yield from _test(test)
     for refusal in found.refused:
         yield Text(f"{refusal.test}: refused: {refusal.why}")
-    if file is not None:
-        yield Text(f"values: {file}")
 
 
 def _test(test: Test) -> Iterator[Block]:

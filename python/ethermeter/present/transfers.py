@@ -1,12 +1,15 @@
 """Transfers: those that are shipped, each with the bottleneck that it has."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ethermeter.blocks import Table
-from ethermeter.bottleneck import TransferFile
+
+if TYPE_CHECKING:
+    from ethermeter.api.find.bottleneck import ListedTransfer
 
 
-def transfers(found: Mapping[str, TransferFile]) -> list[Table]:
+def transfers(found: Sequence["ListedTransfer"]) -> list[Table]:
     """Lay out transfers by name."""
-    rows = [[name, each.planted or "", each.title] for name, each in found.items()]
+    rows = [[each.name, each.planted or "", each.title] for each in found]
     return [Table(["name", "bottleneck", "what it is"], rows, "Transfers")]

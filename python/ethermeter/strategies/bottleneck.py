@@ -6,7 +6,7 @@ from dataclasses import asdict
 import msgspec
 import numpy as np
 
-from ethermeter.analysis.roofline import Roofline, read
+from ethermeter.analysis.roofline import Roofline, RooflineDocument, document_of, read
 from ethermeter.bottleneck.bench import Outcome
 from ethermeter.bottleneck.document import TransferFile
 from ethermeter.bottleneck.interventions import CONNECTIONS, NotTried, Way, interventions
@@ -49,7 +49,7 @@ class Answer(msgspec.Struct, frozen=True):
     one for each round. `changes`: every intervention; samples are in the same order of rounds.
     `not_tried`: stages without an intervention, and why. `order`: what was run, in its order:
     `unchanged` or the stage that was changed. `roofline`: the ceilings along the unchanged path,
-    and the achieved rate, as JSON.
+    and the achieved rate.
     """
 
     title: str
@@ -64,11 +64,11 @@ class Answer(msgspec.Struct, frozen=True):
     changes: tuple[Changed, ...]
     not_tried: tuple[NotTried, ...]
     order: tuple[str, ...]
-    roofline: dict[str, object]
+    roofline: RooflineDocument
 
     def path(self) -> Roofline:
         """Return the ceilings along the unchanged path, and the achieved rate."""
-        return read(self.roofline, file="roofline")
+        return read(msgspec.to_builtins(self.roofline), file="roofline")
 
 
 class BottleneckSearch:
@@ -196,7 +196,7 @@ class BottleneckSearch:
             ),
             not_tried=tuple(self._not_tried),
             order=tuple(each.trial.point[CHANGED] for each in observed),
-            roofline=roofline(self._title, self._setup, unchanged).as_json(),
+            roofline=document_of(roofline(self._title, self._setup, unchanged)),
         )
 
 
