@@ -251,6 +251,11 @@ def share(text: str, *, most: float) -> float:
     UnitError
         If it is none, or another.
 
+    Examples
+    --------
+    >>> share("0.5%", most=1.0)
+    0.005
+
     """
     number = text.strip()
     allowed = f'expected a share above 0% and up to {100 * most:g}%, such as "0.5%"'

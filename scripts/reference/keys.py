@@ -11,7 +11,7 @@ from ethermeter.experiment import json_schema
 Schema = dict[str, Any]
 HEAD = """# Keys of an experiment file
 
-This page is generated from the JSON Schema that `ethermeter schema` prints.
+This page is generated from the JSON Schema that `ethermeter experiments --schema experiment` prints.
 [The experiment file](experiment-file.md), [Networks](networks.md), [Models of nodes](node-models.md) and [Flows](flows.md) explain how to write values.
 
 A heading is the dotted path of a table, as `--set`, `[vary]` and error messages write it; a list of tables (`[[stations]]`) has the name or the number of a table after its key.

@@ -270,7 +270,8 @@ def test_the_study_is_reproduced_from_one_command(tmp_path):
     "module",
     [
         "ethermeter",
-        "ethermeter.api",
+        "ethermeter.api.experiments",
+        "ethermeter.units",
         "ethermeter.experiment.builder",
         "ethermeter.store.directory",
     ],

@@ -32,7 +32,7 @@ RUNS = {
 WORDS = {
     "experiments": ("experiments",),
     "plan": ("validate", "poisson-load", "--trials"),
-    "studies": ("study"),
+    "studies": ("study",),
     "models": ("model",),
     "model": ("model", "tobagi-hunt-1980-p-persistent"),
     "values": (
