@@ -56,7 +56,7 @@ $(VENV)/.simulator: $(BIN)/python pyproject.toml $(RUST_SOURCES)
 	@touch $@
 
 demo: $(if $(wildcard $(VENV)/.built),build,$(VENV)/.simulator) ## build the simulator, reproduce the 1988 measurements and write a report
-	$(BIN)/ethermeter reproduce boggs1988 --force
+	$(BIN)/ethermeter study boggs1988 --force
 
 system: ## install the Debian packages that the tests need (a browser)
 	scripts/install-system-packages

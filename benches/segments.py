@@ -97,7 +97,7 @@ def measure(row: Row, *, transmit_ms: int) -> dict[str, Any]:
             **asdict(row), transmit_ms=transmit_ms, measure_ms=transmit_ms - transmit_ms // 10
         )
         file.write_text(text, encoding="utf-8")
-        words = ["measure", str(file), "--testbed", "--out", str(run)]
+        words = ["measure", str(file), "--on", "testbed", "--out", str(run)]
         run_child([sys.executable, "-m", "ethermeter", *words], limit_s=LIMIT_S)
         (result,) = (run / "live").glob("*/*.json")
         segment = json.loads(result.read_text(encoding="utf-8"))["segment"]

@@ -66,7 +66,7 @@ def measure_study(cases: Sequence[Case], *, follow: Callable[[str], None]) -> li
     rows = []
     for case in cases:
         follow(f"study: {case.name}")
-        words = ["ethermeter", "reproduce", "boggs1988", *case.options]
+        words = ["ethermeter", "study", "boggs1988", *case.options]
         row: dict[str, Any] = {
             "what": case.name,
             "command": " ".join(words),

@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ethermeter import credentials
 from ethermeter.engines.live import Laboratory
-from ethermeter.engines.live.agents import read_credentials
 from ethermeter.experiment import toml
 from ethermeter.faults import Fault, InputError, choices, shown
 from ethermeter.live_test import AgentEntry
@@ -43,12 +43,14 @@ class HostsFile:
 
     def laboratory(self) -> Laboratory:
         """Return the hosts with the coordinator's credentials; `InputError` if there are none."""
-        credentials = None
+        coordinator = None
         if self.certificates is not None:
             try:
-                credentials = read_credentials(self.certificates, "coordinator")
+                coordinator = credentials.read(self.certificates / "coordinator.pem")
             except OSError as error:
-                allowed = f"expected a certificate, which `ethermeter hosts init {self.path}` makes"
+                allowed = (
+                    f"expected a certificate, which `ethermeter hosts {self.path} --certify` makes"
+                )
                 value = f"{error.filename}: {error.strerror}"
                 raise InputError([Fault(str(self.path), "certificates", value, allowed)]) from None
         is_one = all(
@@ -56,7 +58,7 @@ class HostsFile:
             for station in self.stations.values()
         )
         return Laboratory(
-            self.stations, str(self.path), credentials, is_one_machine=is_one, has_wires=not is_one
+            self.stations, str(self.path), coordinator, is_one_machine=is_one, has_wires=not is_one
         )
 
     def certified(self) -> list[str]:

@@ -28,11 +28,22 @@ def plain(value: object) -> object:
         case _ if is_dataclass(value):
             return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
         case msgspec.Struct():
-            return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
+            return _fields(value)
         case Path():
             return str(value)
         case _:
             return value
+
+
+def _fields(value: msgspec.Struct) -> dict[str, object]:
+    """Return the fields of a struct, by the names and without those that msgspec writes."""
+    found = {}
+    for field in msgspec.structs.fields(value):
+        each = getattr(value, field.name)
+        is_left_out = value.__struct_config__.omit_defaults and each == field.default
+        if each is not msgspec.UNSET and not is_left_out:
+            found[field.encode_name] = plain(each)
+    return found
 
 
 def described(text: str) -> msgspec.Meta:

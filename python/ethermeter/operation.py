@@ -43,6 +43,8 @@ class Argument:
     is_setting
         Whether it is written NAME=VALUE in a command, as keys are in files: for questions of which
         each kind has settings of its own.
+    is_hidden
+        Whether helps leave it out: for programs of this package.
 
     """
 
@@ -52,6 +54,7 @@ class Argument:
     least: int | None = None
     most: int | None = None
     is_setting: bool = False
+    is_hidden: bool = False
 
 
 class Shown(Protocol):
@@ -83,6 +86,9 @@ class Display(Protocol):
     def say(self, line: str) -> None:
         """Show a line."""
 
+    def part(self, part: object) -> None:
+        """Show a part of the answer, as soon as it is known."""
+
 
 class Silence:
     """A display that shows nothing, of operations called in Python."""
@@ -103,6 +109,9 @@ class Silence:
         yield self.say
 
     def say(self, line: str) -> None:
+        """Show nothing."""
+
+    def part(self, part: object) -> None:
         """Show nothing."""
 
     def __call__(self, progress: "Progress") -> None:

@@ -121,7 +121,7 @@ def planned(
     traces: Mapping[str, Trace] = NO_TRACES,
 ) -> Trial:
     """Return a trial with its line; `traces` has at least those that its flows replay."""
-    line = _Line(id, series, replication, seed, engine, point, _json(scenario))
+    line = _Line(id, series, replication, seed, engine, point, _raw(scenario))
     line.live = msgspec.UNSET if live is None else live
     line.theory = msgspec.UNSET if theory is None else theory
     own = {sha256: traces[sha256] for sha256 in digests(scenario)}
@@ -157,7 +157,7 @@ def renumbered(trial: Trial, number: int, *, point: Mapping[str, str]) -> Trial:
 
 def core_trial(scenario: Scenario | msgspec.Raw, *, id: str = "x", seed: int = 0) -> str:
     """Return a trial as the simulator reads it; `scenario` may be JSON already."""
-    json = _json(scenario) if isinstance(scenario, Scenario) else scenario
+    json = _raw(scenario) if isinstance(scenario, Scenario) else scenario
     return _text(_CoreTrial(id, seed, json))
 
 
@@ -206,7 +206,7 @@ class Shared:
         return known
 
 
-def _json(scenario: Scenario) -> msgspec.Raw:
+def _raw(scenario: Scenario) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(scenario))
 
 

@@ -1,18 +1,20 @@
-"""The page of the models of theory, from their catalogue."""
+"""The page of the models, from their catalogue."""
 
-from ethermeter.theory.catalogue import Model, models
+from ethermeter.models.catalogue import models
+from ethermeter.theory import catalogue as theory
+from ethermeter.theory.entry import Model
 
 from . import bibtex
 
 HEAD = """# Models
 
-This page is generated from the catalogue of models; `ethermeter theory show MODEL` prints the same.
+This page is generated from the catalogue of models; `ethermeter model MODEL` prints the same.
 [Theory](../explanation/theory.md) compares the models and says how each was checked; [Formulas](../explanation/formulas.md) has the shortest of them.
 """
 TAIL = """
 ## BibTeX
 
-The sources of the models, for a bibliography:
+The sources of the models of theory, for a bibliography:
 
 ```bibtex
 """
@@ -20,9 +22,8 @@ The sources of the models, for a bibliography:
 
 def page() -> str:
     """Return the page."""
-    known = models()
-    found = bibtex.entries(model.source for model in known.values())
-    return "".join([HEAD, *map(_section, known.values()), TAIL, found, "```\n"])
+    found = bibtex.entries(model.source for model in theory.models().values())
+    return "".join([HEAD, *map(_section, models().values()), TAIL, found, "```\n"])
 
 
 def _section(model: Model) -> str:
@@ -36,14 +37,14 @@ def _section(model: Model) -> str:
         for of in model.outputs
     )
     assumes = "".join(f"| {of.key} | {of.text} |\n" for of in model.assumptions)
+    assumed = f"\n| assumption | |\n|---|---|\n{assumes}" if assumes else ""
     notes = "".join(f"\n{note}\n" for note in model.notes)
     return (
         f"\n## `{model.name}`\n\n{model.title[0].upper()}{model.title[1:]}.\n\n"
         f"- Source: {model.source}.\n- Confidence: {model.confidence}.\n"
         f"- Valid for {model.validity}.\n{notes}\n"
         f"| argument | symbol | unit | allowed | default | meaning |\n|---|---|---|---|---|---|\n{takes}\n"
-        f"| result | symbol | unit | meaning |\n|---|---|---|---|\n{gives}\n"
-        f"| assumption | |\n|---|---|\n{assumes}"
+        f"| result | symbol | unit | meaning |\n|---|---|---|---|\n{gives}{assumed}"
     )
 
 

@@ -13,7 +13,7 @@ UNKNOWN_LOAD = {"vendor-plca", "vendor-csma"}
 
 def test_every_row_of_the_comparison_agrees(tmp_path):
     out = tmp_path / "run"
-    done = invoke("reproduce", "inet-10base-t1s", "--out", out, "--no-report")
+    done = invoke("study", "inet-10base-t1s", "--out", out, "--no-report")
     assert done.returncode == 0, done.stderr
     claims = json.loads((out / "claims.json").read_text(encoding="utf-8"))["claims"]
     verdicts = {claim["id"]: claim["verdict"] for claim in claims}

@@ -42,7 +42,7 @@ NEAR_THEIR_LIMIT = {
 def reproduced(request, tmp_path_factory):
     """Name of a study, the directory of a quick reproduction, and what it printed."""
     out = tmp_path_factory.mktemp("study") / "run"
-    ended = invoke("reproduce", request.param, "--quick", "--out", out, "--json", "--no-report")
+    ended = invoke("study", request.param, "--quick", "--out", out, "--json", "--no-report")
     assert ended.returncode == 0, ended.stderr
     return request.param, out, json.loads(ended.stdout)
 

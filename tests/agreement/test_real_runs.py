@@ -247,7 +247,7 @@ def test_the_study_is_reproduced_from_one_command(tmp_path):
         "phases={settle='1 ms', transmit='20 ms', measure='middle 10 ms', drain='1 ms'}",
     )
     ended = invoke(
-        "reproduce",
+        "study",
         "boggs1988",
         "--quick",
         *short,

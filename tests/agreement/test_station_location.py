@@ -9,17 +9,17 @@ from program import invoke
 
 STUDY = registry.find("gonsalves-tobagi1986")
 
-SHORT = ("--set", "phases.measure=all", "--replications", 3, "--json")
+SHORT = ("--set", "phases.measure=all", "--set", "run.replications=3", "--json")
 
 
 @pytest.fixture(scope="module")
 def reproduced(tmp_path_factory):
     """Run directory, and what the second run into it printed; the first was of another plan."""
     out = tmp_path_factory.mktemp("study") / "run"
-    first = invoke("reproduce", STUDY.name, "--set", "phases.transmit=2 ms", *SHORT, "--out", out)
+    first = invoke("study", STUDY.name, "--set", "phases.transmit=2 ms", *SHORT, "--out", out)
     assert first.returncode == 0, first.stderr
     return out, invoke(
-        "reproduce", STUDY.name, "--set", "phases.transmit=40 ms", *SHORT, "--out", out, "--force"
+        "study", STUDY.name, "--set", "phases.transmit=40 ms", *SHORT, "--out", out, "--force"
     )
 
 
@@ -68,7 +68,7 @@ def test_a_report_written_anew_is_the_same(reproduced):
 
 
 def test_an_unknown_study_names_those_that_there_are():
-    ended = invoke("reproduce", "gonsalves-tobagi1987")
+    ended = invoke("study", "gonsalves-tobagi1987")
     assert ended.returncode == 2
     assert (
         ended.stderr

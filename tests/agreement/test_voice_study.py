@@ -14,7 +14,7 @@ STUDY = registry.find("gonsalves1982")
 def reproduced(tmp_path_factory):
     """Run directory of a quick reproduction, and what it printed."""
     out = tmp_path_factory.mktemp("study") / "run"
-    ended = invoke("reproduce", STUDY.name, "--quick", "--out", out, "--json")
+    ended = invoke("study", STUDY.name, "--quick", "--out", out, "--json")
     assert ended.returncode == 0, ended.stderr
     return out, json.loads(ended.stdout)
 

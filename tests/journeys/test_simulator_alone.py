@@ -41,7 +41,7 @@ def alone(tmp_path_factory):
 
 
 def test_it_simulates_and_reports(alone):
-    done = alone("reproduce", "boggs1988", "--quick", "--json")
+    done = alone("study", "boggs1988", "--quick", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["claims"]
 

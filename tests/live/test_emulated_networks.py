@@ -98,7 +98,7 @@ def ports_of(run: Path, trial: str) -> dict[int, dict]:
 def test_media_of_a_network_carry_and_delay_as_simulated_ones(new_path, in_quiet_window):
     def of_window():
         path = NETWORK.save(new_path() / "network.toml")
-        measured = measure(path, path.parent, "--testbed", "--json")
+        measured = measure(path, path.parent, "--on", "testbed", "--json")
         result = measured.result()
         # Laws: nothing is lost, and every frame that came to a card has left it.
         assert set(result["media"]) == {"bus", "hub", "h3 - switch"}
@@ -322,4 +322,4 @@ def test_a_network_stays_for_programs_until_it_is_removed(tmp_path, up):
     ],
 )
 def test_flows_that_a_medium_cannot_hold_back_are_refused_in_one_line(tmp_path, changes, words):
-    assert words in refusal(NETWORK.changed(changes), tmp_path, "--testbed")
+    assert words in refusal(NETWORK.changed(changes), tmp_path, "--on", "testbed")

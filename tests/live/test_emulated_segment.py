@@ -208,7 +208,7 @@ def test_several_programs_may_ask_a_relay_one_after_the_other():
 
 def measured(path: Path) -> dict:
     """Measure an experiment, beside its file, and return the result of its test."""
-    result = measure(path, path.parent, "--testbed").result()
+    result = measure(path, path.parent, "--on", "testbed").result()
     # A saturated sender is some frames ahead when its source ends; these stay in its card.
     conserved(msgspec.convert(result["segment"], type=_Segment), most_waiting=MOST_AHEAD)
     return result
@@ -402,17 +402,17 @@ def test_no_measured_access_to_a_bus_takes_longer_than_its_bound(tmp_path):
 @pytest.mark.parametrize(
     ("place", "changes", "words"),
     [
-        ("--loopback", {}, "expected --testbed: the medium of a segment is emulated there"),
+        ("loopback", {}, "expected a testbed: the medium of a segment is emulated there"),
         (
-            "--testbed",
+            "testbed",
             {"stations.0.frames": SAMPLES, "stations.0.arrivals": CODER},
             "expected whole octets in a measurement",
         ),
-        ("--testbed", {"stations.0.count": 65}, "expected at most 64 on one machine"),
+        ("testbed", {"stations.0.count": 65}, "expected at most 64 on one machine"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_in_one_line(tmp_path, place, changes, words):
-    assert words in refusal(coax(2).changed(changes), tmp_path, place)
+    assert words in refusal(coax(2).changed(changes), tmp_path, "--on", place)
 
 
 def test_a_segment_stays_for_programs_until_it_is_removed(tmp_path, up):
@@ -428,7 +428,7 @@ def test_a_segment_stays_for_programs_until_it_is_removed(tmp_path, up):
     for words, fault in [
         (("exec", name, "4", "--", "true"), "HOST = 4"),
         (("exec", "em-1-none", "1", "--", "true"), "NAME = em-1-none"),
-        (("up", path, "--hosts", "3"), "EXPERIMENT"),
+        (("up", path, "hosts=3"), "EXPERIMENT"),
         (("up", "erg/router"), "router = router: expected hosts, switches and hubs"),
         (("show", "--live"), "--live"),
     ]:

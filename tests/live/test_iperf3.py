@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ethermeter.quick.peers import PeerError, iperf3
+from ethermeter.probing.peers import PeerError, iperf3
 from ethermeter.testbed import Host, Wire, make_testbed
 from program import LIMIT_S
 from stalls import QuietWindow

@@ -8,16 +8,16 @@ import pytest
 from live_runs import Measurement, measure, results_of
 from program import invoke, settings
 
-ONE_QUICK = ("--loopback", "--quick", "--no-report", "--replications", "1")
+ONE_QUICK = ("--on", "loopback", "--quick", "--no-report", "--set", "run.replications=1")
 SHORT = settings('phases.transmit="0.6 s"', 'phases.measure="last 0.4 s"')
 
 TOLERATED_STALL_S = 0.1
 """Of a command that takes some seconds, in which windows of half a second and more are measured."""
 
 
-def measured(name: str, folder: Path, *words: str) -> list[dict[str, Any]]:
+def measured(name: str, folder: Path, *words: str, wires: str = "shaped") -> list[dict[str, Any]]:
     """Measure a shipped live test in a testbed, and return the points that were measured."""
-    found = measure(f"live/{name}", folder, "--testbed", "--no-report", *words)
+    found = measure(f"live/{name}", folder, "--on", f"testbed,{wires}", "--no-report", *words)
     points = json.loads((found.run / "estimates.json").read_text())["points"]
     return [point for point in points if point["engine"] == "live"]
 
@@ -57,9 +57,7 @@ def test_on_wires_that_hold_frames_a_round_trip_grows_by_what_the_wires_take_for
     sizes = settings(
         'vary."flows.ping.frames"=["82 B", "530 B", "1042 B", "1518 B"]', 'network.rate="10 Mb/s"'
     )
-    points = measured(
-        "hughesjones2000/latency-direct", tmp_path, *sizes, *SHORT, "--wires", "relay"
-    )
+    points = measured("hughesjones2000/latency-direct", tmp_path, *sizes, *SHORT, wires="relay")
     octets = [82, 530, 1042, 1518]
     for point, length in zip(points, octets, strict=True):
         # There and back, preamble and frame, 0.8 us an octet: no round trip is shorter. Wires may
@@ -103,7 +101,7 @@ def test_a_request_to_a_group_is_answered_by_all_of_it(tmp_path):
 @pytest.mark.parametrize("wires", ["shaped", "relay"])
 def test_octets_over_tcp_are_those_that_were_sent_and_no_more_than_a_wire_carries(tmp_path, wires):
     words = settings('network.rate="10 Mb/s"', 'phases.transmit="1.5 s"')
-    (point,) = measured("fritz1999/one-way", tmp_path, *words, "--wires", wires)
+    (point,) = measured("fritz1999/one-way", tmp_path, *words, wires=wires)
     # Segments of 1448 octets in 1538 of the wire. Octets are told when they are read: what waited
     # for a segment that was sent again, at most what the queue before the wire held (150 kB, and
     # what its shaper lets go ahead of time), may come in one read.
@@ -167,10 +165,10 @@ def test_conversations_lose_what_a_wire_does_not_carry_with_their_longest_packet
 @pytest.mark.root
 def test_a_study_is_one_run(tmp_path):
     done = invoke(
-        "measure",
-        "--study",
+        "study",
         "fritz1999",
-        "--testbed",
+        "--on",
+        "testbed",
         "--quick",
         "--set",
         'network.rate="10 Mb/s"',
@@ -195,17 +193,17 @@ def test_a_study_is_one_run(tmp_path):
 @pytest.mark.parametrize(
     ("words", "fault"),
     [
-        ((), "expected an experiment, or --study STUDY"),
-        (("wire-live", "--study", "erg"), "expected an experiment, or --study STUDY"),
-        (("--study", "metcalfe1976"), "one of boggs1988"),
+        (("measure",), "Missing argument 'EXPERIMENT'"),
+        (("measure", "wire-live", "--study", "erg"), "now ethermeter study STUDY --on"),
+        (("study", "metcalfe1976"), "one of boggs1988"),
         (
-            ("wire-live", "--quick", "--set", 'vary."phases.transmit"=["1 s", "2 s"]'),
+            ("measure", "wire-live", "--quick", "--set", 'vary."phases.transmit"=["1 s", "2 s"]'),
             "--quick = given with phases.transmit varied",
         ),
     ],
 )
 def test_what_is_to_be_measured_is_asked_for_in_a_line(words, fault):
-    done = invoke("measure", *words, "--loopback")
+    done = invoke(*words, "--on", "loopback")
     assert done.returncode == 2
     assert fault in done.stderr
     assert "Traceback" not in done.stderr
@@ -230,7 +228,7 @@ def test_a_single_test_is_quick_too_and_only_the_numbers_that_it_measured_are_pr
 def test_an_experiment_that_is_as_short_as_a_quick_one_stays_as_it_is(tmp_path):
     short = settings('run.engines=["live"]', "phases.transmit=300 ms", "phases.measure=last 200 ms")
     found = measure("live/erg/simplex-100", tmp_path, *ONE_QUICK, *short)
-    assert "--quick changes nothing" in found.printed.stderr
+    assert "quick changes nothing" in found.printed.stderr
     phases = phases_of(found)
     assert phases["stop_ps"] - phases["begin_ps"] == 300 * 10**9
 
@@ -241,11 +239,13 @@ def test_what_erg_published_stands_beside_what_was_measured(new_path, in_quiet_w
         f'vary."flows.load.{key}"=["{host}"]' for key, host in (("from", "sparc"), ("to", "sink10"))
     ]
     words = settings(*path, 'run.engines=["live"]', 'phases.transmit="1.2 s"')
-    words += [*settings('phases.measure="last 1 s"'), "--replications", "1", "--json"]
+    words += [*settings('phases.measure="last 1 s"'), "--set", "run.replications=1", "--json"]
 
     def claims() -> dict[str, dict[str, Any]]:
         folder = new_path()
-        said = json.loads(measure("live/erg/simplex", folder, "--testbed", *words).printed.stdout)
+        said = json.loads(
+            measure("live/erg/simplex", folder, "--on", "testbed", *words).printed.stdout
+        )
         assert [value(point, "loss") for point in said["estimates"]["points"]] == [0, 0]
         for flows in flows_of(folder):
             # Of 40000 bits each 4192 us; their phase is random: one more or less.

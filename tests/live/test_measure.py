@@ -140,7 +140,7 @@ def test_a_wire_of_10_megabits_is_as_fast_measured_as_simulated(new_path, in_qui
 
     def compared_rates() -> list[dict[str, Any]]:
         run = new_path() / "run"
-        done = invoke("measure", "wire-live", "--testbed", "--out", run, *shorter, *varied)
+        done = invoke("measure", "wire-live", "--on", "testbed", "--out", run, *shorter, *varied)
         assert done.returncode == 0, done.stderr
         assert not namespaces_of(os.getpid())
         compared = answers(RunDirectory(run))["live_agreement"]["comparisons"]
@@ -168,7 +168,7 @@ def test_a_wire_of_10_megabits_is_as_fast_measured_as_simulated(new_path, in_qui
 
 @pytest.mark.root
 def test_a_network_with_a_switch_is_built_measured_and_taken_down(tmp_path):
-    measured = measure(SWITCHED, tmp_path, "--testbed", "--json")
+    measured = measure(SWITCHED, tmp_path, "--on", "testbed", "--json")
     assert not namespaces_of(os.getpid())
     said = json.loads(measured.printed.stdout)
     estimates = {
@@ -194,7 +194,7 @@ def test_on_relayed_wires_messages_take_the_time_of_their_bits_and_of_the_links(
             "run.engines": ["simulation", "live"],
         }
     )
-    result = measure(held, tmp_path, "--testbed", "--wires", "relay").result()
+    result = measure(held, tmp_path, "--on", "testbed,relay").result()
     assert not namespaces_of(os.getpid())
     fastest_ns = result["flows"]["ping"]["sending"]["counted"]["fastest_ns"]
     # There and back over two wires, each with 8 + 100 octets of 0.8 µs, and 2 ms each way; nothing
@@ -211,14 +211,14 @@ def test_on_relayed_wires_messages_take_the_time_of_their_bits_and_of_the_links(
 @pytest.mark.parametrize(("kill", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ctrl_c_and_kill_take_all_down(tmp_path, kill, code):
     path = transmitting("30 s", SWITCHED, tmp_path)
-    with measuring(path, "--testbed", "--out", tmp_path / "run") as process:
+    with measuring(path, "--on", "testbed", "--out", tmp_path / "run") as process:
         agents = eventually(lambda: [pid for pid in descendants(process.pid) if is_agent(pid)])
         eventually((tmp_path / "run" / "plan.jsonl").exists)
         process.send_signal(kill)
         _, said = process.communicate(timeout=LIMIT_S)
     assert process.returncode == code
     assert of_plain_words(said)
-    assert "--resume" in said
+    assert "To continue: ethermeter measure" in said
     assert not namespaces_of(process.pid)
     assert not [pid for pid in agents if is_agent(pid)]
 
@@ -243,13 +243,13 @@ def test_an_agent_whose_start_ctrl_c_interrupts_ends_with_the_others(tmp_path, m
 @pytest.mark.root
 def test_what_a_coordinator_leaves_that_is_killed_at_once_ends_by_itself_or_with_the_next(tmp_path):
     path = transmitting("30 s", SWITCHED, tmp_path)
-    with measuring(path, "--testbed", "--out", tmp_path / "run") as process:
+    with measuring(path, "--on", "testbed", "--out", tmp_path / "run") as process:
         agents = eventually(lambda: [pid for pid in descendants(process.pid) if is_agent(pid)])
         eventually((tmp_path / "run" / "plan.jsonl").exists)
         process.kill()
     eventually(lambda: not [pid for pid in agents if is_agent(pid)])
     short = ["--set", 'phases.transmit="0.6 s"', "--out", tmp_path / "next"]
-    assert invoke("measure", path, "--testbed", *short).returncode == 0
+    assert invoke("measure", path, "--on", "testbed", *short).returncode == 0
     # A process of another test may have begun to remove them.
     eventually(lambda: not namespaces_of(process.pid))
 
@@ -258,7 +258,7 @@ def test_over_loopback_an_experiment_is_measured_and_goes_on_where_it_was_interr
     tmp_path, unless_held_up
 ):
     path = transmitting("1 s", LOOPBACK, tmp_path)
-    with measuring(path, "--loopback", "--out", tmp_path / "run") as process:
+    with measuring(path, "--on", "loopback", "--out", tmp_path / "run") as process:
         eventually(lambda: list((tmp_path / "run" / "live").glob("*/*.json")))
         time.sleep(
             0.5
@@ -270,7 +270,7 @@ def test_over_loopback_an_experiment_is_measured_and_goes_on_where_it_was_interr
         path.name: path.stat().st_mtime_ns for path in (tmp_path / "run" / "live").glob("*/*.json")
     }
     unless_held_up(1 <= len(done_before) < 3, f"{len(done_before)} trials before the interrupt")
-    done = invoke("measure", path, "--loopback", "--out", tmp_path / "run", "--resume")
+    done = invoke("measure", path, "--on", "loopback", "--out", tmp_path / "run")
     assert done.returncode == 0, done.stderr
     now = {
         path.name: path.stat().st_mtime_ns for path in (tmp_path / "run" / "live").glob("*/*.json")
@@ -287,7 +287,7 @@ def test_over_loopback_an_experiment_is_measured_and_goes_on_where_it_was_interr
 def test_hosts_are_checked_and_what_is_wrong_with_one_is_said(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "300")  # a row of a table is a line
     with loopback_agents(tmp_path) as (path, agents):
-        done = invoke("hosts", "check", path, "--json")
+        done = invoke("hosts", path, "--json")
         assert done.returncode == 0, done.stderr
         said = json.loads(done.stdout)
         assert [said[name]["faults"] for name in "ab"] == [[], []]
@@ -296,20 +296,20 @@ def test_hosts_are_checked_and_what_is_wrong_with_one_is_said(tmp_path, monkeypa
             abs(one["clock"]["offset_ns"]) <= one["clock"]["uncertainty_ns"]
             for one in said.values()
         )
-        assert "ready" in invoke("hosts", "check", path).stdout
+        assert "ready" in invoke("hosts", path).stdout
         agents[1].terminate()
         agents[1].wait()
-        done = invoke("hosts", "check", path)
+        done = invoke("hosts", path)
         assert done.returncode == 1
         assert re.search(r"^b .*refused", done.stdout, re.MULTILINE)
-        measured = ended(LOOPBACK, tmp_path, "--hosts", path, code=1)
+        measured = ended(LOOPBACK, tmp_path, "--on", path, code=1)
         assert of_plain_words(measured.stderr)
         assert "refused" in measured.stderr
 
 
 def test_a_trial_in_which_an_agent_is_killed_is_kept_as_such_and_said(tmp_path, unless_held_up):
     path = transmitting("1.5 s", LOOPBACK, tmp_path)
-    with measuring(path, "--loopback", "--out", tmp_path / "run", "--json") as process:
+    with measuring(path, "--on", "loopback", "--out", tmp_path / "run", "--json") as process:
         eventually(lambda: list((tmp_path / "run" / "live").glob("*/00000.json")))
         time.sleep(1)
         next(os.kill(pid, signal.SIGKILL) for pid in descendants(process.pid) if is_agent(pid))
@@ -338,32 +338,25 @@ def test_a_wrong_certificate_is_refused_in_a_line(tmp_path):
     text = 'certificates = "lab"\n[hosts.a]\ncontrol = "127.0.78.1:CONTROL"\n'
     hosts = tmp_path / "hosts.toml"
     hosts.write_text(text.replace("CONTROL", "4988"), encoding="utf-8")
-    made = invoke("hosts", "init", hosts)
+    made = invoke("hosts", hosts, "--certify")
     assert made.returncode == 0, made.stderr
-    assert "ethermeter agent --listen 127.0.78.1:4988 --certificate a.pem" in made.stdout
-    again = invoke("hosts", "init", hosts)
+    assert "ethermeter agent --listen 127.0.78.1:4988 --credentials a.pem" in made.stdout
+    again = invoke("hosts", hosts, "--certify")
     assert again.returncode == 2
     assert "exists" in again.stderr
     lab = tmp_path / "lab"
     command = real("agent", "--listen", "127.0.78.1:0")
-    command += [
-        "--certificate",
-        str(lab / "a.pem"),
-        "--key",
-        str(lab / "a.key"),
-        "--authority",
-        str(lab / "authority.pem"),
-    ]
+    command += ["--credentials", str(lab / "a.pem")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as agent:
         try:
             assert agent.stdout is not None
             port = agent.stdout.readline().rpartition(":")[2].strip()
             hosts.write_text(text.replace("CONTROL", port), encoding="utf-8")
-            assert invoke("hosts", "check", hosts).returncode == 0
+            assert invoke("hosts", hosts).returncode == 0
             for file in lab.iterdir():
                 file.unlink()
-            assert invoke("hosts", "init", hosts).returncode == 0
-            stranger = invoke("hosts", "check", hosts)
+            assert invoke("hosts", hosts, "--certify").returncode == 0
+            stranger = invoke("hosts", hosts)
             assert stranger.returncode == 1
             assert "certificate" in stranger.stdout
             assert "Traceback" not in stranger.stderr
@@ -374,10 +367,11 @@ def test_a_wrong_certificate_is_refused_in_a_line(tmp_path):
 @pytest.mark.parametrize(
     ("words", "fault"),
     [
-        ((), "expected one of --hosts FILE, --testbed and --loopback"),
-        (("--loopback", "--plain"), "--plain"),
-        (("--hosts", "missing.toml"), "missing.toml: (file) = missing"),
-        (("--loopback", "--set", 'run.engines=["simulation"]'), 'expected "live" among them'),
+        ((), "Missing option '--on'"),
+        (("--on", "loopback,plain"), "did you mean loopback?"),
+        (("--loopback",), "now --on loopback"),
+        (("--on", "missing.toml"), "missing.toml: (file) = missing"),
+        (("--on", "loopback", "--set", 'run.engines=["simulation"]'), 'expected "live" among them'),
     ],
 )
 def test_where_to_measure_is_asked_for_in_a_line(tmp_path, words, fault):

@@ -21,7 +21,7 @@ def test_a_network_calibrated_on_two_hosts_tells_the_rate_of_four_into_one(
         done = invoke(*words)
         assert done.returncode == 0, done.output
 
-    bed = ("--testbed", "--wires", "relay", "--no-report", "--replications", "1")
+    bed = ("--on", "testbed,relay", "--set", "run.replications=1")
     sizes = """--set=vary."flows.load.data"=["18 B", "700 B", "1472 B"]"""
 
     def two_hosts() -> Path:
@@ -39,7 +39,7 @@ def test_a_network_calibrated_on_two_hosts_tells_the_rate_of_four_into_one(
         encoding="utf-8",
     )
     two = in_quiet_window(two_hosts, tolerated_stall_s=TOLERATED_STALL_S)
-    call("calibrate", two, "--model", model, "--out", tmp_path / "calibrated")
+    call("fit", two, "--experiment", model, "--out", tmp_path / "calibrated")
     answer = json.loads((tmp_path / "calibrated" / "answer.json").read_text(encoding="utf-8"))
     unknowns = answer["unknowns"]
     print(unknowns, answer["data"])

@@ -10,7 +10,7 @@ from live_runs import Measurement, measure, refusal
 from program import settings
 from shared_experiments import star
 
-OVER_IPV6 = ("--testbed", "--ip", "6", "--no-report")
+OVER_IPV6 = ("--on", "testbed", "--ip", "6", "--no-report")
 STREAM: dict[str, Any] = {"data": "3000 B", "arrivals": {"regular": "10 ms"}}
 TRANSFER: dict[str, Any] = {"transfer": {"stream": {}, "tcp": {"window": "64 kB"}}}
 PING: dict[str, Any] = {"frames": "100 B", "response": {}, "arrivals": {"regular": "10 ms"}}
@@ -71,7 +71,7 @@ def test_a_testbed_of_so_many_hosts_gives_the_group_what_is_left(tmp_path):
     short = settings(
         'phases.transmit="300 ms"', 'phases.measure="last 100 ms"', 'run.engines=["live"]'
     )
-    words = ("--testbed-hosts", "3", *settings('flows.load.frames="1518 B"'), *short)
+    words = ("--on", "testbed,plain,3", *settings('flows.load.frames="1518 B"'), *short)
     found = measure("live/switched/fixed", tmp_path, *words, "--json", "--no-report")
     assert set(found.result()["agents"]) == {"host1", "host2", "sink"}
     assert json.loads((found.run / "provenance.json").read_text())["measured"] == "plain"
@@ -79,7 +79,7 @@ def test_a_testbed_of_so_many_hosts_gives_the_group_what_is_left(tmp_path):
 
 @pytest.mark.root
 def test_hosts_that_an_experiment_does_not_have_stand_by(tmp_path):
-    words = ("--testbed-hosts", "4", "--no-report")
+    words = ("--on", "testbed,plain,4", "--no-report")
     result = measure(loaded(**STREAM), tmp_path, *words).result()
     assert set(result["agents"]) == {"a", "b"}
     assert result["flows"]["load"]["received"] == result["flows"]["load"]["sent"]
@@ -88,10 +88,10 @@ def test_hosts_that_an_experiment_does_not_have_stand_by(tmp_path):
 @pytest.mark.parametrize(
     ("words", "fault"),
     [
-        (("--testbed-hosts", "2", "--testbed"), "expected without them"),
-        (("--testbed-hosts", "2", "--plain"), "expected without them"),
-        (("--loopback", "--ip", "6"), "the loopback interface has one address of IPv6"),
-        (("--testbed", "--ip", "5"), "expected 4 or 6"),
+        (("--on", "testbed,relay,2"), "a file of hosts, or one of testbed"),
+        (("--on", "testbed,plain,1"), "from 2 to 64 hosts"),
+        (("--on", "loopback", "--ip", "6"), "the loopback interface has one address of IPv6"),
+        (("--on", "testbed", "--ip", "5"), "range 4<=x<=6"),
     ],
 )
 def test_places_that_contradict_each_other_are_refused_in_a_line(tmp_path, words, fault):
@@ -99,6 +99,6 @@ def test_places_that_contradict_each_other_are_refused_in_a_line(tmp_path, words
 
 
 def test_more_hosts_than_a_testbed_has_are_refused(tmp_path):
-    said = refusal("live/erg/simplex", tmp_path, "--testbed-hosts", "3")
+    said = refusal("live/erg/simplex", tmp_path, "--on", "testbed,plain,3")
     assert "expected at least 4, the hosts of the experiment" in said
     assert not (tmp_path / "run").exists()

@@ -111,9 +111,9 @@ def check_sums(flows: dict[str, Any]) -> None:
         assert total(parts_, counts) == histogram["total"]
 
 
-@pytest.mark.parametrize("place", ["--loopback", pytest.param("--testbed", marks=pytest.mark.root)])
+@pytest.mark.parametrize("place", ["loopback", pytest.param("testbed", marks=pytest.mark.root)])
 def test_parts_add_up_and_one_replication_has_the_intervals_that_follow(tmp_path, place):
-    measured = measure(ALL_KINDS, tmp_path, place, "--no-report")
+    measured = measure(ALL_KINDS, tmp_path, "--on", place, "--no-report")
     flows = measured.result()["flows"]
     check_sums(flows)
     rate = check_intervals(RunDirectory(measured.run))

@@ -26,9 +26,7 @@ def is_held_up(segment: dict) -> bool:
 def test_hosts_on_the_nets_of_the_study_repeat_its_simulation(tmp_path):
     some = settings('vary."stations.frames"=["64 B", "4000 B"]', 'vary."stations.count"=[1, 3]')
     run = tmp_path / "run"
-    done = call(
-        real("measure", "--study", "boggs1988", "--testbed", "--quick", *some, "--out", run)
-    )
+    done = call(real("study", "boggs1988", "--on", "testbed", "--quick", *some, "--out", run))
     assert done.returncode == 0, done.stderr
     held_up = {
         path.relative_to(run / "live").with_suffix("").as_posix()

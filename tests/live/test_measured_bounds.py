@@ -27,7 +27,7 @@ def test_no_measured_delay_is_above_its_bound_and_what_is_not_known_of_it(
     new_path, in_quiet_window
 ):
     measured = in_quiet_window(
-        lambda: measure(CAMERA, new_path(), "--testbed", "--wires", "relay"),
+        lambda: measure(CAMERA, new_path(), "--on", "testbed,relay"),
         tolerated_stall_s=0.01,
     )
     found = answers(RunDirectory(measured.run))["bounds"]

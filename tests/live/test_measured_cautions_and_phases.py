@@ -17,7 +17,7 @@ def measured(folder: Path, phase: str) -> Measurement:
         phases={"settle": "0.1 s", "transmit": "1 s", "measure": "all", "drain": "0.1 s"},
         run={"engines": ["simulation", "live"]},
     )
-    return measure(experiment, folder, "--loopback", "--no-report")
+    return measure(experiment, folder, "--on", "loopback", "--no-report")
 
 
 def test_slow_frames_have_no_caution_but_of_late_messages_and_one_replication(tmp_path):

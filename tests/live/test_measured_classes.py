@@ -108,7 +108,7 @@ SHARES = star(
     phases={"transmit": "2 s", "measure": "last 1.8 s", "drain": "0.2 s"},
     run=LIVE,
 )
-RELAYED = ("--testbed", "--wires", "relay", "--no-report")
+RELAYED = ("--on", "testbed,relay", "--no-report")
 TOLERATED_STALL_S = 0.2
 
 
@@ -193,7 +193,7 @@ def test_tagged_requests_and_responses_have_the_octets_of_their_simulation(tmp_p
 
 def test_priority_7_without_the_right_to_it_is_refused_in_a_line(tmp_path):
     path = HIGHEST.save(tmp_path / "x.toml")
-    command = real("measure", path, "--loopback", "--no-report", "--out", tmp_path / "o")
+    command = real("measure", path, "--on", "loopback", "--no-report", "--out", tmp_path / "o")
     done = call(["setpriv", "--bounding-set", "-net_admin,-net_raw", *command])
     assert done.returncode == 1, done.stderr
     (line,) = done.stderr.splitlines()
@@ -240,4 +240,4 @@ def test_shaped_wires_and_hosts_that_nothing_holds_back_are_refused_in_a_line(tm
         (OVERLOAD, "shaped", "s.classes = 2 classes: expected none with shaped wires"),
         (saturated, "relay", "flows.control.arrivals = saturated: expected arrivals at a rate"),
     ):
-        assert fault in refusal(refused, tmp_path, "--testbed", "--wires", wires)
+        assert fault in refusal(refused, tmp_path, "--on", f"testbed,{wires}")

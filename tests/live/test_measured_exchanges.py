@@ -10,7 +10,7 @@ from ethermeter.experiment.builder import ExperimentTables
 from live_runs import Measurement, measure, refusal
 from shared_experiments import pair
 
-PLACE = ("--testbed", "--no-report")
+PLACE = ("--on", "testbed", "--no-report")
 
 
 def asking(**keys: object) -> ExperimentTables:
@@ -68,7 +68,7 @@ def test_no_round_trip_on_held_wires_is_shorter_than_what_request_and_answer_tak
     ).changed({"network.rate": "10 Mb/s"})
     # There 82 + 8 octets of 0.8 µs each, back 1518 + 8.
     least_s = (90 + 1526) * 0.8e-6
-    found = measure(experiment, tmp_path, *PLACE, "--wires", "relay").estimates()
+    found = measure(experiment, tmp_path, "--on", "testbed,relay", "--no-report").estimates()
     assert value(found["simulation"], "round_trip_p50") == pytest.approx(least_s, rel=0.01)
     # Nothing is faster, but for the buckets' 0.8%.
     assert value(found["live"], "round_trip_p50") > 0.992 * least_s
@@ -93,7 +93,7 @@ def test_answers_over_a_connection_are_thought_about_too(tmp_path):
         arrivals="saturated",
         response={"frames": "5000 B", "think": "2 ms"},
     ).changed({"run.engines": ["live"]})
-    live = measure(experiment, tmp_path, "--loopback", "--no-report").estimates()["live"]
+    live = measure(experiment, tmp_path, "--on", "loopback", "--no-report").estimates()["live"]
     assert value(live, "round_trip_p50") >= 0.992 * 2e-3
     assert 0 < value(live, "exchanges") <= 500
 
@@ -145,4 +145,4 @@ def test_a_file_takes_no_less_than_its_blocks_do(tmp_path, direction, unless_hel
 @pytest.mark.root
 def test_answers_that_cannot_be_measured_are_refused_in_a_line(tmp_path, keys, fault):
     experiment = asking(arrivals="saturated", **keys).changed({"run.engines": ["live"]})
-    assert fault in refusal(experiment, tmp_path, "--testbed")
+    assert fault in refusal(experiment, tmp_path, "--on", "testbed")

@@ -7,7 +7,7 @@ from program import call, real
 
 SHORTER = (
     *("--set", 'phases.transmit="1.2 s"', "--set", 'phases.measure="last 1 s"'),
-    *("--replications", "1"),
+    *("--set", "run.replications=1"),
 )
 
 
@@ -15,7 +15,7 @@ SHORTER = (
 @pytest.mark.root
 def test_the_office_is_answered_by_three_engines_side_by_side(tmp_path, unless_held_up):
     run = tmp_path / "run"
-    words = ("office", "--testbed", "--wires", "relay", "--out", run, *SHORTER)
+    words = ("office", "--on", "testbed,relay", "--out", run, *SHORTER)
     done = call(real("measure", *words), env={"COLUMNS": "300"})
     assert done.returncode == 0, done.stderr
     assert "live / simulation" in done.stdout

@@ -46,7 +46,7 @@ def test_messages_of_a_trace_arrive_at_its_times_and_with_its_lengths(tmp_path, 
     times_s, octets = expected()
     assert len(octets) > 2 * len(LENGTHS), "the trace is repeated"
     by_packets = NETWORK.changed({"flows.0.port": "packet"})
-    found = measured(tmp_path, by_packets, "--testbed", "--capture")
+    found = measured(tmp_path, by_packets, "--on", "testbed", "--capture")
     (path,) = found.run.glob("captures/*/*-b.pcapng")
     frames = read_trace(path, name="b")
     # Frames of ours; a testbed's hosts send others.
@@ -67,7 +67,7 @@ def test_messages_of_a_trace_arrive_at_its_times_and_with_its_lengths(tmp_path, 
 def test_a_trace_is_replayed_by_udp_over_loopback(tmp_path):
     times_s, octets = expected()
     by_udp = NETWORK.changed({"flows.0.port": "udp"})
-    flow = measured(tmp_path, by_udp, "--loopback").result()["flows"]["recorded"]
+    flow = measured(tmp_path, by_udp, "--on", "loopback").result()["flows"]["recorded"]
     assert flow["sending"]["counted"]["frames"] == len(times_s)
     # Of each frame 46 octets are not data of UDP.
     assert flow["sending"]["counted"]["payload_octets"] == sum(octets) - 46 * len(octets)
@@ -76,7 +76,7 @@ def test_a_trace_is_replayed_by_udp_over_loopback(tmp_path):
 @pytest.mark.root
 def test_stations_of_an_emulated_segment_replay_a_trace(tmp_path):
     times_s, octets = expected()
-    counts = measured(tmp_path, SEGMENT, "--testbed").result()["segment"]["counts"]
+    counts = measured(tmp_path, SEGMENT, "--on", "testbed").result()["segment"]["counts"]
     stations = counts["stations"] if isinstance(counts, dict) else json.loads(counts)["stations"]
     assert sum(stations["frames"]) + sum(stations["discarded"]) == 2 * len(times_s)
     assert sum(stations["bits"]) <= 2 * 8 * sum(octets)

@@ -160,7 +160,7 @@ def test_a_frame_with_a_vlan_tag_is_whole_at_both_ends_though_the_kernel_keeps_t
 def test_at_every_host_there_is_a_capture_of_every_trial_with_all_that_agents_sent_and_received(
     tmp_path,
 ):
-    printed, run = measure(NETWORK, tmp_path, "--testbed", "--capture")
+    printed, run = measure(NETWORK, tmp_path, "--on", "testbed", "--capture")
     assert "6 captures" in printed.stdout
     assert ", 0 frames dropped" in printed.stdout
     for trial in ("experiment/00000", "experiment/00001"):
@@ -199,7 +199,7 @@ def test_over_loopback_one_host_is_recorded_no_further_than_its_size_and_goes_wi
     tmp_path,
 ):
     run, experiment = tmp_path / "run", written(tmp_path, "1.5 s")
-    words = ["measure", experiment, "--loopback", "--replications", 1, "--out", run]
+    words = ["measure", experiment, "--on", "loopback", "--set", "run.replications=1", "--out", run]
     limits = ["--capture-octets", "1000", "--capture-size", "1"]
     # Other tests use the same loopback addresses.
     alone = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
@@ -225,7 +225,7 @@ def test_over_loopback_one_host_is_recorded_no_further_than_its_size_and_goes_wi
 
 def test_of_a_trial_that_is_interrupted_no_capture_is_left(tmp_path):
     run = tmp_path / "run"
-    words = ("measure", written(tmp_path, "20 s"), "--loopback", "--capture", "--out", run)
+    words = ("measure", written(tmp_path, "20 s"), "--on", "loopback", "--capture", "--out", run)
     with started(real(*words)) as process:
         eventually(lambda: len(list(run.glob("captures/experiment/.tmp-*"))) == 3)
         process.send_signal(signal.SIGINT)
@@ -235,7 +235,7 @@ def test_of_a_trial_that_is_interrupted_no_capture_is_left(tmp_path):
 
 
 def test_who_may_not_hear_frames_is_told_so(tmp_path):
-    words = ("--loopback", "--capture", "--out", tmp_path / "run")
+    words = ("--on", "loopback", "--capture", "--out", tmp_path / "run")
     command = ("measure", written(tmp_path, "0.5 s"), *words)
     done = call(["setpriv", "--bounding-set", "-net_raw", *real(*command)])
     assert done.returncode == 2, done.stderr
@@ -248,11 +248,14 @@ def test_who_may_not_hear_frames_is_told_so(tmp_path):
     ("words", "fault"),
     [
         (
-            ("--loopback", "--capture-at", "nobody"),
+            ("--on", "loopback", "--capture-at", "nobody"),
             "hosts of the experiment: sender1, sender2, sink",
         ),
-        (("--hosts", "hosts.toml", "--capture"), "a capture is taken where the agent runs"),
-        (("--loopback", "--capture-size", "5"), "expected with --capture or --capture-at only"),
+        (("--on", "hosts.toml", "--capture"), "a capture is taken where the agent runs"),
+        (
+            ("--on", "loopback", "--capture-size", "5"),
+            "expected with capture or capture-at only",
+        ),
     ],
 )
 def test_what_cannot_be_recorded_is_said_in_a_line(tmp_path, words, fault):

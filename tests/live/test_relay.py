@@ -412,7 +412,7 @@ def test_a_relay_ends_with_a_maker_that_is_killed(namespaces):
 
 @pytest.mark.root
 def test_a_relayed_testbed_stays_tells_its_wires_and_goes_with_what_happened(namespaces, up):
-    made = up("--wire", "relay", "--rate", "10 Mb/s", "--delay", "50 us", "--loss", "0.01")
+    made = up("wire=relay", "rate=10 Mb/s", "delay=50 us", "loss=0.01")
     assert (
         made["wires"][0] | {"kind": "relay", "delay_ns": 50_000, "loss": 0.01} == made["wires"][0]
     )
@@ -439,7 +439,7 @@ def test_a_relayed_testbed_stays_tells_its_wires_and_goes_with_what_happened(nam
 
 @pytest.mark.root
 def test_a_relay_that_stays_and_was_killed_holds_up_nobody(up):
-    made = up("--wire", "relay", "--rate", "10 Mb/s")
+    made = up("wire=relay", "rate=10 Mb/s")
     pids = subprocess.run(
         ["ip", "netns", "pids", f"{made['name']}-wires"], check=True, capture_output=True, text=True
     ).stdout.split()
@@ -495,10 +495,10 @@ def test_wires_that_cannot_be_are_refused_with_what_can(wires, key):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--wire", "relay"), "--rate = not given"),
-        (("--wire", "relay", "--rate", "10 Mb/s", "--delay", "soon"), "--delay = soon"),
-        (("--wire", "relay", "--rate", "10 Mb/s", "--loss", "2"), "loss = 2"),
-        (("--rate", "10 Mb/s", "--loss", "0.1"), "given for a relay only"),
+        (("wire=relay",), "rate = not given"),
+        (("wire=relay", "rate=10 Mb/s", "delay=soon"), "delay = soon"),
+        (("wire=relay", "rate=10 Mb/s", "loss=2"), "loss = 2"),
+        (("rate=10 Mb/s", "loss=0.1"), "given for a relay only"),
     ],
 )
 def test_the_command_line_refuses_in_a_line(words, said):

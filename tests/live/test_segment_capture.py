@@ -121,7 +121,7 @@ def counted(name: str) -> list[dict[str, int]]:
 def test_a_standing_segment_is_captured_with_all_frames_and_collisions(segment, tshark, tmp_path):
     out = tmp_path / "a segment.pcapng"
     before = counted(segment)
-    words = ("testbed", "capture", segment, "--out", out, "--json")
+    words = ("testbed", "show", segment, "--capture", out, "--json")
     hosts = kept()[segment].hosts
     with started(real(*words)) as capture:
         eventually(lambda: has_begun(out))
@@ -130,7 +130,7 @@ def test_a_standing_segment_is_captured_with_all_frames_and_collisions(segment, 
         running = [subprocess.Popen(of.command(*flood, to.ipv4, "150")) for of, to in ends]
         assert all(each.wait() == 0 for each in running)
         after = counted(segment)
-        refused = invoke("testbed", "capture", segment, "--out", tmp_path / "b.pcapng")
+        refused = invoke("testbed", "show", segment, "--capture", tmp_path / "b.pcapng")
         assert refused.returncode == 1
         assert "the segment is being captured already" in refused.stderr
         capture.send_signal(signal.SIGINT)
@@ -167,7 +167,7 @@ def test_a_standing_segment_is_captured_with_all_frames_and_collisions(segment, 
 @pytest.mark.parametrize("medium", [COAX, LONG, T1S])
 def test_the_capture_of_a_measured_segment_has_what_its_relay_counted(medium, tshark, tmp_path):
     short = medium.changed({"stations.0.frames": "64 B"})
-    measured = measure(short, tmp_path, "--testbed", "--capture", "--json")
+    measured = measure(short, tmp_path, "--on", "testbed", "--capture", "--json")
     stations = measured.result()["segment"]["stations"]
     (file,) = (measured.run / "captures").glob("*/*-segment.pcapng")
     frames, collisions, comments = marks(tshark, file)
@@ -185,7 +185,7 @@ def test_a_segment_is_captured_for_a_time_a_number_of_frames_and_into_a_pipe(
 ):
     begin_s = time.monotonic()
     out = tmp_path / "time.pcapng"
-    done = call(real("testbed", "capture", segment, "--out", out, "--for", "500 ms"))
+    done = call(real("testbed", "show", segment, "--capture", out, "--for", "500 ms"))
     assert done.returncode == 0, done.stderr
     assert time.monotonic() - begin_s >= 0.5
     assert "0 frames" in " ".join(done.stdout.split())
@@ -193,14 +193,14 @@ def test_a_segment_is_captured_for_a_time_a_number_of_frames_and_into_a_pipe(
     ping = ["ping", "-q", "-i", "0.2", kept()[segment].hosts[1].ipv4]
     with started(real("testbed", "exec", segment, "station-1", "--", *ping)):
         out = tmp_path / "frames.pcapng"
-        words = ("--out", out, "--frames", "5", "--capture-octets", "64", "--json")
-        done = call(real("testbed", "capture", segment, *words))
+        words = ("--capture", out, "--frames", "5", "--capture-octets", "64", "--json")
+        done = call(real("testbed", "show", segment, *words))
         assert done.returncode == 0, done.stderr
         account = json.loads(done.stdout)
         assert (account["frames"], account["ended"]) == (5, "frames")
         assert packets(out) == 5
         piped = subprocess.run(
-            real("testbed", "capture", segment, "--out", "-", "--frames", "3"),
+            real("testbed", "show", segment, "--capture", "-", "--frames", "3"),
             check=True,
             capture_output=True,
         )
@@ -211,24 +211,28 @@ def test_a_segment_is_captured_for_a_time_a_number_of_frames_and_into_a_pipe(
 
 def test_a_capture_that_is_killed_ends_and_another_may_begin(segment, tmp_path):
     out = tmp_path / "killed.pcapng"
-    with started(real("testbed", "capture", segment, "--out", out)) as capture:
+    with started(real("testbed", "show", segment, "--capture", out)) as capture:
         eventually(lambda: has_begun(out))
         capture.kill()
-    again = real("testbed", "capture", segment, "--out", out, "--for", "10 ms")
+    again = real("testbed", "show", segment, "--capture", out, "--for", "10 ms")
     eventually(lambda: call(again).returncode == 0)
     assert packets(out) == 0
 
 
 def test_what_cannot_be_captured_is_refused_in_a_line(segment, tmp_path):
     for words, said in (
-        (("em-1-abcd", "--out", "x"), "NAME = em-1-abcd"),
-        ((segment, "--out", "no/such/x"), "--out = no/such/x"),
-        ((segment, "--out", "."), "--out = .: "),
-        ((segment, "--out", "x", "--for", "10 m"), "--for = 10 m"),
-        ((segment, "--out", "x", "--segment", "2"), "--segment = 2"),
-        ((segment, "--out", "-", "--json"), "--json"),
+        (("em-1-abcd", "--capture", "x"), "NAME = em-1-abcd"),
+        ((segment, "--capture", "no/such/x"), "--capture = no/such/x"),
+        ((segment, "--capture", "."), "--capture = .: "),
+        ((segment, "--capture", "x", "--for", "10 m"), "--for = 10 m"),
+        ((segment, "--capture", "x", "--segment", "2"), "--segment = 2"),
+        ((segment, "--capture", "-", "--json"), "--json"),
+        ((segment, "--capture", "x", "--live"), "--live"),
+        ((segment, "--live", "--json"), "--json"),
+        ((segment, "--for", "1 s"), "--for = 1 s"),
+        (("--capture", "x"), "--capture = given without a testbed"),
     ):
-        refused = invoke("testbed", "capture", *words, cwd=tmp_path)
+        refused = invoke("testbed", "show", *words, cwd=tmp_path)
         assert refused.returncode == 2, refused.stderr
         assert said in refused.stderr
         assert len(refused.stderr.splitlines()) == 1
@@ -237,7 +241,7 @@ def test_what_cannot_be_captured_is_refused_in_a_line(segment, tmp_path):
 
 def test_captures_and_views_end_when_their_testbed_is_removed(segment, tmp_path):
     out = tmp_path / "x.pcapng"
-    capture = ("testbed", "capture", segment, "--out", out)
+    capture = ("testbed", "show", segment, "--capture", out)
     view = ("testbed", "show", segment, "--live")
     with started(real(*capture)) as captured, started(real(*view)) as viewed:
         assert viewed.stdout is not None

@@ -92,7 +92,7 @@ def killed(after_s: float, *words: object) -> tuple[int, str]:
 
 def test_a_measurement_of_a_segment_that_is_killed_at_any_moment_leaves_nothing(tmp_path):
     path = SEGMENT.save(tmp_path / "segment.toml")
-    words = ("measure", path, "--testbed", "--capture", "--force", "--out", tmp_path / "run")
+    words = ("measure", path, "--on", "testbed", "--capture", "--force", "--out", tmp_path / "run")
     whole_s = seconds(*words)
     moments = random.Random(17)
     for _ in range(KILLS):
@@ -206,7 +206,7 @@ def test_no_frame_and_no_interface_of_a_segment_is_outside_its_testbed(tmp_path,
     finally:
         call(real("testbed", "down", name))
     run = tmp_path / "run"
-    done = call(real("measure", path, "--testbed", "--out", run))
+    done = call(real("measure", path, "--on", "testbed", "--out", run))
     assert done.returncode == 0, done.stderr
     assert interfaces() == before
     # A frame of this machine itself, which shows that the listener hears.

@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 from ethermeter.live_reports import StampMeasurement
 from ethermeter.metrics import Metric
-from ethermeter.quick import by_stamp
-from ethermeter.quick.peers import stamp
+from ethermeter.probing import by_stamp
+from ethermeter.probing.peers import stamp
 from ethermeter.testbed import Host, make_testbed
 from program import LIMIT_S
 from stalls import Contention

@@ -33,7 +33,7 @@ def test_what_two_senders_miss_was_dropped_at_the_port_towards_the_sink(
     tmp_path, wires, unless_held_up
 ):
     # Two times 900 datagrams of 1066 octets with all around them are 15.4 Mb/s for a wire of 10.
-    measured = measure(CROSSED, tmp_path, "--testbed", "--json", "--wires", wires)
+    measured = measure(CROSSED, tmp_path, "--on", f"testbed,{wires}", "--json")
     results = measured.results()
     assert len(results) == 2
     for result in results:
@@ -84,7 +84,7 @@ def test_what_two_senders_miss_was_dropped_at_the_port_towards_the_sink(
 @pytest.mark.root
 def test_a_quiet_switch_drops_nothing(tmp_path):
     quiet = CROSSED.changed({"flows.0.arrivals.poisson": "20 /s"})
-    measured = measure(quiet, tmp_path, "--testbed", "--json")
+    measured = measure(quiet, tmp_path, "--on", "testbed", "--json")
     for result in measured.results():
         assert all(row["dropped"] == {"queue": 0, "interface": 0} for row in result["switches"])
         assert all(

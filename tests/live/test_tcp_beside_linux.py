@@ -26,9 +26,8 @@ def measured(folder: Path, congestion: str, *, sack: bool, queue: int) -> dict[s
     command = [
         "measure",
         "live/tcp/queues",
-        "--testbed",
-        "--wires",
-        "relay",
+        "--on",
+        "testbed,relay",
         "--no-report",
         "--out",
         str(folder),

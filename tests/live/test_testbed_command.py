@@ -9,6 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from ethermeter.api import testbed, testbed_view
+from ethermeter.faults import InputError
 from ethermeter.testbed import kept, record, remove_leftovers
 from program import LIMIT_S, eventually, invoke, real, started
 
@@ -42,7 +44,7 @@ def heard(first: dict[str, str], last: dict[str, str]) -> str:
 @pytest.mark.root
 @pytest.mark.xdist_group("leftovers")
 def test_a_testbed_stays_reaches_its_hosts_and_is_removed_by_its_name(namespaces, up):
-    made = up("--hosts", "3", "--rate", "10 Mb/s")
+    made = up("hosts=3", "rate=10 Mb/s")
     mine = {host["namespace"] for host in made["hosts"]} | {f"{made['name']}-s1"}
     assert namespaces() >= mine
     first, last = made["hosts"][0], made["hosts"][-1]
@@ -63,15 +65,17 @@ def test_a_testbed_stays_reaches_its_hosts_and_is_removed_by_its_name(namespaces
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("up", "--hosts", "1", "--layout", "switch"), "hosts = 1: must be from 2 to 64"),
-        (("up", "--hosts", "3", "--layout", "pair"), "hosts = 3: must be 2"),
-        (("up", "--rate", "1 b/s"), "rate_bps = 1: must be from 64 kb/s to 10 Gb/s"),
-        (("up", "--rate", "10 m"), "--rate = 10 m"),
-        (("up", "--rate", "10 Mb/s", "--queue", "1 B"), "queue_octets"),
-        (("up", "--mtu", "100"), "mtu = 100"),
+        (("up", "hosts=1", "layout=switch"), "hosts = 1: must be from 2 to 64"),
+        (("up", "hosts=3", "layout=pair"), "hosts = 3: must be 2"),
+        (("up", "rate=1 b/s"), "rate_bps = 1: must be from 64 kb/s to 10 Gb/s"),
+        (("up", "rate=10 m"), "rate = 10 m"),
+        (("up", "rate=10 Mb/s", "queue=1 B"), "queue_octets"),
+        (("up", "mtu=100"), "mtu = 100"),
+        (("up", "--hosts", "3"), "now hosts=VALUE"),
+        (("up", "wire=tape"), "wire = tape: expected one of shaped, relay"),
         (("down",), "NAME = not given"),
         (("down", "em-1-abcd"), "NAME = em-1-abcd"),
-        (("down", "em-1-abcd", "--all"), "given with --all"),
+        (("down", "em-1-abcd", "--all"), "given together with all of them"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_line_and_makes_nothing(words, said, namespaces):
@@ -92,7 +96,7 @@ time.sleep(1000)
 @pytest.mark.root
 @pytest.mark.xdist_group("leftovers")
 def test_down_ends_a_relay_that_is_stopped_and_programs_that_run_on_hosts(up):
-    made = up("--wire", "relay", "--rate", "10 Mb/s")
+    made = up("wire=relay", "rate=10 Mb/s")
     name = made["name"]
     pids = ["ip", "netns", "pids", f"{name}-wires"]
     (relay,) = subprocess.run(pids, check=True, capture_output=True, text=True).stdout.split()
@@ -127,7 +131,7 @@ def test_what_cannot_be_ended_is_named(up, monkeypatch):
 @pytest.mark.root
 @pytest.mark.xdist_group("leftovers")
 def test_a_testbed_whose_maker_was_killed_is_listed_and_removed_by_its_name(namespaces):
-    with started(real("testbed", "up", "--hosts", 40, "--layout", "switch")) as maker:
+    with started(real("testbed", "up", "hosts=40", "layout=switch")) as maker:
         eventually(lambda: namespaces(maker=maker.pid))
         maker.kill()
         maker.wait()
@@ -145,3 +149,22 @@ def test_without_root_a_line_says_so(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     code, _, error = invoke("testbed", "up")
     assert (code, "need root" in error) == (1, True)
+
+
+@pytest.mark.root
+@pytest.mark.xdist_group("leftovers")
+def test_a_testbed_is_made_used_shown_and_removed_from_python():
+    made = testbed.up(hosts=3, rate="10 Mb/s")
+    try:
+        assert [wire.rate_bps for wire in made.wires] == [10_000_000] * 3
+        assert testbed.execute(made.name, "2", ["sh", "-c", "exit 7"]) == 7
+        listed = testbed_view.show()
+        assert isinstance(listed, testbed_view.Listing)
+        assert made in listed.testbeds
+        with pytest.raises(InputError, match="a number from 1 to 3"):
+            testbed.execute(made.name, "h9", ["true"])
+        with pytest.raises(InputError, match="a testbed with a segment"):
+            testbed_view.show(made.name, live=True)
+    finally:
+        removed = testbed.down([made.name])
+    assert (removed.removed, removed.wires, removed.faults) == ([made.name], {}, [])

@@ -15,7 +15,7 @@ PAGE = page("docs/how-to/measure-two-hosts.md")
 @pytest.fixture
 def hosts(up):
     """Namespace and address of two hosts on a switch that stays, and of one to measure from."""
-    made = up("--hosts", "3", "--rate", "1 Gb/s")
+    made = up("hosts=3", "rate=1 Gb/s")
     return [(host["namespace"], host["ipv4"].partition("/")[0]) for host in made["hosts"]]
 
 

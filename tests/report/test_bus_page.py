@@ -13,7 +13,7 @@ from visiting import Visit
 def test_a_bus_is_drawn_whole_on_wide_and_narrow_screens(browser, tmp_path, width, scheme):
     (loaded,) = ethermeter.load("10base-t1s/sensor-bus").experiments
     found = advice(loaded.scenarios.at([0] * len(loaded.sweeps)))
-    file = export(bus_page("A bus", "At the first point", found), tmp_path / "bus.html")
+    file = export(bus_page("A bus", {"seed": "1"}, found), tmp_path / "bus.html")
     with Visit(browser, file.as_uri(), width, scheme) as visit:
         visit.expect_quiet_and_no_wider()
         visit.expect_drawn("nodes", 1)
@@ -28,7 +28,7 @@ def test_a_bus_is_drawn_whole_on_wide_and_narrow_screens(browser, tmp_path, widt
 def test_buses_of_a_network_are_drawn_each(browser, tmp_path):
     (loaded,) = ethermeter.load("10base-t1s/zone-gateway").experiments
     one = advice(loaded.scenarios.at([0]))["bus"]
-    file = export(bus_page("Two", "", {"front": one, "rear": one}), tmp_path / "bus.html")
+    file = export(bus_page("Two", {}, {"front": one, "rear": one}), tmp_path / "bus.html")
     with Visit(browser, file.as_uri(), 390) as visit:
         visit.expect_quiet_and_no_wider()
         for section, plots in (("nodes", 1), ("bursts", 2), ("nodes-1", 1), ("bursts-1", 2)):

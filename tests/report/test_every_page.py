@@ -6,10 +6,11 @@ import re
 from pathlib import Path
 
 import ethermeter.report
+import msgspec
 import pytest
 from ethermeter.metrics import Metric
-from ethermeter.quick.result import Measurement, Value
-from ethermeter.quick.series import opened
+from ethermeter.probing.result import Measurement, Value
+from ethermeter.probing.series import opened
 from ethermeter.results.interval import Estimate
 from visiting import Visit
 
@@ -48,11 +49,13 @@ def series(tmp_path: Path) -> Path:
         for slot, rate_bps in enumerate((90e6, 95e6)):
             at = f"2026-01-01T00:00:{5 * slot:02d}Z"
             values = [
-                Value(flow, metric, Estimate(value, value / 100, 9.0), "agent")
+                Value.made(flow, metric, Estimate(value, value / 100, 9.0), "agent")
                 for flow in ("up", "down")
                 for metric, value in ((Metric.DATA_RATE, rate_bps), (Metric.ROUND_TRIP, 1e-3))
             ]
-            kept.append(slot, Measurement("10.0.0.2", at, ("agent",), tuple(values)).as_json())
+            kept.append(
+                slot, msgspec.to_builtins(Measurement("10.0.0.2", at, ("agent",), tuple(values)))
+            )
         kept.append(2, {"at": "2026-01-01T00:00:10Z", "error": "nothing answers"})
         return kept.write_page()
 

@@ -264,7 +264,7 @@ def _judged(study: str) -> Parts:
     """Reproduce a study quickly and return what is found of its claims."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
-        words = ("reproduce", study, "--quick", "--no-report", "--out", str(out), "--json")
+        words = ("study", study, "--quick", "--no-report", "--out", str(out), "--json")
         command = [sys.executable, "-m", "ethermeter", *words]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
     if ended.returncode != 0:

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from ethermeter.analysis import accounts, connections, hosts, losses, pacing
+from ethermeter.analysis.accounts_file import AccountsFile
 from ethermeter.faults import InputError
+from ethermeter.json_values import plain
 from measured_trials import counted, result_of
 
 S = 1_000_000_000
@@ -366,8 +368,8 @@ def test_undefined_numbers_are_null(tmp_path):
         "flows": {"load": {"from": "a", "to": "b", "clock": clock}},
     }
     run_directory(tmp_path, json.dumps(result))
-    (told,) = json.loads(json.dumps(accounts.as_json(accounts.read(tmp_path)), allow_nan=False))[
-        "trials"
-    ]
+    (told,) = json.loads(
+        json.dumps(plain(AccountsFile.of(accounts.read(tmp_path))), allow_nan=False)
+    )["trials"]
     assert told["clocks"][0]["ahead_s"] is None
     assert told["machines"][0]["processors"][0]["user"] == 0.25

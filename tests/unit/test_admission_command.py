@@ -156,7 +156,7 @@ def test_without_rule_and_with_a_server_it_is_erlangs_formula(offered):
     # All that is refused without a rule is refused because the run has no more stations.
     assert none.bound == pytest.approx(none.blocking, abs=ROUNDING)
     assert central.blocking == pytest.approx(erlang_b(offered, circuits=4), abs=ROUNDING)
-    assert (central.bound, central.crowded, central.beyond) == (0, 0, 0)
+    assert (central.bound, central.over_most, central.beyond_limit.value) == (0, 0, 0)
 
 
 def test_the_ends_of_the_intervals_give_ends_of_the_share_beyond_the_limit():
@@ -165,13 +165,13 @@ def test_the_ends_of_the_intervals_give_ends_of_the_share_beyond_the_limit():
     # 1% is lost with 5 calls: within the limit, beyond it at the upper end. With 6 it is beyond at
     # both.
     above = [sum(weights[n:]) / sum(weights) for n in (5, 6)]
-    assert found.beyond == pytest.approx(above[1], abs=ROUNDING)
-    assert (found.beyond_low, found.beyond_high) == pytest.approx(
+    assert found.beyond_limit.value == pytest.approx(above[1], abs=ROUNDING)
+    assert (found.beyond_limit.low, found.beyond_limit.high) == pytest.approx(
         (above[1], above[0]), abs=ROUNDING
     )
     without = outcome("none", 4.0, made(loss_low=np.full(9, np.nan), loss_high=np.full(9, np.nan)))
-    assert without.beyond == found.beyond
-    assert np.isnan([without.beyond_low, without.beyond_high]).all()
+    assert without.beyond_limit.value == found.beyond_limit.value
+    assert np.isnan([without.beyond_limit.low, without.beyond_limit.high]).all()
 
 
 def test_a_bound_that_is_met_too_often_is_told():
@@ -188,7 +188,7 @@ def test_a_bound_that_is_met_too_often_is_told():
 
 
 def answer(*words: object) -> Mapping[str, Any]:
-    code, text, said = invoke("voice", "admission", *words, "--json")
+    code, text, said = invoke("model", "admission", *words, "--json")
     assert code == 0, said
     found: Mapping[str, Any] = json.loads(text)
     return found
@@ -196,17 +196,12 @@ def answer(*words: object) -> Mapping[str, Any]:
 
 def test_the_command_answers_for_each_load_and_rule(plain):
     found = answer(
-        plain,
-        "--offered",
-        "10,20",
-        "--most",
-        "22",
-        "--limit",
-        "0.5%",
-        "--listen",
-        "2 s",
-        "--pattern",
-        "p59",
+        f"run={plain}",
+        "offered=10,20",
+        "most=22",
+        "limit=0.5%",
+        "listen=2 s",
+        "pattern=p59",
     )
     by_calls = read(plain)
     assert [(each["offered"], each["rule"]) for each in found["outcomes"]] == [
@@ -221,26 +216,23 @@ def test_the_command_answers_for_each_load_and_rule(plain):
     )
     assert [each["blocking"] for each in found["outcomes"]] == [each.blocking for each in expected]
     assert [each["beyond_limit"]["value"] for each in found["outcomes"]] == [
-        each.beyond for each in expected
+        each.beyond_limit.value for each in expected
     ]
     assert [each["loss"] for each in found["calls"]] == by_calls.loss.tolist()
 
 
 def test_thresholds_are_those_of_the_run_unless_given(plain):
     by_calls = read(plain)
-    found = answer(plain, "--offered", "10", "--limit", "3%")
+    found = answer(f"run={plain}", "offered=10", "limit=3%")
     assert found["most"] == by_calls.most_within(0.03) < by_calls.largest
     assert found["load"]["threshold"] == by_calls.load[found["most"]]
     assert found["count"]["listen_s"] == by_calls.window_s
-    assert (
-        answer(plain, "--offered", "10", "--limit", "3%", "--load", "60%")["load"]["threshold"]
-        == 0.6
-    )
+    assert answer(f"run={plain}", "offered=10", "limit=3%", "load=60%")["load"]["threshold"] == 0.6
 
 
 @pytest.mark.usefixtures("wide")
 def test_a_table_has_a_row_for_each_load_and_rule_and_says_what_the_rules_are(plain):
-    code, text, _ = invoke("voice", "admission", plain, "--offered", "20,200", "--most", "22")
+    code, text, _ = invoke("model", "admission", f"run={plain}", "offered=20,200", "most=22")
     assert code == 0
     lines = text.splitlines()
     assert [line.split()[:2] for line in lines[1:9]] == [
@@ -259,16 +251,16 @@ def test_a_table_has_a_row_for_each_load_and_rule_and_says_what_the_rules_are(pl
         == 5
     )
     assert "measures from before all stations have begun" in text
-    assert "caution" not in invoke("voice", "admission", plain, "--offered", "5")[1]
+    assert "caution" not in invoke("model", "admission", f"run={plain}", "offered=5")[1]
 
 
 def test_of_several_series_one_is_chosen_and_its_other_keys_held(study):
-    words = (study, "--offered", "10", "--most", "20")
-    assert answer(*words, "--series", "rate-84")["series"] == "rate-84"
-    short = answer(*words, "--series", "minimum", "--at", "stations.frames.samples.least=64 B")
-    quoted = answer(*words, "--series", "minimum", "--at", 'stations.frames.samples.least="64 B"')
+    words = (f"run={study}", "offered=10", "most=20")
+    assert answer(*words, "series=rate-84")["series"] == "rate-84"
+    short = answer(*words, "series=minimum", "stations.frames.samples.least=64 B")
+    quoted = answer(*words, "series=minimum", 'stations.frames.samples.least="64 B"')
     assert short == quoted
-    assert "measures from" not in invoke("voice", "admission", *words, "--series", "rate-84")[1]
+    assert "measures from" not in invoke("model", "admission", *words, "series=rate-84")[1]
 
 
 def test_without_intervals_the_threshold_has_to_be_given(tmp_path):
@@ -278,9 +270,9 @@ def test_without_intervals_the_threshold_has_to_be_given(tmp_path):
         .run(out=tmp_path / "run", replications=1, jobs=1)
         .path
     )
-    code, _, said = invoke("voice", "admission", run, "--offered", "20")
-    assert (code, "command line: --most = not given: a number from 1 to 30" in said) == (2, True)
-    found = answer(run, "--offered", "20", "--most", "25")["outcomes"][0]["beyond_limit"]
+    code, _, said = invoke("model", "admission", f"run={run}", "offered=20")
+    assert (code, "command line: most = not given: a number from 1 to 30" in said) == (2, True)
+    found = answer(f"run={run}", "offered=20", "most=25")["outcomes"][0]["beyond_limit"]
     assert (found["low"], found["high"]) == (None, None)
     assert 0 < found["value"] < 1
 
@@ -288,12 +280,12 @@ def test_without_intervals_the_threshold_has_to_be_given(tmp_path):
 def test_a_limit_that_no_number_keeps_is_refused(tmp_path):
     overrides = ("vary.stations.count=[40, 50]", *SHORT, "run.replications=3")
     run = em.load("voice-experimental", overrides=overrides).run(out=tmp_path / "run", jobs=1).path
-    code, _, said = invoke("voice", "admission", run, "--offered", "20", "--limit", "0.1%")
-    assert (code, "command line: --limit = 0.1%: one that is kept with 40 calls" in said) == (
+    code, _, said = invoke("model", "admission", f"run={run}", "offered=20", "limit=0.1%")
+    assert (code, "command line: limit = 0.1%: one that is kept with 40 calls" in said) == (
         2,
         True,
     )
-    assert answer(run, "--offered", "20", "--limit", "0.1%", "--most", "45")["most"] == 45
+    assert answer(f"run={run}", "offered=20", "limit=0.1%", "most=45")["most"] == 45
 
 
 def test_stations_without_voice_are_no_calls(tmp_path):
@@ -302,17 +294,17 @@ def test_stations_without_voice_are_no_calls(tmp_path):
     talkers = [{**group, "count": 10} for group in document["stations"]]
     mixed = {**document, "stations": [*talkers, data], "vary": {"stations.data.count": [1, 2]}}
     run = em.load(mixed).run(out=tmp_path / "run", jobs=1).path
-    code, _, said = invoke("voice", "admission", run, "--offered", "20")
+    code, _, said = invoke("model", "admission", f"run={run}", "offered=20")
     assert (code, "stations.data.count = not the number of voice stations" in said) == (2, True)
 
 
 def test_a_directory_without_a_finished_run_is_refused(plain, tmp_path):
-    code, _, said = invoke("voice", "admission", tmp_path / "nowhere", "--offered", "20")
+    code, _, said = invoke("model", "admission", f"run={tmp_path / 'nowhere'}", "offered=20")
     assert (code, "a run directory, which has a plan.jsonl" in said) == (2, True)
     unfinished = tmp_path / "unfinished"
     shutil.copytree(plain, unfinished)
     (unfinished / "provenance.json").unlink()
-    code, _, said = invoke("voice", "admission", unfinished, "--offered", "20")
+    code, _, said = invoke("model", "admission", f"run={unfinished}", "offered=20")
     assert (code, "unfinished, by its provenance.json: a finished run" in said) == (2, True)
 
 
@@ -328,70 +320,68 @@ def test_a_run_without_voice_is_refused(tmp_path):
         .run(out=tmp_path / "run", jobs=1, replications=1)
         .path
     )
-    code, _, said = invoke("voice", "admission", run, "--offered", "20")
+    code, _, said = invoke("model", "admission", f"run={run}", "offered=20")
     assert (code, "one with voice that varies the number of stations" in said) == (2, True)
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "--series = not given: one of minimum, rate-84"),
+        ((), "series = not given: one of minimum, rate-84"),
         (
-            ("--series", "maximum"),
-            "--series = maximum: did you mean minimum? One of minimum, rate-84, fairness",
+            ("series=maximum",),
+            "series = maximum: did you mean minimum? One of minimum, rate-84, fairness",
         ),
         (
-            ("--series", "data-load"),
+            ("series=data-load",),
             (
-                "--series = data-load: one with voice that varies the number of stations: "
+                "series = data-load: one with voice that varies the number of stations: "
                 "minimum, rate-84"
             ),
         ),
-        (("--series", "fairness"), "--series = fairness: one with voice that varies the number"),
+        (("series=fairness",), "series = fairness: one with voice that varies the number"),
         (
-            ("--series", "minimum"),
-            (
-                "--at = stations.frames.samples.least not given: "
-                "stations.frames.samples.least=VALUE with one of 64 B, "
-            ),
+            ("series=minimum",),
+            ("stations.frames.samples.least = not given: one of 64 B, "),
         ),
         (
-            ("--series", "minimum", "--at", "stations.frames.samples.least=65 B"),
-            "--at = stations.frames.samples.least=65 B: did you mean 64 B? One of 64 B, ",
+            ("series=minimum", "stations.frames.samples.least=65 B"),
+            "stations.frames.samples.least = 65 B: did you mean 64 B? One of 64 B, ",
         ),
         (
-            ("--series", "minimum", "--at", "segment.turnaround=1 us"),
-            "--at = segment.turnaround=1 us: KEY=VALUE with one of the keys ",
+            ("series=minimum", "segment.turnaround=1 us"),
+            "segment.turnaround = 1 us: one of the keys ",
         ),
         (
-            ("--series", "rate-84", "--at", "stations.count=8"),
-            "--at = stations.count: a number of stations that is left to vary",
+            ("series=rate-84", "stations.count=8"),
+            "stations.count = 8: a number of stations that is left to vary",
         ),
-        (("--series", "rate-84", "--at", "nonsense"), "--at = nonsense: KEY=VALUE"),
-        (("--series", "rate-84", "--at", "a=1", "--at", "a=2"), "--at = a=2: a once"),
-        (("--series", "rate-84", "--most", "41"), "--most = 41: from 1 to 40"),
-        (("--series", "rate-84", "--most", "0"), "--most = 0: from 1 to 40"),
-        (("--series", "rate-84", "--most", "1.5"), "--most = 1.5: a whole number"),
-        (("--series", "rate-84", "--limit", "-1%"), "--limit = -1%: "),
-        (("--series", "rate-84", "--limit", "101%"), "--limit = 101%: a number from 0 to 1"),
-        (("--series", "rate-84", "--limit", "1%,2%"), "--limit = 1%,2%: one value"),
-        (("--series", "rate-84", "--listen", "1 m"), "--listen = 1 m: expected a time"),
-        (("--series", "rate-84", "--listen", "-1"), "--listen = -1: a number from 0 to 1e+06"),
-        (("--series", "rate-84", "--pattern", "mine"), "--pattern = mine: one of brady-1968, p59"),
-        (("--series", "rate-84", "--most", "20", "--load", "100%"), "--load = 100%: from 0."),
-        (("--series", "rate-84", "--most", "20", "--load", "0"), "--load = 0: from 0."),
-        (("--offered", "-1"), "--offered = -1: a number from 0 to 1e+09"),
-        (("--offered", "many"), "--offered = many: expected a number"),
-        (("--offered", "0..1/20000"), "--offered = 0..1/20000: at most 10000 values"),
+        (("series=rate-84", "nonsense"), "argument = nonsense: expected NAME=VALUE"),
+        (("series=rate-84", "a.b=1", "a.b=2"), "a.b = 2: expected once"),
+        (("series=rate-84", "most=41"), "most = 41: from 1 to 40"),
+        (("series=rate-84", "most=0"), "most = 0: from 1 to 40"),
+        (("series=rate-84", "most=1.5"), "most = 1.5: a whole number"),
+        (("series=rate-84", "limit=-1%"), "limit = -1%: "),
+        (("series=rate-84", "limit=101%"), "limit = 101%: a number from 0 to 1"),
+        (("series=rate-84", "limit=1%,2%"), "limit = 1%,2%: one value"),
+        (("series=rate-84", "listen=1 m"), "listen = 1 m: expected a time"),
+        (("series=rate-84", "listen=-1"), "listen = -1: a number from 0 to 1e+06"),
+        (("series=rate-84", "pattern=mine"), "pattern = mine: one of brady-1968, p59"),
+        (("series=rate-84", "most=20", "load=100%"), "load = 100%: from 0."),
+        (("series=rate-84", "most=20", "load=0"), "load = 0: from 0."),
+        (("offered=-1",), "offered = -1: a number from 0 to 1e+09"),
+        (("offered=many",), "offered = many: expected a number"),
+        (("offered=0..1/20000",), "values = 20000 combinations: at most 10000"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_line_that_names_it(study, words, said):
-    code, text, errors = invoke("voice", "admission", study, "--offered", "20", *words)
+    offered = [] if any(word.startswith("offered=") for word in words) else ["offered=20"]
+    code, text, errors = invoke("model", "admission", f"run={study}", *offered, *words)
     assert (code, text) == (2, "")
     assert any(line.startswith("command line: " + said) for line in errors.splitlines()), errors
 
 
 def test_the_program_ends_with_2_and_without_a_traceback():
-    ended = invoke("voice", "admission", "nowhere", "--offered", "2")
+    ended = invoke("model", "admission", "run=nowhere", "offered=2")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == "nowhere: run = nowhere: a run directory, which has a plan.jsonl\n"

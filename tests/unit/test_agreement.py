@@ -4,7 +4,8 @@ import json
 import math
 
 import pytest
-from ethermeter.analysis.agreement import agreements, as_json
+from ethermeter.analysis.agreement import AgreementFile, agreements
+from ethermeter.json_values import plain
 from ethermeter.metrics import Metric
 from ethermeter.results.estimates import Point
 from ethermeter.results.interval import Estimate
@@ -108,6 +109,6 @@ def test_steps_that_cancel_leave_no_cause_where_the_ends_agree():
 
 def test_undefined_numbers_are_null_in_the_file():
     found = agreements([theory(0.5), point("simulation", 0.5, math.nan)])
-    read = json.loads(json.dumps(as_json(found)))
+    read = json.loads(json.dumps(plain(AgreementFile.of(found))))
     assert read["comparisons"][0]["simulation"] == {"value": 0.5, "half_width": None}
     assert read["metrics"]["utilisation"]["unit"] == ""

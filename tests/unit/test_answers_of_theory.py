@@ -8,6 +8,7 @@ import ethermeter as em
 import pytest
 from ethermeter import plan
 from ethermeter.analysis import agreement, bounds, pacing
+from ethermeter.analysis.bounds_file import BoundsFile
 from ethermeter.cli.output import show
 from ethermeter.faults import InputError
 from ethermeter.metrics import Caution, Metric
@@ -121,9 +122,9 @@ def test_a_largest_delay_may_reach_its_bound_and_not_a_picosecond_more(tmp_path)
     assert bounds.read(results(reached)).warnings == []
     (text,) = bounds.read(results(passed)).warnings
     assert text.startswith("x: flow control: the largest simulated one way delay, ")
-    found = bounds.as_json(bounds.read(results(passed)))
+    found = BoundsFile.of(bounds.read(results(passed)))
     # The delay of one flow and the queue of one port have a bound.
-    assert (found["compared"], found["exceeded"], found["warnings"]) == (2, 1, [text])
+    assert (found.compared, found.exceeded, found.warnings) == (2, 1, [text])
 
 
 def test_what_was_compared_with_a_bound_and_what_has_none_is_said(tmp_path, capsys):
@@ -137,7 +138,7 @@ def test_what_was_compared_with_a_bound_and_what_has_none_is_said(tmp_path, caps
     lines = " ".join(capsys.readouterr().out.split())
     assert "bounds: 1 delay of a flow and 1 queue of a port compared, none above" in lines
     assert f"no bound for 1 delay of a flow: {REASON}" in lines
-    assert bounds.as_json(answers)["unbounded"] == 1 + queues.unbounded
+    assert BoundsFile.of(answers).unbounded == 1 + queues.unbounded
 
 
 def test_a_queue_is_compared_with_its_bound_and_the_bound_with_the_room(tmp_path):

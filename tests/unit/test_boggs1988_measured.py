@@ -106,8 +106,8 @@ def test_the_live_tests_are_the_study_except_for_their_phases():
 
 
 def test_full_is_for_studies(tmp_path):
-    done = call(real("measure", LONG, "--testbed", "--full", "--out", tmp_path / "run"))
+    done = call(real("measure", LONG, "--on", "testbed", "--full", "--out", tmp_path / "run"))
     assert done.returncode == 2
     assert "--full" in done.stderr
-    assert "expected with --study" in done.stderr
+    assert "now ethermeter study STUDY --on … --full" in done.stderr
     assert not (tmp_path / "run").exists()

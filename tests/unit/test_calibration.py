@@ -160,7 +160,7 @@ def test_a_prediction_holds_what_the_same_network_does_and_another_network_is_ou
         true = SCENARIO.changed({"network.models": slow}, series="true")
         run = em.load(true).run(out=tmp_path / f"run-{outside}", seed=99, replications=3)
         verdicts = {
-            (each.predicted.point["flows.load.frames"], each.predicted.metric): each.verdict
+            (each.point["flows.load.frames"], each.metric): each.verdict
             for each in judge(found, run.path)
         }
         assert verdicts["1518 B", "one_way_delay"] == ("outside" if outside else "inside")
@@ -229,9 +229,9 @@ def test_a_prediction_has_another_chance_than_a_run_with_the_seed_of_the_file(tm
     found = predict(scenario, read_network(network), draws=4)
     run = em.load(toml.parsed(found.text, file="x")).run(out=tmp_path / "run")
     rates = {
-        each.predicted.point["flows.load.frames"]: each
+        each.point["flows.load.frames"]: each
         for each in judge(found, run.path)
-        if each.predicted.metric == "message_rate"
+        if each.metric == "message_rate"
     }
     # Poisson arrivals of 2 x 2000 a second for 50 ms: 200 of them, give or take 14.
     assert all(each.relative_error for each in rates.values()), "the same arrivals"
@@ -342,14 +342,15 @@ def test_data_of_keys_that_the_model_has_not_or_of_what_it_cannot_say_are_refuse
 def test_the_commands_write_network_report_and_json(tmp_path, model, latencies, monkeypatch):
     monkeypatch.chdir(tmp_path)
     SCENARIO.save(tmp_path / "scenario.toml")
-    done = invoke("calibrate", latencies, "--model", model, "--json")
+    done = invoke("fit", latencies, "--experiment", model, "--json")
     assert done.returncode == 0, done.output
     tree = json.loads(done.stdout)
     assert [each["sum"] for each in tree["combinations"]] == ["software + nic"]
     assert tree == json.loads((tmp_path / "calibrated" / "answer.json").read_text(encoding="utf-8"))
-    again = invoke("calibrate", latencies, "--model", model)
-    assert again.returncode == 2
-    assert "--force" in again.output
+    again = invoke("fit", latencies, "--experiment", model, "--json")
+    assert again.returncode == 0
+    assert "already finished; --force" in again.stderr
+    assert json.loads(again.stdout) == tree
     done = invoke(
         "predict", "scenario.toml", "--network", "calibrated/network.toml", "--draws", "2"
     )
@@ -363,7 +364,7 @@ def test_the_commands_write_network_report_and_json(tmp_path, model, latencies, 
     assert invoke("validate", "predicted/scenario.toml").returncode == 0
     done = invoke("predict", "scenario.toml", "--network", model, "--out", "other")
     assert done.returncode == 2
-    assert "expected a file that `ethermeter calibrate` wrote" in done.output
+    assert "expected a file that `ethermeter fit` wrote" in done.output
 
 
 def test_an_interrupted_calibration_is_resumed_to_the_same_bytes(tmp_path, model, latencies):

@@ -20,6 +20,7 @@ COMMANDS = (
     "experiments",
     "report",
     "compare",
+    "model",
 )
 
 GROUPS = ("find", "testbed")

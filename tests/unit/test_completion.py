@@ -4,15 +4,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
 import pytest
 from ethermeter.experiment import shipped
 from ethermeter.metrics import Metric
+from ethermeter.models.catalogue import models
 from ethermeter.studies import registry
-from ethermeter.theory.catalogue import models
 from program import invoke
 
 PROGRAM = "import sys; sys.argv[0] = 'ethermeter'; from ethermeter.cli import main; main()"
@@ -36,12 +35,15 @@ def complete(shell: str, line: str, folder: Path) -> list[str]:
     ("line", "expected"),
     [
         ("ethermeter re", ["report", "reflector"]),
-        ("ethermeter theory ev", ["eval"]),
+        ("ethermeter mod", ["model"]),
         ("ethermeter run office --fo", ["--force"]),
         ("ethermeter run poisson-l", ["poisson-load"]),
         ("ethermeter validate --models offi", ["office"]),
         ("ethermeter validate office poisson-l", ["poisson-load"]),
-        ("ethermeter theory show lam", ["lam-1980"]),
+        ("ethermeter model lam", ["lam-1980"]),
+        ("ethermeter model lam-1980 arr", ["arrival_rate="]),
+        ("ethermeter model lam-1980 lengths=f", ["lengths=fixed"]),
+        ("ethermeter model emodel TE", ["TELR="]),
         ("ethermeter report runs/x --metric util", ["utilisation", "utilisation_sd_over_mean"]),
         ("ethermeter run office --set network.cl", ["network.classes="]),
         ("ethermeter validate office --set network.cl", ["network.classes="]),
@@ -65,10 +67,11 @@ def complete(shell: str, line: str, folder: Path) -> list[str]:
         ("ethermeter find calls ieee-10 pattern=p", ["pattern=p59"]),
         ("ethermeter find calls office from=ph", ["from=phone"]),
         ("ethermeter measure wire-live --capture-at s", ["sender", "sink"]),
-        ("ethermeter measure --study hugh", ["hughesjones2000"]),
+        ("ethermeter study hugh", ["hughesjones2000"]),
         ("ethermeter find benchmark rfc25", ["rfc2544"]),
         ("ethermeter find bottleneck wi", ["wire"]),
-        ("ethermeter voice codecs g729", ["g729", "g729a"]),
+        ("ethermeter model codecs codec=g729", ["codec=g729", "codec=g729a"]),
+        ("ethermeter model codecs codec=opus,g729", ["codec=opus,g729", "codec=opus,g729a"]),
     ],
 )
 def test_bash_offers_the_names_that_fit(line, expected, tmp_path):
@@ -80,10 +83,10 @@ def test_bash_offers_the_names_that_fit(line, expected, tmp_path):
 
 def test_everything_with_a_name_is_offered(tmp_path):
     assert set(shipped()) <= set(complete("bash", "ethermeter run ", tmp_path))
-    studies = complete("bash", "ethermeter reproduce ", tmp_path)
+    studies = complete("bash", "ethermeter study ", tmp_path)
     assert studies == [*registry.names(), "all"]
     assert complete("bash", "ethermeter report x -m ", tmp_path) == [str(each) for each in Metric]
-    assert complete("bash", "ethermeter theory show ", tmp_path) == list(models())
+    assert complete("bash", "ethermeter model ", tmp_path) == list(models())
 
 
 def test_files_and_runs_are_offered_where_they_are(tmp_path):
@@ -114,8 +117,8 @@ def test_a_file_that_cannot_be_read_offers_no_keys_and_no_error(tmp_path):
 
 
 def test_fish_and_zsh_say_what_each_name_is(tmp_path):
-    (line,) = complete("fish", "ethermeter vali", tmp_path)
-    assert line == "validate\tCheck experiment files; list their trials, run nothing."
+    (line,) = complete("fish", "ethermeter find cal", tmp_path)
+    assert line == "calls\tFind how many calls fit with a given quality."
     kind, name, about = complete("zsh", "ethermeter study bog", tmp_path)
     assert (kind, name) == ("plain", "boggs1988")
     assert about == registry.find("boggs1988").presentation.title

@@ -117,7 +117,7 @@ def test_a_damaged_file_is_named_or_made_again(undamaged, tmp_path, kind, file, 
         "report": ["report", "RUN"],
         "compare": ["compare", "RUN", str(folder / "run")],
         "agreement": ["compare", "RUN"],
-        "admission": ["voice", "admission", "RUN"],
+        "admission": ["model", "admission", "run=RUN", "offered=20"],
     }
     if kind == "network":
         commands["ceilings"] = ["find", "ceilings", "--roofline", "RUN"]
@@ -128,7 +128,7 @@ def test_a_damaged_file_is_named_or_made_again(undamaged, tmp_path, kind, file, 
         shutil.copytree(folder / "run", run)
         whole = (run / file).read_bytes()
         DAMAGES[damage](run / file)
-        ended = invoke(*(run if word == "RUN" else word for word in command))
+        ended = invoke(*(word.replace("RUN", str(run)) for word in command))
         said = f"{name}: {ended.returncode}\n{ended.stderr}"
         assert "internal error" not in ended.stderr, said
         assert "Traceback" not in ended.output, said

@@ -2,6 +2,7 @@
 none.
 """
 
+import csv
 import gzip
 import json
 import re
@@ -14,6 +15,7 @@ from pathlib import Path
 import captures
 import pytest
 from captures import Segment
+from ethermeter.api.explain import explain as explained
 from ethermeter.captures import Caution, Limit, explain
 from ethermeter.captures.limits import PARTS, RULES
 from ethermeter.faults import InputError
@@ -204,7 +206,7 @@ def test_packets_that_go_back_in_time_are_told(ask, tmp_path):
 
 def test_the_report_is_written_and_named(ask, tmp_path):
     (tmp_path / "x.pcap").write_bytes(captures.rounds(3, window=115))
-    code, out, _ = ask("x.pcap", "--output", "x.html")
+    code, out, _ = ask("x.pcap", "--figure", "x.html")
     assert (code, out.splitlines()[-1]) == (0, "report: x.html")
     assert "What the connections waited for" in (tmp_path / "x.html").read_text(encoding="utf-8")
 
@@ -213,9 +215,9 @@ def test_the_report_is_written_and_named(ask, tmp_path):
 def test_where_no_report_can_be_written_is_refused_before_anything_is_read(ask, tmp_path, output):
     whole = captures.rounds(3, window=115)
     (tmp_path / "x.pcap").write_bytes(whole)
-    code, out, err = ask("x.pcap", "--output", output)
+    code, out, err = ask("x.pcap", "--figure", output)
     assert (code, out) == (2, "")
-    assert err.startswith("command line: --output = ")
+    assert err.startswith("command line: --figure = ")
     assert (tmp_path / "x.pcap").read_bytes() == whole
 
 
@@ -285,7 +287,7 @@ def test_what_the_capture_itself_dropped_is_told_with_a_caution(ask, tmp_path, o
     (tmp_path / "x.pcapng").write_bytes(
         _blocks(order, _statistics(order, (4, 9999), (5, 2), (6, 8888), (7, 40), (8, 7777)))
     )
-    code, out, err = ask("x.pcapng", "--output", "x.html")
+    code, out, err = ask("x.pcapng", "--figure", "x.html")
     assert code == 0
     assert "\ndropped by the capture itself: 42 packets\n" in out
     assert "caution: dropped-by-capture" in out
@@ -310,7 +312,7 @@ def test_a_capture_that_dropped_nothing_says_so_and_one_that_does_not_say_is_not
     (tmp_path / "x.pcap").write_bytes(captures.rounds(1, window=115))
     (tmp_path / "x.pcapng").write_bytes(_blocks("<", _statistics("<", (4, 9))))
     for name in ("x.pcap", "x.pcapng"):
-        code, out, err = ask(name, "--output", "x.html")
+        code, out, err = ask(name, "--figure", "x.html")
         assert (code, err) == (0, "")
         assert "dropped" not in out
         assert "Dropped by the capture" not in (tmp_path / "x.html").read_text(encoding="utf-8")
@@ -431,7 +433,7 @@ def test_there_are_a_hundred_malformed_files():
 @pytest.mark.parametrize("content", MALFORMED.values(), ids=MALFORMED)
 def test_a_malformed_file_ends_with_2_and_one_clear_line(ask, tmp_path, content):
     (tmp_path / "x.pcap").write_bytes(content)
-    code, out, err = ask("x.pcap", "--output", "x.html")
+    code, out, err = ask("x.pcap", "--figure", "x.html")
     assert (code, out) == (2, ""), err
     (line,) = err.splitlines()
     assert line.startswith("x.pcap: ")
@@ -510,7 +512,7 @@ def test_connections_between_two_hosts_have_one_line_together(ask, tmp_path):
     )
     told = json.loads(ask("x.pcap", "--json")[1])["path_summaries"]
     assert [path["connections"] for path in told] == [[1, 2]]
-    assert ask("x.pcap", "--output", "x.html")[0] == 0
+    assert ask("x.pcap", "--figure", "x.html")[0] == 0
     page = (tmp_path / "x.html").read_text(encoding="utf-8")
     assert "10.0.0.1 to 10.0.0.2: 2 connections, 584 kB" in page
     # One connection alone has none.
@@ -533,3 +535,26 @@ def test_a_link_that_is_not_read_is_named(tmp_path):
         match="link type = 147: Ethernet, IP, Linux cooked capture, BSD loopback, PPP, PPPoE",
     ):
         explain(path)
+
+
+def test_in_python_an_explanation_has_the_connections_with_their_verdicts(tmp_path):
+    file = tmp_path / "x.pcap"
+    file.write_bytes(captures.rounds(20, window=115))
+    found = explained(file, figure=tmp_path / "x.html")
+    (connection,) = found.connections
+    assert (connection.limit, found.report) == (Limit.RECEIVER_WINDOW, tmp_path / "x.html")
+    with pytest.raises(InputError, match="connection = 7"):
+        explained(file, connection=7)
+
+
+def test_csv_has_a_row_for_each_connection(ask, tmp_path):
+    (tmp_path / "x.pcap").write_bytes(captures.rounds(20, window=115))
+    code, out, _ = ask("x.pcap", "--csv")
+    (row,) = csv.DictReader(out.splitlines())
+    assert code == 0
+    assert (row["number"], row["sender"], row["limited_by"]) == (
+        "1",
+        "10.0.0.1:5000",
+        "receiver-window",
+    )
+    assert float(row["duration_s"]) == pytest.approx(0.2206, rel=1e-3)

@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from ethermeter.analysis import flows
+from ethermeter.analysis.flows_file import FlowsFile
+from ethermeter.json_values import plain
 from ethermeter.metrics import EntityKind, Metric, metrics_of
 from ethermeter.metrics.evaluation import of_all_parts, of_each_part
 from ethermeter.metrics.slices import Slice
@@ -234,7 +236,7 @@ def test_the_size_of_blocks_changes_no_octet(tmp_path, monkeypatch):
     assert len(list(estimates.in_blocks(run.trials()))) == 1
 
     def written() -> list[bytes]:
-        of_flows = json.dumps(flows.as_json(run), allow_nan=False)
+        of_flows = json.dumps(plain(FlowsFile.of_run(run)), allow_nan=False)
         return [estimates.write(run.path).read_bytes(), of_flows.encode()]
 
     together = written()

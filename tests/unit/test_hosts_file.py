@@ -50,7 +50,7 @@ def test_loopback_needs_no_certificates(tmp_path):
 
 def test_missing_certificates_are_a_fault_that_says_how_to_make_them(tmp_path):
     path = written(tmp_path, 'certificates = "lab"\n[hosts.a]\ncontrol = "10.0.0.1:4988"\n')
-    with pytest.raises(InputError, match="ethermeter hosts init"):
+    with pytest.raises(InputError, match=r"ethermeter hosts .* --certify"):
         hosts_file.read(path).laboratory()
 
 
@@ -122,10 +122,10 @@ def test_frames_of_hosts_with_ipv6_are_said_to_be_longer_than_simulated(
         for name, port, address in zip("ab", (9, 10), addresses, strict=True)
     )
     path = written(tmp_path, 'certificates = "lab"\n' + hosts)
-    assert invoke("hosts", "init", path).returncode == 0
+    assert invoke("hosts", path, "--certify").returncode == 0
     load = em.flow("load", "a", "b", data="1000 B", arrivals={"regular": "1 ms"})
     short = {"transmit": "10 ms", "measure": "all"}
     file = star(["a", "b"], load, phases=short, run={"engines": engines}).save(tmp_path / "x.toml")
-    done = invoke("measure", file, "--hosts", path, "--out", tmp_path / "run")
+    done = invoke("measure", file, "--on", path, "--out", tmp_path / "run")
     assert done.returncode == 1  # no agent is there
     assert ("frames are 20 octets shorter than those measured" in done.stderr) == is_said

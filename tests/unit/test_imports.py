@@ -5,12 +5,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from ethermeter.calibration import read_data
 from ethermeter.faults import InputError
 from ethermeter.imports import parse_columns, read
 from ethermeter.metrics import Metric
-from ethermeter.quick.result import Measurement, Value
+from ethermeter.probing.result import Measurement, Value
 from ethermeter.report.compare import compare
 from ethermeter.results.interval import Estimate
 from hypothesis import HealthCheck, given, settings
@@ -113,21 +114,21 @@ def test_iperf3_in_both_directions(tmp_path: Path) -> None:
 
 
 def measured(**fields: object) -> Any:
-    """What `measure --to` writes of a host that answers by iperf3 and by STAMP."""
+    """What `probe` writes of a host that answers by iperf3 and by STAMP."""
     rate = Estimate(9.4e8, 1e6, 18.0)
     trip = Estimate(2e-4, 1e-6, 12.0, (), (1.9e-4, 2.2e-4))
     values = (
-        Value("tcp-up", Metric.DATA_RATE, rate, "iperf3"),
-        Value("round-trip", Metric.ROUND_TRIP, trip, "stamp"),
-        Value("round-trip", Metric.ROUND_TRIP, trip.scaled(2), "iperf3"),
+        Value.made("tcp-up", Metric.DATA_RATE, rate, "iperf3"),
+        Value.made("round-trip", Metric.ROUND_TRIP, trip, "stamp"),
+        Value.made("round-trip", Metric.ROUND_TRIP, trip.scaled(2), "iperf3"),
     )
     found = Measurement("192.0.2.7", "2026-01-01T00:00:00Z", ("stamp", "iperf3"), values)
-    document = found.as_json()
+    document = msgspec.json.decode(msgspec.json.encode(found))
     document["values"][0] |= fields
     return document
 
 
-def test_a_quick_measurement_keeps_its_intervals(tmp_path: Path) -> None:
+def test_a_probe_keeps_its_intervals(tmp_path: Path) -> None:
     found = read(written(tmp_path / "m.json", measured()))
     assert set(found) == {"tcp-up", "round-trip by stamp", "round-trip by iperf3"}
     assert found["tcp-up"] == {Metric.DATA_RATE: Estimate(9.4e8, 1e6, 18.0)}
@@ -135,7 +136,7 @@ def test_a_quick_measurement_keeps_its_intervals(tmp_path: Path) -> None:
     assert (trip.value, trip.low, trip.high, trip.degrees) == (2e-4, 1.9e-4, 2.2e-4, 12.0)
 
 
-def test_a_quick_measurement_is_compared_with_iperf3(tmp_path: Path) -> None:
+def test_a_probe_is_compared_with_iperf3(tmp_path: Path) -> None:
     document = iperf3_udp()
     document["start"]["test_start"] = {"protocol": "TCP", "reverse": 0}
     rows = compare(written(tmp_path / "m.json", measured()), written(tmp_path / "i.json", document))
@@ -156,7 +157,7 @@ def test_a_quick_measurement_is_compared_with_iperf3(tmp_path: Path) -> None:
         ({"flow": "round-trip", "metric": "round_trip"}, r"values\[2\].metric = round_trip"),
     ],
 )
-def test_a_quick_measurement_that_was_changed_is_refused(
+def test_a_probe_that_was_changed_is_refused(
     tmp_path: Path, fields: dict[str, object], expected: str
 ) -> None:
     with pytest.raises(InputError, match=expected):

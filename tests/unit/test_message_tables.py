@@ -101,10 +101,10 @@ def _network_with_classes():
 
 
 def test_every_short_column_names_a_key_of_a_flow():
-    from ethermeter.experiment.message_tables import _known, _plain, _reader
+    from ethermeter.experiment.message_tables import _known, _words, _reader
 
     assert all(_reader(key) is not None for key, _ in COLUMNS.values())
-    assert all(_plain(word) == word for word in _known())
+    assert all(_words(word) == word for word in _known())
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,9 @@ def test_a_new_folder_is_a_study_that_is_listed_run_and_judged(package):
         "study.py",
         "sections.py",
     }
-    listed = call(package, "reproduce", "--list")
+    listed = call(package, "study")
     assert re.search(r"^rfc2544 +Maximum frame rates", listed.stdout, re.MULTILINE), listed.stderr
-    ended = call(package, "reproduce", "rfc2544", "--jobs", "1", "--out", "run", "--json")
+    ended = call(package, "study", "rfc2544", "--jobs", "1", "--out", "run", "--json")
     assert ended.returncode == 0, ended.stderr
     claims = json.loads(ended.stdout)["claims"]["claims"]
     assert {claim["id"]: claim["verdict"] for claim in claims} == {
@@ -72,9 +72,7 @@ def test_its_experiments_are_shipped_and_sound(package):
 
 
 def test_a_quick_run_is_shorter_and_has_the_same_points(package):
-    ended = call(
-        package, "reproduce", "rfc2544", "--quick", "--jobs", "1", "--out", "quick", "--json"
-    )
+    ended = call(package, "study", "rfc2544", "--quick", "--jobs", "1", "--out", "quick", "--json")
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)["claims"]["claims"]
     assert [claim["verdict"] for claim in found] == ["met", "met"]

@@ -11,6 +11,7 @@ import ethermeter as em
 import pytest
 from ethermeter import _core, plan
 from ethermeter.analysis import accounts
+from ethermeter.analysis.accounts_file import AccountsFile
 from ethermeter.analysis.interfaces import interfaces_of
 from ethermeter.calibration.model import Model
 from ethermeter.experiment import of_tables
@@ -104,8 +105,8 @@ def run_with(folder: Path, experiment: Mapping[str, object] = NETWORK, **changed
 def test_accounts_and_page_have_the_settings_and_name_what_differs(tmp_path):
     (account,) = accounts.read(run_with(tmp_path, to_tmr=24))
     assert account.interfaces[1].differs == {"to-tmr": "32"}
-    (found,) = accounts.as_json([account])["trials"]
-    assert found["interfaces"][1]["plca"]["to-tmr"] == "24"
+    (found,) = AccountsFile.of([account]).trials
+    assert found.interfaces[1].plca["to-tmr"] == "24"
     agreed = replace(
         account, interfaces=tuple(replace(of, differs={}) for of in account.interfaces)
     )
@@ -145,7 +146,7 @@ def phy(monkeypatch):
 
 def test_the_command_shows_settings_as_a_file_has_them(phy):
     phy(is_ok=True)
-    table, status, *_ = invoke("plca", "--interface", "eth1").stdout.splitlines()
+    table, status, *_ = invoke("bus", "--interface", "eth1").stdout.splitlines()
     assert status == "status: OK"
     link = em.link("sensor", "bus", **tomllib.loads(table))
     (medium,) = scenario(NETWORK.changed({"network.links.1": link})).media
@@ -157,7 +158,7 @@ def test_the_command_shows_settings_as_a_file_has_them(phy):
 
 def test_the_command_has_the_cycles_of_a_bus_of_such_nodes(phy):
     phy(is_ok=True)
-    found = json.loads(invoke("plca", "--interface", "eth1", "--json").stdout)
+    found = json.loads(invoke("bus", "--interface", "eth1", "--json").stdout)
     # A beacon of 20 bits and 8 opportunities, each 25 m of 5 ns/m, to 0.2%: the velocity is 0.667.
     line_s = 25 / (0.667 * 299_792_458)
     longest_bits = 20 + 8 * (96 + 8 * (1518 + 9))
@@ -167,18 +168,18 @@ def test_the_command_has_the_cycles_of_a_bus_of_such_nodes(phy):
 
 def test_the_command_warns_of_a_node_without_a_turn(phy):
     phy(node_id=255, is_ok=False)
-    found = json.loads(invoke("plca", "--interface", "eth1", "--json").stdout)
+    found = json.loads(invoke("bus", "--interface", "eth1", "--json").stdout)
     assert "node-id" not in found["plca"]
     assert [text.partition(":")[0] for text in found["warnings"]] == ["no beacons", "node-id 255"]
     phy(node_id=8)
-    printed = invoke("plca", "--interface", "eth1").stdout
+    printed = invoke("bus", "--interface", "eth1").stdout
     assert "warning: node-id 8 has no turn in a cycle of 8" in printed
     phy(to_tmr=0)  # Linux allows it, clause 30.16 does not
     assert (
-        "warning: segment.plca.to-tmr = 0: expected" in invoke("plca", "--interface", "eth1").stdout
+        "warning: segment.plca.to-tmr = 0: expected" in invoke("bus", "--interface", "eth1").stdout
     )
     phy(enable=False)
-    assert json.loads(invoke("plca", "--interface", "eth1", "--json").stdout)["bus"] is None
+    assert json.loads(invoke("bus", "--interface", "eth1", "--json").stdout)["bus"] is None
 
 
 @pytest.mark.parametrize(
@@ -187,11 +188,11 @@ def test_the_command_warns_of_a_node_without_a_turn(phy):
         (["lo"], "interface = lo: expected an interface of 10BASE-T1S"),
         (["no-such-one"], "No such device"),
         (["a" * 70_000], "expected a name of 1 to 15 octets"),
-        (["lo", "--set", "seed=1"], "--interface = lo: expected it without --set"),
+        (["lo", "--set", "seed=1"], "--interface = lo: expected it alone"),
     ],
 )
 def test_the_command_refuses_what_has_no_plca(arguments, message):
-    done = invoke("plca", "--interface", *arguments)
+    done = invoke("bus", "--interface", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
 
@@ -212,9 +213,9 @@ def test_hosts_check_shows_the_plca_of_their_interfaces(tmp_path, monkeypatch):
     }
     b = {"interfaces": {"lo": []}, "clock": clock}
     monkeypatch.setattr(_core, "ask_hosts", lambda *_, **__: json.dumps([a, b]))
-    head, *rows = invoke("hosts", "check", file).stdout.splitlines()
+    head, *rows = invoke("hosts", file).stdout.splitlines()
     assert head.split()[-2:] == ["plca", "state"]
     at, state = head.index("plca"), head.index("state")
     assert [row[at:state].strip() for row in rows] == ["node-id 3, status OK", "–"]
     monkeypatch.setattr(_core, "ask_hosts", lambda *_, **__: json.dumps([{**a, "plca": {}}, b]))
-    assert "plca" not in invoke("hosts", "check", file).stdout
+    assert "plca" not in invoke("hosts", file).stdout

@@ -79,7 +79,7 @@ def test_a_terminal_shows_what_it_has_room_for_in_place(monkeypatch):
     terminal = _Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
     monkeypatch.setattr(segment_view.shutil, "get_terminal_size", lambda: os.terminal_size((10, 5)))
-    screen = segment_view._Screen()
+    screen = segment_view.Screen()
     screen.show(["head", "a line that is too long", "last"])
     screen.show([f"line {number}" for number in range(8)] + ["last"])
     screen.show(["head"])
@@ -96,13 +96,13 @@ def test_a_terminal_shows_every_digit_of_a_table_as_wide_as_it(monkeypatch):
     monkeypatch.setattr(segment_view.shutil, "get_terminal_size", lambda *_: size)
     lines = segment_view.lines([now], [before], NAMES)
     monkeypatch.setattr(sys, "stdout", terminal := _Terminal())
-    segment_view._Screen().show(lines)
+    segment_view.Screen().show(lines)
     assert terminal.getvalue().splitlines()[:2] == lines[:2]
 
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_without_a_terminal_lines_follow_each_other(capsys, count):
-    screen = segment_view._Screen()
+    screen = segment_view.Screen()
     for _ in range(count):
         screen.show(["head", "last"])
     assert capsys.readouterr().out == "head\nlast\n" * count

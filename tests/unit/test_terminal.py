@@ -32,19 +32,19 @@ RUNS = {
 WORDS = {
     "experiments": ("experiments",),
     "plan": ("validate", "poisson-load", "--trials"),
-    "studies": ("reproduce", "--list"),
-    "models": ("theory", "list"),
-    "model": ("theory", "show", "tobagi-hunt-1980-p-persistent"),
+    "studies": ("study"),
+    "models": ("model",),
+    "model": ("model", "tobagi-hunt-1980-p-persistent"),
     "values": (
-        *("theory", "eval", "lam-1980", "arrival_rate=100,200", "packet_s=1 ms,2 ms"),
+        *("model", "lam-1980", "arrival_rate=100,200", "packet_s=1 ms,2 ms"),
         *("weights=3,1", "lengths=mix", "propagation_s=10 us"),
     ),
     "choose": ("validate", "three-ways-poisson", "--models"),
     "choose of a network": ("validate", "office", "--models"),
-    "codecs": ("voice", "codecs"),
-    "packets": ("voice", "codecs", "g711", "g729a"),
-    "ratings": ("voice", "emodel", "--delay", "0 ms..400 ms/9", "--loss", "0,1%"),
-    "bus by rule": ("plca", "10base-t1s/sensor-bus"),
+    "codecs": ("model", "codecs"),
+    "packets": ("model", "codecs", "codec=g711,g729a", "packet=10 ms,20 ms"),
+    "ratings": ("model", "emodel", "delay=0 ms..400 ms/9", "loss=0,1%"),
+    "bus by rule": ("bus", "10base-t1s/sensor-bus"),
     "suites": ("find", "benchmark"),
     "transfers": ("find", "bottleneck"),
     "search": (
@@ -239,7 +239,7 @@ def test_a_capture_suggests_its_largest_connection_and_figures(folder):
     (folder / "y.pcap").write_bytes(captures.rounds(20, window=115))
     shown = invoke("explain", "y.pcap", cwd=folder).stdout
     assert next_command(shown) == ["explain", "y.pcap", "--connection", "1"]
-    assert "--output report.html" in shown
+    assert "--figure report.html" in shown
     assert "next:" not in invoke("explain", "y.pcap", "--connection", "1", cwd=folder).stdout
 
 

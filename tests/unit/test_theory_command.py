@@ -1,13 +1,13 @@
-"""`ethermeter theory`: what it prints, and what it says of values it cannot use."""
+"""`ethermeter model` of theory: what it prints, and what it says of values it cannot use."""
 
 import json
 
 import numpy as np
 import pytest
 from ethermeter import theory
-from ethermeter.cli.theory_values import read
 from ethermeter.faults import InputError
-from ethermeter.theory.catalogue import model, models
+from ethermeter.models.catalogue import model, models
+from ethermeter.models.values import read
 from program import Ended, invoke
 from theory_points import POINTS
 
@@ -15,19 +15,19 @@ SATURATION = ("packet_bits=512 bit", "rate_bps=3 Mb/s", "slot_s=16 us")
 
 
 def run(*words: str) -> Ended:
-    return invoke("theory", *words)
+    return invoke("model", *words)
 
 
 def test_the_list_names_every_model():
-    lines = run("list").stdout.splitlines()
+    lines = run().stdout.splitlines()
     # What does not fit goes on in a line of its own, below its column.
     named = [line.split()[0] for line in lines[1:] if not line.startswith(" ")]
     assert named == list(models())
-    assert [entry["name"] for entry in json.loads(run("list", "--json").stdout)] == list(models())
+    assert [entry["name"] for entry in json.loads(run("--json").stdout)] == list(models())
 
 
 def test_a_model_is_shown_with_all_that_is_known_of_it():
-    shown = " ".join(run("show", "bux-1981-slotted-ring").stdout.split())
+    shown = " ".join(run("bux-1981-slotted-ring").stdout.split())
     entry = model("bux-1981-slotted-ring")
     for text in (
         entry.title,
@@ -38,7 +38,7 @@ def test_a_model_is_shown_with_all_that_is_known_of_it():
         *(s.argument for s in entry.symbols),
     ):
         assert text in shown
-    described = json.loads(run("show", "bux-1981-slotted-ring", "--json").stdout)
+    described = json.loads(run("bux-1981-slotted-ring", "--json").stdout)
     assert described["assumptions"]["slotting"] == "slots that circulate"
     assert [symbol["argument"] for symbol in described["symbols"] if symbol["required"]] == list(
         POINTS[entry.name]
@@ -46,7 +46,7 @@ def test_a_model_is_shown_with_all_that_is_known_of_it():
 
 
 def test_values_are_evaluated_in_a_table():
-    lines = run("eval", "metcalfe-boggs-1976", "stations=1..3", *SATURATION).stdout.splitlines()
+    lines = run("metcalfe-boggs-1976", "stations=1..3", *SATURATION).stdout.splitlines()
     assert lines[0].split() == ["stations", "acquisition", "waiting_slots", "slots", "efficiency"]
     assert lines[2].split() == ["2", "0.5", "1", "0.914286"]
     assert len(lines) == 4
@@ -55,7 +55,6 @@ def test_values_are_evaluated_in_a_table():
 def test_json_has_every_combination_with_its_units():
     found = json.loads(
         run(
-            "eval",
             "metcalfe-boggs-1976",
             "stations=2,4",
             "packet_bits=64 B,4096",
@@ -76,7 +75,7 @@ def test_json_has_every_combination_with_its_units():
 
 
 def test_what_is_outside_the_range_is_cautioned():
-    words = ("eval", "takagi-kleinrock-1985", "load=1", "propagation=0.01", "abort=0.1,1")
+    words = ("takagi-kleinrock-1985", "load=1", "propagation=0.01", "abort=0.1,1")
     lines = run(*words).stdout.splitlines()
     assert "outside-model-range" not in lines[1]
     assert lines[2].endswith("outside-model-range")
@@ -89,7 +88,6 @@ def test_what_is_outside_the_range_is_cautioned():
 
 def test_what_has_no_value_is_null():
     words = (
-        "eval",
         "lam-1980",
         "arrival_rate=100,2000",
         "packet_s=1 ms",
@@ -104,7 +102,6 @@ def test_what_has_no_value_is_null():
 
 def test_rows_of_different_lengths_are_printed():
     words = (
-        "eval",
         "coyle-liu-1983",
         "stations=2,50",
         "generation=0.02",
@@ -120,7 +117,6 @@ def test_rows_of_different_lengths_are_printed():
 
 def test_a_mix_is_no_variation():
     words = (
-        "eval",
         "lam-1980",
         "arrival_rate=100,200",
         "packet_s=1 ms,2 ms",
@@ -143,7 +139,6 @@ def test_a_mix_is_no_variation():
 def test_every_model_can_be_evaluated_from_the_command_line(name):
     found = json.loads(
         run(
-            "eval",
             name,
             *(f"{argument}={value}" for argument, value in POINTS[name].items()),
             "--json",
@@ -156,9 +151,7 @@ def values(
     text: str, *, argument: str = "load", name: str = "takagi-kleinrock-1985"
 ) -> list[float]:
     others = {key: value for key, value in POINTS[name].items() if key != argument}
-    found = read(
-        model(name), [f"{argument}={text}", *(f"{key}={value}" for key, value in others.items())]
-    )[argument]
+    found = read(model(name), {argument: text, **others})[argument]
     assert isinstance(found, list)
     return found
 

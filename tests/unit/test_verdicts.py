@@ -11,6 +11,7 @@ import pytest
 from captures import Segment
 from ethermeter.captures import Caution, Connection, Limit, Vantage, explain
 from ethermeter.captures.counts import ConnectionCounts
+from ethermeter.captures.document import Limited
 from ethermeter.captures.estimate import Bound, buffer_octets, loss_limited_bps, lowest
 from ethermeter.captures.limits import PARTS
 
@@ -227,8 +228,9 @@ def test_every_limit_has_an_end_a_reason_and_a_change(made, shares, sender, limi
     assert verdict.change
     assert (verdict.end is None) == (role in {"path", "applications of both ends"})
     assert of.sentence.startswith(f"{verdict.share:.0%} of the time: ")
-    told = verdict.as_json()
-    assert json.loads(json.dumps(told)) == told
+    told = json.loads(json.dumps(msgspec.to_builtins(Limited.of(of))))
+    assert (told["by"], told["role"], told["end"]) == (limit, role, verdict.end)
+    assert told["change"] == verdict.change
 
 
 def test_the_window_of_the_receiver_is_a_next_limit_that_may_grow(made):

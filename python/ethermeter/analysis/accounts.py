@@ -4,7 +4,7 @@ Hosts, connections, where messages were lost, pacing, clocks and emulated media.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +14,8 @@ from ethermeter.analysis.emulated import EmulatedMedium, emulated
 from ethermeter.analysis.hosts import Machine
 from ethermeter.analysis.interfaces import Found, interfaces_of
 from ethermeter.analysis.losses import Drops, Loss
-from ethermeter.analysis.pacing import RANKS, Clock, Pacing
+from ethermeter.analysis.pacing import Clock, Pacing
 from ethermeter.faults import InputError
-from ethermeter.json_values import finite, plain
 from ethermeter.results.trials import alike, point_of
 from ethermeter.store.result import Result
 
@@ -113,50 +112,3 @@ def account(trial: "Trial", result: Result) -> Account:
 def by_point(found: Sequence[Account]) -> list[list[Account]]:
     """Accounts of the replications of every point, in the order of the plan."""
     return alike(found, point_of)
-
-
-def as_json(found: Sequence[Account]) -> dict[str, object]:
-    """Return accounts for programs, a trial each; an undefined number is null."""
-    return {"trials": [_account(each) for each in found]}
-
-
-def _account(each: Account) -> dict[str, object]:
-    return {
-        "trial": each.trial,
-        "series": each.series,
-        "point": dict(each.point),
-        "machines": plain(each.machines),
-        "connections": plain(each.connections),
-        "losses": [_loss(of) for of in each.losses],
-        **({"drops": plain(each.drops)} if each.reads_switches else {}),
-        **({"unread": each.unread} if each.unread else {}),
-        **({"interfaces": [_interface(of) for of in each.interfaces]} if each.interfaces else {}),
-        **({"medium": plain(each.medium)} if each.medium is not None else {}),
-        "pacing": [_pacing(of) for of in each.pacings],
-        "clocks": plain(each.clocks),
-    }
-
-
-def _interface(of: Found) -> dict[str, object]:
-    return {
-        "host": of.host,
-        "interface": of.interface,
-        "plca": of.settings,
-        "is_ok": of.plca.is_ok,
-        "differs": dict(of.differs),
-    }
-
-
-def _loss(of: Loss) -> dict[str, object]:
-    between = [
-        {"place": place, "at": at, "towards": towards, "dropped": dropped}
-        for (place, at, towards), dropped in of.between.items()
-    ]
-    found = asdict(replace(of, between={})) | {"missing": of.missing, "between": between}
-    return {key: plain(value) for key, value in found.items()}
-
-
-def _pacing(of: Pacing) -> dict[str, object]:
-    plain = {key: value for key, value in asdict(of).items() if key != "buckets"}
-    names = {rank: "p" + f"{rank:g}".removeprefix("0.").ljust(2, "0") for rank in RANKS}
-    return plain | {f"late_{name}_s": finite(of.quantile_s(rank)) for rank, name in names.items()}

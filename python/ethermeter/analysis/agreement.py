@@ -19,7 +19,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ethermeter.analysis import bounds
-from ethermeter.json_values import plain
 from ethermeter.metrics import Metric
 from ethermeter.results import estimates
 from ethermeter.results.estimates import Point
@@ -238,11 +237,17 @@ def read(results: Results) -> tuple[Agreement, ...]:
     return agreements([*results.estimated, *bounds.flow_points(results)])
 
 
-def as_json(found: Sequence[Agreement]) -> dict[str, object]:
-    """Return comparisons for programs; an undefined number is null."""
-    used = dict.fromkeys(each.metric for each in found)
-    return {
-        "error": ERROR,
-        "metrics": estimates.meanings(used, "flow" if Metric.ONE_WAY_DELAY in used else "station"),
-        "comparisons": plain(found),
-    }
+@dataclass(frozen=True, slots=True)
+class AgreementFile:
+    """Comparisons for programs: the error probability of all, and what their metrics mean."""
+
+    error: float
+    metrics: Mapping[str, Mapping[str, str]]
+    comparisons: tuple[Agreement, ...]
+
+    @classmethod
+    def of(cls, found: Sequence[Agreement]) -> "AgreementFile":
+        """Return comparisons with what their metrics mean."""
+        used = dict.fromkeys(each.metric for each in found)
+        entity = "flow" if Metric.ONE_WAY_DELAY in used else "station"
+        return cls(ERROR, estimates.meanings(used, entity), tuple(found))

@@ -2,8 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from ethermeter.analysis import accounts, bounds, bus_times, flows, live
+from ethermeter.analysis import accounts, bounds, bus_times
+from ethermeter.analysis.accounts_file import AccountsFile
+from ethermeter.analysis.bounds_file import BoundsFile
+from ethermeter.analysis.flows_file import FlowsFile
+from ethermeter.analysis.live import ComparisonsFile
 from ethermeter.entities import flows_in
+from ethermeter.json_values import plain
 from ethermeter.results.query import Results
 from ethermeter.trial import LIVE, SIMULATION, THEORY
 
@@ -31,17 +36,18 @@ def answers(run: "RunDirectory", *, leave_out: tuple[str, ...] = ()) -> dict[str
         "live_agreement": {SIMULATION, LIVE} <= engines,
         "bounds": (has_flows and THEORY in engines) or has_buses,
     }
-    found: dict[str, object] = {}
-    for name in NAMES:
-        if not wanted[name] or name in leave_out:
-            continue
-        match name:
-            case "flows":
-                found[name] = flows.as_json(run)
-            case "live_accounts":
-                found[name] = accounts.as_json(accounts.read(run.path))
-            case "live_agreement":
-                found[name] = live.as_json(live.read(run.path), live.read_pairs(run.path))
-            case _:
-                found[name] = bounds.as_json(bounds.read(Results.of_run(run.path)))
-    return found
+    return {
+        name: plain(_answer(name, run)) for name in NAMES if wanted[name] and name not in leave_out
+    }
+
+
+def _answer(name: str, run: "RunDirectory") -> object:
+    match name:
+        case "flows":
+            return FlowsFile.of_run(run)
+        case "live_accounts":
+            return AccountsFile.of(accounts.read(run.path))
+        case "live_agreement":
+            return ComparisonsFile.of_run(run.path)
+        case _:
+            return BoundsFile.of(bounds.read(Results.of_run(run.path)))

@@ -21,13 +21,12 @@ from ethermeter.analysis import bus_times, groups
 from ethermeter.analysis.bus_times import BusTime
 from ethermeter.analysis.verdicts import Verdict, together, verdict_of
 from ethermeter.entities import flows_in
-from ethermeter.json_values import finite
 from ethermeter.json_values import number as known
 from ethermeter.metrics import Caution, Metric, caution_text, percentiles
 from ethermeter.metrics.formulas import floats
 from ethermeter.nodes import kind_of, links_in, nodes_in, room_of
-from ethermeter.results.estimates import FORMULA_DEGREES, Point, estimate_json
-from ethermeter.results.interval import LEVEL, Estimate, Floats
+from ethermeter.results.estimates import FORMULA_DEGREES, Point
+from ethermeter.results.interval import Estimate, Floats
 from ethermeter.results.query import Results
 from ethermeter.results.trials import Trial, alike, point_of
 from ethermeter.results.values import OfEach, of_each
@@ -510,89 +509,3 @@ def flow_points(run: Results) -> list[Point]:
         Point(series, dict(of_flow), engine, 1, found)
         for (series, of_flow, engine), found in estimates.items()
     ]
-
-
-def as_json(found: Answers) -> dict[str, object]:
-    """Return answers for programs; an undefined number is null."""
-    compared, exceeded = found.verdicts
-    return {
-        "level": LEVEL,
-        "compared": compared,
-        "exceeded": exceeded,
-        "unbounded": sum(each.unbounded for each in found.coverage),
-        "warnings": found.warnings,
-        "flows": [_time_json(each) for each in found.times],
-        "queues": [_queue_json(each) for each in found.queues],
-        "saturations": [
-            {
-                "series": each.series,
-                "point": dict(each.point),
-                "scale": each.scale,
-                "resource": each.resource,
-            }
-            for each in found.saturations
-        ],
-        **({"buses": [_bus_json(each) for each in found.buses]} if found.buses else {}),
-    }
-
-
-def _bus_json(each: BusTime) -> dict[str, object]:
-    return {
-        "series": each.series,
-        "point": dict(each.point),
-        "metric": each.metric.value,
-        "stations": each.group or None,
-        "bound": finite(each.bound_s),
-        "obstacles": list(each.obstacles),
-        "simulated": finite(each.simulated_s),
-        "verdict": each.verdict,
-    }
-
-
-def _time_json(each: FlowTime) -> dict[str, object]:
-    return {
-        "series": each.series,
-        "point": dict(each.point),
-        "flow": each.flow,
-        "metric": each.metric.value,
-        "bound": finite(each.bound_s),
-        "margin": finite(each.margin_s),
-        "method": each.method,
-        "mean": finite(each.mean_s),
-        "cautions": list(each.cautions),
-        **({"why_no_mean": each.why_no_mean} if each.why_no_mean else {}),
-        "observed": {
-            of.engine: {
-                "mean": estimate_json(of.mean),
-                "largest": finite(of.largest_s),
-                "allowance": finite(of.allowance_s),
-                "verdict": of.verdict,
-            }
-            for of in each.observed
-        },
-    }
-
-
-def _queue_json(each: Queue) -> dict[str, object]:
-    return {
-        "series": each.series,
-        "point": dict(each.point),
-        "port": each.port,
-        "from": each.node,
-        "to": each.peer,
-        "class": each.traffic_class,
-        **{
-            name: {"frames": finite(size.frames), "octets": finite(size.octets)}
-            for name, size in (
-                ("bound", each.bound),
-                ("simulated", each.simulated),
-                ("room", each.room),
-            )
-        },
-        "load": finite(each.load),
-        "mean_frames": finite(each.mean_frames),
-        "reason": each.reason,
-        "dropped": finite(each.dropped),
-        "is_lossless": each.is_lossless,
-        "verdict": each.verdict,
-    }

@@ -9,11 +9,8 @@ import numpy as np
 
 from ethermeter.analysis import groups
 from ethermeter.analysis.bounds import FLOW
-from ethermeter.analysis.curves import Line
 from ethermeter.analysis.lengths import METRICS as TIMES
-from ethermeter.analysis.lengths import Extra, OfLengths, extras, of_lengths
 from ethermeter.entities import flows_in
-from ethermeter.json_values import finite
 from ethermeter.metrics import EntityKind, Metric, percentiles
 from ethermeter.metrics.evaluation import of_each_part
 from ethermeter.metrics.statistics import jain_index
@@ -21,12 +18,11 @@ from ethermeter.results.batches import Within, within
 from ethermeter.results.estimates import (
     ENOUGH_REPLICATIONS,
     Point,
-    estimate_json,
     grouped,
     in_blocks,
     summarised,
 )
-from ethermeter.results.interval import LEVEL, Estimate, Floats
+from ethermeter.results.interval import Estimate, Floats
 from ethermeter.results.slices import Source, batch_slices
 from ethermeter.results.trials import Trial, point_of
 from ethermeter.results.values import values_of_each
@@ -252,67 +248,3 @@ def _errors_within(
 def _estimate(values: Floats, errors: Within | None) -> Estimate:
     """Estimate the mean over replications by the rule of `ethermeter.results.estimates`."""
     return summarised(values, np.zeros(values.size, np.int64), [values.size], within=errors)[0]
-
-
-def as_json(run: "RunDirectory") -> dict[str, object]:
-    """Return lines of times and fairness of a run for programs; an undefined number is null."""
-    trials = of_networks(run.replications())
-    lines = of_lengths(each_flow(run, trials, metrics=TIMES))
-    return {
-        "level": LEVEL,
-        "lines": [_line(line) for line in lines],
-        "differences": [_difference(each) for each in extras(lines)],
-        "fairness": [_fairness(each) for each in of_sharing(run, trials)],
-    }
-
-
-def _difference(each: Extra) -> dict[str, object]:
-    return {
-        "one": _of(each.one),
-        "other": _of(each.other),
-        "intercept_s": estimate_json(each.intercept),
-        "slope_s_per_octet": estimate_json(each.slope),
-    }
-
-
-def _fairness(each: Sharing) -> dict[str, object]:
-    return {
-        "series": each.series,
-        "point": dict(each.point),
-        "engine": each.engine,
-        "replications": each.replications,
-        "flows": each.flows,
-        "metric": each.metric.value,
-        "jain_index": estimate_json(each.jain_index),
-        "shares": {flow: estimate_json(share) for flow, share in each.shares.items()},
-    }
-
-
-def _of(each: OfLengths) -> dict[str, object]:
-    return {
-        "series": each.series,
-        "engine": each.engine,
-        "flow": each.flow,
-        "metric": each.metric.value,
-        "point": dict(each.fixed),
-    }
-
-
-def _line(each: OfLengths) -> dict[str, object]:
-    return _of(each) | {
-        "key": each.key,
-        "octets": each.octets.tolist(),
-        "times_s": each.times_s.tolist(),
-        "residuals_s": each.residuals_s.tolist(),
-        **_coefficients(each.whole),
-        "knee_octets": finite(each.break_octets),
-        "pieces": [_coefficients(piece) for piece in each.pieces],
-    }
-
-
-def _coefficients(line: Line) -> dict[str, object]:
-    return {
-        "intercept_s": estimate_json(line.intercept),
-        "slope_s_per_octet": estimate_json(line.slope),
-        "determination": finite(line.determination),
-    }

@@ -31,7 +31,6 @@ from scipy import special
 
 from ethermeter.analysis import flows, groups
 from ethermeter.entities import flows_in
-from ethermeter.json_values import plain
 from ethermeter.metrics import Metric, caution_text
 from ethermeter.results.estimates import Point, meanings
 from ethermeter.results.interval import LEVEL, Estimate, Floats, no_failure
@@ -241,18 +240,6 @@ class Pair:
         """Measured over simulated; NaN where the simulated value is 0."""
         return self.live.value / self.simulation.value if self.simulation.value else math.nan
 
-    def as_json(self) -> dict[str, object]:
-        """Return the pair for programs; an undefined number is null."""
-        return {
-            "series": self.series,
-            "point": dict(self.point),
-            "flows": self.flows,
-            "metric": self.metric.value,
-            "simulation": self.simulation.value,
-            "live": self.live.value,
-            "ratio": self.ratio if math.isfinite(self.ratio) else None,
-        }
-
 
 def read_pairs(run_dir: Path) -> tuple[Pair, ...]:
     """Pair the engines of a run that was both simulated and measured, in the order of its plan."""
@@ -280,12 +267,44 @@ def pairs(points: Sequence[Point]) -> Iterator[Pair]:
                 yield Pair(point.series, where, point.point[groups.PART], metric, one, other)
 
 
-def as_json(found: Sequence[Comparison], pairs: Sequence[Pair] = ()) -> dict[str, object]:
-    """Return comparisons for programs; an undefined number is null."""
-    used = dict.fromkeys([*(each.metric for each in found), *(pair.metric for pair in pairs)])
-    return {
-        "level": LEVEL,
-        "metrics": meanings(used, "flow"),
-        "comparisons": plain(found),
-        "side_by_side": [pair.as_json() for pair in pairs],
-    }
+@dataclass(frozen=True, slots=True)
+class PairEntry:
+    """A metric of the flows of a table, for programs; `ratio`: measured over simulated."""
+
+    series: str
+    point: Mapping[str, str]
+    flows: str
+    metric: Metric
+    simulation: float
+    live: float
+    ratio: float
+
+    @classmethod
+    def of(cls, pair: Pair) -> "PairEntry":
+        """Return the values of a pair, without their intervals."""
+        return cls(
+            series=pair.series,
+            point=pair.point,
+            flows=pair.flows,
+            metric=pair.metric,
+            simulation=pair.simulation.value,
+            live=pair.live.value,
+            ratio=pair.ratio,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonsFile:
+    """Measured against simulated values for programs, and what their metrics mean."""
+
+    level: float
+    metrics: Mapping[str, Mapping[str, str]]
+    comparisons: tuple[Comparison, ...]
+    side_by_side: tuple[PairEntry, ...]
+
+    @classmethod
+    def of_run(cls, run_dir: Path) -> "ComparisonsFile":
+        """Compare the engines of a run that was both simulated and measured."""
+        found, pairs = read(run_dir), tuple(map(PairEntry.of, read_pairs(run_dir)))
+        used = dict.fromkeys([*(each.metric for each in found), *(pair.metric for pair in pairs)])
+        return cls(LEVEL, meanings(used, "flow"), found, pairs)

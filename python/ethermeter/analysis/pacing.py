@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from ethermeter.live_reports import RequesterCounts, SenderClockState, SenderCounts
 from ethermeter.store.result import Result, path_of
 
-RANKS = (0.5, 0.99, 0.999)
-"""Quantiles of the lateness that tables show."""
 _PS, _NS = 1e-12, 1e-9
 Buckets = tuple[tuple[int, int, int], ...]
 """Low and high in ps, count; in the order of low."""

@@ -22,7 +22,6 @@ from ethermeter.results.estimates import (
     Meaning,
     Point,
     entries,
-    estimates_json,
     meanings,
 )
 from ethermeter.results.interval import LEVEL, Estimate
@@ -167,25 +166,7 @@ def to_json(lines: Sequence[Line]) -> str:
         if any(metric in place.estimates for line in lines for place in line.places)
     ]
     head = {"level": LEVEL, "metrics": meanings(used)}
-    return "".join(entries(head, "lines", map(_line_json, lines)))
-
-
-def _line_json(line: Line) -> dict[str, object]:
-    return {
-        "series": line.series,
-        "point": line.point,
-        "engine": line.engine,
-        "replications": line.replications,
-        "places": [
-            {
-                "place": place.place,
-                "position_s": place.position_s,
-                "stations": place.stations,
-                "estimates": estimates_json(place.estimates),
-            }
-            for place in line.places
-        ],
-    }
+    return "".join(entries(head, "lines", map(LineEntry.of, lines)))
 
 
 class PlaceEntry(msgspec.Struct):
@@ -195,6 +176,12 @@ class PlaceEntry(msgspec.Struct):
     position_s: Annotated[float, described("propagation time from that end, in s")]
     stations: Annotated[int, described("stations at the position")]
     estimates: Annotated[dict[str, EstimateEntry], described("means over them, by metric")]
+
+    @classmethod
+    def of(cls, place: Place) -> "PlaceEntry":
+        """Return the entry of a place."""
+        estimates = {name.value: EstimateEntry.of(each) for name, each in place.estimates.items()}
+        return cls(place.place, place.position_s, place.stations, estimates)
 
     def read(self) -> Place:
         """Return the place."""
@@ -210,6 +197,12 @@ class LineEntry(msgspec.Struct):
     engine: Annotated[str, described("the engine")]
     replications: Annotated[int, described("trials behind the estimates")]
     places: Annotated[list[PlaceEntry], described("positions, in their order")]
+
+    @classmethod
+    def of(cls, line: Line) -> "LineEntry":
+        """Return the entry of a line."""
+        places = list(map(PlaceEntry.of, line.places))
+        return cls(line.series, dict(line.point), line.engine, line.replications, places)
 
     def read(self) -> Line:
         """Return the line."""

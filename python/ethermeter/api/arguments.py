@@ -45,13 +45,12 @@ Columns = Annotated[
         "Column of each metric in the CSV files of other programs.", "METRIC=COLUMN[:UNIT],..."
     ),
 ]
-On = Annotated[
-    str | None,
-    Argument(
-        "Where to measure: a file of hosts; testbed, which makes hosts on this machine and needs "
-        "root; or loopback. testbed,relay delays single frames too, in a process; testbed,plain "
-        "joins all hosts at one switch, as fast as the machine allows.",
-        "FILE|testbed|loopback",
-        "venues",
-    ),
-]
+WHERE = Argument(
+    "Where to measure: a file of hosts; testbed, which makes hosts on this machine and needs root; "
+    "or loopback. testbed,relay delays single frames too, in a process; testbed,plain joins all "
+    "hosts at one switch, as fast as the machine allows; testbed,plain,N makes N of them.",
+    "FILE|testbed|loopback",
+    "venues",
+)
+Somewhere = Annotated[str | Path, WHERE]
+On = Annotated[str | Path | None, WHERE]

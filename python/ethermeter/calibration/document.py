@@ -84,7 +84,7 @@ def network_text(found: Calibration) -> str:
 def read_network(path: Path) -> NetworkFile:
     """Read a network file.
 
-    Raises InputError if it is not what `calibrate` writes.
+    Raises InputError if it is not what `fit` writes.
     """
     file = str(path)
     document = toml.parsed(toml.text_of(path, file=file), file=file)
@@ -93,7 +93,7 @@ def read_network(path: Path) -> NetworkFile:
         keys = ("network", "calibrated", "calibration")
         missing = next(key for key in keys if not isinstance(document.get(key), dict))
         raise InputError.of(
-            file, missing, "(missing)", "expected a file that `ethermeter calibrate` wrote"
+            file, missing, "(missing)", "expected a file that `ethermeter fit` wrote"
         )
     asked = {
         name: {key: table.get(key) for key in ("keys", "from", "to", "start")}

@@ -1,11 +1,11 @@
 """Judge: a prediction against a run that measured what it is about."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ethermeter.calibration.predict import Predicted, Prediction
+from ethermeter.calibration.predict import Predicted, Prediction, between
 from ethermeter.faults import InputError
 from ethermeter.metrics import Metric
 from ethermeter.results import estimates
@@ -25,29 +25,48 @@ MAIN = (
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A predicted value beside the measured one.
+    """A predicted value beside the measured one, in the metric's unit.
 
-    `predicted`, `measured`: both, in the metric's unit.
+    `point`, `metric`: of both. `predicted`, `measured`: the values. `low`, `high`: 95% interval of
+    the measured one, NaN if it has none. `relative_error`: predicted less measured, over measured;
+    NaN where nothing was measured but 0. `verdict`: `inside` if the two 95% intervals meet, else
+    `outside`. `cautions`: of the measured one, words of `ethermeter.metrics.Caution`.
     """
 
-    predicted: Predicted
-    measured: Estimate
+    point: Mapping[str, str]
+    metric: Metric
+    predicted: float
+    measured: float
+    low: float
+    high: float
+    relative_error: float
+    verdict: str
+    cautions: tuple[str, ...] = ()
 
-    @property
-    def relative_error(self) -> float:
-        """Predicted less measured, over measured; NaN where nothing was measured but 0."""
-        return self.predicted.value / self.measured.value - 1 if self.measured.value else math.nan
-
-    @property
-    def verdict(self) -> str:
-        """Say `inside` if the two 95% intervals meet, else `outside`."""
-        known = self.measured.has_interval
-        low, high = (
-            (self.measured.low, self.measured.high)
-            if known
-            else (self.measured.value, self.measured.value)
+    @classmethod
+    def of(cls, predicted: Predicted, measured: Estimate) -> "Judged":
+        """Return a prediction beside an estimate of the same metric at the same point."""
+        low, high = measured.low, measured.high
+        if not measured.has_interval:
+            low = high = measured.value
+        is_inside = predicted.low <= high and predicted.high >= low
+        error = predicted.value / measured.value - 1 if measured.value else math.nan
+        return cls(
+            predicted.point,
+            predicted.metric,
+            predicted.value,
+            measured.value,
+            measured.low,
+            measured.high,
+            error,
+            "inside" if is_inside else "outside",
+            measured.cautions,
         )
-        return "inside" if self.predicted.low <= high and self.predicted.high >= low else "outside"
+
+    @property
+    def measurement(self) -> Estimate:
+        """The measured value with its interval."""
+        return replace(between(self.measured, self.low, self.high), cautions=self.cautions)
 
 
 def judge(found: Prediction, run: Path, *, metrics: Sequence[Metric] = MAIN) -> tuple[Judged, ...]:
@@ -62,7 +81,7 @@ def judge(found: Prediction, run: Path, *, metrics: Sequence[Metric] = MAIN) -> 
     for row in found.rows:
         known = measured.get(tuple(sorted(row.point.items())), {}).get(row.metric)
         if row.metric in metrics and known is not None and math.isfinite(known.value):
-            judged.append(Judged(row, known))
+            judged.append(Judged.of(row, known))
     if not judged:
         allowed = f"a run of {found.experiment.path.name}, with the same varied keys"
         raise InputError.of(str(run), "points", "none in common", allowed)

@@ -34,17 +34,24 @@ Follow = Callable[[int, int], None]
 """Called with the number of finished trials, and of all."""
 
 
+def between(value: float, low: float, high: float) -> Estimate:
+    """Return a value with its interval, NaN if it has none."""
+    ends = (low, high) if math.isfinite(low + high) else None
+    return Estimate(value, math.nan, math.nan, ends=ends)
+
+
 @dataclass(frozen=True, slots=True)
 class Predicted:
     """What is predicted of one metric at one point, all flows together.
 
-    `point`: the varied keys, as text. `metric`: what. `value`: with the parameters that fit best:
-    mean over the replications, in the metric's unit. `low`, `high`: between these lie 95% of what
-    parameters make of it that the data allow, and chance.
+    `point`: the varied keys, as text. `metric`, `unit`: what, and in which unit. `value`: with the
+    parameters that fit best: mean over the replications. `low`, `high`: between these lie 95% of
+    what parameters make of it that the data allow, and chance.
     """
 
     point: Mapping[str, str]
     metric: Metric
+    unit: str
     value: float
     low: float
     high: float
@@ -52,8 +59,7 @@ class Predicted:
     @property
     def estimate(self) -> Estimate:
         """The value with its interval."""
-        ends = (self.low, self.high) if np.isfinite(self.low + self.high) else None
-        return Estimate(self.value, math.nan, math.nan, ends=ends)
+        return between(self.value, self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +146,8 @@ def _rows(points: Sequence[Mapping[str, str]], found: Floats) -> list[Predicted]
                     if not np.isnan(spread).all()
                     else (np.nan, np.nan)
                 )
-                rows.append(
-                    Predicted(
-                        dict(key), metric, value, float(min(low, value)), float(max(high, value))
-                    )
-                )
+                ends = float(min(low, value)), float(max(high, value))
+                rows.append(Predicted(dict(key), metric, metric.unit, value, *ends))
     return rows
 
 

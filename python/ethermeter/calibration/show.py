@@ -1,13 +1,16 @@
-"""Show: calibrations and predictions as JSON values and as pages."""
+"""Show: calibrations and predictions as pages, and as the texts of their tables."""
 
 import math
 from collections.abc import Mapping, Sequence
 
-from ethermeter.calibration.calibrate import Calibration
-from ethermeter.calibration.estimation import in_words
+from ethermeter.calibration.answer import (
+    FitAnswer,
+    FittedUnknown,
+    JudgedPrediction,
+    PredictionAnswer,
+)
 from ethermeter.calibration.judge import MAIN, Judged
-from ethermeter.calibration.predict import Predicted, Prediction
-from ethermeter.json_values import finite
+from ethermeter.calibration.predict import Predicted
 from ethermeter.metrics import Metric
 from ethermeter.quantities import metric_text
 from ethermeter.report.model_page import Fitted, Listing
@@ -17,62 +20,13 @@ from ethermeter.results.interval import Estimate
 MEASURED, FITTED, PREDICTED = "measured", "fitted", "predicted"
 
 
-def calibration_json(found: Calibration) -> dict[str, object]:
-    """Return a calibration as JSON values; what is undefined is null."""
-    fit = found.fit
-    return {
-        "model": str(found.model.path),
-        "unknowns": [
-            {
-                "name": unknown.name,
-                "keys": list(unknown.keys),
-                "unit": unknown.unit,
-                "value": float(fit.values[place]),
-                "low": finite(fit.estimates[place].low),
-                "high": finite(fit.estimates[place].high),
-                "is_determined": bool(fit.is_determined[place]),
-                "is_at_bound": bool(fit.is_at_bound[place]),
-            }
-            for place, unknown in enumerate(found.model.unknowns)
-        ],
-        "combinations": [
-            {
-                "sum": in_words(found.names, each.factors),
-                "factors": dict(zip(found.names, map(float, each.factors), strict=True)),
-                "value": each.estimate.value,
-                "low": finite(each.estimate.low),
-                "high": finite(each.estimate.high),
-            }
-            for each in fit.combinations
-        ],
-        "chi_square": fit.chi_square,
-        "degrees_of_freedom": fit.degrees,
-        "misfit": finite(fit.misfit),
-        "scale": finite(fit.scale),
-        "are_errors_known": found.are_errors_known,
-        "doubts": list(found.doubts),
-        "data": [
-            {
-                "source": datum.source,
-                "point": dict(datum.point),
-                "metric": datum.metric.value,
-                "value": datum.value,
-                "error": datum.error,
-                "fitted": float(fit.predicted[place]),
-                "residual": float(fit.residuals[place]),
-            }
-            for place, datum in enumerate(found.data)
-        ],
-    }
-
-
-def calibration_page(found: Calibration) -> Fitted:
-    """Return what the page of a calibration shows."""
-    fit = found.fit
+def calibration_page(found: FitAnswer, title: str) -> Fitted:
+    """Return what the page of a calibration of a network with this title shows."""
     points = []
-    for datum, fitted in zip(found.data, fit.predicted.tolist(), strict=True):
+    for datum in found.data:
         error = datum.error if datum.error is not None else math.nan
-        for engine, value, uncertain in ((MEASURED, datum.value, error), (FITTED, fitted, 0.0)):
+        both = ((MEASURED, datum.value, error), (FITTED, datum.fitted, 0.0))
+        for engine, value, uncertain in both:
             known = {datum.metric: Estimate(value, uncertain, math.inf)}
             points.append(Point("", datum.point, engine, 1, known))
     data = Listing(
@@ -88,19 +42,21 @@ def calibration_page(found: Calibration) -> Fitted:
                 point_text(datum.point),
                 datum.metric.value,
                 f"{datum.value:.6g}",
-                f"{fit.predicted[place]:.6g}",
+                f"{datum.fitted:.6g}",
                 datum.metric.unit,
-                f"{fit.residuals[place]:+.2f}",
+                f"{datum.residual:+.2f}",
             )
-            for place, datum in enumerate(found.data)
+            for datum in found.data
         ),
     )
+    determined = sum(each.is_determined for each in found.unknowns)
+    degrees = found.degrees_of_freedom
     facts = (
-        ("Unknowns determined", f"{int(fit.is_determined.sum())} of {len(fit.values)}"),
+        ("Unknowns determined", f"{determined} of {len(found.unknowns)}"),
         ("Data", str(len(found.data))),
         (
             "Chi-square over degrees of freedom",
-            f"{fit.chi_square / fit.degrees:.3g}" if fit.degrees else "none are free",
+            f"{found.chi_square / degrees:.3g}" if degrees else "none are free",
         ),
     )
     rows = tuple(unknown_rows(found))
@@ -117,9 +73,9 @@ def calibration_page(found: Calibration) -> Fitted:
         ("Sum", "Value", "from", "to", "Unit"),
         tuple(sum_rows(found)),
     )
-    listings = (unknowns, *((sums,) if fit.combinations else ()), data)
+    listings = (unknowns, *((sums,) if found.combinations else ()), data)
     return Fitted(
-        f"{found.model.document['title']}: calibration",
+        f"{title}: calibration",
         "ethermeter calibration",
         facts,
         found.doubts,
@@ -133,10 +89,10 @@ MOST_UNKNOWNS = 6
 """Unknowns whose values are named in a sentence."""
 
 
-def _calibration_findings(found: Calibration, rows: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+def _calibration_findings(found: FitAnswer, rows: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """Say which unknowns are determined, with their values, and how well the data are fitted."""
-    fit = found.fit
-    determined = [row for row, known in zip(rows, fit.is_determined, strict=True) if known]
+    of_row = zip(rows, found.unknowns, strict=True)
+    determined = [row for row, unknown in of_row if unknown.is_determined]
     values = "; ".join(
         f"{name} {value} {unit} ({low} to {high})"
         for name, value, low, high, unit, *_ in determined[:MOST_UNKNOWNS]
@@ -145,126 +101,84 @@ def _calibration_findings(found: Calibration, rows: Sequence[tuple[str, ...]]) -
     listed = f": {values}{f'; and {more} more' if more > 0 else ''}" if values else ""
     count = f"{len(determined)} of {len(rows)} unknowns are determined by {len(found.data)} data"
     unit = "standard errors" if found.are_errors_known else "%"
-    largest = max(map(abs, fit.residuals.tolist()), default=0.0)
+    largest = max((abs(datum.residual) for datum in found.data), default=0.0)
     return (
         f"{count}{listed}.",
         f"The largest difference between data and fit is {largest:.2g} {unit}.",
     )
 
 
-def unknown_rows(found: Calibration) -> list[tuple[str, ...]]:
+def unknown_rows(found: FitAnswer) -> list[tuple[str, ...]]:
     """Return the unknowns as texts: name, value, ends of the interval, unit, and remarks."""
-    rows: list[tuple[str, ...]] = []
-    for place, unknown in enumerate(found.model.unknowns):
-        estimate = found.fit.estimates[place]
-        text = (
-            "determined"
-            if found.fit.is_determined[place]
-            else "only in sums"
-            if _is_in_sum(found, place)
-            else "not at all"
+    return [
+        (
+            unknown.name,
+            f"{unknown.value:.6g}",
+            _digits(unknown.low),
+            _digits(unknown.high),
+            unknown.unit,
+            _how_determined(found, unknown),
         )
-        rows.append(
-            (
-                unknown.name,
-                f"{found.fit.values[place]:.6g}",
-                _digits(estimate.low),
-                _digits(estimate.high),
-                unknown.unit,
-                text,
-            )
-        )
-    return rows
+        for unknown in found.unknowns
+    ]
 
 
-def sum_rows(found: Calibration) -> list[tuple[str, ...]]:
+def _how_determined(found: FitAnswer, unknown: FittedUnknown) -> str:
+    if unknown.is_determined:
+        return "determined"
+    is_in_sum = any(each.factors[unknown.name] for each in found.combinations)
+    return "only in sums" if is_in_sum else "not at all"
+
+
+def sum_rows(found: FitAnswer) -> list[tuple[str, ...]]:
     """Return the sums that are determined as texts: in words, value, ends of the interval, unit."""
-    rows: list[tuple[str, ...]] = []
-    for each in found.fit.combinations:
-        first = next(place for place, factor in enumerate(each.factors) if factor)
-        estimate = each.estimate
-        rows.append(
-            (
-                in_words(found.names, each.factors),
-                f"{estimate.value:.6g}",
-                _digits(estimate.low),
-                _digits(estimate.high),
-                found.model.unknowns[first].unit,
-            )
+    return [
+        (
+            each.sum,
+            f"{each.value:.6g}",
+            _digits(each.low),
+            _digits(each.high),
+            next(unknown.unit for unknown in found.unknowns if each.factors[unknown.name]),
         )
-    return rows
+        for each in found.combinations
+    ]
 
 
-def prediction_json(found: Prediction, judged: Sequence[Judged] | None = None) -> dict[str, object]:
-    """Return a prediction, and how it compares with what was measured, as JSON values."""
-    tree: dict[str, object] = {
-        "title": found.experiment.title,
-        "draws": found.draws,
-        "doubts": list(found.doubts),
-        "predicted": [
-            {
-                "point": dict(row.point),
-                "metric": row.metric.value,
-                "unit": row.metric.unit,
-                "value": row.value,
-                "low": finite(row.low),
-                "high": finite(row.high),
-            }
-            for row in found.rows
-        ],
-    }
-    if judged is not None:
-        tree["judged"] = [
-            {
-                "point": dict(each.predicted.point),
-                "metric": each.predicted.metric.value,
-                "predicted": each.predicted.value,
-                "measured": each.measured.value,
-                "low": finite(each.measured.low),
-                "high": finite(each.measured.high),
-                "relative_error": finite(each.relative_error),
-                "verdict": each.verdict,
-            }
-            for each in judged
-        ]
-    return tree
-
-
-def prediction_page(found: Prediction, judged: Sequence[Judged] = ()) -> Fitted:
+def prediction_page(found: PredictionAnswer) -> Fitted:
     """Return what the page of a prediction shows."""
-    main = _main(judged, found.rows)
+    judged = judged_of(found)
+    main = _main(found)
     points = [
         Point("", row.point, PREDICTED, 1, {row.metric: row.estimate})
-        for row in found.rows
+        for row in found.predicted
         if row.metric in main
     ]
     points += [
-        Point("", each.predicted.point, MEASURED, 1, {each.predicted.metric: each.measured})
-        for each in judged
+        Point("", each.point, MEASURED, 1, {each.metric: each.measurement}) for each in judged
     ]
     listing = Listing(
         "Predictions",
         f"Intervals hold 95% of what {found.draws} sets of parameters, drawn as the data allow, and"
         " chance make of each value.",
         PREDICTED_HEAD,
-        tuple(predicted_rows(found.rows)),
+        tuple(predicted_rows(found.predicted)),
     )
     compared = Listing(
         "Against what was measured",
         "Errors are those of the prediction.",
         JUDGED_HEAD,
-        tuple(judged_rows(judged)),
+        tuple(judged_rows(found)),
     )
     is_inside = sum(each.verdict == "inside" for each in judged)
     inside = ("Inside", f"{is_inside} of {len(judged)}")
     return Fitted(
-        f"{found.experiment.title}: prediction",
+        f"{found.title}: prediction",
         "ethermeter prediction",
         (("Sets of parameters", str(found.draws)), *((inside,) if judged else ())),
         found.doubts,
         tuple(points),
         (*((compared,) if judged else ()), listing),
-        _prediction_findings(found, judged, is_inside),
+        _prediction_findings(found, is_inside),
     )
 
 
@@ -272,12 +186,15 @@ MOST_PREDICTED = 4
 """Predictions that are written as sentences."""
 
 
-def _prediction_findings(
-    found: Prediction, judged: Sequence[Judged], is_inside: int
-) -> tuple[str, ...]:
+def judged_of(found: PredictionAnswer) -> tuple[Judged, ...]:
+    """Return what a prediction was compared with; nothing if it was not."""
+    return found.judged if isinstance(found, JudgedPrediction) else ()
+
+
+def _prediction_findings(found: PredictionAnswer, is_inside: int) -> tuple[str, ...]:
     """Say how many measured values lie in their intervals, and what the main values are."""
-    main = _main(judged, found.rows)
-    rows = [row for row in found.rows if row.metric in main][:MOST_PREDICTED]
+    main, judged = _main(found), judged_of(found)
+    rows = [row for row in found.predicted if row.metric in main][:MOST_PREDICTED]
     values = [
         f"{row.metric.label.title} is {value} {row.metric.label.unit} ({low} to {high})"
         for row in rows
@@ -305,18 +222,19 @@ def predicted_rows(rows: Sequence[Predicted]) -> list[tuple[str, ...]]:
     ]
 
 
-def judged_rows(judged: Sequence[Judged]) -> list[tuple[str, ...]]:
+def judged_rows(found: PredictionAnswer) -> list[tuple[str, ...]]:
     """Return comparisons, both values with their intervals, as texts, by `JUDGED_HEAD`."""
+    predicted = {(tuple(row.point.items()), row.metric): row for row in found.predicted}
+    judged = judged_of(found)
+    rows = predicted_rows([predicted[tuple(each.point.items()), each.metric] for each in judged])
     return [
         (
-            *predicted,
-            metric_text(each.predicted.metric, each.measured),
+            *row,
+            metric_text(each.metric, each.measurement),
             f"{100 * each.relative_error:+.2f}" if math.isfinite(each.relative_error) else "–",
             each.verdict,
         )
-        for each, predicted in zip(
-            judged, predicted_rows([each.predicted for each in judged]), strict=True
-        )
+        for each, row in zip(judged, rows, strict=True)
     ]
 
 
@@ -325,17 +243,11 @@ def point_text(point: Mapping[str, str]) -> str:
     return ", ".join(f"{key} = {text}" for key, text in point.items()) or "–"
 
 
-def _is_in_sum(found: Calibration, place: int) -> bool:
-    return any(each.factors[place] for each in found.fit.combinations)
+def _main(found: PredictionAnswer) -> set[Metric]:
+    if judged := judged_of(found):
+        return {each.metric for each in judged}
+    return {row.metric for row in found.predicted} & set(MAIN)
 
 
-def _main(judged: Sequence[Judged], rows: Sequence[Predicted]) -> set[Metric]:
-    return (
-        {each.predicted.metric for each in judged}
-        if judged
-        else {row.metric for row in rows} & set(MAIN)
-    )
-
-
-def _digits(value: float) -> str:
-    return f"{value:.6g}" if math.isfinite(value) else "–"
+def _digits(value: float | None) -> str:
+    return "–" if value is None else f"{value:.6g}"

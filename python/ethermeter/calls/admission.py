@@ -14,7 +14,7 @@ import numpy as np
 
 from ethermeter.entities import senders
 from ethermeter.faults import ARGUMENTS, Fault, InputError, choices
-from ethermeter.metrics import Metric
+from ethermeter.metrics import Caution, Metric
 from ethermeter.results import estimates
 from ethermeter.results.estimates import Point
 from ethermeter.results.interval import Floats
@@ -85,29 +85,36 @@ class Thresholds:
 
 
 @dataclass(frozen=True, slots=True)
+class Beyond:
+    """Share of call time in which more is lost than the limit."""
+
+    value: float
+    # low, high: The same with the loss of every number at the lower and at the upper end of its
+    # interval, NaN where there is none
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What a rule makes of the calls offered."""
 
-    offered_erlangs: float  # Calls offered a second times their mean duration
+    offered: float  # Calls offered a second times their mean duration [erlang]
     rule: str  # Which rule, of `RULES`
     blocking: float  # Share of calls refused
     mean_calls: float  # Mean number of active calls
-    # beyond, beyond_low, beyond_high: Share of call time in which more is lost than the limit; the
-    # same with the loss of every number at the lower and at the upper end of its interval, NaN
-    # where there is none
-    beyond: float
-    beyond_low: float
-    beyond_high: float
+    beyond_limit: Beyond
     mean_loss: float  # Mean loss over call time
-    crowded: float  # Share of time with more calls active than the threshold
+    over_most: float  # Share of time with more calls active than the threshold
     # Share of calls that arrive with as many active as the run has stations, if the rule would ever
     # admit one there; 0 if it would not
     bound: float
+    cautions: tuple[str, ...]
 
     @property
     def is_bounded(self) -> bool:
         """Whether the run's largest number decides, not the rule alone."""
-        return self.bound > BOUND_THAT_MATTERS
+        return bool(self.cautions)
 
 
 def read(run: Path, *, series: str | None = None, at: Mapping[str, str] | None = None) -> ByCalls:
@@ -206,19 +213,19 @@ def _outcome(
         )
     )
     low, high = (float(end.beyond) for end in ends) if ends else (np.nan, np.nan)
+    # Not times a(n): far too many calls would hide that a rule which admits one in a million would
+    # go on growing.
+    bound = float(found.distribution[-1]) if admit[-1] > 0 else 0.0
     return Outcome(
-        offered_erlangs=float(offered),
+        offered=float(offered),
         rule=rule,
         blocking=float(found.blocking),
         mean_calls=float(found.mean_calls),
-        beyond=float(middle.beyond),
-        beyond_low=low,
-        beyond_high=high,
+        beyond_limit=Beyond(float(middle.beyond), low, high),
         mean_loss=float(middle.mean_loss),
-        crowded=float(middle.crowded),
-        # Not times a(n): far too many calls would hide that a rule which admits one in a million
-        # would go on growing.
-        bound=float(found.distribution[-1]) if admit[-1] > 0 else 0.0,
+        over_most=float(middle.crowded),
+        bound=bound,
+        cautions=(str(Caution.OUTSIDE_MODEL_RANGE),) if bound > BOUND_THAT_MATTERS else (),
     )
 
 
@@ -262,20 +269,20 @@ def _count_key(points: Sequence[Point], fixed: Mapping[str, str]) -> str:
     wrong = []
     for key, value in fixed.items():
         if key not in values:
-            wrong.append((f"{key}={value}", f"KEY=VALUE with one of the keys {', '.join(values)}"))
+            wrong.append((key, value, f"one of the keys {', '.join(values)}"))
         elif value not in values[key]:
-            wrong.append((f"{key}={value}", choices(value, values[key])))
+            wrong.append((key, value, choices(value, values[key])))
     free = [key for key in values if key not in fixed]
     counts = [key for key in free if _COUNT.fullmatch(key) and len(values[key]) > 1]
     if not counts:
-        wrong.append((", ".join(fixed), "a number of stations that is left to vary"))
+        wrong += [(*of, "a number of stations that is left to vary") for of in fixed.items()]
     wrong += [
-        (f"{key} not given", f"{key}=VALUE with one of {', '.join(values[key])}")
+        (key, "not given", f"one of {', '.join(values[key])}")
         for key in free
         if key not in counts[:1] and len(values[key]) > 1
     ]
     if wrong:
-        raise InputError([Fault(ARGUMENTS, "at", *each) for each in wrong])
+        raise InputError([Fault(ARGUMENTS, *each) for each in wrong])
     return counts[0]
 
 

@@ -3,7 +3,7 @@
 Times are in nanoseconds, sizes in octets; what is not known is None.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 import msgspec
 
@@ -270,14 +270,8 @@ class FileCounts(msgspec.Struct, frozen=True, kw_only=True):
     incomplete: int
     ended_by: str | None
     is_truncated: bool
-    connections: list[ConnectionCounts]
+    connections: Sequence[ConnectionCounts]
     connection_sums: Sums
-    flows: list[FlowCounts]
+    flows: Sequence[FlowCounts]
     flow_sums: Sums
     paths: list[PathCounts]
-
-
-def builtins_of(counts: msgspec.Struct) -> Mapping[str, object]:
-    """Return counts as JSON has them."""
-    found: Mapping[str, object] = msgspec.to_builtins(counts)
-    return found

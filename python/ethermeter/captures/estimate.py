@@ -39,16 +39,6 @@ class Estimate:
     bound: Bound
     assumptions: tuple[str, ...]
 
-    def as_json(self) -> dict[str, object]:
-        """Return it with `next_limit` and `formula`, rates in bit/s."""
-        return {
-            "goodput_bps": self.goodput_bps,
-            "most_bps": self.most_bps,
-            "next_limit": self.bound.name,
-            "formula": self.bound.formula,
-            "assumptions": list(self.assumptions),
-        }
-
 
 def loss_limited_bps(segment_octets: int, round_trip_s: float, loss_share: float) -> float:
     """Payload rate that losses allow a Reno or CUBIC sender, in bit/s, the larger of the two.

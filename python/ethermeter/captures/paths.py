@@ -106,19 +106,6 @@ class Path:
             f"Limited by: {limits}."
         )
 
-    def as_json(self) -> dict[str, object]:
-        """Return it for JSON."""
-        return {
-            "addresses": list(self.addresses),
-            "connections": [each.number for each in self.connections],
-            "octets": self.octets,
-            "duration_s": self.duration_s,
-            "goodput_bps": self.goodput_bps,
-            "losses": self.losses,
-            "limits": dict(self.limits),
-            "sentence": self.sentence,
-        }
-
 
 def summaries(connections: Iterable["Connection"]) -> list[Path]:
     """Return the paths of two connections or more, the one with most payload first."""

@@ -103,19 +103,6 @@ class Verdict:
             f"Assumed: {assumed}."
         )
 
-    def as_json(self) -> dict[str, object]:
-        """Return it for JSON."""
-        return {
-            "by": str(self.limit),
-            "share": self.share,
-            "title": self.title,
-            "role": str(self.role),
-            "end": self.end,
-            "change": self.change,
-            "buffer_octets": self.buffer_octets,
-            "estimate": None if self.estimate is None else self.estimate.as_json(),
-        }
-
 
 def judge(of: "Connection") -> Verdict | None:
     """Return the verdict on a connection; None if it did not last, or only controls others."""

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import click
 
@@ -13,6 +13,7 @@ from ethermeter.cli.guard import guarded, say
 from ethermeter.cli.help import epilog
 from ethermeter.cli.options import (
     given_fields,
+    is_mapping,
     name_of,
     outputs,
     parameters_of,
@@ -24,6 +25,8 @@ from ethermeter.operation import Shown, arguments_of, operation_of
 
 A = TypeVar("A")
 Row = Mapping[str, object]
+Form = Literal["text", "json", "csv"]
+"""How an answer is printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,9 @@ class Command(Generic[A]):
         The answer as rows of a table, each by column; None if it is no table.
     former
         What replaces options that the command had, by their names.
+    parts
+        What shows a part of the answer as soon as it is known: made from the options, and from the
+        form of what is printed. It is called before anything is done, and may refuse the form.
     end
         Says what a person must know after the answer, on stderr, and returns the exit code.
 
@@ -56,6 +62,7 @@ class Command(Generic[A]):
     blocks: Callable[[A, Any], Iterable[object]] | None = None
     plain: Callable[[A], object] = plain
     rows: Callable[[A], Iterable[Row]] | None = None
+    parts: Callable[[Any, Form], Callable[[Any], None]] | None = None
     end: Callable[[A, Any], int] | None = None
     former: Mapping[str, str] = field(default_factory=dict)
 
@@ -88,7 +95,9 @@ class Command(Generic[A]):
             )
         operation = operation_of(self.function)
         options = operation.options(**given_fields(operation.options, given))
-        answer = operation.answer(options, Terminal())
+        form: Form = "json" if as_json else "csv" if as_csv else "text"
+        part = None if self.parts is None else self.parts(options, form)
+        answer = operation.answer(options, Terminal(part))
         if as_json:
             output.print_json(self.plain(answer))
         elif as_csv and self.rows is not None:
@@ -102,16 +111,24 @@ class Command(Generic[A]):
 
 def typed(options: type, field: str) -> str:
     """Return how a field of options is written in a command: an option, or an argument's name."""
-    for each, _, argument in arguments_of(options):
+    takes_names = False
+    for each, kind, argument in arguments_of(options):
         if each.name == field:
             if argument.is_setting:
                 return setting_of(field)
             return name_of(field) if each.kw_only else argument.metavar or field
-    return name_of(field)
+        takes_names = takes_names or is_mapping(kind)
+    return field if takes_names else name_of(field)
 
 
 class Terminal:
-    """The display of commands: stderr, as a bar on a terminal and in lines elsewhere."""
+    """The display of commands: stderr, as a bar on a terminal and in lines elsewhere.
+
+    `part`: what shows a part of the answer; None of commands whose answers have none.
+    """
+
+    def __init__(self, part: Callable[[Any], None] | None = None) -> None:
+        self._part = part
 
     @property
     def command(self) -> Sequence[str]:
@@ -133,6 +150,11 @@ class Terminal:
     def say(self, line: str) -> None:
         """Print a line on stderr."""
         say(line)
+
+    def part(self, part: object) -> None:
+        """Show a part of the answer."""
+        if self._part is not None:
+            self._part(part)
 
 
 class _Command(click.Command):

@@ -49,11 +49,13 @@ def plain(found: Compared) -> object:
         case BenchmarkComparison():
             return json_values.plain(found)
         case _:
-            from ethermeter.analysis import agreement, bounds
+            from ethermeter.analysis.agreement import AgreementFile
+            from ethermeter.analysis.bounds_file import BoundsFile
+            from ethermeter.cli.output import row
 
             answers = found.bounds
-            of_bounds = {"bounds": bounds.as_json(answers)} if answers.times else {}
-            return agreement.as_json(found.shown) | of_bounds
+            of_bounds = {"bounds": row(BoundsFile.of(answers))} if answers.times else {}
+            return row(AgreementFile.of(found.shown)) | of_bounds
 
 
 def rows(found: Compared) -> Iterator[Mapping[str, object]]:

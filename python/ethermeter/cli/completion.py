@@ -67,7 +67,7 @@ def studies(context: click.Context, incomplete: str) -> list[Item]:
 
 def reproducible(context: click.Context, incomplete: str) -> list[Item]:
     """Return the published studies, and the word for all of them."""
-    from ethermeter.cli.studies import ALL
+    from ethermeter.api.study import ALL
 
     return [*studies(context, incomplete), (ALL, "every study, on one page")]
 
@@ -111,10 +111,33 @@ def conditions(context: click.Context, incomplete: str) -> list[Item]:
 
 
 def models(context: click.Context, incomplete: str) -> list[Item]:
-    """Return the models of theory."""
-    from ethermeter.theory.catalogue import models as known
+    """Return the models of theory and of voice."""
+    from ethermeter.models.catalogue import titles
 
-    return [(name, entry.title) for name, entry in known().items()]
+    return [(each.name, each.title) for each in titles()]
+
+
+def model_arguments(context: click.Context, incomplete: str) -> list[Item]:
+    """Return arguments of the model that is named before, and behind `=` words that they may be."""
+    from ethermeter.models.catalogue import models as known
+    from ethermeter.theory.entry import KEY
+
+    entry = known().get(str(context.params.get("name") or next(iter(context.args), "")))
+    if entry is None:
+        return []
+    name, equals, begin = incomplete.partition("=")
+    if not equals:
+        return [
+            (f"{each.argument}=", each.meaning) for each in entry.symbols if each.argument != KEY
+        ]
+    symbol = entry.symbol(name)
+    if symbol is not None and isinstance(symbol.allowed, tuple):
+        before, comma, _ = begin.rpartition(",")  # of a list, the last word is typed
+        about = {each.name: getattr(each, "title", "") for each in entry.data}
+        return [(f"{name}={before}{comma}{word}", about.get(word, "")) for word in symbol.allowed]
+    if name == "run":
+        return [(f"{name}={path}", text) for path, text in runs(context, begin)]
+    return []
 
 
 def codecs(context: click.Context, incomplete: str) -> list[Item]:
@@ -152,11 +175,15 @@ def engines(context: click.Context, incomplete: str) -> list[Item]:
 
     networks = [(f"theory/{name}", "of networks") for name in NETWORK_MODELS]
     theories = [
-        (f"{kind}/{name}", text)
-        for kind in ("theory", "idealised")
-        for name, text in models(context, incomplete)
+        (f"{kind}/{name}", text) for kind in ("theory", "idealised") for name, text in _theories()
     ]
     return [("simulation", "simulated"), ("live", "measured"), *networks, *theories]
+
+
+def _theories() -> list[Item]:
+    from ethermeter.theory.catalogue import models as known
+
+    return [(name, entry.title) for name, entry in known().items()]
 
 
 def assignments(context: click.Context, incomplete: str) -> list[Item]:

@@ -1,20 +1,18 @@
 """The command that explains captures."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import typer
-
-from ethermeter.cli import next_steps, options
-from ethermeter.cli.guard import say
-from ethermeter.cli.output import print_json, require_room, show
+from ethermeter.api.explain import Explained, ExplainOptions, explain
+from ethermeter.cli.command import Command
+from ethermeter.json_values import plain
 
 if TYPE_CHECKING:
-    from ethermeter.captures import Connection, Explanation
+    from ethermeter.captures import Connection
 
 EXAMPLES = """\
   ethermeter explain trace.pcapng
-  ethermeter explain trace.pcap --output report.html
+  ethermeter explain trace.pcap --figure report.html
   ethermeter explain trace.pcap --connection 3
   ethermeter explain trace.pcap --json | jq '.connections[0].limited'
   tcpdump -r trace.pcap -w - host 10.0.0.1 | ethermeter explain -
@@ -25,113 +23,58 @@ Exit codes: 0 explained, with a line on stderr if the file ends within a packet;
 corrupt, empty, or of a link type that is not read; 130 Ctrl-C."""
 
 
-def explain(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="Capture file, pcap or pcapng, or - for standard input."
-        ),
-    ],
-    *,
-    connection: Annotated[
-        int | None,
-        typer.Option(
-            "--connection",
-            metavar="N",
-            show_default=False,
-            help="Explain only the connection with this number in the table.",
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            metavar="FILE",
-            show_default=False,
-            help="Write a report with figures to this HTML file.",
-        ),
-    ] = None,
-    as_json: options.Json = False,
-) -> None:
-    """Explain a capture: what limited each TCP connection, and rates and losses of other flows."""
-    from ethermeter.captures import STANDARD_INPUT
-    from ethermeter.captures import explain as explained
-    from ethermeter.cli.progress import ProgressDisplay
-
-    if output is not None:
-        _check(file, output)
-    with ProgressDisplay(file.name) as display:
-        found = explained(
-            file,
-            lambda octets, most: display.count(octets, most, text=_progress(octets, most)),
-        )
-    chosen = None if connection is None else found.connection(connection)
-    for line in found.warnings:
-        say(f"{file}: {line}")
-    written = None if output is None else _write(found, chosen, output)
-    if as_json:
-        print_json(_as_json(found, chosen, written))
-        return
+def blocks(found: Explained, options: ExplainOptions) -> Iterator[object]:
+    """Yield what a terminal shows of a capture, or of one connection of it."""
     from ethermeter.blocks import Text
+    from ethermeter.captures import STANDARD_INPUT
+    from ethermeter.cli import next_steps
     from ethermeter.present import capture
 
-    show(capture.capture(found) if chosen is None else capture.connection(found, chosen))
-    if written is not None:
-        show([Text(f"report: {written}")])
-    elif chosen is None and file != STANDARD_INPUT:
-        next_steps.print_steps(next_steps.of_capture(str(file), found.connections))
+    if found.connection is None:
+        yield from capture.capture(found.capture)
+    else:
+        yield from capture.connection(found.capture, found.connection)
+    if found.report is not None:
+        yield Text(f"report: {found.report}")
+    elif found.connection is None and options.file != STANDARD_INPUT:
+        steps = next_steps.of_capture(str(options.file), found.connections)
+        yield from next_steps.first(steps)
 
 
-def _progress(octets: int, most: int) -> str:
-    whole = f" of {most / 1e6:.0f}" if most else ""
-    return f"{octets / 1e6:.0f}{whole} MB"
+def rows(found: Explained) -> Iterator[dict[str, object]]:
+    """Yield a row for each connection: its ends, its payload, and what limited it."""
+    return map(_row, found.connections)
 
 
-def _check(file: Path, output: Path) -> None:
-    """Refuse where no report can be written, before a large file is read."""
-    from ethermeter.faults import InputError
+def _row(of: "Connection") -> dict[str, object]:
+    from ethermeter.captures.document import Limited
 
-    require_room("--output", output)
-    if output.exists() and file.exists() and output.samefile(file):
-        raise InputError.of(
-            "command line", "--output", str(output), "another file than the capture"
-        )
-
-
-def _write(found: "Explanation", chosen: "Connection | None", output: Path) -> Path:
-    from ethermeter.report.capture_page import write
-
-    return write(found, output, chosen)
-
-
-def _as_json(
-    found: "Explanation", chosen: "Connection | None", written: Path | None
-) -> dict[str, object]:
-    """Return the counts of the core, and of every connection what limited it."""
-    from ethermeter.captures.counts import builtins_of
-
-    shown = found.connections if chosen is None else (chosen,)
-    connections = [
-        {
-            **builtins_of(each.of),
-            "limited": {
-                **({"by": None} if each.verdict is None else each.verdict.as_json()),
-                "losses": each.losses,
-                "link_bps": each.link_bps,
-                "vantage": each.vantage and str(each.vantage),
-                "shares": {str(limit): share for limit, share in each.shares.items()},
-                "sentence": each.sentence,
-                "cautions": [str(caution) for caution in each.cautions],
-            },
-        }
-        for each in shown
-    ]
-    flows = found.flows if chosen is None else ()
+    limited = Limited.of(of)
     return {
-        "file": found.name,
-        **builtins_of(found.of),
-        "connections": connections,
-        "flows": [builtins_of(flow) for flow in flows],
-        "path_summaries": [path.as_json() for path in found.paths] if chosen is None else [],
-        "report": written and str(written),
+        "number": of.number,
+        "sender": of.sender.name,
+        "receiver": of.receiver.name,
+        "octets": of.octets,
+        "begin_s": of.begin_s,
+        "duration_s": of.duration_s,
+        "goodput_bps": of.goodput_bps,
+        "round_trip_s": of.round_trip_s,
+        "ack_delay_p50_s": of.sender.delay_s("p50"),
+        "resent": sum(end.of.resent for end in of.ends),
+        "losses": limited.losses,
+        "limited_by": limited.by,
+        "limited_share": None if of.verdict is None else of.verdict.share,
+        "limited_end": None if of.verdict is None else of.verdict.end,
+        "link_bps": limited.link_bps,
+        "cautions": limited.cautions,
     }
+
+
+COMMAND = Command(
+    explain,
+    EXAMPLES,
+    blocks=blocks,
+    plain=lambda found: plain(found.document),
+    rows=rows,
+    former={"--output": "--figure FILE"},
+)

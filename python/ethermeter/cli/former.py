@@ -47,9 +47,12 @@ OPTIONS = {
 """Options that several commands had."""
 
 
-def command_of(words: Sequence[str]) -> str | None:
-    """Return what replaces the former command that begins with these words; None if none does."""
-    return COMMANDS.get(" ".join(words[:2])) or COMMANDS.get(" ".join(words[:1]))
+def command_of(words: Sequence[str]) -> tuple[str, str] | None:
+    """Return the former command that words begin with, and what replaces it; None if none does."""
+    for name in (" ".join(words[:2]), " ".join(words[:1])):
+        if name in COMMANDS:
+            return name, COMMANDS[name]
+    return None
 
 
 def refuse(words: Sequence[str], known: Collection[str], own: Mapping[str, str]) -> None:

@@ -102,6 +102,7 @@ def explain(error: Exception, option: Callable[[str], str] | None = None) -> int
         return FAILED
     from ethermeter.engines.work import LostClusterError, TrialError
     from ethermeter.faults import InputError
+    from ethermeter.probing.peers import PeerError
     from ethermeter.store import RunError
     from ethermeter.testbed import TestbedError
 
@@ -113,7 +114,7 @@ def explain(error: Exception, option: Callable[[str], str] | None = None) -> int
     if isinstance(error, LostClusterError):
         say(f"ethermeter: {error}. To continue: {again()}")
         return FAILED
-    if isinstance(error, RunError | TrialError | TestbedError):
+    if isinstance(error, RunError | TrialError | TestbedError | PeerError):
         say(f"ethermeter: {error}")
         return FAILED
     if isinstance(error, OSError) and error.filename is not None:

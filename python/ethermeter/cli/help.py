@@ -111,11 +111,11 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that words name; one of a former name ends the process."""
-        if args and args[0] not in self._entries and not ctx.resilient_parsing:
-            above = ctx.command_path.split(" ")[1:]
-            if (now := former.command_of([*above, *args])) is not None:
-                was = " ".join([*above, args[0]])
-                raise refused("command line", was, "no command any more", f"now ethermeter {now}")
+        above = ctx.command_path.split(" ")[1:]
+        found = former.command_of([*above, *args])
+        if found is not None and not ctx.resilient_parsing:
+            was, now = found
+            raise refused("command line", was, "no command any more", f"now ethermeter {now}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -164,7 +164,7 @@ def of_capture(file: str, connections: "Sequence[Connection]") -> Iterator[Step]
             f"where the time of connection {largest.number} went",
             ["ethermeter", "explain", file, "--connection", str(largest.number)],
         )
-    yield Step("figures", ["ethermeter", "explain", file, "--output", "report.html"])
+    yield Step("figures", ["ethermeter", "explain", file, "--figure", "report.html"])
 
 
 def _again(words: Sequence[str], option: str, value: str = "") -> list[str]:

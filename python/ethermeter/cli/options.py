@@ -150,22 +150,24 @@ def _argument(
 ) -> click.Argument:
     """Return an argument by position; `settings`: those that may stand in its place."""
     required = is_required(field)
-    several = _is_list(kind) or _is_mapping(kind)
+    several = _is_list(kind) or is_mapping(kind)
     metavar = argument.metavar or field.name.upper()
     return click.Argument(
         [field.name],
         type=_type_of(kind, argument),
         nargs=-1 if several else 1,
         required=required,
-        **_default(field, several=several),
         metavar=(metavar if required else f"[{metavar}]") + ("..." if several else ""),
         shell_complete=_either(completion_of(argument.offers), _settings_completion(settings)),
+        **_default(field, kind),
     )
 
 
-def _default(field: Field[Any], *, several: bool) -> dict[str, Any]:
-    """Return the default of a parameter; Click takes one of None as given, too."""
-    return {} if is_required(field) or several else {"default": field.default}
+def _default(field: Field[Any], kind: Any) -> dict[str, Any]:
+    """Return the default of a parameter, if it has one: None would be a value to Click."""
+    if is_required(field):
+        return {}
+    return {"default": None if _is_list(kind) or is_mapping(kind) else field.default}
 
 
 def _option(field: Field[Any], kind: Any, argument: Argument) -> click.Option:
@@ -180,6 +182,7 @@ def _option(field: Field[Any], kind: Any, argument: Argument) -> click.Option:
             default=field.default,
             type=bool,
             help=argument.about,
+            hidden=argument.is_hidden,
         )
     several = _is_list(kind)
     required = is_required(field)
@@ -188,11 +191,12 @@ def _option(field: Field[Any], kind: Any, argument: Argument) -> click.Option:
         type=_type_of(kind, argument),
         multiple=several,
         required=required,
-        **_default(field, several=several),
         show_default=not required and not several and field.default is not None,
         metavar=argument.metavar or None,
         help=argument.about,
+        hidden=argument.is_hidden,
         shell_complete=completion_of(argument.offers),
+        **_default(field, kind),
     )
 
 
@@ -229,18 +233,23 @@ class _IntegerOrText(click.IntRange):
 
 
 def _type_of(kind: Any, argument: Argument) -> "click.ParamType[Any]":
-    alone = str if _is_mapping(kind) else _alone(kind)
+    alone = str if is_mapping(kind) else _alone(kind)
     if alone == (int, str):
         return _IntegerOrText(argument.least, argument.most)
     if get_origin(alone) is Literal:
         return click.Choice([str(each) for each in get_args(alone)])
     if get_origin(alone) is tuple:
         return click.Tuple([_type_of(each, argument) for each in get_args(alone)])
-    if alone is int:
+    if alone is int and (argument.least, argument.most) != (None, None):
         return click.IntRange(argument.least, argument.most)
     if alone is Path:
         return click.Path(path_type=Path)
-    return {float: click.FLOAT, bool: click.BOOL}.get(alone, click.STRING)
+    kinds: dict[Any, click.ParamType[Any, Any]] = {
+        int: click.INT,
+        float: click.FLOAT,
+        bool: click.BOOL,
+    }
+    return kinds.get(alone, click.STRING)
 
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -323,10 +332,10 @@ def given_fields(options: type, given: Mapping[str, Any]) -> dict[str, object]:
     found = {name: value for name, value in given.items() if name != "settings"}
     settings = list(given.get("settings", ()))
     for field, kind, _ in arguments_of(options):
-        if _is_mapping(kind):
+        if is_mapping(kind):
             found[field.name] = _mapping(found[field.name])
         elif _may_be_left_out(field, found.get(field.name)) and "settings" in given:
-            settings.insert(0, found[field.name])
+            settings.insert(0, str(found[field.name]))
             found[field.name] = field.default
     return found | read_settings(options, settings)
 
@@ -336,7 +345,7 @@ def _may_be_left_out(field: Field[Any], value: object) -> bool:
     return not field.kw_only and not is_required(field) and "=" in str(value or "")
 
 
-def _is_mapping(kind: Any) -> bool:
+def is_mapping(kind: Any) -> bool:
     """Whether values are given by names of any kind, such as the arguments of a model."""
     return get_origin(kind) is Mapping
 

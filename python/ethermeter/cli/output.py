@@ -4,11 +4,12 @@ import json
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from ethermeter.cli.guard import say
+from ethermeter.json_values import plain
 
 if TYPE_CHECKING:
     from ethermeter.experiment import Experiment
@@ -42,6 +43,11 @@ def print_rows(rows: Iterable[Mapping[str, object]]) -> None:
 
     for line in lines(rows):
         click.echo(line)
+
+
+def row(value: object) -> dict[str, object]:
+    """Return the fields of a dataclass as a row of a table."""
+    return dict(cast("Mapping[str, object]", plain(value)))
 
 
 def print_text(text: str) -> None:

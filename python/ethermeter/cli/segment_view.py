@@ -2,59 +2,20 @@
 
 import shutil
 import sys
-import time
 from collections.abc import Sequence
-from pathlib import Path
 
-import typer
+import click
 from msgspec.structs import asdict
 
-from ethermeter.cli.guard import say
 from ethermeter.cli.output import terminal_width
 from ethermeter.live_reports import OpportunityCounts, SegmentCounts, StationReport
 from ethermeter.render.text import table_lines
-from ethermeter.testbed import Control, TestbedError, kept
 
-REFRESH_S = 1.0
-"""Time between two looks at a segment."""
-REMOVAL_LIMIT_S = 5.0
-"""Time within which a testbed is removed whose relay has ended."""
 _COUNTED = ("frames", "octets", "collisions", "discarded", "dropped")
 _PREAMBLE_OCTETS = 8
 """Preamble and delimiter before each frame (802.3-2022, 3.2.1 and 3.2.2)."""
 _HEAD = ["utilisation", "frames/s", "collisions/s", "per frame", "given up", "dropped"]
 _PLCA_HEAD = ["PLCA", "used/s", "yielded/s", "missed/s"]
-
-
-def watch(name: str, control: Path, names: Sequence[Sequence[str]]) -> None:
-    """Show the segments of a testbed until Ctrl-C or until it is removed.
-
-    On a terminal the view is refreshed in place; elsewhere each second has lines of its own.
-    """
-    screen = _Screen()
-    before: tuple[SegmentCounts, ...] | None = None
-    try:
-        while True:
-            with Control(control) as connection:
-                counted = connection.count().segments
-            if before is not None:
-                screen.show([time.strftime("%H:%M:%S"), *lines(counted, before, names)])
-            before = counted
-            time.sleep(REFRESH_S)
-    except TestbedError:
-        if not is_removed(name):
-            raise
-        say(f"ethermeter: testbed {name} was removed")
-
-
-def is_removed(name: str) -> bool:
-    """Whether a testbed is removed, or is so within some seconds."""
-    until_s = time.monotonic() + REMOVAL_LIMIT_S
-    while name in kept():
-        if time.monotonic() > until_s:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def lines(
@@ -132,8 +93,8 @@ def _turns(now: OpportunityCounts, before: OpportunityCounts | None, over_s: flo
     return ["OK" if now.is_ok else "FAIL", *(f"{count / over_s:.0f}" for count in counts)]
 
 
-class _Screen:
-    """Shows lines in place of those before, on a terminal; one after the other elsewhere."""
+class Screen:
+    """It shows lines in place of those before, on a terminal; one after the other elsewhere."""
 
     def __init__(self) -> None:
         self._is_terminal = sys.stdout.isatty()
@@ -142,7 +103,7 @@ class _Screen:
     def show(self, lines: Sequence[str]) -> None:
         """Show lines; those that a terminal has no room for are left out."""
         if not self._is_terminal:
-            typer.echo("\n".join(lines))
+            click.echo("\n".join(lines))
             sys.stdout.flush()
             return
         columns, rows = shutil.get_terminal_size()

@@ -54,9 +54,10 @@ def plain(found: "Checked") -> object:
         case Applicability():
             return json_values.plain(found)
         case NetworkTheory(point=point, answers=answers):
-            from ethermeter.analysis import bounds
+            from ethermeter.analysis.bounds_file import BoundsFile
+            from ethermeter.cli.output import row
 
-            return {"point": dict(point), **bounds.as_json(answers)}
+            return {"point": dict(point), **row(BoundsFile.of(answers))}
         case _:
             return [json.loads(trial.line) for trial in found.trials]
 
@@ -80,9 +81,10 @@ def rows(found: "Checked") -> Iterator[Mapping[str, object]]:
                     **{str(metric): value for metric, value in model.values.items()},
                 }
         case NetworkTheory(answers=answers):
-            from ethermeter.analysis import bounds
+            from ethermeter.analysis.bounds_file import BoundsFile
+            from ethermeter.cli.output import row
 
-            yield from bounds.as_json(answers)["flows"]  # type: ignore[misc]
+            yield from map(row, BoundsFile.of(answers).flows)
         case _:
             for trial in found.trials:
                 yield {

@@ -272,7 +272,7 @@ def _unit(text: str) -> str:
     return text if text in UNITS else UNIT_WORDS.get(text, "")
 
 
-def _plain(heading: str) -> str:
+def _words(heading: str) -> str:
     """Return a heading in lower case, its words with single spaces between them."""
     return " ".join(re.findall(r"[^\W_]+", heading.lower()))
 
@@ -294,7 +294,7 @@ def _reader(key: str) -> Reader | None:
 
 def _key(name: str) -> str | None:
     """Return the key of a flow that a column of this name has; None if there is none."""
-    if (key := _known().get(_plain(name))) is not None:
+    if (key := _known().get(_words(name))) is not None:
         return key
     return name if _reader(name) is not None else None
 
@@ -311,10 +311,10 @@ def _read_heading(heading: str, mapped: Mapping[str, str]) -> tuple[str, str] | 
     `mapped` has the headings of columns that the experiment file names.
     """
     heading = " ".join(heading.split())
-    by_heading = {_plain(given): name for name, given in mapped.items() if _key(name) is not None}
+    by_heading = {_words(given): name for name, given in mapped.items() if _key(name) is not None}
     bare, unit = _parts(heading)
     for name in dict.fromkeys((heading, bare)):
-        if (key := _key(by_heading.get(_plain(name), name))) is not None:
+        if (key := _key(by_heading.get(_words(name), name))) is not None:
             return key, unit
     return None
 
@@ -325,19 +325,19 @@ def _columns(
     """Return the columns of a table that are read, by their numbers; InputError if some cannot."""
     wrong, of_entry = Faults(table.table), Faults(faults.file, path)
     where = f"row {row}"
-    known = {_plain(name) for heading in headings for name in (heading, _parts(heading)[0])}
+    known = {_words(name) for heading in headings for name in (heading, _parts(heading)[0])}
     for name, heading in table.columns.items():
         if _key(name) is None:
             of_entry.add(("columns", name), shown(heading), f"unknown column; {_choices(name)}")
-        if _plain(heading) not in known:
+        if _words(heading) not in known:
             allowed = choices(
                 heading, filter(None, headings), f"expected a heading of {table.table}: "
             )
             of_entry.add(("columns", name), shown(heading), allowed)
-    ignored = {_plain(heading) for heading in table.ignore}
+    ignored = {_words(heading) for heading in table.ignore}
     found: dict[int, _Column] = {}
     for at, heading in enumerate(headings):
-        if not heading or _plain(heading) in ignored:
+        if not heading or _words(heading) in ignored:
             continue
         read = _read_heading(heading, table.columns)
         if read is None:

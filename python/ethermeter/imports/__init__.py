@@ -1,6 +1,6 @@
 """Results of other programs and quick measurements as estimates of our metrics.
 
-iperf3, flent, irtt, sockperf, ns-3, and `ethermeter measure --to HOST --json`.
+iperf3, flent, irtt, sockperf, ns-3, and `ethermeter probe HOST --json`.
 
 Each file gives flows by name, with estimates by metric. What is read, and in which columns and
 units, is in docs/how-to/import-results.md.
@@ -40,7 +40,9 @@ def read(path: Path, columns: Sequence[Column] = ()) -> Flows:
         names = [f"{path.stem} server {at}" for at in range(1, len(tables) + 1)]
         return dict(zip(names if len(tables) > 1 else [path.stem], tables, strict=True))
     if columns:
-        raise InputError.of_argument("columns", "given", f"expected with a CSV file; {file} is none")
+        raise InputError.of_argument(
+            "columns", "given", f"expected with a CSV file; {file} is none"
+        )
     try:
         found = documents(text)
     except (ValueError, RecursionError) as error:
@@ -56,7 +58,7 @@ def read(path: Path, columns: Sequence[Column] = ()) -> Flows:
         return measurement.flows(document, file)
     allowed = (
         "expected JSON of iperf3 --json, with end, of flent, with x_values and results, of irtt, "
-        "with round_trips and stats, or of ethermeter measure --to HOST --json, with to, by and "
+        "with round_trips and stats, or of ethermeter probe HOST --json, with to, by and "
         "values"
     )
     raise InputError.of(file, "(text)", "another JSON document", allowed)

@@ -1,4 +1,4 @@
-"""JSON of `ethermeter measure --to HOST --json`: flows by name."""
+"""JSON of `ethermeter probe HOST --json`: flows by name."""
 
 from collections import defaultdict
 
@@ -15,7 +15,7 @@ KEYS = frozenset(("to", "by", "values"))
 
 
 class _Value(EstimateEntry, kw_only=True):
-    """One metric of one flow, as `ethermeter.quick.result.Measurement` writes it."""
+    """One metric of one flow, as `ethermeter.probing.result.Measurement` writes it."""
 
     flow: str
     metric: str
@@ -52,7 +52,7 @@ def _read(value: object, where: str, file: str) -> _Value:
     try:
         read = msgspec.convert(value, type=_Value)
     except msgspec.ValidationError as error:
-        allowed = "expected a value as ethermeter measure --to HOST --json writes it"
+        allowed = "expected a value as ethermeter probe HOST --json writes it"
         raise InputError.of(file, where, str(error)[:100], allowed) from None
     if read.metric not in set(Metric):
         allowed = choices(read.metric, [metric.value for metric in Metric])

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from ethermeter.blocks import Table, Text
-from ethermeter.calibration import Calibration, Judged, Prediction
+from ethermeter.calibration.answer import FitAnswer, PredictionAnswer
 from ethermeter.calibration.judge import MAIN
 from ethermeter.calibration.show import (
     JUDGED_HEAD,
     PREDICTED_HEAD,
+    judged_of,
     judged_rows,
     predicted_rows,
     sum_rows,
@@ -15,24 +16,24 @@ from ethermeter.calibration.show import (
 )
 
 
-def calibration(found: Calibration) -> list[Text | Table]:
+def calibration(found: FitAnswer) -> list[Text | Table]:
     """Lay out the unknowns, the sums of them that are determined, and doubts."""
     of_value = ["value", "from", "to", "unit"]
     blocks: list[Text | Table] = [
         Table(["unknown", *of_value, "determined"], unknown_rows(found), "Unknowns")
     ]
-    if found.fit.combinations:
+    if found.combinations:
         sums = Table(["sum", *of_value], sum_rows(found), "Sums that are determined")
         blocks += [Text(""), sums]
     return [*blocks, *map(Text, found.doubts)]
 
 
-def prediction(found: Prediction, judged: Sequence[Judged]) -> list[Text | Table]:
+def prediction(found: PredictionAnswer) -> list[Text | Table]:
     """Lay out a prediction: beside what was measured, or its main values if nothing was."""
-    if judged:
-        table = Table(_lower(JUDGED_HEAD), judged_rows(judged), "Against what was measured")
+    if judged_of(found):
+        table = Table(_lower(JUDGED_HEAD), judged_rows(found), "Against what was measured")
     else:
-        main = [row for row in found.rows if row.metric in MAIN]
+        main = [row for row in found.predicted if row.metric in MAIN]
         table = Table(_lower(PREDICTED_HEAD), predicted_rows(main), "Predictions")
     intervals = (
         f"intervals: 95% of {found.draws} simulations with parameters drawn as the data allow; "

@@ -1,42 +1,31 @@
 """Hosts of a laboratory: their certificates, and what their agents answer."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from ethermeter.api.hosts import Certified, CheckedHost
 from ethermeter.blocks import Code, Table, Text
-from ethermeter.live_reports import HostAnswer, PlcaFacts
-from ethermeter.live_test import AgentEntry
+from ethermeter.live_reports import PlcaFacts
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedHost:
-    """A host of a file, what its agent answered, its interface, and what is wrong with it."""
-
-    station: AgentEntry
-    agent: HostAnswer
-    interface: str | None
-    faults: Sequence[str]
-
-
-def certificates(folder: Path, commands: Mapping[str, str], file: Path) -> Iterator[Code | Text]:
+def certificates(made: Certified, file: Path) -> Iterator[Code | Text]:
     """Lay out where certificates are, and the command that starts the agent of each host.
 
     `file` is that of the hosts.
     """
-    yield Text(f"certificates: {folder}; the key of the authority is not kept")
-    for name, line in commands.items():
+    yield Text(f"certificates: {made.certificates}; the key of the authority is not kept")
+    for name, line in made.agents.items():
         yield Text(f"on {name}, with {name}.pem, {name}.key and authority.pem copied there:")
         yield Code(f"  {line}")
     yield Text(
         "ceilings.toml is its operator's: at least addresses = [the hosts' addresses]. Then "
-        f"here: ethermeter hosts check {file}"
+        f"here: ethermeter hosts {file}"
     )
 
 
-def hosts(found: Sequence[CheckedHost]) -> Iterator[Table]:
+def hosts(found: Mapping[str, CheckedHost]) -> Iterator[Table]:
     """Tabulate hosts with their clocks, ceilings and faults, and PLCA if one of them has it."""
-    has_plca = any(each.agent.plca for each in found)
+    has_plca = any(each.plca for each in found.values())
     head = [
         "host",
         "control",
@@ -51,31 +40,30 @@ def hosts(found: Sequence[CheckedHost]) -> Iterator[Table]:
         *(["plca"] if has_plca else []),
         "state",
     ]
-    yield Table(head, [_row(each, has_plca=has_plca) for each in found], "Hosts")
+    yield Table(head, [_row(*each, has_plca=has_plca) for each in found.items()], "Hosts")
 
 
-def _row(of: CheckedHost, *, has_plca: bool) -> list[str]:
+def _row(name: str, of: CheckedHost, *, has_plca: bool) -> list[str]:
     """Return the cells of a host, with PLCA of its interface if some host has it."""
-    station, agent = of.station, of.agent
     state = "; ".join(of.faults) or "ready"
     interface = of.interface or "lo"
-    plca = [_plca(agent.plca.get(interface))] if has_plca else []
-    if agent.clock is None:
-        return [station.name, station.control, station.address, *["–"] * 7, *plca, state]
-    most = agent.ceilings
+    plca = [_plca(of.plca.get(interface))] if has_plca else []
+    if of.clock is None:
+        return [name, of.control, of.address, *["–"] * 7, *plca, state]
+    most = of.ceilings
     return [
-        station.name,
-        station.control,
-        station.address,
+        name,
+        of.control,
+        of.address,
         interface,
-        f"{agent.clock.offset_ns / 1e6:.3f}",
-        f"{agent.clock.uncertainty_ns / 1e3:.0f}",
+        f"{of.clock.offset_ns / 1e6:.3f}",
+        f"{of.clock.uncertainty_ns / 1e3:.0f}",
         *(
             ["0", "", ""]
             if most is None
             else [f"{most.rate_bps / 1e6:.0f}", str(most.rate_frames_per_s), str(most.duration_s)]
         ),
-        agent.version,
+        of.version,
         *plca,
         state,
     ]

@@ -8,6 +8,7 @@ from ethermeter.blocks import Table, Text
 from ethermeter.present.marks import Marks, legend
 from ethermeter.present.points import FLOW_TABLE_METRICS, TABLE_ROWS
 from ethermeter.quantities import metric_text, number, value_text
+from ethermeter.store.captures import Captured
 
 MOST_DROPS = 5
 """Places between hosts at which frames were dropped that are laid out."""
@@ -33,6 +34,13 @@ def side_by_side(pairs: Sequence[Pair]) -> Iterator[Table | Text]:
     yield Table(head, rows, "Simulated and measured", headers=len(keys) + 2)
     if len(pairs) > TABLE_ROWS:
         yield Text(f"… {len(pairs) - TABLE_ROWS} more with --json")
+
+
+def captures(found: Sequence[Captured]) -> Iterator[Text]:
+    """Say how much was recorded."""
+    size_mb = sum(each.octets for each in found) / 1e6
+    dropped = sum(each.dropped for each in found)
+    yield Text(f"{len(found)} captures, {size_mb:.1f} MB, {dropped} frames dropped")
 
 
 def agreement(found: Sequence[Comparison]) -> Iterator[Table | Text]:

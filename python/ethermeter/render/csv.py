@@ -9,7 +9,8 @@ def lines(rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
     r"""Yield the lines of a table, the first with the names of the columns.
 
     Columns stand in the order in which rows have them first. What is within a mapping is a column
-    with a dotted name; a list is one text, with spaces. What is undefined is empty.
+    with a dotted name; a list is one text, with spaces. What is undefined is empty. Of no
+    rows there is no line.
 
     Examples
     --------
@@ -19,6 +20,8 @@ def lines(rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
 
     """
     flat = [dict(_flat("", row)) for row in rows]
+    if not flat:
+        return
     columns = list(dict.fromkeys(name for row in flat for name in row))
     yield _line(columns)
     for row in flat:

@@ -20,9 +20,9 @@ from ethermeter.document import (
 from ethermeter.report.charts.turns import Times, turns
 from ethermeter.report.render import Page
 from ethermeter.results.interval import Estimate
-from ethermeter.theory.bus_advice import Advice, NodeDelays, ranges
+from ethermeter.theory.bus_advice import PS_PER_S, Advice, NodeDelays, ranges
 
-PS_PER_S = 1e12
+PS_PER_US = 1e6
 MOST_NODES = 40
 """Rows of the figure of nodes."""
 TIME = Label("Longest time", "µs", 1e6)
@@ -43,8 +43,15 @@ DEFINITIONS = (
 )
 
 
-def bus_page(title: str, where: str, found: Mapping[str, Advice]) -> Page:
-    """Return the page of buses, by segment; `where` says at which point of an experiment."""
+def at_first_point(point: Mapping[str, str]) -> str:
+    """Say at which point of an experiment buses are, the first; empty if it has one only."""
+    at = ", ".join(f"{key} = {value}" for key, value in point.items())
+    return f"At the first point ({at})" if at else ""
+
+
+def bus_page(title: str, point: Mapping[str, str], found: Mapping[str, Advice]) -> Page:
+    """Return the page of buses, by segment, at a point of an experiment."""
+    where = at_first_point(point)
     sections: list[Section] = []
     facts: list[tuple[str, str]] = []
     findings: list[str] = []
@@ -58,7 +65,7 @@ def bus_page(title: str, where: str, found: Mapping[str, Advice]) -> Page:
     footer = "Bounds by the model plca-2019; nothing was simulated. This file works offline."
     return Page(
         title,
-        "ethermeter plca",
+        "ethermeter bus",
         sections,
         footer,
         facts,
@@ -70,8 +77,8 @@ def bus_page(title: str, where: str, found: Mapping[str, Advice]) -> Page:
 def _sections(found: Advice, where: str, of: str, suffix: str) -> list[Section]:
     """Return the sections of a bus; `of` and `suffix` end their titles and anchors."""
     blocks: list[Block] = [Text(f"{where}: {DEFINITIONS}" if where else DEFINITIONS, "lead")]
-    if found.bus.is_bounded and found.nodes:
-        blocks.append(_nodes_figure(found))
+    if found.longest_cycle_s is not None and found.nodes:
+        blocks.append(_nodes_figure(found, found.longest_cycle_s))
     if found.nodes:
         blocks.append(nodes_table(found.nodes))
     nodes = Section(f"nodes{suffix}", f"Nodes{of}", f"Longest times of nodes{of}", blocks)
@@ -83,42 +90,44 @@ def _sections(found: Advice, where: str, of: str, suffix: str) -> list[Section]:
 
 
 def _facts(found: Advice) -> list[tuple[str, str]]:
-    bus = found.bus
+    longest_s = found.longest_cycle_s
     return [
-        ("Opportunities in a cycle", str(bus.node_count)),
-        ("Empty cycle", f"{_us(bus.empty_ps)} µs"),
-        ("Longest cycle", f"{_us(bus.longest_ps)} µs" if bus.is_bounded else "no bound"),
-        ("Smallest safe to-tmr", f"{bus.least_opportunity_bits} bit times"),
+        ("Opportunities in a cycle", str(found.node_count)),
+        ("Empty cycle", f"{_us(found.empty_cycle_s)} µs"),
+        ("Longest cycle", "no bound" if longest_s is None else f"{_us(longest_s)} µs"),
+        ("Smallest safe to-tmr", f"{found.least_to_tmr_bits} bit times"),
     ]
 
 
 def _findings(found: Advice) -> list[str]:
     """Say how long cycles and access delays are at most, and how much bursts carry."""
-    bus = found.bus
-    if not bus.is_bounded:
+    if found.longest_cycle_s is None:
         return ["Cycles have no bound: see the warnings."]
     texts: list[str] = [
         Markup("A cycle takes <strong>{} µs</strong> when nobody sends, and at most {} µs.").format(
-            _us(bus.empty_ps), _us(bus.longest_ps)
+            _us(found.empty_cycle_s), _us(found.longest_cycle_s)
         )
     ]
-    known = [each for each in found.nodes if each.access_delay_ps is not None]
+    known = [each for each in found.nodes if each.access_delay_max_s is not None]
     if known:
-        worst = max(known, key=lambda each: each.access_delay_ps or 0)
+        worst = max(known, key=lambda each: each.access_delay_max_s or 0)
         texts.append(
             Markup(
                 "The longest access delay is that of {} (node-id {}): <strong>{} µs</strong> from"
                 " the head of the queue, {} µs from the first attempt."
             ).format(
-                worst.group, _ids(worst), _us(worst.access_delay_ps), _us(worst.attempt_delay_ps)
+                worst.group,
+                _ids(worst),
+                _us(worst.access_delay_max_s),
+                _us(worst.attempt_delay_max_s),
             )
         )
     if len(found.bursts) > 1:
         none, most = found.bursts[0], found.bursts[-1]
         texts.append(
-            f"With burst-cnt {most.count} instead of {none.count} at all nodes, data take"
+            f"With burst-cnt {most.burst_cnt} instead of {none.burst_cnt} at all nodes, data take"
             f" {most.data_share:.1%} instead of {none.data_share:.1%} of the longest cycle, which"
-            f" grows from {_us(none.longest_ps)} µs to {_us(most.longest_ps)} µs."
+            f" grows from {_us(none.longest_cycle_s)} µs to {_us(most.longest_cycle_s)} µs."
         )
     return texts
 
@@ -129,10 +138,10 @@ def nodes_table(nodes: Sequence[NodeDelays]) -> Table:
         [
             each.group,
             _ids(each),
-            _us(each.opportunity_ps),
-            _us(each.attempt_delay_ps),
-            _us(each.access_delay_ps),
-            _us(each.with_two_ids_ps),
+            _us(each.longest_opportunity_s),
+            _us(each.attempt_delay_max_s),
+            _us(each.access_delay_max_s),
+            _us(each.attempt_delay_max_with_two_ids_s),
         ]
         for each in nodes
     ]
@@ -151,10 +160,10 @@ def bursts_table(found: Advice) -> Table:
     """Tabulate the effect of `burst-cnt` at all nodes, times in µs."""
     rows = [
         [
-            str(each.count),
-            _us(each.longest_ps),
-            _us(each.attempt_delay_ps),
-            _us(each.access_delay_ps),
+            str(each.burst_cnt),
+            _us(each.longest_cycle_s),
+            _us(each.attempt_delay_max_s),
+            _us(each.access_delay_max_s),
             f"{each.data_share:.3f}",
         ]
         for each in found.bursts
@@ -171,32 +180,33 @@ def bursts_table(found: Advice) -> Table:
 
 
 def _ids(nodes: NodeDelays) -> str:
-    return ranges([id for ids in nodes.ids for id in ids])
+    return ranges([id for ids in nodes.node_ids for id in ids])
 
 
-def _us(time_ps: int | None) -> str:
-    return "–" if time_ps is None else f"{time_ps / 1e6:.1f}"
+def _us(time_s: float | None) -> str:
+    # Times are whole picoseconds; what is half a digit is rounded as these are.
+    return "–" if time_s is None else f"{round(time_s * PS_PER_S) / PS_PER_US:.1f}"
 
 
-def _nodes_figure(found: Advice) -> Figure:
+def _nodes_figure(found: Advice, longest_s: float) -> Figure:
     nodes = [
         Times(
             f"{each.group} ({_ids(each)})",
             {
-                name: time_ps / PS_PER_S
-                for name, time_ps in (
-                    (QUEUE, each.access_delay_ps),
-                    (ATTEMPT, each.attempt_delay_ps),
-                    (TWO_IDS, each.with_two_ids_ps),
+                name: time_s
+                for name, time_s in (
+                    (QUEUE, each.access_delay_max_s),
+                    (ATTEMPT, each.attempt_delay_max_s),
+                    (TWO_IDS, each.attempt_delay_max_with_two_ids_s),
                 )
-                if time_ps is not None
+                if time_s is not None
             },
         )
         for each in found.nodes[:MOST_NODES]
     ]
     left_out = len(found.nodes) - len(nodes)
     text = f" The first {len(nodes)} of {len(found.nodes)} kinds of nodes." if left_out else ""
-    cycles = {EMPTY: found.bus.empty_ps / PS_PER_S, CYCLE: found.bus.longest_ps / PS_PER_S}
+    cycles = {EMPTY: found.empty_cycle_s, CYCLE: longest_s}
     return Figure(
         turns(nodes, cycles, TIME),
         "Longest access delays of nodes, by their node-id",
@@ -210,18 +220,18 @@ def _burst_figures(found: Advice) -> list[Figure]:
         Line(
             name,
             tuple(
-                (each.count, _known(each.count), _known(time_ps / PS_PER_S))
-                for each, time_ps in zip(found.bursts, values, strict=True)
+                (each.burst_cnt, _known(each.burst_cnt), _known(time_s))
+                for each, time_s in zip(found.bursts, values, strict=True)
             ),
         )
         for name, values in (
-            (QUEUE, [each.access_delay_ps for each in found.bursts]),
-            (ATTEMPT, [each.attempt_delay_ps for each in found.bursts]),
-            (CYCLE, [each.longest_ps for each in found.bursts]),
+            (QUEUE, [each.access_delay_max_s for each in found.bursts]),
+            (ATTEMPT, [each.attempt_delay_max_s for each in found.bursts]),
+            (CYCLE, [each.longest_cycle_s for each in found.bursts]),
         )
     ]
     shares = tuple(
-        (each.count, _known(each.count), _known(each.data_share)) for each in found.bursts
+        (each.burst_cnt, _known(each.burst_cnt), _known(each.data_share)) for each in found.bursts
     )
     none = number(found.bursts[0].data_share * 100)
     most = number(found.bursts[-1].data_share * 100)
@@ -235,7 +245,8 @@ def _burst_figures(found: Advice) -> list[Figure]:
             AnnotatedCurves([Line("of all nodes", shares)], (), BURSTS, SHARE, "frames"),
             "Share of data",
             f"Frames with preambles, where every node sends all that it may: {none}% without "
-            f"bursts, {most}% with {found.bursts[-1].count}. The gap of 96 bits before each stays.",
+            f"bursts, {most}% with {found.bursts[-1].burst_cnt}. The gap of 96 bits before each "
+            "stays.",
         ),
     ]
 

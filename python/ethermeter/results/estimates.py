@@ -349,17 +349,6 @@ def run_cautions(points: Sequence[Point]) -> list[str]:
     return [Caution.ONE_REPLICATION.value] if few else []
 
 
-def estimate_json(found: Estimate) -> dict[str, object]:
-    """One estimate as the files of a run have it; an undefined number is null."""
-    found_as_json: dict[str, object] = msgspec.to_builtins(EstimateEntry.of(found))
-    return found_as_json
-
-
-def estimates_json(found: Mapping[Metric, Estimate]) -> dict[str, object]:
-    """Return estimates by the names of their metrics, as the files of a run have them."""
-    return {metric.value: estimate_json(each) for metric, each in found.items()}
-
-
 class EstimateEntry(msgspec.Struct, omit_defaults=True):
     """An estimate in the files of a run; an undefined number is null."""
 

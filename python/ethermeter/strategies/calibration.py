@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ethermeter.calibration.answer import FitAnswer
 from ethermeter.calibration.calibrate import Calibration, calibrate
 from ethermeter.calibration.data import Datum
 from ethermeter.calibration.estimation import Floats, UnansweredError
 from ethermeter.calibration.model import Model
-from ethermeter.calibration.show import calibration_json
 from ethermeter.experiment import Experiment
 from ethermeter.experiment.reading import of_document
 from ethermeter.metrics import Metric
@@ -38,6 +38,11 @@ class CalibrationSearch:
         self._known: dict[tuple[tuple[str, str], ...], dict[Metric, float]] = {}
         self._answers: dict[bytes, Floats] = {}
         self._found: Calibration | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it has found a calibration."""
+        return self._found is not None
 
     @property
     def found(self) -> Calibration:
@@ -76,10 +81,8 @@ class CalibrationSearch:
         """Trials of some steps, each with the slopes along every unknown."""
         return _ITERATIONS * (2 * len(self._model.unknowns) + 1) * len(self._points)
 
-    def propose(
-        self, observed: Sequence[Observed]
-    ) -> tuple[Trial, ...] | Finished[Mapping[str, object]]:
-        """Return the trials of the next sets of parameters, or the calibration as JSON."""
+    def propose(self, observed: Sequence[Observed]) -> tuple[Trial, ...] | Finished[FitAnswer]:
+        """Return the trials of the next sets of parameters, or the calibration."""
         for each in observed[len(self._known) :]:
             key = tuple(each.trial.point.items())
             metrics = {datum.metric for datum in self._data}
@@ -88,7 +91,7 @@ class CalibrationSearch:
             self._found = calibrate(self._model, self._data, self._answer)
         except UnansweredError as error:
             return self._trials(error.values, len(observed))
-        return Finished(calibration_json(self._found))
+        return Finished(FitAnswer.of(self._found))
 
     def _answer(self, values: Floats) -> Floats:
         """Return what the data should be, in the metrics' units, shape `(data,)`."""

@@ -123,7 +123,7 @@ class Relay:
     def start(cls, namespace: str, plan: RelayPlan, control: Path) -> "Relay":
         """Start a relay in the namespace of its interfaces; it ends with this process."""
         plan = msgspec.structs.replace(plan, maker=os.getpid(), control=str(control))
-        return cls(_started(namespace, [_json(plan)], subprocess.PIPE), control)
+        return cls(_started(namespace, [_argument(plan)], subprocess.PIPE), control)
 
     def count(self) -> RelayCounts:
         """Return the counters of the running relay; raise `TestbedError` if it does not answer."""
@@ -156,7 +156,7 @@ def start_to_stay(namespace: str, plan: RelayPlan, control: Path, result: Path) 
     plan = msgspec.structs.replace(plan, control=str(control))
     try:
         with result.open("w", encoding="utf-8") as out:
-            process = _started(namespace, ["--stay", _json(plan)], out.fileno())
+            process = _started(namespace, ["--stay", _argument(plan)], out.fileno())
     except OSError as error:
         raise TestbedError(f"{result}: {error}") from error
     process.communicate(timeout=LIMIT_S)
@@ -179,7 +179,8 @@ def await_result(file: Path) -> RelayResult | None:
     return None
 
 
-def _json(plan: RelayPlan) -> str:
+def _argument(plan: RelayPlan) -> str:
+    """Return a plan as an argument of the relay's process."""
     return msgspec.json.encode(plan).decode()
 
 

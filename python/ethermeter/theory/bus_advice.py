@@ -1,7 +1,8 @@
 """What the settings of a bus of 10BASE-T1S do: to its cycles, its delays, and what it can carry."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ethermeter.entities import flows_in, medium_of
 from ethermeter.scenario import PlcaNodes, Scenario
@@ -14,31 +15,33 @@ MUCH_TOO_LONG = 2
 """An opportunity that is so many times longer than needed is worth a warning."""
 
 
+PS_PER_S = 1e12
+
+
 @dataclass(frozen=True, slots=True)
 class NodeDelays:
-    """Nodes that are alike, with their bounds in ps; None without."""
+    """Nodes that are alike, with their bounds in s; None without."""
 
     group: str
-    ids: tuple[tuple[int, ...], ...]
-    opportunity_ps: int
-    """Longest opportunity."""
-    attempt_delay_ps: int | None
+    node_ids: tuple[tuple[int, ...], ...]
+    longest_opportunity_s: float
+    attempt_delay_max_s: float | None
     """Longest access delay, from the first attempt of the MAC."""
-    access_delay_ps: int | None
+    access_delay_max_s: float | None
     """The same from the head of the queue."""
-    with_two_ids_ps: int | None
+    attempt_delay_max_with_two_ids_s: float | None
     """That from the first attempt if one of the nodes had a second ID half a cycle away."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bursts:
-    """A bus whose nodes all had another `burst-cnt`; times in ps."""
+    """A bus whose nodes all had another `burst-cnt`; times in s."""
 
-    count: int
-    longest_ps: int
-    attempt_delay_ps: int
+    burst_cnt: int
+    longest_cycle_s: float
+    attempt_delay_max_s: float
     """Longest of all nodes, from the first attempt of the MAC."""
-    access_delay_ps: int
+    access_delay_max_s: float
     """The same from the head of the queue."""
     data_share: float
     """Share of the longest cycle in which frames are sent, with what is around them."""
@@ -46,9 +49,17 @@ class Bursts:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What is known of a bus before anything is simulated."""
+    """What is known of a bus before anything is simulated; times in s."""
 
-    bus: Bus
+    node_count: int
+    """Opportunities of a cycle."""
+    empty_cycle_s: float
+    longest_cycle_s: float | None
+    """None if it has no bound."""
+    least_to_tmr_bits: int
+    """Smallest safe `to-tmr`."""
+    has_latencies: bool
+    """Whether this is with latencies of PHYs."""
     nodes: tuple[NodeDelays, ...]
     bursts: tuple[Bursts, ...]
     warnings: tuple[str, ...]
@@ -80,7 +91,16 @@ def _of_bus(bus: Bus, plcas: Sequence[PlcaNodes], begin_ps: int) -> Advice:
     counts = BURSTS if bus.is_bounded and nodes else ()
     bursts = tuple([_with_bursts(senders, count) for count in counts])
     warnings = (*bus.obstacles, *_warnings(bus, plcas, begin_ps))
-    return Advice(senders, nodes, bursts, warnings)
+    return Advice(
+        node_count=senders.node_count,
+        empty_cycle_s=senders.empty_ps / PS_PER_S,
+        longest_cycle_s=senders.longest_ps / PS_PER_S if senders.is_bounded else None,
+        least_to_tmr_bits=senders.least_opportunity_bits,
+        has_latencies=bool(senders.plca.transmit_ps),
+        nodes=nodes,
+        bursts=bursts,
+        warnings=warnings,
+    )
 
 
 def _alike(bus: Bus) -> list[NodeDelays]:
@@ -92,14 +112,20 @@ def _alike(bus: Bus) -> list[NodeDelays]:
     return [
         NodeDelays(
             group=nodes[0].group,
-            ids=tuple([node.ids for node in nodes]),
-            opportunity_ps=bus.used_ps(nodes[0]),
-            attempt_delay_ps=bus.attempt_delay_ps(nodes[0]) if bus.is_bounded else None,
-            access_delay_ps=bus.access_delay_ps(nodes[0]) if bus.is_bounded else None,
-            with_two_ids_ps=_with_two_ids(bus, nodes[0]) if bus.is_bounded else None,
+            node_ids=tuple([node.ids for node in nodes]),
+            longest_opportunity_s=bus.used_ps(nodes[0]) / PS_PER_S,
+            attempt_delay_max_s=_seconds(bus, bus.attempt_delay_ps, nodes[0]),
+            access_delay_max_s=_seconds(bus, bus.access_delay_ps, nodes[0]),
+            attempt_delay_max_with_two_ids_s=_seconds(bus, partial(_with_two_ids, bus), nodes[0]),
         )
         for nodes in found.values()
     ]
+
+
+def _seconds(bus: Bus, bound_ps: Callable[[Node], int | None], node: Node) -> float | None:
+    """Return a bound of a node in s; None if it has none."""
+    time_ps = bound_ps(node) if bus.is_bounded else None
+    return None if time_ps is None else time_ps / PS_PER_S
 
 
 def _with_two_ids(bus: Bus, node: Node) -> int | None:
@@ -128,9 +154,9 @@ def _with_bursts(bus: Bus, count: int) -> Bursts:
     frames = sum(changed.frame_ps(node) * (1 + count) * len(node.ids) for node in changed.nodes)
     return Bursts(
         count,
-        changed.longest_ps,
-        max(map(changed.attempt_delay_ps, changed.nodes)),
-        max(map(changed.access_delay_ps, changed.nodes)),
+        changed.longest_ps / PS_PER_S,
+        max(map(changed.attempt_delay_ps, changed.nodes)) / PS_PER_S,
+        max(map(changed.access_delay_ps, changed.nodes)) / PS_PER_S,
         frames / changed.longest_ps,
     )
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from typing import Annotated, Any, Final, TypeVar, get_type_hints
+from typing import Annotated, Any, Final, Protocol, TypeVar, get_type_hints
 
 import numpy as np
 
@@ -49,6 +49,12 @@ OF_TRANSFERS: Final = (Aspect.WINDOW, Aspect.LOSSES, Aspect.ACKNOWLEDGEMENTS, As
 
 
 REQUIRED: Final = "required"
+KEY: Final = "KEY"
+"""Argument that stands for every name with a dot: a key of an experiment file."""
+MOST_POINTS: Final = 100_000
+"""Points that a model is evaluated at in one call …"""
+MOST_ROWS: Final = 2000
+"""… and one that gives a row for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +63,14 @@ class Symbol:
 
     symbol: str  # Its letter in formulas; empty if it has none
     meaning: str  # What it is
-    allowed: Range | tuple[str, ...]  # Its range, or the words it may be; a flag is true or false
+    # Its range, or the words it may be, where a flag is true or false; or what text it is
+    allowed: Range | tuple[str, ...] | str
     # s, bit, bit/s, 1/s, slots, packet times; empty for numbers without one, and for words
     unit: str = ""
     row: bool = False  # Whether a mix gives a row of them
+    always: bool = False  # Whether values are shown with it even where it is the same for all
+    single: bool = False  # Whether it takes one value only
+    also: str = ""  # Another name by which it can be given: that of a function behind the model's
     # argument, default: Its name in the function, and its value unless given, `REQUIRED` if there
     # is none; both of the function's signature
     argument: str = ""
@@ -79,7 +89,7 @@ class Symbol:
     @property
     def range(self) -> str:
         """What is allowed, in words."""
-        return str(self.allowed) if isinstance(self.allowed, Range) else " or ".join(self.allowed)
+        return " or ".join(self.allowed) if isinstance(self.allowed, tuple) else str(self.allowed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,18 +113,37 @@ class Assumption:
     text: str
 
 
+class Datum(Protocol):
+    """Numbers that a model takes by their name, such as those of a codec."""
+
+    @property
+    def name(self) -> str:
+        """The name."""
+
+    @property
+    def source(self) -> str:
+        """Where the numbers come from."""
+
+    @property
+    def confidence(self) -> str:
+        """How sure they are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Model:
     """A model of the catalogue.
 
-    `name` is its function's name with hyphens. `assumptions` has one for every aspect of what it is
-    a model of, in their order. `confidence` is that in the mathematics, and in its identity with
-    the paper's; `validity` says where the model holds.
+    `name` is its function's name with hyphens. `year` is None of a model that no publication
+    stands for. `assumptions` has one for every aspect of what it is a model of, in their order.
+    `confidence` is that in the mathematics, and in its identity with the paper's; `validity` says
+    where the model holds. `function` takes arrays with one value a point, and what has one value
+    for all, by the names of the symbols. `is_whole`: it takes everything that is given as it is
+    instead, and returns the answer.
     """
 
     name: str
     title: str
-    year: int
+    year: int | None
     function: Callable[..., Any]
     symbols: tuple[Symbol, ...]
     outputs: tuple[Output, ...]
@@ -122,11 +151,15 @@ class Model:
     source: str
     confidence: str
     validity: str
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    data: tuple[Datum, ...] = ()  # Numbers that it knows by names
+    most_points: int = MOST_POINTS
+    is_whole: bool = False
 
     def symbol(self, argument: str) -> Symbol | None:
         """Return the argument of that name, if there is one."""
-        return next((symbol for symbol in self.symbols if symbol.argument == argument), None)
+        names = (argument, KEY) if "." in argument else (argument,)
+        return next((each for each in self.symbols if {each.argument, each.also} & {*names}), None)
 
 
 def catalogued(
@@ -151,6 +184,11 @@ def catalogued(
         result = get_type_hints(hints["return"], include_extras=True)
         year = re.search(r"_(\d{4})", function.__name__)
         assert year, "a model's function is named for its authors and year"
+        outputs = tuple(
+            replace(result[field.name].__metadata__[0], field=field.name)
+            for field in fields(hints["return"])
+            if field.name != "outside_range"
+        )
         entry = Model(
             function.__name__.replace("_", "-"),
             title,
@@ -164,16 +202,13 @@ def catalogued(
                 )
                 for name, given in signature.items()
             ),
-            tuple(
-                replace(result[field.name].__metadata__[0], field=field.name)
-                for field in fields(hints["return"])
-                if field.name != "outside_range"
-            ),
+            outputs,
             tuple(Assumption(aspect, assumed[aspect.replace("-", "_")]) for aspect in aspects),
             source,
             confidence,
             validity,
             notes,
+            most_points=MOST_ROWS if any(each.axis for each in outputs) else MOST_POINTS,
         )
         function.__doc__ = _documented(entry)
         vars(function)["entry"] = entry

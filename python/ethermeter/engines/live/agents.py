@@ -15,7 +15,9 @@ from pathlib import Path
 
 from msgspec import structs
 
-from ethermeter.engines.live.laboratory import Credentials, Laboratory
+from ethermeter import credentials
+from ethermeter.credentials import Credentials
+from ethermeter.engines.live.laboratory import Laboratory
 from ethermeter.engines.live.media import flow_faults, media_faults, segments_of
 from ethermeter.engines.live.recording import MEDIUM, MediumTap, Tap
 from ethermeter.engines.live.segments import segment_hosts, segment_trial
@@ -176,7 +178,7 @@ def check(trial: Trial, kind: str, wires: WireKind) -> None:
         if faults:
             raise InputError(faults)
     if kind == "loopback":
-        allowed = "expected udp or tcp on loopback; others with --testbed or --hosts"
+        allowed = "expected udp or tcp on loopback; others with --on testbed or --hosts"
         faults = [
             Fault("loopback", f"port of flow {flow.name}", port, allowed)
             for flow, port in zip(trial.scenario.flows, trial.settings().ports, strict=True)
@@ -338,7 +340,9 @@ def _network(scenario: Scenario, wires: WireKind, *, has_shapers: bool) -> Netwo
         )
     faults += media_faults(scenario)
     if wires == "shaped":
-        allowed = "expected none with shaped wires, whose queues have no classes: --wires relay"
+        allowed = (
+            "expected none with shaped wires, whose queues have no classes: --on testbed,relay"
+        )
         faults += [
             Fault("testbed", f"{name}.classes", f"{len(classes)} classes", allowed)
             for name, (_, settings) in kinds.items()
@@ -423,10 +427,11 @@ def _running(
         folder = stack.enter_context(temporary_directory())
         ceilings = folder / "ceilings.toml"
         ceilings.write_text(_CEILINGS.format(addresses=list(addresses)).replace("'", '"'))
-        credentials = None
+        coordinator = None
+        certificates = folder / "certificates"
         if certified is not None:
-            _core.make_certificates(folder / "certificates", certified)
-            credentials = read_credentials(folder / "certificates", "coordinator")
+            _core.make_certificates(certificates, certified)
+            coordinator = credentials.read(certificates / "coordinator.pem")
         # The agents import the same package as this process, however it was found.
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         agents: list[Agent] = []
@@ -435,7 +440,7 @@ def _running(
             command = [*inside, *(sys.executable, "-m", "ethermeter", "agent", "--with-parent")]
             command += ["--ceilings", str(ceilings)]
             if certified is not None:
-                command += credential_options(folder / "certificates", names[name])
+                command += ["--credentials", str(certificates / f"{names[name]}.pem")]
             command += ["--listen", f"{address}:{port}"]
             agent = Agent(name, command, environment, folder / f"{len(agents)}.log")
             stack.callback(agent.end)
@@ -445,19 +450,4 @@ def _running(
             controls[agent.name] = agent.ready()
             # Where the system chose a port, it is the same when the agent has to be started again.
             agent.command = [*agent.command[:-1], controls[agent.name]]
-        yield agents, controls, credentials
-
-
-def read_credentials(folder: Path, name: str) -> Credentials:
-    """Read the certificate and the key of a name, and the authority's certificate."""
-    return (
-        (folder / f"{name}.pem").read_bytes(),
-        (folder / f"{name}.key").read_bytes(),
-        (folder / "authority.pem").read_bytes(),
-    )
-
-
-def credential_options(folder: Path, name: str) -> list[str]:
-    """Options that give an agent its certificate."""
-    files = {"certificate": f"{name}.pem", "key": f"{name}.key", "authority": "authority.pem"}
-    return [word for option, file in files.items() for word in (f"--{option}", str(folder / file))]
+        yield agents, controls, coordinator

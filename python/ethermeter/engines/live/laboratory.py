@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 from msgspec import Raw
 from msgspec.json import decode
 
+from ethermeter.credentials import Credentials
 from ethermeter.live_test import AgentEntry
 
 if TYPE_CHECKING:
     from ethermeter.testbed import NetworkBed
-
-Credentials = tuple[bytes, bytes, bytes]
-"""Certificate, key and authority, as PEM."""
 
 
 @dataclass(frozen=True, slots=True)

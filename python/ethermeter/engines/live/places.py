@@ -117,7 +117,7 @@ class Local:
             trial = trial_of(work)
             scenario = trial.scenario
             if senders(scenario) and self.kind != "testbed":
-                allowed = "expected --testbed: the medium of a segment is emulated there"
+                allowed = "expected a testbed: the medium of a segment is emulated there"
                 raise InputError.of(self.kind, "segment", trial.id, allowed)
             trials.check([work], _expected(trial, self.kind, self.ip))
             agents.check(trial, self.kind, self.wires)

@@ -83,15 +83,15 @@ def _rounded(seconds: float) -> float:
 def _two_lines(each: OfLengths) -> str:
     if not each.pieces:
         return "no"
-    slopes = [_plain(piece.slope, _NS) for piece in each.pieces]
-    intercepts = [_plain(piece.intercept, _US) for piece in each.pieces]
+    slopes = [_with_half_width(piece.slope, _NS) for piece in each.pieces]
+    intercepts = [_with_half_width(piece.intercept, _US) for piece in each.pieces]
     return (
         f"up to {each.break_octets:g} B {intercepts[0]} µs, {slopes[0]} ns/B; from there on"
         f" {intercepts[1]} µs, {slopes[1]} ns/B"
     )
 
 
-def _plain(estimate: Estimate, factor: float) -> str:
+def _with_half_width(estimate: Estimate, factor: float) -> str:
     return cell(estimate, factor)
 
 
