@@ -16,13 +16,13 @@ from ethermeter.cli.output import show
 from ethermeter.counts import FlowCounts, flat, zeros
 from ethermeter.engines.live.trials import FailedTrial
 from ethermeter.engines.work import Finished, Work
+from ethermeter.execution import Execution
 from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.metrics import Metric
 from ethermeter.metrics.parameters import PS_PER_S
 from ethermeter.present.points import main_metrics
 from ethermeter.report import compare
 from ethermeter.results import estimates
-from ethermeter.execution import Execution
 from ethermeter.store import RunDirectory
 from ethermeter.store.columns import FLOWS
 from ethermeter.store.trial_result import TrialResult, failed

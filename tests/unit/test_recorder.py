@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from ethermeter.engines.simulation import result_of
-from ethermeter.faults import InputError
 from ethermeter.execution import finished_run
+from ethermeter.faults import InputError
 from ethermeter.store import Recorder, RunDirectory, RunError
 from ethermeter.store.columns import STATION_BATCHES, STATIONS, TABLES
 from ethermeter.store.parquet import GROUP_ROWS, row_groups

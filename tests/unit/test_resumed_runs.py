@@ -9,8 +9,8 @@ import pytest
 from ethermeter import execution as runs
 from ethermeter.engines.live.trials import FailedTrial
 from ethermeter.engines.work import Finished, Work
-from ethermeter.faults import InputError
 from ethermeter.execution import Execution, Progress
+from ethermeter.faults import InputError
 from ethermeter.store import Recorder, RunDirectory
 from ethermeter.store.trial_result import failed
 from ethermeter.trial import Trial
