@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ethermeter.analysis.live import as_json, comparisons
+from ethermeter.analysis.live import comparisons
+from ethermeter.json_values import plain
 from ethermeter.metrics import Metric
 from ethermeter.trial import Trial
 from made_results import whole_of
@@ -58,7 +59,7 @@ def test_without_three_pairs_there_is_no_interval_and_no_verdict():
     found = compared([1000.0, 1001.0], [1000.0, 1000.0, 1000.0])["message_rate"]
     assert math.isnan(found.half_width)
     assert found.verdict == "no-interval"
-    assert json.loads(json.dumps(as_json([found])))["comparisons"][0]["half_width"] is None
+    assert json.loads(json.dumps(plain(found)))["half_width"] is None
 
 
 def test_a_trial_in_vain_takes_its_simulation_with_it():

@@ -9,7 +9,7 @@ from typing import Any
 import ethermeter as em
 import pytest
 from ethermeter import _core, plan
-from ethermeter.cli.live_tests import QUICK
+from ethermeter.api.live_tests import QUICK
 from ethermeter.engines.live import Laboratory
 from ethermeter.engines.live.description import (
     LINGER_NS,

@@ -61,8 +61,8 @@ BOUNDARIES = {
     "document.py": "specifications of charts",
     "experiment/toml.py": "tables of a TOML file",
     "imports/document.py": "JSON of other programs",
-    "quick/result.py": "measurements as lines of JSON",
-    "report/sections/search_points.py": "answers of searches, as their files have them",
+    "models/values.py": "arguments and results of models by name",
+    "probing/peers.py": "measurements as lines of JSON",
     "theory/predictions.py": "arguments of models by name",
 }
 """Modules between the program and data without a schema."""

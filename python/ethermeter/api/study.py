@@ -38,8 +38,8 @@ class StudyOptions:
     quick: Annotated[
         bool,
         Argument(
-            "About a tenth of the study's time, few replications: wider intervals. Live tests: 0.6 s"
-            " a trial."
+            "About a tenth of the study's time, few replications: wider intervals. Of live tests "
+            "0.6 s a trial."
         ),
     ] = False
     full: Annotated[

@@ -85,7 +85,14 @@ class Command(Generic[A]):
             epilog=epilog(self.examples),
         )
 
-    def _run(self, *, as_json: bool = False, as_csv: bool = False, **given: object) -> None:
+    def _run(
+        self,
+        *,
+        as_json: bool = False,
+        as_csv: bool = False,
+        settings: Sequence[str] | None = None,
+        **given: object,
+    ) -> None:
         from ethermeter.cli import output
         from ethermeter.faults import InputError
 
@@ -94,7 +101,7 @@ class Command(Generic[A]):
                 "command line", "--csv", "given with --json", "expected one of them"
             )
         operation = operation_of(self.function)
-        options = operation.options(**given_fields(operation.options, given))
+        options = operation.options(**given_fields(operation.options, given, settings))
         form: Form = "json" if as_json else "csv" if as_csv else "text"
         part = None if self.parts is None else self.parts(options, form)
         answer = operation.answer(options, Terminal(part))

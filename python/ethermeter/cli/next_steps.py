@@ -60,10 +60,8 @@ def of_run(run: "Run", experiment: "Experiment", words: Sequence[str]) -> Iterat
         yield from _of_ports(run, experiment, name, settings)
     yield from _of_samples(run.estimated, experiment, words)
     if _has_caution(run.estimated, "one-replication"):
-        yield Step(
-            "intervals by independent trials",
-            ["ethermeter", *words, *set_words([f"run.replications={REPLICATIONS}"])],
-        )
+        more = _again(words, "--set", f"run.replications={REPLICATIONS}")
+        yield Step("intervals by independent trials", more)
     if not any(point.engine.startswith("theory") for point in run.estimated):
         is_asked = any(engine.startswith("theory") for engine in experiment.engines)
         yield Step(

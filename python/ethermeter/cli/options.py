@@ -4,7 +4,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, TypedDict, Union, get_args, get_origin
 
 import click
 from click.shell_completion import CompletionItem
@@ -163,7 +163,11 @@ def _argument(
     )
 
 
-def _default(field: Field[Any], kind: Any) -> dict[str, Any]:
+class _Default(TypedDict, total=False):
+    default: object
+
+
+def _default(field: Field[Any], kind: Any) -> _Default:
     """Return the default of a parameter, if it has one: None would be a value to Click."""
     if is_required(field):
         return {}
@@ -320,8 +324,12 @@ def _settings_completion(words: Sequence[_Setting]) -> Completer:
     return offered
 
 
-def given_fields(options: type, given: Mapping[str, Any]) -> dict[str, object]:
+def given_fields(
+    options: type, given: Mapping[str, object], settings: Sequence[str] | None
+) -> dict[str, object]:
     """Return the fields of a dataclass of options from what Click has read.
+
+    `settings`: words NAME=VALUE; None of a command that has none.
 
     Raises
     ------
@@ -329,15 +337,14 @@ def given_fields(options: type, given: Mapping[str, Any]) -> dict[str, object]:
         Of words that are no settings, every fault at once.
 
     """
-    found = {name: value for name, value in given.items() if name != "settings"}
-    settings = list(given.get("settings", ()))
+    found, words = dict(given), list(settings or ())
     for field, kind, _ in arguments_of(options):
         if is_mapping(kind):
             found[field.name] = _mapping(found[field.name])
-        elif _may_be_left_out(field, found.get(field.name)) and "settings" in given:
-            settings.insert(0, str(found[field.name]))
+        elif _may_be_left_out(field, found.get(field.name)) and settings is not None:
+            words.insert(0, str(found[field.name]))
             found[field.name] = field.default
-    return found | read_settings(options, settings)
+    return found | read_settings(options, words)
 
 
 def _may_be_left_out(field: Field[Any], value: object) -> bool:
@@ -350,10 +357,11 @@ def is_mapping(kind: Any) -> bool:
     return get_origin(kind) is Mapping
 
 
-def _mapping(words: Sequence[str]) -> dict[str, str]:
+def _mapping(words: object) -> dict[str, str]:
     """Read words NAME=VALUE whose names the operation checks."""
     from ethermeter.faults import Fault, InputError
 
+    assert isinstance(words, tuple), "an argument of several words"
     found: dict[str, str] = {}
     faults = []
     for word in words:

@@ -11,6 +11,7 @@ import numpy as np
 from ethermeter.arguments import OUTSIDE
 from ethermeter.faults import ARGUMENTS, Fault, InputError
 from ethermeter.models import values
+from ethermeter.models.values import Values
 from ethermeter.theory.entry import Model
 
 
@@ -18,9 +19,9 @@ from ethermeter.theory.entry import Model
 class Point:
     """What a model gives for one combination of values."""
 
-    given: Mapping[str, Any]  # Values of the arguments, in SI units
+    given: Values  # Values of the arguments, in SI units
     # What the model gives, in SI units; None where it is undefined. Some results are lists.
-    found: Mapping[str, Any]
+    found: Values
     cautions: tuple[str, ...]
 
 
@@ -30,7 +31,7 @@ class Evaluation:
 
     model: str  # Its name
     units: Mapping[str, str]  # Units of arguments and results by name; empty without one
-    fixed: Mapping[str, Any]  # Values of the arguments that are the same at all points
+    fixed: Values  # Values of the arguments that are the same at all points
     confidence: Mapping[str, str]  # How sure the numbers are that a word stands for, by the word
     points: tuple[Point, ...]
 
@@ -39,7 +40,7 @@ class Evaluation:
         """Whether any point is outside the model's range."""
         return any(OUTSIDE in point.cautions for point in self.points)
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[Values]:
         """Yield a row for each point: what varies, what was found, and cautions."""
         for point in self.points:
             given = {
@@ -53,7 +54,7 @@ class Evaluation:
 class _Part:
     """Points with the same words: values of arguments, and results, one a point."""
 
-    given: Mapping[str, Any]  # What is the same at all points is no list
+    given: Values  # What is the same at all points is no list
     found: Mapping[str, Sequence[Any]]
     outside: Sequence[bool]
 
@@ -90,7 +91,7 @@ def evaluate(entry: Model, given: Mapping[str, object]) -> Evaluation:
     return _together(entry, parts, {name for name, of in read.items() if len(of) > 1}, rows)
 
 
-def refuse_many(entry: Model, read: Mapping[str, Any]) -> None:
+def refuse_many(entry: Model, read: Values) -> None:
     """Refuse more combinations of values than a model takes at once.
 
     Raises
@@ -105,7 +106,7 @@ def refuse_many(entry: Model, read: Mapping[str, Any]) -> None:
         raise InputError.of_argument("values", f"{points} combinations", allowed)
 
 
-def _completed(entry: Model, read: dict[str, Any]) -> dict[str, Any]:
+def _completed(entry: Model, read: Values) -> Values:
     """Return what was given, after what is shown always, which has its default unless given."""
     shown = {
         symbol.argument: read.get(symbol.argument, [symbol.default])
@@ -125,9 +126,7 @@ def _is_word(entry: Model, name: str) -> bool:
     return symbol is not None and isinstance(symbol.allowed, tuple)
 
 
-def _part(
-    entry: Model, flat: Mapping[str, Any], rows: Mapping[str, Any], words: Mapping[str, Any]
-) -> _Part:
+def _part(entry: Model, flat: Values, rows: Values, words: Values) -> _Part:
     """Evaluate a model for numbers, one a point, and one word each."""
     count = next((of.size for of in flat.values()), 1)
     mixed = {name: np.array(of) for name, of in rows.items()}
@@ -144,7 +143,7 @@ def _part(
     outside = np.broadcast_to(found.pop("outside_range", False), count).tolist()
     # What follows from words is an argument that was left out.
     follows = {name: of for name, of in found.items() if name not in results}
-    given: dict[str, Any] = {name: of.tolist() for name, of in flat.items()} | dict(words)
+    given: Values = {name: of.tolist() for name, of in flat.items()} | dict(words)
     given |= {
         name: of if isinstance(of, str) else [float(of)] * count for name, of in follows.items()
     }
@@ -178,9 +177,7 @@ def _plain(value: Any) -> Any:
     return float(value) if math.isfinite(value) else None
 
 
-def _together(
-    entry: Model, parts: Sequence[_Part], varied: set[str], rows: Mapping[str, Any]
-) -> Evaluation:
+def _together(entry: Model, parts: Sequence[_Part], varied: set[str], rows: Values) -> Evaluation:
     """Put points together, with the arguments that say which each is."""
     always = {symbol.argument for symbol in entry.symbols if symbol.always}
     first = parts[0].given

@@ -13,6 +13,8 @@ from ethermeter.faults import ARGUMENTS, Fault, InputError, choices, shown
 from ethermeter.theory.entry import MOST_POINTS, Model, Symbol
 from ethermeter.units import PS_PER_S, Dimension, UnitError, parse
 
+Values = dict[str, Any]
+"""Values by the names of arguments or results, as arrays, numbers or words."""
 _DIMENSIONS = {
     "s": Dimension.TIME,
     "bit": Dimension.SIZE,
@@ -24,7 +26,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?
 _ONE = "one value"
 
 
-def read(entry: Model, given: Mapping[str, object]) -> dict[str, Any]:
+def read(entry: Model, given: Mapping[str, object]) -> Values:
     """Read the values of the arguments of a model.
 
     Parameters
@@ -48,7 +50,7 @@ def read(entry: Model, given: Mapping[str, object]) -> dict[str, Any]:
 
     """
     faults: list[Fault] = []
-    found: dict[str, Any] = {}
+    found: Values = {}
     for name, of in given.items():
         symbol = entry.symbol(name)
         if symbol is None:

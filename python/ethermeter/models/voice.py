@@ -12,12 +12,13 @@ import numpy as np
 from ethermeter import voice
 from ethermeter.arguments import ArgumentError, Array
 from ethermeter.faults import ARGUMENTS
+from ethermeter.models.values import Values
 from ethermeter.theory.entry import Model, Output, Symbol
 from ethermeter.voice import arguments, connection
 from ethermeter.voice.packets import OVERHEADS, Medium
 
 MOST_POINTS = 10_000
-Columns = dict[str, Any]
+Columns = Values
 """Results by name: an array of points, or one value for all."""
 T = TypeVar("T")
 

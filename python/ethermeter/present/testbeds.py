@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from msgspec import to_builtins
 
@@ -56,7 +55,7 @@ def host_rows(found: Listing) -> Iterator[dict[str, object]]:
 
 def counter_rows(found: Look) -> Iterator[dict[str, object]]:
     """Yield a row for each direction of a wire, and for each station of a segment."""
-    counted: dict[str, Any] = to_builtins(found.counted)
+    counted = to_builtins(found.counted)
     yield from counted["directions"]
     for number, segment in enumerate(counted["segments"]):
         names = found.names[number] if number < len(found.names) else ()
