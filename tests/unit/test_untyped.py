@@ -58,10 +58,10 @@ def test_untyped_mappings_do_not_spread():
 
 BOUNDARIES = {
     "benchmark/steps.py": "results of steps by their keys, each of the type that its step returns",
-    "document.py": "specifications of charts",
     "experiment/toml.py": "tables of a TOML file",
     "imports/document.py": "JSON of other programs",
     "quick/result.py": "measurements as lines of JSON",
+    "report/theme.py": "specifications of charts",
     "report/sections/search_points.py": "answers of searches, as their files have them",
     "theory/predictions.py": "arguments of models by name",
 }

@@ -9,8 +9,7 @@ from ethermeter.analysis.claims import Claim
 from ethermeter.document import Label, Table, Text, large_first, micro, number, plain, valued
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report.axes import Axes, Panel, keys
-from ethermeter.report.charts.lines import axis_title
-from ethermeter.report.labels import key_title
+from ethermeter.report.labels import axis_title, key_title
 from ethermeter.report.render import render_template
 from ethermeter.results.estimates import Point, run_cautions
 

@@ -15,7 +15,6 @@ from ethermeter.document import Block, Figure, Grid, Heading, Section, Text
 from ethermeter.metrics import Metric
 from ethermeter.report import roofline
 from ethermeter.report.axes import Axes, Panel, choose, keys, panels
-from ethermeter.report.charts.lines import lines
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import (
     FLOW_MAIN_METRICS,
@@ -23,6 +22,7 @@ from ethermeter.report.labels import (
     VOICE_GRAPHS,
     meaning,
 )
+from ethermeter.report.plots import against
 from ethermeter.report.sections.bounds import bound_blocks
 from ethermeter.report.sections.bus import bus_blocks
 from ethermeter.report.sections.channel import breakdown_blocks
@@ -161,7 +161,7 @@ def _main(
         for panel in panels(points, axes, metric):
             title = metric.label.title + (f", {panel.title}" if panel.title else "")
             knees = _knees(panel, metric, axes)
-            chart = lines(replace(panel, title=""), metric, axes, knees=knees)
+            chart = against(panel, metric, axes, knees=knees)
             text = meaning(metric, entity) + _knee_text(knees)
             numbers = figure_table(panel, metric, axes, title=f"{name}, {title}")
             drawn.append(Figure(chart, title, text, numbers))

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from markupsafe import Markup
 
 from ethermeter.analysis.claims import Claim
-from ethermeter.document import Block, Figure, Heading, Label, Line, Section, Text
+from ethermeter.chart import Trace
+from ethermeter.document import Block, Figure, Heading, Label, Section, Text
 from ethermeter.metrics import Metric
 from ethermeter.report.tables import claims_table
 from ethermeter.results.interval import student
@@ -27,7 +28,7 @@ MBPS = Label("Rate of data", "Mb/s")
 
 def _rates(
     results: Results, series: str, key: str, flows: Mapping[str, str], of_x: Callable[[str], float]
-) -> tuple[Line, ...]:
+) -> tuple[Trace, ...]:
     """Return the rates of flows, by name of the line, against what the key's texts are."""
     texts = results.along(series, key)
     if not texts:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ethermeter.analysis.claims import Claim
+from ethermeter.chart import number_of
 from ethermeter.document import Figure, Label, Section
 from ethermeter.results.interval import Floats, student
 from ethermeter.results.query import Results
@@ -207,7 +208,7 @@ def _spacing(octets: int) -> "Maker":
         for number, name in enumerate(GIGABIT, 1):
             spacings, rows = waits(results, f"spacing-{octets}", _load(number))
             lines.append(line_of(name, spacings, [student(column) for column in rows.T]))
-        widest = lines[0].points[-1][2].value
+        widest = number_of(lines[0].points[-1][1])
         marks = (("direct", by[f"t4.1-random-{octets}"].published, 2 * widest),)
         text = (
             "Random frames. The diamond is the closest spacing that the study found to go, at twice"
