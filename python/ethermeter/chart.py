@@ -40,6 +40,7 @@ Numbers = Literal[
     "si",
     "time",
     "decades",
+    "few",
     "bare",
     "delay",
     "rate",

@@ -73,7 +73,7 @@ def chart(roofline: Roofline) -> Spans:
         Names(is_written=False),
         [
             *(("place", "stage", ""), ("text", "ceiling", "")),
-            *(("i", "95% interval", ""), ("m", "over achieved", ""), ("o", "from", "")),
+            *(("ends", "95% interval", ""), ("over", "over achieved", ""), ("from", "from", "")),
         ],
         names=_KINDS,
         limit=limit,
@@ -92,7 +92,7 @@ def _span(stage: Stage, achieved: Estimate | None, *, is_nearest: bool) -> Span:
         # What is below nothing has no place on a logarithmic axis.
         ends = (max(ceiling.low, ceiling.value / 10), ceiling.high)
     drawn = Estimate(ceiling.value, math.nan, math.nan, ends=ends)
-    notes = {"i": _interval(ceiling, "none"), "m": over, "o": stage.source}
+    notes = {"ends": _interval(ceiling, "none"), "over": over, "from": stage.source}
     return Span(stage.name, _KINDS[is_nearest], [("ceiling", "ceiling", drawn)], text, notes)
 
 

@@ -65,7 +65,7 @@ def _placed(chart: Bars, names: Sequence[str], rows: Sequence[Json]) -> Json:
     thickness = "height" if chart.is_lying else "width"
     mark: Json = {"type": "bar", **({thickness: {"band": chart.share}} if chart.share else {})}
     written = texts(chart.tips, chart.value.label.unit)
-    drawn = layer(mark | {"clip": not chart.is_stacked}, own)
+    drawn = layer(mark | ({"clip": True} if chart.value.is_rounded else {}), own)
     layers = [drawn | ({"transform": written} if written else {})]
     if not chart.is_stacked and any("l" in row for row in rows):
         layers.append(whiskers({to: {"field": "l"}, f"{to}2": {"field": "h"}}))

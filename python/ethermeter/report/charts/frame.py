@@ -19,7 +19,8 @@ AXES: Mapping[Numbers, Json] = {
     "plain": {"format": ",.6~r"},
     "si": {"format": "~s"},
     "time": {"tickCount": 8},
-    "decades": {"format": "~g", "tickCount": 4},
+    "decades": {"format": "~g"},
+    "few": {"format": "~g", "tickCount": 4},
     "bare": {"format": "~r"},
     "delay": {"format": ",.6~r", "labelOverlap": True, "grid": True, "tickCount": 6},
     "rate": {"format": "~s", "grid": True},
@@ -119,7 +120,7 @@ def along(field: str, axis: Axis, domain: Sequence[float] | None = None) -> Json
     found: Json = {"field": field, "type": "temporal" if axis.is_date else "quantitative"}
     written = AXES[axis.numbers]
     if axis.is_log and axis.low is not None and axis.high is not None:
-        written = written | {"values": _decades(axis.low, axis.high)}
+        written = {**written, "values": _decades(axis.low, axis.high)}
     return found | {
         "title": axis.label.axis,
         "scale": scale,

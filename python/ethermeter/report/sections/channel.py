@@ -125,12 +125,13 @@ def breakdown(points: Sequence[Point], key: str) -> Bars:
         Bar(names[keys(point)[key]], kind, point.estimates[metric].value)
         for point in points
         for metric, kind in kinds.items()
-        if metric in point.estimates
+        if metric in point.estimates and math.isfinite(point.estimates[metric].value)
     ]
+    shown = [name for name in names.values() if any(bar.place == name for bar in bars)]
     return Bars(
         bars,
         Axis(Label("Share of channel time"), 0, 1, numbers="share"),
-        Names(key_title(key), list(names.values()), size=0 if is_count else 10, is_thinned=True),
+        Names(key_title(key), shown, size=0 if is_count else 10, is_thinned=True),
         [("curve", "channel time", ""), ("y", "share", ".2%"), ("place", key_title(key), "")],
         # A row of all kinds is wider than a phone; those of PLCA have long names.
         Legend("", 3 if len(kinds) <= len(TIME_KINDS) else 2),

@@ -88,7 +88,7 @@ def _compared(
         )
         for trace in traces
     ]
-    numbers: Numbers = "decades" if is_x_logarithmic else "usual"
+    numbers: Numbers = "few" if is_x_logarithmic else "usual"
     y_numbers: Numbers = "decades" if is_y_logarithmic else "usual"
     chart = Curves(
         ordered,
