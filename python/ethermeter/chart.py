@@ -33,21 +33,10 @@ What is one of "value" and "interval" (as texts with the unit of the axis), "cau
 "by", "order", "x", "y", "place", "step" and "end" (of a bar that lasts), "row", "kind" and "text"
 (of a span). Numbers without a format are written as they are.
 """
-Numbers = Literal[
-    "usual",
-    "count",
-    "plain",
-    "si",
-    "time",
-    "decades",
-    "few",
-    "bare",
-    "delay",
-    "rate",
-    "share",
-    "part",
-    "bus",
-]
+Numbers = (
+    Literal["usual", "count", "plain", "si", "time", "decades", "few", "bare"]
+    | Literal["delay", "rate", "share", "part", "bus"]
+)
 """How the numbers along an axis are spaced and written."""
 Sample = Literal["usual", "stroke", "thin", "faint", "opaque"]
 """How a legend shows a colour: as its marks are, or as a stroke."""
@@ -204,7 +193,7 @@ class Trace:
     name
         Its colour; curves of several looks may share it.
     points
-        x and y, in SI units; x without an interval in that of its axis.
+        x and y, in SI units; of an axis of dates x are texts.
     order
         What orders the points; empty: x.
 

@@ -179,7 +179,7 @@ def over_time(
         Trace(
             name,
             [
-                (_digits(at), _digits(value * label.factor))
+                (at, value)
                 for at, value in zip(*_joined(times, values), strict=True)
                 if math.isfinite(value)
             ],
@@ -187,16 +187,15 @@ def over_time(
         )
         for name, times, values in courses
     ]
-    found = [number_of(y) for trace in traces for _, y in trace.points]
+    found = [number_of(y) * label.factor for trace in traces for _, y in trace.points]
     low, high = min(found), max(found)
     margin = 0.04 * high if label.from_zero else max(high - low, 0.002 * abs(high))
-    shown = Label(label.title, label.unit)
     tips: list[Tip] = [("value", label.title, ".4~r"), ("x", "time (s)", ".4~r")]
     is_single = len(courses) == 1
     return Curves(
         traces,
         TIME,
-        Axis(shown, 0.0 if label.from_zero else low - margin, high + margin or 1.0),
+        Axis(label, 0.0 if label.from_zero else low - margin, high + margin or 1.0),
         tips if is_single else [*tips, ("curve", "of", "")],
         None if is_single else Legend("", _COLUMNS, "faint", 300),
         Points(is_filled=True, pointer="none"),
@@ -264,10 +263,7 @@ def stacks(
     """
     parts = list(dict.fromkeys(part for of in stacked.values() for part in of))
     bars = [
-        Bar(bar, part, _digits(value * label.factor))
-        for bar, of in stacked.items()
-        for part, value in of.items()
-        if value
+        Bar(bar, part, value) for bar, of in stacked.items() for part, value in of.items() if value
     ]
     # Parts keep their colours from figure to figure, and those that are nowhere are not explained.
     used = [part for part in parts if any(bar.name == part for bar in bars)]
@@ -275,7 +271,7 @@ def stacks(
     end = None if most is None else 0.0
     return Bars(
         bars,
-        Axis(Label(label.title, label.unit), end, most, from_zero=True, is_nice=most is None),
+        Axis(label, end, most, from_zero=True, is_nice=most is None),
         Names(title, list(stacked), -40 if is_crowded else 0, 160),
         [("place", title, ""), ("curve", "of", ""), ("y", label.axis, ".4~r")],
         Legend("", _COLUMNS, shown=used),
@@ -348,7 +344,3 @@ def _joined(times: Floats, values: Floats) -> tuple[Floats, Floats]:
     if values is times:
         return times[lasts], times[lasts]
     return times[lasts], np.add.reduceat(values, starts) / (lasts - starts + 1)
-
-
-def _digits(value: float) -> float:
-    return float(f"{value:.5g}")

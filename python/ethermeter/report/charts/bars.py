@@ -113,14 +113,10 @@ def _parts(chart: Bars) -> list[Json]:
         low = below.get(bar.place, 0.0)
         below[bar.place] = low + bar.height
         if bar.height > 0:
-            begin, end = map(_digits, bar.place)
-            ends = {"l": _digits(low), "h": _digits(low + bar.height)}
-            rows.append({"x": begin, "e": end, **ends, "c": bar.name, "s": _digits(bar.height)})
+            begin, end = map(rounded, bar.place)
+            ends = {"l": rounded(low), "h": rounded(low + bar.height)}
+            rows.append({"x": begin, "e": end, **ends, "c": bar.name, "s": rounded(bar.height)})
     return rows
-
-
-def _digits(value: float) -> float:
-    return float(f"{value:.5g}")
 
 
 def _lasting(chart: Bars, names: Sequence[str]) -> Json:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ethermeter.chart import Axis, Curves, Look, Trace
+from ethermeter.chart import Axis, Curves, Look, Trace, number_of
 from ethermeter.report.charts.frame import (
     FAINT,
     HAS_ENDS,
@@ -20,7 +20,6 @@ from ethermeter.report.charts.frame import (
     tooltip,
     whiskers,
 )
-from ethermeter.results.interval import Estimate
 
 _LABEL_STEP = 1.1
 """Distance of names of curves from each other, and the width of a letter of them, by their size."""
@@ -82,7 +81,7 @@ def curves(chart: Curves) -> Json:
 def _rows(trace: Trace, chart: Curves) -> Iterable[Json]:
     """Yield the points of a curve as data of the figure."""
     for at, (x, y) in enumerate(trace.points):
-        place = float(f"{x.value * chart.x.label.factor:.6g}") if isinstance(x, Estimate) else x
+        place = x if isinstance(x, str) else rounded(number_of(x) * chart.x.label.factor)
         row = datum(trace.name, place, y, chart.y.label.factor)
         if trace.look.says:
             row["k"] = trace.look.says

@@ -90,7 +90,7 @@ def rounded(value: float) -> float | None:
     return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
-def datum(name: str, x: float | str, found: Value, factor: float) -> Json:
+def datum(name: str, x: float | str | None, found: Value, factor: float) -> Json:
     """One value as data of a figure: x, name, y, ends of the interval and cautions."""
     if not isinstance(found, Estimate):
         return {"x": x, "c": name, "y": rounded(found * factor)}

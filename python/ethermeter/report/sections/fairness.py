@@ -20,7 +20,6 @@ from ethermeter.report.axes import choose, panels
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import point_title
 from ethermeter.report.plots import against, grouped
-from ethermeter.report.tables import figure_table
 from ethermeter.results.estimates import Point
 
 SHARE = Label("Share", "%", 100.0)
@@ -70,15 +69,8 @@ def _indices(members: Sequence[Sharing]) -> list[Figure]:
         title = f"{metric.label.title}{_title(members[0].flows)}" + (
             f", {panel.title}" if panel.title else ""
         )
-        numbers = figure_table(panel, metric, axes, title=title)
-        drawn.append(
-            Figure(
-                against(panel, metric, axes),
-                title=title,
-                text="Of the rates of the flows; mean over the replications.",
-                numbers=numbers,
-            )
-        )
+        text = "Of the rates of the flows; mean over the replications."
+        drawn.append(Figure(against(panel, metric, axes), title, text))
     return drawn
 
 

@@ -81,11 +81,7 @@ def _compared(
         return []
     # The order of the points is the order of the plan, which a curve against a measured x keeps.
     ordered = [
-        replace(
-            trace,
-            points=[(float(f"{number_of(x):.6g}"), y) for x, y in trace.points],
-            order=range(len(trace.points)) if trace.look == curves.SEGMENT else (),
-        )
+        replace(trace, order=range(len(trace.points))) if trace.look == curves.SEGMENT else trace
         for trace in traces
     ]
     numbers: Numbers = "few" if is_x_logarithmic else "usual"
