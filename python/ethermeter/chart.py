@@ -42,7 +42,16 @@ Sample = Literal["usual", "stroke", "thin", "faint", "opaque"]
 """How a legend shows a colour: as its marks are, or as a stroke."""
 Palette = Literal["distinct", "ramp", "channel time"]
 """Colours of names: as different as can be, from dark to bright, or those of channel time."""
-HEIGHT = 280
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Size of a chart, and room above it and to the right, in pixels; width 0: the page's."""
+
+    width: int = 0
+    height: int = 280
+    above: int = 2
+    right: int = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,10 +252,6 @@ class Curves:
     is_template
         Whether the explorer of a page fills it: each layer has a name, and curves are distinguished
         by dashes as well.
-    width, height
-        In pixels; a width of 0 is that of the page's box.
-    above, right
-        Room, in pixels.
 
     """
 
@@ -265,10 +270,7 @@ class Curves:
     is_template: bool = False
     font_size: float = 10.5
     title: str = ""
-    width: int = 0
-    height: int = HEIGHT
-    above: int = 2
-    right: int = 12
+    box: Box = Box()
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,9 +324,7 @@ class Bars:
     gap: float = 0
     across: Mapping[str, float] | None = None
     window: tuple[float, float] | None = None
-    height: int = HEIGHT
-    above: int = 2
-    right: int = 10
+    box: Box = Box()
 
 
 Sign = Literal["point", "mean", "largest", "percentile", "bound", "ceiling"]
@@ -386,9 +386,7 @@ class Spans:
     is_beside: bool = False
     is_joined: bool = False
     limit: tuple[Estimate, str] | None = None
-    height: int = HEIGHT
-    above: int = 2
-    right: int = 12
+    box: Box = Box()
 
 
 Chart = Curves | Bars | Spans

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import synthetic_run
 from ethermeter.analysis.distribution import Distribution
-from ethermeter.chart import HEIGHT
+from ethermeter.chart import Box
 from ethermeter.metrics import Metric
 from ethermeter.report import axes, figures, theme
 from ethermeter.report.charts.bars import bars
@@ -170,11 +170,12 @@ def test_labels_keep_their_order_and_distance_within_the_figure(values, zero):
     spec = curves(against(panel, Metric.JAIN_INDEX, axes.Axes("x", "", "c", ())))
     low, high = spec["encoding"]["y"]["scale"]["domain"]
     placed = sorted(
-        (row["y"] - low) / (high - low) * HEIGHT for row in spec["layer"][-1]["data"]["values"]
+        (row["y"] - low) / (high - low) * Box().height
+        for row in spec["layer"][-1]["data"]["values"]
     )
     assert low <= min([*values, zero]) <= max([*values, zero]) <= high
     assert placed[0] >= -1e-6
-    assert placed[-1] <= HEIGHT + 1e-6
+    assert placed[-1] <= Box().height + 1e-6
     assert all(above - below >= 11.4 for below, above in pairwise(placed))
 
 

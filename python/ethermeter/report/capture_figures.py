@@ -11,6 +11,7 @@ from ethermeter.chart import (
     Axis,
     Bar,
     Bars,
+    Box,
     Curves,
     Legend,
     Look,
@@ -52,8 +53,7 @@ def waits(connections: Sequence[Connection]) -> Figure:
         is_lying=True,
         share=0.8,
         # The box has room for a figure of this height at the least.
-        height=max(26 * len(names), 150),
-        right=12,
+        box=Box(height=max(26 * len(names), 150)),
     )
     head = ["Connection", *kinds]
     cells = [
@@ -186,7 +186,6 @@ def throughput(of: Connection) -> Figure:
         "from",
         title="Throughput",
         text="Payload that each end sent, what was sent again too.",
-        of_table="Throughput",
     )
 
 
@@ -196,22 +195,18 @@ def _rates(
     *,
     title: str,
     text: str,
-    of_table: str,
 ) -> Figure:
     """Draw payload rates against time; a source is its name, its series, and its begin (s)."""
     curves: dict[str, list[tuple[float, float]]] = {}
-    cells = []
     for name, series, begin_s in sources:
         for at, octets in zip(_times_s(series), series.octets, strict=True):
             rate = float(f"{8e-6 * octets / (series.width_ns * NS):.6g}")
             curves.setdefault(name, []).append((begin_s + at, rate))
-            cells.append([name, f"{begin_s + at:.6g}", number(rate)])
     titles, look = (what, "time, s", "Mb/s"), replace(_LINE, line="halves")
     return Figure(
         _curves(curves, "Payload (Mb/s)", titles, look),
         title=title,
         text=text,
-        numbers=Table([what.capitalize(), "Time (s)", "Rate (Mb/s)"], cells, of_table),
     )
 
 
@@ -288,7 +283,6 @@ def flow_rates(flows: Sequence[FlowCounts]) -> Figure:
         "flow",
         title="Rates of the largest flows",
         text="Payload, by number of the flow.",
-        of_table="Rates",
     )
 
 

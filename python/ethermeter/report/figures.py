@@ -70,8 +70,7 @@ def draw(
             titles = [part for part in (of if len(every) > 1 else "", panel.title) if part]
             drawn = replace(
                 chart,
-                width=style.width,
-                height=style.height,
+                box=replace(chart.box, width=style.width, height=style.height),
                 font_size=style.font_size - 0.5,
                 title=", ".join(titles) or asked.label.title,
             )

@@ -10,6 +10,7 @@ from ethermeter.chart import (
     Axis,
     Bar,
     Bars,
+    Box,
     Curves,
     Legend,
     Look,
@@ -34,6 +35,7 @@ Course = tuple[str, Floats, Floats]
 INTERVAL: Tip = ("interval", "95% interval", "")
 CAUTION: Tip = ("caution", "caution", "")
 TIME = Axis(Label("Time since the transmission began (s)"), numbers="time")
+_LOWER = Box(above=6)
 MOST_STEPS = 160
 """Steps of a figure; more are joined, each the mean of its members."""
 _COLUMNS = 2
@@ -94,8 +96,7 @@ def against(
         Marks([(name, knee.x, knee.y) for name, knee in (knees or {}).items()], is_above=True),
         "ramp" if panel.is_ordered else "distinct",
         is_named_at_ends=bool(longest) and not is_below,
-        above=6,
-        right=10,
+        box=Box(above=6, right=10),
     )
 
 
@@ -201,7 +202,7 @@ def over_time(
         Points(is_filled=True, pointer="none"),
         window=window_s,
         is_clipped=False,
-        above=6,
+        box=_LOWER,
     )
 
 
@@ -237,7 +238,7 @@ def shares_over_time(
     tips: list[Tip] = [("curve", "of", ""), ("step", "share", ".1%"), ("end", "until (s)", ".4~r")]
     value = Axis(label, 0, 1, numbers="share")
     of = Legend("", _COLUMNS)
-    return Bars(bars, value, TIME, tips, of, list(shares), window=window_s, above=6, right=12)
+    return Bars(bars, value, TIME, tips, of, list(shares), window=window_s, box=_LOWER)
 
 
 def stacks(
@@ -277,8 +278,7 @@ def stacks(
         Legend("", _COLUMNS, shown=used),
         parts,
         is_stacked=True,
-        above=6,
-        right=12,
+        box=_LOWER,
     )
 
 
@@ -312,6 +312,7 @@ def grouped(
         ],
         Legend("", columns),
         gap=0.12,
+        box=Box(right=10),
     )
 
 
@@ -328,9 +329,7 @@ def turns(
         Legend("", 1, limit=320, is_below=True),
         is_lying=True,
         across=cycles_s,
-        height=_AROUND_LINES + _LINE_HEIGHT * len(bars),
-        above=4,
-        right=12,
+        box=Box(height=_AROUND_LINES + _LINE_HEIGHT * len(bars), above=4),
     )
 
 

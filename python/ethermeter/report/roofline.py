@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from ethermeter.analysis.roofline import Roofline, Stage
-from ethermeter.chart import Axis, Names, Span, Spans, estimate_of, number_of
+from ethermeter.chart import Axis, Box, Names, Span, Spans, estimate_of, number_of
 from ethermeter.document import Figure, Label, Section, Table, small_first
 from ethermeter.report.render import Page
 from ethermeter.results.interval import Estimate
@@ -77,9 +77,7 @@ def chart(roofline: Roofline) -> Spans:
         ],
         names=_KINDS,
         limit=limit,
-        height=_ROW * len(spans),
-        above=18,
-        right=76,
+        box=Box(height=_ROW * len(spans), above=18, right=76),
     )
 
 

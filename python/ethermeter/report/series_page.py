@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from ethermeter.chart import Axis, Curves, Legend, Look, Points, Trace
+from ethermeter.chart import Axis, Box, Curves, Legend, Look, Points, Trace
 from ethermeter.document import Block, Figure, Label, Section, Table, Text, number
 from ethermeter.metrics import Metric
 from ethermeter.report.render import Page, render
@@ -102,7 +102,7 @@ def _curves(metric: Metric, moments: Sequence[Moment]) -> Curves:
         Legend("flow"),
         Points(is_filled=True, opacity=1, pointer="none"),
         is_clipped=False,
-        height=240,
+        box=Box(height=240),
     )
 
 

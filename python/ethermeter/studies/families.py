@@ -12,12 +12,10 @@ from ethermeter.document import (
     Figure,
     Grid,
     Heading,
-    Label,
     Section,
     Table,
     Text,
 )
-from ethermeter.report.plots import annotated
 from ethermeter.results.interval import Estimate, exact
 from ethermeter.results.query import MissingError, Results
 
@@ -105,20 +103,6 @@ def line_of(name: str, x: Iterable[float], y: Iterable[float | Estimate]) -> Tra
             for at, of in zip(x, y, strict=True)
         ],
     )
-
-
-def curves(
-    title: str,
-    text: str,
-    x: Label,
-    y: Label,
-    legend: str,
-    lines: Sequence[Trace],
-    marks: Sequence[Mark] = (),
-    most: float | None = None,
-) -> Figure:
-    """Return a figure of lines with published points upon them."""
-    return Figure(annotated(lines, marks, x, y, legend, most=most), title, text)
 
 
 def published_line(name: str, by: By, identity: str, sizes: Iterable[float]) -> list[Mark]:

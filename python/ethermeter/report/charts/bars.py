@@ -28,15 +28,7 @@ def bars(chart: Bars) -> Json:
     lasting = isinstance(chart.places, Axis)
     rows = _parts(chart) if lasting else _rows(chart, names)
     body = _lasting(chart, names) if lasting else _placed(chart, names, rows)
-    return frame(
-        rows,
-        body,
-        len(names),
-        palette=chart.palette,
-        height=chart.height,
-        above=chart.above,
-        right=chart.right,
-    )
+    return frame(rows, body, len(names), chart.box, chart.palette)
 
 
 def _rows(chart: Bars, names: Sequence[str]) -> list[Json]:

@@ -54,27 +54,19 @@ def curves(chart: Curves) -> Json:
     }
     layers, points = _layers(chart, rows), _points(chart)
     above = [_marks(chart)] if marks.points else []
-    right = chart.right
+    box = chart.box
     if chart.is_named_at_ends and domain:
-        placed = _placed(rows, domain, chart.height, chart.font_size, is_log=y.is_log)
+        placed = _placed(rows, domain, box.height, chart.font_size, is_log=y.is_log)
         points.append(_names(placed, chart))
-        right += round(_LABEL_WIDTH * chart.font_size * max(map(len, names)))
+        room = round(_LABEL_WIDTH * chart.font_size * max(map(len, names)))
+        box = replace(box, right=box.right + room)
     layers += [*points, *above] if marks.is_above else [*above, *points]
     body: Json = {"encoding": encoding, "layer": layers}
     if chart.is_template:
         encoding["detail"] = {"field": "d"}
     if chart.window is not None:
         body = {"layer": [_shade(chart.window, encoding["x"]), body]}
-    spec = frame(
-        rows,
-        body,
-        len(names),
-        palette=chart.palette,
-        width=chart.width,
-        height=chart.height,
-        above=chart.above,
-        right=right,
-    )
+    spec = frame(rows, body, len(names), box, chart.palette)
     return {**spec, "title": chart.title} if chart.title else spec
 
 

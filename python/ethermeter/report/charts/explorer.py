@@ -9,7 +9,7 @@ none, and cautions (`w`) by the number of the point.
 import math
 from collections.abc import Mapping, Sequence
 
-from ethermeter.chart import Axis, Curves, Look, Points, Trace
+from ethermeter.chart import Axis, Box, Curves, Look, Points, Trace
 from ethermeter.document import Explorer, Label, plain
 from ethermeter.metrics import Metric
 from ethermeter.report.axes import curve_names, keys, unit_of
@@ -181,5 +181,5 @@ def _spec() -> Json:
     looks = (Look(interval="band", size=20), Look("", 1.4, "whiskers"))
     points = Points(doubtful=34, is_fading=True)
     traces = [Trace("", (), look) for look in looks]
-    chart = Curves(traces, axis, axis, points=points, is_template=True, above=6)
+    chart = Curves(traces, axis, axis, points=points, is_template=True, box=Box(above=6))
     return {**curves(chart), "dashes": _DASHES}

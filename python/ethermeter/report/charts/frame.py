@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from ethermeter.chart import Axis, Legend, Names, Numbers, Palette, Sample, Tip, Value
+from ethermeter.chart import Axis, Box, Legend, Names, Numbers, Palette, Sample, Tip, Value
 from ethermeter.report.theme import KIND_COLOURS, Ground, VegaLite, colours
 from ethermeter.results.interval import Estimate
 
@@ -45,12 +45,8 @@ def frame(
     rows: Sequence[Json],
     body: Json,
     names: int,
-    *,
+    box: Box,
     palette: Palette = "distinct",
-    width: int = 0,
-    height: int,
-    above: int,
-    right: int,
 ) -> VegaLite:
     """Return a specification.
 
@@ -62,10 +58,6 @@ def frame(
         Its encoding and layers.
     names
         How many colours it needs, of a palette.
-    width, height
-        In pixels; a width of 0 is that of the page's box.
-    above, right
-        Padding, in pixels.
 
     """
     found = {
@@ -75,10 +67,10 @@ def frame(
         for ground in _GROUNDS
     }
     return {
-        "width": width or "container",
-        "height": height,
-        "autosize": {"type": "pad" if width else "fit-x", "contains": "padding"},
-        "padding": {"left": 2, "top": above, "bottom": 2, "right": right},
+        "width": box.width or "container",
+        "height": box.height,
+        "autosize": {"type": "pad" if box.width else "fit-x", "contains": "padding"},
+        "padding": {"left": 2, "top": box.above, "bottom": 2, "right": box.right},
         "data": {"values": list(rows)},
         **body,
         "usermeta": {"colours": found},

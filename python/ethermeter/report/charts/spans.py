@@ -53,14 +53,7 @@ def spans(chart: Spans) -> Json:
         layers.append(_headings(common["y"]))
     if chart.limit is not None:
         layers += _limit(*chart.limit, value)
-    return frame(
-        rows,
-        {"layer": layers},
-        len(names),
-        height=chart.height,
-        above=chart.above,
-        right=chart.right,
-    )
+    return frame(rows, {"layer": layers}, len(names), chart.box)
 
 
 def _rows(span: Span, chart: Spans) -> list[Json]:

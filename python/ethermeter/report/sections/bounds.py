@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from ethermeter.analysis.bounds import FlowTime, Observed, Queue, Saturation
-from ethermeter.chart import Axis, Legend, Names, Sign, Span, Spans, Tip
+from ethermeter.chart import Axis, Box, Legend, Names, Sign, Span, Spans, Tip
 from ethermeter.document import (
     Block,
     Bullets,
@@ -239,7 +239,7 @@ def _delays(spans: Sequence[Span]) -> Spans:
         Legend(),
         names,
         is_beside=True,
-        height=height,
+        box=Box(height=height),
     )
 
 

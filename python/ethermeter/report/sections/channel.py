@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from ethermeter.chart import Axis, Bar, Bars, Legend, Names
+from ethermeter.chart import Axis, Bar, Bars, Box, Legend, Names
 from ethermeter.document import (
     Block,
     Figure,
@@ -139,5 +139,5 @@ def breakdown(points: Sequence[Point], key: str) -> Bars:
         "channel time",
         is_stacked=True,
         share=0.86,
-        height=220,
+        box=Box(height=220, right=10),
     )

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from ethermeter.analysis.distribution import Distribution
-from ethermeter.chart import Axis, Curves, Legend, Trace
+from ethermeter.chart import Axis, Box, Curves, Legend, Trace
 from ethermeter.document import (
     Block,
     Figure,
@@ -131,7 +131,7 @@ def exceedance(
         Legend(legend),
         palette="ramp" if all(quantity(name) for name in found) else "distinct",
         is_clipped=False,
-        right=10,
+        box=Box(right=10),
     )
 
 

@@ -157,12 +157,10 @@ def _machine_figures(machine: Machine, result: Result) -> list[Figure]:
         str(at): {NAMES[kind]: share for kind, share in shares.items()}
         for at, shares in enumerate(machine.processors)
     }
-    rows = [[at, *map(percent, shares.values())] for at, shares in bars.items()]
     drawn = Figure(
         stacks(bars, Label("Share of its time", "%", 100.0), title="Processor", most=100.0),
         title=f"Processors in the measured window: {of}",
         text="What is missing to 100% they were idle.",
-        numbers=Table(["Processor", *NAMES.values()], rows, "Shares of the processors’ time"),
     )
     course = hosts.course(result, machine.hosts[0])
     if course is None:

@@ -16,7 +16,6 @@ from ethermeter.chart import (
     Legend,
     Marks,
     Names,
-    Numbers,
     Points,
     Span,
     Spans,
@@ -84,12 +83,20 @@ def _compared(
         replace(trace, order=range(len(trace.points))) if trace.look == curves.SEGMENT else trace
         for trace in traces
     ]
-    numbers: Numbers = "few" if is_x_logarithmic else "usual"
-    y_numbers: Numbers = "decades" if is_y_logarithmic else "usual"
     chart = Curves(
         ordered,
-        Axis(Label(x_title), is_log=is_x_logarithmic, padding=6, numbers=numbers),
-        Axis(label, *domain, is_log=is_y_logarithmic, numbers=y_numbers),
+        Axis(
+            Label(x_title),
+            is_log=is_x_logarithmic,
+            padding=6,
+            numbers="few" if is_x_logarithmic else "usual",
+        ),
+        Axis(
+            label,
+            *domain,
+            is_log=is_y_logarithmic,
+            numbers="decades" if is_y_logarithmic else "usual",
+        ),
         _tips(label, ("x", x_title, ".5~r")),
         _legend(traces),
         Points(stroke=1.4),
@@ -110,14 +117,20 @@ def _ladder(
 ) -> Spans:
     """Draw traces against names, one below the other; the ends of the axis are optional."""
     low, high = (None if math.isnan(end) else end for end in domain)
-    numbers: Numbers = "decades" if is_logarithmic else "usual"
     return Spans(
         [
             Span(str(x), trace.name, [("point", trace.look.says, y)])
             for trace in traces
             for x, y in trace.points
         ],
-        Axis(label, low, high, is_log=is_logarithmic, is_nice=not is_logarithmic, numbers=numbers),
+        Axis(
+            label,
+            low,
+            high,
+            is_log=is_logarithmic,
+            is_nice=not is_logarithmic,
+            numbers="decades" if is_logarithmic else "usual",
+        ),
         Names(x_title, places, limit=150, has_lines=True),
         _tips(label, ("place", "at", "")),
         _legend(traces),
