@@ -3,19 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from ethermeter.chart import Axis, Bars
-from ethermeter.report.charts.frame import (
-    Json,
-    along,
-    at_names,
-    colour,
-    datum,
-    frame,
-    layer,
-    rounded,
-    texts,
-    tooltip,
-    whiskers,
-)
+from ethermeter.report.charts import frame
+from ethermeter.report.charts.frame import Json
 from ethermeter.results.interval import Estimate
 
 _ROW = 13
@@ -28,13 +17,13 @@ def bars(chart: Bars) -> Json:
     lasting = isinstance(chart.places, Axis)
     rows = _parts(chart) if lasting else _rows(chart, names)
     body = _lasting(chart, names) if lasting else _placed(chart, names, rows)
-    return frame(rows, body, len(names), chart.box, chart.palette)
+    return frame.specification(rows, body, len(names), chart.box, chart.palette)
 
 
 def _rows(chart: Bars, names: Sequence[str]) -> list[Json]:
     factor, found = chart.value.label.factor, []
     for bar in chart.bars:
-        row = datum(bar.name, str(bar.place), bar.height, factor)
+        row = frame.datum(bar.name, str(bar.place), bar.height, factor)
         if row["y"] is not None:
             found.append(row | ({"o": names.index(bar.name)} if chart.is_stacked else {}))
     return found
@@ -44,10 +33,10 @@ def _placed(chart: Bars, names: Sequence[str], rows: Sequence[Json]) -> Json:
     """Return encoding and layers of bars at names."""
     assert not isinstance(chart.places, Axis), "bars that last are drawn otherwise"
     at, to = ("y", "x") if chart.is_lying else ("x", "y")
-    value = along("y", chart.value, _domain(rows) if chart.value.is_rounded else None)
+    value = frame.along("y", chart.value, _domain(rows) if chart.value.is_rounded else None)
     shown = dict.fromkeys(row["x"] for row in rows)
-    common: Json = {at: at_names("x", list(shown), chart.places), to: value}
-    own: Json = {"color": colour(names, chart.legend), "tooltip": tooltip(chart.tips)}
+    common: Json = {at: frame.at_names("x", list(shown), chart.places), to: value}
+    own: Json = {"color": frame.colour(names, chart.legend), "tooltip": frame.tooltip(chart.tips)}
     if chart.is_stacked:
         value["stack"] = "zero"
         own["order"] = {"field": "o", "type": "quantitative"}
@@ -56,11 +45,11 @@ def _placed(chart: Bars, names: Sequence[str], rows: Sequence[Json]) -> Json:
         common[f"{at}Offset"] = {"field": "c", "type": "nominal", "scale": scale}
     thickness = "height" if chart.is_lying else "width"
     mark: Json = {"type": "bar", **({thickness: {"band": chart.share}} if chart.share else {})}
-    written = texts(chart.tips, chart.value.label.unit)
-    drawn = layer(mark | ({"clip": True} if chart.value.is_rounded else {}), own)
+    written = frame.texts(chart.tips, chart.value.label.unit)
+    drawn = frame.layer(mark | ({"clip": True} if chart.value.is_rounded else {}), own)
     layers = [drawn | ({"transform": written} if written else {})]
     if not chart.is_stacked and any("l" in row for row in rows):
-        layers.append(whiskers({to: {"field": "l"}, f"{to}2": {"field": "h"}}))
+        layers.append(frame.whiskers({to: {"field": "l"}, f"{to}2": {"field": "h"}}))
     body: Json = {"encoding": common, "layer": layers}
     if not chart.across:
         return body
@@ -84,14 +73,14 @@ def _across(across: Mapping[str, float], value: Json, longest: float, chart: Bar
     narrow page they would meet.
     """
     found = {name: each * chart.value.label.factor for name, each in across.items()}
-    rows = [{"y": rounded(at), "t": f"{name} {at:,.1f}"} for name, at in found.items()]
+    rows = [{"y": frame.rounded(at), "t": f"{name} {at:,.1f}"} for name, at in found.items()]
     rule: Json = {"type": "rule", "strokeWidth": 1.4, "strokeDash": [5, 3]}
-    layers = [layer(rule, {"x": value}) | {"data": {"values": rows}}]
+    layers = [frame.layer(rule, {"x": value}, rows=rows)]
     for at, row in enumerate(rows):
         side = "right" if list(found.values())[at] > longest / 2 else "left"
         mark = {"type": "text", "align": side, "baseline": "bottom", "fontSize": 10.5}
         encoding = {"x": value, "text": {"field": "t"}}
-        layers.append(layer(mark | {"y": -4 - _ROW * at}, encoding) | {"data": {"values": [row]}})
+        layers.append(frame.layer(mark | {"y": -4 - _ROW * at}, encoding, rows=[row]))
     return layers
 
 
@@ -105,21 +94,28 @@ def _parts(chart: Bars) -> list[Json]:
         low = below.get(bar.place, 0.0)
         below[bar.place] = low + bar.height
         if bar.height > 0:
-            begin, end = map(rounded, bar.place)
-            ends = {"l": rounded(low), "h": rounded(low + bar.height)}
-            rows.append({"x": begin, "e": end, **ends, "c": bar.name, "s": rounded(bar.height)})
+            begin, end = map(frame.rounded, bar.place)
+            ends = {"l": frame.rounded(low), "h": frame.rounded(low + bar.height)}
+            rows.append(
+                {"x": begin, "e": end, **ends, "c": bar.name, "s": frame.rounded(bar.height)}
+            )
     return rows
 
 
 def _lasting(chart: Bars, names: Sequence[str]) -> Json:
     """Return the layers of stacked parts along the time, with rules at the ends of the window."""
     assert isinstance(chart.places, Axis), "bars at names are drawn otherwise"
-    time = along("x", chart.places)
-    ends = {"x": time, "x2": {"field": "e"}, "y": along("l", chart.value), "y2": {"field": "h"}}
-    shown = {"color": colour(names, chart.legend), "tooltip": tooltip(chart.tips)}
-    layers = [layer({"type": "rect", "clip": True}, ends | shown)]
+    time = frame.along("x", chart.places)
+    ends = {
+        "x": time,
+        "x2": {"field": "e"},
+        "y": frame.along("l", chart.value),
+        "y2": {"field": "h"},
+    }
+    shown = {"color": frame.colour(names, chart.legend), "tooltip": frame.tooltip(chart.tips)}
+    layers = [frame.layer({"type": "rect", "clip": True}, ends | shown)]
     if chart.window is not None:
-        edges = {"values": [{"x": edge} for edge in chart.window]}
+        edges = [{"x": edge} for edge in chart.window]
         rule = {"type": "rule", "strokeDash": [4, 3], "tooltip": None}
-        layers.append(layer(rule, {"x": time}) | {"data": edges})
+        layers.append(frame.layer(rule, {"x": time}, rows=edges))
     return {"layer": layers}

@@ -5,21 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ethermeter.chart import Axis, Curves, Look, Trace, number_of
-from ethermeter.report.charts.frame import (
-    FAINT,
-    HAS_ENDS,
-    Json,
-    along,
-    colour,
-    datum,
-    frame,
-    hover,
-    layer,
-    rounded,
-    texts,
-    tooltip,
-    whiskers,
-)
+from ethermeter.report.charts import frame
+from ethermeter.report.charts.frame import Json
 
 _LABEL_STEP = 1.1
 """Distance of names of curves from each other, and the width of a letter of them, by their size."""
@@ -48,9 +35,9 @@ def curves(chart: Curves) -> Json:
     names = [trace.name for trace in chart.traces] + [name for name, _, _ in marks.points]
     names = list(dict.fromkeys(names))
     encoding: Json = {
-        "x": along("x", x),
-        "y": along("y", y, domain),
-        "color": colour(names, chart.legend),
+        "x": frame.along("x", x),
+        "y": frame.along("y", y, domain),
+        "color": frame.colour(names, chart.legend),
     }
     layers, points = _layers(chart, rows), _points(chart)
     above = [_marks(chart)] if marks.points else []
@@ -66,15 +53,15 @@ def curves(chart: Curves) -> Json:
         encoding["detail"] = {"field": "d"}
     if chart.window is not None:
         body = {"layer": [_shade(chart.window, encoding["x"]), body]}
-    spec = frame(rows, body, len(names), box, chart.palette)
+    spec = frame.specification(rows, body, len(names), box, chart.palette)
     return {**spec, "title": chart.title} if chart.title else spec
 
 
 def _rows(trace: Trace, chart: Curves) -> Iterable[Json]:
     """Yield the points of a curve as data of the figure."""
     for at, (x, y) in enumerate(trace.points):
-        place = x if isinstance(x, str) else rounded(number_of(x) * chart.x.label.factor)
-        row = datum(trace.name, place, y, chart.y.label.factor)
+        place = x if isinstance(x, str) else frame.rounded(number_of(x) * chart.x.label.factor)
+        row = frame.datum(trace.name, place, y, chart.y.label.factor)
         if trace.look.says:
             row["k"] = trace.look.says
         yield row | ({"n": trace.order[at]} if trace.order else {})
@@ -142,23 +129,23 @@ def _layers(chart: Curves, rows: Sequence[Json]) -> list[Json]:
             "l" in row and (not only or row["k"] == look.says) for row in rows
         )
         if look.interval == "band" and has_ends:
-            bands.append(layer(_BAND, _ENDS, only, HAS_ENDS) | _named("band", chart))
+            bands.append(frame.layer(_BAND, _ENDS, only, frame.HAS_ENDS) | _named("band", chart))
         elif look.interval == "whiskers" and has_ends:
             # Beside a line they are faint, and half as wide.
             shown = (
                 {"width": look.width / 2, "opacity": 0.4} if look.line else {"width": look.width}
             )
-            found.append(whiskers(_ENDS, only, **shown) | _named("whiskers", chart))
+            found.append(frame.whiskers(_ENDS, only, **shown) | _named("whiskers", chart))
         if look.line:
             mark = {"type": "line", "strokeWidth": look.width, **_LINES[look.line], **clip}
-            encoding: Json = {"opacity": FAINT} if chart.points.is_fading else {}
+            encoding: Json = {"opacity": frame.FAINT} if chart.points.is_fading else {}
             if any(trace.order for trace in chart.traces if trace.look == look):
                 encoding["order"] = {"field": "n", "type": "quantitative"}
             if chart.is_template:
                 encoding["strokeDash"] = {"field": "d", "type": "nominal"}
             if all(each.size is None for each in looks):
-                encoding["tooltip"] = tooltip(chart.tips)
-            found.append(layer(mark, encoding, only) | _named("lines", chart))
+                encoding["tooltip"] = frame.tooltip(chart.tips)
+            found.append(frame.layer(mark, encoding, only) | _named("lines", chart))
     return bands + found
 
 
@@ -182,7 +169,7 @@ def _points(chart: Curves) -> list[Json]:
     first, *others = looks
     encoding: Json = {}
     if points.is_fading:
-        encoding["opacity"] = FAINT
+        encoding["opacity"] = frame.FAINT
     if points.pointer == "hidden":
         seen = {"param": "hover", "empty": False, "value": 1}
         encoding["opacity"] = {"condition": seen, "value": 0}
@@ -197,23 +184,23 @@ def _points(chart: Curves) -> list[Json]:
     else:
         mark["size"] = first.size
     if chart.tips:
-        encoding["tooltip"] = tooltip(chart.tips)
+        encoding["tooltip"] = frame.tooltip(chart.tips)
     fields = () if points.pointer == "hidden" else ("c", "d") if chart.is_template else ("c",)
     found: Json = _named("points", chart)
     if points.pointer != "none":
-        found["params"] = [hover(fields, is_nearest=points.pointer != "touched")]
-    written = texts(chart.tips, chart.y.label.unit)
+        found["params"] = [frame.hover(fields, is_nearest=points.pointer != "touched")]
+    written = frame.texts(chart.tips, chart.y.label.unit)
     found["transform"] = [{"filter": "isValid(datum.y)"}, *written]
-    return [layer(mark, encoding) | found]
+    return [frame.layer(mark, encoding) | found]
 
 
 def _marks(chart: Curves) -> Json:
     """Return the layer of what stands out, filled so that it differs from the points."""
     factor, marks = chart.y.label.factor, chart.marks
-    rows = [{"x": x, "y": rounded(y * factor), "c": name} for name, x, y in marks.points]
+    rows = [{"x": x, "y": frame.rounded(y * factor), "c": name} for name, x, y in marks.points]
     mark: Json = {"type": "point", "filled": True, "size": marks.size}
     mark |= {"shape": "diamond", "opacity": 1} if marks.is_diamond else {}
-    return layer(mark) | {"data": {"values": rows}}
+    return frame.layer(mark, rows=rows)
 
 
 def _names(rows: Sequence[Json], chart: Curves) -> Json:
@@ -221,8 +208,8 @@ def _names(rows: Sequence[Json], chart: Curves) -> Json:
     mark = {"type": "text", "align": "left", "baseline": "middle", "dx": 7}
     encoding: Json = {"text": {"field": "c"}}
     if chart.points.is_fading:
-        encoding["opacity"] = FAINT
-    return layer(mark | {"fontSize": chart.font_size}, encoding) | {"data": {"values": list(rows)}}
+        encoding["opacity"] = frame.FAINT
+    return frame.layer(mark | {"fontSize": chart.font_size}, encoding, rows=rows)
 
 
 def _placed(
@@ -272,4 +259,4 @@ def _begin(cluster: tuple[float, int]) -> float:
 def _shade(window: tuple[float, float], across: Json) -> Json:
     mark = {"type": "rect", "opacity": 0.09, "color": "#8090a0", "tooltip": None}
     row = {"x": window[0], "e": window[1]}
-    return layer(mark, {"x": across, "x2": {"field": "e"}}) | {"data": {"values": [row]}}
+    return frame.layer(mark, {"x": across, "x2": {"field": "e"}}, rows=[row])

@@ -41,7 +41,7 @@ _FIELDS = {
 }
 
 
-def frame(
+def specification(
     rows: Sequence[Json],
     body: Json,
     names: int,
@@ -193,10 +193,12 @@ def texts(tips: Sequence[Tip], unit: str) -> list[Json]:
     return [{"calculate": text, "as": what} for what, text in written.items() if what in of]
 
 
-def layer(mark: Json, encoding: Json | None = None, *only: str) -> Json:
-    """Return a layer of a mark, of the rows for which all conditions hold."""
+def layer(mark: Json, encoding: Json | None = None, *only: str, rows: Sequence[Json] = ()) -> Json:
+    """Return a layer of a mark: of rows for which all conditions hold, or of rows of its own."""
     kept = [condition for condition in only if condition]
     found: Json = {"transform": [{"filter": " && ".join(kept)}]} if kept else {}
+    if rows:
+        found["data"] = {"values": list(rows)}
     found["mark"] = {**mark, "aria": False}
     return found | ({"encoding": encoding} if encoding else {})
 

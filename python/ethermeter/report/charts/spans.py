@@ -4,18 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ethermeter.chart import Sign, Span, Spans
-from ethermeter.report.charts.frame import (
-    Json,
-    along,
-    at_names,
-    colour,
-    datum,
-    frame,
-    layer,
-    texts,
-    tooltip,
-    whiskers,
-)
+from ethermeter.report.charts import frame
+from ethermeter.report.charts.frame import Json
 from ethermeter.results.interval import Estimate
 
 _BELOW = 7
@@ -43,9 +33,9 @@ def spans(chart: Spans) -> Json:
     # Later points are smaller, so that those that lie on one another are all seen.
     sizes = {name: 100 * 0.6**at for at, name in enumerate(names)}
     rows = [row | {"s": sizes[row["c"]], "o": listed.index(row["x"])} for row in rows]
-    value = along("y", chart.value)
-    common: Json = {"x": value, "y": at_names("x", listed, replace(chart.rows, title=""))}
-    common["color"] = colour(names, chart.legend)
+    value = frame.along("y", chart.value)
+    common: Json = {"x": value, "y": frame.at_names("x", listed, replace(chart.rows, title=""))}
+    common["color"] = frame.colour(names, chart.legend)
     if chart.is_beside:
         common["yOffset"] = {"field": "c", "type": "nominal", "scale": {"domain": names}}
     layers: list[Json] = [{"encoding": common, "layer": _layers(chart, rows)}]
@@ -53,7 +43,7 @@ def spans(chart: Spans) -> Json:
         layers.append(_headings(common["y"]))
     if chart.limit is not None:
         layers += _limit(*chart.limit, value)
-    return frame(rows, {"layer": layers}, len(names), chart.box)
+    return frame.specification(rows, {"layer": layers}, len(names), chart.box)
 
 
 def _rows(span: Span, chart: Spans) -> list[Json]:
@@ -61,7 +51,7 @@ def _rows(span: Span, chart: Spans) -> list[Json]:
     factor = chart.value.label.factor
     rows: list[Json] = []
     for sign, says, value in span.values:
-        row = datum(span.name, span.row, value, factor) | {"m": sign, "k": says}
+        row = frame.datum(span.name, span.row, value, factor) | {"m": sign, "k": says}
         if span.text:
             row |= {"t": span.text, "b": row.get("h", row["y"])}
         rows.append(row | dict(span.notes or {}))
@@ -79,43 +69,43 @@ def _layers(chart: Spans, rows: Sequence[Json]) -> list[Json]:
     layers: list[Json] = []
     if chart.is_joined:
         order = {"order": {"field": "o", "type": "quantitative"}}
-        layers.append(layer({"type": "line", "strokeWidth": 1.4}, order))
+        layers.append(frame.layer({"type": "line", "strokeWidth": 1.4}, order))
     if any("l" in row for row in rows):
         look = _BAR if "ceiling" in signs else {"width": 1.4 if "point" in signs else 1.2}
-        layers.append(whiskers(ends, **look))
-    written = texts(chart.tips, chart.value.label.unit)
+        layers.append(frame.whiskers(ends, **look))
+    written = frame.texts(chart.tips, chart.value.label.unit)
     for sign in signs:
-        encoding: Json = {"tooltip": tooltip(chart.tips)}
+        encoding: Json = {"tooltip": frame.tooltip(chart.tips)}
         if sign == "point":
             size = {"field": "s", "type": "quantitative", "scale": None, "legend": None}
             encoding["size"] = size
         only = f"datum.m === '{sign}'"
-        drawn = layer(_SIGNS[sign], encoding, only)
+        drawn = frame.layer(_SIGNS[sign], encoding, only)
         layers.append(drawn | {"transform": [*drawn["transform"], *written]})
     if any("t" in row for row in rows):
         # Beyond the interval, so that it is not printed over it.
         mark = {"type": "text", "align": "left", "dx": 7, "dy": _BELOW, "baseline": "middle"}
         encoding = {"x": {"field": "b"}, "text": {"field": "t"}}
-        layers.append(layer(mark | {"fontSize": 10.5}, encoding))
+        layers.append(frame.layer(mark | {"fontSize": 10.5}, encoding))
     return layers
 
 
 def _headings(rows: Json) -> Json:
     """Return the layer of names above their rows, instead of along the axis."""
     mark = {"type": "text", "align": "left", "dx": 3, "dy": -3, "baseline": "bottom", "x": 0}
-    return layer(mark | {"fontSize": 11}, {"y": rows, "text": {"field": "x"}})
+    return frame.layer(mark | {"fontSize": 11}, {"y": rows, "text": {"field": "x"}})
 
 
 def _limit(of: Estimate, text: str, along_x: Json) -> list[Json]:
     """Return a line across all rows, with its text above, and the band of its interval."""
-    data = {"data": {"values": [{"y": of.value, "t": text}]}}
+    rows = [{"y": of.value, "t": text}]
     rule = {"type": "rule", "strokeWidth": 1.6, "strokeDash": [5, 3], "tooltip": None}
     mark = {"type": "text", "align": "center", "baseline": "bottom", "y": -5, "fontSize": 11}
-    encoding = {"x": along_x, "text": {"field": "t"}}
-    layers = [layer(rule, {"x": along_x}), layer(mark | {"fontWeight": 600}, encoding)]
-    layers = [each | data for each in layers]
+    written = {"x": along_x, "text": {"field": "t"}}
+    layers = [frame.layer(rule, {"x": along_x}, rows=rows)]
+    layers.append(frame.layer(mark | {"fontWeight": 600}, written, rows=rows))
     if of.has_interval and of.error > 0:
-        band = {"values": [{"l": max(of.low, of.value / 10), "h": of.high}]}
+        band = [{"l": max(of.low, of.value / 10), "h": of.high}]
         ends = {"x": {**along_x, "field": "l"}, "x2": {"field": "h"}}
-        layers.insert(0, layer({"type": "rect", "opacity": 0.12}, ends) | {"data": band})
+        layers.insert(0, frame.layer({"type": "rect", "opacity": 0.12}, ends, rows=band))
     return layers
