@@ -1,15 +1,14 @@
 """Document: what a page of a report shows, as data.
 
 A page is made of sections, a section of blocks: headings, texts, tables and figures. A figure holds
-a chart: one of the kinds below, or a Vega-Lite specification. Text is escaped when a page is
+a chart (`ethermeter.chart`). Text is escaped when a page is
 rendered; `markupsafe.Markup` is taken as HTML.
 """
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
 
 from markupsafe import Markup
 
@@ -18,6 +17,7 @@ from ethermeter.blocks import Heading as Heading
 from ethermeter.blocks import Row as Row
 from ethermeter.blocks import Table as Table
 from ethermeter.blocks import Text as Text
+from ethermeter.chart import Chart
 from ethermeter.metrics import Label as Label
 from ethermeter.metrics import Metric
 from ethermeter.presentation import Presentation
@@ -25,167 +25,6 @@ from ethermeter.quantities import UNDEFINED, Scale, estimate_text
 from ethermeter.quantities import number as number
 from ethermeter.results.estimates import Point
 from ethermeter.results.interval import Estimate
-
-VegaLite = dict[str, Any]
-"""A Vega-Lite specification."""
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A curve: its name, and of every point what orders it, x and y."""
-
-    name: str
-    points: tuple[tuple[float, Estimate, Estimate], ...]
-
-
-Mark = tuple[str, float, float]
-"""A published point: name of its curve, x, and y in the SI unit."""
-
-
-@dataclass(frozen=True, slots=True)
-class AnnotatedCurves:
-    """Curves in the order of their points, so that one may turn back, with published points.
-
-    Parameters
-    ----------
-    lines
-        At least one, with at least one point.
-    marks
-        Published points, each of a line.
-    x, y
-        Labels of the axes.
-    legend
-        What the names of the lines are values of.
-    order
-        What orders the points; empty where it is x itself, which then has no interval.
-    most
-        Value of y, in its unit, above which curves are cut off; None: the largest.
-
-    """
-
-    lines: Sequence[Line]
-    marks: Sequence[Mark]
-    x: Label
-    y: Label
-    legend: str
-    order: str = ""
-    most: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """A curve of a comparison.
-
-    Parameters
-    ----------
-    name
-        What it is of; a theory, the simulation of its assumptions and the segment may share it.
-    kind
-        A theory, the simulation of what it assumes, or the simulation of the segment.
-    points
-        Estimates by x, which is a number or a name.
-
-    """
-
-    name: str
-    kind: Literal["theory", "world", "segment"]
-    points: tuple[tuple[float | str, Estimate], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Theories, simulations of what they assume, and the segment, against a number.
-
-    Parameters
-    ----------
-    traces
-        At least one with a point; x are numbers.
-    y
-        Label of the values.
-    x_title
-        Title of the x axis.
-    domain
-        Of y, in its unit; what lies beyond is clipped.
-    marked
-        A point of a trace, by its name, that gets a diamond; y in its unit.
-
-    """
-
-    traces: Sequence[Trace]
-    y: Label
-    x_title: str
-    domain: tuple[float, float]
-    is_x_logarithmic: bool = False
-    is_y_logarithmic: bool = False
-    marked: Mapping[str, tuple[float, float]] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Ladder:
-    """Traces against names, one below the other, with whiskers for the 95% intervals.
-
-    Parameters
-    ----------
-    traces
-        At least one with a point; x are names.
-    value
-        Label of the values.
-    x_title
-        What the names are, for the table of numbers.
-    names
-        From the top.
-    is_joined
-        Whether the points of a trace are joined by a line.
-    domain
-        Of the values, in their unit; None: what they need.
-
-    """
-
-    traces: Sequence[Trace]
-    value: Label
-    x_title: str
-    names: Sequence[str]
-    is_joined: bool
-    is_logarithmic: bool = False
-    domain: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A bar: its group along the x axis, its name within the group, and its height."""
-
-    group: str
-    name: str
-    height: Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class GroupedBars:
-    """Bars side by side, from zero, with whiskers for the 95% intervals.
-
-    Parameters
-    ----------
-    bars
-        At least one with a finite value.
-    y
-        Label of the heights.
-    title
-        Of the x axis.
-    columns
-        Of the legend.
-    separator
-        Where names of groups are broken into lines; empty: nowhere.
-
-    """
-
-    bars: Sequence[Bar]
-    y: Label
-    title: str = ""
-    columns: int = 3
-    separator: str = ""
-
-
-Chart = VegaLite | AnnotatedCurves | Comparison | Ladder | GroupedBars
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +38,7 @@ class Figure:
     title, text
         Caption.
     numbers
-        Table folded away below the chart; None: made from a chart of curves, comparisons or a
-        ladder, none otherwise.
+        Table folded away below the chart; None: made from the chart, unless there is one in sight.
     after
         Table in sight below the chart.
     kind

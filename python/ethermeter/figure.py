@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ethermeter.document import VegaLite
 from ethermeter.report.style import STYLES, Style
+from ethermeter.report.theme import VegaLite
 
 
 @dataclass(frozen=True, slots=True)

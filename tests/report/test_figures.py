@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 import synthetic_run
 from ethermeter.analysis.distribution import Distribution
+from ethermeter.chart import Box
 from ethermeter.metrics import Metric
 from ethermeter.report import axes, figures, theme
-from ethermeter.report.charts import distribution, frame
-from ethermeter.report.charts import lines as chart
+from ethermeter.report.charts.bars import bars
+from ethermeter.report.charts.curves import curves
+from ethermeter.report.plots import against
+from ethermeter.report.sections import channel, distribution
 from ethermeter.results import estimates
 from ethermeter.studies import pages, registry
 from hypothesis import example, given
@@ -23,12 +26,12 @@ def test_every_figure_of_a_series_is_valid_vega_lite(study_run, vega_lite):
     members = [point for point in estimates.compute(study_run) if point.series == "I-5"]
     chosen = axes.choose(members)
     drawn = [
-        chart.lines(panel, metric, chosen)
+        curves(against(panel, metric, chosen))
         for metric in registry.find("boggs1988").presentation.graphs
         for panel in axes.panels(members, chosen, metric)
     ]
     most = [p for p in members if p.point["stations.count"] == "24"]
-    drawn.append(chart.breakdown(most, "stations.frames", title="Frame length"))
+    drawn.append(bars(channel.breakdown(most, "stations.frames")))
     assert len(drawn) == 9
     for spec in drawn:
         vega_lite.validate({**spec, "config": theme.config("dark", font="sans-serif")})
@@ -159,21 +162,20 @@ def test_quantity(text, found):
 def test_labels_keep_their_order_and_distance_within_the_figure(values, zero):
     from ethermeter.results.interval import exact
 
-    curves = tuple(
+    named = tuple(
         axes.Curve(f"c{at}", ((0.0, exact(zero)), (1.0, exact(value))))
         for at, value in enumerate(values)
     )
-    spec = chart.lines(
-        axes.Panel("", curves, is_ordered=False), Metric.JAIN_INDEX, axes.Axes("x", "", "c", ())
-    )
-    low, high = spec["layer"][1]["encoding"]["y"]["scale"]["domain"]
+    panel = axes.Panel("", named, is_ordered=False)
+    spec = curves(against(panel, Metric.JAIN_INDEX, axes.Axes("x", "", "c", ())))
+    low, high = spec["encoding"]["y"]["scale"]["domain"]
     placed = sorted(
-        (row["y"] - low) / (high - low) * frame.HEIGHT
+        (row["y"] - low) / (high - low) * Box().height
         for row in spec["layer"][-1]["data"]["values"]
     )
     assert low <= min([*values, zero]) <= max([*values, zero]) <= high
     assert placed[0] >= -1e-6
-    assert placed[-1] <= frame.HEIGHT + 1e-6
+    assert placed[-1] <= Box().height + 1e-6
     assert all(above - below >= 11.4 for below, above in pairwise(placed))
 
 

@@ -59,8 +59,8 @@ def test_figures_have_each_place_s_mean_and_interval_against_its_position(tmp_pa
     assert delays == pytest.approx(
         {key: 10 * value for key, value in expected.items()}
     )  # 1 ms and 2 ms
-    assert rate["layer"][1]["encoding"]["x"]["title"] == "Position along the cable (µs)"
-    assert rate["layer"][1]["encoding"]["y"]["title"] == "Bit rate of a station (Mb/s)"
+    assert rate["encoding"]["x"]["title"] == "Position along the cable (µs)"
+    assert rate["encoding"]["y"]["title"] == "Bit rate of a station (Mb/s)"
     assert ["10", "0.20 ± 0.05", "0.20 ± 0.05"] in rows(along(page))
 
 

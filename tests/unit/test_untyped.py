@@ -58,11 +58,11 @@ def test_untyped_mappings_do_not_spread():
 
 BOUNDARIES = {
     "benchmark/steps.py": "results of steps by their keys, each of the type that its step returns",
-    "document.py": "specifications of charts",
     "experiment/toml.py": "tables of a TOML file",
     "imports/document.py": "JSON of other programs",
     "models/values.py": "arguments and results of models by name",
     "probing/peers.py": "measurements as lines of JSON",
+    "report/theme.py": "specifications of charts",
     "theory/predictions.py": "arguments of models by name",
 }
 """Modules between the program and data without a schema."""

@@ -1,25 +1,22 @@
 """Bus page: what the settings of a bus of 10BASE-T1S do, before anything is simulated."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
+from ethermeter.chart import Trace
 from ethermeter.document import (
-    AnnotatedCurves,
     Block,
     Figure,
     Grid,
     Label,
-    Line,
     Section,
     Table,
     Text,
     number,
 )
-from ethermeter.report.charts.turns import Times, turns
+from ethermeter.report.plots import annotated, turns
 from ethermeter.report.render import Page
-from ethermeter.results.interval import Estimate
 from ethermeter.theory.bus_advice import PS_PER_S, Advice, NodeDelays, ranges
 
 PS_PER_US = 1e6
@@ -189,21 +186,18 @@ def _us(time_s: float | None) -> str:
 
 
 def _nodes_figure(found: Advice, longest_s: float) -> Figure:
-    nodes = [
-        Times(
-            f"{each.group} ({_ids(each)})",
-            {
-                name: time_s
-                for name, time_s in (
-                    (QUEUE, each.access_delay_max_s),
-                    (ATTEMPT, each.attempt_delay_max_s),
-                    (TWO_IDS, each.attempt_delay_max_with_two_ids_s),
-                )
-                if time_s is not None
-            },
-        )
+    nodes = {
+        f"{each.group} ({_ids(each)})": {
+            name: time_s
+            for name, time_s in (
+                (QUEUE, each.access_delay_max_s),
+                (ATTEMPT, each.attempt_delay_max_s),
+                (TWO_IDS, each.attempt_delay_max_with_two_ids_s),
+            )
+            if time_s is not None
+        }
         for each in found.nodes[:MOST_NODES]
-    ]
+    }
     left_out = len(found.nodes) - len(nodes)
     text = f" The first {len(nodes)} of {len(found.nodes)} kinds of nodes." if left_out else ""
     cycles = {EMPTY: found.empty_cycle_s, CYCLE: longest_s}
@@ -217,12 +211,9 @@ def _nodes_figure(found: Advice, longest_s: float) -> Figure:
 
 def _burst_figures(found: Advice) -> list[Figure]:
     times = [
-        Line(
+        Trace(
             name,
-            tuple(
-                (each.burst_cnt, _known(each.burst_cnt), _known(time_s))
-                for each, time_s in zip(found.bursts, values, strict=True)
-            ),
+            [(each.burst_cnt, s) for each, s in zip(found.bursts, values, strict=True)],
         )
         for name, values in (
             (QUEUE, [each.access_delay_max_s for each in found.bursts]),
@@ -230,27 +221,20 @@ def _burst_figures(found: Advice) -> list[Figure]:
             (CYCLE, [each.longest_cycle_s for each in found.bursts]),
         )
     ]
-    shares = tuple(
-        (each.burst_cnt, _known(each.burst_cnt), _known(each.data_share)) for each in found.bursts
-    )
+    shares = [(each.burst_cnt, each.data_share) for each in found.bursts]
     none = number(found.bursts[0].data_share * 100)
     most = number(found.bursts[-1].data_share * 100)
     return [
         Figure(
-            AnnotatedCurves(times, (), BURSTS, TIME_OF_BURSTS, "longest"),
+            annotated(times, (), BURSTS, TIME_OF_BURSTS, "longest"),
             "Longest times",
             "Of all nodes the longest: each waits for the bursts of all others.",
         ),
         Figure(
-            AnnotatedCurves([Line("of all nodes", shares)], (), BURSTS, SHARE, "frames"),
+            annotated([Trace("of all nodes", shares)], (), BURSTS, SHARE, "frames"),
             "Share of data",
             f"Frames with preambles, where every node sends all that it may: {none}% without "
             f"bursts, {most}% with {found.bursts[-1].burst_cnt}. The gap of 96 bits before each "
             "stays.",
         ),
     ]
-
-
-def _known(value: float) -> Estimate:
-    """Return a value that needs no interval."""
-    return Estimate(value, math.nan, math.nan)

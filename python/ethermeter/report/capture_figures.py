@@ -1,16 +1,32 @@
 """Figures of a capture: what its connections waited for, and how each went on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ethermeter.captures.connection import Connection
 from ethermeter.captures.counts import NS, FlowCounts, Series
 from ethermeter.captures.limits import WAITS
 from ethermeter.captures.text import time_text
-from ethermeter.document import Figure, Table, number
-from ethermeter.report.charts.frame import Json, frame, rounded, share_axis
+from ethermeter.chart import (
+    Axis,
+    Bar,
+    Bars,
+    Box,
+    Curves,
+    Legend,
+    Look,
+    Mark,
+    Marks,
+    Names,
+    Points,
+    Tip,
+    Trace,
+)
+from ethermeter.document import Figure, Label, Table, number
 
-_LINE: Json = {"type": "line", "strokeWidth": 1.5, "aria": False}
-_STEPS = _LINE | {"interpolate": "step-after"}
+_LINE = Look(width=1.5, size=12)
+_STEPS = replace(_LINE, line="steps")
+_TIME = Axis(Label("Time (s)"), is_nice=True)
 _WINDOW_SHOWN = 1.5
 _SEEN = 0.0005
 """Share of a bar that can be seen."""
@@ -19,35 +35,26 @@ _SEEN = 0.0005
 def waits(connections: Sequence[Connection]) -> Figure:
     """Draw what connections waited for, one bar each; the shares sum to 1."""
     names = [str(each.number) for each in connections]
-    rows = [
-        {"x": str(each.number), "c": WAITS[name], "o": order, "y": rounded(share)}
+    bars = [
+        Bar(str(each.number), WAITS[name], share)
         for each in connections
-        for order, (name, share) in enumerate(each.waits.items())
+        for name, share in each.waits.items()
         if share >= _SEEN
     ]
-    kinds = [name for name in WAITS.values() if any(row["c"] == name for row in rows)]
-    body: Json = {
-        "mark": {"type": "bar", "aria": False, "height": {"band": 0.8}},
-        "encoding": {
-            "y": {
-                "field": "x",
-                "type": "ordinal",
-                "title": "Connection",
-                "sort": names,
-                "axis": {"grid": False},
-            },
-            "x": {**share_axis("y", "Share of its time"), "stack": True},
-            "order": {"field": "o", "type": "quantitative"},
-            "color": _colour(kinds),
-            "tooltip": [
-                {"field": "c", "title": "waited for"},
-                {"field": "y", "type": "quantitative", "title": "share", "format": ".2%"},
-                {"field": "x", "title": "connection"},
-            ],
-        },
-    }
-    # The box has room for a figure of this height at the least.
-    spec = frame(rows, body, len(kinds), height=max(26 * len(names), 150))
+    kinds = [name for name in WAITS.values() if any(bar.name == name for bar in bars)]
+    chart = Bars(
+        bars,
+        Axis(Label("Share of its time"), 0, 1, numbers="share"),
+        Names("Connection", names),
+        [("curve", "waited for", ""), ("y", "share", ".2%"), ("place", "connection", "")],
+        _legend(kinds),
+        kinds,
+        is_stacked=True,
+        is_lying=True,
+        share=0.8,
+        # The box has room for a figure of this height at the least.
+        box=Box(height=max(26 * len(names), 150)),
+    )
     head = ["Connection", *kinds]
     cells = [
         [
@@ -57,7 +64,7 @@ def waits(connections: Sequence[Connection]) -> Figure:
         for each in connections
     ]
     return Figure(
-        spec,
+        chart,
         title="What the connections waited for",
         text=(
             "Every moment between the first packet of a connection and its last belongs to one"
@@ -81,7 +88,6 @@ def flight(of: Connection) -> Figure | None:
     flights = [(at, value) for at, value in zip(times, series.flight, strict=True) if value > 0]
     if not flights:
         return None
-    rows = [{"x": at, "y": value / 1e3, "c": "in flight"} for at, value in flights]
     most = max(value for _, value in flights)
     # A window far above the flight is no limit, and would leave the flight flat at the bottom.
     shown = [
@@ -89,8 +95,12 @@ def flight(of: Connection) -> Figure | None:
         for at, value in zip(times, windows, strict=True)
         if 0 < value <= _WINDOW_SHOWN * most
     ]
-    rows += [{"x": at, "y": value / 1e3, "c": "receiver's window"} for at, value in shown]
-    names = ["in flight", *(["receiver's window"] if shown else [])]
+    drawn = {"in flight": flights, "receiver's window": shown}
+    curves = {
+        name: [(at, value / 1e3) for at, value in points]
+        for name, points in drawn.items()
+        if points
+    }
     head = [
         "Time (s)",
         "In flight at most (octets)",
@@ -104,7 +114,7 @@ def flight(of: Connection) -> Figure | None:
         if flight or again
     ]
     return Figure(
-        _curves(rows, names, _TIME, _axis("y", "Octets (kB)", zero=True), ("", "time, s", "kB")),
+        _curves(curves, "Octets (kB)", ("", "time, s", "kB"), _STEPS),
         title="Octets in flight",
         text=(
             f"Most octets that {of.sender.name} had sent and not seen acknowledged, in slices of"
@@ -130,33 +140,21 @@ def sequence(of: Connection) -> Figure:
     series = of.sender.of.series
     times = _times_s(series)
     kinds = {"sent": "sent", "acknowledged": "acknowledged", "edge": "the window allows"}
-    rows = [
-        {"x": at, "y": value / 1e6, "c": kind}
+    curves = {
+        kind: [
+            (at, value / 1e6)
+            for at, value in zip(times, getattr(series, key), strict=True)
+            if value > 0
+        ]
         for key, kind in kinds.items()
-        for at, value in zip(times, getattr(series, key), strict=True)
-        if value > 0
-    ]
+    }
     again = [
-        {"x": at, "y": sent / 1e6, "c": "sent again", "n": count}
+        ("sent again", at, sent / 1e6)
         for at, sent, count in zip(times, series.sent, series.resent, strict=True)
         if count > 0 and sent > 0
     ]
-    names = [
-        *(kind for kind in kinds.values() if any(row["c"] == kind for row in rows)),
-        *(["sent again"] if again else []),
-    ]
-    points = {
-        "data": {"values": again},
-        "mark": {"type": "point", "filled": True, "size": 26, "aria": False},
-    }
-    spec = _curves(
-        rows,
-        names,
-        _TIME,
-        _axis("y", "Octets (MB)"),
-        ("number", "time, s", "MB"),
-        above=[points] if again else [],
-    )
+    titles = ("number", "time, s", "MB")
+    chart = _curves(curves, "Octets (MB)", titles, _STEPS, again=again, from_zero=False)
     head = [
         "Time (s)",
         "Sent (octets)",
@@ -171,7 +169,7 @@ def sequence(of: Connection) -> Figure:
         if any(c[place] for c in columns)
     ]
     return Figure(
-        spec,
+        chart,
         title="Time and sequence",
         text=(
             f"What {of.sender.name} had sent at most, what was acknowledged of it, and how far the"
@@ -188,7 +186,6 @@ def throughput(of: Connection) -> Figure:
         "from",
         title="Throughput",
         text="Payload that each end sent, what was sent again too.",
-        of_table="Throughput",
     )
 
 
@@ -198,31 +195,26 @@ def _rates(
     *,
     title: str,
     text: str,
-    of_table: str,
 ) -> Figure:
     """Draw payload rates against time; a source is its name, its series, and its begin (s)."""
-    rows, cells = [], []
+    curves: dict[str, list[tuple[float, float]]] = {}
     for name, series, begin_s in sources:
         for at, octets in zip(_times_s(series), series.octets, strict=True):
             rate = float(f"{8e-6 * octets / (series.width_ns * NS):.6g}")
-            rows.append({"x": begin_s + at, "y": rate, "c": name})
-            cells.append([name, f"{begin_s + at:.6g}", number(rate)])
-    names = [name for name, _, _ in sources]
-    up = _axis("y", "Payload (Mb/s)", zero=True)
+            curves.setdefault(name, []).append((begin_s + at, rate))
+    titles, look = (what, "time, s", "Mb/s"), replace(_LINE, line="halves")
     return Figure(
-        _curves(
-            rows, names, _TIME, up, (what, "time, s", "Mb/s"), mark=_LINE | {"interpolate": "step"}
-        ),
+        _curves(curves, "Payload (Mb/s)", titles, look),
         title=title,
         text=text,
-        numbers=Table([what.capitalize(), "Time (s)", "Rate (Mb/s)"], cells, of_table),
     )
 
 
 def delays(of: Connection) -> Figure | None:
     """Draw the time from data to acknowledgement against time."""
     series = of.sender.of.series
-    rows, cells = [], []
+    curves: dict[str, list[tuple[float, float]]] = {"mean": [], "longest": []}
+    cells = []
     for at, count, total, most in zip(
         _times_s(series),
         series.delays,
@@ -232,18 +224,14 @@ def delays(of: Connection) -> Figure | None:
     ):
         if count > 0:
             mean_ms = float(f"{total / count * 1e-6:.6g}")
-            rows += [
-                {"x": at, "y": mean_ms, "c": "mean"},
-                {"x": at, "y": most * 1e-6, "c": "longest"},
-            ]
+            curves["mean"].append((at, mean_ms))
+            curves["longest"].append((at, most * 1e-6))
             cells.append([f"{at:.6g}", str(count), number(mean_ms), number(most * 1e-6)])
-    if not rows:
+    if not cells:
         return None
-    up = _axis("y", "Data to acknowledgement (ms)", zero=True)
+    titles = ("of the slice", "time, s", "ms")
     return Figure(
-        _curves(
-            rows, ["mean", "longest"], _TIME, up, ("of the slice", "time, s", "ms"), mark=_LINE
-        ),
+        _curves(curves, "Data to acknowledgement (ms)", titles, _LINE),
         title="From data to acknowledgement",
         text=(
             f"Of segments of {of.sender.name} that were sent once; seen from where the capture was"
@@ -259,30 +247,29 @@ def delays(of: Connection) -> Figure | None:
 
 def distribution(of: Connection) -> Figure | None:
     """Draw the share of segments that were acknowledged within a time."""
-    rows, cells, names = [], [], []
+    curves: dict[str, list[tuple[float, float]]] = {}
+    cells = []
     for end in of.ends:
         filled, count = end.of.ack_delay.filled, end.of.ack_delay.count
         if not count:
             continue
-        names.append(end.name)
         seen = 0
         # From zero on, so that a time that all segments share is a step and not a lone point.
-        rows.append({"x": max(filled[0][0], 1) * 1e-6, "y": 0.0, "c": end.name})
+        points = curves.setdefault(end.name, [(max(filled[0][0], 1) * 1e-6, 0.0)])
         for most_ns, here in filled:
             seen += here
             share = float(f"{seen / count:.6g}")
-            rows.append({"x": max(most_ns, 1) * 1e-6, "y": share, "c": end.name})
+            points.append((max(most_ns, 1) * 1e-6, share))
             cells.append([end.name, number(most_ns * 1e-6), str(here), f"{share:.4%}"])
-    if not rows:
+    if not cells:
         return None
-    across = _axis("x", "Data to acknowledgement (ms)") | {
-        "scale": {"type": "log"},
-        "axis": {"format": "~r"},
-    }
-    up = share_axis("y", "Share of segments")
-    titles = ("segments of", "within, ms", "share")
+    chart = replace(
+        _curves(curves, "", ("segments of", "within, ms", "share"), _STEPS, forms=(".4~r", ".2%")),
+        x=Axis(Label("Data to acknowledgement (ms)"), is_log=True, is_nice=True, numbers="bare"),
+        y=Axis(Label("Share of segments"), 0, 1, numbers="share"),
+    )
     return Figure(
-        _curves(rows, names, across, up, titles, formats=(".4~r", ".2%")),
+        chart,
         title="Distribution of the time to acknowledgement",
         text="Share of segments that were acknowledged within a time. Steps are 3% wide.",
         numbers=Table(["Segments of", "Within (ms)", "Segments", "Share"], cells, "Distribution"),
@@ -296,64 +283,41 @@ def flow_rates(flows: Sequence[FlowCounts]) -> Figure:
         "flow",
         title="Rates of the largest flows",
         text="Payload, by number of the flow.",
-        of_table="Rates",
     )
 
 
-def _axis(field: str, title: str, *, zero: bool = False) -> Json:
-    return {
-        "field": field,
-        "type": "quantitative",
-        "title": title,
-        "scale": {"zero": zero, "nice": True},
-    }
-
-
-def _colour(names: Sequence[str]) -> Json:
-    legend = {
-        "title": None,
-        "columns": 1 if max(map(len, names)) > 30 else 2 if max(map(len, names)) > 16 else 3,
-        "labelLimit": 320,
-        "symbolOpacity": 1,
-    }
-    return {"field": "c", "type": "nominal", "scale": {"domain": list(names)}, "legend": legend}
-
-
-_TIME = _axis("x", "Time (s)")
+def _legend(names: Sequence[str]) -> Legend:
+    longest = max(map(len, names))
+    return Legend("", 1 if longest > 30 else 2 if longest > 16 else 3, "opaque", 320)
 
 
 def _curves(
-    rows: Sequence[Json],
-    names: Sequence[str],
-    across: Json,
-    up: Json,
+    curves: Mapping[str, Sequence[tuple[float, float]]],
+    title: str,
     titles: tuple[str, str, str],
+    look: Look,
     *,
-    formats: tuple[str, str] = (".5~r", ".5~r"),
-    mark: Json = _STEPS,
-    above: Sequence[Json] = (),
-) -> Json:
-    """Return a chart of curves by name, with further layers above them.
+    forms: tuple[str, str] = (".5~r", ".5~r"),
+    again: Sequence[Mark] = (),
+    from_zero: bool = True,
+) -> Curves:
+    """Return a chart of curves by name against time, with points of what was sent again.
 
-    Points that cannot be seen show a pointer near them the name, time and value of a curve, under
-    `titles` and in `formats`.
+    A pointer near them shows the name, time and value of a curve, under `titles` and in `forms`.
     """
-    encoding: Json = {"x": across, "y": up, "color": _colour(names)}
-    tooltip = [
-        {"field": "c", "title": titles[0]},
-        {"field": "x", "title": titles[1], "type": "quantitative", "format": formats[0]},
-        {"field": "y", "title": titles[2], "type": "quantitative", "format": formats[1]},
+    traces = [Trace(name, points, look) for name, points in curves.items() if points]
+    tips: list[Tip] = [
+        ("curve", titles[0], ""),
+        ("x", titles[1], forms[0]),
+        ("y", titles[2], forms[1]),
     ]
-    select = {"type": "point", "on": "pointerover", "clear": "pointerout", "nearest": True}
-    pointer = {
-        "params": [{"name": "hover", "select": select}],
-        "mark": {"type": "point", "size": 12, "filled": True, "aria": False},
-        "encoding": {
-            **encoding,
-            "opacity": {"condition": {"param": "hover", "empty": False, "value": 1}, "value": 0},
-            "tooltip": tooltip,
-        },
-    }
-    layers = [{"mark": mark, "encoding": encoding}]
-    layers += [{**layer, "encoding": encoding} for layer in above]
-    return frame(rows, {"layer": [*layers, pointer]}, len(names))
+    return Curves(
+        traces,
+        _TIME,
+        Axis(Label(title), from_zero=from_zero, is_nice=True),
+        tips,
+        _legend([*(trace.name for trace in traces), *(name for name, _, _ in again)]),
+        Points(is_filled=True, pointer="hidden"),
+        Marks(again, 26, is_diamond=False, says="sent again"),
+        is_clipped=False,
+    )

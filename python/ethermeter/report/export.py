@@ -3,13 +3,13 @@
 import textwrap
 from pathlib import Path
 
-from ethermeter.document import Figure, Grid, VegaLite
+from ethermeter.document import Figure, Grid
 from ethermeter.faults import InputError
 from ethermeter.report import charts
 from ethermeter.report.charts import files
 from ethermeter.report.charts.frame import SCHEMA
 from ethermeter.report.render import Page, render
-from ethermeter.report.theme import config
+from ethermeter.report.theme import VegaLite, config
 
 FORMATS = (".html", *files.FORMATS)
 WIDTH = 460

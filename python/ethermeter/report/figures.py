@@ -2,17 +2,18 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from ethermeter.document import VegaLite
 from ethermeter.faults import InputError, choices
 from ethermeter.metrics import Metric
 from ethermeter.report.axes import choose, panels
+from ethermeter.report.charts.curves import curves
 from ethermeter.report.charts.files import require_format, save
 from ethermeter.report.charts.frame import SCHEMA
-from ethermeter.report.charts.lines import lines
+from ethermeter.report.plots import against
 from ethermeter.report.style import STYLES, Style
-from ethermeter.report.theme import config
+from ethermeter.report.theme import VegaLite, config
 from ethermeter.results import estimates
 from ethermeter.results.estimates import Point
 
@@ -64,18 +65,16 @@ def draw(
         members = [point for point in points if point.series == of]
         axes = choose(members)
         for panel in panels(members, axes, asked):
-            chart = lines(
-                panel,
-                asked,
-                axes,
-                width=style.width,
-                height=style.height,
-                is_nearest=False,
-                logarithmic="x" * style.log_x + "y" * style.log_y,
-                font_size=style.font_size - 0.5,
-            )
+            logarithmic = "x" * style.log_x + "y" * style.log_y
+            chart = against(panel, asked, axes, logarithmic=logarithmic, is_nearest=False)
             titles = [part for part in (of if len(every) > 1 else "", panel.title) if part]
-            charts.append({**chart, "title": ", ".join(titles) or asked.label.title})
+            drawn = replace(
+                chart,
+                box=replace(chart.box, width=style.width, height=style.height),
+                font_size=style.font_size - 0.5,
+                title=", ".join(titles) or asked.label.title,
+            )
+            charts.append(curves(drawn))
     if not charts:
         raise InputError.of(
             name,

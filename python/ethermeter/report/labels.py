@@ -247,6 +247,12 @@ def key_title(key: str) -> str:
     return titles[leaf] if group.isdigit() or group == "*" else f"{titles[leaf]} ({group})"
 
 
+def axis_title(key: str, unit: str) -> str:
+    """Return the title of the axis of a varied key."""
+    title = key_title(key)
+    return f"{title} ({unit})" if unit else title
+
+
 def point_title(point: Mapping[str, str]) -> str:
     """Return the titles and values of varied keys; empty where nothing is varied."""
     return ", ".join(f"{key_title(key)}: {plain(value)}" for key, value in point.items())

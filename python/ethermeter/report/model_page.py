@@ -1,12 +1,12 @@
 """Fitted: pages of measured values beside those of a model, with the model's parameters."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ethermeter.document import Block, Figure, Section, Table, Text
 from ethermeter.metrics import Metric
 from ethermeter.report.axes import choose, panels
-from ethermeter.report.charts.lines import lines
+from ethermeter.report.plots import against
 from ethermeter.report.render import Page, render
 from ethermeter.results.estimates import Point
 
@@ -95,7 +95,11 @@ def _figures(points: Sequence[Point]) -> list[Figure]:
         axes = choose(members)
         for metric in dict.fromkeys(metric for point in members for metric in point.estimates):
             found += [
-                Figure(lines(panel, metric, axes), metric.label.title, metric.meaning())
+                Figure(
+                    replace(against(panel, metric, axes), title=panel.title),
+                    metric.label.title,
+                    metric.meaning(),
+                )
                 for panel in panels(members, axes, Metric(metric))
             ]
     return found

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from ethermeter.document import Block, Figure, Section, Table, Text, VegaLite, number
+from ethermeter.chart import Axis, Box, Curves, Legend, Look, Points, Trace
+from ethermeter.document import Block, Figure, Label, Section, Table, Text, number
 from ethermeter.metrics import Metric
-from ethermeter.report.charts.frame import frame
 from ethermeter.report.render import Page, render
 from ethermeter.report.thinning import spread
+from ethermeter.results.interval import Estimate
 
 MOST_DRAWN = 2000
 MOST_FINDINGS = 5
@@ -38,7 +39,7 @@ def series_page(to: str, moments: Sequence[Moment]) -> str:
     failed = [moment for moment in moments if moment.error is not None]
     sections = []
     figures: list[Block] = [
-        Figure(_lines(metric, moments), title, metric.meaning("flow"))
+        Figure(_curves(metric, moments), title, metric.meaning("flow"))
         for metric, title in _DRAWN
         if any(key[1] is metric for moment in moments for key in moment.values)
     ]
@@ -83,35 +84,26 @@ def _findings(moments: Sequence[Moment]) -> list[str]:
     return found
 
 
-def _lines(metric: Metric, moments: Sequence[Moment]) -> VegaLite:
-    factor = metric.label.factor
-    rows = []
+def _curves(metric: Metric, moments: Sequence[Moment]) -> Curves:
+    curves: dict[str, list[tuple[str, Estimate]]] = {}
     for moment in spread(moments, MOST_DRAWN):
         for (flow, found), (value, low, high) in moment.values.items():
             if found is metric and math.isfinite(value):
-                row = {"at": moment.at, "flow": flow, "value": value * factor}
-                if math.isfinite(low) and math.isfinite(high):
-                    row |= {"low": low * factor, "high": high * factor}
-                rows.append(row)
-    x = {"field": "at", "type": "temporal", "title": "time (UTC)", "scale": {"type": "utc"}}
-    colour = {"field": "flow", "type": "nominal", "title": "flow"}
-    y = {"field": "value", "type": "quantitative", "title": metric.label.axis}
-    layers = [
-        {
-            "mark": {"type": "rule", "opacity": 0.4},
-            "encoding": {
-                "x": x,
-                "y": {"field": "low", "type": "quantitative", "title": metric.label.axis},
-                "y2": {"field": "high"},
-                "color": colour,
-            },
-        },
-        {
-            "mark": {"type": "line", "point": True, "tooltip": True},
-            "encoding": {"x": x, "y": y, "color": colour},
-        },
-    ]
-    return frame(rows, {"layer": layers}, len({row["flow"] for row in rows}), height=240)
+                ends = (low, high) if math.isfinite(low) and math.isfinite(high) else None
+                estimate = Estimate(value, math.nan, math.nan, ends=ends)
+                curves.setdefault(flow, []).append((moment.at, estimate))
+    look = Look(width=2, interval="whiskers", size=30)
+    when, label = "time (UTC)", metric.label
+    return Curves(
+        [Trace(flow, points, look) for flow, points in curves.items()],
+        Axis(Label(when), is_date=True),
+        Axis(label, from_zero=True, is_nice=True),
+        [("x", when, "%Y-%m-%d %H:%M:%S"), ("y", label.axis, ".5~r"), ("curve", "flow", "")],
+        Legend("flow"),
+        Points(is_filled=True, opacity=1, pointer="none"),
+        is_clipped=False,
+        box=Box(height=240),
+    )
 
 
 def _values(moments: Sequence[Moment]) -> dict[tuple[str, Metric], list[float]]:

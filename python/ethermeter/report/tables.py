@@ -8,8 +8,7 @@ from markupsafe import Markup
 from ethermeter.analysis.claims import Claim
 from ethermeter.document import Label, Table, Text, large_first, micro, number, plain, valued
 from ethermeter.metrics import Caution, Metric
-from ethermeter.report.axes import Axes, Panel, keys
-from ethermeter.report.charts.lines import axis_title
+from ethermeter.report.axes import keys
 from ethermeter.report.labels import key_title
 from ethermeter.report.render import render_template
 from ethermeter.results.estimates import Point, run_cautions
@@ -116,27 +115,6 @@ def _gauge(claim: Claim) -> Markup:
         ),
         out=" out" if claim.verdict == "missed" else "",
     )
-
-
-def figure_table(
-    panel: Panel, metric: Metric, axes: Axes, *, title: str, label: Label | None = None
-) -> Table:
-    """Numbers of a figure: x by curve, value and half width of the interval.
-
-    `label` is used instead of the metric's own.
-    """
-    label = label or metric.label
-    places = sorted({x for curve in panel.curves for x, _ in curve.points})
-    cells = [{x: estimate for x, estimate in curve.points} for curve in panel.curves]
-    rows = []
-    for x in places:
-        row = [f"{x:g}"]
-        for curve in cells:
-            row.append(valued(curve.get(x), label))
-        rows.append(row)
-    names = [curve.name or label.axis for curve in panel.curves]
-    head = [axis_title(axes.x or "", axes.x_unit), *names]
-    return Table(head, rows, f"{title}: {label.axis}")
 
 
 def estimates_table(

@@ -1,10 +1,10 @@
 """Theme: colours and type of the figures, for light and dark ground."""
 
-from typing import Final, Literal
-
-from ethermeter.document import VegaLite
+from typing import Any, Final, Literal
 
 Ground = Literal["light", "dark"]
+VegaLite = dict[str, Any]
+"""A Vega-Lite specification."""
 
 # Matplotlib's "plasma" (N. Smith, S. van der Walt; CC0): lightness grows evenly and survives every
 # kind of colour blindness. Only the part with a contrast of at least 3:1 against the ground is

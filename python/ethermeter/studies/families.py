@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from ethermeter.analysis.claims import NOT_COMPARED, Claim
+from ethermeter.chart import Mark, Trace
 from ethermeter.document import (
-    AnnotatedCurves,
     Block,
     Figure,
     Grid,
     Heading,
-    Label,
-    Line,
-    Mark,
     Section,
     Table,
     Text,
@@ -97,29 +94,15 @@ def _cell(claim: Claim | None) -> str:
     return Markup("<strong>{}</strong>").format(text) if claim.verdict == "missed" else text
 
 
-def line_of(name: str, x: Iterable[float], y: Iterable[float | Estimate]) -> Line:
+def line_of(name: str, x: Iterable[float], y: Iterable[float | Estimate]) -> Trace:
     """Return a line from its x and y; x is known exactly."""
-    return Line(
+    return Trace(
         name,
-        tuple(
-            (at, exact(at), of if isinstance(of, Estimate) else exact(of))
+        [
+            (exact(at), of if isinstance(of, Estimate) else exact(of))
             for at, of in zip(x, y, strict=True)
-        ),
+        ],
     )
-
-
-def curves(
-    title: str,
-    text: str,
-    x: Label,
-    y: Label,
-    legend: str,
-    lines: Sequence[Line],
-    marks: Sequence[Mark] = (),
-    most: float | None = None,
-) -> Figure:
-    """Return a figure of lines with published points upon them."""
-    return Figure(AnnotatedCurves(lines, marks, x, y, legend, most=most), title, text)
 
 
 def published_line(name: str, by: By, identity: str, sizes: Iterable[float]) -> list[Mark]:

@@ -1,42 +1,30 @@
-"""Charts: Vega-Lite specifications as plain dictionaries.
+"""Charts: curves, bars and spans as Vega-Lite specifications, plain dictionaries.
 
 A page of forty charts costs milliseconds.
 """
 
-from ethermeter.document import (
-    AnnotatedCurves,
-    Chart,
-    Comparison,
-    Figure,
-    GroupedBars,
-    Ladder,
-    Table,
-    VegaLite,
-)
-from ethermeter.report.charts.annotated import annotated_curves, annotated_numbers
-from ethermeter.report.charts.bars import grouped_bars
-from ethermeter.report.charts.comparison import comparison, comparison_numbers, ladder
+from ethermeter.chart import Bars, Chart, Curves
+from ethermeter.document import Figure, Table
+from ethermeter.report.charts.bars import bars
+from ethermeter.report.charts.curves import curves
+from ethermeter.report.charts.numbers import bar_numbers, curve_numbers, span_numbers
+from ethermeter.report.charts.spans import spans
+from ethermeter.report.theme import VegaLite
 
 
 def vega_lite(chart: Chart) -> VegaLite:
     """Return the specification of a chart."""
-    if isinstance(chart, AnnotatedCurves):
-        return annotated_curves(chart)
-    if isinstance(chart, Comparison):
-        return comparison(chart)
-    if isinstance(chart, Ladder):
-        return ladder(chart)
-    if isinstance(chart, GroupedBars):
-        return grouped_bars(chart)
-    return chart
+    if isinstance(chart, Curves):
+        return curves(chart)
+    return bars(chart) if isinstance(chart, Bars) else spans(chart)
 
 
 def numbers(figure: Figure) -> Table | None:
-    """Return the table of a figure's numbers: its own, or that of its chart if it has one."""
-    if figure.numbers is not None:
+    """Return the table of a figure's numbers: its own, or its chart's; None beside another."""
+    if figure.numbers is not None or figure.after is not None:
         return figure.numbers
-    if isinstance(figure.chart, AnnotatedCurves):
-        return annotated_numbers(figure.chart, figure.title)
-    if isinstance(figure.chart, Comparison | Ladder):
-        return comparison_numbers(figure.chart, figure.title)
-    return None
+    if isinstance(figure.chart, Curves):
+        return curve_numbers(figure.chart, figure.title)
+    if isinstance(figure.chart, Bars):
+        return bar_numbers(figure.chart, figure.title)
+    return span_numbers(figure.chart, figure.title)

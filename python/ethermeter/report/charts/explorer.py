@@ -9,12 +9,20 @@ none, and cautions (`w`) by the number of the point.
 import math
 from collections.abc import Mapping, Sequence
 
-from ethermeter.document import Explorer, plain
+from ethermeter.chart import Axis, Box, Curves, Look, Points, Trace
+from ethermeter.document import Explorer, Label, plain
 from ethermeter.metrics import Metric
 from ethermeter.report.axes import curve_names, keys, unit_of
-from ethermeter.report.charts.frame import Json, frame, hover
-from ethermeter.report.charts.lines import axis_title, x_axis
-from ethermeter.report.labels import FLOW_MAIN_METRICS, MAIN_METRICS, key_title, meaning
+from ethermeter.report.charts.curves import curves
+from ethermeter.report.charts.frame import AXES, Json
+from ethermeter.report.labels import (
+    FLOW_MAIN_METRICS,
+    MAIN_METRICS,
+    axis_title,
+    key_title,
+    meaning,
+)
+from ethermeter.report.plots import numbers_along
 from ethermeter.report.theme import Ground, colours
 from ethermeter.report.thinning import MOST_VALUES, spread
 from ethermeter.results.estimates import Point
@@ -108,7 +116,7 @@ def _key(name: str, texts: Sequence[str | None]) -> Json:
         found |= {
             "axis": axis_title(name, unit),
             "values": [_short(value) for value in values],
-            "ticks": x_axis(sorted(values)),
+            "ticks": AXES[numbers_along(sorted(values))],
         }
     if len(names) <= MOST_COLOURS:
         grounds: tuple[Ground, Ground] = ("light", "dark")
@@ -169,51 +177,9 @@ def _whole(value: float) -> float:
 
 def _spec() -> Json:
     """Return what stays the same for all choices: bands or whiskers, lines and points."""
-    faint: Json = {"condition": {"param": "hover", "value": 1}, "value": 0.25}
-    has_caution = "isValid(datum.caution)"
-    ends: Json = {"y": {"field": "l"}, "y2": {"field": "h"}}
-    has_ends = [{"filter": "isValid(datum.l)"}]
-    mark: Json = {"aria": False, "clip": True}
-    layers: list[Json] = [
-        {
-            "name": "band",
-            "transform": has_ends,
-            "mark": {"type": "area", "opacity": 0.16, **mark},
-            "encoding": ends,
-        },
-        {
-            "name": "whiskers",
-            "transform": has_ends,
-            "mark": {"type": "rule", "strokeWidth": 1.4, "strokeDash": [1, 0], **mark},
-            "encoding": ends,
-        },
-        {
-            "name": "lines",
-            "mark": {"type": "line", "strokeWidth": 1.6, **mark},
-            "encoding": {"opacity": faint, "strokeDash": {"field": "d", "type": "nominal"}},
-        },
-        {
-            "name": "points",
-            "transform": [{"filter": "isValid(datum.y)"}],
-            "params": [hover(fields=("c", "d"))],
-            "mark": {"type": "point", "filled": False, "strokeWidth": 1.3, "aria": False},
-            "encoding": {
-                "opacity": faint,
-                "shape": {
-                    "condition": {"test": has_caution, "value": "triangle-up"},
-                    "value": "circle",
-                },
-                "size": {"condition": {"test": has_caution, "value": 34}, "value": 20},
-            },
-        },
-    ]
-    body: Json = {
-        "encoding": {
-            "x": {"field": "x"},
-            "y": {"field": "y", "type": "quantitative"},
-            "color": {"field": "c", "type": "nominal", "legend": None},
-            "detail": {"field": "d"},
-        },
-        "layer": layers,
-    }
-    return {**frame([], body, 1, top=6), "dashes": _DASHES}
+    axis = Axis(Label(""))
+    looks = (Look(interval="band", size=20), Look("", 1.4, "whiskers"))
+    points = Points(doubtful=34, is_fading=True)
+    traces = [Trace("", (), look) for look in looks]
+    chart = Curves(traces, axis, axis, points=points, is_template=True, box=Box(above=6))
+    return {**curves(chart), "dashes": _DASHES}

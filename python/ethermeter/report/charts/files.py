@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from ethermeter.document import VegaLite
 from ethermeter.faults import InputError
+from ethermeter.report.theme import VegaLite
 
 FORMATS = (".png", ".pdf", ".svg")
 

@@ -1,19 +1,17 @@
 """Benchmark: the tables and figures of a suite, with its conditions."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
 from ethermeter.analysis.benchmark import Answer, Column, Row, Test
+from ethermeter.chart import Trace
 from ethermeter.document import (
-    AnnotatedCurves,
     Block,
     Bullets,
     Figure,
     Heading,
     Label,
-    Line,
     Section,
     Table,
     Text,
@@ -21,7 +19,7 @@ from ethermeter.document import (
     number,
 )
 from ethermeter.report.data import ReportData
-from ethermeter.results.interval import Estimate
+from ethermeter.report.plots import annotated
 
 OPEN_ROWS = 16
 _FIGURES: Mapping[str, tuple[tuple[str, ...], str]] = {
@@ -132,7 +130,7 @@ def _figure(test: Test) -> Figure | None:
     """Draw a test against the length of frames, or the loss against the load."""
     columns, y_title = _FIGURES.get(test.name, ((), ""))
     is_loss = test.name == "frame-loss"
-    lines: list[Line] = []
+    lines: list[Trace] = []
     unit = ""
     for column in test.columns:
         if column.key not in columns:
@@ -148,20 +146,16 @@ def _figure(test: Test) -> Figure | None:
     if not any(len(line.points) > 1 for line in lines):
         return None
     x = Label("Offered load", "% of line rate") if is_loss else Label("Frame", "B")
-    chart = AnnotatedCurves(lines, (), x, Label(y_title, unit), "Frame" if is_loss else "")
+    chart = annotated(lines, (), x, Label(y_title, unit), "Frame" if is_loss else "")
     return Figure(chart, test.title)
 
 
-def _line(name: str, rows: Sequence[Row], key: str, unit: str, column: Column) -> list[Line]:
+def _line(name: str, rows: Sequence[Row], key: str, unit: str, column: Column) -> list[Trace]:
     """Return the curve of a column, without its missing values; none without a value."""
     points = []
     for row in rows:
         value = row.values.get(column.key)
         if isinstance(value, int | float):
             x = float(row.point[key].removesuffix(unit))
-            points.append((x, _exact(x), _exact(float(value))))
-    return [Line(name, tuple(sorted(points, key=lambda point: point[0])))] if points else []
-
-
-def _exact(value: float) -> Estimate:
-    return Estimate(value, math.nan, math.nan)
+            points.append((x, float(value)))
+    return [Trace(name, sorted(points))] if points else []

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from ethermeter.analysis.bounds import FlowTime, Observed, Queue, Saturation
+from ethermeter.chart import Axis, Box, Legend, Names, Sign, Span, Spans, Tip
 from ethermeter.document import (
     Block,
     Bullets,
@@ -20,7 +21,6 @@ from ethermeter.document import (
     plain,
 )
 from ethermeter.metrics import Caution, Metric
-from ethermeter.report.charts.delays import Line, delays
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title, point_title
 from ethermeter.report.tables import small, tag
@@ -35,6 +35,9 @@ MOST_FIGURES = 6
 MOST_WARNINGS = 12
 RANKS = {"p50": "median", "p90": "90%", "p99": "99%", "p999": "99.9%"}
 SEEN = {SIMULATION: "simulated", LIVE: "measured"}
+_NAMES = ("theory", *SEEN.values())
+_ROW, _AROUND = 30, 62
+"""Height of a line of a flow, and of what is around the lines, in pixels."""
 LEAD = (
     "A bound is a worst case by network calculus: no message may take longer. A mean by queueing "
     "theory is for comparison with the means that were simulated and measured."
@@ -209,29 +212,58 @@ def _figure(point: Mapping[str, str], times: Sequence[FlowTime]) -> Figure:
     found = [time for time in times if dict(time.point) == point]
     found = [time for time in found if time.metric is Metric.ONE_WAY_DELAY]
     shown = _nearest(found)
-    lines = [line for time in shown for line in _lines(time)]
+    spans = [span for time in shown for span in _spans(time)]
     left_out = (
         f" The {len(shown)} flows nearest to their bounds." if len(shown) < len(found) else ""
     )
     return Figure(
-        delays(lines, Metric.ONE_WAY_DELAY.label),
+        _delays(spans),
         point_title(point) or "One-way delay of every flow",
         CAPTION + left_out,
         kind="roofline",
     )
 
 
-def _lines(time: FlowTime) -> list[Line]:
-    """Return what is drawn of a flow."""
-    found = [Line(time.flow, "theory", time.mean_s, time.bound_s)]
-    for each in time.observed:
-        ranks = [
-            (text, each.percentiles[Metric(f"{time.metric}_{rank}")].value)
-            for rank, text in RANKS.items()
+def _delays(spans: Sequence[Span]) -> Spans:
+    """Draw the delays of each flow, one below the other, on a logarithmic axis."""
+    label = Metric.ONE_WAY_DELAY.label
+    names = [name for name in _NAMES if any(span.name == name for span in spans)]
+    flows = list(dict.fromkeys(span.row for span in spans))
+    height = _AROUND + _ROW * len(flows) * max(1, len(names)) * 2 // 3
+    tips: list[Tip] = [("place", "flow", ""), ("kind", "value", ""), ("y", label.axis, ".5~r")]
+    return Spans(
+        spans,
+        Axis(label, is_log=True, padding=8, numbers="delay"),
+        Names(of=flows, limit=110),
+        [*tips, ("curve", "by", "")],
+        Legend(),
+        names,
+        is_beside=True,
+        box=Box(height=height),
+    )
+
+
+def _spans(time: FlowTime) -> list[Span]:
+    """Return what is drawn of a flow; what is not above 0 has no place on a logarithmic axis."""
+    drawn: dict[str, list[tuple[Sign, str, float]]] = {
+        _NAMES[0]: [
+            ("mean", "mean by queueing theory", time.mean_s),
+            ("bound", "bound", time.bound_s),
         ]
-        line = Line(time.flow, SEEN[each.engine], each.mean.value, each.largest_s, ranks)
-        found.append(line)
-    return found
+    }
+    for each in time.observed:
+        drawn[SEEN[each.engine]] = [
+            ("mean", "mean", each.mean.value),
+            *(
+                ("percentile", text, each.percentiles[Metric(f"{time.metric}_{rank}")].value)
+                for rank, text in RANKS.items()
+            ),
+            ("largest", "largest", each.largest_s),
+        ]
+    return [
+        Span(time.flow, name, [value for value in values if value[2] > 0], is_drawn_out=True)
+        for name, values in drawn.items()
+    ]
 
 
 def _times_table(times: Sequence[FlowTime]) -> Table:

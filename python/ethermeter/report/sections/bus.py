@@ -8,9 +8,9 @@ from markupsafe import Markup
 from ethermeter.analysis.bus_times import CYCLES, BusTime
 from ethermeter.document import Block, Bullets, Figure, Grid, Heading, Label, Table, Text
 from ethermeter.metrics import Metric
-from ethermeter.report.charts.turns import Times, turns
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title, point_title
+from ethermeter.report.plots import turns
 from ethermeter.report.sections.bounds import exceeded_blocks
 from ethermeter.report.tables import tag
 from ethermeter.report.thinning import spread
@@ -84,8 +84,8 @@ def _figures(times: Sequence[BusTime]) -> list[Figure]:
 def _figure(times: Sequence[BusTime]) -> Figure | None:
     """Draw the groups of a point, and its cycles as lines across."""
     groups = [time for time in times if time.metric is Metric.ACCESS_DELAY_MAX]
-    nodes = [Times(time.group, _known(time, SIMULATED, BOUND)) for time in groups[:MOST_GROUPS]]
-    if len(groups) < 2 or not any(node.longest_s for node in nodes):
+    nodes = {time.group: _known(time, SIMULATED, BOUND) for time in groups[:MOST_GROUPS]}
+    if len(groups) < 2 or not any(nodes.values()):
         return None
     cycles = [time for time in times if time.metric is CYCLES]
     across = {name: time_s for of in cycles for name, time_s in _known(of, *OF_CYCLES).items()}

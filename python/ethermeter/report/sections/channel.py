@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from ethermeter.chart import Axis, Bar, Bars, Box, Legend, Names
 from ethermeter.document import (
     Block,
     Figure,
@@ -18,13 +19,13 @@ from ethermeter.document import (
     small_first,
 )
 from ethermeter.metrics import Metric
-from ethermeter.report.axes import Axes, keys
-from ethermeter.report.charts.lines import breakdown
+from ethermeter.report.axes import Axes, curve_names, keys
 from ethermeter.report.data import ReportData
 from ethermeter.report.extremes import amount, known, places
 from ethermeter.report.labels import TIME_KINDS, key_title, time_kinds
 from ethermeter.report.thinning import MOST_BARS, spread
 from ethermeter.results.estimates import Point
+from ethermeter.swept import quantity
 
 SHARE = Label("Share of time", "%", 100.0)
 SEEN = 0.01
@@ -111,5 +112,32 @@ def _breakdown(points: Sequence[Point], key: str, title: str, text: str) -> Figu
     ]
     head = [key_title(key), *(f"{large_first(kind)} (%)" for kind in kinds.values())]
     numbers = Table(head, rows, "Shares of channel time")
-    chart = breakdown(shown, key, title=key_title(key))
-    return Figure(chart, title, text, numbers, kind="low")
+    return Figure(breakdown(shown, key), title, text, numbers, kind="low")
+
+
+def breakdown(points: Sequence[Point], key: str) -> Bars:
+    """Draw shares of channel time, stacked, against a varied key; the parts sum to 1."""
+    texts = list(dict.fromkeys(keys(point)[key] for point in points))
+    names = curve_names(texts)
+    is_count = all((read := quantity(text)) is not None and read[1] == "" for text in texts)
+    kinds = time_kinds(points[0].estimates)
+    bars = [
+        Bar(names[keys(point)[key]], kind, point.estimates[metric].value)
+        for point in points
+        for metric, kind in kinds.items()
+        if metric in point.estimates and math.isfinite(point.estimates[metric].value)
+    ]
+    shown = [name for name in names.values() if any(bar.place == name for bar in bars)]
+    return Bars(
+        bars,
+        Axis(Label("Share of channel time"), 0, 1, numbers="share"),
+        Names(key_title(key), shown, size=0 if is_count else 10, is_thinned=True),
+        [("curve", "channel time", ""), ("y", "share", ".2%"), ("place", key_title(key), "")],
+        # A row of all kinds is wider than a phone; those of PLCA have long names.
+        Legend("", 3 if len(kinds) <= len(TIME_KINDS) else 2),
+        list(kinds.values()),
+        "channel time",
+        is_stacked=True,
+        share=0.86,
+        box=Box(height=220, right=10),
+    )

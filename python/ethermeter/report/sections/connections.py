@@ -11,8 +11,8 @@ from ethermeter.analysis.accounts import Account, by_point
 from ethermeter.analysis.connections import Connection
 from ethermeter.analysis.hosts import Machine
 from ethermeter.document import Block, Figure, Grid, Heading, Label, Section, Text
-from ethermeter.report.charts.timeline import Curve, curves_over_time
 from ethermeter.report.data import ReportData
+from ethermeter.report.plots import Course, over_time
 from ethermeter.report.sections.agent_results import PointColumns, percent, value, window_of
 from ethermeter.results.trials import alike
 from ethermeter.store.result import Result
@@ -151,7 +151,7 @@ def _connection_figures(shown: Sequence[Connection], result: Result) -> list[Fig
         for of in shown
         if (course := connections.course(result, of.flow)) is not None
     }
-    of_each: list[tuple[Label, str, list[Curve]]] = [
+    of_each: list[tuple[Label, str, list[Course]]] = [
         (
             RATE,
             (
@@ -178,7 +178,7 @@ def _connection_figures(shown: Sequence[Connection], result: Result) -> list[Fig
     ]
     return [
         Figure(
-            curves_over_time(curves, label, window_s=window_s),
+            over_time(curves, label, window_s=window_s),
             title=label.title,
             text=text,
         )
@@ -190,8 +190,8 @@ def _host_figures(shown: Sequence[Connection], result: Result) -> list[Figure]:
     """Processors and memory of the machines of both ends; of one machine once."""
     machines = {machine.hosts: machine for machine in hosts.machines(result)}
     ends = {host for of in shown for host in (of.sender, of.receiver)}
-    busy: list[Curve] = []
-    memory: list[Curve] = []
+    busy: list[Course] = []
+    memory: list[Course] = []
     for names in machines:
         course = hosts.course(result, names[0]) if ends & set(names) else None
         if course is not None:
@@ -208,7 +208,7 @@ def _host_figures(shown: Sequence[Connection], result: Result) -> list[Figure]:
     )
     return [
         Figure(
-            curves_over_time(curves, label, window_s=window_s),
+            over_time(curves, label, window_s=window_s),
             title=label.title,
             text=text,
         )

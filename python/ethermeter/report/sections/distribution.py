@@ -3,14 +3,28 @@
 It is shown for a few points of a series.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from ethermeter.analysis.distribution import Distribution
-from ethermeter.document import Block, Figure, Grid, Heading, Label, Table, Text, cell, large_first
-from ethermeter.report.charts.distribution import exceedance
+from ethermeter.chart import Axis, Box, Curves, Legend, Trace
+from ethermeter.document import (
+    Block,
+    Figure,
+    Grid,
+    Heading,
+    Label,
+    Table,
+    Text,
+    cell,
+    large_first,
+    small_first,
+)
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title
 from ethermeter.report.selection import Selection
+from ethermeter.swept import quantity
 
 _HEADS = ("Median", "90%", "99%", "99.9%", "Largest")
 LONGER = {
@@ -18,6 +32,8 @@ LONGER = {
     "that come longer after the one before": "with a longer gap",
 }
 """Wording of the axis where it differs from that of the caption."""
+STEP = 0.03
+"""Distance of points that are drawn, in natural logarithms: about a pixel."""
 
 
 def distribution_blocks(name: str, data: ReportData) -> list[Block]:
@@ -77,3 +93,59 @@ def _figure(series: str, selection: Selection, found: Sequence[Distribution]) ->
         f"{text} {selection.fixed}." if selection.fixed else text,
         after=Table(head, rows, caption, "data stacked"),
     )
+
+
+def exceedance(
+    found: Mapping[str, Distribution], label: Label, *, y_title: str, legend: str
+) -> Curves:
+    """Draw the shares above each delay, one curve each, both axes logarithmic.
+
+    Parameters
+    ----------
+    found
+        Distributions by the name of their curve.
+    label
+        Of the delay.
+    y_title
+        Title of the y axis.
+    legend
+        What the names are values of.
+
+    """
+    traces = [
+        Trace(
+            name,
+            [
+                (float(f"{value_s * label.factor:.4g}"), float(f"{share:.4g}"))
+                for value_s, share in _thinned(of)
+            ],
+        )
+        for name, of in found.items()
+    ]
+    x_title = f"{small_first(label.title)}, {label.unit}"
+    return Curves(
+        traces,
+        Axis(Label(label.axis), is_log=True, numbers="delay"),
+        Axis(Label(y_title), high=1, is_log=True, numbers="part"),
+        [("x", x_title, ".4~r"), ("y", "take longer", ".3~%"), ("curve", legend, "")],
+        Legend(legend),
+        palette="ramp" if all(quantity(name) for name in found) else "distinct",
+        is_clipped=False,
+        box=Box(right=10),
+    )
+
+
+def _thinned(of: Distribution) -> list[tuple[float, float]]:
+    """Points with a time and a share above 0, thinned for logarithmic axes.
+
+    A point is left out if it is next to the one before and the one after.
+    """
+    every = zip(of.value_s.tolist(), of.exceeding.tolist(), strict=True)
+    # Messages that were measured may have come at the same time.
+    points = [(value_s, share) for value_s, share in every if share > 0 and value_s > 0]
+    kept = points[:1]
+    for before, point in pairwise(points):
+        if abs(math.log(point[0] / kept[-1][0])) + abs(math.log(point[1] / kept[-1][1])) > STEP:
+            # A flat stretch keeps its end, or the line would run slantwise where it falls.
+            kept += [before, point] if before != kept[-1] else [point]
+    return kept if kept[-1:] == points[-1:] else [*kept, points[-1]]

@@ -7,8 +7,8 @@ from markupsafe import Markup
 from ethermeter.analysis.accounts import by_point
 from ethermeter.analysis.emulated import EmulatedMedium, together
 from ethermeter.document import Block, Figure, Label, Section, Text, number
-from ethermeter.report.charts.timeline import stacks
 from ethermeter.report.data import ReportData
+from ethermeter.report.plots import stacks
 from ethermeter.report.sections.agent_results import PointColumns, percent, value
 
 LATE = (

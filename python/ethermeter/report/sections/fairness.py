@@ -4,12 +4,11 @@ import math
 from collections.abc import Sequence
 
 from ethermeter.analysis.flows import Sharing
+from ethermeter.chart import Bar
 from ethermeter.document import (
-    Bar,
     Block,
     Figure,
     Grid,
-    GroupedBars,
     Heading,
     Label,
     Table,
@@ -18,10 +17,9 @@ from ethermeter.document import (
 )
 from ethermeter.metrics import Metric
 from ethermeter.report.axes import choose, panels
-from ethermeter.report.charts.lines import lines
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import point_title
-from ethermeter.report.tables import figure_table
+from ethermeter.report.plots import against, grouped
 from ethermeter.results.estimates import Point
 
 SHARE = Label("Share", "%", 100.0)
@@ -71,16 +69,8 @@ def _indices(members: Sequence[Sharing]) -> list[Figure]:
         title = f"{metric.label.title}{_title(members[0].flows)}" + (
             f", {panel.title}" if panel.title else ""
         )
-        spec = {key: value for key, value in lines(panel, metric, axes).items() if key != "title"}
-        numbers = figure_table(panel, metric, axes, title=title)
-        drawn.append(
-            Figure(
-                spec,
-                title=title,
-                text="Of the rates of the flows; mean over the replications.",
-                numbers=numbers,
-            )
-        )
+        text = "Of the rates of the flows; mean over the replications."
+        drawn.append(Figure(against(panel, metric, axes), title, text))
     return drawn
 
 
@@ -92,13 +82,9 @@ def _shares(members: Sequence[Sharing]) -> list[Figure]:
     kept = (
         order if len(order) <= MOST_BARS else [*order[: MOST_BARS // 2], *order[-MOST_BARS // 2 :]]
     )
-    bars = [
-        Bar(_short(flow, worst.flows), each.engine, each.shares[flow])
-        for flow in kept
-        for each in shown
-        if flow in each.shares
-    ]
-    if not any(math.isfinite(bar.height.value) for bar in bars):
+    known = [(flow, each) for flow in kept for each in shown if flow in each.shares]
+    bars = [Bar(_short(flow, worst.flows), of.engine, of.shares[flow]) for flow, of in known]
+    if not any(math.isfinite(of.shares[flow].value) for flow, of in known):
         return []
     where = point_title(worst.point)
     indices = ", ".join(
@@ -114,7 +100,7 @@ def _shares(members: Sequence[Sharing]) -> list[Figure]:
     head = ["Flow", *(each.engine for each in shown)]
     rows = [[flow, *(cell(each.shares.get(flow), 100) for each in shown)] for flow in order]
     numbers = Table(head, rows, "Shares of flows, %")
-    return [Figure(GroupedBars(bars, SHARE, "Flow"), f"Shares{_title(worst.flows)}", text, numbers)]
+    return [Figure(grouped(bars, SHARE, "Flow"), f"Shares{_title(worst.flows)}", text, numbers)]
 
 
 def _short(flow: str, name: str) -> str:

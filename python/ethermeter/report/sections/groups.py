@@ -4,23 +4,21 @@ import math
 from collections.abc import Sequence
 
 from ethermeter.analysis.groups import METRICS, PART
+from ethermeter.chart import Bar, Bars, Curves
 from ethermeter.document import (
-    Bar,
     Block,
     Figure,
     Grid,
-    GroupedBars,
     Heading,
     Label,
     Text,
-    VegaLite,
     plain,
 )
 from ethermeter.metrics import EntityKind, Metric
 from ethermeter.report.axes import ENGINE, Axes, keys, panels
-from ethermeter.report.charts.lines import axis_title, lines
 from ethermeter.report.data import ReportData
-from ethermeter.report.labels import key_title
+from ethermeter.report.labels import axis_title, key_title
+from ethermeter.report.plots import against, grouped
 from ethermeter.report.tables import estimates_table
 from ethermeter.results.estimates import Point
 from ethermeter.swept import quantity
@@ -118,17 +116,17 @@ def _figures(points: Sequence[Point], metric: Metric, label: Label, text: str) -
     return drawn
 
 
-def _bars(points: Sequence[Point], metric: Metric, label: Label, axes: Axes) -> GroupedBars:
+def _bars(points: Sequence[Point], metric: Metric, label: Label, axes: Axes) -> Bars:
     x = axes.x or PART
     bars = [
         Bar(plain(keys(point)[x]), keys(point)[PART], point.estimates[metric]) for point in points
     ]
-    return GroupedBars(bars, label, axis_title(x, ""))
+    return grouped(bars, label, axis_title(x, ""))
 
 
-def _lines(points: Sequence[Point], metric: Metric, label: Label, axes: Axes) -> VegaLite:
+def _lines(points: Sequence[Point], metric: Metric, label: Label, axes: Axes) -> Curves:
     (panel,) = panels(points, Axes(axes.x, axes.x_unit, PART, ()), metric)
-    return lines(panel, metric, axes, label=label)
+    return against(panel, metric, axes, label=label)
 
 
 def _axes(points: Sequence[Point]) -> tuple[Axes, bool]:

@@ -12,8 +12,8 @@ from ethermeter.analysis.hosts import Machine, mean_machine
 from ethermeter.analysis.interfaces import NAMES as NAMES_OF_PLCA
 from ethermeter.analysis.interfaces import Found
 from ethermeter.document import Block, Figure, Grid, Heading, Label, Section, Table, Text
-from ethermeter.report.charts.timeline import curves_over_time, shares_over_time, stacks
 from ethermeter.report.data import ReportData
+from ethermeter.report.plots import over_time, shares_over_time, stacks
 from ethermeter.report.sections.agent_results import PointColumns, percent, value, window_of
 from ethermeter.results.trials import alike
 from ethermeter.store.result import Result, plca_status
@@ -157,12 +157,10 @@ def _machine_figures(machine: Machine, result: Result) -> list[Figure]:
         str(at): {NAMES[kind]: share for kind, share in shares.items()}
         for at, shares in enumerate(machine.processors)
     }
-    rows = [[at, *map(percent, shares.values())] for at, shares in bars.items()]
     drawn = Figure(
         stacks(bars, Label("Share of its time", "%", 100.0), title="Processor", most=100.0),
         title=f"Processors in the measured window: {of}",
         text="What is missing to 100% they were idle.",
-        numbers=Table(["Processor", *NAMES.values()], rows, "Shares of the processors’ time"),
     )
     course = hosts.course(result, machine.hosts[0])
     if course is None:
@@ -179,14 +177,12 @@ def _machine_figures(machine: Machine, result: Result) -> list[Figure]:
         ("interrupts", course.at_s, course.interrupts),
     ]
     switches = Figure(
-        curves_over_time(events, EVENTS, window_s=window_s),
+        over_time(events, EVENTS, window_s=window_s),
         title=f"Context switches and interrupts: {of}",
         text="The measured window is shaded.",
     )
     memory = Figure(
-        curves_over_time(
-            [("memory", course.at_s, course.memory_octets)], MEMORY, window_s=window_s
-        ),
+        over_time([("memory", course.at_s, course.memory_octets)], MEMORY, window_s=window_s),
         title=f"Memory that programs could have: {of}",
         text="The measured window is shaded.",
     )

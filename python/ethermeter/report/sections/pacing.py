@@ -8,8 +8,8 @@ from markupsafe import Markup
 from ethermeter.analysis.accounts import Account, by_point
 from ethermeter.analysis.pacing import Clock, Pacing, together
 from ethermeter.document import Block, Figure, Heading, Label, Section, Text
-from ethermeter.report.charts.timeline import stacks
 from ethermeter.report.data import ReportData
+from ethermeter.report.plots import stacks
 from ethermeter.report.sections.agent_results import PointColumns, percent, value
 from ethermeter.results.trials import alike
 

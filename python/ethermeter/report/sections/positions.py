@@ -6,10 +6,9 @@ from ethermeter.analysis.positions import Line
 from ethermeter.document import Block, Figure, Grid, Heading, Label, Text, plain
 from ethermeter.metrics import Metric
 from ethermeter.report.axes import MOST_CURVES, Axes, Curve, Panel, keys
-from ethermeter.report.charts.lines import lines as metric_lines
 from ethermeter.report.labels import key_title
+from ethermeter.report.plots import against
 from ethermeter.report.sections.groups import MEANS
-from ethermeter.report.tables import figure_table
 from ethermeter.results.estimates import Point
 from ethermeter.results.interval import Estimate
 
@@ -83,9 +82,8 @@ def _figures(
             )
             or label.title
         )
-        numbers = figure_table(panel, metric, axes, title=title, label=label)
-        chart = metric_lines(panel, metric, axes, label=label)
-        drawn.append(Figure(chart, title, numbers=numbers))
+        chart = against(panel, metric, axes, label=label)
+        drawn.append(Figure(chart, title))
     return drawn
 
 

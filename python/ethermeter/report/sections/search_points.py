@@ -5,18 +5,18 @@ from collections.abc import Iterator, Sequence
 
 from ethermeter.analysis.estimated import Interval
 from ethermeter.analysis.value_search import SearchAnswer
+from ethermeter.chart import Trace
 from ethermeter.document import (
-    AnnotatedCurves,
     Block,
     Figure,
     Grid,
     Label,
-    Line,
     Text,
     plain,
 )
 from ethermeter.json_values import number
 from ethermeter.metrics import Metric
+from ethermeter.report.plots import annotated
 from ethermeter.results.interval import Estimate, exact
 
 TRIED, LIMIT = "trials", "limit"
@@ -40,7 +40,7 @@ def _figures(answer: SearchAnswer) -> Iterator[Figure]:
     for at, text in enumerate(answer.conditions):
         kept = [(point.number, point.conditions[at]) for point in points]
         curve = tuple(
-            (of_x, exact(of_x), found)
+            (of_x, found)
             for of_x, each in kept
             if math.isfinite((found := _estimate(each.estimate)).value)
         )
@@ -48,12 +48,12 @@ def _figures(answer: SearchAnswer) -> Iterator[Figure]:
             continue
         label, limit = Metric(kept[0][1].metric).label, kept[0][1].limit
         ends = (curve[0][0], curve[-1][0])
-        lines = [Line(TRIED, curve), _line(LIMIT, [(end, limit) for end in ends])]
-        top = max(limit, *(found.value for _, _, found in curve))
+        lines = [Trace(TRIED, curve), _line(LIMIT, [(end, limit) for end in ends])]
+        top = max(limit, *(found.value for _, found in curve))
         lines += [
             _line(name, [(value, 0.0), (value, top)]) for name, value in _ends(answer).items()
         ]
-        chart = AnnotatedCurves(lines, (), x, label, "", most=None)
+        chart = annotated(lines, (), x, label, "", most=None)
         yield Figure(chart, plain(text), plain(answer.key))
 
 
@@ -69,8 +69,8 @@ def _ends(answer: SearchAnswer) -> dict[str, float]:
     return {name: value for name, value in named.items() if value is not None}
 
 
-def _line(name: str, points: Sequence[tuple[float, float]]) -> Line:
-    return Line(name, tuple((x, exact(x), exact(y)) for x, y in points))
+def _line(name: str, points: Sequence[tuple[float, float]]) -> Trace:
+    return Trace(name, [(x, exact(y)) for x, y in points])
 
 
 def _estimate(found: Interval) -> Estimate:

@@ -15,7 +15,6 @@ from ethermeter.document import Block, Figure, Grid, Heading, Section, Text
 from ethermeter.metrics import Metric
 from ethermeter.report import roofline
 from ethermeter.report.axes import Axes, Panel, choose, keys, panels
-from ethermeter.report.charts.lines import lines
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import (
     FLOW_MAIN_METRICS,
@@ -23,6 +22,7 @@ from ethermeter.report.labels import (
     VOICE_GRAPHS,
     meaning,
 )
+from ethermeter.report.plots import against
 from ethermeter.report.sections.bounds import bound_blocks
 from ethermeter.report.sections.bus import bus_blocks
 from ethermeter.report.sections.channel import breakdown_blocks
@@ -32,7 +32,7 @@ from ethermeter.report.sections.fairness import fairness_blocks
 from ethermeter.report.sections.groups import group_blocks
 from ethermeter.report.sections.network import flow_blocks, network_blocks
 from ethermeter.report.sections.positions import position_blocks
-from ethermeter.report.tables import estimates_table, figure_table
+from ethermeter.report.tables import estimates_table
 from ethermeter.report.thinning import notice
 from ethermeter.results.estimates import Point
 
@@ -81,9 +81,9 @@ def _station_blocks(name: str, points: Sequence[Point], data: ReportData) -> lis
     )
     positions = position_blocks([line for line in data.lines if line.series == name])
     graphs = (study.compared if positions else study.graphs) or MAIN_METRICS
-    main = [] if is_apart or is_drawn else _main(name, points, axes, graphs)
+    main = [] if is_apart or is_drawn else _main(points, axes, graphs)
     if not is_apart and not data.study:
-        main += _against_load(name, points, axes)
+        main += _against_load(points, axes)
     # A study of positions begins with them; elsewhere they come after the metrics.
     body = [*positions, *main] if data.study else [*main, *positions]
     body += group_blocks(name, data)
@@ -108,8 +108,8 @@ def _flow_blocks(name: str, points: Sequence[Point], data: ReportData) -> list[B
     # time of none.
     are_unlike = any(point.series == name for point in data.tables)
     main = [metric for metric in FLOW_MAIN_METRICS if not (are_unlike and metric in OF_MESSAGES)]
-    together = _main(name, drawn, axes, main, entity="flow")
-    together += _against_load(name, drawn, axes, entity="flow")
+    together = _main(drawn, axes, main, entity="flow")
+    together += _against_load(drawn, axes, entity="flow")
     apart = flow_blocks(name, data)
     if apart and are_unlike:
         body = [*apart, *([Heading("All flows together"), *together] if together else [])]
@@ -147,7 +147,6 @@ def anchor(series: str) -> str:
 
 
 def _main(
-    name: str,
     points: Sequence[Point],
     axes: Axes,
     graphs: Sequence[Metric],
@@ -161,16 +160,13 @@ def _main(
         for panel in panels(points, axes, metric):
             title = metric.label.title + (f", {panel.title}" if panel.title else "")
             knees = _knees(panel, metric, axes)
-            chart = lines(replace(panel, title=""), metric, axes, knees=knees)
+            chart = against(panel, metric, axes, knees=knees)
             text = meaning(metric, entity) + _knee_text(knees)
-            numbers = figure_table(panel, metric, axes, title=f"{name}, {title}")
-            drawn.append(Figure(chart, title, text, numbers))
+            drawn.append(Figure(chart, title, text))
     return [Grid(drawn)] if drawn else []
 
 
-def _against_load(
-    name: str, points: Sequence[Point], axes: Axes, *, entity: str = "station"
-) -> list[Block]:
+def _against_load(points: Sequence[Point], axes: Axes, *, entity: str = "station") -> list[Block]:
     """Draw voice against its offered load, if that is not one and the same along every curve."""
     known = [
         point
@@ -194,7 +190,7 @@ def _against_load(
     if len(set(of)) < len(of) or len({place[-1] for place in of}) < FEWEST_LOADS:
         return []
     along = Axes(Metric.VOICE_LOAD.value, "", axes.curve, axes.panels)
-    figures = _main(name, loaded, along, VOICE_GRAPHS, entity=entity)
+    figures = _main(loaded, along, VOICE_GRAPHS, entity=entity)
     over = {
         "flow": "the rate of the wire of which they take the largest share",
         "station": "the line rate",

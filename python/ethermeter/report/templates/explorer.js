@@ -146,7 +146,7 @@
       const row = { x: place, y, c: c ?? "", d: d ?? "", value: withUnit(text(y), metric.unit), at: nameAt(along, point), point };
       row.interval = low === null ? "none" : withUnit(`${text(low)} to ${text(high)}`, metric.unit);
       if (low !== null && !(isLog("y") && low <= 0)) Object.assign(row, { l: low, h: high });
-      if (metric.w?.[point]) row.caution = metric.w[point];
+      if (metric.w?.[point]) row.w = metric.w[point];
       found.push(row);
     }
     if (along.values) found.sort((a, b) => a.x - b.x);
@@ -184,7 +184,7 @@
     layer.points.encoding.tooltip = [
       { field: "value", title: metric.title }, { field: "interval", title: "95% interval" }, { field: "at", title: along.title },
       ...(curve ? [{ field: "c", title: key[curve].title }] : []), ...(dash ? [{ field: "d", title: key[dash].title }] : []),
-      ...(metric.w ? [{ field: "caution", title: "caution" }] : []),
+      ...(metric.w ? [{ field: "w", title: "caution" }] : []),
     ];
     // A layer without a row makes Vega warn of an axis without an end.
     const hasEnds = found.some((row) => row.l !== undefined);

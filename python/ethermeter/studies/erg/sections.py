@@ -5,8 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from markupsafe import Markup
 
 from ethermeter.analysis.claims import Claim
-from ethermeter.document import Block, Figure, Heading, Label, Line, Section, Text
+from ethermeter.chart import Trace
+from ethermeter.document import Block, Figure, Heading, Label, Section, Text
 from ethermeter.metrics import Metric
+from ethermeter.report.plots import annotated
 from ethermeter.report.tables import claims_table
 from ethermeter.results.interval import student
 from ethermeter.results.query import MissingError, Results
@@ -17,7 +19,6 @@ from ethermeter.studies.families import (
     ClaimGrid,
     Family,
     claim_table,
-    curves,
     family_sections,
     line_of,
 )
@@ -27,7 +28,7 @@ MBPS = Label("Rate of data", "Mb/s")
 
 def _rates(
     results: Results, series: str, key: str, flows: Mapping[str, str], of_x: Callable[[str], float]
-) -> tuple[Line, ...]:
+) -> tuple[Trace, ...]:
     """Return the rates of flows, by name of the line, against what the key's texts are."""
     texts = results.along(series, key)
     if not texts:
@@ -71,15 +72,17 @@ def _capture(results: Results, by: By) -> Figure:
         _offered,
     )
     at = _offered("4192 us")
-    return curves(
+    return Figure(
+        annotated(
+            lines,
+            ((TO_10, at, by["3-100-10"].published), (TO_100, at, by["3-10-100"].published)),
+            Label("Offered by the 100 Mb/s host", "Mb/s"),
+            MBPS,
+            "Data",
+        ),
         "Both ways, by what the 100 Mb/s host offers",
         "Above some 9.5 Mb/s the port’s queue overflows, and every datagram loses a fragment. The"
         " Sparc keeps a fifth of the link.",
-        Label("Offered by the 100 Mb/s host", "Mb/s"),
-        MBPS,
-        "Data",
-        lines,
-        ((TO_10, at, by["3-100-10"].published), (TO_100, at, by["3-10-100"].published)),
     )
 
 
@@ -92,15 +95,17 @@ def _host_time(results: Results, by: By) -> Figure:
         {TO_10: "from-100", TO_100: "from-10"},
         lambda text: float(text.removesuffix(" us")),
     )
-    return curves(
+    return Figure(
+        annotated(
+            lines,
+            ((TO_10, 63, by["3-100-10"].published), (TO_100, 63, by["3-10-100"].published)),
+            Label("The Sparc’s time for a fragment", "µs"),
+            MBPS,
+            "Data",
+        ),
         "Both ways, by the Sparc’s time for a fragment",
         "Up to the gap of 9.6 µs both sides contend for every turn; a slower host leaves the next"
         " one to the port that has just sent. 63 µs are fitted, to one way only.",
-        Label("The Sparc’s time for a fragment", "µs"),
-        MBPS,
-        "Data",
-        lines,
-        ((TO_10, 63, by["3-100-10"].published), (TO_100, 63, by["3-10-100"].published)),
     )
 
 
@@ -108,15 +113,17 @@ def _router(results: Results, by: By) -> Figure:
     lines = _rates(
         results, "router", "flows.load.arrivals.regular", {"whole datagrams": "load"}, _offered
     )
-    return curves(
+    return Figure(
+        annotated(
+            lines,
+            (("whole datagrams", 100, by["1-router-load"].published),),
+            Label("Offered", "Mb/s"),
+            MBPS,
+            "Data",
+        ),
         "Through the router, by what is offered",
         "Frames are forwarded one by one. What finds the queue full is lost, and a datagram without"
         " one of its four is of no use.",
-        Label("Offered", "Mb/s"),
-        MBPS,
-        "Data",
-        lines,
-        (("whole datagrams", 100, by["1-router-load"].published),),
     )
 
 

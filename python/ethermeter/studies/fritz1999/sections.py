@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from ethermeter.analysis.claims import Claim
-from ethermeter.document import Bar, Block, Figure, GroupedBars, Label, Section, Table, Text
+from ethermeter.chart import Bar
+from ethermeter.document import Block, Figure, Label, Section, Table, Text
 from ethermeter.metrics import Metric
+from ethermeter.report.plots import grouped
 from ethermeter.results.interval import exact
 from ethermeter.results.query import MissingError, Results
 from ethermeter.studies.fritz1999.claims import (
@@ -242,5 +244,5 @@ def _figure(
     bars = [Bar(group, name, exact(height)) for group, name, height in drawn]
     # On a narrow page the names of pairs fit in two lines only, and two long words beside each
     # other.
-    chart = GroupedBars(bars, label, columns=2, separator=", ")
+    chart = grouped(bars, label, columns=2, separator=", ")
     return Figure(chart, title, text, numbers)

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from ethermeter.analysis.claims import Claim
+from ethermeter.chart import Trace
 from ethermeter.document import (
-    AnnotatedCurves,
     Block,
     Figure,
     Grid,
     Heading,
     Label,
-    Line,
     Section,
     Table,
     Text,
@@ -25,6 +24,7 @@ from ethermeter.document import (
     micro,
     plain,
 )
+from ethermeter.report.plots import annotated
 from ethermeter.report.tables import claims_table
 from ethermeter.results.interval import student
 from ethermeter.results.query import MissingError, Results, Where
@@ -133,10 +133,10 @@ def measured(claims: Sequence[Claim]) -> Section:
     )
 
 
-def _lines(named: Mapping[str, tuple[str, Where]], results: Results, x: str, y: str) -> list[Line]:
+def _lines(named: Mapping[str, tuple[str, Where]], results: Results, x: str, y: str) -> list[Trace]:
     lines = []
     for name, (series, where) in named.items():
-        points = []
+        points, counts = [], []
         for hosts in sorted(results.along(series, HOSTS, where), key=float):
             try:
                 of = [
@@ -145,9 +145,10 @@ def _lines(named: Mapping[str, tuple[str, Where]], results: Results, x: str, y: 
                 ]
             except MissingError:
                 continue
-            points.append((int(hosts), of[0], of[1]))
+            counts.append(int(hosts))
+            points.append((of[0], of[1]))
         if points:
-            lines.append(Line(name, tuple(points)))
+            lines.append(Trace(name, points, order=counts))
     return lines
 
 
@@ -158,7 +159,7 @@ def _figure(
     if not lines:
         return None
     marks = [(name, _number(x, published), _number(y, published)) for name, x, y in figure.marks]
-    chart = AnnotatedCurves(
+    chart = annotated(
         lines,
         [
             (name, x, y)
@@ -168,7 +169,7 @@ def _figure(
         QUANTITIES[figure.x],
         QUANTITIES[figure.y],
         family.legend,
-        "" if figure.x == "hosts" else "hosts",
+        order="" if figure.x == "hosts" else "hosts",
     )
     return Figure(chart, figure.title, figure.text)
 

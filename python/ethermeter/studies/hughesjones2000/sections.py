@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ethermeter.analysis.claims import Claim
+from ethermeter.chart import number_of
 from ethermeter.document import Figure, Label, Section
+from ethermeter.report.plots import annotated
 from ethermeter.results.interval import Floats, student
 from ethermeter.results.query import Results
 from ethermeter.studies.families import (
@@ -14,7 +16,6 @@ from ethermeter.studies.families import (
     ClaimGrid,
     Family,
     Maker,
-    curves,
     family_sections,
     line_of,
     published_line,
@@ -59,7 +60,7 @@ def _gigabit_latency(results: Results, by: By) -> Figure:
         "From request-response, as figures 3.2 and 3.4 have it. Diamonds are on the published"
         " lines."
     )
-    return curves("1 Gb/s", text, SIZE, LATENCY, "Path", tuple(lines), tuple(marks))
+    return Figure(annotated(lines, marks, SIZE, LATENCY, "Path"), "1 Gb/s", text)
 
 
 def _fast_latency(results: Results, by: By) -> Figure:
@@ -73,15 +74,17 @@ def _fast_latency(results: Results, by: By) -> Figure:
         "Ping-pong, as figure 3.6 and table 3.1 have it; two switches are predicted. Diamonds are"
         " on the published lines."
     )
-    return curves("100 Mb/s", text, SIZE, LATENCY, "Path", tuple(lines), tuple(marks))
+    return Figure(annotated(lines, marks, SIZE, LATENCY, "Path"), "100 Mb/s", text)
 
 
 def _mixed_latency(results: Results, by: By) -> Figure:
     name = "BATM Titan 4"
     line = line_of(name, *one_way(results, "mixed-latency", "ping", "both"))
     marks = tuple(published_line(name, by, "3.3-mixed", (64, 750, 1500)))
-    return curves(
-        "From 100 Mb/s to 1 Gb/s", "Predicted; figure 3.8.", SIZE, LATENCY, "Path", (line,), marks
+    return Figure(
+        annotated((line,), marks, SIZE, LATENCY, "Path"),
+        "From 100 Mb/s to 1 Gb/s",
+        "Predicted; figure 3.8.",
     )
 
 
@@ -102,8 +105,8 @@ def _broadcast(results: Results, by: By) -> Figure:
     ]
     marks += [(through, octets, by["5.1-broadcast-short"].published) for octets in (64, 300)]
     text = "The study’s switch takes as long for 64 as for 600 B, which the model cannot."
-    return curves(
-        "Broadcast at 1 Gb/s (figure 5.1)", text, SIZE, LATENCY, "Path", lines, tuple(marks)
+    return Figure(
+        annotated(lines, marks, SIZE, LATENCY, "Path"), "Broadcast at 1 Gb/s (figure 5.1)", text
     )
 
 
@@ -123,13 +126,12 @@ def _histogram(number: int, switch: str, octets: int) -> "Maker":
         text = (
             f"Answers of {octets} B; the stream is of 1500 B every 28 µs between two other ports."
         )
-        return curves(
+        return Figure(
+            annotated(
+                lines, (), Label("Round trip", "µs"), Label("Share", "% per µs"), "Round trips"
+            ),
             f"Round trips through the {switch}, {octets} B",
             text,
-            Label("Round trip", "µs"),
-            Label("Share", "% per µs"),
-            "Round trips",
-            tuple(lines),
         )
 
     return make
@@ -154,14 +156,10 @@ def _between_gigabit(results: Results, by: By) -> Figure:
         "Up to 1024 B with an interface that receives one frame at a time, above with one that"
         " overlaps them."
     )
-    return curves(
+    return Figure(
+        annotated((line_of(name, sizes, times),), marks, SIZE, BETWEEN, "Path"),
         "Time between received frames, 1 Gb/s (figure 4.11)",
         text,
-        SIZE,
-        BETWEEN,
-        "Path",
-        (line_of(name, sizes, times),),
-        tuple(marks),
     )
 
 
@@ -172,14 +170,10 @@ def _throughput_gigabit(results: Results, by: By) -> Figure:
         ("direct", 1500, by["4.2-throughput-1500"].published),
     )
     line = line_of("direct", sizes, sizes / times)
-    return curves(
+    return Figure(
+        annotated((line,), marks, SIZE, Label("Throughput", "MB/s"), "Path"),
         "Throughput, 1 Gb/s (figure 4.12)",
         "User data.",
-        SIZE,
-        Label("Throughput", "MB/s"),
-        "Path",
-        (line,),
-        marks,
     )
 
 
@@ -190,14 +184,10 @@ def _between_fast(results: Results, by: By) -> Figure:
     ]
     marks = tuple(published_line("direct", by, "4.3", (80, 750, 1500)))
     text = "Diamonds are on the published line."
-    return curves(
+    return Figure(
+        annotated(lines, marks, SIZE, BETWEEN, "Path"),
         "Time between received frames, 100 Mb/s (figure 4.13)",
         text,
-        SIZE,
-        BETWEEN,
-        "Path",
-        tuple(lines),
-        marks,
     )
 
 
@@ -207,21 +197,16 @@ def _spacing(octets: int) -> "Maker":
         for number, name in enumerate(GIGABIT, 1):
             spacings, rows = waits(results, f"spacing-{octets}", _load(number))
             lines.append(line_of(name, spacings, [student(column) for column in rows.T]))
-        widest = lines[0].points[-1][2].value
+        widest = number_of(lines[0].points[-1][1])
         marks = (("direct", by[f"t4.1-random-{octets}"].published, 2 * widest),)
         text = (
             "Random frames. The diamond is the closest spacing that the study found to go, at twice"
             " the latency far from it."
         )
-        return curves(
+        return Figure(
+            annotated(lines, marks, Label("Mean spacing", "µs"), LATENCY, "Path", most=6 * widest),
             f"Latency by spacing, {octets} B (figures 4.1, 4.4, 4.6)",
             text,
-            Label("Mean spacing", "µs"),
-            LATENCY,
-            "Path",
-            tuple(lines),
-            marks,
-            6 * widest,
         )
 
     return make

@@ -13,7 +13,7 @@ import numpy as np
 
 from ethermeter import theory
 from ethermeter.analysis.frame_mixes import COUNT, FRAMES
-from ethermeter.document import Trace
+from ethermeter.chart import Look, Trace
 from ethermeter.metrics import Metric
 from ethermeter.results.interval import Estimate, difference, exact
 from ethermeter.results.query import MissingError, Results
@@ -43,6 +43,10 @@ from ethermeter.theory.predictions import ENTRIES
 from ethermeter.trial import SIMULATION
 
 Kind = Literal["theory", "world", "segment"]
+THEORY = Look("dashed", 1.5, size=0, says="theory")
+WORLD = Look("", 1.3, "whiskers", 34, "simulation of what it assumes")
+SEGMENT = Look("solid", 1.8, "band", 15, "simulation of the segment")
+LOOKS: Mapping[Kind, Look] = {"theory": THEORY, "world": WORLD, "segment": SEGMENT}
 NON, ONE, SOME = (
     f"tobagi-hunt-1980-{name}" for name in ("non-persistent", "one-persistent", "p-persistent")
 )
@@ -77,7 +81,7 @@ def _trace(
     kept = [(x, estimate) for x, estimate in found if math.isfinite(estimate.value)]
     if kept and isinstance(kept[0][0], float):
         kept.sort(key=lambda pair: pair[0])
-    return Trace(name, kind, tuple(kept))
+    return Trace(name, kept, LOOKS[kind])
 
 
 def _number(key: str) -> Callable[[Results], Value]:
@@ -136,12 +140,12 @@ def against_attempts(results: Results) -> list[Trace]:
             load: point for point in reversed(points) if (load := loads[tuple(point.point.items())])
         }
         formula = _formula(model, points[0])
-        traces.append(Trace(name, "theory", tuple((at, exact(value)) for at, value in formula)))
+        traces.append(Trace(name, [(at, exact(value)) for at, value in formula], THEORY))
         found = [
             (load, point.estimate(Metric.UTILISATION))
             for load, point in sorted(distinct.items(), key=lambda pair: pair[0])
         ]
-        traces.append(Trace(name, "world", tuple(found)))
+        traces.append(Trace(name, found, WORLD))
     return some(traces)
 
 
@@ -216,7 +220,7 @@ def steps(results: Results) -> tuple[list[str], list[Trace]]:
             for point in members(results, ASSUMPTIONS, frames=frames)
         ]
         order += [name for name, _ in found if name not in order]
-        traces.append(Trace(frames, "segment", tuple(found)))
+        traces.append(Trace(frames, found, SEGMENT))
     return order, some(traces)
 
 
@@ -253,7 +257,7 @@ def ring_capacities(results: Results) -> list[Trace]:
         for frames in lengths
         for point in members(results, SATURATED, frames=frames, count="24")
     )
-    return some([Trace(TOKEN_RING, "theory", ring), Trace(ETHERNET, "segment", segment)])
+    return some([Trace(TOKEN_RING, ring, THEORY), Trace(ETHERNET, segment, SEGMENT)])
 
 
 def _in_packet_times(point: Results) -> Estimate:
@@ -275,14 +279,12 @@ def same_trials(results: Results) -> tuple[list[Trace], list[Trace], list[Trace]
         by_load.append(
             Trace(
                 frames,
-                "segment",
-                tuple((p.point[LOAD].number, y) for p, y in zip(curve, delays, strict=True)),
+                [(p.point[LOAD].number, y) for p, y in zip(curve, delays, strict=True)],
+                SEGMENT,
             )
         )
         by_throughput.append(
-            Trace(
-                frames, "segment", tuple((x.value, y) for x, y in zip(carried, delays, strict=True))
-            )
+            Trace(frames, [(x.value, y) for x, y in zip(carried, delays, strict=True)], SEGMENT)
         )
         by_queue.append(
             _trace(frames, "segment", curve, _estimate(Metric.OFFERED_LOAD_Q), Metric.UTILISATION)

@@ -5,12 +5,28 @@ Each has the misleading curve beside the true one.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ethermeter.analysis.claims import Claim
-from ethermeter.document import Block, Comparison, Figure, Grid, Label, Ladder, Section, Text, Trace
+from ethermeter.chart import (
+    Axis,
+    Curves,
+    Legend,
+    Marks,
+    Names,
+    Points,
+    Span,
+    Spans,
+    Tip,
+    Trace,
+    estimate_of,
+    number_of,
+)
+from ethermeter.document import Block, Figure, Grid, Label, Section, Text
 from ethermeter.metrics import Metric
+from ethermeter.report.plots import CAUTION, INTERVAL
 from ethermeter.results.interval import Estimate
 from ethermeter.results.query import MissingError, Results
 from ethermeter.studies.myths import curves
@@ -40,7 +56,7 @@ def build(results: Results, _claims: Sequence[Claim]) -> list[Section]:
         except MissingError:
             continue
         if drawn:
-            is_compared = any(isinstance(figure.chart, Comparison) for figure in drawn)
+            is_compared = any(isinstance(figure.chart, Curves) for figure in drawn)
             lead = LEGEND if is_compared and figures is not _independent else BANDS
             blocks: list[Block] = [Text(text), Text(lead, "lead"), Grid(drawn)]
             found.append(Section(anchor, name, title, blocks))
@@ -62,8 +78,77 @@ def _compared(
     """Return a figure against a number; nothing without a point."""
     if not traces:
         return []
-    chart = Comparison(traces, label, x_title, domain, is_x_logarithmic, is_y_logarithmic, marked)
+    # The order of the points is the order of the plan, which a curve against a measured x keeps.
+    ordered = [
+        replace(trace, order=range(len(trace.points))) if trace.look == curves.SEGMENT else trace
+        for trace in traces
+    ]
+    chart = Curves(
+        ordered,
+        Axis(
+            Label(x_title),
+            is_log=is_x_logarithmic,
+            padding=6,
+            numbers="few" if is_x_logarithmic else "usual",
+        ),
+        Axis(
+            label,
+            *domain,
+            is_log=is_y_logarithmic,
+            numbers="decades" if is_y_logarithmic else "usual",
+        ),
+        _tips(label, ("x", x_title, ".5~r")),
+        _legend(traces),
+        Points(stroke=1.4),
+        Marks([(name, *at) for name, at in (marked or {}).items()], 120, is_above=True),
+    )
     return [Figure(chart, title, text)]
+
+
+def _ladder(
+    traces: Sequence[Trace],
+    label: Label,
+    x_title: str,
+    places: Sequence[str],
+    *,
+    is_joined: bool = False,
+    is_logarithmic: bool = False,
+    domain: tuple[float, float] = (math.nan, math.nan),
+) -> Spans:
+    """Draw traces against names, one below the other; the ends of the axis are optional."""
+    low, high = (None if math.isnan(end) else end for end in domain)
+    return Spans(
+        [
+            Span(str(x), trace.name, [("point", trace.look.says, y)])
+            for trace in traces
+            for x, y in trace.points
+        ],
+        Axis(
+            label,
+            low,
+            high,
+            is_log=is_logarithmic,
+            is_nice=not is_logarithmic,
+            numbers="decades" if is_logarithmic else "usual",
+        ),
+        Names(x_title, places, limit=150, has_lines=True),
+        _tips(label, ("place", "at", "")),
+        _legend(traces),
+        is_joined=is_joined,
+    )
+
+
+def _tips(label: Label, place: Tip) -> list[Tip]:
+    first: list[Tip] = [("value", label.title, ""), INTERVAL, place]
+    return [*first, ("curve", "curve", ""), ("by", "by", ""), CAUTION]
+
+
+def _legend(traces: Sequence[Trace]) -> Legend | None:
+    names = {trace.name for trace in traces}
+    # On a narrow page long names fit one below the other only.
+    longest = max(map(len, names))
+    columns = 1 if longest > 20 else 2 if longest > 12 else 4
+    return Legend("", columns, "stroke", 260) if len(names) > 1 else None
 
 
 def _thirty_seven(results: Results) -> list[Figure]:
@@ -120,7 +205,7 @@ def _assumptions(results: Results) -> list[Figure]:
     if not traces:
         return []
     title = "From the formula to the segment, one assumption at a time"
-    chart = Ladder(traces, UTILISATION, "After", places, is_joined=True)
+    chart = _ladder(traces, UTILISATION, "After", places, is_joined=True)
     text = (
         "24 hosts. From top to bottom; each line gives up one more assumption, and the last is the "
         "segment with its hosts."
@@ -134,12 +219,12 @@ def _costs(places: Sequence[str], traces: Sequence[Trace]) -> Figure:
     changes = []
     for trace in traces:
         steps = [
-            (str(x), curves.change(before, after))
+            (str(x), curves.change(estimate_of(before), estimate_of(after)))
             for (_, before), (x, after) in zip(trace.points[:-1], trace.points[1:], strict=True)
         ]
-        changes.append(Trace(trace.name, trace.kind, tuple(steps)))
+        changes.append(Trace(trace.name, steps, trace.look))
     title = "What each assumption is worth"
-    chart = Ladder(changes, label, "Step", places[1:], is_joined=False)
+    chart = _ladder(changes, label, "Step", places[1:])
     text = (
         "The change from the line above in the other figure; above zero, the assumption made the "
         "segment look worse than it is."
@@ -168,7 +253,7 @@ def _dependent(results: Results) -> list[Figure]:
     if traces:
         title = "Asked for throughput: 24 saturated stations"
         places = list(dict.fromkeys(str(x) for trace in traces for x, _ in trace.points))
-        chart = Ladder(traces, THROUGHPUT, "Frames", places, is_joined=False, domain=WHOLE)
+        chart = _ladder(traces, THROUGHPUT, "Frames", places, domain=WHOLE)
         text = (
             "The ring by its formula, one packet a turn; the segment simulated with the hosts of "
             "1988."
@@ -223,7 +308,7 @@ def _marked(
     for trace in traces:
         at = knees_at[trace.name].value
         if at == at:
-            pairs = np.array(sorted((float(x), estimate.value) for x, estimate in trace.points))
+            pairs = np.array(sorted((number_of(x), number_of(y)) for x, y in trace.points))
             found[trace.name] = (
                 float(f"{at:.6g}"),
                 float(f"{np.interp(at, pairs[:, 0], pairs[:, 1]):.6g}"),
@@ -260,22 +345,14 @@ def _regime(results: Results) -> list[Figure]:
             continue
         places = list(dict.fromkeys(str(x) for trace in traces for x, _ in trace.points))
         domain = _decades(traces, label) if is_logarithmic else _ends(traces, label, margin=0.1)
-        chart = Ladder(
-            traces,
-            label,
-            "Load",
-            places,
-            is_joined=False,
-            is_logarithmic=is_logarithmic,
-            domain=domain,
-        )
+        chart = _ladder(traces, label, "Load", places, is_logarithmic=is_logarithmic, domain=domain)
         drawn.append(Figure(chart, title, text))
     return drawn
 
 
 def _ends(traces: Sequence[Trace], label: Label, *, margin: float = 0.05) -> tuple[float, float]:
     """Return zero and a little more than the largest value, in the label's unit."""
-    most = max(estimate.value * label.factor for trace in traces for _, estimate in trace.points)
+    most = max(number_of(y) * label.factor for trace in traces for _, y in trace.points)
     return 0.0, float(f"{most * (1 + margin):.3g}")
 
 
@@ -285,10 +362,7 @@ def _decades(traces: Sequence[Trace], label: Label) -> tuple[float, float]:
     Each is 1, 2 or 5 times a power of ten.
     """
     values = [
-        estimate.value * label.factor
-        for trace in traces
-        for _, estimate in trace.points
-        if estimate.value > 0
+        number_of(y) * label.factor for trace in traces for _, y in trace.points if number_of(y) > 0
     ]
     return _nice(min(values), is_up=False), _nice(max(values), is_up=True)
 
