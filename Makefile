@@ -13,6 +13,8 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 # .cargo/config.toml.
 PACKAGED = -C llvm-args=-align-all-functions=5 --remap-path-prefix=$(CURDIR)= --remap-path-prefix=$(HOME)=
 INCONCLUSIVE := $(CURDIR)/target/inconclusive
+# The JavaScript of pages, which is packed with them: they need nothing else to draw.
+VEGA := python/ethermeter/report/templates/vega.js
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 
 .DEFAULT_GOAL := help
@@ -39,8 +41,12 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("ethermeter needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 
+$(VEGA): python/ethermeter/report/vega.py | $(BIN)/python
+	$(PIP) $$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["figures"])')
+	$(BIN)/python -P python/ethermeter/report/vega.py
+
 # The package, built and installed in place; again only when something it is made of has changed.
-$(VENV)/.built: $(BIN)/python pyproject.toml $(RUST_SOURCES)
+$(VENV)/.built: $(BIN)/python pyproject.toml $(RUST_SOURCES) | $(VEGA)
 	$(INSTALL)
 	@touch $@
 
@@ -51,7 +57,7 @@ $(VENV)/.dev: $(VENV)/.built
 build: $(VENV)/.built ## build the core and install ethermeter into .venv
 
 # The core without live measurement: a third of what is compiled.
-$(VENV)/.simulator: $(BIN)/python pyproject.toml $(RUST_SOURCES)
+$(VENV)/.simulator: $(BIN)/python pyproject.toml $(RUST_SOURCES) | $(VEGA)
 	export MATURIN_PEP517_ARGS=--no-default-features; $(INSTALL)
 	@touch $@
 
@@ -120,7 +126,7 @@ $(VENV)/.docs: $(VENV)/.dev
 	@touch $@
 
 # Zig links against a glibc that is old enough for every distribution that is still supported, whichever is here.
-wheel: $(BIN)/python ## build a wheel for any Linux with glibc 2.17, and the sources, into dist
+wheel: $(BIN)/python $(VEGA) ## build a wheel for any Linux with glibc 2.17, and the sources, into dist
 	$(PIP) 'maturin[zig]>=1.9,<2'
 	rm -rf dist
 	PATH="$(CURDIR)/$(BIN):$$PATH" RUSTFLAGS="$(PACKAGED)" maturin build --release --zig --compatibility manylinux2014 --out dist
@@ -160,4 +166,4 @@ tcp: $(VENV)/.dev ## print bulk transfers of Linux beside simulated ones; needs 
 	$(BIN)/python scripts/compare-tcp
 
 clean: ## remove what was built (runs stay)
-	rm -rf $(VENV) target dist
+	rm -rf $(VENV) target dist $(VEGA)

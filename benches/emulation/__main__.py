@@ -6,8 +6,8 @@ import json
 import sys
 from collections.abc import Sequence
 
+from ethermeter.execution import Progress
 from ethermeter.faults import InputError
-from ethermeter.run import Progress
 from ethermeter.testbed import TestbedError
 
 from benches import machine

@@ -10,8 +10,8 @@ import ethermeter as em
 from ethermeter import _core
 from ethermeter.counts import Counts
 from ethermeter.engines.live import Captures, Local
+from ethermeter.execution import Execution, Progress, execute
 from ethermeter.live_reports import SenderCounts
-from ethermeter.run import Execution, Progress, execute
 from ethermeter.store.measured import read_result
 from ethermeter.store.result import Result
 from ethermeter.trial import Trial, core_trial

@@ -6,7 +6,7 @@ fairness.
 Examples
 --------
 >>> import ethermeter as em
->>> run = em.load("poisson-load").run()  # doctest: +SKIP
+>>> run = em.run("poisson-load")  # doctest: +SKIP
 >>> run.frame()  # doctest: +SKIP
 >>> run.plot("utilisation")  # doctest: +SKIP
 
@@ -15,11 +15,21 @@ Examples
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ethermeter import theory, voice
+    from ethermeter import find, theory, voice
     from ethermeter._core import Draws, version
+    from ethermeter.api.bus import bus
+    from ethermeter.api.compare import compare
     from ethermeter.api.experiments import Loaded, load, simulate
+    from ethermeter.api.explain import explain
+    from ethermeter.api.fit import fit
+    from ethermeter.api.measure import measure
+    from ethermeter.api.model import model
+    from ethermeter.api.predict import predict
+    from ethermeter.api.probe import probe
     from ethermeter.api.run import run
     from ethermeter.api.runs import Run, open
+    from ethermeter.api.study import study
+    from ethermeter.engines.work import TrialError
     from ethermeter.experiment.builder import (
         flow,
         host,
@@ -34,7 +44,10 @@ if TYPE_CHECKING:
         switch,
     )
     from ethermeter.exploration import explore
+    from ethermeter.faults import InputError
+    from ethermeter.figure import Figure
     from ethermeter.functions import register_backoff, register_source
+    from ethermeter.store import RunError
 
     __version__: str = version()
 
@@ -47,16 +60,25 @@ __all__ = [
     "RunError",
     "TrialError",
     "__version__",
+    "bus",
+    "compare",
+    "explain",
     "explore",
+    "find",
+    "fit",
     "flow",
     "host",
     "hub",
     "link",
     "load",
+    "measure",
     "messages",
+    "model",
     "network",
     "network_segment",
     "open",
+    "predict",
+    "probe",
     "register_backoff",
     "register_source",
     "router",
@@ -64,6 +86,7 @@ __all__ = [
     "segment",
     "simulate",
     "stations",
+    "study",
     "switch",
     "theory",
     "voice",
@@ -78,11 +101,12 @@ _ON_DEMAND = {
     "RunError": "store",
     "TrialError": "engines.work",
     "explore": "exploration",
+    **{name: f"api.{name}" for name in ("bus", "compare", "explain", "fit", "measure", "model")},
+    **{name: f"api.{name}" for name in ("predict", "probe", "run", "study")},
     "load": "api.experiments",
     "open": "api.runs",
     "register_backoff": "functions",
     "register_source": "functions",
-    "run": "api.run",
     "simulate": "api.experiments",
 }
 _ON_DEMAND |= dict.fromkeys(
@@ -101,7 +125,7 @@ def __getattr__(name: str) -> Any:
         from ethermeter._core import version
 
         return version()
-    if name in {"theory", "voice"}:
+    if name in {"find", "theory", "voice"}:
         from importlib import import_module
 
         return import_module(f"ethermeter.{name}")

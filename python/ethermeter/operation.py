@@ -19,7 +19,7 @@ from typing import (
 )
 
 if TYPE_CHECKING:
-    from ethermeter.run import Progress
+    from ethermeter.execution import Progress
 
 P = ParamSpec("P")
 O = TypeVar("O")  # noqa: E741  # options

@@ -29,10 +29,10 @@ LONG = {
 }
 
 OFTEN = """
-import ethermeter.run
+import ethermeter.execution
 from ethermeter.cli import main, progress
 
-ethermeter.run.LONG_TRIAL_S, progress.LINE_EVERY_S = 0.2, 0.5
+ethermeter.execution.LONG_TRIAL_S, progress.LINE_EVERY_S = 0.2, 0.5
 main()
 """
 """`ethermeter` with ten times as many lines of progress."""

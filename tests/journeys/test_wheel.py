@@ -66,6 +66,9 @@ def test_the_installed_command_runs_and_reports(installed):
     assert json.loads(answer)
     report = installed("ethermeter report run && cat run/report.html")
     assert "</html>" in report
+    python = "pipx/venvs/ethermeter/bin/python"
+    installed(f"{python} -c 'import vl_convert' 2>/dev/null && exit 1 || true")
+    assert "vegaEmbed" in report
     installed("python3 -c 'import ethermeter' 2>/dev/null && exit 1 || true")
 
 
@@ -89,7 +92,12 @@ def test_the_wheel_is_for_every_python_since_3_11_and_glibc_2_17():
     }
     assert needed
     assert max(needed)[:2] <= NEWEST_GLIBC
-    for kind in ("experiments/office.toml", "report/templates/page.html", "_core.pyi"):
+    for kind in (
+        "experiments/office.toml",
+        "report/templates/page.html",
+        "report/templates/vega.js",
+        "_core.pyi",
+    ):
         assert any(name.endswith(kind) for name in names), kind
 
 

@@ -19,8 +19,8 @@ from ethermeter.benchmark.outcome import Outcome, outcome_of
 from ethermeter.benchmark.rates import Throughput, key_of, rate_stimulus
 from ethermeter.engines.live import Kept, Local, agents
 from ethermeter.engines.work import Finished, Work
+from ethermeter.execution import Execution, search
 from ethermeter.results.query import Results
-from ethermeter.run import Execution, search
 from ethermeter.strategies.benchmark import Benchmark
 from program import LIMIT_S, eventually
 from shared_experiments import behind

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 from ethermeter.analysis import groups
+from ethermeter.execution import evaluate
 from ethermeter.presentation import Presentation
 from ethermeter.report.data import ReportData
-from ethermeter.run import evaluate
 from markup import by_id, headings, parse, sections, text_of
 from program import invoke
 from visiting import Visit

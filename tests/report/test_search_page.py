@@ -10,10 +10,10 @@ import pytest
 from bottleneck_runs import Formula, search_bottleneck
 from ethermeter.bottleneck import load
 from ethermeter.calls import OnSegment, Question, Wanted
+from ethermeter.execution import Execution, evaluate, search
 from ethermeter.experiment import load as load_experiment
 from ethermeter.experiment import shipped
 from ethermeter.faults import InputError
-from ethermeter.run import Execution, evaluate, search
 from ethermeter.search import question_of
 from ethermeter.store import RunDirectory
 from ethermeter.strategies.calls import CallSearch

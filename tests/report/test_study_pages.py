@@ -11,10 +11,10 @@ import ethermeter as em
 import pytest
 from ethermeter.analysis import claims
 from ethermeter.analysis.claims import Claim
+from ethermeter.execution import Execution, evaluate, execute
 from ethermeter.report import index
 from ethermeter.results.interval import student
 from ethermeter.results.query import Results
-from ethermeter.run import Execution, evaluate, execute
 from ethermeter.studies import pages, registry
 from ethermeter.studies.gonsalves1982 import claims as gonsalves1982
 from markup import by_id, headings, parse, rows, sections, specs, text_of

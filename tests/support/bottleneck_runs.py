@@ -10,7 +10,7 @@ from ethermeter.bottleneck import TransferFile, Transfers, make_bench
 from ethermeter.bottleneck.bench import Outcome
 from ethermeter.bottleneck.setup import Setup
 from ethermeter.bottleneck.trials import Bench
-from ethermeter.run import Execution, Progress, search
+from ethermeter.execution import Execution, Progress, search
 from ethermeter.strategies.bottleneck import Answer, BottleneckSearch
 
 ROUND_TRIP_S = 100e-6

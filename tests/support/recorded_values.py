@@ -37,9 +37,9 @@ from ethermeter import experiment
 from ethermeter.engines.live.observed import observe
 from ethermeter.engines.live.trials import trial_of
 from ethermeter.engines.work import Finished, Work
+from ethermeter.execution import Execution, execute
 from ethermeter.plan import Plan
 from ethermeter.results.frame import observations
-from ethermeter.run import Execution, execute
 from ethermeter.store import RunDirectory
 from ethermeter.store.columns import FLOW_BATCHES, STATION_BATCHES
 from ethermeter.store.result import read as read_result

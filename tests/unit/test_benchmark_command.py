@@ -2,12 +2,13 @@
 
 import csv
 import json
+from importlib import util
 from pathlib import Path
 from typing import Any
 
 import pytest
 from benchmark_runs import SWITCH
-from ethermeter import _core
+from ethermeter import _core, find
 from ethermeter.analysis.benchmark import (
     Answer,
     Column,
@@ -125,6 +126,46 @@ def test_the_list_names_every_suite() -> None:
         "rfc6349",
         "y1564",
     ]
+
+
+def test_in_python_it_is_a_function_with_typed_answers(run: Path) -> None:
+    found = find.benchmark("rfc2544", frames=[64, 1518], trial=0.05, out=run)
+    assert found.answer == read(RunDirectory(run).answer(), file="answer.json")
+    assert found.run.path == run
+    assert find.benchmark()[0].name == "rfc2544"
+
+
+@pytest.mark.parametrize(
+    ("given", "key"),
+    [
+        ({"frames": [63]}, "frames"),
+        ({"trial": 0.001}, "trial"),
+        ({"services": ["voice"]}, "services"),
+        ({"testers": ["tester1", "nobody"]}, "testers"),
+        ({"rate": 1e9}, "rate"),
+        ({"on": "loopback"}, "on"),
+    ],
+)
+def test_faults_name_arguments_of_the_function(given: dict[str, Any], key: str) -> None:
+    with pytest.raises(InputError) as caught:
+        find.benchmark("rfc2544", **given)
+    assert [fault.key for fault in caught.value.faults] == [key]
+
+
+def test_without_its_library_a_search_is_refused_before_trials_and_halving_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = util.find_spec
+    monkeypatch.setattr(
+        util, "find_spec", lambda name, *of: None if name == "MLRsearch" else there(name, *of)
+    )
+    words = ("find", "benchmark", "rfc2544", "frames=1518", "trial=50 ms", "--out", tmp_path / "r")
+    refused = invoke(*words)
+    assert refused.returncode == 2
+    assert "search = mlr" in refused.stderr
+    assert "pip install 'ethermeter[benchmark]'; or search=binary" in refused.stderr
+    assert not (tmp_path / "r").exists()
+    assert invoke(*words, "search=binary").returncode == 0
 
 
 def small(rate: float | None, loss: float = 0.0, *, may_stop: bool = False) -> Answer:

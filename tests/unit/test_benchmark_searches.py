@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 import pytest
-from ethermeter.benchmark.searches import Found, Goal, halving_search, longest, mlr_search
+from ethermeter.benchmark.multiple_loss_ratio import mlr_search
+from ethermeter.benchmark.searches import Found, Goal, halving_search, longest
 
 
 @dataclass(frozen=True, slots=True)

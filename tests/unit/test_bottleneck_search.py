@@ -1,20 +1,24 @@
 """Bottleneck search on a bench whose bottleneck is known, because it is a formula."""
 
+import csv
 import json
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import ethermeter as em
 import pytest
 from bottleneck_runs import Formula, search_bottleneck
+from ethermeter import find
 from ethermeter.analysis.roofline import read
-from ethermeter.bottleneck import load, transfers
+from ethermeter.bottleneck import Transfers, load, transfers
 from ethermeter.bottleneck.bench import Outcome
 from ethermeter.bottleneck.setup import Setup
-from ethermeter.run import Progress, evaluate
+from ethermeter.execution import Progress, evaluate
 from ethermeter.store import RunDirectory
 from ethermeter.strategies.bottleneck import Answer
 from msgspec import structs
+from program import invoke
 
 
 def answer_of(name: str, directory: Path, spread: float, repetitions: int) -> Answer:
@@ -156,3 +160,33 @@ def test_a_search_is_a_run_like_all_others(tmp_path):
     assert [each["value"] for each in rates] == [
         each["transfer"]["outcome"]["throughput_bps"] for each in kept
     ]
+
+
+def test_in_python_and_as_rows_a_search_has_its_changes(tmp_path, monkeypatch):
+    make = partial(Transfers, lambda: nullcontext(Formula(0.02)))
+    monkeypatch.setattr("ethermeter.bottleneck.Transfers", make)
+    out, figure = tmp_path / "run", tmp_path / "roofline.html"
+    found = find.bottleneck("wire", repetitions=3, on="testbed", figure=figure, out=out)
+    assert (found.answer.bottleneck, found.run.path, figure.is_file()) == ("wire", out, True)
+    words = ("find", "bottleneck", "wire", "repetitions=3", "--on", "testbed", "--out", out)
+    printed = json.loads(invoke(*words, "--json").stdout)
+    assert printed == json.loads(RunDirectory(out).answer())
+    rows = list(csv.DictReader(invoke(*words, "--csv").stdout.splitlines()))
+    assert [row["stage"] for row in rows] == [each.stage for each in found.answer.changes]
+    assert float(rows[0]["response.low"]) == found.answer.changes[0].response.low
+    assert "bottleneck: Wire" in invoke(*words).stdout
+    (roofline,) = find.ceilings(roofline=out / "answer.json")
+    assert roofline == found.answer.path()
+    (told,) = json.loads(
+        invoke("find", "ceilings", "--roofline", out / "answer.json", "--json").stdout
+    )
+    assert told == printed["roofline"]
+
+
+def test_an_undecided_search_suggests_more_rounds(tmp_path, monkeypatch):
+    make = partial(Transfers, lambda: nullcontext(Formula(1.0)))
+    monkeypatch.setattr("ethermeter.bottleneck.Transfers", make)
+    out = tmp_path / "run"
+    words = ("find", "bottleneck", "wire", "repetitions=3", "--on", "testbed", "--out", out)
+    shown = " ".join(invoke(*words).stdout.split())
+    assert "ethermeter find bottleneck wire --on testbed repetitions=36" in shown

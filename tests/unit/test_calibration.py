@@ -22,9 +22,9 @@ from ethermeter.calibration import (
     read_network,
 )
 from ethermeter.calibration.document import network_text
+from ethermeter.execution import Execution, Progress, search
 from ethermeter.experiment import toml
 from ethermeter.faults import InputError
-from ethermeter.run import Execution, Progress, search
 from ethermeter.store.integrity import checksums_in, read_provenance, write_provenance
 from ethermeter.strategies import answered
 from ethermeter.strategies.calibration import CalibrationSearch

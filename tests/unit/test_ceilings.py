@@ -2,12 +2,15 @@
 says.
 """
 
+import csv
 import json
 import os
 from pathlib import Path
 
 import pytest
+from ethermeter import find
 from ethermeter.ceilings import Survey, constants, interfaces
+from ethermeter.faults import InputError
 from program import Ended, invoke
 
 
@@ -124,3 +127,28 @@ def test_without_root_only_the_virtual_wire_is_left_out(monkeypatch):
     left = {each["name"]: each["why"] for each in found["left_out"]}
     assert "needs root" in left["softirq"]
     assert not any(name.startswith(("memory", "checksum", "udp", "tcp")) for name in left)
+
+
+def test_in_python_it_is_a_function_and_the_command_prints_a_row_for_each_stage():
+    found = find.ceilings(quick=True, rate=1e8, round_trip=0.01, window=64_000)
+    by_name = {each.name: each for each in found.ceilings}
+    assert by_name["window"].bit_per_s == 64_000 * 8 / 0.010
+    copied = by_name["memory-copy"].estimate
+    assert copied.low == pytest.approx(by_name["memory-copy"].low_bit_per_s, rel=1e-12)
+    assert copied.high == pytest.approx(by_name["memory-copy"].high_bit_per_s, rel=1e-12)
+    rows = list(csv.DictReader(run("quick=yes", "rate=100 Mb/s", "--csv").stdout.splitlines()))
+    assert {row["name"] for row in rows} == {*by_name} - {"window"}
+
+
+def test_faults_name_arguments_of_the_function(tmp_path):
+    for given, key in (
+        ({"rate": "fast"}, "rate"),
+        ({"round_trip": 0}, "round_trip"),
+        ({"window": 1}, "window"),
+        ({"directory": tmp_path / "none"}, "directory"),
+        ({"roofline": tmp_path, "quick": True}, "quick"),
+        ({"figure": tmp_path / "a.gif"}, "figure"),
+    ):
+        with pytest.raises(InputError) as caught:
+            find.ceilings(**given)
+        assert [fault.key for fault in caught.value.faults] == [key]

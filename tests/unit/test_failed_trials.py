@@ -9,20 +9,20 @@ from pathlib import Path
 import ethermeter as em
 import numpy as np
 import pytest
-from ethermeter import run as runs
+from ethermeter import execution as runs
 from ethermeter import trial
 from ethermeter.analysis import failures
 from ethermeter.cli.output import show
 from ethermeter.counts import FlowCounts, flat, zeros
 from ethermeter.engines.live.trials import FailedTrial
 from ethermeter.engines.work import Finished, Work
+from ethermeter.execution import Execution
 from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.metrics import Metric
 from ethermeter.metrics.parameters import PS_PER_S
 from ethermeter.present.points import main_metrics
 from ethermeter.report import compare
 from ethermeter.results import estimates
-from ethermeter.run import Execution
 from ethermeter.store import RunDirectory
 from ethermeter.store.columns import FLOWS
 from ethermeter.store.trial_result import TrialResult, failed

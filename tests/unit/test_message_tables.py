@@ -101,7 +101,7 @@ def _network_with_classes():
 
 
 def test_every_short_column_names_a_key_of_a_flow():
-    from ethermeter.experiment.message_tables import _known, _words, _reader
+    from ethermeter.experiment.message_tables import _known, _reader, _words
 
     assert all(_reader(key) is not None for key, _ in COLUMNS.values())
     assert all(_words(word) == word for word in _known())

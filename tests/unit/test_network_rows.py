@@ -7,9 +7,9 @@ from pathlib import Path
 import ethermeter as em
 import numpy as np
 import pytest
+from ethermeter.execution import Execution, execute
 from ethermeter.framing import frame_octets
 from ethermeter.metrics import EntityKind, Metric, metrics_of
-from ethermeter.run import Execution, execute
 from ethermeter.scenario import (
     ConstantTimes,
     ExponentialTimes,

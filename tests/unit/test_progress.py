@@ -5,7 +5,7 @@ import time
 
 from ethermeter.cli import progress
 from ethermeter.cli.progress import ActivityDisplay, ProgressDisplay
-from ethermeter.run import Progress
+from ethermeter.execution import Progress
 
 
 def test_an_activity_that_takes_long_is_named_again_and_again(monkeypatch, capsys):

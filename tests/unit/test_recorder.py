@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from ethermeter.engines.simulation import result_of
+from ethermeter.execution import finished_run
 from ethermeter.faults import InputError
-from ethermeter.run import finished_run
 from ethermeter.store import Recorder, RunDirectory, RunError
 from ethermeter.store.columns import STATION_BATCHES, STATIONS, TABLES
 from ethermeter.store.parquet import GROUP_ROWS, row_groups
@@ -357,7 +357,7 @@ def test_provenance_of_a_continued_run_keeps_its_first_start():
 
 
 def test_experiments_of_one_name_are_told_apart():
-    from ethermeter.run import names_of
+    from ethermeter.execution import names_of
 
     same = [SimpleNamespace(path=Path(folder) / "hub.toml") for folder in "abc"]
     assert list(names_of(same)) == ["hub", "hub-2", "hub-3"]

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import ethermeter as em
 import pytest
-from ethermeter import run as runs
+from ethermeter import execution as runs
 from ethermeter.engines.live.trials import FailedTrial
 from ethermeter.engines.work import Finished, Work
+from ethermeter.execution import Execution, Progress
 from ethermeter.faults import InputError
-from ethermeter.run import Execution, Progress
 from ethermeter.store import Recorder, RunDirectory
 from ethermeter.store.trial_result import failed
 from ethermeter.trial import Trial

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from ethermeter._core import simulate_trial
-from ethermeter.analysis.roofline import Roofline, Stage, document_of, of_scenario, read
+from ethermeter.analysis.roofline import Roofline, RooflineEntry, Stage, of_scenario, read
 from ethermeter.ceilings.paths import rooflines
 from ethermeter.faults import InputError
 from ethermeter.report.export import export
@@ -143,7 +143,9 @@ def test_what_was_written_is_read_back():
         Stage("wire", exact(1e8), "computed", 2),
     )
     first = Roofline("Path", "octets", stages, Estimate(9e7, 1e6, 4.0))
-    assert read(json.loads(msgspec.json.encode(document_of(first))), file="f") == first
+    written = RooflineEntry.of(first)
+    assert written.read() == first
+    assert read(json.loads(msgspec.json.encode(written)), file="f") == first
     assert verdict(first) == "Nearest ceiling: wire, 100 Mb/s; achieved: 90 Mb/s, a margin of 1.11."
 
 
@@ -214,9 +216,8 @@ def test_a_run_without_a_network_and_a_damaged_plan_are_refused(tmp_path):
 
 def test_a_result_with_a_roofline_in_it_will_do(tmp_path):
     file = tmp_path / "result.json"
-    file.write_bytes(
-        msgspec.json.encode({"roofline": document_of(of_scenario(chain(1518), 0, None))})
-    )
+    written = RooflineEntry.of(of_scenario(chain(1518), 0, None))
+    file.write_bytes(msgspec.json.encode({"roofline": written}))
     (found,) = rooflines(file)
     assert found.nearest.name == "wire a – s"
 

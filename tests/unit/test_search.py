@@ -8,9 +8,9 @@ import ethermeter as em
 import pytest
 from ethermeter import find
 from ethermeter.analysis.value_search import SearchAnswer
+from ethermeter.execution import Execution, Progress, search
 from ethermeter.experiment import Experiment, load, of_tables, shipped
 from ethermeter.faults import InputError
-from ethermeter.run import Execution, Progress, search
 from ethermeter.search import Values, question_of
 from ethermeter.search.conditions import ConditionError, condition
 from ethermeter.search.values import RangeError, values_of

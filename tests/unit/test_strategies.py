@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from ethermeter.analysis.call_search import CallsAnswer
 from ethermeter.calls import OnSegment, Question, Wanted
+from ethermeter.execution import Execution, Progress, evaluate, finished_run, search
 from ethermeter.faults import InputError
-from ethermeter.run import Execution, Progress, evaluate, finished_run, search
 from ethermeter.store import RunDirectory
 from ethermeter.strategies import answered
 from ethermeter.strategies.calls import CallSearch

@@ -17,11 +17,11 @@ import pytest
 from ethermeter import plan
 from ethermeter.engines.answer import answer
 from ethermeter.engines.cluster import _run_task
+from ethermeter.execution import Execution, execute
 from ethermeter.experiment import load
 from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.experiment.trace_files import read_trace
 from ethermeter.faults import InputError
-from ethermeter.run import Execution, execute
 from ethermeter.store import RunDirectory
 from ethermeter.store.columns import FLOWS
 from ethermeter.theory.bounds.sources import arrivals_of

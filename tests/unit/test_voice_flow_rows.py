@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from ethermeter.counts import Buckets
 from ethermeter.engines import simulation
+from ethermeter.execution import effort_of
 from ethermeter.metrics import Caution, EntityKind, Metric, caution_text, metrics_of
 from ethermeter.metrics.formulas import rated
 from ethermeter.results.query import Results
-from ethermeter.run import effort_of
 from ethermeter.scenario import Scenario
 from ethermeter.trial import Trial, planned
 from hypothesis import example, given, settings

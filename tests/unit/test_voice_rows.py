@@ -14,10 +14,10 @@ import pytest
 from counted import buckets, changed, integers, of_segment
 from ethermeter.counts import Counts, MediumCounts, StationCounts, StationVoice, zeros
 from ethermeter.engines.simulation import result_of
+from ethermeter.execution import effort_of
 from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.metrics import Caution, EntityKind, Metric, metrics_of
 from ethermeter.results import estimates
-from ethermeter.run import effort_of
 from ethermeter.store.columns import STATIONS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

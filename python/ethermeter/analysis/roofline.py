@@ -14,7 +14,7 @@ import msgspec
 
 from ethermeter.faults import InputError, shown
 from ethermeter.framing import message_octets
-from ethermeter.json_values import finite
+from ethermeter.json_values import finite, number
 from ethermeter.nodes import links_in, nodes_in
 from ethermeter.results.interval import Estimate, exact
 from ethermeter.scenario import FixedLengths, Flow, Kind, Link, MixLengths, SamplesLengths, Scenario
@@ -59,16 +59,26 @@ class Roofline:
         return self.nearest.ceiling.value / self.achieved.value
 
 
-class RateDocument(msgspec.Struct, frozen=True):
-    """A rate as files have it; null for what is unknown or infinite."""
+class RateEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A rate in bit/s with its standard error; None for what is unknown or infinite."""
 
     bit_per_s: float
-    error: float | None  # Standard error, in bit/s
-    degrees: float | None  # Degrees of freedom
+    error: float | None
+    degrees: float | None
+
+    @classmethod
+    def of(cls, rate: Estimate) -> "RateEntry":
+        """Return the entry of a rate."""
+        return cls(bit_per_s=rate.value, error=finite(rate.error), degrees=finite(rate.degrees))
+
+    def read(self) -> Estimate:
+        """Return the rate."""
+        degrees = math.inf if self.degrees is None else self.degrees
+        return Estimate(self.bit_per_s, number(self.error), degrees)
 
 
-class StageDocument(msgspec.Struct, frozen=True):
-    """A stage as files have it, with its ceiling as of `RateDocument`."""
+class StageEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A stage with its ceiling."""
 
     name: str
     bit_per_s: float
@@ -77,40 +87,50 @@ class StageDocument(msgspec.Struct, frozen=True):
     source: str
     flows: int
 
+    @classmethod
+    def of(cls, stage: Stage) -> "StageEntry":
+        """Return the entry of a stage."""
+        ceiling = msgspec.structs.asdict(RateEntry.of(stage.ceiling))
+        return cls(name=stage.name, **ceiling, source=stage.source, flows=stage.flows)
 
-class RooflineDocument(msgspec.Struct, frozen=True):
-    """A roofline as files have it; `read` returns it."""
+    def read(self) -> Stage:
+        """Return the stage."""
+        rate = RateEntry(bit_per_s=self.bit_per_s, error=self.error, degrees=self.degrees)
+        return Stage(self.name, rate.read(), self.source, self.flows)
+
+
+class RooflineEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A roofline in files of JSON."""
 
     title: str
     counts: str
-    stages: tuple[StageDocument, ...]
-    achieved: RateDocument | None
-    nearest: str  # Name of the stage
+    stages: tuple[StageEntry, ...]
+    achieved: RateEntry | None
+    nearest: str
     margin: float | None
 
+    @classmethod
+    def of(cls, roofline: Roofline) -> "RooflineEntry":
+        """Return the entry of a roofline."""
+        achieved = roofline.achieved
+        return cls(
+            title=roofline.title,
+            counts=roofline.counts,
+            stages=tuple(map(StageEntry.of, roofline.stages)),
+            achieved=None if achieved is None else RateEntry.of(achieved),
+            nearest=roofline.nearest.name,
+            margin=roofline.margin,
+        )
 
-def document_of(roofline: Roofline) -> RooflineDocument:
-    """Return a roofline as files have it; `read` is the inverse."""
-    achieved = roofline.achieved
-    return RooflineDocument(
-        roofline.title,
-        roofline.counts,
-        tuple(
-            StageDocument(each.name, *_rate(each.ceiling), each.source, each.flows)
-            for each in roofline.stages
-        ),
-        None if achieved is None else RateDocument(*_rate(achieved)),
-        roofline.nearest.name,
-        roofline.margin,
-    )
-
-
-def _rate(estimate: Estimate) -> tuple[float, float | None, float | None]:
-    return estimate.value, finite(estimate.error), finite(estimate.degrees)
+    def read(self) -> Roofline:
+        """Return the roofline."""
+        achieved = None if self.achieved is None else self.achieved.read()
+        stages = tuple(stage.read() for stage in self.stages)
+        return Roofline(self.title, self.counts, stages, achieved)
 
 
 def read(value: object, *, file: str) -> Roofline:
-    """Read a `RooflineDocument` as JSON values; raises `InputError` naming the file."""
+    """Read a roofline from the JSON of a `RooflineEntry`; raises `InputError` naming the file."""
 
     def wrong(key: str, what: object, allowed: str) -> InputError:
         return InputError.of(file, key, shown(what), allowed)
@@ -118,17 +138,17 @@ def read(value: object, *, file: str) -> Roofline:
     def rate(key: str, entry: object) -> Estimate:
         if not isinstance(entry, Mapping):
             raise wrong(key, entry, "expected a table with bit_per_s")
-        number, error, degrees = (entry.get(name) for name in ("bit_per_s", "error", "degrees"))
+        bps, error, degrees = (entry.get(name) for name in ("bit_per_s", "error", "degrees"))
         if (
-            isinstance(number, bool)
-            or not isinstance(number, int | float)
-            or not (math.isfinite(number) and number > 0)
+            isinstance(bps, bool)
+            or not isinstance(bps, int | float)
+            or not (math.isfinite(bps) and bps > 0)
         ):
-            raise wrong(f"{key}.bit_per_s", number, "expected a rate above zero in bit/s")
+            raise wrong(f"{key}.bit_per_s", bps, "expected a rate above zero in bit/s")
         if not isinstance(error, int | float | None) or not isinstance(degrees, int | float | None):
             raise wrong(key, entry, "expected numbers or null as error and degrees")
         return Estimate(
-            float(number),
+            float(bps),
             math.nan if error is None else float(error),
             math.inf if degrees is None else float(degrees),
         )
@@ -217,11 +237,11 @@ def _path(scenario: Scenario, source: str, sink: str) -> Iterator[tuple[str, Sce
     path = links_between(links_in(scenario), source, sink)
     for stage in () if (host := nodes[source].host) is None else host.send:
         yield f"{source} {stage.name} (send)", stage
-    for number, (before, link, node) in enumerate(path):
+    for at, (before, link, node) in enumerate(path):
         name = f"wire {before} – {node}"
         framing = link.preamble_octets + link.gap_octets
         yield name, ScenarioStage(name=name, ps_per_octet=link.ps_per_octet, extra_octets=framing)
-        after = path[number + 1][1] if number + 1 < len(path) else None
+        after = path[at + 1][1] if at + 1 < len(path) else None
         yield from _of_junction(nodes[node], node, link, after)
     for stage in () if (host := nodes[sink].host) is None else host.receive:
         yield f"{sink} {stage.name} (receive)", stage

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ethermeter.execution import Execution
 from ethermeter.faults import Fault, InputError, choices
 from ethermeter.notebook import counted, html_table
-from ethermeter.run import Execution
 from ethermeter.trial import LIVE
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Loaded:
         )
 
 
-def locate(name: Path | str) -> Path:
+def locate(name: Path | str, *, argument: str = "experiment") -> Path:
     """Return the path of an experiment: a file, or the name of a shipped one.
 
     A path that looks like a file is returned even if there is none, for `load` to refuse. A
@@ -122,7 +122,8 @@ def locate(name: Path | str) -> Path:
     Raises
     ------
     InputError
-        If it is neither a file nor the name of a shipped experiment.
+        With the argument that names it, if it is neither a file nor the name of a shipped
+        experiment.
 
     """
     path = Path(name)
@@ -136,7 +137,7 @@ def locate(name: Path | str) -> Path:
     if path.exists():
         return path
     allowed = f"a file, or a shipped experiment: {choices(name, shipped)}"
-    raise InputError.of_argument("experiment", str(name), allowed)
+    raise InputError.of_argument(argument, str(name), allowed)
 
 
 def load(

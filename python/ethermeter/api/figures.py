@@ -27,13 +27,17 @@ def require_drawing(argument: str, out: Path | None) -> None:
     Raises
     ------
     InputError
-        With the argument that names the file, if its suffix is that of no format.
+        With the argument that names the file, if its suffix is that of no format; or if what draws
+        such files is not installed.
 
     """
     if out is None:
         return
+    from ethermeter.report.charts.files import lacking
     from ethermeter.report.export import FORMATS
 
     if out.suffix.lower() not in FORMATS:
         allowed = f"a file ending in one of {', '.join(FORMATS)}"
         raise InputError.of_argument(argument, str(out), allowed)
+    if why := lacking(out):
+        raise InputError.of_argument(argument, str(out), why)

@@ -10,7 +10,7 @@ from ethermeter.operation import Argument, Display, operation
 
 if TYPE_CHECKING:
     from ethermeter.calibration.answer import FitAnswer
-    from ethermeter.run import Execution
+    from ethermeter.execution import Execution
     from ethermeter.store import RunDirectory
     from ethermeter.strategies.calibration import CalibrationSearch
 
@@ -63,8 +63,8 @@ def fit(options: FitOptions, display: Display) -> "FitAnswer":
 
     from ethermeter.calibration import read_data, read_model
     from ethermeter.calibration.answer import FitAnswer
+    from ethermeter.execution import Execution, finished_run
     from ethermeter.imports import parse_columns
-    from ethermeter.run import Execution, finished_run
     from ethermeter.strategies.calibration import CalibrationSearch
 
     data = [Path(path) for path in options.data]
@@ -89,7 +89,7 @@ def fit(options: FitOptions, display: Display) -> "FitAnswer":
 def _run(
     strategy: "CalibrationSearch", out: Path, execution: "Execution", display: Display
 ) -> "RunDirectory":
-    from ethermeter.run import search
+    from ethermeter.execution import search
 
     try:
         with display.progress("fit") as shown:

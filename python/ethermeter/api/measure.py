@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ethermeter.api.experiments import Loaded
     from ethermeter.api.runs import Run
     from ethermeter.engines.live import Hosts, Local
-    from ethermeter.run import Execution
+    from ethermeter.execution import Execution
     from ethermeter.store.captures import Captured
 
 Capture = Annotated[
@@ -100,7 +100,7 @@ def measure(options: MeasureOptions, display: Display) -> Measured:
     from ethermeter.api.captures import captures_of
     from ethermeter.api.experiments import override_texts
     from ethermeter.api.venues import place_of, venue_of
-    from ethermeter.run import Execution
+    from ethermeter.execution import Execution
 
     venue = venue_of(str(options.on))
     captures = captures_of(

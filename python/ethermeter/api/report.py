@@ -74,7 +74,7 @@ def report(options: ReportOptions, display: Display) -> "Run | Figures":
 
     """
     from ethermeter.api.runs import Run
-    from ethermeter.run import evaluate
+    from ethermeter.execution import evaluate
 
     if options.metrics:
         return _figures(options)

@@ -42,7 +42,7 @@ def run(options: RunOptions, display: Display) -> "Run":
     """
     from ethermeter.api.experiments import load
     from ethermeter.api.runs import executed
-    from ethermeter.run import Execution
+    from ethermeter.execution import Execution
 
     loaded = _simulated(
         load(options.experiment, overrides=options.overrides), str(options.experiment), display

@@ -6,13 +6,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from ethermeter.execution import (
+    Execution,
+    default_directory,
+    evaluate,
+    execute,
+    finished_run,
+    search,
+)
 from ethermeter.faults import InputError
 from ethermeter.figure import Figure
 from ethermeter.metrics import Metric
 from ethermeter.notebook import counted, html_table
 from ethermeter.report.style import style_of
 from ethermeter.results.query import Results
-from ethermeter.run import Execution, default_directory, evaluate, execute, finished_run, search
 from ethermeter.store import RunDirectory, RunError
 
 if TYPE_CHECKING:
@@ -30,7 +37,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 FILES = ("estimates", "positions", "claims", "live_claims", "report")
-"""Files that are derived from a run, by the names of `ethermeter.run.evaluate`."""
+"""Files that are derived from a run, by the names of `ethermeter.execution.evaluate`."""
 _TOLD = ("plan", "plan_hash", "trials", "wall_s", "simulation_s", "events")
 """Keys of the provenance that `Run.as_json` has."""
 

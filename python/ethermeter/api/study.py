@@ -38,8 +38,8 @@ class StudyOptions:
     quick: Annotated[
         bool,
         Argument(
-            "About a tenth of the study's time, few replications: wider intervals. Of live tests 0.6 "
-            "s a trial."
+            "About a tenth of the study's time, few replications: wider intervals. Live tests: 0.6 s"
+            " a trial."
         ),
     ] = False
     full: Annotated[
@@ -121,7 +121,7 @@ def _run(
 ) -> "Run":
     from ethermeter.api.experiments import load, override_texts
     from ethermeter.api.runs import executed
-    from ethermeter.run import Execution
+    from ethermeter.execution import Execution
     from ethermeter.studies import registry
 
     of = registry.find(name)
@@ -146,8 +146,8 @@ def _measured(name: str, options: StudyOptions, display: Display) -> "Measured":
     from ethermeter.api.experiments import override_texts
     from ethermeter.api.measure import measured
     from ethermeter.api.venues import place_of, venue_of
+    from ethermeter.execution import Execution
     from ethermeter.faults import InputError
-    from ethermeter.run import Execution
 
     names = live_tests.tests_of(name)
     venue = venue_of(str(options.on))
@@ -174,8 +174,8 @@ def _measured(name: str, options: StudyOptions, display: Display) -> "Measured":
 
 def _all(options: StudyOptions, display: Display) -> Reproduction:
     from ethermeter.api.experiments import override_texts
+    from ethermeter.execution import RUNS
     from ethermeter.faults import InputError
-    from ethermeter.run import RUNS
     from ethermeter.studies import registry
 
     for given in override_texts(options.overrides):

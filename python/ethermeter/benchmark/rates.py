@@ -11,9 +11,9 @@ from ethermeter.benchmark.searches import (
     Goal,
     Measure,
     halving_search,
-    mlr_search,
 )
 from ethermeter.benchmark.steps import Ledger, Results, Step
+from ethermeter.faults import InputError
 from ethermeter.units import PS_PER_S
 
 Pairs = Sequence[tuple[str, Sequence[str]]]
@@ -278,7 +278,16 @@ def tester_culprit(octets: Sequence[int], results: Results) -> str:
 def throughput_step(
     bench: Bench, octets: int, pairs: Pairs, *, name: str = THROUGHPUT, cast: str = "unicast"
 ) -> Step:
-    """Return the step that searches the throughput below the ceiling of the testers."""
+    """Return the step that searches the throughput below the ceiling of the testers.
+
+    Raises
+    ------
+    InputError
+        If the library of the search is not installed.
+
+    """
+    if bench.settings.search == "mlr":
+        _require_mlr()
 
     def run(ledger: Ledger, results: Results) -> Throughput:
         ceiling: Ceiling = results[key_of(GENERATOR, octets)]
@@ -298,6 +307,15 @@ def throughput_step(
     return Step(key_of(name, octets), run, needs=(key_of(GENERATOR, octets),), expected_trials=20)
 
 
+def _require_mlr() -> None:
+    """Refuse MLRsearch before trials are run where its library is missing."""
+    from importlib.util import find_spec
+
+    if find_spec("MLRsearch") is None:
+        allowed = "needs the extra: pip install 'ethermeter[benchmark]'; or search=binary"
+        raise InputError.of_argument("search", "mlr", allowed)
+
+
 def searched(bench: Bench, measure: Measure, most: float) -> Found:
     """Search a rate without loss by the search of the settings."""
     settings = bench.settings
@@ -311,5 +329,7 @@ def searched(bench: Bench, measure: Measure, most: float) -> Found:
     least = most * LEAST_SHARE
     if settings.search == "binary":
         return halving_search(measure, goal, least=least, most=most)
+    from ethermeter.benchmark.multiple_loss_ratio import mlr_search
+
     (found,) = mlr_search(measure, (goal,), least=least, most=most)
     return found

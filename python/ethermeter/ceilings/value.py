@@ -72,10 +72,10 @@ def _ceiling(
     octets: int | None = None,
     repetitions: int = 0,
 ) -> Ceiling:
-    ends = (estimate.low, estimate.high) if estimate.has_interval else (None, None)
+    low, high = (estimate.low, estimate.high) if estimate.has_interval else (None, None)
     pieces_per_s = None if octets is None else estimate.value / (8 * octets)
     return Ceiling(
-        name, title, estimate.value, *ends, repetitions, octets, pieces_per_s, basis, how
+        name, title, estimate.value, low, high, repetitions, octets, pieces_per_s, basis, how
     )
 
 

@@ -51,7 +51,7 @@ def files(incomplete: str, suffix: str) -> list[Item]:
 
 def runs(context: click.Context, incomplete: str) -> list[Item]:
     """Return run directories."""
-    from ethermeter.run import RUNS
+    from ethermeter.execution import RUNS
 
     folders = [*Path().glob("*/plan.jsonl"), *RUNS.glob("*/plan.jsonl")]
     folders += Path(incomplete.rpartition("/")[0] or ".").glob("*/plan.jsonl")

@@ -31,10 +31,10 @@ def plain(found: Surveyed) -> object:
     """Return ceilings, or rooflines, as JSON values."""
     import msgspec
 
-    from ethermeter.analysis.roofline import document_of
+    from ethermeter.analysis.roofline import RooflineEntry
 
     if isinstance(found, tuple):
-        return [msgspec.to_builtins(document_of(each)) for each in found]
+        return [msgspec.to_builtins(RooflineEntry.of(each)) for each in found]
     return json_values.plain(found)
 
 
@@ -42,11 +42,11 @@ def rows(found: Surveyed) -> Iterator[Mapping[str, object]]:
     """Yield a row for each stage."""
     import msgspec
 
-    from ethermeter.analysis.roofline import document_of
+    from ethermeter.analysis.roofline import RooflineEntry
 
     if isinstance(found, tuple):
         for each in found:
-            for stage in document_of(each).stages:
+            for stage in RooflineEntry.of(each).stages:
                 yield {"title": each.title, **msgspec.to_builtins(stage)}
         return
     for ceiling in found.ceilings:

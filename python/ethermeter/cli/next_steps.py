@@ -143,9 +143,14 @@ def of_calls(found: "CallsAnswer", words: Sequence[str]) -> Iterator[Step]:
 
 def of_bottleneck(found: "bottleneck.Answer", words: Sequence[str]) -> Iterator[Step]:
     """Yield the steps of a search for the bottleneck of a transfer."""
+    from ethermeter.api.find.bottleneck import MOST_ROUNDS
+    from ethermeter.bottleneck.verdict import LOOKS
+
     if found.bottleneck is None:
-        setting = f"repetitions={MORE_TRIALS * found.rounds}"
-        yield Step("more rounds narrow the intervals", _again(words, setting))
+        more = min(MORE_TRIALS * found.rounds, MOST_ROUNDS)
+        if LOOKS * more > found.rounds:
+            again = _again(words, f"repetitions={more}")
+            yield Step("more rounds narrow the intervals", again)
     elif found.bottleneck.endswith("-processor"):
         yield Step("what each stage of this host can do", ["ethermeter", "find", "ceilings"])
 

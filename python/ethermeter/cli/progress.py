@@ -14,7 +14,7 @@ from ethermeter.cli.guard import say
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
-    from ethermeter.run import Progress
+    from ethermeter.execution import Progress
 
 LINE_EVERY_S = 5.0
 SHOWN_AFTER_S = 1.0

@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ethermeter.blocks import Table, Text
-from ethermeter.document import number
 from ethermeter.metrics import Metric
 from ethermeter.present.marks import Marks
+from ethermeter.quantities import number
 from ethermeter.report.compare import Row, by_chance
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from ethermeter import experiment, plan
 from ethermeter.engines.live import Hosts, Laboratory, Local, Place
 from ethermeter.engines.live.cautions import AT_HOSTS
+from ethermeter.execution import Execution, evaluate, execute
 from ethermeter.faults import InputError
 from ethermeter.live_reports import SenderCounts
 from ethermeter.metrics import Caution, Metric, percentiles
 from ethermeter.probing.result import Value
 from ethermeter.results import estimates
 from ethermeter.results.interval import Estimate
-from ethermeter.run import Execution, evaluate, execute
 from ethermeter.store import RunDirectory
 from ethermeter.store.measured import complete_results
 from ethermeter.store.result import FlowResult, Losses

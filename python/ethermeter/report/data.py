@@ -327,7 +327,7 @@ def _search(run: "RunDirectory") -> Search | None:
     try:
         question = json.loads(run.question())
         strategy = question.get("strategy") if isinstance(question, dict) else None
-        answer = msgspec.json.decode(run.answer(), type=ANSWERS.get(str(strategy), object))
+        answer: object = msgspec.json.decode(run.answer(), type=ANSWERS.get(str(strategy), object))
     except (ValueError, RecursionError) as error:
         raise InputError.of(
             str(run.path), "answer", type(error).__name__, "expected question and answer"

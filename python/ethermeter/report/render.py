@@ -1,15 +1,10 @@
 """Rendering: sections put together into one self-contained HTML file, by Jinja templates."""
 
-import os
 import re
-import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import version
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -21,6 +16,7 @@ from ethermeter.report.charts.explorer import explorer
 from ethermeter.report.layout import arrange, is_folded, split
 from ethermeter.report.theme import config
 from ethermeter.report.thinning import MOST_ROWS, spread
+from ethermeter.report.vega import javascript
 
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif'
 # The page itself forbids every request, so that "offline" is enforced and not merely intended.
@@ -28,8 +24,6 @@ POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
     "base-uri 'none'; form-action 'none'"
 )
-_BUNDLE = "window.vegaEmbed = vegaEmbed; window.vega = vega; window.vegaLite = vegaLite;"
-_END = "\n/* end of bundle */\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +92,7 @@ def render(page: Page) -> str:
             # The explorer writes its specification before the page draws any.
             script=joined("explorer.js", "page.js"),
             folds=joined("folds.js"),
-            bundle=Markup(_javascript()),
+            bundle=Markup(javascript()),
             config={ground: config(ground, font=FONT) for ground in ("light", "dark")},
         )
     )
@@ -150,53 +144,3 @@ def _small_interval(text: str) -> str:
 
 def _thinned(rows: Sequence[Row]) -> Sequence[Row]:
     return spread(rows, MOST_ROWS)
-
-
-def _javascript() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed in one text, from vl-convert.
-
-    Bundling takes more than a second, so that it is kept in the user's cache directory. Where the
-    cache cannot be written or read, the text is made anew.
-    """
-    path = _cache_directory() / f"vega-{version('vl-convert-python')}.js"
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        text = ""
-    # A text cut short by a full disk does not end as it should.
-    if text.endswith(_END):
-        return text.removesuffix(_END)
-    import vl_convert
-
-    # Within a script element only these two sequences could end it early; inside JavaScript strings
-    # the escapes mean the same.
-    bundle = (
-        vl_convert.javascript_bundle(_BUNDLE)
-        .replace("</script", "<\\/script")
-        .replace("<!--", "<\\!--")
-    )
-    _keep(path, bundle + _END)
-    return bundle
-
-
-def _cache_directory() -> Path:
-    """User's cache directory by the conventions of the system (XDG base directories on Linux)."""
-    if sys.platform == "win32":
-        root = Path(os.environ.get("LOCALAPPDATA", "~/AppData/Local"))
-    elif sys.platform == "darwin":
-        root = Path("~/Library/Caches")
-    else:
-        root = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
-    return root.expanduser() / "ethermeter"
-
-
-def _keep(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, delete=False
-        ) as file:
-            file.write(text)
-        Path(file.name).replace(path)
-    except OSError:
-        return

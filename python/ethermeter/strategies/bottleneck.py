@@ -6,7 +6,7 @@ from dataclasses import asdict
 import msgspec
 import numpy as np
 
-from ethermeter.analysis.roofline import Roofline, RooflineDocument, document_of, read
+from ethermeter.analysis.roofline import Roofline, RooflineEntry
 from ethermeter.bottleneck.bench import Outcome
 from ethermeter.bottleneck.document import TransferFile
 from ethermeter.bottleneck.interventions import CONNECTIONS, NotTried, Way, interventions
@@ -64,11 +64,11 @@ class Answer(msgspec.Struct, frozen=True):
     changes: tuple[Changed, ...]
     not_tried: tuple[NotTried, ...]
     order: tuple[str, ...]
-    roofline: RooflineDocument
+    roofline: RooflineEntry
 
     def path(self) -> Roofline:
         """Return the ceilings along the unchanged path, and the achieved rate."""
-        return read(msgspec.to_builtins(self.roofline), file="roofline")
+        return self.roofline.read()
 
 
 class BottleneckSearch:
@@ -196,7 +196,7 @@ class BottleneckSearch:
             ),
             not_tried=tuple(self._not_tried),
             order=tuple(each.trial.point[CHANGED] for each in observed),
-            roofline=document_of(roofline(self._title, self._setup, unchanged)),
+            roofline=RooflineEntry.of(roofline(self._title, self._setup, unchanged)),
         )
 
 

@@ -170,7 +170,7 @@ def benchmark(options: BenchmarkOptions, display: Display) -> Benchmarked:
     from ethermeter.analysis.benchmark import Answer
     from ethermeter.api.runs import found_by
     from ethermeter.benchmark import SUITES, load
-    from ethermeter.run import Execution
+    from ethermeter.execution import Execution
     from ethermeter.strategies.benchmark import Benchmark
 
     suite = options.suite
@@ -306,7 +306,7 @@ def _bench(options: BenchmarkOptions, hosts: "Path | None", settings: "Settings"
     if hosts is None or network is not None:
         if rate is not None:
             _refuse("rate", str(rate), "expected with a file of hosts and without a network only")
-        path = locate(network or NETWORK)
+        path = locate(network or NETWORK, argument="network")
         return network_of(path, testers=chosen, settings=settings, seed=seed)
     from ethermeter import hosts_file
 

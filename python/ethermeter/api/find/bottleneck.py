@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from ethermeter.api.runs import Found
     from ethermeter.strategies.bottleneck import Answer
 
+MOST_ROUNDS = 50
+"""Rounds before a verdict, at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class BottleneckOptions:
@@ -34,7 +37,7 @@ class BottleneckOptions:
             "made at most.",
             "N",
             least=3,
-            most=50,
+            most=MOST_ROUNDS,
             is_setting=True,
         ),
     ] = None
@@ -109,7 +112,7 @@ def bottleneck(options: BottleneckOptions, display: Display) -> Searched:
         require_room("figure", options.figure)
     from ethermeter.api.runs import found_by
     from ethermeter.bottleneck import Transfers, load
-    from ethermeter.run import Execution
+    from ethermeter.execution import Execution
     from ethermeter.strategies.bottleneck import Answer, BottleneckSearch
 
     strategy = BottleneckSearch(

@@ -160,7 +160,7 @@ def calls(options: CallsOptions, display: Display) -> "Found[CallsAnswer]":
     from ethermeter.analysis.call_search import CallsAnswer
     from ethermeter.api.runs import found_by
     from ethermeter.calls.reading import numbers
-    from ethermeter.run import Execution
+    from ethermeter.execution import Execution
     from ethermeter.strategies.calls import CallSearch
     from ethermeter.voice import CODECS
 

@@ -98,7 +98,7 @@ def value(options: ValueOptions, display: Display) -> "Found[SearchAnswer]":
     """
     from ethermeter.analysis.value_search import SearchAnswer
     from ethermeter.api.runs import found_by
-    from ethermeter.run import Execution
+    from ethermeter.execution import Execution
     from ethermeter.strategies.search import ValueSearch
 
     place = _place(options)
@@ -128,7 +128,7 @@ def _place(options: ValueOptions) -> "Place | None":
     if options.engine not in (None, LIVE):
         allowed = f"{LIVE}, or none, where a place to measure is given"
         raise InputError.of_argument("engine", str(options.engine), allowed)
-    return place_of(venue_of(options.on))
+    return place_of(venue_of(str(options.on)))
 
 
 def _missing_place() -> InputError:
