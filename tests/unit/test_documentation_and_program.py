@@ -100,11 +100,7 @@ def test_every_command_that_is_shown_is_one_that_the_program_takes(page, line):
 @pytest.mark.parametrize(("page", "line"), command_lines())
 def test_every_experiment_in_a_command_is_shipped_or_somebodys_file(page, line):
     names, _, _ = leaf_of(shlex.split(line, comments=True)[1:])
-    if "".join(names[:1]) not in {"run", "measure", "validate", "plan", "theory"} or names[1:] in {
-        ("eval",),
-        ("show",),
-        ("list",),
-    }:
+    if not {*names} & {"run", "measure", "validate"}:
         return
     given = parsed(line).params
     for key in ("experiment", "files", "experiments"):

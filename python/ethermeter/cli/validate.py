@@ -84,7 +84,9 @@ def rows(found: "Checked") -> Iterator[Mapping[str, object]]:
             from ethermeter.analysis.bounds_file import BoundsFile
             from ethermeter.cli.output import row
 
-            yield from map(row, BoundsFile.of(answers).flows)
+            for time in BoundsFile.of(answers).flows:
+                fields = {name: of for name, of in row(time).items() if name != "point"}
+                yield {"series": time.series, **time.point} | fields
         case _:
             for trial in found.trials:
                 yield {
