@@ -163,7 +163,7 @@ def test_all_lost_has_a_lower_limit():
         1.0,
         ("few-samples",),
     )
-    assert "from" in cell(found, 100.0)
+    assert "(94 to 100)" in cell(found, 100.0)
 
 
 def test_what_is_unseen_and_what_is_not():
