@@ -202,13 +202,14 @@ class Results:
         """Number of the trials."""
         return len(self._rows)
 
-    def values(self, metric: Metric, entity: str = "") -> Floats:
+    def values(self, metric: Metric | str, entity: str = "") -> Floats:
         """Return the values of a metric, of an entity by its name or of all; `(trials,)`.
 
         A metric of stations is of a station, or of all of a medium; one of flows is of a flow.
 
         Raises MissingError if the trials do not have the metric or the entity.
         """
+        metric = self._asked(metric)
         whole, rows = self._held.whole, list(self._rows)
         of_entity = {metrics_in(trial).get(metric) for trial in self.trials()}
         has_all = metric in whole.metrics and whole.is_there[rows, whole.place(metric)].all()
@@ -223,19 +224,23 @@ class Results:
         number = self.number(entity, kind)
         return np.array([self._held.of_each(row)[metric].values[number] for row in rows])
 
-    def value(self, metric: Metric, entity: str = "") -> float:
+    def value(self, metric: Metric | str, entity: str = "") -> float:
         """Return the mean of `values` over the trials."""
         return float(self.values(metric, entity).mean())
 
-    def estimate(self, metric: Metric) -> Estimate:
+    def estimate(self, metric: Metric | str) -> Estimate:
         """Return the estimate of a metric of all stations or flows of a point, with its interval.
 
         Raises MissingError if the point does not have it.
         """
+        asked = self._asked(metric)
         point = self._held.points.get(_place(self._first))
-        if point is None or metric not in point.estimates:
-            raise MissingError(f"no {metric.value} in {self._text}")
-        return point.estimates[metric]
+        if point is None or asked not in point.estimates:
+            raise MissingError(f"no {asked.value} in {self._text}")
+        return point.estimates[asked]
+
+    def _asked(self, metric: Metric | str) -> Metric:
+        return metric if isinstance(metric, Metric) else self.known(metric)
 
     def number(self, name: str, entity: Entity) -> int:
         """Return the number of a medium, station or flow of the first trial by its name.
