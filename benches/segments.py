@@ -1,6 +1,6 @@
 """`python -m benches.segments`: does the relay keep up with an emulated segment? Needs root.
 
-Each row is a segment of saturated hosts, measured by `ethermeter measure FILE --testbed`.
+Each row is a segment of saturated hosts, measured by `ethermeter measure FILE --on testbed`.
 """
 
 import argparse

@@ -47,7 +47,7 @@ QUICK_CASES = (
 
 
 def measure_study(cases: Sequence[Case], *, follow: Callable[[str], None]) -> list[dict[str, Any]]:
-    """Time `ethermeter reproduce boggs1988`.
+    """Time `ethermeter study boggs1988`.
 
     Parameters
     ----------

@@ -185,7 +185,7 @@ def _print_peers(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _print_study(rows: Sequence[dict[str, Any]]) -> None:
-    print("\nStudy: ethermeter reproduce boggs1988, times in s")
+    print("\nStudy: ethermeter study boggs1988, times in s")
     print_table(
         [
             "what",

@@ -72,6 +72,6 @@ def test_an_unknown_study_names_those_that_there_are():
     assert ended.returncode == 2
     assert (
         ended.stderr
-        == "command line: study = gonsalves-tobagi1987: did you mean gonsalves-tobagi1986? "
+        == "command line: STUDY = gonsalves-tobagi1987: did you mean gonsalves-tobagi1986? "
         f"One of {', '.join(registry.names())}\n"
     )

@@ -392,7 +392,8 @@ def test_run_says_how_to_measure(tmp_path):
     [
         (("--listen", "here"), "must be ADDRESS:PORT"),
         (("--listen", "192.0.2.1:4988"), "must be a loopback address"),
-        (("--listen", "127.0.0.1:4988", "--key", "a.key"), "all of them or none"),
+        (("--listen", "127.0.0.1:4988", "--key", "a.key"), "now --credentials CERTIFICATE"),
+        (("--listen", "127.0.0.1:4988", "--credentials", "a.pem"), "expected a readable file"),
         (("--listen", "127.0.0.1:4988", "--ceilings", "missing.toml"), "expected a readable file"),
     ],
 )

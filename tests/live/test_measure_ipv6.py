@@ -88,10 +88,10 @@ def test_hosts_that_an_experiment_does_not_have_stand_by(tmp_path):
 @pytest.mark.parametrize(
     ("words", "fault"),
     [
-        (("--on", "testbed,relay,2"), "a file of hosts, or one of testbed"),
+        (("--on", "testbed,relay,2"), "--on = testbed,relay,2: did you mean testbed,relay?"),
         (("--on", "testbed,plain,1"), "from 2 to 64 hosts"),
         (("--on", "loopback", "--ip", "6"), "the loopback interface has one address of IPv6"),
-        (("--on", "testbed", "--ip", "5"), "range 4<=x<=6"),
+        (("--on", "testbed", "--ip", "5"), "--ip = 5: 4 or 6"),
     ],
 )
 def test_places_that_contradict_each_other_are_refused_in_a_line(tmp_path, words, fault):

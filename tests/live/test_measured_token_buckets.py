@@ -38,7 +38,7 @@ TOLERATED_STALL_S = 0.02
 
 
 def frames_of(folder: Path, place: str) -> dict[str, int]:
-    flows = measure(BUCKETS, folder, place, "--no-report").result()["flows"]
+    flows = measure(BUCKETS, folder, "--on", place, "--no-report").result()["flows"]
     frames = {name: flow["sending"]["counted"]["frames"] for name, flow in flows.items()}
     assert all(0 < frames[name] <= most for name, most in MOST.items()), frames
     return frames
@@ -46,12 +46,12 @@ def frames_of(folder: Path, place: str) -> dict[str, int]:
 
 @pytest.mark.root
 def test_senders_send_no_more_than_their_token_buckets_let_pass(tmp_path):
-    frames_of(tmp_path, "--on", "testbed")
+    frames_of(tmp_path, "testbed")
 
 
 def test_senders_use_what_their_token_buckets_let_pass(new_path, in_quiet_window):
     frames = in_quiet_window(
-        lambda: frames_of(new_path(), "--on", "loopback"), tolerated_stall_s=TOLERATED_STALL_S
+        lambda: frames_of(new_path(), "loopback"), tolerated_stall_s=TOLERATED_STALL_S
     )
     # A bucket makes up for lateness, but for what it holds at the end; 1000 messages a second keep
     # one of 100 a second empty.

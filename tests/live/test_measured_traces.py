@@ -30,7 +30,7 @@ def measured(folder: Path, experiment: ExperimentTables, *words: str) -> Measure
     times_ms = np.cumsum(GAPS_MS)
     rows = [f"{at:.6f},{octets}\n" for at, octets in zip(times_ms, LENGTHS, strict=True)]
     (folder / "t.csv").write_text("time_ms,length_B\n" + "".join(rows), encoding="utf-8")
-    return measure(experiment, folder, *words, "--no-report")
+    return measure(experiment, folder, *words)
 
 
 def expected() -> tuple[np.ndarray, list[int]]:

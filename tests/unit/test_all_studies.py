@@ -1,5 +1,6 @@
 """All studies at once: the list, one page of all claims, and one that fails among others."""
 
+import csv
 import json
 import re
 from collections.abc import Callable
@@ -37,6 +38,8 @@ def test_every_study_is_listed_with_one_line_and_nothing_is_run(run, tmp_path):
     assert all(len(line.split()) > 3 for line in lines)
     listed = json.loads(run("--json").stdout)
     assert [entry["study"] for entry in listed] == list(registry.names())
+    rows = list(csv.DictReader(run("--csv").stdout.splitlines()))
+    assert rows == listed
     assert list(tmp_path.iterdir()) == []
 
 
@@ -89,11 +92,29 @@ def test_what_is_finished_is_not_run_again(run, tmp_path):
     assert "estimates" not in first["studies"][0]["summary"]
 
 
+def test_seed_and_replications_can_be_set_in_all_studies_and_claims_are_rows(run, tmp_path):
+    words = ("all", "--out", "all", "--jobs", "1", "--no-report", "--csv")
+    given = ("--set", "seed=7", "--set", "run.replications=2")
+    ended = run(*words, *given, studies={"fritz1999": COPIES})
+    assert ended.returncode == 0, ended.output
+    provenance = json.loads((tmp_path / "all" / "fritz1999" / "provenance.json").read_text())
+    assert set(provenance["seeds"].values()) == {7}
+    claims = json.loads((tmp_path / "all" / "fritz1999" / "claims.json").read_text())["claims"]
+    rows = list(csv.DictReader(ended.stdout.splitlines()))
+    assert [row["id"] for row in rows] == [claim["id"] for claim in claims]
+    assert list(rows[0]) == ["study", *claims[0]]
+    assert {row["study"] for row in rows} == {"fritz1999"}
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (("--quick",), "STUDY = (missing): one of boggs1988"),
         (("boggs1989",), "STUDY = boggs1989: did you mean boggs1988? One of boggs1988"),
-        (("all", "--set", "title=x"), "--set = title=x: not with all"),
+        (
+            ("all", "--set", "seed=1", "--set", "phases.transmit=1 s"),
+            "--set = phases.transmit=1 s: not with all, except seed and run.replications",
+        ),
     ],
 )
 def test_bad_words_are_named_with_what_was_allowed(run, words, said):

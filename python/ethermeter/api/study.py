@@ -83,16 +83,17 @@ def study(
 ) -> "tuple[Published, ...] | Run | Measured | Reproduction":
     """Run a published study again and check its claims; or every study, on one page.
 
-    With --on, the live tests of the study are measured there, as one run.
+    If it is said where to measure, the live tests of the study are measured there, as one run.
 
-    With all, studies are run into runs/<study>-<plan hash>, or into a directory of their names
-    within --out, and studies.html is written beside them. A study that fails does not stop the
-    others; the exit code is then 1.
+    With all, studies are run into runs/<study>-<plan hash>, or into directories of their names
+    within the one that is given, and studies.html is written beside them. A study that fails does
+    not stop the others.
 
     Raises
     ------
     InputError
-        If there is no such study, or a key that it does not have is set.
+        If there is no such study, it cannot be measured there, or a key that it does not have is
+        set.
     RunError, TrialError
         If results cannot be written, or a trial broke off.
 
@@ -102,13 +103,16 @@ def study(
 
     name = options.study
     if name is None:
+        if options != StudyOptions():
+            raise InputError.of_argument("study", "(missing)", choices("", registry.names()))
         return tuple(
             Published(each, registry.find(each).presentation.title) for each in registry.names()
         )
     if options.on is not None:
         return _measured(name, options, display)
     if options.full:
-        raise InputError.of_argument("full", "given", "expected where is measured (on), too")
+        allowed = "expected where live tests are measured: all points are simulated"
+        raise InputError.of_argument("full", "given", allowed)
     if name == ALL:
         return _all(options, display)
     if name not in registry.names():

@@ -24,7 +24,8 @@ EXAMPLES = """\
   ethermeter study gonsalves1982 --quick --json
   ethermeter study all --quick --out runs/all
   ethermeter study erg --on testbed
-  ethermeter study boggs1988 --on testbed --full"""
+  ethermeter study boggs1988 --on testbed --full
+  ethermeter study hughesjones2000 --on testbed --quick"""
 
 
 def blocks(found: "Found", options: StudyOptions) -> Iterator[object]:
@@ -96,12 +97,12 @@ def rows(found: "Found") -> Iterator[Mapping[str, object]]:
 
 
 def _claims(run: "Run") -> Iterator[Mapping[str, object]]:
-    from ethermeter.analysis.claims import FILE
+    from msgspec import to_builtins
+
+    from ethermeter.analysis.claims import FILE, ClaimEntry
 
     for claim in run.claims(file=FILE):
-        row = values(claim)
-        assert isinstance(row, dict), "a dataclass"
-        yield row
+        yield to_builtins(ClaimEntry.of(claim))
 
 
 def end(found: "Found", options: StudyOptions) -> int:

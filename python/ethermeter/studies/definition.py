@@ -24,11 +24,11 @@ class Study:
     `.toml`, in the order in which they are run. `rules`: by which its claims are judged, by name;
     `least`: replications from which a point of a run counts. `presentation`: of
     the page of such a run. `sections`: builds the study's own sections of the page of a run; None
-    if it has none. `quick`: what `--quick` sets in the experiments: about a tenth of the study's
+    if it has none. `quick`: what a quick run sets in the experiments: about a tenth of the study's
     time. `quick_replications`: replications of a quick run. `measured`: judges a run of its live
     tests; None if these have no published numbers to compare. `measured_section`: builds the
     section that compares such a run with the published numbers. `subset`: what is set in
-    live tests, by file without `.toml`, unless `--full` asks for all of their points.
+    live tests, by file without `.toml`, unless all of their points are asked for (`full`).
     `has_positions`: whether estimates of stations by position are kept with a run.
     """
 
