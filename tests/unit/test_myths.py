@@ -306,12 +306,12 @@ def test_worlds_are_drawn_where_their_attempts_carry_what_arrives():
     without = next(
         trace
         for trace in traces
-        if trace.kind == "world" and trace.name == myths_curves.NO_DETECTION
+        if trace.look == myths_curves.WORLD and trace.name == myths_curves.NO_DETECTION
     )
     formula = next(
         trace
         for trace in traces
-        if trace.kind == "theory" and trace.name == myths_curves.NO_DETECTION
+        if trace.look == myths_curves.THEORY and trace.name == myths_curves.NO_DETECTION
     )
     places, values = zip(*((x, y.value) for x, y in formula.points), strict=True)
     # 0.1 to 0.5 are carried; beyond the capacity there is one more point, at G = 1 to two digits

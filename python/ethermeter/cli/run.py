@@ -55,7 +55,7 @@ def end(found: "Run", options: object) -> int:
 def rows(found: "Run") -> list[dict[str, object]]:
     """Return a row for each estimate of a run."""
     table = found.frame(library="arrow").to_pylist()
-    return [row for row in table if row["value"] is not None]
+    return [row for row in table if row["value"] is not None and row["value"] == row["value"]]
 
 
 COMMAND = Command(
