@@ -36,7 +36,7 @@ def test_it_leaves_estimates_positions_claims_and_a_report(reproduced):
 
 def test_nothing_of_the_plan_before_is_left(reproduced):
     out, _ = reproduced
-    assert (out / positions.FILE).read_text(encoding="utf-8") == positions.to_json(
+    assert (out / positions.FILE).read_text(encoding="utf-8") == positions.text_of(
         positions.compute(out)
     )
 

@@ -25,7 +25,7 @@ def run(path: Path, value: float, error: float, *, counts: tuple[int, ...] = (2,
     points = [
         Point("A", {"stations.count": str(count)}, "simulation", 5, found) for count in counts
     ]
-    (path / "estimates.json").write_text(estimates.to_json(points), encoding="utf-8")
+    (path / "estimates.json").write_text(estimates.text_of(points), encoding="utf-8")
     return path
 
 
@@ -84,7 +84,7 @@ def test_a_value_with_a_caution_is_marked_and_explained_below(tmp_path):
         replace(points[0], estimates=moved),
         replace(points[1], estimates={Metric.TRANSMISSION_DELAY: Estimate(0.02, 1e-4, 4)}),
     ]
-    (tmp_path / "b" / "estimates.json").write_text(estimates.to_json(changed), encoding="utf-8")
+    (tmp_path / "b" / "estimates.json").write_text(estimates.text_of(changed), encoding="utf-8")
     rows = compare(one, tmp_path / "b")
     assert [row["cautions"] for row in rows] == [["no-samples", "few-samples"], []]
     shown = render(rows).splitlines()
@@ -106,5 +106,5 @@ def test_a_missing_interval_is_null_in_the_file():
     point = Point(
         "A", {}, "theory", 1, {Metric.UTILISATION: replace(Estimate(0.5, 0.1, 3), error=math.nan)}
     )
-    entry = json.loads(estimates.to_json([point]))["points"][0]["estimates"]["utilisation"]
+    entry = json.loads(estimates.text_of([point]))["points"][0]["estimates"]["utilisation"]
     assert (entry["value"], entry["low"], entry["high"]) == (0.5, None, None)

@@ -75,7 +75,7 @@ def test_one_replication_takes_its_interval_from_batches(study_run):
 def test_fewer_than_three_replications_are_a_caution_of_the_run_once_and_of_no_value(study_run):
     points = estimates.compute(study_run)
     assert estimates.run_cautions(points) == ["one-replication"]
-    written = estimates.to_json(points)
+    written = estimates.text_of(points)
     assert json.loads(written)["cautions"] == ["one-replication"]
     assert written.count("one-replication") == 1
     words = {
@@ -83,7 +83,7 @@ def test_fewer_than_three_replications_are_a_caution_of_the_run_once_and_of_no_v
     }
     assert words <= {"illegal-frame-length", "correlated-batches", "no-samples"}
     three = [replace(point, replications=3) for point in points]
-    assert estimates.run_cautions(three) == json.loads(estimates.to_json(three))["cautions"] == []
+    assert estimates.run_cautions(three) == json.loads(estimates.text_of(three))["cautions"] == []
     # A formula has no replications that it could lack.
     assert (
         estimates.run_cautions(
@@ -149,7 +149,7 @@ def test_file_survives_reading_and_writing(study_run):
     path = estimates.write(study_run)
     text = path.read_text(encoding="utf-8")
     assert "NaN" not in text
-    assert estimates.to_json(estimates.from_json(text)) == text
+    assert estimates.text_of(estimates.points_of(text)) == text
     one = json.loads(text)["points"][0]["estimates"]["bit_rate_sd"]
     assert one["value"] is None  # one host has no spread over hosts
 

@@ -289,7 +289,7 @@ def test_the_series_made_for_two_clusters_goes_before_the_figures():
 
 def test_claims_survive_their_file(tmp_path):
     found = tuple(judged(ideal).values())
-    (tmp_path / "claims.json").write_text(claims.to_json("boggs1988", found), encoding="utf-8")
+    (tmp_path / "claims.json").write_text(claims.text_of("boggs1988", found), encoding="utf-8")
     study, read = claims.read(tmp_path) or ("", ())
     assert study == "boggs1988"
     assert [str(claim) for claim in read] == [str(claim) for claim in found]

@@ -201,7 +201,7 @@ def test_three_replications_are_students_whatever_the_batches(tmp_path):
     for batches in (2, 50):
         three = NETWORK.changed(run={"replications": 3, "batches": batches})
         em.load(three).run(out=tmp_path / str(batches), jobs=1)
-    assert estimates.to_json(estimates.compute(tmp_path / "2")) == estimates.to_json(
+    assert estimates.text_of(estimates.compute(tmp_path / "2")) == estimates.text_of(
         estimates.compute(tmp_path / "50")
     )
     assert estimates.compute(tmp_path / "2")[0].estimates[Metric.ONE_WAY_DELAY].degrees == 2

@@ -574,7 +574,7 @@ def test_readings_of_a_point_by_hand(trials):
 def test_claims_are_written_with_the_limit_they_are_met_within(tmp_path, trials):
     found = judged(trials)
     (tmp_path / claims.FILE).write_text(
-        claims.to_json(STUDY.name, tuple(found.values())), encoding="utf-8"
+        claims.text_of(STUDY.name, tuple(found.values())), encoding="utf-8"
     )
     study, again = claims.read(tmp_path) or ("", ())
     assert study == STUDY.name

@@ -122,7 +122,7 @@ def test_positions_survive_their_file(tmp_path):
     found = positions.estimate(
         trials, tables(trials, [[1.0, 2.0, 4.0], [1.5, math.nan, math.nan], [1.0, 4.0, 6.0]])
     )
-    text = positions.to_json(found)
+    text = positions.text_of(found)
     (tmp_path / positions.FILE).write_text(text, encoding="utf-8")
     assert positions.read(tmp_path) == found
     assert "NaN" not in text

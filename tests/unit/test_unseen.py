@@ -84,8 +84,8 @@ def test_the_limit_reaches_the_file_the_figures_the_tables_and_comparisons(lossl
         None,
     )
     assert entry["high"] == pytest.approx(limit, rel=1e-9)
-    (point,) = estimates.from_json(text)
-    assert estimates.to_json([point]) == text
+    (point,) = estimates.points_of(text)
+    assert estimates.text_of([point]) == text
     found = point.estimates[Metric.LOSS]
     assert datum("x", 1.0, found, 100.0)["h"] == pytest.approx(100 * limit, rel=1e-5)
     assert f"(0 to {100 * limit:.1f})" in cell(found, 100.0)

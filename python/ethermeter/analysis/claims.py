@@ -104,7 +104,7 @@ class ClaimsFile(msgspec.Struct):
 _NUMBERS = ("published", "ours", "low", "high")
 
 
-def to_json(study: str, claims: Sequence[Claim]) -> str:
+def text_of(study: str, claims: Sequence[Claim]) -> str:
     """Text of `claims.json`; a missing number is null."""
     content = msgspec.json.encode(ClaimsFile(study, list(map(ClaimEntry.of, claims))))
     return msgspec.json.format(content, indent=1).decode() + "\n"

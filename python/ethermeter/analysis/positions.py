@@ -158,7 +158,7 @@ def _key(series: str, engine: str, point: Mapping[str, str]) -> tuple[object, ..
     return (series, engine, *sorted(point.items()))
 
 
-def to_json(lines: Sequence[Line]) -> str:
+def text_of(lines: Sequence[Line]) -> str:
     """Text of `positions.json`: one point a line; undefined values are left out."""
     used = [
         metric
@@ -218,7 +218,7 @@ class PositionsFile(msgspec.Struct):
     lines: Annotated[list[LineEntry], described("points, in the order of the plan")]
 
 
-def from_json(text: str) -> tuple[Line, ...]:
+def lines_of(text: str) -> tuple[Line, ...]:
     """Read the text of `positions.json` back."""
     return tuple(line.read() for line in msgspec.json.decode(text, type=PositionsFile).lines)
 
@@ -235,7 +235,7 @@ def write(run_dir: Path) -> Path:
     """Estimate every place of a run; the path of the `positions.json` it writes."""
     from ethermeter.store import RunDirectory
 
-    return RunDirectory(run_dir).keep(FILE, to_json(compute(run_dir)))
+    return RunDirectory(run_dir).keep(FILE, text_of(compute(run_dir)))
 
 
 def read(run_dir: Path) -> tuple[Line, ...]:
@@ -247,6 +247,6 @@ def read(run_dir: Path) -> tuple[Line, ...]:
     if not path.exists():
         return ()
     try:
-        return from_json(path.read_text(encoding="utf-8"))
+        return lines_of(path.read_text(encoding="utf-8"))
     except (ValueError, msgspec.DecodeError) as fault:
         raise damaged(path, fault, "a positions file") from fault

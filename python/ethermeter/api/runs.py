@@ -6,6 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import msgspec
+from msgspec import UNSET
+
 from ethermeter.execution import (
     Execution,
     default_directory,
@@ -39,7 +42,33 @@ T = TypeVar("T")
 FILES = ("estimates", "positions", "claims", "live_claims", "report")
 """Files that are derived from a run, by the names of `ethermeter.execution.evaluate`."""
 _TOLD = ("plan", "plan_hash", "trials", "wall_s", "simulation_s", "events")
-"""Keys of the provenance that `Run.as_json` has."""
+"""Keys of the provenance that a summary has."""
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """A run for programs: what was run, its files, and what follows from it.
+
+    What a run does not have, or was left out, is unset. Estimates and claims are those of its
+    files, the others as of `ethermeter.analysis.answers`.
+    """
+
+    run: str
+    plan: object
+    plan_hash: object
+    trials: object
+    wall_s: object
+    simulation_s: object
+    events: object
+    failed: dict[str, str]
+    files: dict[str, str]
+    estimates: object = UNSET
+    claims: object = UNSET
+    live_claims: object = UNSET
+    flows: object = UNSET
+    live_accounts: object = UNSET
+    live_agreement: object = UNSET
+    bounds: object = UNSET
+    captures: object = UNSET
 
 
 class Run(Results):
@@ -135,16 +164,16 @@ class Run(Results):
         ]
         return tuple(flows.of_tables(self.directory, trials))
 
-    def as_json(self, *, leave_out: tuple[str, ...] = ()) -> dict[str, object]:
-        """Return the run as JSON values, without some of the answers."""
+    def summary(self, *, leave_out: tuple[str, ...] = ()) -> Summary:
+        """Return the run for programs, without some of the answers."""
         provenance = self.directory.provenance()
-        return {
-            "run": str(self.path),
+        return Summary(
+            run=str(self.path),
             **{key: provenance.get(key) for key in _TOLD},
-            "failed": self.failed,
-            "files": {name: str(path) for name, path in self.files.items()},
+            failed=self.failed,
+            files={name: str(path) for name, path in self.files.items()},
             **self.contents("estimates", "claims", leave_out=leave_out),
-        }
+        )
 
     def contents(self, *names: str, leave_out: tuple[str, ...] = ()) -> dict[str, object]:
         """Return derived files of these names, and the answers of the run, as JSON values."""

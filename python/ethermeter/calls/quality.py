@@ -30,7 +30,7 @@ class Wanted:
     loss: float = 0.01
     delay_s: float = 0.15
 
-    def as_json(self) -> dict[str, float]:
+    def used(self) -> dict[str, float]:
         """Return what is used of it."""
         if self.mos is not None:
             return {"mos": self.mos}

@@ -106,7 +106,7 @@ class Command(Generic[A]):
         part = None if self.parts is None else self.parts(options, form)
         answer = operation.answer(options, Terminal(part))
         if as_json:
-            output.print_json(self.plain(answer))
+            output.print_values(self.plain(answer))
         elif as_csv and self.rows is not None:
             output.print_rows(self.rows(answer))
         elif self.blocks is not None:

@@ -3,12 +3,14 @@
 import shlex
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
+
+from msgspec.structs import replace
 
 from ethermeter.api.measure import Measured, measure
 from ethermeter.cli import run as of_runs
 from ethermeter.cli.command import Command
 from ethermeter.cli.guard import say
+from ethermeter.json_values import plain as values
 
 EXAMPLES = """\
   ethermeter measure wire-live --on testbed
@@ -58,9 +60,8 @@ def blocks(found: Measured, options: object) -> Iterator[object]:
 
 def plain(found: Measured) -> object:
     """Return the run as JSON values, with the captures if some were wanted."""
-    if found.captures is None:
-        return found.run.as_json()
-    return found.run.as_json() | {"captures": [asdict(each) for each in found.captures]}
+    summary = found.run.summary()
+    return values(summary if found.captures is None else replace(summary, captures=found.captures))
 
 
 def rows(found: Measured) -> list[dict[str, object]]:

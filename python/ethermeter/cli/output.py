@@ -24,7 +24,7 @@ def terminal_width() -> int:
     return shutil.get_terminal_size((USUAL_WIDTH, 24)).columns
 
 
-def print_json(value: Any) -> None:
+def print_values(value: Any) -> None:
     """Print a value as JSON. What is undefined is null: NaN is no JSON."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from ethermeter.api.run import RunOptions, run
 from ethermeter.cli.command import Command
 from ethermeter.cli.guard import FAILED, again, say
+from ethermeter.json_values import plain as values
 
 if TYPE_CHECKING:
     from ethermeter.api.runs import Run
@@ -59,5 +60,5 @@ def rows(found: "Run") -> list[dict[str, object]]:
 
 
 COMMAND = Command(
-    run, EXAMPLES, blocks=blocks, plain=lambda found: found.as_json(), rows=rows, end=end
+    run, EXAMPLES, blocks=blocks, plain=lambda found: values(found.summary()), rows=rows, end=end
 )

@@ -73,13 +73,13 @@ def plain(found: "Found") -> object:
         return of_measurements.plain(found)
     if isinstance(found, Reproduction):
         return {"index": str(found.index), "studies": [_outcome(each) for each in found.studies]}
-    return found.as_json(leave_out=("estimates", "flows"))
+    return values(found.summary(leave_out=("estimates", "flows")))
 
 
 def _outcome(of: Outcome) -> Mapping[str, object]:
     if of.run is None:
         return {"study": of.study, "error": of.error, "code": of.code}
-    return {"study": of.study, "summary": of.run.as_json(leave_out=("estimates",))}
+    return {"study": of.study, "summary": values(of.run.summary(leave_out=("estimates",)))}
 
 
 def rows(found: "Found") -> Iterator[Mapping[str, object]]:

@@ -170,7 +170,7 @@ def _parts(options: ShowOptions, form: Form) -> Callable[[Look | Captured], None
             seen = segment_view.lines(found.counted.segments, found.before, found.names)
             screen.show([time.strftime("%H:%M:%S"), *seen])
         elif form == "json":
-            output.print_json(_shown_plain(found))
+            output.print_values(_shown_plain(found))
         elif form == "csv":
             output.print_rows(_shown_rows(found))
         else:

@@ -165,12 +165,12 @@ def _column(found: Any, count: int) -> list[Any]:
     """Return a result at each point; what is undefined is None, and the end of a row left out."""
     array = np.asarray(found, dtype=np.float64)
     shape = (count, *array.shape[1:]) if array.ndim else (count,)
-    return [_plain(value) for value in np.broadcast_to(array, shape)]
+    return [_bare(value) for value in np.broadcast_to(array, shape)]
 
 
-def _plain(value: Any) -> Any:
+def _bare(value: Any) -> Any:
     if getattr(value, "ndim", 0):
-        row = [_plain(item) for item in value]
+        row = [_bare(item) for item in value]
         while row and row[-1] is None:
             row.pop()
         return row

@@ -302,7 +302,7 @@ def errors_within(
     return errors
 
 
-def to_json(points: Sequence[Point]) -> str:
+def text_of(points: Sequence[Point]) -> str:
     """Text of `estimates.json`: one point a line; an undefined number is null."""
     return "".join(_texts(points))
 
@@ -416,7 +416,7 @@ def _entry_of(point: Point) -> PointEntry:
     return PointEntry(*where, point.replications, point.failed, estimates)
 
 
-def from_json(text: str) -> tuple[Point, ...]:
+def points_of(text: str) -> tuple[Point, ...]:
     """Read the text of `estimates.json` back."""
     return _from_lines(StringIO(text))
 

@@ -72,7 +72,7 @@ class CallSearch:
                 "experiment": self._question.text(1),
                 "codec": self._question.codec,
                 "packet_s": self._question.packet_s,
-                "wanted": self._wanted.as_json(),
+                "wanted": self._wanted.used(),
                 "buffer_s": self._buffer_s,
                 "beyond_s": self._beyond_s,
             }
@@ -155,7 +155,7 @@ class CallSearch:
             packet_s=asked.packet_s,
             talkers=asked.talkers,
             activity=asked.activity,
-            wanted=self._wanted.as_json(),
+            wanted=self._wanted.used(),
             replications=asked.replications,
             seed=asked.seed,
             tried=tuple(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ethermeter.analysis.claims import FILE, LIVE_FILE, Claim, to_json
+from ethermeter.analysis.claims import FILE, LIVE_FILE, Claim, text_of
 from ethermeter.document import Section
 from ethermeter.presentation import Presentation
 from ethermeter.results.query import Results
@@ -66,11 +66,11 @@ class Study:
     def write_claims(self, run_dir: Path) -> Path:
         """Judge a run and write its `claims.json`; the path of the file."""
         claims = self.claims(Results.of_run(run_dir))
-        return RunDirectory(run_dir).keep(FILE, to_json(self.name, claims))
+        return RunDirectory(run_dir).keep(FILE, text_of(self.name, claims))
 
     def write_measured(self, run_dir: Path) -> Path:
         """Judge a run of the live tests and write its `live-claims.json`; the path of the file."""
         if self.measured is None:
             raise ValueError(f"{self.name} has no published numbers to compare live tests with")
         claims = self.measured(Results.of_run(run_dir).by(LIVE))
-        return RunDirectory(run_dir).keep(LIVE_FILE, to_json(self.name, claims))
+        return RunDirectory(run_dir).keep(LIVE_FILE, text_of(self.name, claims))

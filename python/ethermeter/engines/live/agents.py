@@ -246,7 +246,9 @@ def testbed(
         If it cannot be made: without root, for instance.
     """
     network = (
-        _plain(scenario, hosts_at_least) if plain else _network(scenario, wires, has_shapers=False)
+        _at_one_switch(scenario, hosts_at_least)
+        if plain
+        else _network(scenario, wires, has_shapers=False)
     )
     with (
         make_network(replace(network, mtu=mtu, sack=sack)) as bed,
@@ -309,7 +311,7 @@ def _in_hosts(bed: NetworkBed, *, ip: int, has_wires: bool) -> Iterator[Bench]:
         yield Bench(laboratory, agents, taps)
 
 
-def _plain(scenario: Scenario, hosts_at_least: int) -> Network:
+def _at_one_switch(scenario: Scenario, hosts_at_least: int) -> Network:
     hosts = hosts_in(scenario)
     # No name of an experiment has a space.
     hosts += [f"bystander {number}" for number in range(len(hosts) + 1, hosts_at_least + 1)]
