@@ -4,8 +4,6 @@ import shlex
 import sys
 from collections.abc import Iterator
 
-from msgspec.structs import replace
-
 from ethermeter.api.measure import Measured, measure
 from ethermeter.cli import run as of_runs
 from ethermeter.cli.command import Command
@@ -60,6 +58,8 @@ def blocks(found: Measured, options: object) -> Iterator[object]:
 
 def plain(found: Measured) -> object:
     """Return the run as JSON values, with the captures if some were wanted."""
+    from msgspec.structs import replace
+
     summary = found.run.summary()
     return values(summary if found.captures is None else replace(summary, captures=found.captures))
 
