@@ -82,10 +82,10 @@ def test_a_verdict_is_shown_with_its_evidence(bottleneck):
 def test_the_page_of_a_value_has_the_answer_in_words_its_bound_and_every_value_tried(room):
     text, found = text_of(section(room)), rows(section(room))
     assert (
-        "smallest network.switches.switch.queue with loss == 0 and event: one_way_delay_max <= "
+        "Smallest network.switches.switch.queue with loss == 0 and event: one_way_delay_max <= "
         "20 ms: 24 at 95%; 23 fails"
     ) in text
-    assert "bound: the largest queue of switch by network calculus" in text
+    assert "Bound: the largest queue of switch by network calculus" in text
     assert "24 frames; with this room nothing is lost" in text
     tried = {row[0]: row[1:] for row in found if row[1] in ("fails", "holds")}
     assert tried["23"][:3] == ["fails", "5", "100"]

@@ -303,7 +303,6 @@ def test_the_help_waits_for_no_large_library():
         "pandas",
         "pyarrow",
         "pyroute2",
-        "rich",
         "scipy",
         "ethermeter._core",
     )

@@ -10,14 +10,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ethermeter.cli.guard import say
+from ethermeter.cli.output import terminal_width
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as RichProgress
-
     from ethermeter.execution import Progress
 
 LINE_EVERY_S = 5.0
 SHOWN_AFTER_S = 1.0
+BAR = 28
+"""Characters of a bar."""
 
 
 class ProgressDisplay:
@@ -35,24 +36,10 @@ class ProgressDisplay:
     def __init__(self, title: str, *, pieces: str = "trials") -> None:
         self._title = title
         self._pieces = pieces
-        self._bar: RichProgress | None = None
+        self._is_terminal = sys.stderr.isatty()
         self._begin_s = self._last_line_s = time.monotonic()
 
     def __enter__(self) -> Self:
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, TaskProgressColumn, TextColumn
-            from rich.progress import Progress as RichProgress
-
-            columns = (
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TaskProgressColumn(),
-                TextColumn("{task.fields[detail]}"),
-            )
-            self._bar = RichProgress(*columns, console=Console(stderr=True), transient=True)
-            self._bar.add_task(self._title, total=1.0, detail="")
-            self._bar.start()
         return self
 
     def __exit__(
@@ -61,8 +48,8 @@ class ProgressDisplay:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        if self._is_terminal:
+            _replace_line("")
 
     def __call__(self, progress: "Progress") -> None:
         """Show how far it is."""
@@ -86,8 +73,9 @@ class ProgressDisplay:
     def show(self, share: float, done: str, remaining_s: float | None) -> None:
         """Show how far it is: the share that is done, in words, and the time that is left."""
         detail = f"{done}{_left(remaining_s)}"
-        if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=share, detail=detail)
+        if self._is_terminal:
+            filled = "━" * round(BAR * min(max(share, 0.0), 1.0))
+            _replace_line(f"{self._title} {filled:╌<{BAR}} {share:4.0%} {detail}")
         elif time.monotonic() - self._last_line_s >= LINE_EVERY_S:
             self._last_line_s = time.monotonic()
             say(f"{self._title}: {detail}")
@@ -133,14 +121,18 @@ class ActivityDisplay:
         while not self._ended.wait(SHOWN_AFTER_S if is_terminal else LINE_EVERY_S):
             text = f"{self._title}: {self._what}, {time.monotonic() - self._begin_s:.0f} s"
             if is_terminal:
-                sys.stderr.write(f"\r\x1b[K{text}")
-                sys.stderr.flush()
+                _replace_line(text)
                 shown = True
             else:
                 say(text)
         if shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            _replace_line("")
+
+
+def _replace_line(text: str) -> None:
+    """Write a text over the last line of the terminal, no longer than that."""
+    sys.stderr.write(f"\r\x1b[K{text[: terminal_width() - 1]}")
+    sys.stderr.flush()
 
 
 def _left(remaining_s: float | None) -> str:

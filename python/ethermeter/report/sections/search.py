@@ -60,7 +60,8 @@ def _result(answer: object) -> list[Block]:
     match answer:
         case SearchAnswer():
             figures = search_points.figures(answer)
-            return [*of_values.answer(answer), *figures, *of_values.tried(answer)]
+            said = (Text(f"{large_first(each.text)}.") for each in of_values.answer(answer))
+            return [*said, *figures, *of_values.tried(answer)]
         case CallsAnswer():
             return list(of_calls.calls(answer))
         case _:
