@@ -118,3 +118,10 @@ def test_theory_needs_nothing_else_of_ethermeter():
 def test_zero_dimensions_give_numbers():
     found = theory.kleinrock_tobagi_1975(np.array(1.0), propagation=0.05)
     assert isinstance(found.throughput, np.float64)
+
+
+def test_a_model_has_a_signature_that_can_be_read_and_the_package_lists_its_models_alone():
+    assert dir(theory) == sorted(theory.__all__)
+    for name in theory.__all__:
+        if hasattr(getattr(theory, name), "entry"):
+            assert len(str(inspect.signature(getattr(theory, name)))) < 300, name

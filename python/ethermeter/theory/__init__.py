@@ -82,3 +82,7 @@ __all__ = [
     "tobagi_hunt_1980_one_persistent",
     "tobagi_hunt_1980_p_persistent",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

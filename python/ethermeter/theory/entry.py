@@ -212,6 +212,9 @@ def catalogued(
         )
         function.__doc__ = _documented(entry)
         vars(function)["entry"] = entry
+        # What an argument is says the docstring; types of arrays would be a page of their own.
+        bare = [each.replace(annotation=inspect.Parameter.empty) for each in signature.values()]
+        vars(function)["__signature__"] = inspect.Signature(bare)
         return function
 
     return decorated

@@ -64,3 +64,7 @@ __all__ = [
     "talking_quantile",
     "unlimited",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
