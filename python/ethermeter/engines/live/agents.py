@@ -178,7 +178,7 @@ def check(trial: Trial, kind: str, wires: WireKind) -> None:
         if faults:
             raise InputError(faults)
     if kind == "loopback":
-        allowed = "expected udp or tcp on loopback; others with --on testbed or --hosts"
+        allowed = "expected udp or tcp on loopback; others on a testbed, or between hosts of a file"
         faults = [
             Fault("loopback", f"port of flow {flow.name}", port, allowed)
             for flow, port in zip(trial.scenario.flows, trial.settings().ports, strict=True)
