@@ -88,15 +88,6 @@ def testbeds(context: click.Context, incomplete: str) -> list[Item]:
     return [("testbed", "hosts on this machine")]
 
 
-def live_studies(context: click.Context, incomplete: str) -> list[Item]:
-    """Return the studies that have live tests."""
-    from ethermeter.studies import registry
-
-    return [
-        (name, text) for name, text in studies(context, incomplete) if name in registry.live_names()
-    ]
-
-
 def metrics(context: click.Context, incomplete: str) -> list[Item]:
     """Return the metrics."""
     from ethermeter.metrics import Metric

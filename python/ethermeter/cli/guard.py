@@ -6,7 +6,7 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, ParamSpec
@@ -144,6 +144,11 @@ def say(line: str) -> None:
     click.echo(line, err=True)
 
 
+def fresh(words: Sequence[str]) -> list[str]:
+    """Return the words of a command without what it does with a run that is there."""
+    return [word for word in words if word != "--force"]
+
+
 def again() -> str:
     """Return this command as it is typed to continue it."""
-    return shlex.join(["ethermeter", *(word for word in sys.argv[1:] if word != "--force")])
+    return shlex.join(["ethermeter", *fresh(sys.argv[1:])])

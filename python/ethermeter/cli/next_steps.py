@@ -6,6 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ethermeter.blocks import Step
+from ethermeter.cli.guard import fresh
 from ethermeter.quantities import number
 from ethermeter.render.text import with_values
 
@@ -40,11 +41,6 @@ WIDER = 10
 def first(steps: Iterator[Step]) -> Iterator[Step]:
     """Yield the first steps."""
     return islice(steps, MOST_STEPS)
-
-
-def fresh(words: Sequence[str]) -> list[str]:
-    """Return the words of a command without what it does with a run that is there."""
-    return [word for word in words if word != "--force"]
 
 
 def of_run(run: "Run", experiment: "Experiment", words: Sequence[str]) -> Iterator[Step]:
