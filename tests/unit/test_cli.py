@@ -420,10 +420,14 @@ def test_a_folder_where_nothing_may_be_written_is_named(tmp_path):
 def test_completion_that_cannot_be_installed_is_a_line(tmp_path):
     home = tmp_path / "home"
     home.write_text("no folder")
-    # The shell is the process that calls.
-    command = ["bash", "-c", '"$@"; exit', "-", *real("--install-completion", "bash")]
-    ended = call(command, env={"HOME": str(home / "inner")})
-    assert ended.returncode == 1
-    (line,) = ended.stderr.splitlines()
-    assert line.startswith(f"ethermeter: {home}")
-    assert line.endswith("Not a directory")
+    for words, shell in ((("bash",), {}), ((), {"SHELL": "/bin/bash"})):
+        command = real("--install-completion", *words)
+        ended = call(command, env={"HOME": str(home / "inner"), **shell})
+        assert ended.returncode == 1
+        (line,) = ended.stderr.splitlines()
+        assert line.startswith(f"ethermeter: {home}")
+        assert line.endswith("Not a directory")
+    for words, said in ((("csh",), "shell = csh"), ((), "SHELL = (not set)")):
+        ended = call(real("--install-completion", *words), env={"HOME": str(tmp_path)})
+        assert ended.returncode == 2
+        assert ended.stderr == f"command line: {said}: expected one of bash, zsh, fish\n"

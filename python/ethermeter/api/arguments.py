@@ -32,8 +32,7 @@ Jobs = Annotated[
 Out = Annotated[
     Path | None,
     Argument(
-        "Directory of the run, runs/<name>-<plan hash> unless given. An unfinished run in it is "
-        "continued.",
+        "Directory of the run, runs/NAME-HASH unless given. An unfinished run in it is continued.",
         "DIR",
     ),
 ]

@@ -85,7 +85,7 @@ def study(
 
     If it is said where to measure, the live tests of the study are measured there, as one run.
 
-    With all, studies are run into runs/<study>-<plan hash>, or into directories of their names
+    With all, studies are run into runs/STUDY-HASH, or into directories of their names
     within the one that is given, and studies.html is written beside them. A study that fails does
     not stop the others.
 

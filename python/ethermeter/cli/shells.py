@@ -8,6 +8,8 @@ import click
 
 VARIABLE = "_ETHERMETER_COMPLETE"
 """The environment variable by which a shell asks for completion."""
+CURRENT = "current"
+"""The shell that the environment names."""
 FILES = {
     "bash": ".bash_completions/ethermeter.sh",
     "zsh": ".zfunc/_ethermeter",
@@ -24,24 +26,35 @@ READ_BY = {
 def options() -> Iterator[click.Option]:
     """Yield the options."""
     for name, callback, text in (
-        ("--install-completion", _install, "Install completion for the current shell."),
-        ("--show-completion", _show, "Show completion for the current shell, to copy it."),
+        (
+            "--install-completion",
+            _install,
+            "Install completion for a shell; for the current unless given.",
+        ),
+        ("--show-completion", _show, "Show completion for a shell; for the current unless given."),
     ):
         yield click.Option(
-            [name], is_flag=True, is_eager=True, expose_value=False, callback=callback, help=text
+            [name],
+            is_flag=False,
+            flag_value=CURRENT,
+            metavar="[SHELL]",
+            is_eager=True,
+            expose_value=False,
+            callback=callback,
+            help=text,
         )
 
 
-def _show(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:  # noqa: FBT001
-    if wanted:
-        click.echo(_script(context, _shell()))
+def _show(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        click.echo(_script(context, _shell(value)))
         context.exit()
 
 
-def _install(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:  # noqa: FBT001
-    if not wanted:
+def _install(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    if value is None:
         return
-    shell = _shell()
+    shell = _shell(value)
     file = Path.home() / FILES[shell]
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(_script(context, shell), encoding="utf-8")
@@ -55,13 +68,15 @@ def _install(context: click.Context, parameter: click.Parameter, wanted: bool) -
     context.exit()
 
 
-def _shell() -> str:
-    """Return the shell of the person; one that has no completion ends the process."""
+def _shell(name: str) -> str:
+    """Return the shell that is named, or CURRENT; one without completion ends the process."""
     from ethermeter.cli.guard import refused
 
-    name = Path(os.environ.get("SHELL", "")).name
+    key = "shell"
+    if name == CURRENT:
+        key, name = "SHELL", Path(os.environ.get("SHELL", "")).name or "(not set)"
     if name not in FILES:
-        raise refused("command line", "SHELL", name or "(not set)", ", ".join(FILES))
+        raise refused("command line", key, name, f"expected one of {', '.join(FILES)}")
     return name
 
 
