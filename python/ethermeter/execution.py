@@ -1,5 +1,6 @@
 """Runs: trials of a plan or of a strategy through an engine, then estimates, claims and report."""
 
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -28,7 +29,7 @@ from ethermeter.scenario import (
     Scenario,
     TraceArrivals,
 )
-from ethermeter.store import Recorder, RunDirectory, RunError
+from ethermeter.store import Recorder, RunDirectory, RunError, arrow
 from ethermeter.store.files import remove_abandoned
 from ethermeter.store.integrity import failed_in, read_provenance
 from ethermeter.store.recorder import can_repeat, plan_hash_of, tidy
@@ -123,9 +124,12 @@ def finished_run(
 
 def _hash_of(work: "Plan | Strategy[object]") -> str:
     from ethermeter.plan import Plan
+
+    if isinstance(work, Plan):
+        return work.hash
     from ethermeter.strategies.strategy import question_hash
 
-    return work.hash if isinstance(work, Plan) else question_hash(work.question)
+    return question_hash(work.question)
 
 
 def execute(
@@ -343,6 +347,8 @@ class _Session:
             self._measure(live, effort)
 
     def _simulate(self, pending: Sequence[Work], effort: Mapping[int, float]) -> None:
+        if pending:
+            threading.Thread(target=arrow.load, name="tables").start()
         seen_s: dict[int, float] = {}  # since when each trial has been under way
         with closing(
             _results(pending, jobs=self._jobs, cluster=self._cluster, version=self._version)

@@ -18,10 +18,8 @@ from ethermeter.execution import (
     search,
 )
 from ethermeter.faults import InputError
-from ethermeter.figure import Figure
 from ethermeter.metrics import Metric
 from ethermeter.notebook import counted, html_table
-from ethermeter.report.style import style_of
 from ethermeter.results.query import Results
 from ethermeter.store import RunDirectory, RunError
 
@@ -34,6 +32,7 @@ if TYPE_CHECKING:
     from ethermeter.analysis.overloads import OverloadedPoint
     from ethermeter.api.experiments import Loaded
     from ethermeter.engines.live import Place
+    from ethermeter.figure import Figure
     from ethermeter.operation import Display
     from ethermeter.results.estimates import Point
     from ethermeter.strategies import Strategy
@@ -223,6 +222,9 @@ class Run(Results):
         >>> run.plot("access_delay", style="one-column", log_y=True).save("f.pdf")  # doctest: +SKIP
 
         """
+        from ethermeter.figure import Figure
+        from ethermeter.report.style import style_of
+
         evaluate(self.path, report=False, anew=False)
         drawn = style_of(style).changed(**values)
         return Figure(self.path, str(self.known(metric)), series, drawn)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
 from ethermeter.counts import LOSSES, Counts, Floats, FlowCounts, StationCounts
 from ethermeter.entities import per_station
@@ -139,6 +138,8 @@ def _has_mean(steps: Floats, error: float) -> npt.NDArray[np.bool_]:
     count = len(steps)
     if count < LEAST_BATCHES:
         return np.zeros(steps.shape[1], np.bool_)
+    from scipy.special import stdtrit  # on demand, as in `results.interval`
+
     limit = stdtrit(count - 1, 1 - error) * steps.std(axis=0, ddof=1) / np.sqrt(count)
     return np.asarray(steps.mean(axis=0) > limit)
 

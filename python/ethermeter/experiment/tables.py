@@ -184,7 +184,8 @@ class Wrapped:
     key: str
     inner: Reader
     make: Callable[[Any], Any] | None = None
-    description: str = ""
+    description: str | type[Struct] = ""
+    """What the key is, or the struct in whose source that stands."""
 
     @property
     def fields(self) -> Mapping[str, Reader]:
@@ -205,8 +206,11 @@ class Wrapped:
     def schema_in(self, tables: Schema) -> Schema:
         """Return its JSON Schema; those of tables in it are put into `tables`."""
         inner = self.inner.schema_in(tables)
-        if self.description:
-            inner = {**inner, "description": self.description}
+        text = self.description
+        if not isinstance(text, str):
+            text = descriptions(text).get(self.key, "")
+        if text:
+            inner = {**inner, "description": text}
         return {
             "type": "object",
             "properties": {self.key: inner},
@@ -460,11 +464,10 @@ def tagged(
 def keyed(struct: type[Struct], word: str, allowed: str) -> OneOf:
     """Return the reader of a word, or of a struct of which exactly one field is set."""
     hints = get_type_hints(struct, include_extras=True)
-    texts = descriptions(struct)
 
     def wrapped(name: str) -> Wrapped:
         return Wrapped(
-            name, reader_of(hints[name]), lambda value: struct(**{name: value}), texts.get(name, "")
+            name, reader_of(hints[name]), lambda value: struct(**{name: value}), struct
         )
 
     kinds = {name: wrapped(name) for name in struct.__struct_fields__}

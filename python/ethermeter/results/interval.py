@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
 
 LEVEL = 0.95
 """Confidence of every interval in this package."""
@@ -83,6 +82,9 @@ def quantile(degrees: float) -> float:
 
 def quantiles(degrees: Floats) -> Floats:
     """Return `quantile` of every element; shape as given."""
+    # On demand: SciPy, which takes long to load, is not wanted before trials begin.
+    from scipy.special import stdtrit
+
     # Beyond 1e6 degrees t and normal agree to six digits, and stdtrit has no infinity.
     known = np.where(degrees > 0, np.minimum(degrees, 1e6), np.nan)
     return np.asarray(stdtrit(known, 0.5 + LEVEL / 2), dtype=np.float64)
@@ -90,6 +92,8 @@ def quantiles(degrees: Floats) -> Floats:
 
 def upper_tail(statistic: float, degrees: float) -> float:
     """Probability that Student's t with these degrees of freedom exceeds the statistic."""
+    from scipy.special import stdtr
+
     return float(stdtr(min(degrees, 1e6), -statistic))
 
 

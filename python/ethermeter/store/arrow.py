@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+def load() -> None:
+    """Import what writes tables; a run does it while its trials are simulated."""
+    import pyarrow.compute
+    import pyarrow.parquet  # noqa: F401
+
+
 def numbers(
     values: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None = None
 ) -> "pa.Array[Any]":

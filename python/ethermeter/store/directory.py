@@ -41,6 +41,8 @@ QUESTION = "question.json"
 """The question of a strategy, by which its run is known while the plan grows."""
 ANSWER = "answer.json"
 """The answer that a strategy gave when its last trial was finished."""
+KEPT_OCTETS = 1 << 18
+"""Size of the files of tables that are kept in memory once they were read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +80,7 @@ class RunDirectory:
         """Read the plan; InputError if it is damaged."""
         self.verify(PLAN)
         path = self.path / PLAN
-        found = path.stat()
-        return _read_plan(path.resolve(), (found.st_ino, found.st_mtime_ns, found.st_size))
+        return _read_plan(path.resolve(), _stamp(path))
 
     def trials(self) -> "tuple[Trial, ...]":
         """Read the trials, in the order of the plan."""
@@ -240,28 +241,50 @@ class RunDirectory:
 
     def _table(self, name: str, *, trials: Sequence[str] | None = None) -> "pa.Table":
         import pyarrow as pa
-        import pyarrow.compute as pc
-        import pyarrow.parquet as pq
 
         self.verify(name)
-        wanted = None if trials is None else set(trials)
+        path = self.path / name
         try:
-            # One file: a dataset of many takes twice the memory.
-            with pq.ParquetFile(self.path / name) as parquet:
-                groups = []
-                for number in _row_groups(parquet.metadata, trials):
-                    group = parquet.read_row_group(number)
-                    if wanted is not None and not _trials_of(group) <= wanted:
-                        group = group.filter(pc.is_in(group["trial"], texts(list(wanted))))
-                    groups.append(group)
-                empty = [] if groups else [parquet.schema_arrow.empty_table()]
-                table = pa.concat_tables([*groups, *empty]).unify_dictionaries()
-            pa.default_memory_pool().release_unused()
-            return table
+            if path.stat().st_size > KEPT_OCTETS:
+                return _read_table(path, trials)
+            table = _kept_table(path.resolve(), _stamp(path))
+            return table if trials is None else _of_trials(table, trials)
         except (OSError, pa.ArrowException) as error:
             raise_lack(error)
-            where = str(self.path / name)
-            raise InputError.of(where, "table", "unreadable", first_line(error)) from error
+            raise InputError.of(str(path), "table", "unreadable", first_line(error)) from error
+
+
+@lru_cache(maxsize=16)
+def _kept_table(path: Path, stamp: tuple[int, int, int]) -> "pa.Table":
+    """Read a small table once for all who ask for trials of it."""
+    del stamp
+    return _read_table(path, None)
+
+
+def _read_table(path: Path, trials: Sequence[str] | None) -> "pa.Table":
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    # One file: a dataset of many takes twice the memory.
+    with pq.ParquetFile(path) as parquet:
+        groups = []
+        for number in _row_groups(parquet.metadata, trials):
+            group = parquet.read_row_group(number)
+            groups.append(group if trials is None else _of_trials(group, trials))
+        # A schema's own empty table imports pandas wherever that is installed.
+        table = pa.concat_tables(groups or [parquet.read_row_groups([])]).unify_dictionaries()
+    pa.default_memory_pool().release_unused()
+    return table
+
+
+def _of_trials(table: "pa.Table", trials: Sequence[str]) -> "pa.Table":
+    """Return the rows of some trials."""
+    import pyarrow.compute as pc
+
+    wanted = set(trials)
+    if set(pc.unique(table["trial"]).to_pylist()) <= wanted:
+        return table
+    return table.filter(pc.is_in(table["trial"], texts(list(wanted))))
 
 
 def _row_groups(metadata: Any, trials: Sequence[str] | None) -> Iterator[int]:
@@ -279,6 +302,12 @@ def _row_groups(metadata: Any, trials: Sequence[str] | None) -> Iterator[int]:
             or bisect_left(wanted, known.min) < bisect_right(wanted, known.max)
         ):
             yield number
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    """Return what changes with a file."""
+    found = path.stat()
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 @lru_cache(maxsize=1)
@@ -306,10 +335,3 @@ def _expected(path: Path) -> str:
 
 def _fault(path: Path, value: str, allowed: str) -> InputError:
     return InputError.of(str(path), "run", value, allowed)
-
-
-def _trials_of(group: "pa.Table") -> set[str]:
-    """Return the trials of a row group."""
-    import pyarrow.compute as pc
-
-    return set(pc.unique(group["trial"]).to_pylist())

@@ -125,11 +125,11 @@ def _array(column: "pa.ChunkedArray", kind: str) -> npt.NDArray[Any]:
 def _codes(column: "pa.ChunkedArray") -> tuple[Integers, list[str]]:
     import pyarrow as pa
 
+    if not len(column):
+        return np.empty(0, np.int64), []
     encoded = column.combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):  # empty columns stay chunked in some versions
-        encoded = (
-            pa.concat_arrays(encoded.chunks) if encoded.num_chunks else pa.array([], column.type)
-        )
+    if isinstance(encoded, pa.ChunkedArray):  # some versions combine to a single chunk
+        encoded = pa.concat_arrays(encoded.chunks)
     if not pa.types.is_dictionary(encoded.type):
         encoded = encoded.dictionary_encode()
     codes = values_of(encoded.indices).astype(np.int64)
