@@ -46,8 +46,8 @@ def test_theory_shows_the_port_that_is_overloaded_and_when_it_is_full():
     assert ended.returncode == 0, ended.stderr
     (row,) = [line for line in ended.stdout.splitlines() if line.startswith("floor to core")]
     assert "1.124" in row
-    assert row.split()[-1] == "no"
-    assert "loses nothing: yes" not in ended.stdout
+    assert row.split()[-1] == "frames"
+    assert "loses: nothing" not in ended.stdout
     assert "full at 0.8896 times this load: wire floor → core" in ended.stdout
     (why,) = [line for line in ended.stdout.splitlines() if "queue of a port" in line]
     assert why.startswith("no bound for 1 queue of a port: wire floor → core has no room")

@@ -19,6 +19,9 @@ from ethermeter.quantities import UNDEFINED, Scale, common_scale, in_scale, numb
 Block = Text | Table
 
 TABLE_ROWS = 30
+"""Rows of a table in a terminal."""
+OPEN_ROWS = 40
+"""Rows of a table of a page that are shown at once."""
 MOST_REASONS = 3
 """Reasons why values have no bound that are laid out."""
 _ENGINES = {"simulation": "simulated", "live": "measured"}
@@ -26,26 +29,28 @@ _ENGINES = {"simulation": "simulated", "live": "measured"}
 
 def bounds(found: Answers) -> Iterator[Block]:
     """Lay out the times of flows and the queues of ports, and what is above its bound."""
-    if found.times:
-        yield from _times(found.times)
-    yield from _queues([queue for queue in found.queues if not queue.is_idle])
+    yield from times(found.times, TABLE_ROWS)
+    yield from queues(found.queues, TABLE_ROWS)
     for each in found.saturations:
         at = where(each.series, each.point)
         yield Text(f"{at}full at {number(each.scale)} times this load: {each.resource}")
-    yield from _coverage(found.coverage)
+    yield from coverage(found.coverage)
     for text in found.warnings:
         yield Text(f"warning: {text}: a defect of the bound, of the engine or of a host")
 
 
-def _times(times: Sequence[FlowTime]) -> Iterator[Block]:
-    shown = times[:TABLE_ROWS]
+def times(found: Sequence[FlowTime], most: int | None = None) -> Iterator[Block]:
+    """Lay out the first times of flows, all unless `most` is given; nothing of none."""
+    if not found:
+        return
+    shown = found[:most]
     marks = Marks(each.cautions for each in shown if math.isfinite(each.mean_s))
-    yield _times_table(times, shown, marks)
-    if len(times) > len(shown):
-        yield Text(f"… {len(times) - len(shown)} more with --json")
+    yield _times_table(found, shown, marks)
+    if len(found) > len(shown):
+        yield Text(f"… {len(found) - len(shown)} more with --json")
     yield from legend(marks.legend())
-    for reason in dict.fromkeys(time.why_no_mean for time in times if time.why_no_mean):
-        flows = [time.flow for time in times if time.why_no_mean == reason]
+    for reason in dict.fromkeys(time.why_no_mean for time in found if time.why_no_mean):
+        flows = [time.flow for time in found if time.why_no_mean == reason]
         yield Text(f"no mean of {', '.join(dict.fromkeys(flows))}: {reason}")
 
 
@@ -80,7 +85,7 @@ def _times_table(times: Sequence[FlowTime], shown: Sequence[FlowTime], marks: Ma
     for engine in engines:
         head += [f"mean {_ENGINES[engine]}{unit}", f"largest {_ENGINES[engine]}{unit}"]
     head.append("bound by, or why there is none")
-    return Table(head, rows, "Times of flows, by every engine", headers=len(keys) + 2)
+    return _named(head, rows, "Times of flows, by every engine", len(keys) + 2)
 
 
 def _time_text(time_s: float, scale: Scale | None, half_width_s: float = math.nan) -> str:
@@ -94,17 +99,19 @@ def _observed(found: Observed | None, scale: Scale | None) -> list[str]:
     if found is None:
         return [UNDEFINED, UNDEFINED]
     above = " above!" if found.verdict == "exceeded" else ""
+    allowed = f" of {_time_text(found.allowance_s, scale)} unknown" if found.allowance_s > 0 else ""
     return [
         _time_text(found.mean.value, scale, found.mean.half_width),
-        f"{_time_text(found.largest_s, scale)}{above}",
+        f"{_time_text(found.largest_s, scale)}{above}{allowed}",
     ]
 
 
-def _queues(queues: Sequence[Queue]) -> Iterator[Block]:
-    """Lay out the queues of ports: the room that loses nothing."""
-    if not queues:
+def queues(found: Sequence[Queue], most: int | None = None) -> Iterator[Block]:
+    """Lay out the queues of the first ports that flows lead through, and what room they need."""
+    found = [queue for queue in found if not queue.is_idle]
+    if not found:
         return
-    shown = queues[:TABLE_ROWS]
+    shown = found[:most]
     keys = list(dict.fromkeys(key for each in shown for key in each.point))
     has_classes = any(queue.traffic_class is not None for queue in shown)
     rows = [
@@ -116,17 +123,34 @@ def _queues(queues: Sequence[Queue]) -> Iterator[Block]:
             number(queue.mean_frames),
             *_size(queue.bound),
             *_size(queue.simulated),
-            *_size(queue.room),
-            {True: "yes", False: "no", None: UNDEFINED}[queue.is_lossless],
+            *(text if text != UNDEFINED else "no limit" for text in _size(queue.room)),
+            _loses(queue),
         ]
         for queue in shown
     ]
     lead = [*keys, "port", *(["class"] * has_classes)]
     head = [*lead, "load", "mean frames"]
     head += [f"{what} {of}" for what in ("bound", "simulated", "room") for of in ("frames", "B")]
-    yield Table([*head, "loses nothing"], rows, "Queues of ports", headers=len(lead))
-    if len(queues) > len(shown):
-        yield Text(f"… {len(queues) - len(shown)} more with --json")
+    yield _named([*head, "loses"], rows, "Queues of ports", len(lead))
+    if len(found) > len(shown):
+        yield Text(f"… {len(found) - len(shown)} more with --json")
+
+
+def _loses(queue: Queue) -> str:
+    """Say whether a port loses frames: by its room and bound, and in the simulation."""
+    dropped = f", {number(queue.dropped)} simulated" if queue.dropped > 0 else ""
+    if queue.verdict == "exceeded":
+        return f"above its bound{dropped}"
+    if queue.is_lossless is None:
+        return f"unknown{dropped}"
+    if queue.is_lossless:
+        return "nothing"
+    return f"{'frames' if math.isnan(queue.bound.frames) else 'perhaps'}{dropped}"
+
+
+def _named(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, names: int) -> Table:
+    """Return a table whose rows begin with names."""
+    return Table(head, rows, caption, f"data names{min(names, 3)}", names, OPEN_ROWS)
 
 
 def _size(size: Size) -> tuple[str, str]:
@@ -134,7 +158,7 @@ def _size(size: Size) -> tuple[str, str]:
     return number(size.frames), number(size.octets, digits=6)
 
 
-def _coverage(found: Sequence[Coverage]) -> Iterator[Text]:
+def coverage(found: Sequence[Coverage]) -> Iterator[Text]:
     """Say which values were compared with their bounds, and which have none, with the reasons."""
     compared = [_counted(each.compared, each.kinds) for each in found if each.compared]
     if compared:

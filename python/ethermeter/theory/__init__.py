@@ -16,11 +16,11 @@ _FUNCTIONS = "ethermeter.theory.functions"
 
 def __getattr__(name: str) -> Any:
     # On demand: names of models are wanted where SciPy, which takes long to load, is not.
-    if not name.startswith("_"):
+    if name == "__all__" or not name.startswith("_"):
         from importlib import import_module
 
         functions = import_module(_FUNCTIONS)
-        if name in functions.__all__:
+        if name in ("__all__", *functions.__all__):
             return getattr(functions, name)
     raise AttributeError(f"module 'ethermeter.theory' has no attribute {name!r}")
 

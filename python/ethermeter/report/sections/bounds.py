@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from ethermeter.analysis.bounds import FlowTime, Observed, Queue, Saturation
+from ethermeter.analysis.bounds import Answers, FlowTime, Queue, Saturation
 from ethermeter.chart import Axis, Box, Legend, Names, Sign, Span, Spans, Tip
 from ethermeter.document import (
     Block,
@@ -13,22 +13,19 @@ from ethermeter.document import (
     Figure,
     Grid,
     Heading,
-    Table,
     Text,
     cell,
     large_first,
     number,
-    plain,
 )
-from ethermeter.metrics import Caution, Metric
+from ethermeter.metrics import Metric
+from ethermeter.present import bounds as layout
 from ethermeter.report.data import ReportData
-from ethermeter.report.labels import key_title, point_title
-from ethermeter.report.tables import small, tag
+from ethermeter.report.labels import point_title
+from ethermeter.report.tables import tag
 from ethermeter.report.thinning import spread
-from ethermeter.results.interval import Estimate
 from ethermeter.trial import LIVE, SIMULATION
 
-OPEN_ROWS = 40
 MOST_FLOWS = 12
 """Flows of a figure, and of the sentences: those that come nearest to their bounds."""
 MOST_FIGURES = 6
@@ -76,13 +73,14 @@ def bound_blocks(series: str, data: ReportData) -> list[Block]:
         Bullets(_sentences(times)),
         Grid(figures),
         Heading("By every engine", 4),
-        _times_table(times),
+        *layout.times(times),
     ]
     if queues:
         blocks += [Heading("The queue that loses nothing"), Text(QUEUES, "lead")]
         saturations = [each for each in data.answers.saturations if each.series == series]
         blocks += [Bullets([_saturated(each) for each in saturations])] if saturations else []
-        blocks += [*_queue_sentences(queues), _queues_table(queues)]
+        blocks += [*_queue_sentences(queues), *layout.queues(queues)]
+    blocks += layout.coverage(Answers(tuple(times), tuple(queues)).coverage)
     return blocks
 
 
@@ -266,63 +264,6 @@ def _spans(time: FlowTime) -> list[Span]:
     ]
 
 
-def _times_table(times: Sequence[FlowTime]) -> Table:
-    """Tabulate every engine of every flow: bound, mean, percentiles and the largest value."""
-    keys = list(dict.fromkeys(key for time in times for key in time.point))
-    has_round_trips = any(time.metric is Metric.ROUND_TRIP for time in times)
-    rows = []
-    for time in times:
-        begin = [
-            *(plain(time.point.get(key, "")) for key in keys),
-            time.flow,
-            *([time.metric.label.title] if has_round_trips else []),
-        ]
-        rows.append([*begin, "theory", _mean(time), *[""] * len(RANKS), "", _bound(time)])
-        rows += [[*begin, SEEN[each.engine], *_observed(time, each)] for each in time.observed]
-    head = [
-        *map(key_title, keys),
-        "Flow",
-        *(["Time"] if has_round_trips else []),
-        "By",
-        "Mean (µs)",
-        *(f"{large_first(text)} (µs)" for text in RANKS.values()),
-        "Largest (µs)",
-        "Bound (µs)",
-    ]
-    headers = len(keys) + 2 + has_round_trips
-    kind = f"data names{min(headers, 3)}"
-    return Table(head, rows, "Times of flows, by every engine", kind, headers, OPEN_ROWS)
-
-
-def _mean(time: FlowTime) -> str:
-    if math.isnan(time.mean_s):
-        return Markup("– {}").format(small(time.why_no_mean))
-    words = [word for word in time.cautions if word != Caution.NO_SAMPLES]
-    return Markup("{} {}").format(_us(time.mean_s), small(", ".join(words)))
-
-
-def _bound(time: FlowTime) -> str:
-    if math.isnan(time.bound_s):
-        return Markup("no bound {}").format(small(time.method))
-    return Markup("{} {}").format(_us(time.bound_s), small(time.method))
-
-
-def _observed(time: FlowTime, each: Observed) -> list[str]:
-    factor = time.metric.label.factor
-    ranks = [each.percentiles[Metric(f"{time.metric}_{rank}")] for rank in RANKS]
-    kind = {"holds": "holds", "exceeded": "missed"}.get(each.verdict)
-    verdict = tag(kind, "below" if kind == "holds" else "above") if kind else ""
-    if kind and each.allowance_s:
-        known = f"with {_us(each.allowance_s)} µs for clocks and relays"
-        verdict += Markup(" ") + small(known)
-    return [
-        cell(each.mean, factor),
-        *(cell(Estimate(of.value, math.nan, math.nan), factor) for of in ranks),
-        _us(each.largest_s),
-        verdict,
-    ]
-
-
 def _queue_sentences(queues: Sequence[Queue]) -> list[Block]:
     """Say of ports whose room is limited, or which hold most, what room loses nothing."""
     bounded = [queue for queue in queues if queue.bound.frames > 1]
@@ -343,66 +284,3 @@ def _queue_sentence(queue: Queue) -> str:
     return Markup("<strong>{} to {}{}</strong>{}: room for {} loses nothing{}.").format(
         queue.node, queue.peer, of_class, _at(queue.point), size, seen
     )
-
-
-def _queues_table(queues: Sequence[Queue]) -> Table:
-    """Tabulate bound, largest simulated queue and room of every port and class."""
-    keys = list(dict.fromkeys(key for queue in queues for key in queue.point))
-    has_classes = any(queue.traffic_class is not None for queue in queues)
-    rows = [
-        [
-            *(plain(queue.point.get(key, "")) for key in keys),
-            f"{queue.node} to {queue.peer}",
-            _known(queue.load),
-            _known(queue.mean_frames),
-            *(["" if queue.traffic_class is None else str(queue.traffic_class)] * has_classes),
-            *_bound_cells(queue),
-            number(queue.simulated.frames),
-            number(queue.simulated.octets),
-            _room(queue.room.frames),
-            _room(queue.room.octets),
-            _queue_verdict(queue),
-        ]
-        for queue in queues
-    ]
-    head = [
-        *map(key_title, keys),
-        "Port",
-        "Load",
-        "Mean (frames)",
-        *(["Class"] * has_classes),
-        "Bound (frames)",
-        "Bound (octets)",
-        "Simulated (frames)",
-        "Simulated (octets)",
-        "Room (frames)",
-        "Room (octets)",
-        "Loses",
-    ]
-    headers = len(keys) + 1
-    return Table(head, rows, "Queues of ports", f"data names{min(headers, 3)}", headers, OPEN_ROWS)
-
-
-def _bound_cells(queue: Queue) -> list[str]:
-    if math.isnan(queue.bound.frames):
-        return [Markup("no bound {}").format(small(queue.reason)), "–"]
-    return [number(queue.bound.frames), number(queue.bound.octets)]
-
-
-def _known(value: float) -> str:
-    return number(value) if math.isfinite(value) else "–"
-
-
-def _room(room: float) -> str:
-    return number(room) if math.isfinite(room) else "no limit"
-
-
-def _queue_verdict(queue: Queue) -> str:
-    if queue.verdict == "exceeded":
-        return tag("missed", "above its bound")
-    if queue.is_lossless is None:
-        return "–"
-    if queue.is_lossless:
-        return tag("holds", "nothing")
-    dropped = f", {number(queue.dropped)} simulated" if queue.dropped > 0 else ""
-    return f"{'loses' if math.isnan(queue.bound.frames) else 'may lose'}{dropped}"
