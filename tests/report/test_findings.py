@@ -136,9 +136,11 @@ def test_a_statement_that_fails_says_what_was_compared_and_not_two_equal_numbers
 def time_of(flow: str, bound_s: float, largest_s: float, method: str) -> FlowTime:
     unknown = Estimate(math.nan, math.nan, math.nan)
     verdict = verdict_of(largest_s, bound_s)
-    seen = Observed("simulation", unknown, {}, largest_s, 0.0, verdict)
+    seen = Observed("simulation", unknown, {}, largest_s, None, 0.0, verdict)
     metric = Metric.ONE_WAY_DELAY
-    return FlowTime("s", {}, flow, metric, bound_s, math.nan, method, math.nan, (), "", (seen,))
+    return FlowTime(
+        "s", {}, flow, metric, bound_s, math.nan, math.nan, method, math.nan, (), "", (seen,)
+    )
 
 
 def delays(bounded: int, unbounded: int) -> SimpleNamespace:

@@ -11,16 +11,16 @@ send what the experiment says.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ethermeter.analysis import bus_times, groups
 from ethermeter.analysis.bus_times import BusTime
 from ethermeter.analysis.verdicts import Verdict, together, verdict_of
-from ethermeter.entities import flows_in
+from ethermeter.entities import flows_in, receiver_flows
 from ethermeter.json_values import number as known
 from ethermeter.metrics import Caution, Metric, caution_text, percentiles
 from ethermeter.metrics.formulas import floats
@@ -35,6 +35,7 @@ from ethermeter.store.columns import PORT_CLASSES, PORTS
 from ethermeter.store.trial_result import Fact
 from ethermeter.theory.assumptions import BOUNDS, MEANS
 from ethermeter.trial import LIVE, SIMULATION, THEORY
+from ethermeter.units import PS_PER_S
 
 if TYPE_CHECKING:
     from ethermeter.store.result import Result
@@ -45,7 +46,11 @@ TIMES = (Metric.ONE_WAY_DELAY, Metric.ROUND_TRIP)
 """Times that theories of networks speak of."""
 BOUNDED, MEAN = f"{THEORY}/{BOUNDS}", f"{THEORY}/{MEANS}"
 """Engines of theories of networks."""
-ESTIMATED = (*(of for time in TIMES for of in (time, *percentiles(time))), Metric.LOSS)
+ESTIMATED = (
+    *(of for time in TIMES for of in (time, *percentiles(time))),
+    Metric.LOSS,
+    Metric.OVERDUE_SHARE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,7 @@ class Observed:
     mean: Estimate
     percentiles: Mapping[Metric, Estimate]  # Of the time, its largest value included
     largest_s: float  # Over all replications
+    missed: Estimate | None  # Share of messages after their deadline; None without a deadline
     # By how much a delay may be above its bound: errors of clocks, lateness of relayed wires. 0 of
     # a simulation, NaN where it is unknown
     allowance_s: float
@@ -68,15 +74,31 @@ class FlowTime:
 
     series: str
     point: Mapping[str, str]
-    flow: str
+    flow: str  # Its name, or "call × 4" of flows that are alike
     metric: Metric  # Of `TIMES`
     bound_s: float  # NaN without one
+    deadline_s: float  # NaN without one
     margin_s: float  # Deadline of the flow less the bound; NaN without one of both
     method: str  # How the bound was found, or why there is none
     mean_s: float  # NaN without one
     cautions: tuple[str, ...]  # That the mean carries
     why_no_mean: str
     observed: tuple[Observed, ...]
+
+    @property
+    def nearness(self) -> float:
+        """How near the flow is to its limit, for an order: infinite if beyond it, or without one.
+
+        The largest value, or else the mean, as a share of the deadline or else of the bound.
+        """
+        values = [each.largest_s for each in self.observed if math.isfinite(each.largest_s)]
+        if self.margin_s < 0 or any(each.verdict == "exceeded" for each in self.observed):
+            return math.inf
+        if math.isfinite(self.deadline_s):
+            return max([*values, known_or(self.bound_s, 0.0)]) / self.deadline_s
+        if math.isnan(self.bound_s):
+            return math.inf if self.method else 0.0
+        return max([*values, known_or(self.mean_s, 0.0)]) / self.bound_s if self.bound_s else 0.0
 
     @property
     def has_no_bound(self) -> bool:
@@ -86,6 +108,11 @@ class FlowTime:
     def of(self, engine: str) -> Observed | None:
         """Return what an engine observed; None if it did not run."""
         return next((each for each in self.observed if each.engine == engine), None)
+
+
+def known_or(value: float, other: float) -> float:
+    """Return a value, or another if it is NaN."""
+    return other if math.isnan(value) else value
 
 
 class Size(NamedTuple):
@@ -164,6 +191,8 @@ class Answers:
     queues: tuple[Queue, ...]
     saturations: tuple[Saturation, ...] = ()
     buses: tuple[BusTime, ...] = ()
+    # Times with those of flows that are alike together, the nearest to their limits first
+    alike: tuple[FlowTime, ...] = ()
 
     @property
     def warnings(self) -> list[str]:
@@ -265,6 +294,7 @@ def read(results: Results) -> Answers:
 def _read(run: Results) -> Answers:
     facts, trials = _facts(run), run.trials()
     times: list[FlowTime] = []
+    together: list[FlowTime] = []
     queues: list[Queue] = []
     saturations: list[Saturation] = []
     for members in alike([trial for trial in trials if flows_in(trial.scenario)], point_of):
@@ -273,7 +303,9 @@ def _read(run: Results) -> Answers:
             by_engine.setdefault(trial.engine, []).append(trial)
         if not {BOUNDED, MEAN} & by_engine.keys():
             continue
-        times += _times(run, by_engine, facts)
+        single, grouped = _times(run, by_engine, facts)
+        times += single
+        together += grouped
         if BOUNDED in by_engine:
             queues += _queues(run, by_engine, facts)
         for mean in by_engine.get(MEAN, ()):
@@ -281,7 +313,8 @@ def _read(run: Results) -> Answers:
             if of is not None and of.scale is not None and of.resource is not None:
                 at = Saturation(mean.series, dict(mean.point), of.scale, of.resource)
                 saturations.append(at)
-    return Answers(tuple(times), tuple(queues), tuple(saturations), bus_times.read(run))
+    every = tuple(times), tuple(queues), tuple(saturations)
+    return Answers(*every, bus_times.read(run), tuple(together))
 
 
 _Facts = Mapping[tuple[str, str, int], Fact]
@@ -294,65 +327,149 @@ def _facts(run: Results) -> _Facts:
 
 def _times(
     run: Results, by_engine: Mapping[str, Sequence[Trial]], facts: _Facts
-) -> Iterator[FlowTime]:
-    """Yield the times of the flows of a point that any engine has a word or a value of."""
-    trials = [trial for members in by_engine.values() for trial in members]
-    ids = [trial.id for trial in trials]
-    largest = [Metric(f"{time}_max") for time in TIMES]
-    of_trials = of_each(run, trials, [*TIMES, *largest, Metric.DEADLINE_MARGIN])
-    values = dict(zip(ids, of_trials, strict=True))
-    seen = [trial for trial in trials if trial.engine in (SIMULATION, LIVE)]
-    estimated = _estimated(run, seen)
-    allowances = _allowances(run, by_engine.get(LIVE, ()))
-    means = [values[trial.id] for trial in by_engine.get(MEAN, ())]
-    example = trials[0]
-    for number, flow in enumerate(example.scenario.flows):
-        for time, most in zip(TIMES, largest, strict=True):
-            bound_s, mean_s = (
-                float(values[by_engine[engine][0].id][metric].values[number])
-                if engine in by_engine
-                else math.nan
-                for engine, metric in ((BOUNDED, most), (MEAN, time))
-            )
-            observed = []
-            for engine in (SIMULATION, LIVE):
-                found = [
-                    values[trial.id][most].values[number] for trial in by_engine.get(engine, ())
-                ]
-                if found and not np.isnan(found).all():
-                    of_flow = estimated[engine, flow.name]
-                    largest_s = float(np.nanmax(found))
-                    allowance_s = 0.0
-                    if engine == LIVE:
-                        # A test numbers flows that have no short names of their own.
-                        alias = allowances.get((f"flow-{number}", time), math.nan)
-                        allowance_s = allowances.get((flow.name, time), alias)
-                    verdict = verdict_of(largest_s, bound_s, allowance=allowance_s)
-                    ranks = {metric: of_flow[metric] for metric in percentiles(time)}
-                    observed.append(
-                        Observed(engine, of_flow[time], ranks, largest_s, allowance_s, verdict)
-                    )
-            is_round_trip = time is Metric.ROUND_TRIP
-            margin_s = math.nan
-            if BOUNDED in by_engine and not is_round_trip:
-                of_bounds = values[by_engine[BOUNDED][0].id][Metric.DEADLINE_MARGIN]
-                margin_s = float(of_bounds.values[number])
-            about = "round-trip" if is_round_trip else "flow"
-            if is_round_trip and not observed and math.isnan(bound_s) and math.isnan(mean_s):
-                continue
-            yield FlowTime(
-                example.series,
-                dict(example.point),
-                flow.name,
-                time,
-                bound_s,
-                margin_s,
-                _reason(by_engine.get(BOUNDED, ()), facts, about, number),
-                mean_s,
-                _cautions([of[time] for of in means], number),
-                _reason(by_engine.get(MEAN, ()), facts, about, number),
-                tuple(observed),
-            )
+) -> tuple[list[FlowTime], list[FlowTime]]:
+    """Return the times of the flows of a point, each and with those that are alike together."""
+    at = _Point(run, by_engine, facts)
+    flows = receiver_flows(at.example.scenario)
+    single = [
+        time
+        for number, flow in enumerate(flows)
+        for metric in TIMES
+        if (time := at.time(flow.name, [number], metric)) is not None
+    ]
+    alike: dict[tuple[object, ...], list[FlowTime]] = {}
+    for time in single:
+        alike.setdefault(_likeness(time), []).append(time)
+    numbers = {flow.name: number for number, flow in enumerate(flows)}
+    members = {
+        f"{times[0].flow.partition(' ')[0]} × {len(times)}": [numbers[time.flow] for time in times]
+        for times in alike.values()
+        if len(times) > 1
+    }
+    at.estimate(members)
+    grouped = []
+    for times in alike.values():
+        name = f"{times[0].flow.partition(' ')[0]} × {len(times)}"
+        if len(times) == 1 or len(members[name]) != len(times):
+            grouped += times
+        elif (time := at.time(name, members[name], times[0].metric)) is not None:
+            grouped.append(time)
+    return single, sorted(grouped, key=lambda time: -time.nearness)
+
+
+def _likeness(time: FlowTime) -> tuple[object, ...]:
+    """Return what flows have in common that are shown together: table, theory and deadline."""
+    numbers = (time.bound_s, time.mean_s, time.deadline_s)
+    texts = time.flow.partition(" ")[0], time.metric, time.method, time.why_no_mean
+    return *texts, *(f"{number:.9g}" for number in numbers)
+
+
+class _Point:
+    """A point of a network: what each engine has of its flows."""
+
+    def __init__(
+        self, run: Results, by_engine: Mapping[str, Sequence[Trial]], facts: _Facts
+    ) -> None:
+        self._run, self._by_engine, self._facts = run, by_engine, facts
+        trials = [trial for members in by_engine.values() for trial in members]
+        self.example = trials[0]
+        most = [_most(time) for time in TIMES]
+        of_trials = of_each(run, trials, [*TIMES, *most, Metric.DEADLINE_MARGIN])
+        self._values = dict(zip([trial.id for trial in trials], of_trials, strict=True))
+        self._allowances = _allowances(run, by_engine.get(LIVE, ()))
+        self._seen = [trial for trial in trials if trial.engine in (SIMULATION, LIVE)]
+        self._estimates = _estimated(run, self._seen, groups.by_flow)
+
+    def estimate(self, members: Mapping[str, Sequence[int]]) -> None:
+        """Estimate what flows have together, by the names of groups of them."""
+        if members:
+            parts = {name: np.array(numbers, np.int64) for name, numbers in members.items()}
+            self._estimates |= _estimated(self._run, self._seen, lambda _: parts)
+
+    def time(self, name: str, numbers: Sequence[int], metric: Metric) -> FlowTime | None:
+        """Return a time of flows that are alike; None of round trips that they do not have."""
+        number, is_round_trip = numbers[0], metric is Metric.ROUND_TRIP
+        flow = receiver_flows(self.example.scenario)[number]
+        bound_s = self._of_theory(BOUNDED, _most(metric), number)
+        mean_s = self._of_theory(MEAN, metric, number)
+        due_s = math.nan
+        if flow.deadline_ps is not None and not is_round_trip:
+            due_s = flow.deadline_ps / PS_PER_S
+        observed = [
+            found
+            for engine in (SIMULATION, LIVE)
+            if (found := self._observed(engine, name, numbers, metric, bound_s, due_s)) is not None
+        ]
+        about = "round-trip" if is_round_trip else "flow"
+        if is_round_trip and not observed and math.isnan(bound_s) and math.isnan(mean_s):
+            return None
+        margin = math.nan
+        if BOUNDED in self._by_engine and not is_round_trip:
+            margin = self._of_theory(BOUNDED, Metric.DEADLINE_MARGIN, number)
+        means = [self._values[trial.id][metric] for trial in self._by_engine.get(MEAN, ())]
+        return FlowTime(
+            self.example.series,
+            dict(self.example.point),
+            name,
+            metric,
+            bound_s,
+            due_s,
+            margin,
+            _reason(self._by_engine.get(BOUNDED, ()), self._facts, about, number),
+            mean_s,
+            _cautions(means, number),
+            _reason(self._by_engine.get(MEAN, ()), self._facts, about, number),
+            tuple(observed),
+        )
+
+    def _of_theory(self, engine: str, metric: Metric, number: int) -> float:
+        """Return the value of a theory; NaN if it did not run, or has none."""
+        if engine not in self._by_engine:
+            return math.nan
+        return float(self._values[self._by_engine[engine][0].id][metric].values[number])
+
+    def _observed(
+        self,
+        engine: str,
+        name: str,
+        numbers: Sequence[int],
+        metric: Metric,
+        bound_s: float,
+        due_s: float,
+    ) -> Observed | None:
+        """Return what an engine saw of flows; None if it saw nothing."""
+        found = np.array(
+            [
+                self._values[trial.id][_most(metric)].values[numbers]
+                for trial in self._by_engine.get(engine, ())
+            ]
+        )
+        if not found.size or np.isnan(found).all():
+            return None
+        estimates, largest_s = self._estimates[engine, name], float(np.nanmax(found))
+        allowance_s = 0.0
+        if engine == LIVE:
+            names = [flow.name for flow in receiver_flows(self.example.scenario)]
+            for number in numbers:
+                # A test numbers flows that have no short names of their own.
+                alias = self._allowances.get((f"flow-{number}", metric), math.nan)
+                own_s = self._allowances.get((names[number], metric), alias)
+                allowance_s = _larger(allowance_s, own_s)
+        ranks = {rank: estimates[rank] for rank in percentiles(metric)}
+        return Observed(
+            engine,
+            estimates[metric],
+            ranks,
+            largest_s,
+            None if math.isnan(due_s) else estimates.get(Metric.OVERDUE_SHARE),
+            allowance_s,
+            verdict_of(largest_s, bound_s, allowance=allowance_s),
+        )
+
+
+def _most(metric: Metric) -> Metric:
+    """Return the largest value of a time."""
+    return Metric(f"{metric}_max")
 
 
 def _reason(trials: Sequence[Trial], facts: _Facts, about: str, number: int) -> str:
@@ -365,10 +482,10 @@ def _reason(trials: Sequence[Trial], facts: _Facts, about: str, number: int) -> 
 
 
 def _estimated(
-    run: Results, trials: Sequence[Trial]
+    run: Results, trials: Sequence[Trial], divide: Callable[[Any], groups.Parts]
 ) -> dict[tuple[str, str], Mapping[Metric, Estimate]]:
-    """Estimates of every flow by engine and name of the flow."""
-    points = groups.estimate(trials, run, groups.by_flow, metrics=ESTIMATED) if trials else ()
+    """Estimates of flows, or groups of them, by engine and name."""
+    points = groups.estimate(trials, run, divide, metrics=ESTIMATED) if trials else ()
     return {(point.engine, point.point[groups.PART]): point.estimates for point in points}
 
 
@@ -457,6 +574,53 @@ def _queues(
                 mean_frames=known(None if queue is None else queue.queue_frames),
                 verdict=_within_bound(largest, bound),
             )
+
+
+def ports_alike(queues: Sequence[Queue]) -> list[Queue]:
+    """Return queues with those of ports that are alike together, by point and falling load.
+
+    Ports are alike if their numbers by theory are, and they lead from or to hosts of one name but
+    for the number at its end. Their largest queue is that of any, their drops are a sum.
+    """
+    found: dict[tuple[object, ...], list[Queue]] = {}
+    for queue in queues:
+        found.setdefault(_likeness_of_port(queue), []).append(queue)
+    points = list(dict.fromkeys(map(point_of, queues)))
+    return sorted(
+        map(_ports, found.values()),
+        key=lambda queue: (points.index(point_of(queue)), -known_or(queue.load, -math.inf)),
+    )
+
+
+def _likeness_of_port(queue: Queue) -> tuple[object, ...]:
+    at = queue.series, tuple(queue.point.items()), queue.traffic_class, queue.reason, queue.verdict
+    numbers = *queue.bound, *queue.room, queue.load, queue.mean_frames
+    ends = map(_without_number, (queue.node, queue.peer))
+    return *at, *ends, *(f"{number:.9g}" for number in numbers)
+
+
+def _without_number(name: str) -> str:
+    return name.rstrip("0123456789") or name
+
+
+def _ports(queues: Sequence[Queue]) -> Queue:
+    """Return ports that are alike as one."""
+    first, count = queues[0], len(queues)
+    if count == 1:
+        return first
+
+    def end(names: set[str], name: str) -> str:
+        return name if len(names) == 1 else f"{_without_number(name)} × {len(names)}"
+
+    return replace(
+        first,
+        node=end({queue.node for queue in queues}, first.node),
+        peer=end({queue.peer for queue in queues}, first.peer),
+        simulated=Size(
+            *(max(sizes) for sizes in zip(*(queue.simulated for queue in queues), strict=True))
+        ),
+        dropped=sum(queue.dropped for queue in queues),
+    )
 
 
 def _within_bound(found: Size, bound: Size) -> Verdict:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from ethermeter.analysis.agreement import Agreement
     from ethermeter.analysis.bounds import Answers
+    from ethermeter.analysis.capacity import Capacity
     from ethermeter.analysis.claims import Claim
-    from ethermeter.analysis.overloads import OverloadedPoint
     from ethermeter.api.experiments import Loaded
     from ethermeter.engines.live import Place
     from ethermeter.figure import Figure
@@ -140,11 +140,11 @@ class Run(Results):
         return failed_in(self.directory.provenance())
 
     @property
-    def overloads(self) -> "tuple[OverloadedPoint, ...]":
-        """Points at which more is offered than is carried."""
-        from ethermeter.analysis.overloads import overloaded_points
+    def capacities(self) -> "tuple[Capacity, ...]":
+        """Offered load and capacity of each point of networks."""
+        from ethermeter.analysis.capacity import capacities
 
-        return tuple(overloaded_points(self.directory.trials()))
+        return capacities(self.directory.trials(), self.estimated)
 
     def flow_tables(self, points: "Sequence[Point]") -> "tuple[Point, ...]":
         """Estimates by table of flows, simulated or measured, at those points with several."""

@@ -11,6 +11,7 @@ from ethermeter.operation import Argument, Display, operation
 
 if TYPE_CHECKING:
     from ethermeter.analysis.bounds import Answers
+    from ethermeter.analysis.capacity import Capacity
     from ethermeter.api.experiments import Loaded
     from ethermeter.experiment import Experiment
     from ethermeter.metrics import Caution, Metric
@@ -115,6 +116,8 @@ class NetworkTheory:
     ----------
     point
         The keys that the experiment varies, with the values for which this holds: the first.
+    capacity
+        Offered load and capacity; empty where no flow offers a rate.
     answers
         Bounds and means of flows and ports.
     failed
@@ -123,6 +126,7 @@ class NetworkTheory:
     """
 
     point: Mapping[str, str]
+    capacity: "tuple[Capacity, ...]"
     answers: "Answers"
     failed: Mapping[str, str]
 
@@ -204,10 +208,12 @@ def _theory_of_network(experiment: "Experiment") -> NetworkTheory:
     """Return what the theories of networks say, as a run of them alone finds it."""
     from ethermeter import plan
     from ethermeter.analysis import bounds
+    from ethermeter.analysis.capacity import capacities
     from ethermeter.api.experiments import simulated
     from ethermeter.trial import THEORY
 
     every = plan.expand([replace(experiment, engines=(THEORY,))]).trials
     point = every[0].point
     results = simulated([trial for trial in every if trial.point == point], jobs=1)
-    return NetworkTheory(point, bounds.read(results), results.failures())
+    capacity = capacities(results.trials())
+    return NetworkTheory(point, capacity, bounds.read(results), results.failures())

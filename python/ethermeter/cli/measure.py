@@ -31,11 +31,13 @@ def blocks(found: Measured, options: object) -> Iterator[object]:
     from ethermeter.cli import next_steps
     from ethermeter.present import claims, measurement, points
     from ethermeter.present.bounds import bounds
+    from ethermeter.present.capacity import capacity
     from ethermeter.present.runs import files
 
     run = found.run
     estimated = run.estimated
     if found.study is None:
+        yield from capacity(run.capacities)
         yield from points.run(estimated, run.flow_tables(estimated[: points.TABLE_ROWS]))
         yield from measurement.side_by_side(live.read_pairs(run.path))
         yield from measurement.agreement(live.read(run.path))

@@ -12,8 +12,8 @@ from ethermeter.render.text import with_values
 
 if TYPE_CHECKING:
     from ethermeter.analysis.call_search import CallsAnswer
+    from ethermeter.analysis.capacity import Capacity
     from ethermeter.analysis.claims import Claim
-    from ethermeter.analysis.overloads import OverloadedPoint
     from ethermeter.analysis.ports import Port
     from ethermeter.analysis.value_search import SearchAnswer
     from ethermeter.api.runs import Run
@@ -50,8 +50,8 @@ def of_run(run: "Run", experiment: "Experiment", words: Sequence[str]) -> Iterat
     """
     name = words[1]
     settings = list(words[2:])
-    if overloads := run.overloads:
-        yield _of_overload(overloads, name, settings)
+    if overloaded := [each for each in run.capacities if each.overload is not None]:
+        yield _of_overload(overloaded, name, settings)
     else:
         yield from _of_ports(run, experiment, name, settings)
     yield from _of_samples(run.estimated, experiment, words)
@@ -220,21 +220,22 @@ def _times(text: object, factor: int) -> str | None:
     return None if read is None else f"{decimal_text(read.number * factor)} {read.unit}"
 
 
-def _of_overload(
-    overloads: "Sequence[OverloadedPoint]", name: str, settings: Sequence[str]
-) -> Step:
+def _of_overload(found: "Sequence[Capacity]", name: str, settings: Sequence[str]) -> Step:
     """Return what follows for the resource that is offered most over what it carries."""
-    worst = max(overloads, key=lambda each: each.overload.load)
+    overload, at = max(
+        ((each.overload, each) for each in found if each.overload is not None),
+        key=lambda pair: pair[0].load,
+    )
     return Step(
-        f"{worst.overload.resource} is the bottleneck{_at(worst.point)}: it is offered "
-        f"{number(worst.overload.load)} times what it carries; {_full(is_open=worst.is_open)}",
-        ["ethermeter", "validate", name, *settings, *_settings(worst.point), "--models"],
+        f"{overload.resource} is the bottleneck{_at(at.point)}: it is offered "
+        f"{number(overload.load)} times what it carries; {_full(has_rates=at.has_rates)}",
+        ["ethermeter", "validate", name, *settings, *_settings(at.point), "--models"],
     )
 
 
-def _full(*, is_open: bool) -> str:
-    """Return what `validate --models` says of a bottleneck; `is_open`: if all flows have rates."""
-    return "at how many times this load it is full" if is_open else "what theory says of it"
+def _full(*, has_rates: bool) -> str:
+    """Return what `validate --models` says of a bottleneck."""
+    return "at how many times this load it is full" if has_rates else "what theory says of it"
 
 
 def _of_ports(
@@ -258,13 +259,13 @@ def _of_ports(
     if dropped == 0:
         point = max(points, key=lambda each: each.busiest.medium.value)
         port = point.busiest
-    share, is_open = port.medium.value, loads_of(trials[0].scenario).is_open
+    share, has_rates = port.medium.value, loads_of(trials[0].scenario).is_open
     busy = f"busy {100 * share:.4g}% of the time"
     theory = ["ethermeter", "validate", name, *settings, *_settings(point.point), "--models"]
     if share >= BUSY:
         yield Step(
             f"the link from {port.node} to {port.peer} is the bottleneck{_at(point.point)}: "
-            f"{busy}; {_full(is_open=is_open)}",
+            f"{busy}; {_full(has_rates=has_rates)}",
             theory,
         )
     elif dropped > 0:

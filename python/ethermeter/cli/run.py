@@ -25,12 +25,13 @@ def blocks(found: "Run", options: RunOptions) -> Iterator[object]:
     from ethermeter.cli import next_steps
     from ethermeter.present import points
     from ethermeter.present.bounds import bounds
+    from ethermeter.present.capacity import capacity
     from ethermeter.present.runs import files
 
     estimated = found.estimated
+    yield from capacity(found.capacities)
     yield from points.run(estimated, found.flow_tables(estimated[: points.TABLE_ROWS]))
     yield from bounds(found.bounds())
-    yield from points.overloads(found.overloads)
     yield from points.cautions(estimated)
     yield from files(found)
     loaded = load(options.experiment, overrides=options.overrides)

@@ -31,7 +31,7 @@ def blocks(found: "Checked", _: object) -> Iterator[object]:
     """Yield what a terminal shows of checked experiments."""
     from ethermeter.blocks import Text
     from ethermeter.cli.output import point_text
-    from ethermeter.present import applicability, bounds, experiments, plan
+    from ethermeter.present import applicability, bounds, capacity, experiments, plan
 
     match found:
         case Validity(trials=trials):
@@ -39,9 +39,10 @@ def blocks(found: "Checked", _: object) -> Iterator[object]:
         case Applicability(point=point, models=models):
             yield Text(f"{point_text(point)}:")
             yield from applicability.applicability(models)
-        case NetworkTheory(point=point, answers=answers):
-            yield Text(f"{point_text(point)}:")
-            yield from bounds.bounds(answers)
+        case NetworkTheory():
+            yield Text(f"{point_text(found.point)}:")
+            yield from capacity.capacity(found.capacity)
+            yield from bounds.bounds(found.answers)
         case _:
             yield from plan.plan(found)
 
@@ -53,11 +54,13 @@ def plain(found: "Checked") -> object:
             return json_values.plain(replace(found, faults=_named(listed(faults)[0])))
         case Applicability():
             return json_values.plain(found)
-        case NetworkTheory(point=point, answers=answers):
+        case NetworkTheory():
             from ethermeter.analysis.bounds_file import BoundsFile
             from ethermeter.cli.output import row
 
-            return {"point": dict(point), **row(BoundsFile.of(answers))}
+            capacity = json_values.plain(found.capacity)
+            answers = row(BoundsFile.of(found.answers))
+            return {"point": dict(found.point), "capacity": capacity, **answers}
         case _:
             return [json.loads(trial.line) for trial in found.trials]
 

@@ -338,7 +338,7 @@ class TableReader:
 
     def _required(self, key: str) -> str:
         text = descriptions(self.struct).get(key, "")
-        return f"required: {text[:1].lower()}{text[1:].rstrip('.')}" if text else "required"
+        return f"required: {_within_sentence(text)}" if text else "required"
 
     def schema_in(self, tables: Schema) -> Schema:
         """Return its JSON Schema; those of tables in it are put into `tables`."""
@@ -470,6 +470,12 @@ def keyed(struct: type[Struct], word: str, allowed: str) -> OneOf:
 
     kinds = {name: wrapped(name) for name in struct.__struct_fields__}
     return OneOf(kinds, allowed, quantity.words(word, allowed=allowed))
+
+
+def _within_sentence(text: str) -> str:
+    """Write a sentence after a colon; a word in capitals, such as TCP, stays."""
+    begin = text[:1] if text[1:2].isupper() else text[:1].lower()
+    return f"{begin}{text[1:].rstrip('.')}"
 
 
 @functools.cache

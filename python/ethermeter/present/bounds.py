@@ -10,11 +10,20 @@ from ethermeter.analysis.bounds import (
     Observed,
     Queue,
     Size,
-    where,
+    ports_alike,
 )
 from ethermeter.blocks import Table, Text
+from ethermeter.metrics import Metric
 from ethermeter.present.marks import Marks, legend
-from ethermeter.quantities import UNDEFINED, Scale, common_scale, in_scale, number, quantity
+from ethermeter.quantities import (
+    UNDEFINED,
+    Scale,
+    common_scale,
+    estimate_text,
+    in_scale,
+    number,
+    quantity,
+)
 
 Block = Text | Table
 
@@ -29,11 +38,8 @@ _ENGINES = {"simulation": "simulated", "live": "measured"}
 
 def bounds(found: Answers) -> Iterator[Block]:
     """Lay out the times of flows and the queues of ports, and what is above its bound."""
-    yield from times(found.times, TABLE_ROWS)
+    yield from times(found.alike, TABLE_ROWS)
     yield from queues(found.queues, TABLE_ROWS)
-    for each in found.saturations:
-        at = where(each.series, each.point)
-        yield Text(f"{at}full at {number(each.scale)} times this load: {each.resource}")
     yield from coverage(found.coverage)
     for text in found.warnings:
         yield Text(f"warning: {text}: a defect of the bound, of the engine or of a host")
@@ -58,19 +64,25 @@ def _times_table(times: Sequence[FlowTime], shown: Sequence[FlowTime], marks: Ma
     """Tabulate the first of all times; any of all decides about the columns."""
     keys = list(dict.fromkeys(key for each in shown for key in each.point))
     engines = [engine for engine in _ENGINES if any(time.of(engine) is not None for time in times)]
-    has_deadline = any(not math.isnan(each.margin_s) for each in times)
+    has_deadline = any(not math.isnan(each.deadline_s) for each in times)
+    has_round_trips = any(each.metric is not Metric.ONE_WAY_DELAY for each in times)
     scale = common_scale((each.bound_s for each in shown), "s")
     rows = []
     for time in shown:
         mean = _time_text(time.mean_s, scale) + (
             marks.at(time.cautions) if math.isfinite(time.mean_s) else ""
         )
-        of_engines = [cell for engine in engines for cell in _observed(time.of(engine), scale)]
+        of_engines = [
+            cell
+            for engine in engines
+            for cell in _observed(time.of(engine), scale, has_deadline=has_deadline)
+        ]
         rows.append(
             [
                 *(time.point.get(key, "") for key in keys),
                 time.flow,
-                time.metric.value,
+                *([time.metric.value] * has_round_trips),
+                *([_time_text(time.deadline_s, scale)] * has_deadline),
                 _time_text(time.bound_s, scale),
                 *([_time_text(time.margin_s, scale)] * has_deadline),
                 mean,
@@ -79,13 +91,15 @@ def _times_table(times: Sequence[FlowTime], shown: Sequence[FlowTime], marks: Ma
             ]
         )
     unit = "" if scale is None else f" {scale.unit}"
-    head = [*keys, "flow", "time", f"bound{unit}"]
-    head += [f"margin to deadline{unit}"] * has_deadline
+    lead = [*keys, "flow", *(["time"] * has_round_trips)]
+    head = [*lead, *([f"deadline{unit}"] * has_deadline), f"bound{unit}"]
+    head += [f"margin{unit}"] * has_deadline
     head.append(f"mean by theory{unit}")
     for engine in engines:
         head += [f"mean {_ENGINES[engine]}{unit}", f"largest {_ENGINES[engine]}{unit}"]
+        head += [f"too late {_ENGINES[engine]} %"] * has_deadline
     head.append("bound by, or why there is none")
-    return _named(head, rows, "Times of flows, by every engine", len(keys) + 2)
+    return _named(head, rows, "Times of flows, by every engine", len(lead))
 
 
 def _time_text(time_s: float, scale: Scale | None, half_width_s: float = math.nan) -> str:
@@ -95,20 +109,24 @@ def _time_text(time_s: float, scale: Scale | None, half_width_s: float = math.na
     return in_scale(time_s, half_width_s, scale, has_unit=False)
 
 
-def _observed(found: Observed | None, scale: Scale | None) -> list[str]:
+def _observed(found: Observed | None, scale: Scale | None, *, has_deadline: bool) -> list[str]:
     if found is None:
-        return [UNDEFINED, UNDEFINED]
+        return [UNDEFINED] * (2 + has_deadline)
     above = " above!" if found.verdict == "exceeded" else ""
     allowed = f" of {_time_text(found.allowance_s, scale)} unknown" if found.allowance_s > 0 else ""
+    late = UNDEFINED
+    if found.missed is not None:
+        late = estimate_text(found.missed, Scale("%", 0.01), has_unit=False)
     return [
         _time_text(found.mean.value, scale, found.mean.half_width),
         f"{_time_text(found.largest_s, scale)}{above}{allowed}",
+        *([late] * has_deadline),
     ]
 
 
 def queues(found: Sequence[Queue], most: int | None = None) -> Iterator[Block]:
     """Lay out the queues of the first ports that flows lead through, and what room they need."""
-    found = [queue for queue in found if not queue.is_idle]
+    found = ports_alike([queue for queue in found if not queue.is_idle])
     if not found:
         return
     shown = found[:most]

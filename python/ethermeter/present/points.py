@@ -4,10 +4,8 @@ import math
 from collections.abc import Container, Iterator, Sequence, Set
 
 from ethermeter import quantities
-from ethermeter.analysis.bounds import where
 from ethermeter.analysis.flows import OF_MESSAGES
 from ethermeter.analysis.groups import PART
-from ethermeter.analysis.overloads import OverloadedPoint
 from ethermeter.blocks import Heading, Table, Text
 from ethermeter.metrics import Metric
 from ethermeter.present.marks import Marks, legend
@@ -136,14 +134,6 @@ def metric_column(metric: Metric, estimates: Sequence[Estimate | None]) -> tuple
         [None if each is None else each.scaled(factor) for each in estimates], unit
     )
     return f"{metric} {unit}".rstrip(), cells
-
-
-def overloads(points: Sequence[OverloadedPoint]) -> Iterator[Block]:
-    """Say of points which resource is offered more than it carries."""
-    for each in points[:TABLE_ROWS]:
-        yield Text(f"overload: {where(each.series, each.point)}{each.overload}")
-    if len(points) > TABLE_ROWS:
-        yield Text(f"… {len(points) - TABLE_ROWS} more points are overloaded")
 
 
 def cautions(points: Sequence[Point]) -> Iterator[Block]:

@@ -26,6 +26,7 @@ from ethermeter.analysis.accounts import Account
 from ethermeter.analysis.agreement import Agreement
 from ethermeter.analysis.bounds import Answers
 from ethermeter.analysis.call_search import CallsAnswer
+from ethermeter.analysis.capacity import Capacity, capacities
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.distribution import Distribution, distribution
 from ethermeter.analysis.flows import Sharing
@@ -119,6 +120,13 @@ class ReportData:
     def points(self) -> Sequence[Point]:
         """Every point of the run with its estimates."""
         return self.results.estimated
+
+    @cached_property
+    def capacities(self) -> Sequence[Capacity]:
+        """Offered load and capacity of each point of networks; none of a study or a search."""
+        if self.study or self.search is not None:
+            return ()
+        return capacities(self.results.trials(), self.points)
 
     @cached_property
     def _claims(self) -> tuple[str, Sequence[Claim]]:
@@ -407,6 +415,7 @@ def _at_some_points(answers: Answers) -> Answers:
         tuple(queue for queue in answers.queues if point_of(queue) in chosen),
         tuple(each for each in answers.saturations if point_of(each) in chosen),
         tuple(time for time in answers.buses if point_of(time) in chosen),
+        tuple(time for time in answers.alike if point_of(time) in chosen),
     )
 
 

@@ -16,6 +16,7 @@ from ethermeter.report.sections import (
     agreement,
     benchmark,
     bounds,
+    capacity,
     channel,
     measured,
     network,
@@ -97,9 +98,10 @@ def findings(data: ReportData) -> list[str]:
     answers = [*run.findings(data), *benchmark.findings(data), *search.findings(data)]
     compared = [*bounds.findings(data), *measured.findings(data), *agreement.findings(data)][:2]
     if not answers:
+        fits = capacity.findings(data)
         limits = [*network.findings(data), *channel.findings(data)][:1]
-        values = list(_values(data))[: MOST - len(limits) - len(compared)]
-        answers = [*values, *limits]
+        values = list(_values(data))[: MOST - len(fits) - len(limits) - len(compared)]
+        answers = [*fits, *values, *limits]
     elif len(answers) < MOST and data.study:
         answers += list(_values(data))[: MOST - len(answers) - len(compared)]
     return [*answers, *compared][:MOST]

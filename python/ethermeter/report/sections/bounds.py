@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from ethermeter.analysis.bounds import Answers, FlowTime, Queue, Saturation
+from ethermeter.analysis.bounds import Answers, FlowTime, Queue
 from ethermeter.chart import Axis, Box, Legend, Names, Sign, Span, Spans, Tip
 from ethermeter.document import (
     Block,
@@ -73,12 +73,10 @@ def bound_blocks(series: str, data: ReportData) -> list[Block]:
         Bullets(_sentences(times)),
         Grid(figures),
         Heading("By every engine", 4),
-        *layout.times(times),
+        *layout.times([time for time in data.answers.alike if time.series == series]),
     ]
     if queues:
         blocks += [Heading("The queue that loses nothing"), Text(QUEUES, "lead")]
-        saturations = [each for each in data.answers.saturations if each.series == series]
-        blocks += [Bullets([_saturated(each) for each in saturations])] if saturations else []
         blocks += [*_queue_sentences(queues), *layout.queues(queues)]
     blocks += layout.coverage(Answers(tuple(times), tuple(queues)).coverage)
     return blocks
@@ -151,13 +149,6 @@ def exceeded_blocks(series: str, data: ReportData) -> list[Block]:
     more = len(above) - MOST_WARNINGS
     left_out = [f"and {more} more, in bounds.json"] if more > 0 else []
     return [Text(EXCEEDED), Bullets([*above[:MOST_WARNINGS], *left_out])]
-
-
-def _saturated(found: Saturation) -> str:
-    """Say how much of this load the network carries."""
-    return Markup("Full at <strong>{} times</strong> this load{}: {}.").format(
-        number(found.scale), _at(found.point), found.resource
-    )
 
 
 def _us(time_s: float) -> str:

@@ -25,6 +25,7 @@ from ethermeter.report.labels import (
 from ethermeter.report.plots import against
 from ethermeter.report.sections.bounds import bound_blocks
 from ethermeter.report.sections.bus import bus_blocks
+from ethermeter.report.sections.capacity import capacity_blocks
 from ethermeter.report.sections.channel import breakdown_blocks
 from ethermeter.report.sections.clocks import CLOCK_MAIN_METRICS, clock_blocks
 from ethermeter.report.sections.distribution import distribution_blocks
@@ -98,7 +99,7 @@ def _station_blocks(name: str, points: Sequence[Point], data: ReportData) -> lis
 
 def _flow_blocks(name: str, points: Sequence[Point], data: ReportData) -> list[Block]:
     """One series of flows between hosts: varied keys, flows, links, delays, estimates."""
-    bounds = bound_blocks(name, data)
+    bounds = [*capacity_blocks(name, data), *bound_blocks(name, data)]
     # A bound is of largest values, which are drawn flow by flow.
     drawn = [point for point in points if point.engine != BOUNDED]
     if not drawn:
@@ -121,7 +122,8 @@ def _flow_blocks(name: str, points: Sequence[Point], data: ReportData) -> list[B
     body += network_blocks(name, data)
     body += _roofline(name, data)
     body += distribution_blocks(name, data)
-    shown = (*main, *([Metric.ONE_WAY_DELAY_MAX] if bounds else []))
+    has_bounds = any(time.series == name for time in data.answers.times)
+    shown = (*main, *([Metric.ONE_WAY_DELAY_MAX] if has_bounds else []))
     metrics = [metric for metric in (*shown, *CLOCK_MAIN_METRICS) if _has_some(points, metric)]
     return [*bounds, *body, *_estimates(points, metrics)]
 

@@ -320,13 +320,30 @@ class _Analysis:
 
     def _load(self, resource: int) -> ResourceLoad:
         """Return the load of a resource: of all classes, or of one beside its idle slope."""
-        offered = self._offered(resource)
+        offered, classes = self._offered(resource), self._classes(resource)
         slopes = [
             load / one.idle_slope
-            for load, one in zip(offered, self._classes(resource), strict=True)
+            for load, one in zip(offered, classes, strict=True)
             if one.idle_slope
         ]
-        return ResourceLoad(self._name(resource), max(sum(offered), *slopes, 0.0))
+        every: dict[int, float] = {}
+        shaped: dict[int, dict[int, float]] = {}
+        for number in self._by_resource[resource]:
+            visit = self._visits[number]
+            work, slope = visit.rate * visit.work, classes[visit.level].idle_slope
+            every[visit.flow] = every.get(visit.flow, 0.0) + work
+            if slope:
+                of_class = shaped.setdefault(visit.level, {})
+                of_class[visit.flow] = of_class.get(visit.flow, 0.0) + work / slope
+        is_wire = resource < len(self._network.owner)
+        link = self._network.links[resource // 2] if is_wire else None
+        return ResourceLoad(
+            self._name(resource),
+            max(sum(offered), *slopes, 0.0),
+            math.nan if link is None else 8e12 / link.ps_per_octet,
+            link is not None and link.half_duplex,
+            (every, *shaped.values()),
+        )
 
     def _offer(self) -> None:
         """Let every visit have the rate of its source, as if all before it carried everything."""

@@ -1,6 +1,7 @@
 """Results: overloads of flows, loads of resources."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ethermeter.theory.bounds.stages import PS_PER_S
@@ -39,10 +40,18 @@ class Overload:
 
 @dataclass(frozen=True, slots=True)
 class ResourceLoad:
-    """The load of a resource, as if those before it carried everything; full at 1."""
+    """The load of a resource, as if those before it carried everything; full at 1.
+
+    `rate_bps`: line rate, preambles and gaps included; NaN of a stage of a node. `is_shared`:
+    whether it is a medium, of which contention takes more than is counted. `limits`: what must not
+    be above 1, by flow: the work of all, and, beside it, that of each class with an idle slope.
+    """
 
     resource: str
     load: float
+    rate_bps: float
+    is_shared: bool
+    limits: tuple[Mapping[int, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
