@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from ethermeter.store import RunDirectory
 
 ANSWERS: Mapping[str, type] = {
-    "benchmark": benchmark.Answer,
+    "benchmark": benchmark.BenchmarkAnswer,
     "calls": CallsAnswer,
     "search": SearchAnswer,
 }
@@ -179,7 +179,9 @@ class ReportData:
     def _drawn(self) -> Sequence[Trial]:
         # Trials of a benchmark are points of no curve: its page shows none of their flows and
         # ports.
-        is_benchmark = self.search is not None and isinstance(self.search.answer, benchmark.Answer)
+        is_benchmark = self.search is not None and isinstance(
+            self.search.answer, benchmark.BenchmarkAnswer
+        )
         return () if is_benchmark else self.results.trials()
 
     @cached_property

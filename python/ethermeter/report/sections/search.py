@@ -43,7 +43,7 @@ def build(data: ReportData) -> Section | None:
     if found is None:
         return None
     # The tests of a benchmark are a section of their own.
-    result = [] if isinstance(found.answer, benchmark.Answer) else _result(found.answer)
+    result = [] if isinstance(found.answer, benchmark.BenchmarkAnswer) else _result(found.answer)
     blocks: list[Block] = [
         *([Heading("Result"), *result] if result else []),
         Heading("Question"),
