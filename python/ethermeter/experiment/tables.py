@@ -466,9 +466,7 @@ def keyed(struct: type[Struct], word: str, allowed: str) -> OneOf:
     hints = get_type_hints(struct, include_extras=True)
 
     def wrapped(name: str) -> Wrapped:
-        return Wrapped(
-            name, reader_of(hints[name]), lambda value: struct(**{name: value}), struct
-        )
+        return Wrapped(name, reader_of(hints[name]), lambda value: struct(**{name: value}), struct)
 
     kinds = {name: wrapped(name) for name in struct.__struct_fields__}
     return OneOf(kinds, allowed, quantity.words(word, allowed=allowed))
