@@ -24,6 +24,7 @@ from ethermeter.analysis import (
 )
 from ethermeter.analysis.accounts import Account
 from ethermeter.analysis.agreement import Agreement
+from ethermeter.analysis.bottleneck import BottleneckAnswer
 from ethermeter.analysis.bounds import Answers
 from ethermeter.analysis.call_search import CallsAnswer
 from ethermeter.analysis.claims import Claim
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 
 ANSWERS: Mapping[str, type] = {
     "benchmark": benchmark.BenchmarkAnswer,
+    "bottleneck": BottleneckAnswer,
     "calls": CallsAnswer,
     "search": SearchAnswer,
 }
