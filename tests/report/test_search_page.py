@@ -14,6 +14,8 @@ from ethermeter.execution import Execution, evaluate, search
 from ethermeter.experiment import load as load_experiment
 from ethermeter.experiment import shipped
 from ethermeter.faults import InputError
+from ethermeter.presentation import Presentation
+from ethermeter.report.data import ReportData
 from ethermeter.search import question_of
 from ethermeter.store import RunDirectory
 from ethermeter.strategies.calls import CallSearch
@@ -70,13 +72,22 @@ def test_the_page_of_a_search_shows_question_answer_and_trials(calls):
 
 
 def test_a_verdict_is_shown_with_its_evidence(bottleneck):
-    found = rows(section(bottleneck))
-    assert ["Bottleneck", "wire"] in found
-    (why,) = [row[1] for row in found if row[0] == "Why"]
-    assert why.startswith("its relief moves the throughput")
-    changes = [row[:5] for row in rows(table(section(bottleneck), "Changes"))]
-    assert ["wire", "relieved", "2", "50 Mb/s to 100 Mb/s", "no"] in changes
-    assert "Wire" in {row[0] for row in rows(table(section(bottleneck), "Roofline stages"))}
+    text = text_of(section(bottleneck))
+    assert "Bottleneck: Wire – its relief moves the throughput" in text
+    assert "A stage moves the throughput if its response" in text
+    changes = [row[:3] for row in rows(table(section(bottleneck), "Changes"))]
+    assert ["Wire", "relieved", "50 Mb/s to 100 Mb/s"] in changes
+    ceilings = rows(table(section(bottleneck), "Ceilings along the path"))
+    assert "Wire" in {row[0] for row in ceilings}
+    assert "Nearest ceiling: Wire" in text
+    assert "Bottleneck: Wire" in text_of(by_id(parse(bottleneck), "findings"))
+
+
+def test_an_answer_of_another_strategy_than_the_question_is_refused(bottleneck, calls, monkeypatch):
+    answer = RunDirectory(calls.parent).answer()
+    monkeypatch.setattr(RunDirectory, "answer", lambda _: answer)
+    with pytest.raises(InputError, match="expected question and answer"):
+        _ = ReportData.of_run(bottleneck.parent, Presentation()).search
 
 
 def test_the_page_of_a_value_has_the_answer_in_words_its_bound_and_every_value_tried(room):
@@ -115,8 +126,8 @@ def test_an_altered_answer_is_refused(calls, tmp_path):
 
 @pytest.mark.browser
 def test_figures_are_drawn_and_it_needs_no_sideways_scrolling(browser, calls, bottleneck, room):
-    # A figure for each condition of a value; calls and verdicts have tables.
-    shown = ((room, 1280, 2), (room, 390, 2), (calls, 390, 0), (bottleneck, 390, 0))
+    # A figure for each condition of a value, and the ceilings along a path; calls have tables.
+    shown = ((room, 1280, 2), (room, 390, 2), (calls, 390, 0), (bottleneck, 390, 1))
     for report, width, conditions in shown:
         with Visit(browser, report.resolve().as_uri(), width) as visit:
             visit.expect_quiet_and_no_wider()

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ethermeter.analysis.benchmark import Answer, Row
+from ethermeter.analysis.benchmark import BenchmarkAnswer, Row
 from ethermeter.benchmark import Bench, Settings, load
 from ethermeter.benchmark.bench import Stimulus, bench_of
 from ethermeter.benchmark.outcome import Delays, FlowOutcome, Outcome
@@ -26,12 +26,12 @@ def device(network: Mapping[str, Any], **settings: Any) -> Bench:
     return bench_of(dict(network), Path("dut.toml"), testers=(), settings=Settings(**settings))
 
 
-def answer(suite: str, bench: Bench) -> Answer:
+def answer(suite: str, bench: Bench) -> BenchmarkAnswer:
     """Return the answer of a suite by simulation."""
     return answered(Benchmark(load(suite, bench), venue="simulation"), jobs=2)
 
 
-def rows_of(answer: Answer, test: str) -> tuple[Row, ...]:
+def rows_of(answer: BenchmarkAnswer, test: str) -> tuple[Row, ...]:
     """Return the rows of a test of an answer."""
     (found,) = (each for each in answer.tests if each.name == test)
     return found.rows

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from ethermeter.analysis.bottleneck import BottleneckAnswer, Outcome
 from ethermeter.bottleneck import TransferFile, Transfers, make_bench
-from ethermeter.bottleneck.bench import Outcome
 from ethermeter.bottleneck.setup import Setup
 from ethermeter.bottleneck.trials import Bench
 from ethermeter.execution import Execution, Progress, search
-from ethermeter.strategies.bottleneck import Answer, BottleneckSearch
+from ethermeter.strategies.bottleneck import BottleneckSearch
 
 ROUND_TRIP_S = 100e-6
 """Of a path without delay."""
@@ -74,7 +74,7 @@ def search_bottleneck(
     seed: int | None = None,
     repetitions: int | None = None,
     follow: Callable[[Progress], None] | None = None,
-) -> Answer:
+) -> BottleneckAnswer:
     """Return the answer of a search that is recorded in a directory."""
     strategy = BottleneckSearch(document, seed=seed, repetitions=repetitions)
     with Transfers(make) as place:
@@ -85,4 +85,4 @@ def search_bottleneck(
             follow=follow,
             place=place,
         )
-    return msgspec.json.decode(run.answer(), type=Answer)
+    return msgspec.json.decode(run.answer(), type=BottleneckAnswer)

@@ -10,7 +10,7 @@ import pytest
 from benchmark_runs import SWITCH
 from ethermeter import _core, find
 from ethermeter.analysis.benchmark import (
-    Answer,
+    BenchmarkAnswer,
     Column,
     Row,
     compare,
@@ -168,12 +168,14 @@ def test_without_its_library_a_search_is_refused_before_trials_and_halving_is_le
     assert invoke(*words, "search=binary").returncode == 0
 
 
-def small(rate: float | None, loss: float = 0.0, *, may_stop: bool = False) -> Answer:
+def small(rate: float | None, loss: float = 0.0, *, may_stop: bool = False) -> BenchmarkAnswer:
     """Return an answer of one test."""
     columns = (Column("rate", "rate", "", "higher"), Column("loss", "loss", "", "lower"))
     rows = (Row({"frame": "64 B"}, {"rate": rate, "loss": loss}),)
     tests = (Table("t", "T", "", columns, rows, may_stop=may_stop),)
-    return Answer(suite="s", title="", network="", venue="", testers=(), conditions={}, tests=tests)
+    return BenchmarkAnswer(
+        suite="s", title="", network="", venue="", testers=(), conditions={}, tests=tests
+    )
 
 
 @pytest.mark.parametrize(
@@ -189,7 +191,7 @@ def small(rate: float | None, loss: float = 0.0, *, may_stop: bool = False) -> A
     ],
 )
 def test_verdicts_follow_the_direction_and_the_tolerance(
-    before: Answer, after: Answer, verdicts: list[str], *, is_worse: bool
+    before: BenchmarkAnswer, after: BenchmarkAnswer, verdicts: list[str], *, is_worse: bool
 ) -> None:
     found = compare(before, after, tolerance=0.02)
     assert [each.verdict for each in found] == verdicts
@@ -200,13 +202,15 @@ def test_rows_after_the_end_of_a_test_are_not_missed() -> None:
     before, after = small(100.0, may_stop=True), small(100.0, may_stop=True)
     (test,) = after.tests
     ended = Table(test.name, test.title, "", test.columns, (), may_stop=True)
-    shorter = Answer(
+    shorter = BenchmarkAnswer(
         suite="s", title="", network="", venue="", testers=(), conditions={}, tests=(ended,)
     )
     assert compare(before, shorter, tolerance=0.02) == ()
 
 
 def test_benchmarks_of_different_suites_are_not_compared() -> None:
-    other = Answer(suite="o", title="", network="", venue="", testers=(), conditions={}, tests=())
+    other = BenchmarkAnswer(
+        suite="o", title="", network="", venue="", testers=(), conditions={}, tests=()
+    )
     with pytest.raises(InputError, match="expected a benchmark of s"):
         compare(small(1.0), other, tolerance=0.02)

@@ -17,7 +17,7 @@ from benchmark_runs import (
     results_by,
     rows_of,
 )
-from ethermeter.analysis.benchmark import Answer
+from ethermeter.analysis.benchmark import BenchmarkAnswer
 from ethermeter.benchmark import load
 from ethermeter.benchmark.bench import FRAMES, Settings, Stimulus, network_of
 from ethermeter.benchmark.rates import key_of
@@ -435,7 +435,7 @@ def test_a_suite_proposes_the_same_trials_again():
     assert [trial.point["test"] for trial in first] == ["generator", "generator"]
 
 
-def with_failures(fails: Callable[[int], bool]) -> Answer:
+def with_failures(fails: Callable[[int], bool]) -> BenchmarkAnswer:
     """Return the answer of a suite of which the trials of some numbers are measured and fail."""
     bench = device(plain(), frames=(64,), trial_s=0.01, latency_s=0.01)
     strategy = Benchmark(load("rfc2544", bench), venue="simulation")

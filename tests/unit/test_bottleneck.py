@@ -4,12 +4,14 @@ what the command refuses.
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from documents import page
+from ethermeter.analysis.bottleneck import STAGES
 from ethermeter.bottleneck import judge, load, transfers
-from ethermeter.bottleneck.interventions import STAGES, interventions
+from ethermeter.bottleneck.interventions import interventions
 from ethermeter.bottleneck.quota import period_s
 from ethermeter.bottleneck.setup import LONGEST_SEGMENT_OCTETS
 from ethermeter.bottleneck.trials import base_trial
@@ -170,6 +172,22 @@ def test_every_shipped_transfer_has_its_planted_stage_relieved_and_says_of_each_
     assert ways[document.planted or ""].is_relief
     assert {*ways, *(each.stage for each in missing)} == {*STAGES, "connections"}
     assert all(each.why for each in missing)
+
+
+@pytest.mark.parametrize(
+    ("wire_bps", "text"),
+    [
+        (12, "12 bit/s to 24 bit/s"),
+        (5_000, "5 kb/s to 10 kb/s"),
+        (9_567_000, "9.57 Mb/s to 19.1 Mb/s"),
+        (499_800_000, "500 Mb/s to 1000 Mb/s"),
+        (5_000_000_000, "5 Gb/s to 10 Gb/s"),
+    ],
+)
+def test_rates_are_written_to_three_digits(wire_bps, text):
+    setup = replace(load("wire").setup(), wire_bps=wire_bps, sender_wire_bps=None)
+    changes, _ = interventions(setup)
+    assert [change.what for change in changes if change.stage == "wire"] == [text]
 
 
 def test_an_intervention_changes_nothing_but_its_stage(tmp_path):

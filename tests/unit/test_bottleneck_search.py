@@ -10,18 +10,17 @@ import ethermeter as em
 import pytest
 from bottleneck_runs import Formula, search_bottleneck
 from ethermeter import find
+from ethermeter.analysis.bottleneck import BottleneckAnswer, Outcome
 from ethermeter.analysis.roofline import read
 from ethermeter.bottleneck import Transfers, load, transfers
-from ethermeter.bottleneck.bench import Outcome
 from ethermeter.bottleneck.setup import Setup
 from ethermeter.execution import Progress, evaluate
 from ethermeter.store import RunDirectory
-from ethermeter.strategies.bottleneck import Answer
 from msgspec import structs
 from program import invoke
 
 
-def answer_of(name: str, directory: Path, spread: float, repetitions: int) -> Answer:
+def answer_of(name: str, directory: Path, spread: float, repetitions: int) -> BottleneckAnswer:
     """Return the answer for a shipped transfer on a bench of this spread."""
     return search_bottleneck(
         load(name), directory, lambda: nullcontext(Formula(spread)), repetitions=repetitions

@@ -13,8 +13,9 @@ from ethermeter._core import simulate_trial
 from ethermeter.analysis.roofline import Roofline, RooflineEntry, Stage, of_scenario, read
 from ethermeter.ceilings.paths import rooflines
 from ethermeter.faults import InputError
+from ethermeter.present.rooflines import ceilings, nearest
 from ethermeter.report.export import export
-from ethermeter.report.roofline import page, rate_text, verdict
+from ethermeter.report.roofline import page
 from ethermeter.results.interval import Estimate, exact
 from ethermeter.scenario import Scenario
 from ethermeter.trial import core_trial
@@ -146,7 +147,7 @@ def test_what_was_written_is_read_back():
     written = RooflineEntry.of(first)
     assert written.read() == first
     assert read(json.loads(msgspec.json.encode(written)), file="f") == first
-    assert verdict(first) == "Nearest ceiling: wire, 100 Mb/s; achieved: 90 Mb/s, a margin of 1.11."
+    assert nearest(first) == "Nearest ceiling: wire, 100 Mb/s; achieved: 90 Mb/s, a margin of 1.11."
 
 
 @pytest.mark.parametrize(
@@ -229,7 +230,7 @@ def test_more_than_the_ceiling_is_said_to_be_so_beyond_the_edges_of_a_window(ach
     found = Roofline(
         "Path", "octets", (Stage("wire", exact(1e8), "computed"),), exact(achieved_bps)
     )
-    assert ("achieved more than the ceiling says" in verdict(found)) == is_said
+    assert ("achieved more than the ceiling says" in nearest(found)) == is_said
 
 
 def test_drawings_hold_every_stage_and_the_achieved_rate(tmp_path):
@@ -240,12 +241,16 @@ def test_drawings_hold_every_stage_and_the_achieved_rate(tmp_path):
         assert word in text
 
 
-def test_rates_are_written_with_the_unit_that_suits_them():
-    assert [rate_text(rate) for rate in (12.0, 1e4, 9.57e6, 1e8, 9.996e8, 2.5e12)] == [
-        "12 bit/s",
+def test_ceilings_are_written_with_the_unit_that_suits_them_and_their_intervals():
+    measured = Estimate(8e9, 1e8, 4.0)
+    rates = [*map(exact, (12.0, 1e4, 9.57e6, 9.9996e8, 2.5e12)), measured]
+    stages = tuple(Stage(str(at), rate, "given") for at, rate in enumerate(rates))
+    written = ceilings(Roofline("Path", "octets", stages, None))
+    assert [row[1] for row in written.rows] == [
+        "12 b/s",
         "10 kb/s",
         "9.57 Mb/s",
-        "100 Mb/s",
-        "1000 Mb/s",
-        "2500 Gb/s",
+        "1 Gb/s",
+        "2.5 Tb/s",
+        "8.00 Gb/s ± 0.28",
     ]

@@ -24,7 +24,7 @@ class Column(msgspec.Struct, frozen=True):
     title: str  # Title in tables
     unit: str = ""  # Unit of its values
     better: Better = ""  # Whether higher or lower values are better
-    is_detail: bool = False  # Whether only JSON, CSV and the report have it
+    is_detail: bool = False  # Whether only JSON and CSV have it
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -54,10 +54,10 @@ class Refusal(msgspec.Struct, frozen=True):
     why: str
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class BenchmarkAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a suite: `answer.json` of a run.
 
-    `conditions` are the settings of its trials; `limits` says what the testers can do.
+    `conditions` are the settings of its trials.
     """
 
     suite: str
@@ -71,7 +71,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     culprit: str = ""  # Location of the tester's own losses, if it has some
 
 
-def read(text: bytes, *, file: str) -> Answer:
+def read(text: bytes, *, file: str) -> BenchmarkAnswer:
     """Return the answer of a benchmark.
 
     Raises
@@ -81,7 +81,7 @@ def read(text: bytes, *, file: str) -> Answer:
 
     """
     try:
-        return msgspec.json.decode(text, type=Answer)
+        return msgspec.json.decode(text, type=BenchmarkAnswer)
     except msgspec.DecodeError:
         allowed = "expected the answer of a benchmark, made by ethermeter find benchmark"
         raise InputError.of(file, "answer.json", "another answer", allowed) from None
@@ -121,7 +121,9 @@ class Difference(msgspec.Struct, frozen=True):
 Key = tuple[str, tuple[tuple[str, str], ...], str]
 
 
-def compare(first: Answer, second: Answer, *, tolerance: float) -> tuple[Difference, ...]:
+def compare(
+    first: BenchmarkAnswer, second: BenchmarkAnswer, *, tolerance: float
+) -> tuple[Difference, ...]:
     """Compare every number of two benchmarks of one suite.
 
     Parameters
@@ -188,7 +190,7 @@ def _verdict(
     return "better" if gain > 0 else "worse"
 
 
-def _numbers(answer: Answer) -> Iterator[tuple[Key, tuple[Column, float | None]]]:
+def _numbers(answer: BenchmarkAnswer) -> Iterator[tuple[Key, tuple[Column, float | None]]]:
     """Yield every number of an answer with its key; None where a row has no value."""
     for test in answer.tests:
         for row in test.rows:
@@ -206,7 +208,7 @@ def is_regression(found: Sequence[Difference]) -> bool:
     return any(each.verdict in ("worse", "missing") for each in found)
 
 
-def csv_rows(answer: Answer) -> Iterator[dict[str, object]]:
+def csv_rows(answer: BenchmarkAnswer) -> Iterator[dict[str, object]]:
     """Yield a row for each value of an answer."""
     for test in answer.tests:
         for row in test.rows:

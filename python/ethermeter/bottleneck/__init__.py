@@ -5,14 +5,13 @@ stage is relieved (or, where it has nothing to relieve, tightened) while the oth
 of random order, and the bottleneck is the stage whose change moves the throughput.
 """
 
-from ethermeter.bottleneck.bench import Bench, Outcome, make_bench
+from ethermeter.bottleneck.bench import Bench, make_bench
 from ethermeter.bottleneck.document import TransferFile, load, transfers
 from ethermeter.bottleneck.trials import Transfers
 from ethermeter.bottleneck.verdict import Verdict, judge
 
 __all__ = [
     "Bench",
-    "Outcome",
     "TransferFile",
     "Transfers",
     "Verdict",

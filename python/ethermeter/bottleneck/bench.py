@@ -5,10 +5,10 @@ Each transfer has its own setup.
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 
 import msgspec
 
+from ethermeter.analysis.bottleneck import Outcome
 from ethermeter.bottleneck.quota import Means, Quota, quota_on
 from ethermeter.bottleneck.setup import LONGEST_NS, MTU_OCTETS, Setup
 from ethermeter.framing import AROUND_DATA_OCTETS
@@ -20,23 +20,6 @@ from ethermeter.testbed.worker import Worker
 
 _FIRST_PORT, _PORTS = 20_000, 30_000
 _WITHIN_S = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What one transfer came to.
-
-    `throughput_bps`: data that the receiving application got, in bit/s. `sent_again`: segments that
-    TCP sent again. `round_trip_s`: TCP's smoothed round trip time at the end of the first
-    connection, in s. `sender_processor`, `receiver_processor`: share of one processor that the
-    applications' threads had, the system's calls included.
-    """
-
-    throughput_bps: float
-    sent_again: int
-    round_trip_s: float
-    sender_processor: float
-    receiver_processor: float
 
 
 class Bench:

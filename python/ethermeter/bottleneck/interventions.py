@@ -9,26 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from ethermeter.analysis.bottleneck import NotTried, Way
 from ethermeter.bottleneck.setup import LONGEST_SEGMENT_OCTETS, End, Setup
-from ethermeter.report.roofline import rate_text
 
 FACTOR = 2
 """By how much a stage is relieved or tightened."""
 
-Way = Literal["relieved", "tightened", "removed"]
-
-STAGES = {
-    "source": "Source",
-    "turn-around": "Application turn-around",
-    "sender-processor": "Processor of the sender",
-    "send-buffer": "Send buffer",
-    "window": "Receiver's window",
-    "frames": "Length of frames",
-    "queue": "Room in queues",
-    "wire": "Wire",
-    "receiver-processor": "Processor of the receiver",
-}
-"""Every stage that is tried, in the order of a path, with its title."""
+_SCALES = ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1, "bit/s"))
+"""Units of rates, the largest first."""
 
 CONNECTIONS = "connections"
 """No stage: more connections relieve everything that belongs to each connection, so they are
@@ -58,14 +46,6 @@ class Change:
         return self.factor > 1
 
 
-@dataclass(frozen=True, slots=True)
-class NotTried:
-    """A stage that nothing was changed of."""
-
-    stage: str
-    why: str
-
-
 def interventions(setup: Setup) -> tuple[list[Change], list[NotTried]]:
     """Return the change of each stage, in the order of a path, and the stages without a change."""
     changes: list[Change] = []
@@ -86,11 +66,18 @@ _Made = tuple[Way, float, str, Setup] | str
 def _source(setup: Setup) -> _Made:
     if setup.source_bps is not None:
         bps = FACTOR * setup.source_bps
-        text = f"{rate_text(setup.source_bps)} to {rate_text(bps)}"
+        text = f"{_rate(setup.source_bps)} to {_rate(bps)}"
         return "relieved", FACTOR, text, replace(setup, source_bps=bps)
     if setup.source_file is not None:
         return "removed", FACTOR, "memory instead of a file", replace(setup, source_file=None)
     return "it is memory already"
+
+
+def _rate(bit_per_s: float) -> str:
+    """Write a rate to three digits."""
+    size, unit = next(scale for scale in _SCALES if bit_per_s >= scale[0] or scale[0] == 1)
+    scaled = bit_per_s / size
+    return f"{scaled:.0f} {unit}" if scaled >= 999.5 else f"{scaled:.3g} {unit}"
 
 
 def _turn_around(setup: Setup) -> _Made:
@@ -156,7 +143,7 @@ def _wire(setup: Setup) -> _Made:
     after = int(setup.wire_bps * factor)
     own = None if setup.sender_wire_bps is None else int(setup.sender_wire_bps * factor)
     changed = replace(setup, wire_bps=after, sender_wire_bps=own)
-    return "relieved", factor, f"{rate_text(setup.wire_bps)} to {rate_text(after)}", changed
+    return "relieved", factor, f"{_rate(setup.wire_bps)} to {_rate(after)}", changed
 
 
 def _connections(setup: Setup) -> _Made:

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ethermeter.analysis.bottleneck import STAGES, Outcome
 from ethermeter.analysis.roofline import DATA, Roofline, Stage
-from ethermeter.bottleneck.bench import Outcome
-from ethermeter.bottleneck.interventions import STAGES
 from ethermeter.bottleneck.setup import Setup
 from ethermeter.ceilings.constants import FRAME_OCTETS, HEADERS_OCTETS, data_share
 from ethermeter.results.interval import Estimate, exact, student

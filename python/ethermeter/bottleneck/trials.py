@@ -11,7 +11,8 @@ import msgspec
 import numpy as np
 
 from ethermeter import plan
-from ethermeter.bottleneck.bench import Outcome, make_bench
+from ethermeter.analysis.bottleneck import Outcome
+from ethermeter.bottleneck.bench import make_bench
 from ethermeter.bottleneck.setup import LONGEST_NS, Setup
 from ethermeter.counts import (
     NO_CLOCK_PAIRS,

@@ -9,7 +9,7 @@ from ethermeter.cli.command import Command
 from ethermeter.cli.guard import FAILED, say
 
 if TYPE_CHECKING:
-    from ethermeter.analysis.benchmark import Answer
+    from ethermeter.analysis.benchmark import BenchmarkAnswer
     from ethermeter.api.runs import Found
 
 EXAMPLES = """\
@@ -27,10 +27,11 @@ service='voice: cir=2 Mb/s, frame=200 B, ftd=20 ms, fdv=5 ms, flr=0.1%'
 def blocks(found: Benchmarked, _: BenchmarkOptions) -> Iterator[object]:
     """Yield the suites, or the tests of one and where its run is."""
     from ethermeter.present import benchmark as layout
+    from ethermeter.present import suites
     from ethermeter.present.runs import files
 
     if isinstance(found, tuple):
-        yield from layout.suites(found)
+        yield from suites.suites(found)
         return
     yield from layout.benchmark(found.answer)
     yield from files(found.run)
@@ -65,7 +66,7 @@ def end(found: Benchmarked, options: object) -> int:
     return 0 if isinstance(found, tuple) else _end(found)
 
 
-def _end(found: "Found[Answer]") -> int:
+def _end(found: "Found[BenchmarkAnswer]") -> int:
     failed, culprit = found.run.failed, found.answer.culprit
     for name, why in failed.items():
         say(f"ethermeter: trial {name}: {why}; it has no values")

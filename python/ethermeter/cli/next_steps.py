@@ -11,6 +11,7 @@ from ethermeter.quantities import number
 from ethermeter.render.text import with_values
 
 if TYPE_CHECKING:
+    from ethermeter.analysis.bottleneck import BottleneckAnswer
     from ethermeter.analysis.call_search import CallsAnswer
     from ethermeter.analysis.capacity import Capacity
     from ethermeter.analysis.claims import Claim
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from ethermeter.captures import Connection
     from ethermeter.experiment import Experiment
     from ethermeter.results.estimates import Point
-    from ethermeter.strategies import bottleneck
 
 MOST_STEPS = 2
 """Steps that are printed, those that matter most."""
@@ -135,7 +135,7 @@ def of_calls(found: "CallsAnswer", words: Sequence[str]) -> Iterator[Step]:
         )
 
 
-def of_bottleneck(found: "bottleneck.Answer", words: Sequence[str]) -> Iterator[Step]:
+def of_bottleneck(found: "BottleneckAnswer", words: Sequence[str]) -> Iterator[Step]:
     """Yield the steps of a search for the bottleneck of a transfer."""
     from ethermeter.api.find.bottleneck import MOST_ROUNDS
     from ethermeter.bottleneck.verdict import LOOKS

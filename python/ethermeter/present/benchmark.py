@@ -1,60 +1,67 @@
-"""Benchmarks: the suites, the tests of one, and two compared."""
+"""Benchmarks: the tests of a suite, and two benchmarks compared."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from ethermeter.analysis.benchmark import (
-    Answer,
+    BenchmarkAnswer,
     Column,
     Difference,
     Test,
     is_regression,
     point_text,
 )
-from ethermeter.blocks import Table, Text
+from ethermeter.blocks import Bullets, Table, Text
+from ethermeter.quantities import UNDEFINED, number
 
-if TYPE_CHECKING:
-    from ethermeter.api.find.benchmark import ListedSuite
-
-Block = Table | Text
-
-
-def suites(found: Sequence["ListedSuite"]) -> Iterator[Block]:
-    """Tabulate suites, with their tests in words."""
-    rows = [[each.name, each.tests] for each in found]
-    yield Table(["suite", "tests"], rows, "Benchmark suites")
+OPEN_ROWS = 16
+"""Rows of a page that are shown at once."""
 
 
-def benchmark(found: Answer) -> Iterator[Block]:
-    """Lay out every test of a suite."""
-    yield Text(f"{found.title}: {found.network}, {found.venue}")
-    yield Text("; ".join(f"{name}: {text}" for name, text in found.conditions.items()))
-    for test in found.tests:
+def benchmark(found: BenchmarkAnswer) -> Iterator[Table | Text | Bullets]:
+    """Lay out every test of a suite, with its conditions."""
+    yield Text(found.title)
+    yield setting(found)
+    yield conditions(found)
+    for each in found.tests:
         yield Text("")
-        yield Text(f"{test.title} ({test.clause})")
-        yield from _test(test)
-    for refusal in found.refused:
-        yield Text(f"{refusal.test}: refused: {refusal.why}")
+        yield Text(f"{each.title} ({each.clause})")
+        yield from test(each)
+    yield from refusals(found)
 
 
-def _test(test: Test) -> Iterator[Block]:
-    """Lay out the table of a test with its remarks."""
-    keys = list(dict.fromkeys(key for row in test.rows for key in row.point))
-    columns = [column for column in test.columns if _is_shown(column, test)]
+def setting(found: BenchmarkAnswer) -> Text:
+    """Say which network was measured, where, and between which testers."""
+    return Text(f"{found.network}, {found.venue}; testers: {', '.join(found.testers)}", "lead")
+
+
+def conditions(found: BenchmarkAnswer) -> Table:
+    """Tabulate the settings of the trials."""
+    rows = [[name, text] for name, text in found.conditions.items()]
+    return Table(["condition", "value"], rows, "Conditions", "plain")
+
+
+def test(found: Test) -> Iterator[Table | Bullets]:
+    """Lay out the values of a test, its remarks and its cautions."""
+    keys = list(dict.fromkeys(key for row in found.rows for key in row.point))
+    columns = [column for column in found.columns if _is_shown(column, found)]
     head = [*keys, *(f"{column.title} {_unit(column)}".rstrip() for column in columns)]
     rows = [
         [
             *(row.point.get(key, "") for key in keys),
-            *(_value(row.values.get(column.key)) for column in columns),
+            *(_cell(row.values.get(column.key)) for column in columns),
         ]
-        for row in test.rows
+        for row in found.rows
     ]
     if rows and columns:
-        yield Table(head, rows, test.title, headers=len(keys))
-    for remark in test.remarks:
-        yield Text(remark)
-    for caution in test.cautions:
-        yield Text(f"caution: {caution}")
+        yield Table(head, rows, found.title, headers=len(keys), open_rows=OPEN_ROWS)
+    notes = [*found.remarks, *(f"caution: {caution}" for caution in found.cautions)]
+    if notes:
+        yield Bullets(notes)
+
+
+def refusals(found: BenchmarkAnswer) -> Iterator[Text]:
+    """Say which tests were refused, and why."""
+    return (Text(f"refused: {each.test}: {each.why}") for each in found.refused)
 
 
 def _is_shown(column: Column, test: Test) -> bool:
@@ -69,16 +76,11 @@ def _unit(column: Column) -> str:
     return "" if column.unit == "frames" else column.unit
 
 
-def _value(value: float | str | None) -> str:
-    """Write a value for a table: whole from a thousand on, four digits below."""
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return "–"
-    return f"{value:.0f}" if abs(value) >= 1000 or value == round(value) else f"{value:.4g}"
+def _cell(value: float | str | None) -> str:
+    return value if isinstance(value, str) else number(value)
 
 
-def comparison(found: Sequence[Difference], *, tolerance: float) -> Iterator[Block]:
+def comparison(found: Sequence[Difference], *, tolerance: float) -> Iterator[Table | Text]:
     """Lay out the values of two benchmarks that differ by more than a relative tolerance."""
     judged = [each for each in found if each.verdict]
     changed = [each for each in judged if each.verdict != "same"]
@@ -96,8 +98,8 @@ def _difference(each: Difference) -> list[str]:
         each.test,
         point_text(each.point),
         each.key,
-        _value(each.first),
-        _value(each.second),
-        "–" if each.change is None else f"{100 * each.change:+.2f}%",
+        number(each.first),
+        number(each.second),
+        UNDEFINED if each.change is None else f"{100 * each.change:+.2f}%",
         each.verdict,
     ]

@@ -1,46 +1,51 @@
 """Bottleneck: how a transfer responded to changes of its stages, and which stage limits it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from markupsafe import Markup
 
+from ethermeter.analysis.bottleneck import STAGES, BottleneckAnswer, Changed, Outcome
 from ethermeter.blocks import Table, Text
-from ethermeter.bottleneck import Outcome
-from ethermeter.bottleneck.interventions import STAGES
+from ethermeter.present import rooflines
 from ethermeter.quantities import Scale, quantity, with_ends
-from ethermeter.report.roofline import verdict
 from ethermeter.results.interval import student
-from ethermeter.strategies.bottleneck import Answer
 
 
-def bottleneck(found: Answer) -> list[Text | Table]:
+def bottleneck(found: BottleneckAnswer) -> Iterator[Text | Table]:
     """Lay out the changes that were tried, those that were not, and the verdict."""
-    rows = []
-    for change in found.changes:
-        response = change.response
-        rows.append(
-            [
-                STAGES.get(change.stage, "Connections (no stage)"),
-                change.way,
-                change.what,
-                _throughput(change.samples),
-                f"{100 * change.gain:+.0f}%",
-                with_ends(response.value, response.low, response.high, Scale("")),
-            ]
-        )
-    usual = f"{_throughput(found.unchanged)}, {found.rounds} rounds in random order"
+    yield from evidence(found)
+    yield Text(rooflines.nearest(found.path()))
+    yield Text(verdict(found))
+
+
+def evidence(found: BottleneckAnswer) -> Iterator[Text | Table]:
+    """Lay out the changes that were tried, and those that were not."""
+    unchanged = _throughput(found.unchanged)
+    yield Text(f"{found.title}: {unchanged}, {found.rounds} rounds in random order")
     head = ["stage", "", "from … to", "throughput", "change", "response"]
-    named = STAGES[found.bottleneck] if found.bottleneck else "undecided"
+    yield Table(head, [_row(change) for change in found.changes], "Changes")
+    for left in found.not_tried:
+        yield Text(f"not changed: {STAGES.get(left.stage, left.stage).lower()}: {left.why}")
+    yield Text(f"processors are limited by {found.processors_limited_by}")
+
+
+def verdict(found: BottleneckAnswer) -> Markup:
+    """Say which stage limits the transfer, and why."""
+    stage = found.bottleneck
+    named = "undecided" if stage is None else STAGES.get(stage, stage)
+    return Markup("bottleneck: <strong>{}</strong> – {}").format(named, found.why)
+
+
+def _row(change: Changed) -> list[str]:
+    response = change.response
     return [
-        Text(f"{found.title}: {usual}"),
-        Table(head, rows, "Changes"),
-        *(
-            Text(f"not changed: {STAGES.get(left.stage, left.stage).lower()}: {left.why}")
-            for left in found.not_tried
-        ),
-        Text(f"processors are limited by {found.processors_limited_by}"),
-        Text(verdict(found.path())),
-        Text(f"bottleneck: {named} – {found.why}"),
+        STAGES.get(change.stage, "Connections (no stage)"),
+        change.way,
+        change.what,
+        _throughput(change.samples),
+        f"{100 * change.gain:+.0f}%",
+        with_ends(response.value, response.low, response.high, Scale("")),
     ]
 
 

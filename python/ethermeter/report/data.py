@@ -24,6 +24,7 @@ from ethermeter.analysis import (
 )
 from ethermeter.analysis.accounts import Account
 from ethermeter.analysis.agreement import Agreement
+from ethermeter.analysis.bottleneck import BottleneckAnswer
 from ethermeter.analysis.bounds import Answers
 from ethermeter.analysis.call_search import CallsAnswer
 from ethermeter.analysis.capacity import Capacity, capacities
@@ -57,7 +58,8 @@ if TYPE_CHECKING:
     from ethermeter.store import RunDirectory
 
 ANSWERS: Mapping[str, type] = {
-    "benchmark": benchmark.Answer,
+    "benchmark": benchmark.BenchmarkAnswer,
+    "bottleneck": BottleneckAnswer,
     "calls": CallsAnswer,
     "search": SearchAnswer,
 }
@@ -187,7 +189,9 @@ class ReportData:
     def _drawn(self) -> Sequence[Trial]:
         # Trials of a benchmark are points of no curve: its page shows none of their flows and
         # ports.
-        is_benchmark = self.search is not None and isinstance(self.search.answer, benchmark.Answer)
+        is_benchmark = self.search is not None and isinstance(
+            self.search.answer, benchmark.BenchmarkAnswer
+        )
         return () if is_benchmark else self.results.trials()
 
     @cached_property

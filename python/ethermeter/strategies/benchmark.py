@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from ethermeter.analysis.benchmark import Answer
+from ethermeter.analysis.benchmark import BenchmarkAnswer
 from ethermeter.benchmark.bench import FRAME, STIMULUS, TEST, TRIAL, Stimulus
 from ethermeter.benchmark.outcome import Outcome, outcome_of
 from ethermeter.benchmark.steps import Ledger, Step, Suite, UnansweredError
@@ -82,7 +82,9 @@ class Benchmark:
             for step in self._suite.steps
         )
 
-    def propose(self, observed: Sequence[Observed]) -> tuple[Trial, ...] | Finished[Answer]:
+    def propose(
+        self, observed: Sequence[Observed]
+    ) -> tuple[Trial, ...] | Finished[BenchmarkAnswer]:
         """Return the next trials of every step that can go on, or the answer.
 
         A trial that failed is proposed again. Raises TrialError after `MOST_FAILURES` of them, one
@@ -147,13 +149,13 @@ class Benchmark:
                 is_emptied=stimulus.drain_s is not None,
             )
 
-    def _answer(self) -> Answer:
+    def _answer(self) -> BenchmarkAnswer:
         suite = self._suite
         by_test: dict[str, list[Outcome]] = {}
         for step in suite.steps:
             by_test.setdefault(_test_of(step.key), []).extend(_known(self._outcomes[step.key]))
         measured = {name: outcomes for name, outcomes in by_test.items() if outcomes}
-        return Answer(
+        return BenchmarkAnswer(
             suite=suite.name,
             title=suite.title,
             network=str(suite.bench.path),

@@ -1,18 +1,18 @@
 """Bottleneck search: every change of a transfer in rounds of random order, until it is decided."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 
-import msgspec
 import numpy as np
 
-from ethermeter.analysis.roofline import Roofline, RooflineEntry
-from ethermeter.bottleneck.bench import Outcome
+from ethermeter.analysis.bottleneck import BottleneckAnswer, Changed, Outcome
+from ethermeter.analysis.estimated import Interval
+from ethermeter.analysis.roofline import RooflineEntry
 from ethermeter.bottleneck.document import TransferFile
-from ethermeter.bottleneck.interventions import CONNECTIONS, NotTried, Way, interventions
+from ethermeter.bottleneck.interventions import CONNECTIONS, interventions
 from ethermeter.bottleneck.roofline import roofline
 from ethermeter.bottleneck.trials import CHANGED, Result, base_trial, experiment, trial
-from ethermeter.bottleneck.verdict import ERROR, LOOKS, RULE, Interval, Tried, judge
+from ethermeter.bottleneck.verdict import ERROR, LOOKS, RULE, Tried, judge
 from ethermeter.experiment import Experiment
 from ethermeter.results.interval import Floats
 from ethermeter.strategies.strategy import Finished, Observed, question_text
@@ -20,55 +20,6 @@ from ethermeter.trial import Trial
 
 UNCHANGED = "unchanged"
 """Word for the unchanged transfer."""
-
-
-class Changed(msgspec.Struct, frozen=True):
-    """One intervention and what it did.
-
-    `stage`, `way`, `factor`, `what`: as of `Change`. `is_evidence_only`, `gain`, `response`: as of
-    `Response`. `samples`: outcomes, one for each round.
-    """
-
-    stage: str
-    way: Way
-    factor: float
-    what: str
-    is_evidence_only: bool
-    gain: float
-    response: Interval
-    samples: tuple[Outcome, ...]
-
-
-class Answer(msgspec.Struct, frozen=True):
-    """The bottleneck of a transfer, with the evidence: `answer.json` of a run.
-
-    `title`: of the file. `seed`: of the order. `rounds`: how often everything was run. `error`,
-    `rule`: how a bottleneck is named, and with what probability of an error.
-    `processors_limited_by`: how processors were limited. `bottleneck`: the stage, or None if it is
-    undecided. `why`: the reason, in a sentence. `unchanged`: outcomes of the unchanged transfer,
-    one for each round. `changes`: every intervention; samples are in the same order of rounds.
-    `not_tried`: stages without an intervention, and why. `order`: what was run, in its order:
-    `unchanged` or the stage that was changed. `roofline`: the ceilings along the unchanged path,
-    and the achieved rate.
-    """
-
-    title: str
-    seed: int
-    rounds: int
-    error: float
-    rule: str
-    processors_limited_by: str
-    bottleneck: str | None
-    why: str
-    unchanged: tuple[Outcome, ...]
-    changes: tuple[Changed, ...]
-    not_tried: tuple[NotTried, ...]
-    order: tuple[str, ...]
-    roofline: RooflineEntry
-
-    def path(self) -> Roofline:
-        """Return the ceilings along the unchanged path, and the achieved rate."""
-        return self.roofline.read()
 
 
 class BottleneckSearch:
@@ -124,7 +75,9 @@ class BottleneckSearch:
         """Trials after which it is judged for the first time."""
         return self._rounds * len(self._base)
 
-    def propose(self, observed: Sequence[Observed]) -> tuple[Trial, ...] | Finished[Answer]:
+    def propose(
+        self, observed: Sequence[Observed]
+    ) -> tuple[Trial, ...] | Finished[BottleneckAnswer]:
         """Return the trials of as many rounds more, or the answer."""
         looks = len(observed) // self.expected_trials
         if looks:
@@ -150,7 +103,7 @@ class BottleneckSearch:
             for _ in range(LOOKS * self._rounds)
         ]
 
-    def _answer(self, observed: Sequence[Observed]) -> Answer:
+    def _answer(self, observed: Sequence[Observed]) -> BottleneckAnswer:
         outcomes: dict[str, list[Outcome]] = {name: [] for name in self._base}
         means: dict[str, None] = {}
         for each in observed:
@@ -171,7 +124,7 @@ class BottleneckSearch:
             ],
             looks=LOOKS,
         )
-        return Answer(
+        return BottleneckAnswer(
             title=self._title,
             seed=self._seed,
             rounds=len(unchanged),
@@ -189,7 +142,7 @@ class BottleneckSearch:
                     change.what,
                     response.is_evidence_only,
                     response.gain,
-                    response.interval,
+                    Interval(*astuple(response.interval)),
                     tuple(outcomes[change.stage]),
                 )
                 for change, response in zip(self._changes, verdict.responses, strict=True)

@@ -12,7 +12,7 @@ from ethermeter.operation import Argument, Display, operation
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ethermeter.analysis.benchmark import Answer
+    from ethermeter.analysis.benchmark import BenchmarkAnswer
     from ethermeter.api.runs import Found
     from ethermeter.api.venues import Venue
     from ethermeter.benchmark import Bench, Settings
@@ -149,7 +149,7 @@ class ListedSuite:
     tests: str
 
 
-Benchmarked: TypeAlias = "Found[Answer] | tuple[ListedSuite, ...]"
+Benchmarked: TypeAlias = "Found[BenchmarkAnswer] | tuple[ListedSuite, ...]"
 
 
 @operation(BenchmarkOptions)
@@ -167,7 +167,7 @@ def benchmark(options: BenchmarkOptions, display: Display) -> Benchmarked:
         If results cannot be written, or a trial broke off.
 
     """
-    from ethermeter.analysis.benchmark import Answer
+    from ethermeter.analysis.benchmark import BenchmarkAnswer
     from ethermeter.api.runs import found_by
     from ethermeter.benchmark import SUITES, load
     from ethermeter.execution import Execution
@@ -188,7 +188,7 @@ def benchmark(options: BenchmarkOptions, display: Display) -> Benchmarked:
         )
         return found_by(
             Benchmark(load(suite, bench), venue=where),
-            Answer,
+            BenchmarkAnswer,
             execution,
             out=options.out,
             place=place,

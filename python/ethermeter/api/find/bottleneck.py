@@ -9,8 +9,8 @@ from ethermeter.faults import InputError
 from ethermeter.operation import Argument, Display, operation
 
 if TYPE_CHECKING:
+    from ethermeter.analysis.bottleneck import BottleneckAnswer
     from ethermeter.api.runs import Found
-    from ethermeter.strategies.bottleneck import Answer
 
 MOST_ROUNDS = 50
 """Rounds before a verdict, at most."""
@@ -79,7 +79,7 @@ class ListedTransfer:
     planted: str | None
 
 
-Searched: TypeAlias = "Found[Answer] | tuple[ListedTransfer, ...]"
+Searched: TypeAlias = "Found[BottleneckAnswer] | tuple[ListedTransfer, ...]"
 
 
 @operation(BottleneckOptions)
@@ -110,17 +110,20 @@ def bottleneck(options: BottleneckOptions, display: Display) -> Searched:
     if options.figure is not None:
         require_drawing("figure", options.figure)
         require_room("figure", options.figure)
+    from ethermeter.analysis.bottleneck import BottleneckAnswer
     from ethermeter.api.runs import found_by
     from ethermeter.bottleneck import Transfers, load
     from ethermeter.execution import Execution
-    from ethermeter.strategies.bottleneck import Answer, BottleneckSearch
+    from ethermeter.strategies.bottleneck import BottleneckSearch
 
     strategy = BottleneckSearch(
         load(str(options.transfer)), seed=options.seed, repetitions=options.repetitions
     )
     execution = Execution(force=options.force, command=display.command, seed=strategy.seed)
     with Transfers() as place:
-        found = found_by(strategy, Answer, execution, out=options.out, place=place, display=display)
+        found = found_by(
+            strategy, BottleneckAnswer, execution, out=options.out, place=place, display=display
+        )
     if options.figure is not None:
         from ethermeter.report.export import export
         from ethermeter.report.roofline import page

@@ -1,27 +1,16 @@
 """Benchmark: the tables and figures of a suite, with its conditions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from markupsafe import Markup
 
-from ethermeter.analysis.benchmark import Answer, Column, Row, Test
+from ethermeter.analysis.benchmark import BenchmarkAnswer, Column, Row, Test
 from ethermeter.chart import Trace
-from ethermeter.document import (
-    Block,
-    Bullets,
-    Figure,
-    Heading,
-    Label,
-    Section,
-    Table,
-    Text,
-    large_first,
-    number,
-)
+from ethermeter.document import Block, Figure, Heading, Label, Section, Text, large_first, number
+from ethermeter.present import benchmark as layout
 from ethermeter.report.data import ReportData
 from ethermeter.report.plots import annotated
 
-OPEN_ROWS = 16
 _FIGURES: Mapping[str, tuple[tuple[str, ...], str]] = {
     "throughput": (("rate", "line_rate"), "Frame rate"),
     "latency": (("latency", "delay"), "Time"),
@@ -31,10 +20,10 @@ _FIGURES: Mapping[str, tuple[tuple[str, ...], str]] = {
 """Tests with a figure: its columns, and the name of its y axis."""
 
 
-def answer_of(data: ReportData) -> Answer | None:
+def answer_of(data: ReportData) -> BenchmarkAnswer | None:
     """Return the answer of a run of a benchmark; None of other runs."""
     answer = None if data.search is None else data.search.answer
-    return answer if isinstance(answer, Answer) else None
+    return answer if isinstance(answer, BenchmarkAnswer) else None
 
 
 def build(data: ReportData) -> Section | None:
@@ -42,13 +31,10 @@ def build(data: ReportData) -> Section | None:
     answer = answer_of(data)
     if answer is None:
         return None
-    lead = f"{answer.network}, {answer.venue}. Testers: {', '.join(answer.testers)}."
-    conditions = [[name, text] for name, text in answer.conditions.items()]
-    blocks: list[Block] = [Text(lead, "lead")]
+    blocks: list[Block] = [layout.setting(answer)]
     for test in answer.tests:
-        blocks += _blocks(test)
-    blocks.append(Heading("Conditions"))
-    blocks.append(Table(("Condition", "Value"), conditions, "Conditions", "plain"))
+        blocks += [Heading(test.title), Text(test.clause), *_figure(test), *layout.test(test)]
+    blocks += [Heading("Conditions"), layout.conditions(answer)]
     return Section("benchmark", "Benchmark", answer.title, blocks)
 
 
@@ -93,41 +79,11 @@ def warnings(data: ReportData) -> list[str]:
     if answer.culprit:
         found.append(f"The testers lose frames without the device: {answer.culprit}.")
     found += [f"{test.title}: {text}." for test in answer.tests for text in test.cautions]
-    return found + [f"Refused: {each.test}: {each.why}." for each in answer.refused]
+    return found + [f"{large_first(each.text)}." for each in layout.refusals(answer)]
 
 
-def _blocks(test: Test) -> list[Block]:
-    keys = list(dict.fromkeys(key for row in test.rows for key in row.point))
-    head = [*(key.capitalize() for key in keys), *map(_head, test.columns)]
-    rows = [
-        [
-            *(row.point.get(key, "") for key in keys),
-            *(_cell(row.values.get(column.key)) for column in test.columns),
-        ]
-        for row in test.rows
-    ]
-    blocks: list[Block] = [Heading(test.title), Text(test.clause)]
-    if rows:
-        table = Table(head, rows, test.title, headers=len(keys), open_rows=OPEN_ROWS)
-        figure = _figure(test)
-        blocks += [table] if figure is None else [figure, table]
-    notes = [*test.remarks, *(f"Caution: {text}." for text in test.cautions)]
-    return [*blocks, *([Bullets(notes)] if notes else [])]
-
-
-def _head(column: Column) -> str:
-    title = large_first(column.title)
-    return f"{title} ({column.unit})" if column.unit else title
-
-
-def _cell(value: float | str | None) -> str:
-    if isinstance(value, str):
-        return value
-    return "–" if value is None else number(float(value))
-
-
-def _figure(test: Test) -> Figure | None:
-    """Draw a test against the length of frames, or the loss against the load."""
+def _figure(test: Test) -> Iterator[Figure]:
+    """Draw a test with a figure against the length of frames, or the loss against the load."""
     columns, y_title = _FIGURES.get(test.name, ((), ""))
     is_loss = test.name == "frame-loss"
     lines: list[Trace] = []
@@ -144,10 +100,10 @@ def _figure(test: Test) -> Figure | None:
         else:
             lines += _line(column.title, test.rows, "frame", " B", column)
     if not any(len(line.points) > 1 for line in lines):
-        return None
+        return
     x = Label("Offered load", "% of line rate") if is_loss else Label("Frame", "B")
     chart = annotated(lines, (), x, Label(y_title, unit), "Frame" if is_loss else "")
-    return Figure(chart, test.title)
+    yield Figure(chart, test.title)
 
 
 def _line(name: str, rows: Sequence[Row], key: str, unit: str, column: Column) -> list[Trace]:

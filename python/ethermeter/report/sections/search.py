@@ -10,11 +10,13 @@ from itertools import groupby
 from markupsafe import Markup
 
 from ethermeter.analysis import benchmark
+from ethermeter.analysis.bottleneck import BottleneckAnswer
 from ethermeter.analysis.call_search import CallsAnswer
-from ethermeter.analysis.roofline import read
 from ethermeter.analysis.value_search import SearchAnswer
 from ethermeter.document import Block, Heading, Section, Table, Text, large_first, number, plain
+from ethermeter.present import bottleneck as of_bottlenecks
 from ethermeter.present import calls as of_calls
+from ethermeter.present import rooflines as of_rooflines
 from ethermeter.present import search as of_values
 from ethermeter.report import roofline
 from ethermeter.report.data import ReportData, Search
@@ -43,7 +45,7 @@ def build(data: ReportData) -> Section | None:
     if found is None:
         return None
     # The tests of a benchmark are a section of their own.
-    result = [] if isinstance(found.answer, benchmark.Answer) else _result(found.answer)
+    result = [] if isinstance(found.answer, benchmark.BenchmarkAnswer) else _result(found.answer)
     blocks: list[Block] = [
         *([Heading("Result"), *result] if result else []),
         Heading("Question"),
@@ -64,6 +66,10 @@ def _result(answer: object) -> list[Block]:
             return [*said, *figures, *of_values.tried(answer)]
         case CallsAnswer():
             return list(of_calls.calls(answer))
+        case BottleneckAnswer():
+            verdict = Text(large_first(of_bottlenecks.verdict(answer)) + ".")
+            path = roofline.figure(answer.path())
+            return [verdict, Text(answer.rule, "lead"), *of_bottlenecks.evidence(answer), path]
         case _:
             return list(_blocks(answer, "Answer", "answer.json"))
 
@@ -76,18 +82,11 @@ def findings(data: ReportData) -> list[str]:
             return [plain(f"The {answer.sentence}."), *map(plain, answer.cautions)]
         case CallsAnswer():
             return _calls(answer)
-        case Mapping() if "bottleneck" in answer:
-            return _bottleneck(answer)
+        case BottleneckAnswer():
+            path = of_rooflines.nearest(answer.path())
+            return [large_first(of_bottlenecks.verdict(answer)) + ".", path]
         case _:
             return []
-
-
-def _bottleneck(answer: Mapping[str, object]) -> list[str]:
-    """Say which stage limits a transfer, why, and how near its path came to a ceiling."""
-    stage = answer["bottleneck"]
-    named = "undecided" if stage is None else f"the {str(stage).replace('-', ' ')}"
-    path = roofline.verdict(read(answer["roofline"], file="answer.json"))
-    return [Markup("The bottleneck is <strong>{}</strong>: {}.").format(named, answer["why"]), path]
 
 
 def _calls(answer: CallsAnswer) -> list[str]:
