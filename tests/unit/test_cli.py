@@ -428,6 +428,7 @@ def test_completion_that_cannot_be_installed_is_a_line(tmp_path):
         assert line.startswith(f"ethermeter: {home}")
         assert line.endswith("Not a directory")
     for words, said in ((("csh",), "shell = csh"), ((), "SHELL = (not set)")):
-        ended = call(real("--install-completion", *words), env={"HOME": str(tmp_path)})
+        env = {"HOME": str(tmp_path), "SHELL": ""}
+        ended = call(real("--install-completion", *words), env=env)
         assert ended.returncode == 2
         assert ended.stderr == f"command line: {said}: expected one of bash, zsh, fish\n"

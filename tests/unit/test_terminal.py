@@ -112,7 +112,9 @@ def test_the_table_of_a_run_has_units_and_intervals(folder):
     assert {"Mb/s", "message/s"} <= set(head)
     by_table = shown.partition("by table of flows")[2].partition("\ncall ")[0].split()
     assert {"message/s", "Mb/s", "ms"} <= set(by_table)
-    (row,) = [line for line in shown.splitlines() if line.startswith("picture ")][:1]
+    (row,) = [
+        line for line in shown.partition("by table")[2].splitlines() if line.startswith("picture ")
+    ][:1]
     assert row.count(" ± ") >= 1
 
 

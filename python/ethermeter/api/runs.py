@@ -63,6 +63,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     estimates: object = UNSET
     claims: object = UNSET
     live_claims: object = UNSET
+    capacity: object = UNSET
     flows: object = UNSET
     live_accounts: object = UNSET
     live_agreement: object = UNSET
