@@ -113,11 +113,11 @@ def test_what_has_no_bound_says_why(tmp_path):
     run = tmp_path / "run"
     assert invoke("run", path, "--out", run).returncode == 0
     page = (run / "report.html").read_text(encoding="utf-8")
-    assert "no bound: Poisson arrivals have no arrival curve" in page
+    assert "Poisson arrivals have no arrival curve" in page
 
 
 def test_a_run_of_theory_alone_has_a_report(tmp_path):
     path = BURST.changed(run={"engines": ["theory"]}).save(tmp_path / "x.toml")
     assert invoke("run", path, "--out", tmp_path / "run").returncode == 0
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
-    assert "never more than 324.5 µs" in page
+    assert "<td>324.5</td>" in page

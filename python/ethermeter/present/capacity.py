@@ -14,6 +14,8 @@ Block = Text | Table
 TABLE_ROWS = 30
 MOST_KINDS = 6
 """Kinds of flows that a sentence names."""
+KIND_ROWS = 10
+"""Kinds of flows of a table: those with the least headroom."""
 
 
 def capacity(found: Sequence[Capacity]) -> Iterator[Block]:
@@ -24,7 +26,7 @@ def capacity(found: Sequence[Capacity]) -> Iterator[Block]:
     if len(same) == 1:
         yield Text(sentence(found[0]))
         if found[0].kinds:
-            yield _kinds(found[0])
+            yield from _kinds(found[0])
         return
     yield Text(summary(found))
     yield _points(found[:TABLE_ROWS])
@@ -112,20 +114,23 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:MOST_KINDS])} and {len(names) - MOST_KINDS} more kinds of flows"
 
 
-def _kinds(found: Capacity) -> Table:
+def _kinds(found: Capacity) -> Iterator[Block]:
     """Tabulate the kinds of flows: their share in the busiest resource, and their headroom."""
+    shown = sorted(found.kinds, key=lambda kind: kind.headroom)[:KIND_ROWS]
     rows = [
         [
             kind.name,
             str(kind.flows),
-            f"{number(100 * kind.load, digits=3)}%",
+            number(100 * kind.load, digits=3),
             _times(kind.headroom) if found.has_rates else UNDEFINED,
             kind.limit,
         ]
-        for kind in found.kinds
+        for kind in shown
     ]
-    head = ["flows", "count", f"load of {found.resource}", "fits up to times", "full then"]
-    return Table(head, rows, "Headroom by kind of flow")
+    head = ["flows", "count", f"load of {found.resource} %", "fits up to times", "full then"]
+    yield Table(head, rows, "Headroom by kind of flow", "data names1")
+    if len(found.kinds) > len(shown):
+        yield Text(f"… {len(found.kinds) - len(shown)} more have more headroom")
 
 
 def _times(headroom: float) -> str:
@@ -142,11 +147,12 @@ def _points(found: Sequence[Capacity]) -> Table:
             *(each.point.get(key, "") for key in keys),
             each.verdict,
             each.resource,
-            f"{number(100 * each.load)}%",
+            number(100 * each.load),
             number(each.scale),
         ]
         for each in found
     ]
     lead = [*(["series"] * series), *keys]
-    head = [*lead, "verdict", "busiest", "load", "full at times"]
-    return Table(head, rows, "Capacity by point", headers=len(lead))
+    head = [*lead, "verdict", "busiest", "load %", "full at times"]
+    names = f"data names{min(len(lead), 3)}"
+    return Table(head, rows, "Capacity by point", names, len(lead), open_rows=TABLE_ROWS)

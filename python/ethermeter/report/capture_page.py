@@ -28,6 +28,8 @@ from ethermeter.report.tables import code
 
 DRAWN = 6
 """Connections that have figures of their own."""
+MOST_HEIGHT = 3600
+"""Estimated height in pixels of the page as opened."""
 SENTENCES = 3
 """Connections that are named in the findings."""
 PATHS = 10
@@ -105,6 +107,7 @@ def page(found: Explanation, chosen: Connection | None = None) -> str:
             question="What limited each connection?",
             findings=_findings(connections, found.of.connection_sums.count),
             warnings=[f"{large_first(text)}." for text in found.warnings],
+            height=MOST_HEIGHT,
         )
     )
 

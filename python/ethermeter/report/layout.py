@@ -23,9 +23,9 @@ from ethermeter.document import (
     Text,
 )
 
-MOST_HEIGHT = 10_000
-"""Estimated height in pixels of what is not folded, at a width of 1280 pixels."""
-OPEN_FIGURES = 8
+MOST_HEIGHT = 5500
+"""Estimated height in pixels of a page as opened, at a width of 1280 pixels."""
+OPEN_FIGURES = 4
 """Figures of a grid that are not folded."""
 _FOLD = 50
 _LINE, _LETTERS = 25, 110
@@ -59,17 +59,21 @@ class Folded:
     is_open: bool
 
 
-def arrange(sections: Sequence[Section]) -> list[Folded]:
-    """Order the sections, figures first, and fold those for which the page has no room."""
+def arrange(sections: Sequence[Section], room: int) -> list[Folded]:
+    """Order the sections, figures first, and fold those for which there is no room.
+
+    `room`: estimated height of what is not folded, in pixels.
+    """
     ordered = sorted(sections, key=lambda section: not _has_figures(section.blocks))
-    room = MOST_HEIGHT - _FOLD * len(ordered)
+    most = room
+    room -= _FOLD * len(ordered)
     found: list[Folded] = []
     for section in ordered:
         parts = _parts(section)
         room -= _FOLD * sum(bool(title) for _, title, _ in parts)
         # The first section is what the page is about.
         is_open = not found or height(parts[0][2]) <= room
-        left = room if is_open else MOST_HEIGHT // 2
+        left = room if is_open else most // 2
         groups = []
         for at, (anchor, title, blocks) in enumerate(parts):
             need = height(blocks)
@@ -80,6 +84,11 @@ def arrange(sections: Sequence[Section]) -> list[Folded]:
         room = left if is_open else room + _FOLD * sum(bool(title) for _, title, _ in parts)
         found.append(Folded(section.anchor, section.label, section.title, groups, is_open))
     return found
+
+
+def above(title: str, question: str, sentences: Sequence[str]) -> int:
+    """Estimate the height of what is above the sections: title, question, findings and warnings."""
+    return 420 + _lines(title) * 2 + _lines(question) + sum(map(_lines, sentences))
 
 
 def _parts(section: Section) -> list[tuple[str, str, list[Block]]]:

@@ -9,6 +9,7 @@ from ethermeter.metrics import Metric
 from ethermeter.report import findings
 from ethermeter.report.axes import MOST_CURVES
 from ethermeter.report.data import ReportData
+from ethermeter.report.layout import MOST_HEIGHT
 from ethermeter.report.render import Page, render
 from ethermeter.report.sections import (
     agreement,
@@ -29,6 +30,8 @@ from ethermeter.report.sections import (
 )
 from ethermeter.results.estimates import Point
 
+SEARCH_HEIGHT = 2200
+"""Estimated height in pixels of the page of a search as opened: its answer, and little else."""
 AFTER_SERIES = (
     agreement.build,
     lengths.build,
@@ -80,6 +83,7 @@ def page(data: ReportData, study: StudyPage) -> str:
             question=f"{study.presentation.question} {findings.question(data)}".strip(),
             findings=findings.findings(data),
             warnings=findings.warnings(data),
+            height=MOST_HEIGHT if data.search is None else SEARCH_HEIGHT,
         )
     )
 

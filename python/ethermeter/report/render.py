@@ -13,7 +13,7 @@ from markupsafe import Markup
 from ethermeter.document import Figure, Row, Section, Table
 from ethermeter.report import charts
 from ethermeter.report.charts.explorer import explorer
-from ethermeter.report.layout import arrange, is_folded, split
+from ethermeter.report.layout import MOST_HEIGHT, above, arrange, is_folded, split
 from ethermeter.report.theme import VegaLite, config
 from ethermeter.report.thinning import MOST_ROWS, spread
 from ethermeter.report.vega import javascript
@@ -46,6 +46,8 @@ class Page:
         The answer, in sentences.
     warnings
         What to know before the answer is trusted.
+    height
+        Estimated height as opened, in pixels, at a width of 1280; what is beyond is folded.
 
     """
 
@@ -57,6 +59,7 @@ class Page:
     question: str = ""
     findings: Sequence[str] = ()
     warnings: Sequence[str] = ()
+    height: int = MOST_HEIGHT
 
 
 @dataclass(slots=True)
@@ -74,6 +77,7 @@ class _Charts:
 def render(page: Page) -> str:
     """Return the HTML of a page."""
     own = files("ethermeter.report") / "templates"
+    said = [*page.findings, *page.warnings]
 
     def joined(*names: str) -> Markup:
         return Markup("\n".join((own / name).read_text(encoding="utf-8") for name in names))
@@ -83,7 +87,7 @@ def render(page: Page) -> str:
         .get_template("page.html")
         .render(
             page=page,
-            sections=arrange(page.sections),
+            sections=arrange(page.sections, page.height - above(page.title, page.question, said)),
             charts=_Charts(),
             policy=POLICY,
             style=joined("style.css", "explorer.css"),

@@ -14,7 +14,6 @@ from ethermeter.document import (
     Grid,
     Heading,
     Text,
-    cell,
     large_first,
     number,
 )
@@ -70,7 +69,6 @@ def bound_blocks(series: str, data: ReportData) -> list[Block]:
     blocks: list[Block] = [Heading("Bounds, means and what was seen"), Text(LEAD, "lead")]
     blocks += [
         *exceeded_blocks(series, data),
-        Bullets(_sentences(times)),
         Grid(figures),
         Heading("By every engine", 4),
         *layout.times([time for time in data.answers.alike if time.series == series]),
@@ -166,35 +164,10 @@ def _nearest(times: Sequence[FlowTime]) -> list[FlowTime]:
     return [time for time in times if time in chosen]
 
 
-def _sentences(times: Sequence[FlowTime]) -> list[str]:
-    """Say of each flow in a sentence what theory says and what was seen."""
-    return [_sentence(time) for time in _nearest(times)]
-
-
 def _at(point: Mapping[str, str]) -> str:
     """Say at which point, in brackets; empty where nothing is varied."""
     text = point_title(point)
     return f" ({text})" if text else ""
-
-
-def _sentence(time: FlowTime) -> str:
-    most = (
-        f"never more than {_us(time.bound_s)} µs"
-        if math.isfinite(time.bound_s)
-        else f"no bound: {time.method or 'it was not calculated'}"
-    )
-    means = [
-        cell(each.mean, 1e6) + f" µs {SEEN[each.engine]}"
-        for each in time.observed
-        if math.isfinite(each.mean.value)
-    ]
-    if math.isfinite(time.mean_s):
-        means.append(f"{_us(time.mean_s)} µs by queueing theory")
-    what = "" if time.metric is Metric.ONE_WAY_DELAY else ", round trip"
-    mean = f"; mean {', '.join(means)}" if means else ""
-    return Markup("<strong>{}</strong>{}{}: {}{}.").format(
-        time.flow, what, _at(time.point), most, mean
-    )
 
 
 def _figure(point: Mapping[str, str], times: Sequence[FlowTime]) -> Figure:

@@ -27,6 +27,8 @@ def build(data: ReportData) -> Section | None:
     """Return the section; None of a benchmark, and of a run in which nothing is varied."""
     if benchmark.answer_of(data) is not None:
         return None
+    if len({(point.series, tuple(point.point.items())) for point in data.points}) == 1:
+        return None  # engines alone are no axis
     found = explorer_of(
         data.points, data.presentation.graphs or (), lines=ENGINE, parts=_parts(data)
     )
