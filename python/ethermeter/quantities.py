@@ -126,6 +126,17 @@ def number(value: float | None, half_width: float = math.nan, *, digits: int = D
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def signed(value: float, half_width: float = math.nan) -> str:
+    """Write a difference with its sign.
+
+    Examples
+    --------
+    >>> signed(1.24, 0.3), signed(-1.24, 0.3), signed(0.0)
+    ('+1.2', '-1.2', '0')
+    """
+    return f"{'+' if value > 0 else ''}{number(value, half_width)}"
+
+
 def interval(value: float, half_width: float) -> str:
     """Write the interval beside a value: ` ± 0.3`; empty if there is none, or it is not seen."""
     if not is_seen(value, half_width):

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Mapping, Sequence
 
 _PREFIXES = {"p": 1e-12, "n": 1e-9, "u": 1e-6, "µ": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9}
 _BASES = ("s", "m", "B", "b", "bit", "b/s", "bit/s", "/s", "Hz")
@@ -54,3 +55,12 @@ class Swept(str):
         """The base unit; empty without one."""
         found = quantity(self)
         return "" if found is None else found[1]
+
+
+def varied_keys(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the keys that have several values, in the order in which they first appear."""
+    values: dict[str, set[str]] = {}
+    for row in rows:
+        for key, text in row.items():
+            values.setdefault(key, set()).add(text)
+    return [key for key, found in values.items() if len(found) > 1]

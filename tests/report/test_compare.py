@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from comparing import compare
 from ethermeter.metrics import Caution, Metric
 from ethermeter.present.comparison import comparison
 from ethermeter.render.text import lines
-from ethermeter.report.compare import compare
 from ethermeter.results import estimates
 from ethermeter.results.estimates import Point
 from ethermeter.results.interval import Estimate
@@ -69,7 +69,7 @@ def test_text_shows_what_differs_in_the_metrics_unit_and_counts_the_rest(tmp_pat
     rows = compare(run(tmp_path / "a", 0.01, 1e-4), run(tmp_path / "b", 0.0112, 1e-4))
     text = render([*rows, *[replace_verdict(rows[0]) for _ in range(30)]])
     assert "Transmission delay (ms)" in text
-    assert "10.0 11.2 1.2 ± 0.3" in " ".join(text.split())
+    assert "10.0 11.2 +1.2 ± 0.3" in " ".join(text.split())
     assert "31 comparisons: 30 no difference, 1 higher" in text
     assert "about 2 would miss zero by chance" in text
     assert render([]) == "0 comparisons:"
@@ -88,10 +88,10 @@ def test_a_value_with_a_caution_is_marked_and_explained_below(tmp_path):
     rows = compare(one, tmp_path / "b")
     assert [row["cautions"] for row in rows] == [["no-samples", "few-samples"], []]
     shown = render(rows).splitlines()
-    assert [line.endswith("higher [a]") for line in shown[1:3]] == [True, False]
-    assert shown[2].endswith("higher")
-    assert shown[3] == f"[a] few-samples: {Caution.FEW_SAMPLES.meaning}"
-    assert shown[4].startswith("2 comparisons")
+    assert [line.endswith("higher [a]") for line in shown[2:4]] == [True, False]
+    assert shown[3].endswith("higher")
+    assert shown[4] == f"[a] few-samples: {Caution.FEW_SAMPLES.meaning}"
+    assert shown[5].startswith("2 comparisons")
 
 
 def replace_verdict(row: dict[str, object]) -> dict[str, object]:

@@ -76,10 +76,10 @@ def test_the_page_begins_with_what_differs(browser, runs, page, width, scheme):
         ]
         half = (most["high"] - most["low"]) / 2e6
         assert shown[3:5] == [number(most[end] / 1e6, half) for end in ("a", "b")]
-        found = [float(each.replace("−", "-")) for each in re.findall(r"[+−][\d.]+", shown[5])]
-        assert found == pytest.approx(
-            [most[end] / 1e6 for end in ("difference", "low", "high")], abs=half / 10
-        )
+        found = [float(each) for each in re.findall(r"[-+]?[\d.]+", shown[5])]
+        assert found == pytest.approx([most["difference"] / 1e6, half], abs=half / 10)
+        ends = [most[end] / 1e6 for end in ("low", "high")]
+        assert [found[0] - found[1], found[0] + found[1]] == pytest.approx(ends, abs=half / 10)
         assert shown[7] == "lower"
         assert ["stations.service.uniform", "60 µs, 90 µs", "80 µs, 110 µs"] in cells(
             visit, "parameters"

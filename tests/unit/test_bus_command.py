@@ -5,8 +5,8 @@ import json
 
 import ethermeter as em
 import pytest
+from ethermeter.analysis.buses import SingleBus
 from ethermeter.api.bus import bus as advised
-from ethermeter.api.buses import SingleBus
 from ethermeter.theory.bus_advice import ranges
 from program import invoke
 from shared_experiments import BUS, GATEWAY
@@ -41,7 +41,7 @@ def test_cycles_and_delays_are_printed_with_the_effect_of_bursts_and_ids(bus):
     assert by_count[3]["data_share"] == pytest.approx(36 * 584 / 24_500)
     assert found["warnings"] == []
     text = invoke("bus", bus).stdout
-    assert "9 opportunities in a cycle: empty 30.8 µs, longest 614 µs" in text
+    assert "Empty cycle: 30.8 µs\nLongest cycle: 614.0 µs\n" in text
     assert "1–8" in text
 
 
@@ -122,7 +122,7 @@ def test_nodes_of_a_bus_in_a_network_send_what_flows_bring_to_them(tmp_path):
     # It is alone: a gap after its own frame, an opportunity that it misses, and all others empty.
     text = invoke("bus", str(file)).stdout
     assert text.startswith(
-        "segment bus:\n4 opportunities in a cycle: empty 18.1 µs, longest 82.2 µs\n"
+        "segment bus:\nOpportunities in a cycle: 4\nEmpty cycle: 18.1 µs\nLongest cycle: 82.2 µs\n"
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from ethermeter import execution as runs
 from ethermeter import trial
-from ethermeter.analysis import failures
+from ethermeter.analysis import comparison, failures
 from ethermeter.cli.output import show
 from ethermeter.counts import FlowCounts, flat, zeros
 from ethermeter.engines.live.trials import FailedTrial
@@ -21,7 +21,6 @@ from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.metrics import Metric
 from ethermeter.metrics.parameters import PS_PER_S
 from ethermeter.present.points import main_metrics
-from ethermeter.report import compare
 from ethermeter.results import estimates
 from ethermeter.store import RunDirectory
 from ethermeter.store.columns import FLOWS
@@ -148,7 +147,7 @@ def test_a_comparison_and_a_page_of_two_runs_say_which_had_failures(tmp_path):
     one = measured(live(pair(LOAD), 3), tmp_path / "one", failing=[2], values=[1.0, 2.0, 0.0])
     other = measured(live(pair(LOAD), 3), tmp_path / "other", failing=[], values=[1.0, 2.0, 3.0])
     said = f"The first run: 1 of 3 trials failed and is in no estimate: {WHY}."
-    assert compare.failed_in((one.path, other.path)) == [said]
+    assert comparison.failed_in((one.path, other.path)) == [said]
     done = invoke("compare", one.path, other.path, "--figure", tmp_path / "page.html")
     assert done.returncode == 0, done.stderr
     assert " ".join(done.stdout.split()).count(said) == 1

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from comparing import compare
 from ethermeter.calibration import read_data
 from ethermeter.faults import InputError
 from ethermeter.imports import parse_columns, read
 from ethermeter.metrics import Metric
 from ethermeter.probing.result import Measurement, Value
-from ethermeter.report.compare import compare
 from ethermeter.results.interval import Estimate
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

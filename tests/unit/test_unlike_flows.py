@@ -4,10 +4,10 @@ from pathlib import Path
 
 import ethermeter as em
 import pytest
+from comparing import compare
 from ethermeter.analysis.flows import OF_MESSAGES, with_tables
 from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.metrics import Metric
-from ethermeter.report.compare import compare
 from ethermeter.results import estimates
 from markup import parse, table, text_of
 from program import invoke

@@ -10,6 +10,7 @@ from pathlib import Path
 import ethermeter as em
 import numpy as np
 import pytest
+from comparing import compare
 from ethermeter.analysis import flows, groups
 from ethermeter.analysis.agreement import _chance
 from ethermeter.document import cell
@@ -17,7 +18,6 @@ from ethermeter.metrics import Metric
 from ethermeter.present.comparison import comparison
 from ethermeter.render.text import lines
 from ethermeter.report.charts.frame import datum
-from ethermeter.report.compare import compare
 from ethermeter.results import estimates, unseen
 from ethermeter.results.interval import Estimate, exact, no_failure
 from segments import segment

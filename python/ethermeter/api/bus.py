@@ -10,7 +10,7 @@ from ethermeter.faults import Fault, InputError
 from ethermeter.operation import Argument, Display, operation
 
 if TYPE_CHECKING:
-    from ethermeter.api.buses import Buses, InterfaceBus, SingleBus
+    from ethermeter.analysis.buses import Buses, InterfaceBus, SingleBus
     from ethermeter.experiment import Experiment
     from ethermeter.theory.bus_advice import Advice
 
@@ -64,7 +64,7 @@ def bus(options: BusOptions, display: Display) -> "SingleBus | Buses | Interface
         given = "(missing)" if experiment is None else "given with an interface"
         allowed = "expected an experiment or an interface, one of them"
         raise InputError.of_argument("experiment", given, allowed)
-    from ethermeter.api.buses import Buses, SingleBus
+    from ethermeter.analysis.buses import Buses, SingleBus
     from ethermeter.api.experiments import load
     from ethermeter.api.figures import require_drawing
     from ethermeter.entities import flows_in
@@ -106,8 +106,8 @@ def _no_bus(experiment: "Experiment") -> InputError:
 
 def _of_interface(name: str) -> "InterfaceBus":
     """Return what the PHY of an interface has, and what it does to a bus of such nodes."""
+    from ethermeter.analysis.buses import InterfaceBus
     from ethermeter.api.bus_interface import plca_of
-    from ethermeter.api.buses import InterfaceBus
     from ethermeter.store.result import plca_status
 
     port = plca_of(name)

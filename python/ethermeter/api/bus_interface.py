@@ -14,10 +14,6 @@ if TYPE_CHECKING:
 _KEYS = ("enable", "node_id", "node_cnt", "to_tmr", "burst_cnt", "burst_tmr")
 _NO_ID = 255
 """`node-id` of a PHY without one (802.3-2022 30.16.1.1.4)."""
-_LENGTH = "25 m"
-_FRAMES = "1518 B"
-ASSUMED = f"If all nodes of a bus of {_LENGTH} have these settings and send frames of {_FRAMES}"
-"""What `InterfacePlca.bus` supposes of the rest of the bus."""
 
 
 @dataclass(frozen=True)
@@ -51,20 +47,23 @@ class InterfacePlca:
             )
 
     def bus(self) -> "Advice | None":
-        """Return what is known of a bus by `ASSUMED`; None of a node without the settings of one.
+        """Return what is known of a bus whose nodes all have these settings, and send `FRAMES`.
+
+        It is of `LENGTH`. None of a node without the settings of a bus.
 
         Raises InputError if no bus can have them.
         """
+        from ethermeter.analysis.buses import FRAMES, LENGTH
         from ethermeter.experiment.reading import of_document
         from ethermeter.theory.bus_advice import advice
 
         settings = {key: value for key, value in self.table.items() if key != "node-id"}
         if not settings.get("enable") or not settings.get("node-cnt"):
             return None
-        station = {"name": "node", "count": settings["node-cnt"], "frames": _FRAMES}
+        station = {"name": "node", "count": settings["node-cnt"], "frames": FRAMES}
         document = {
             "title": self.name,
-            "segment": {"standard": "10base-t1s", "length": _LENGTH, "plca": settings},
+            "segment": {"standard": "10base-t1s", "length": LENGTH, "plca": settings},
             "stations": [{**station, "arrivals": {"regular": "1 ms"}}],
             "phases": {"settle": "1 ms", "transmit": "10 ms", "measure": "last 5 ms"},
         }

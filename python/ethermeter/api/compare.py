@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ethermeter.analysis.agreement import Agreement
     from ethermeter.analysis.benchmark import Difference
     from ethermeter.analysis.bounds import Answers
-    from ethermeter.report.compare import Row
+    from ethermeter.analysis.comparison import Row
 
 TOLERANCE = "2%"
 """Relative change up to which values of benchmarks count as the same unless another is given."""
@@ -161,22 +161,23 @@ def _require_page(figure: Path) -> None:
 
 
 def _runs(options: CompareOptions, second: Path) -> Comparison:
+    from ethermeter.analysis.comparison import compared, failed_in
     from ethermeter.api.runs import open as open_run
     from ethermeter.imports import parse_columns
-    from ethermeter.report import compare as comparison
+    from ethermeter.imports.matching import matched
 
     columns = parse_columns(options.columns) if options.columns is not None else ()
     one, other = (
         path if path.is_file() else open_run(path).path for path in (options.first, second)
     )
-    points = comparison.matched(one, other, columns=columns)
-    rows = comparison.compared(*points)
+    points = matched(one, other, columns=columns)
+    rows = compared(*points)
     if options.figure is not None:
         from ethermeter.report.comparison_page import comparison_page
         from ethermeter.store import write_whole
 
         write_whole(options.figure, comparison_page((one, other), points, rows))
-    return Comparison(rows, comparison.failed_in((one, other)), options.figure)
+    return Comparison(rows, failed_in((one, other)), options.figure)
 
 
 def _benchmarks(first: Path, second: Path, fail_below: str) -> BenchmarkComparison:

@@ -7,7 +7,7 @@ from ethermeter.api.bus import BusOptions, bus
 from ethermeter.cli.command import Command
 
 if TYPE_CHECKING:
-    from ethermeter.api.buses import Buses, InterfaceBus, SingleBus
+    from ethermeter.analysis.buses import Buses, InterfaceBus, SingleBus
     from ethermeter.theory.bus_advice import Advice
 
     Found = SingleBus | Buses | InterfaceBus
@@ -23,7 +23,7 @@ EXAMPLES = """\
 
 def blocks(found: "Found", options: BusOptions) -> Iterator[object]:
     """Yield what a terminal shows of buses."""
-    from ethermeter.api.buses import InterfaceBus
+    from ethermeter.analysis.buses import InterfaceBus
     from ethermeter.blocks import Code
     from ethermeter.present.bus import buses, interface
 
@@ -37,7 +37,7 @@ def blocks(found: "Found", options: BusOptions) -> Iterator[object]:
 
 def rows(found: "Found") -> Iterator[dict[str, object]]:
     """Yield a row for nodes of each bus that are alike: their node IDs, and their bounds."""
-    from ethermeter.api.buses import Buses, InterfaceBus
+    from ethermeter.analysis.buses import Buses, InterfaceBus
     from ethermeter.cli.output import row
 
     if isinstance(found, InterfaceBus):

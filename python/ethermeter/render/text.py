@@ -13,6 +13,8 @@ from ethermeter.blocks import Bullets, Code, Heading, Row, Step, Table, Text
 GAP = "  "
 LEAST_TEXT = 18
 """Width that a column of text keeps where its table is too wide."""
+NARROWEST_TEXT = 12
+"""Width that it keeps where its table would be too wide all the same."""
 LONGEST_WORD = 36
 """Longer words, such as paths, are broken where their table is too wide."""
 
@@ -218,7 +220,7 @@ def _widths(columns: Sequence[_Column], width: int) -> list[int]:
     while room < 0:
         texts = [at for at, column in enumerate(columns) if not column.is_number]
         widest = max(texts, key=lambda at: widths[at], default=None)
-        if widest is None or widths[widest] <= LEAST_TEXT:
+        if widest is None or widths[widest] <= NARROWEST_TEXT:
             break
         widths[widest] -= 1
         room += 1

@@ -1,6 +1,6 @@
 """Bus page: what the settings of a bus of 10BASE-T1S do, before anything is simulated."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from markupsafe import Markup
 
@@ -11,52 +11,51 @@ from ethermeter.document import (
     Grid,
     Label,
     Section,
-    Table,
     Text,
     number,
 )
+from ethermeter.present.bus import (
+    ACCESS_DELAY,
+    ATTEMPT,
+    QUEUE,
+    at_first_point,
+    bursts,
+    facts,
+    ids,
+    nodes,
+    us,
+)
 from ethermeter.report.plots import annotated, turns
 from ethermeter.report.render import Page
-from ethermeter.theory.bus_advice import PS_PER_S, Advice, NodeDelays, ranges
+from ethermeter.theory.bus_advice import Advice
 
-PS_PER_US = 1e6
 MOST_NODES = 40
 """Rows of the figure of nodes."""
 TIME = Label("Longest time", "µs", 1e6)
 TIME_OF_BURSTS = Label("Longest time", "ms", 1e3)
 BURSTS = Label("burst-cnt of all nodes")
 SHARE = Label("Share of data in the longest cycle", "%", 100.0, most=100.0)
-QUEUE = "access, from the head of the queue"
-ATTEMPT = "access, from the first attempt"
 TWO_IDS = "the same with a second ID"
 CYCLE = "longest cycle"
 EMPTY = "empty cycle"
 DEFINITIONS = (
-    "No access delay and no cycle is longer, whatever the nodes send. An access delay ends when "
-    "the frame begins on the line; it runs from the first attempt of the MAC, or from the moment "
-    "in which the frame is the first of its queue and the one before has left the line. The "
-    "longest cycle is no bound of access delays: a node may let an opportunity pass while its MAC "
-    "backs off."
+    f"No access delay and no cycle is longer, whatever the nodes send. {ACCESS_DELAY} The longest "
+    "cycle is no bound of access delays: a node may let an opportunity pass while its MAC backs "
+    "off."
 )
-
-
-def at_first_point(point: Mapping[str, str]) -> str:
-    """Say at which point of an experiment buses are, the first; empty if it has one only."""
-    at = ", ".join(f"{key} = {value}" for key, value in point.items())
-    return f"At the first point ({at})" if at else ""
 
 
 def bus_page(title: str, point: Mapping[str, str], found: Mapping[str, Advice]) -> Page:
     """Return the page of buses, by segment, at a point of an experiment."""
     where = at_first_point(point)
     sections: list[Section] = []
-    facts: list[tuple[str, str]] = []
+    numbers: list[tuple[str, str]] = []
     findings: list[str] = []
     warnings: list[str] = []
     for at, (name, advice) in enumerate(found.items()):
         of, by = (f" of {name}", f"{name}: ") if len(found) > 1 else ("", "")
         sections += _sections(advice, where, of, f"-{at}" if at else "")
-        facts += [(f"{title}{of}", text) for title, text in _facts(advice)]
+        numbers += [(f"{title}{of}", text) for title, text in facts(advice)]
         findings += [Markup("{}{}").format(by, text) for text in _findings(advice)]
         warnings += [f"{by}{text}" for text in advice.warnings]
     footer = "Bounds by the model plca-2019; nothing was simulated. This file works offline."
@@ -65,7 +64,7 @@ def bus_page(title: str, point: Mapping[str, str], found: Mapping[str, Advice]) 
         "ethermeter bus",
         sections,
         footer,
-        facts,
+        numbers,
         findings=findings,
         warnings=warnings,
     )
@@ -77,23 +76,13 @@ def _sections(found: Advice, where: str, of: str, suffix: str) -> list[Section]:
     if found.longest_cycle_s is not None and found.nodes:
         blocks.append(_nodes_figure(found, found.longest_cycle_s))
     if found.nodes:
-        blocks.append(nodes_table(found.nodes))
-    nodes = Section(f"nodes{suffix}", f"Nodes{of}", f"Longest times of nodes{of}", blocks)
+        blocks.append(nodes(found.nodes))
+    section = Section(f"nodes{suffix}", f"Nodes{of}", f"Longest times of nodes{of}", blocks)
     if not found.bursts:
-        return [nodes]
-    figures: list[Block] = [Grid(_burst_figures(found)), bursts_table(found)]
+        return [section]
+    figures: list[Block] = [Grid(_burst_figures(found)), bursts(found.bursts)]
     title = f"The effect of burst-cnt{of}"
-    return [nodes, Section(f"bursts{suffix}", f"Bursts{of}", title, figures)]
-
-
-def _facts(found: Advice) -> list[tuple[str, str]]:
-    longest_s = found.longest_cycle_s
-    return [
-        ("Opportunities in a cycle", str(found.node_count)),
-        ("Empty cycle", f"{_us(found.empty_cycle_s)} µs"),
-        ("Longest cycle", "no bound" if longest_s is None else f"{_us(longest_s)} µs"),
-        ("Smallest safe to-tmr", f"{found.least_to_tmr_bits} bit times"),
-    ]
+    return [section, Section(f"bursts{suffix}", f"Bursts{of}", title, figures)]
 
 
 def _findings(found: Advice) -> list[str]:
@@ -102,7 +91,7 @@ def _findings(found: Advice) -> list[str]:
         return ["Cycles have no bound: see the warnings."]
     texts: list[str] = [
         Markup("A cycle takes <strong>{} µs</strong> when nobody sends, and at most {} µs.").format(
-            _us(found.empty_cycle_s), _us(found.longest_cycle_s)
+            us(found.empty_cycle_s), us(found.longest_cycle_s)
         )
     ]
     known = [each for each in found.nodes if each.access_delay_max_s is not None]
@@ -114,9 +103,9 @@ def _findings(found: Advice) -> list[str]:
                 " the head of the queue, {} µs from the first attempt."
             ).format(
                 worst.group,
-                _ids(worst),
-                _us(worst.access_delay_max_s),
-                _us(worst.attempt_delay_max_s),
+                ids(worst),
+                us(worst.access_delay_max_s),
+                us(worst.attempt_delay_max_s),
             )
         )
     if len(found.bursts) > 1:
@@ -124,70 +113,14 @@ def _findings(found: Advice) -> list[str]:
         texts.append(
             f"With burst-cnt {most.burst_cnt} instead of {none.burst_cnt} at all nodes, data take"
             f" {most.data_share:.1%} instead of {none.data_share:.1%} of the longest cycle, which"
-            f" grows from {_us(none.longest_cycle_s)} µs to {_us(most.longest_cycle_s)} µs."
+            f" grows from {us(none.longest_cycle_s)} µs to {us(most.longest_cycle_s)} µs."
         )
     return texts
 
 
-def nodes_table(nodes: Sequence[NodeDelays]) -> Table:
-    """Tabulate the longest times of nodes that are alike, in µs."""
-    rows = [
-        [
-            each.group,
-            _ids(each),
-            _us(each.longest_opportunity_s),
-            _us(each.attempt_delay_max_s),
-            _us(each.access_delay_max_s),
-            _us(each.attempt_delay_max_with_two_ids_s),
-        ]
-        for each in nodes
-    ]
-    head = (
-        "group",
-        "node-id",
-        "opportunity (µs)",
-        "access from first attempt (µs)",
-        "from queue (µs)",
-        "from first attempt, with a second ID (µs)",
-    )
-    return Table(head, rows, "Longest times of nodes", "data names2", 2)
-
-
-def bursts_table(found: Advice) -> Table:
-    """Tabulate the effect of `burst-cnt` at all nodes, times in µs."""
-    rows = [
-        [
-            str(each.burst_cnt),
-            _us(each.longest_cycle_s),
-            _us(each.attempt_delay_max_s),
-            _us(each.access_delay_max_s),
-            f"{each.data_share:.3f}",
-        ]
-        for each in found.bursts
-    ]
-    head = (
-        "burst-cnt",
-        "longest cycle (µs)",
-        "longest access from first attempt (µs)",
-        "from queue (µs)",
-        "share of data",
-    )
-    caption = "The same bus with another burst-cnt at all nodes"
-    return Table(head, rows, caption)
-
-
-def _ids(nodes: NodeDelays) -> str:
-    return ranges([id for ids in nodes.node_ids for id in ids])
-
-
-def _us(time_s: float | None) -> str:
-    # Times are whole picoseconds; what is half a digit is rounded as these are.
-    return "–" if time_s is None else f"{round(time_s * PS_PER_S) / PS_PER_US:.1f}"
-
-
 def _nodes_figure(found: Advice, longest_s: float) -> Figure:
-    nodes = {
-        f"{each.group} ({_ids(each)})": {
+    times = {
+        f"{each.group} ({ids(each)})": {
             name: time_s
             for name, time_s in (
                 (QUEUE, each.access_delay_max_s),
@@ -198,11 +131,11 @@ def _nodes_figure(found: Advice, longest_s: float) -> Figure:
         }
         for each in found.nodes[:MOST_NODES]
     }
-    left_out = len(found.nodes) - len(nodes)
-    text = f" The first {len(nodes)} of {len(found.nodes)} kinds of nodes." if left_out else ""
+    left_out = len(found.nodes) - len(times)
+    text = f" The first {len(times)} of {len(found.nodes)} kinds of nodes." if left_out else ""
     cycles = {EMPTY: found.empty_cycle_s, CYCLE: longest_s}
     return Figure(
-        turns(nodes, cycles, TIME),
+        turns(times, cycles, TIME),
         "Longest access delays of nodes, by their node-id",
         f"Dashed: cycles in which no node sends, and all send all that they may.{text}",
         kind="roofline",

@@ -1,6 +1,5 @@
 """Comparison page: two runs over each other, and what differs beyond its interval."""
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,45 +7,37 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from ethermeter.document import Block, Bullets, Heading, Section, Table, Text, number, plain
-from ethermeter.metrics import Caution, Metric
-from ethermeter.report.axes import ENGINE
-from ethermeter.report.charts.explorer import distinguished, varied_keys
-from ethermeter.report.compare import Points, Row, by_chance, failed_in
+from ethermeter.analysis.comparison import (
+    ALIKE,
+    DIFFERS,
+    Change,
+    Points,
+    Row,
+    changes,
+    failed_in,
+)
+from ethermeter.document import Block, Heading, Section, Table, Text
+from ethermeter.present import comparison as present
+from ethermeter.quantities import UNDEFINED
+from ethermeter.report.charts.explorer import distinguished
 from ethermeter.report.experiments import Experiment, experiments, flat, written
-from ethermeter.report.labels import key_title, point_title
+from ethermeter.report.labels import point_title
 from ethermeter.report.render import Page, render
 from ethermeter.report.sections.explorer import explorer_of
 from ethermeter.report.sections.parameters import constants
-from ethermeter.report.tables import code, small
+from ethermeter.report.tables import code, titled
 from ethermeter.results.estimates import Point
 from ethermeter.store.directory import RunDirectory
+from ethermeter.swept import varied_keys
 
 RUN = "run"
 """Key that tells the points of the two runs apart."""
 NAMES = ("first", "second")
-DIFFERS = ("higher", "lower")
-ONLY = ("only in first", "only in second")
 MOST_FINDINGS = 5
 MOST_LISTED = 5
 OPEN_ROWS = 40
-METRIC_TABLE = "data names1 metrics"
 _OF_EACH_RUN = ("sha256", "seal", "started", "finished", "wall_s", "simulation_s", "command")
 """Keys of the provenance that differ between any two runs, and the command, which is in sight."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """What became of a metric: its rows by verdict, and the row that differs most."""
-
-    metric: Metric
-    verdicts: Counter[str]
-    most: Row | None
-
-    @property
-    def differs(self) -> int:
-        """Number of points at which it differs beyond its interval."""
-        return sum(self.verdicts[verdict] for verdict in DIFFERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +51,7 @@ class _Compared:
     runs: tuple[Path, Path]
     points: tuple[Points, Points]
     rows: Sequence[Row]
-    changes: Sequence[_Change]
+    changes: Sequence[Change]
     alone: tuple[Sequence[Point], Sequence[Point]]
     varied: Sequence[str]
     written: Sequence[tuple[str, str, str]]
@@ -93,12 +84,12 @@ def comparison_page(
         runs,
         points,
         rows,
-        sorted(_changes(rows), key=lambda change: -change.differs),
+        changes(rows),
         (
             [point for key, point in first.items() if key not in second],
             [point for key, point in second.items() if key not in first],
         ),
-        varied_keys([_distinguished(row) for row in rows]),
+        varied_keys([present.distinguished(row) for row in rows]),
         _written(runs),
     )
     built = (_figure, _differences, _metrics, _only, _parameters)
@@ -116,7 +107,7 @@ def comparison_page(
         "Differences are the second run less the first, with 95% intervals by Welch and"
         " Satterthwaite. This file holds all it needs and works offline."
     )
-    chance = by_chance(rows)
+    chance = present.by_chance(rows)
     return render(
         Page(
             title,
@@ -133,19 +124,6 @@ def comparison_page(
 
 def _name(path: Path) -> str:
     return path.resolve().name
-
-
-def _changes(rows: Sequence[Row]) -> list[_Change]:
-    by_metric: dict[str, list[Row]] = {}
-    for row in rows:
-        by_metric.setdefault(row["metric"], []).append(row)
-    found = []
-    for name, members in by_metric.items():
-        verdicts = Counter(row["verdict"] for row in members)
-        differing = [row for row in members if row["verdict"] in DIFFERS]
-        most = max(differing, key=lambda row: abs(row["difference"] or 0), default=None)
-        found.append(_Change(Metric(name), verdicts, most))
-    return found
 
 
 def _findings(found: _Compared) -> list[str]:
@@ -186,13 +164,11 @@ def _points(count: int) -> str:
     return f"{count:,} point" if count == 1 else f"{count:,} points"
 
 
-def _finding(change: _Change, found: _Compared) -> str:
+def _finding(change: Change, found: _Compared) -> str:
     """Say in how many points a metric is higher or lower, and where it differs most."""
     row = change.most
     assert row is not None, "a metric that differs"
-    known = sum(
-        change.verdicts[verdict] for verdict in (*DIFFERS, "no difference", "same", "undecided")
-    )
+    known = sum(change.verdicts[verdict] for verdict in (*DIFFERS, *ALIKE, "undecided"))
     where = " and ".join(
         f"{verdict} at {change.verdicts[verdict]:,}"
         for verdict in DIFFERS
@@ -200,50 +176,13 @@ def _finding(change: _Change, found: _Compared) -> str:
     )
     label = change.metric.label
     unit = f" {label.unit}" if label.unit else ""
-    shown = _shown(row)
-    most = f"; most at {found.place(_distinguished(row))}" if known > 1 else ""
-    relative = f", {shown.relative}" if shown.relative else ""
+    shown = present.texts(row)
+    most = f"; most at {found.place(present.distinguished(row))}" if known > 1 else ""
+    relative = "" if shown.relative == UNDEFINED else f", {shown.relative}%"
     return (
         f"{label.title}: {where} of {_points(known)}{most}: from {shown.first} to "
-        f"{shown.second}{unit}, a difference of {shown.difference}{unit} (95% interval "
-        f"{shown.interval}){relative}."
+        f"{shown.second}{unit}, a difference of {shown.difference}{unit}{relative}."
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """Texts of a row, in the unit of its metric."""
-
-    first: str
-    second: str
-    difference: str
-    interval: str
-    relative: str
-
-
-def _shown(row: Row) -> _Shown:
-    factor = Metric(row["metric"]).label.factor
-
-    def value(key: str) -> float:
-        found = row[key]  # type: ignore[literal-required]
-        return math.nan if found is None else float(found) * factor
-
-    low, high = value("low"), value("high")
-    half = (high - low) / 2
-    first, difference = value("a"), value("difference")
-    is_ratio = math.isfinite(difference) and math.isfinite(first) and first != 0
-    return _Shown(
-        number(first, half),
-        number(value("b"), half),
-        _signed(difference, half),
-        f"{_signed(low, half)} to {_signed(high, half)}" if math.isfinite(half) else "",
-        f"{100 * difference / abs(first):+.3g}%".replace("-", "−") if is_ratio else "",
-    )
-
-
-def _signed(value: float, half: float = math.nan) -> str:
-    sign = "+" if value > 0 else "−" if value < 0 else ""
-    return sign + number(abs(value), half)
 
 
 def _figure(found: _Compared) -> Section | None:
@@ -261,71 +200,17 @@ def _figure(found: _Compared) -> Section | None:
 
 def _differences(found: _Compared) -> Section:
     """Tabulate all rows: what differs in sight, the rest folded away."""
-    head = (
-        "Metric",
-        *map(key_title, found.varied),
-        *("First", "Second", "Difference and 95% interval", "Relative", "Verdict"),
-    )
-    order = {change.metric.value: at for at, change in enumerate(found.changes)}
-    ordered = sorted(found.rows, key=lambda row: order[row["metric"]])
-    blocks: list[Block] = []
-    for caption, verdicts, most in (
-        ("Differences beyond their intervals", DIFFERS, OPEN_ROWS),
-        ("Differences without an interval", ("undecided",), OPEN_ROWS),
-        ("All other comparisons", ("no difference", "same", *ONLY), 0),
-    ):
-        members = [row for row in ordered if row["verdict"] in verdicts]
-        if members:
-            blocks.append(Heading(caption))
-            cells = [_cells(row, found.varied) for row in members]
-            blocks.append(Table(head, cells, caption, METRIC_TABLE, open_rows=most))
-    words = {word for row in found.rows for word in row["cautions"]} - {Caution.NO_SAMPLES}
-    if words:
-        known = [word for word in Caution if word in words]
-        blocks.append(
-            Bullets([Markup("{}: {}.").format(code(word), word.meaning) for word in known])
-        )
+    blocks = [titled(block) for block in present.differences(found.rows)]
     return Section("differences", "Differences", "Differences with their intervals", blocks)
 
 
-def _distinguished(row: Row) -> dict[str, str]:
-    return {"series": row["series"], ENGINE: row["engine"], **row["point"]}
-
-
-def _cells(row: Row, varied: Sequence[str]) -> list[str]:
-    shown, values = _shown(row), _distinguished(row)
-    words = ", ".join(word for word in row["cautions"] if word != Caution.NO_SAMPLES)
-    return [
-        Metric(row["metric"]).label.axis,
-        *(plain(values.get(key, "–")) for key in varied),
-        shown.first,
-        shown.second,
-        _with_interval(shown),
-        shown.relative or "–",
-        Markup("{} {}").format(row["verdict"], small(words)) if words else row["verdict"],
-    ]
-
-
-def _with_interval(shown: _Shown) -> str:
-    if not shown.interval:
-        return shown.difference
-    return Markup("{} <small>{}</small>").format(shown.difference, shown.interval)
-
-
 def _metrics(found: _Compared) -> Section:
-    verdicts = (*DIFFERS, "no difference", "same", "undecided")
-    head = ("Metric", *(verdict.capitalize() for verdict in verdicts), "Largest difference")
-    rows = []
-    for change in found.changes:
-        largest = _with_interval(_shown(change.most)) if change.most else "–"
-        counts = (f"{change.verdicts[verdict]:,}" for verdict in verdicts)
-        rows.append([change.metric.label.axis, *counts, largest])
     lead = (
         "Number of points by verdict on the second run: higher or lower beyond the interval of the "
         "difference; no difference, the interval holds zero; same, to the last digit; undecided, "
         "no interval is known."
     )
-    table = Table(head, rows, "Verdicts by metric", METRIC_TABLE)
+    table = titled(present.verdicts(found.changes))
     return Section("metrics", "Metrics", "Verdicts by metric", [Text(lead, "lead"), table])
 
 

@@ -2,23 +2,23 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 from markupsafe import Markup
 
 from ethermeter.analysis.claims import Claim
-from ethermeter.document import Label, Table, Text, large_first, micro, number, plain, valued
+from ethermeter.document import Block, Label, Table, Text, large_first, micro, number, plain, valued
 from ethermeter.metrics import Caution, Metric
+from ethermeter.present.cells import tag as tag
 from ethermeter.report.axes import keys
 from ethermeter.report.labels import key_title
 from ethermeter.report.render import render_template
 from ethermeter.results.estimates import Point, run_cautions
 
+Shown = TypeVar("Shown", bound=Block)
+
 _GAUGE_RANGE, _WIDE_RANGE = 0.1, 1.0
-
-
-def tag(kind: str, text: str) -> Markup:
-    """Return a word on a coloured ground."""
-    return Markup('<span class="tag {}">{}</span>').format(kind, text)
 
 
 def code(text: object) -> Markup:
@@ -36,6 +36,17 @@ def small(text: object, *, is_unbroken: bool = False) -> Markup:
 
 def _unbroken(text: str) -> Markup:
     return Markup('<span class="nowrap">{}</span>').format(text)
+
+
+def titled(block: Shown) -> Shown:
+    """Return a block as a page shows it: over columns of a table, the titles of their keys."""
+    return replace(block, head=titles(block.head)) if isinstance(block, Table) else block
+
+
+def titles(head: Sequence[str]) -> list[str]:
+    """Return the titles of keys, and other heads of columns as titles."""
+    found = map(key_title, head)
+    return [each if "." in each else large_first(each) for each in found]
 
 
 def claims_table(claims: Sequence[Claim]) -> Table:

@@ -7,27 +7,22 @@ none, and cautions (`w`) by the number of the point.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from ethermeter.chart import Axis, Box, Curves, Look, Points, Trace
 from ethermeter.document import Explorer, Label, plain
 from ethermeter.metrics import Metric
+from ethermeter.metrics.main import FLOW_MAIN_METRICS, MAIN_METRICS
 from ethermeter.report.axes import curve_names, keys, unit_of
 from ethermeter.report.charts.curves import curves
 from ethermeter.report.charts.frame import AXES, Json
-from ethermeter.report.labels import (
-    FLOW_MAIN_METRICS,
-    MAIN_METRICS,
-    axis_title,
-    key_title,
-    meaning,
-)
+from ethermeter.report.labels import axis_title, key_title, meaning
 from ethermeter.report.plots import numbers_along
 from ethermeter.report.theme import Ground, colours
 from ethermeter.report.thinning import MOST_VALUES, spread
 from ethermeter.results.estimates import Point
 from ethermeter.results.interval import Estimate
-from ethermeter.swept import quantity
+from ethermeter.swept import quantity, varied_keys
 
 SERIES = "series"
 MOST_COLOURS = 60
@@ -55,15 +50,6 @@ def explorer(of: Explorer) -> Json:
 def distinguished(point: Point) -> dict[str, str]:
     """Return what distinguishes a point from all others of its run, the series included."""
     return {SERIES: point.series, **keys(point)}
-
-
-def varied_keys(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the keys that have several values, in the order in which they first appear."""
-    values: dict[str, set[str]] = {}
-    for row in rows:
-        for key, text in row.items():
-            values.setdefault(key, set()).add(text)
-    return [key for key, found in values.items() if len(found) > 1]
 
 
 def thinned(points: Sequence[Point], most: int = MOST_VALUES) -> list[Point]:

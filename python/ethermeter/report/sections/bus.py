@@ -8,6 +8,7 @@ from markupsafe import Markup
 from ethermeter.analysis.bus_times import CYCLES, BusTime
 from ethermeter.document import Block, Bullets, Figure, Grid, Heading, Label, Table, Text
 from ethermeter.metrics import Metric
+from ethermeter.present.bus import ACCESS_DELAY, ATTEMPT, QUEUE, us
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title, point_title
 from ethermeter.report.plots import turns
@@ -21,14 +22,12 @@ MOST_GROUPS = 12
 """Groups of a figure."""
 WHAT = {
     CYCLES: "cycle",
-    Metric.ATTEMPT_DELAY_MAX: "access, from the first attempt",
-    Metric.ACCESS_DELAY_MAX: "access, from the head of the queue",
+    Metric.ATTEMPT_DELAY_MAX: ATTEMPT,
+    Metric.ACCESS_DELAY_MAX: QUEUE,
 }
 LEAD = (
     "A bound is a time that no cycle and no access delay of a node is longer than, whatever the "
-    "nodes send. An access delay ends when the frame begins on the line; it runs from the first "
-    "attempt of the MAC, or from the moment in which the frame is the first of its queue and the "
-    "one before has left the line."
+    f"nodes send. {ACCESS_DELAY}"
 )
 BOUND, SIMULATED = "bound", "largest simulated"
 OF_CYCLES = ("longest cycle", "bound of cycles")
@@ -112,8 +111,8 @@ def _table(times: Sequence[BusTime]) -> Table:
             *(time.point.get(key, "") for key in keys),
             time.group or "all",
             WHAT[time.metric],
-            _us(time.simulated_s),
-            _us(time.bound_s) if not time.obstacles else Markup("no bound"),
+            us(time.simulated_s),
+            us(time.bound_s) if not time.obstacles else Markup("no bound"),
             _share(time),
             _verdict(time),
         ]
@@ -131,10 +130,6 @@ def _table(times: Sequence[BusTime]) -> Table:
     headers = len(keys) + 2
     kind = f"data names{min(headers, 3)}"
     return Table(head, rows, "Longest times and bounds", kind, headers, OPEN_ROWS)
-
-
-def _us(time_s: float) -> str:
-    return f"{time_s * 1e6:,.1f}" if math.isfinite(time_s) else "–"
 
 
 def _share(time: BusTime) -> str:

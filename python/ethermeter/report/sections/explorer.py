@@ -7,12 +7,13 @@ from dataclasses import replace
 from ethermeter.analysis.groups import PART
 from ethermeter.document import Explorer, Section
 from ethermeter.metrics import Metric
+from ethermeter.metrics.main import FLOW_MAIN_METRICS, MAIN_METRICS
 from ethermeter.report.axes import ENGINE, choose
-from ethermeter.report.charts.explorer import distinguished, thinned, varied_keys
+from ethermeter.report.charts.explorer import distinguished, thinned
 from ethermeter.report.data import ReportData
-from ethermeter.report.labels import FLOW_MAIN_METRICS, MAIN_METRICS
 from ethermeter.report.sections import benchmark
 from ethermeter.results.estimates import Point
+from ethermeter.swept import varied_keys
 
 FLOW = "flow"
 ALL = "all together"

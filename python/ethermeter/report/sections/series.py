@@ -13,15 +13,11 @@ from ethermeter.analysis.flows import OF_MESSAGES
 from ethermeter.analysis.frame_mixes import COUNT
 from ethermeter.document import Block, Figure, Grid, Heading, Section, Text
 from ethermeter.metrics import Metric
+from ethermeter.metrics.main import FLOW_MAIN_METRICS, MAIN_METRICS, VOICE_GRAPHS
 from ethermeter.report import roofline
 from ethermeter.report.axes import Axes, Panel, choose, keys, panels
 from ethermeter.report.data import ReportData
-from ethermeter.report.labels import (
-    FLOW_MAIN_METRICS,
-    MAIN_METRICS,
-    VOICE_GRAPHS,
-    meaning,
-)
+from ethermeter.report.labels import meaning
 from ethermeter.report.plots import against
 from ethermeter.report.sections.bounds import bound_blocks
 from ethermeter.report.sections.bus import bus_blocks

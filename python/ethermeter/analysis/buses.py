@@ -5,6 +5,9 @@ from dataclasses import dataclass, fields
 
 from ethermeter.theory.bus_advice import Advice
 
+LENGTH, FRAMES = "25 m", "1518 B"
+"""Bus, and frames of its nodes, that are supposed of an interface."""
+
 
 @dataclass(frozen=True, slots=True)
 class SingleBus(Advice):
