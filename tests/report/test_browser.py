@@ -146,6 +146,7 @@ def test_a_theory_its_world_and_the_segment_stand_side_by_side(browser, tmp_path
     for width in WIDTHS:
         with Visit(browser, (run.path / "report.html").resolve().as_uri(), width) as visit:
             visit.expect_quiet_and_no_wider()
+            visit.unfold()
             shown = visit.page.locator("#agreement").inner_text()
             assert "metcalfe-boggs-1976" in shown
             assert "Agrees with the world it assumes in" in shown

@@ -10,7 +10,7 @@ from ethermeter.report.layout import MOST_HEIGHT, OPEN_FIGURES, arrange, height,
 from ethermeter.studies import pages
 from visiting import Visit
 
-MOST_PIXELS = 15_000
+MOST_PIXELS = {1280: 6000, 390: 15_000}
 FIGURE = Figure({}, "a figure")
 TABLE = Table(("a",), [["b"]] * 5, "a table")
 
@@ -25,7 +25,8 @@ def test_sections_and_groups_with_figures_stand_before_those_with_tables():
             section("table", TABLE),
             section("both", Text("x"), Heading("numbers"), TABLE, Heading("drawn"), FIGURE),
             section("parameters", TABLE),
-        ]
+        ],
+        MOST_HEIGHT,
     )
     assert [each.anchor for each in found] == ["both", "table", "parameters"]
     assert [group.title for group in found[0].groups] == ["", "drawn", "numbers"]
@@ -36,9 +37,11 @@ def test_sections_and_groups_with_figures_stand_before_those_with_tables():
 def test_what_a_page_has_no_room_for_is_folded_and_the_first_section_never():
     long = [Grid([FIGURE] * OPEN_FIGURES)] * 10
     assert height(long) > MOST_HEIGHT
-    found = arrange([section("first", *long), section("second", *long), section("third", FIGURE)])
+    three = [section("first", *long), section("second", *long), section("third", FIGURE)]
+    found = arrange(three, MOST_HEIGHT)
     assert [each.is_open for each in found] == [True, False, False]
-    found = arrange([section("first", FIGURE, Heading("a"), *long, Heading("b"), FIGURE)])
+    one = section("first", FIGURE, Heading("a"), *long, Heading("b"), FIGURE)
+    found = arrange([one], MOST_HEIGHT)
     assert [group.is_open for group in found[0].groups] == [True, False, True]
 
 
@@ -69,7 +72,7 @@ def test_a_shipped_page_is_short_fits_a_phone_and_prints_whole(browser, url):
     tall = "document.documentElement.scrollHeight"
     with Visit(browser, url, 1280) as visit:
         visit.expect_quiet_and_no_wider()
-        assert visit.page.evaluate(tall) <= MOST_PIXELS
+        assert visit.page.evaluate(tall) <= MOST_PIXELS[1280]
         assert visit.page.locator("#explorer .plot").is_visible()
         tops = visit.page.evaluate(
             "['findings', 'content'].map(id => document.getElementById(id)"
@@ -90,7 +93,7 @@ def test_a_shipped_page_is_short_fits_a_phone_and_prints_whole(browser, url):
         assert visit.page.locator("details.fold:not([open])").count() >= folded - 3
     with Visit(browser, url, 390, "dark") as visit:
         visit.expect_quiet_and_no_wider()
-        assert visit.page.evaluate(tall) <= MOST_PIXELS
+        assert visit.page.evaluate(tall) <= MOST_PIXELS[390]
         assert visit.page.locator("#explorer .plot").is_visible()
         for drawing in visit.page.locator("svg.network").all():
             # A row at least, in a box that scrolls by itself where it is too narrow.

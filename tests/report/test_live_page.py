@@ -196,6 +196,7 @@ def test_every_figure_is_drawn_within_its_box(browser, troubled, width, scheme):
 @pytest.mark.browser
 def test_figures_say_what_is_pointed_at(browser, measured):
     with Visit(browser, (measured[0] / "report.html").resolve().as_uri(), 1280) as visit:
+        visit.unfold()
         visit.expect_tip(visit.page.locator("#tcp .plot").first, "Throughput", "Mb/s", "time (s)")
         fairness = visit.page.locator(".group:has(h3:text-is('Fairness')) .plot").first
         assert fairness.locator("svg").count() == 1

@@ -66,7 +66,9 @@ def _times_table(times: Sequence[FlowTime], shown: Sequence[FlowTime], marks: Ma
     engines = [engine for engine in _ENGINES if any(time.of(engine) is not None for time in times)]
     has_deadline = any(not math.isnan(each.deadline_s) for each in times)
     has_round_trips = any(each.metric is not Metric.ONE_WAY_DELAY for each in times)
-    scale = common_scale((each.bound_s for each in shown), "s")
+    largest_s = [seen.largest_s for each in shown for seen in each.observed]
+    bounds_s = [each.bound_s for each in shown]
+    scale = common_scale(filter(math.isfinite, [*bounds_s, *largest_s]), "s")
     rows = []
     for time in shown:
         mean = _time_text(time.mean_s, scale) + (
