@@ -4,13 +4,13 @@ from functools import partial
 
 import numpy as np
 import pytest
+from ethermeter.analysis.conditions import margins_of
 from ethermeter.analysis.sequential import sequential_test
 from ethermeter.analysis.value_search import SearchAnswer
 from ethermeter.engines import local, work
 from ethermeter.experiment import load, shipped
 from ethermeter.results.query import Results
 from ethermeter.search import Question, question_of
-from ethermeter.search.conditions import margins_of
 from ethermeter.strategies import answered
 from ethermeter.strategies.bisection import Bisection, most_positions
 from ethermeter.strategies.search import ValueSearch

@@ -7,12 +7,12 @@ from pathlib import Path
 import ethermeter as em
 import pytest
 from ethermeter import find
+from ethermeter.analysis.conditions import ConditionError, condition
 from ethermeter.analysis.value_search import SearchAnswer
 from ethermeter.execution import Execution, Progress, search
 from ethermeter.experiment import Experiment, load, of_tables, shipped
 from ethermeter.faults import InputError
 from ethermeter.search import Values, question_of
-from ethermeter.search.conditions import ConditionError, condition
 from ethermeter.search.values import RangeError, values_of
 from ethermeter.strategies import answered
 from ethermeter.strategies.search import ValueSearch

@@ -38,6 +38,15 @@ Out = Annotated[
 ]
 Force = Annotated[bool, Argument("Discard what is in the directory, and start again.")]
 Report = Annotated[bool, Argument("Do not write report.html.")]
+FailIf = Annotated[
+    Sequence[str],
+    Argument(
+        "Exit code 1 if this is so of any flow, such as 'loss > 0.1%' or 'call: one_way_delay.p99 "
+        "> 20 ms', 3 if intervals are too wide to tell; checks are written into the run as JUnit, "
+        "OpenMetrics and Markdown. Can be given several times.",
+        "CONDITION",
+    ),
+]
 Columns = Annotated[
     str | None,
     Argument(

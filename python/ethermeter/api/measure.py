@@ -5,7 +5,16 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from ethermeter.api.arguments import Experiment, Force, Jobs, Out, Overrides, Report, Somewhere
+from ethermeter.api.arguments import (
+    Experiment,
+    FailIf,
+    Force,
+    Jobs,
+    Out,
+    Overrides,
+    Report,
+    Somewhere,
+)
 from ethermeter.operation import Argument, Display, operation
 
 if TYPE_CHECKING:
@@ -65,6 +74,7 @@ class MeasureOptions:
     out: Out = None
     force: Force = False
     report: Report = True
+    fail_if: FailIf = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +108,7 @@ def measure(options: MeasureOptions, display: Display) -> Measured:
     """
     from ethermeter.api import live_tests
     from ethermeter.api.captures import captures_of
+    from ethermeter.api.checks import checked, require
     from ethermeter.api.experiments import override_texts
     from ethermeter.api.venues import place_of, venue_of
     from ethermeter.execution import Execution
@@ -120,6 +131,7 @@ def measure(options: MeasureOptions, display: Display) -> Measured:
         host_count=venue.host_count,
         display=display,
     )
+    require(options.fail_if, loaded)
     execution = Execution(
         jobs=options.jobs,
         force=options.force,
@@ -129,11 +141,12 @@ def measure(options: MeasureOptions, display: Display) -> Measured:
     found = measured(
         loaded, execution, place, out=options.out, report=options.report, display=display
     )
+    run = checked(found.run, options.fail_if)
     if captures is None:
-        return found
+        return Measured(run, found.accounts)
     from ethermeter.store.captures import read
 
-    return Measured(found.run, found.accounts, read(found.run.path))
+    return Measured(run, found.accounts, read(run.path))
 
 
 def measured(

@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING
 
-from ethermeter.api.arguments import Experiment, Force, Jobs, Out, Overrides, Report
+from ethermeter.api.arguments import Experiment, FailIf, Force, Jobs, Out, Overrides, Report
 from ethermeter.operation import Display, operation
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ class RunOptions:
     out: Out = None
     force: Force = False
     report: Report = True
+    fail_if: FailIf = ()
 
 
 @operation(RunOptions)
@@ -40,6 +41,7 @@ def run(options: RunOptions, display: Display) -> "Run":
         If results cannot be written, or a trial broke off.
 
     """
+    from ethermeter.api.checks import checked, require
     from ethermeter.api.experiments import load
     from ethermeter.api.runs import executed
     from ethermeter.execution import Execution
@@ -47,8 +49,10 @@ def run(options: RunOptions, display: Display) -> "Run":
     loaded = _simulated(
         load(options.experiment, overrides=options.overrides), str(options.experiment), display
     )
+    require(options.fail_if, loaded)
     execution = Execution(jobs=options.jobs, force=options.force, command=display.command)
-    return executed(loaded, execution, out=options.out, report=options.report, display=display)
+    found = executed(loaded, execution, out=options.out, report=options.report, display=display)
+    return checked(found, options.fail_if)
 
 
 def _simulated(loaded: "Loaded", name: str, display: Display) -> "Loaded":

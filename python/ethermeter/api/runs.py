@@ -18,6 +18,7 @@ from ethermeter.execution import (
     search,
 )
 from ethermeter.faults import InputError
+from ethermeter.json_values import plain
 from ethermeter.metrics import Metric
 from ethermeter.notebook import counted, html_table
 from ethermeter.results.query import Results
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ethermeter.analysis.agreement import Agreement
     from ethermeter.analysis.bounds import Answers
     from ethermeter.analysis.capacity import Capacity
+    from ethermeter.analysis.checks import Check
     from ethermeter.analysis.claims import Claim
     from ethermeter.api.experiments import Loaded
     from ethermeter.engines.live import Place
@@ -68,11 +70,18 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     live_accounts: object = UNSET
     live_agreement: object = UNSET
     bounds: object = UNSET
+    checks: object = UNSET
     captures: object = UNSET
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Run(Results):
-    """A finished run: its results, in its directory or, of `simulate`, in memory."""
+    """A finished run: its results, in its directory or, of `simulate`, in memory.
+
+    `checks`: conditions that it must not meet, of the operation that ran it.
+    """
+
+    checks: "tuple[Check, ...]" = ()
 
     def __repr__(self) -> str:
         where = repr(str(self.path)) if self.is_kept else "in memory"
@@ -147,6 +156,19 @@ class Run(Results):
 
         return capacities(self.directory.trials(), self.estimated)
 
+    def check(self, *conditions: str) -> "tuple[Check, ...]":
+        """Judge conditions that no flow may meet, such as "loss > 0.1%", at every point.
+
+        Raises
+        ------
+        InputError
+            If a text is no condition, or a point has no such metric, flow or group.
+
+        """
+        from ethermeter.analysis.checks import checks
+
+        return checks(self, conditions)
+
     def flow_tables(self, points: "Sequence[Point]") -> "tuple[Point, ...]":
         """Estimates by table of flows, simulated or measured, at those points with several."""
         from ethermeter.analysis import flows
@@ -173,6 +195,7 @@ class Run(Results):
             failed=self.failed,
             files={name: str(path) for name, path in self.files.items()},
             **self.contents("estimates", "claims", leave_out=leave_out),
+            checks=plain(self.checks) if self.checks else UNSET,
         )
 
     def contents(self, *names: str, leave_out: tuple[str, ...] = ()) -> dict[str, object]:

@@ -15,9 +15,10 @@ import click
 from click.exceptions import Abort, Exit
 
 if TYPE_CHECKING:
+    from ethermeter.analysis.checks import Check
     from ethermeter.faults import Fault
 
-BAD_INPUT, FAILED, INTERRUPTED, BROKEN_PIPE, TERMINATED = 2, 1, 130, 141, 143
+BAD_INPUT, FAILED, UNDECIDED, INTERRUPTED, BROKEN_PIPE, TERMINATED = 2, 1, 3, 130, 141, 143
 
 P = ParamSpec("P")
 
@@ -76,6 +77,14 @@ def interrupted(interrupt: KeyboardInterrupt) -> Exit:
     kept = "".join(f"; {note}. To continue: {again()}" for note in notes[:1])
     say(f"ethermeter: {'terminated' if by_signal else 'interrupted'}{kept}")
     return Exit(TERMINATED if by_signal else INTERRUPTED)
+
+
+def verdict(checks: "Sequence[Check]") -> int:
+    """Return the exit code of checks: whether one fails, or none does but one is undecided."""
+    verdicts = {check.verdict for check in checks}
+    if "fails" in verdicts:
+        return FAILED
+    return UNDECIDED if "undecided" in verdicts else 0
 
 
 def refused(file: str, key: str, value: str, allowed: str) -> Exit:

@@ -32,6 +32,7 @@ def blocks(found: Measured, options: object) -> Iterator[object]:
     from ethermeter.present import claims, measurement, points
     from ethermeter.present.bounds import bounds
     from ethermeter.present.capacity import capacity
+    from ethermeter.present.checks import checks
     from ethermeter.present.runs import files
 
     run = found.run
@@ -45,6 +46,7 @@ def blocks(found: Measured, options: object) -> Iterator[object]:
     else:
         yield from points.series(estimated)
     yield from points.cautions(estimated)
+    yield from checks(run.checks)
     if "live_claims" in run.files:
         study = str(run.directory.provenance().get("live_study"))
         yield from claims.measured_claims(run.claims(file=LIVE_FILE), study)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ethermeter.api.run import RunOptions, run
 from ethermeter.cli.command import Command
-from ethermeter.cli.guard import FAILED, again, say
+from ethermeter.cli.guard import FAILED, again, say, verdict
 from ethermeter.json_values import plain as values
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def blocks(found: "Run", options: RunOptions) -> Iterator[object]:
     from ethermeter.present import points
     from ethermeter.present.bounds import bounds
     from ethermeter.present.capacity import capacity
+    from ethermeter.present.checks import checks
     from ethermeter.present.runs import files
 
     estimated = found.estimated
@@ -33,6 +34,7 @@ def blocks(found: "Run", options: RunOptions) -> Iterator[object]:
     yield from points.run(estimated, found.flow_tables(estimated[: points.TABLE_ROWS]))
     yield from bounds(found.bounds())
     yield from points.cautions(estimated)
+    yield from checks(found.checks)
     yield from files(found)
     loaded = load(options.experiment, overrides=options.overrides)
     words = [
@@ -44,14 +46,14 @@ def blocks(found: "Run", options: RunOptions) -> Iterator[object]:
 
 
 def end(found: "Run", options: object) -> int:
-    """Say which trials failed, and how they are repeated; return the exit code."""
+    """Say which trials failed, and how they are repeated; return the exit code, by checks too."""
     from ethermeter.store.recorder import can_repeat
 
     for trial, why in found.failed.items():
         say(f"ethermeter: trial {trial} failed: {why}; it has no values")
     if can_repeat(found.path):
         say(f"ethermeter: to repeat what failed: {again()}")
-    return FAILED if found.failed else 0
+    return FAILED if found.failed else verdict(found.checks)
 
 
 def rows(found: "Run") -> list[dict[str, object]]:

@@ -4,9 +4,10 @@ from collections import defaultdict
 
 import msgspec
 
-from ethermeter.faults import InputError, choices
+from ethermeter.faults import InputError
 from ethermeter.imports.document import Document
 from ethermeter.metrics import Metric
+from ethermeter.metrics.main import metric_choices
 from ethermeter.results.estimates import EstimateEntry
 from ethermeter.results.interval import Estimate
 
@@ -55,6 +56,6 @@ def _read(value: object, where: str, file: str) -> _Value:
         allowed = "expected a value as ethermeter probe HOST --json writes it"
         raise InputError.of(file, where, str(error)[:100], allowed) from None
     if read.metric not in set(Metric):
-        allowed = choices(read.metric, [metric.value for metric in Metric])
+        allowed = metric_choices(read.metric, [metric.value for metric in Metric])
         raise InputError.of(file, f"{where}.metric", read.metric[:50], allowed)
     return read

@@ -1,6 +1,42 @@
 """Main metrics: what reports show, and what comparisons of runs are about."""
 
+from collections.abc import Iterable, Mapping
+
+from ethermeter.faults import choices
 from ethermeter.metrics.registry import Metric
+
+USUAL_WORDS: Mapping[str, Metric] = {
+    "latency": Metric.ONE_WAY_DELAY,
+    "delay": Metric.ONE_WAY_DELAY,
+    "owd": Metric.ONE_WAY_DELAY,
+    "rtt": Metric.ROUND_TRIP,
+    "ping": Metric.ROUND_TRIP,
+    "throughput": Metric.GOODPUT,
+    "bandwidth": Metric.GOODPUT,
+    "bitrate": Metric.DATA_RATE,
+    "packet_loss": Metric.LOSS,
+    "drops": Metric.DROPPED,
+    "retransmits": Metric.RETRANSMITTED,
+    "fairness": Metric.JAIN_INDEX,
+}
+"""Words that others have for metrics, and what they are asked about."""
+
+
+def metric_choices(given: object, known: Iterable[str], lead: str = "one of ") -> str:
+    """Return which metrics are allowed where a name is none of them, as `faults.choices`.
+
+    Examples
+    --------
+    >>> metric_choices("latency", ["loss", "one_way_delay"])
+    'did you mean one_way_delay? One of loss, one_way_delay'
+
+    """
+    name, _, rank = str(given).strip("\"'").lower().replace(".", "_").partition("_p")
+    word = USUAL_WORDS.get(name)
+    if word is None:
+        return choices(given, known, lead)
+    return choices(f"{word.value}_p{rank}" if rank else word.value, known, lead)
+
 
 VOICE_GRAPHS: tuple[Metric, ...] = (
     Metric.VOICE_DELAY,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ethermeter.faults import InputError, choices
 from ethermeter.metrics import Metric
+from ethermeter.metrics.main import metric_choices
 from ethermeter.report.axes import choose, panels
 from ethermeter.report.charts.curves import curves
 from ethermeter.report.charts.files import require_format, save
@@ -54,7 +55,7 @@ def draw(
     known = {found.value for point in points for found in point.estimates}
     if metric not in known:
         raise InputError.of(
-            name, "metric", metric, choices(metric, sorted(known), "expected one of ")
+            name, "metric", metric, metric_choices(metric, sorted(known), "expected one of ")
         )
     every = list(dict.fromkeys(point.series for point in points))
     if series is not None and series not in every:

@@ -13,6 +13,7 @@ from ethermeter.counts import Buckets, Floats, Integers
 from ethermeter.entities import Entity, names_of
 from ethermeter.faults import InputError, choices
 from ethermeter.metrics import Masks, Metric
+from ethermeter.metrics.main import metric_choices
 from ethermeter.metrics.statistics import pooled
 from ethermeter.results import estimates, frame
 from ethermeter.results.estimates import Point
@@ -418,7 +419,7 @@ class Results:
         """
         there = dict.fromkeys(of for trial in self.trials() for of in metrics_in(trial))
         if metric not in there:
-            raise InputError.of(self._name, "metric", str(metric), choices(metric, there))
+            raise InputError.of(self._name, "metric", str(metric), metric_choices(metric, there))
         return Metric(metric)
 
     @property

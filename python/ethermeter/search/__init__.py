@@ -5,7 +5,7 @@ those that a search tries. `question` is both with an experiment: the trials of 
 has what theory says beside an answer. `ethermeter.strategies.search` finds the answer.
 """
 
-from ethermeter.search.conditions import Condition, Judged
+from ethermeter.analysis.conditions import Condition, Judged
 from ethermeter.search.question import Question, check_table, question_of
 from ethermeter.search.values import Values
 

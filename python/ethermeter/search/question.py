@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Literal
 
 from ethermeter import plan
+from ethermeter.analysis.conditions import Condition, ConditionError, condition
 from ethermeter.experiment import Experiment
 from ethermeter.experiment.document import tables_of
 from ethermeter.experiment.key_paths import resolved
@@ -15,7 +16,6 @@ from ethermeter.experiment.tables import read_table
 from ethermeter.experiment.toml import PathError, Tables
 from ethermeter.faults import ARGUMENTS, Fault, InputError, Key, choices, shown
 from ethermeter.metrics import Metric
-from ethermeter.search.conditions import Condition, ConditionError, condition
 from ethermeter.search.values import RangeError, Value, Values, values_of
 from ethermeter.theory.assumptions import ANSWERING, MODELS
 from ethermeter.trial import IDEALISED, LIVE, SIMULATION, THEORY, Trial, renumbered

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
+from ethermeter.analysis.conditions import Condition, Judged, margins_of
 from ethermeter.analysis.estimated import Interval
 from ethermeter.analysis.sequential import SequentialTest, sequential_test
 from ethermeter.analysis.value_search import Kept, Outcome, Point, SearchAnswer
 from ethermeter.experiment import Experiment
 from ethermeter.results.interval import Floats, student
 from ethermeter.search.bounds import bound_of
-from ethermeter.search.conditions import Condition, Judged, margins_of
 from ethermeter.search.question import Question
 from ethermeter.strategies.bisection import Bisection, Ends, Tried, most_positions
 from ethermeter.strategies.strategy import Finished, Observed, question_text

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from ethermeter.analysis.groups import by_flow, by_group, by_table
 from ethermeter.faults import choices
 from ethermeter.metrics import ALL, Caution, EntityKind, Metric, caution_mask, caution_text
+from ethermeter.metrics.main import metric_choices
 from ethermeter.results.query import Results
+from ethermeter.results.trials import Trial
 from ethermeter.results.values import metrics_in
 from ethermeter.scenario import CoderArrivals, Flow
 from ethermeter.store.columns import kinds_in
 from ethermeter.theory.load import Overload, loads_of
-from ethermeter.trial import LIVE, SIMULATION, Trial
+from ethermeter.trial import LIVE, SIMULATION
 from ethermeter.units import Dimension, UnitError, parse, quantity
 
 TOGETHER = "together"
@@ -143,7 +145,7 @@ class Condition:
         if self.metric not in known:
             of = f"the engine {trial.engine}" if trial.engine != "simulation" else "this experiment"
             raise ConditionError(
-                f"expected a metric that {of} has: {choices(self.metric.value, known)}"
+                f"expected a metric that {of} has: {metric_choices(self.metric.value, known)}"
             )
         if self.of == TOGETHER:
             return {TOGETHER: np.array([ALL])}
@@ -200,7 +202,7 @@ def condition(text: str) -> Condition:
         )
     name = found["metric"].replace(".", "_").lower()
     if name not in set(Metric):
-        raise ConditionError(f"expected a metric: {choices(name, map(str, Metric))}")
+        raise ConditionError(f"expected a metric: {metric_choices(name, map(str, Metric))}")
     metric = Metric(name)
     return Condition(
         (found["of"] or "").strip(),
