@@ -13,8 +13,12 @@ if TYPE_CHECKING:
     from ethermeter.analysis.agreement import Agreement
     from ethermeter.analysis.benchmark import Difference
     from ethermeter.analysis.bounds import Answers
-    from ethermeter.analysis.comparison import Row
+    from ethermeter.analysis.checks import Check
+    from ethermeter.analysis.comparison import Points, Row
+    from ethermeter.imports import Column
 
+CHECKS = ("xml", "prom", "md")
+"""Endings of files of checks."""
 TOLERANCE = "2%"
 """Relative change up to which values of benchmarks count as the same unless another is given."""
 
@@ -44,13 +48,28 @@ class CompareOptions:
     fail_below: Annotated[
         str | None,
         Argument(
-            "With benchmarks: exit code 1 if a value of the second run is missing, or worse by "
-            "more than this share of the first.",
+            "Exit code 1 if a value of the second run is worse by this share of the first, 3 if no "
+            "value is known so well. Of two results of the same, at most 1 of 100 fails. Of "
+            "benchmarks: if a value is missing, or worse by more than this share.",
             "SHARE",
         ),
     ] = None
+    baseline: Annotated[
+        Sequence[Path],
+        Argument(
+            "Another run, or file, of the same as FIRST, so that the spread between runs counts; "
+            "can be given several times.",
+            "RUN",
+            "runs",
+        ),
+    ] = ()
     figure: Annotated[
-        Path | None, Argument("Also write the comparison to this HTML file.", "FILE")
+        Path | None,
+        Argument(
+            "Also write the comparison to this HTML file; or its checks, as JUnit (.xml), "
+            "OpenMetrics (.prom) or Markdown (.md).",
+            "FILE",
+        ),
     ] = None
     columns: Columns = None
     differing: Annotated[bool, Argument("Of one run: only the values that differ.")] = False
@@ -67,13 +86,16 @@ class Comparison:
     failed
         Sentences about the trials that failed, of each run in which some did.
     page
-        The page that was written.
+        The page, or the file of checks, that was written.
+    checks
+        Whether values are worse; empty unless that was asked.
 
     """
 
     rows: "Sequence[Row]"
     failed: Sequence[str]
     page: Path | None
+    checks: "tuple[Check, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +163,12 @@ def compare(options: CompareOptions, display: Display) -> Compared:
     if options.differing:
         raise InputError.of_argument("differing", "given", "expected with one run")
     if options.figure is not None:
-        _require_page(options.figure)
+        _require_page(options)
+    if options.baseline and options.fail_below is None:
+        allowed = "expected with --fail-below"
+        raise InputError.of_argument("baseline", str(options.baseline[0]), allowed)
     has_suite = options.first.is_dir() and is_benchmark(options.first)
-    if options.fail_below is not None or has_suite:
+    if has_suite:
         if options.figure is not None:
             allowed = "runs that are no benchmarks; those are compared as text or JSON"
             raise InputError.of_argument("figure", str(options.figure), allowed)
@@ -151,13 +176,15 @@ def compare(options: CompareOptions, display: Display) -> Compared:
     return _runs(options, second)
 
 
-def _require_page(figure: Path) -> None:
-    """Refuse where no page can be written, before runs are read."""
+def _require_page(options: CompareOptions) -> None:
+    """Refuse where no page, or file of checks, can be written, before runs are read."""
     from ethermeter.api.figures import require_room
     from ethermeter.report.charts.files import require_format
 
-    require_format(figure, (".html",))
-    require_room("figure", figure)
+    assert options.figure is not None
+    checks = () if options.fail_below is None else tuple(f".{name}" for name in CHECKS)
+    require_format(options.figure, (".html", *checks))
+    require_room("figure", options.figure)
 
 
 def _runs(options: CompareOptions, second: Path) -> Comparison:
@@ -172,23 +199,53 @@ def _runs(options: CompareOptions, second: Path) -> Comparison:
     )
     points = matched(one, other, columns=columns)
     rows = compared(*points)
-    if options.figure is not None:
+    checks = _regressions(options, one, points, columns)
+    if options.figure is not None and options.figure.suffix != ".html":
+        from ethermeter.render import check_files
+        from ethermeter.store import write_whole
+
+        name = f"{one.name} and {other.name}"
+        write_whole(options.figure, check_files.text(options.figure.suffix, name, checks))
+    elif options.figure is not None:
         from ethermeter.report.comparison_page import comparison_page
         from ethermeter.store import write_whole
 
         write_whole(options.figure, comparison_page((one, other), points, rows))
-    return Comparison(rows, failed_in((one, other)), options.figure)
+    return Comparison(rows, failed_in((one, other)), options.figure, checks)
+
+
+def _regressions(
+    options: CompareOptions,
+    first: Path,
+    points: "tuple[Points, Points]",
+    columns: "Sequence[Column]",
+) -> "tuple[Check, ...]":
+    """Judge whether the second run is worse; empty unless that was asked."""
+    if options.fail_below is None:
+        return ()
+    from ethermeter.analysis.regressions import regressions
+    from ethermeter.api.runs import open as open_run
+    from ethermeter.imports.matching import matched
+
+    others = [path if path.is_file() else open_run(path).path for path in options.baseline]
+    before = [points[0], *(matched(first, other, columns=columns)[1] for other in others)]
+    return regressions(before, points[1], tolerance=_share(options.fail_below))
+
+
+def _share(fail_below: str) -> float:
+    from ethermeter import units
+
+    try:
+        return units.share(fail_below, most=1.0)
+    except units.UnitError as error:
+        raise InputError.of_argument("fail_below", fail_below, str(error)) from None
 
 
 def _benchmarks(first: Path, second: Path, fail_below: str) -> BenchmarkComparison:
-    from ethermeter import units
     from ethermeter.analysis import benchmark
     from ethermeter.api.runs import open as open_run
 
-    try:
-        tolerance = units.share(fail_below, most=1.0)
-    except units.UnitError as error:
-        raise InputError.of_argument("fail_below", fail_below, str(error)) from None
+    tolerance = _share(fail_below)
     answers = []
     for name, path in (("first", first), ("second", second)):
         run = open_run(path).directory

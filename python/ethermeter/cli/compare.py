@@ -1,8 +1,9 @@
 """The command that compares runs, and theories with simulations."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from ethermeter import json_values
+from ethermeter.analysis.checks import Check
 from ethermeter.api.compare import (
     BenchmarkComparison,
     Compared,
@@ -11,7 +12,7 @@ from ethermeter.api.compare import (
     compare,
 )
 from ethermeter.cli.command import Command
-from ethermeter.cli.guard import FAILED
+from ethermeter.cli.guard import FAILED, UNDECIDED
 
 EXAMPLES = """\
   ethermeter compare runs/before runs/after
@@ -26,12 +27,13 @@ EXAMPLES = """\
 def blocks(found: Compared, _: object) -> Iterator[object]:
     """Yield what a terminal shows of a comparison."""
     from ethermeter.blocks import Code, Text
-    from ethermeter.present import agreement, benchmark, bounds, comparison
+    from ethermeter.present import agreement, benchmark, bounds, checks, comparison
 
     match found:
         case Comparison(rows=rows, failed=failed, page=page):
             yield from comparison.comparison(rows)
             yield from map(Text, failed)
+            yield from checks.checks(found.checks)
             if page is not None:
                 yield Code(f"page: {page}")
         case BenchmarkComparison(differences=differences, tolerance=tolerance):
@@ -44,8 +46,10 @@ def blocks(found: Compared, _: object) -> Iterator[object]:
 def plain(found: Compared) -> object:
     """Return a comparison as JSON values."""
     match found:
-        case Comparison(rows=rows):
-            return json_values.plain(rows)
+        case Comparison(rows=rows, checks=checks):
+            # An array unless there is more to say.
+            both = {"comparisons": rows, "checks": checks}
+            return json_values.plain(both if checks else rows)
         case BenchmarkComparison():
             return json_values.plain(found)
         case _:
@@ -82,9 +86,19 @@ def _without_point(value: object, *others: str) -> dict[str, object]:
 
 
 def end(found: Compared, options: CompareOptions) -> int:
-    """Return the exit code: whether a benchmark is worse than is allowed."""
+    """Return the exit code: whether the second run is worse than is allowed."""
+    if isinstance(found, Comparison) and found.checks:
+        return _verdict(found.checks)
     is_worse = isinstance(found, BenchmarkComparison) and found.regression
     return FAILED if is_worse and options.fail_below is not None else 0
+
+
+def _verdict(checks: Sequence[Check]) -> int:
+    """Return the exit code: undecided only if no value is known as well as is asked."""
+    verdicts = {check.verdict for check in checks}
+    if "fails" in verdicts:
+        return FAILED
+    return 0 if "passes" in verdicts else UNDECIDED
 
 
 COMMAND = Command(

@@ -113,3 +113,15 @@ COMPARED: tuple[Metric, ...] = tuple(
     )
 )
 """What a comparison of two runs shows: the main metrics, rates in bits, and deviations."""
+
+HIGHER_IS_BETTER: tuple[Metric, ...] = (
+    *(Metric.UTILISATION, Metric.GOODPUT, Metric.DATA_RATE, Metric.MESSAGE_RATE),
+    *(Metric.TRANSFER_RATE, Metric.JAIN_INDEX, Metric.RATING, Metric.MOS),
+)
+LOWER_IS_BETTER: tuple[Metric, ...] = (
+    *(Metric.TRANSMISSION_DELAY, Metric.RESPONSE_TIME, Metric.DELAY_P99),
+    *(Metric.ONE_WAY_DELAY, Metric.ONE_WAY_DELAY_P99, Metric.ROUND_TRIP, Metric.ROUND_TRIP_P99),
+    *(Metric.LOSS, Metric.TIMED_OUT, Metric.DROPPED, Metric.RETRANSMITTED, Metric.JITTER),
+    *(Metric.VOICE_DELAY, Metric.SAMPLE_DELAY, Metric.SAMPLE_LOSS, Metric.OVERDUE_SHARE),
+)
+"""Metrics of which a change is for the better or the worse, whatever the network."""

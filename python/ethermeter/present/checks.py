@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from ethermeter.analysis.checks import Check
 from ethermeter.blocks import Table, Text
 from ethermeter.metrics import Metric
-from ethermeter.quantities import metric_text
+from ethermeter.quantities import Scale, estimate_text, metric_text
 
 Block = Text | Table
 
@@ -28,7 +28,7 @@ def checks(found: Sequence[Check]) -> Iterator[Block]:
                 each.condition,
                 *(each.point.get(key, "") for key in keys),
                 each.name,
-                metric_text(Metric(each.metric), each.value),
+                _value(each),
             ]
             for each in named[:TABLE_ROWS]
         ]
@@ -41,3 +41,9 @@ def checks(found: Sequence[Check]) -> Iterator[Block]:
     words = {"fails": "failed", "undecided": "undecided", "passes": "passed"}
     shown = [f"{counts[verdict]} {text}" for verdict, text in words.items() if counts[verdict]]
     yield Text(f"checks: {', '.join(shown)}")
+
+
+def _value(each: Check) -> str:
+    if each.metric:
+        return metric_text(Metric(each.metric), each.value)
+    return estimate_text(each.value, Scale("%", 0.01))

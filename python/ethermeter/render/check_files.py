@@ -7,6 +7,17 @@ from xml.etree import ElementTree
 from ethermeter.analysis.checks import Check
 
 
+def text(suffix: str, name: str, found: Sequence[Check]) -> str:
+    """Return checks in the form of a file's ending: .xml, .prom or .md."""
+    match suffix:
+        case ".xml":
+            return junit(name, found)
+        case ".prom":
+            return open_metrics(found)
+        case _:
+            return markdown(name, found)
+
+
 def junit(name: str, found: Sequence[Check]) -> str:
     """Return checks as a test suite in JUnit's XML; what is undecided is skipped."""
     counts = [sum(each.verdict == verdict for each in found) for verdict in ("fails", "undecided")]
@@ -71,7 +82,7 @@ def _point(point: Mapping[str, str]) -> str:
 def _value(each: Check) -> str:
     value = each.value
     ends = f" ({value.low:.6g} to {value.high:.6g})" if value.has_interval else ""
-    return f"{each.metric} is {value.value:.6g}{ends}"
+    return f"{each.metric or 'change'} is {value.value:.6g}{ends}"
 
 
 def _number(each: Check) -> str:

@@ -97,6 +97,13 @@ def upper_tail(statistic: float, degrees: float) -> float:
     return float(stdtr(min(degrees, 1e6), -statistic))
 
 
+def upper_quantile(probability: float, degrees: float) -> float:
+    """Student's t below which a probability lies; the normal's for infinitely many degrees."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(min(degrees, 1e6), probability))
+
+
 def student(samples: Floats) -> Estimate:
     """Mean of independent samples, at least one, with Student's t interval.
 

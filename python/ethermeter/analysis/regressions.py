@@ -1,0 +1,134 @@
+"""Regressions: whether a result is worse than those before, with stated errors.
+
+A value fails if it is worse by more than half of the tolerance, and chance alone would make it so
+large with a probability of at most `FALSE_ALARMS` shared among all values that are judged
+(Bonferroni): a comparison of two results of the same raises an alarm in at most 1 of 100. It passes
+if a worsening of the whole tolerance would have been seen with a probability of `POWER`. In between
+it is undecided: more replications decide.
+
+Two runs are independent samples by their replications (Welch). With more runs of the same as a
+baseline, the spread between runs counts, too: a machine differs from one run to the next by more
+than replications within a run show.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ethermeter.analysis.checks import Check, Verdict
+from ethermeter.analysis.comparison import Points
+from ethermeter.metrics import Metric
+from ethermeter.metrics.main import HIGHER_IS_BETTER, LOWER_IS_BETTER
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import (
+    Estimate,
+    difference,
+    quantile,
+    student,
+    upper_quantile,
+    upper_tail,
+)
+
+FALSE_ALARMS, POWER = 0.01, 0.95
+
+
+def regressions(before: Sequence[Points], after: Points, *, tolerance: float) -> tuple[Check, ...]:
+    """Judge the metrics that have a better direction at the points that all runs have.
+
+    Parameters
+    ----------
+    before
+        Points of one run, or of several of the same.
+    after
+        Points of the run that is judged.
+    tolerance
+        Relative worsening that is looked for, above 0; of shares that were 0 before, absolute.
+
+    Returns
+    -------
+    :
+        A check of each value: the relative change for the worse, with its interval.
+
+    """
+    found = [*_changes(before, after)]
+    level = FALSE_ALARMS / max(1, len(found))
+    return tuple(
+        Check(
+            condition=f"{metric.value} worse by {tolerance:.3g}",
+            metric="",
+            name="",
+            series=point.series,
+            point=dict(point.point),
+            engine=point.engine,
+            value=change,
+            verdict=verdict_of(change, tolerance, level=level),
+        )
+        for point, metric, change in found
+    )
+
+
+def verdict_of(change: Estimate, tolerance: float, *, level: float) -> Verdict:
+    """Judge a relative change for the worse.
+
+    `level`: probability of a false alarm.
+    """
+    if math.isnan(change.value):
+        return "undecided"
+    error = _error(change)
+    is_large = change.value > tolerance / 2
+    if error == 0:
+        return "fails" if is_large else "passes"
+    if math.isnan(error):
+        return "undecided"
+    if is_large and upper_tail(change.value / error, change.degrees) <= level:
+        return "fails"
+    is_known = change.value + upper_quantile(POWER, change.degrees) * error < tolerance
+    return "passes" if is_known else "undecided"
+
+
+def _changes(before: Sequence[Points], after: Points) -> Iterator[tuple[Point, Metric, Estimate]]:
+    """Yield the relative change of each value for the worse."""
+    for key, point in after.items():
+        others = [run[key] for run in before if key in run]
+        if len(others) < len(before):
+            continue
+        for metric in (*HIGHER_IS_BETTER, *LOWER_IS_BETTER):
+            values = [of.estimates.get(metric) for of in (*others, point)]
+            known = [each for each in values if each is not None and math.isfinite(each.value)]
+            if len(known) < len(values):
+                continue
+            *earlier, later = known
+            sign = -1.0 if metric in HIGHER_IS_BETTER else 1.0
+            yield point, metric, _change(earlier, later, sign, is_share=metric.unit == "")
+
+
+def _change(
+    earlier: Sequence[Estimate], later: Estimate, sign: float, *, is_share: bool
+) -> Estimate:
+    """Return by which share of the earlier value, or their mean, the later one is worse."""
+    if len(earlier) == 1:
+        found = difference(later, earlier[0])
+        base, error, degrees = earlier[0].value, _error(found), found.degrees
+        if found.ends is not None:
+            degrees = math.inf
+    else:
+        runs = student(np.array([each.value for each in earlier]))
+        # The run that is judged differs from their mean as one run and their mean do.
+        base, degrees = runs.value, runs.degrees
+        error = runs.error * math.sqrt(len(earlier) + 1)
+        found = Estimate(later.value - base, error, degrees)
+    scale = abs(base)
+    if scale == 0:
+        if found.value != 0 and not is_share:
+            return Estimate(math.copysign(math.inf, sign * found.value), 0.0, math.inf)
+        scale = 1.0
+    return Estimate(sign * found.value / scale, error / scale, degrees)
+
+
+def _error(found: Estimate) -> float:
+    """Return the standard error, or of an interval with ends the one of its side towards 0."""
+    if found.ends is None:
+        return found.error
+    end = found.low if found.value > 0 else found.high
+    return abs(end - found.value) / quantile(math.inf)
