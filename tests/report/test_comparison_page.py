@@ -164,7 +164,7 @@ def test_files_of_other_programs_are_compared_as_a_page(browser, tmp_path):
     [
         (["--figure", "page.pdf"], "expected one of .html"),
         (["--figure", "nowhere/page.html"], "a directory that is there"),
-        (["--figure", "page.html", "--fail-below", "2%"], "no benchmarks"),
+        (["--figure", "page.xml"], "expected one of .html"),
     ],
 )
 def test_a_page_that_cannot_be_is_refused(runs, tmp_path, words, message):

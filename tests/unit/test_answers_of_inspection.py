@@ -94,7 +94,7 @@ def test_a_name_of_no_experiment_is_a_fault_of_the_files() -> None:
         ("compare RUN --fail-below 2%", "--fail-below = 2%: expected with a second run"),
         ("compare RUN --columns loss=x", "--columns = loss=x: expected with a second run"),
         ("compare RUN RUN --fail-below 2", "--fail-below = 2: expected a share above 0%"),
-        ("compare RUN RUN --fail-below 2%", "FIRST = RUN: expected the runs of two benchmarks"),
+        ("compare RUN RUN --baseline RUN", "--baseline = RUN: expected with --fail-below"),
         ("compare RUN/plan.jsonl", "SECOND = missing"),
         ("compare RUN RUN --columns loss=x", "--columns = given: expected with a file"),
         ("report RUN --series office", "--series = office: expected with a metric to draw"),

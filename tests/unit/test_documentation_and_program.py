@@ -72,8 +72,9 @@ def leaf_of(words: list[str]) -> tuple[tuple[str, ...], Any, list[str]]:
 
 def parsed(line: str) -> Any:
     """What click makes of a command line; nothing runs."""
-    alone = line.split(" | ")[0].split(" > ")[0]
-    names, command, arguments = leaf_of(shlex.split(alone, comments=True)[1:])
+    words = shlex.split(line, comments=True)
+    ends = [words.index(word) for word in ("|", "||", ">") if word in words]
+    names, command, arguments = leaf_of(words[1 : min(ends, default=None)])
     return command.make_context(" ".join(names), arguments, resilient_parsing=not names)
 
 

@@ -4,6 +4,7 @@ import gzip
 import json
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import msgspec
 import pytest
@@ -16,6 +17,7 @@ from ethermeter.probing.result import Measurement, Value
 from ethermeter.results.interval import Estimate
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from program import invoke
 
 SECONDS = 10
 IMPORTED = Path(__file__).with_name("imported")
@@ -502,3 +504,19 @@ def test_any_octets_are_read_or_refused(tmp_path: Path, octets: bytes, begin: by
     path = tmp_path / "fuzz"
     path.write_bytes(begin + octets)
     assert_read_or_refused(path)
+
+
+def test_a_slower_file_of_iperf3_fails_beside_a_baseline(tmp_path: Path) -> None:
+    rates = (8.0, 8.004, 7.996, 8.002, 7.998, 8.001)
+    first, *others = (
+        written(tmp_path / f"{number}.json", iperf3_udp(rate)) for number, rate in enumerate(rates)
+    )
+    baseline = [word for other in others for word in ("--baseline", other)]
+    for rate, code in ((7.84, 1), (8.003, 0)):
+        after = written(tmp_path / "after.json", iperf3_udp(rate))
+        figure = ("--figure", tmp_path / "checks.xml")
+        ended = invoke("compare", first, after, *baseline, "--fail-below", "2%", *figure)
+        assert ended.returncode == code, ended.stderr + ended.stdout
+        suite = ElementTree.parse(tmp_path / "checks.xml").getroot()
+        assert bool(suite.findall("testcase/failure")) == (code == 1)
+        assert ("data_rate is worse" in ended.stdout) == (code == 1)

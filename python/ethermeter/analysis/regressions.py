@@ -24,6 +24,7 @@ from ethermeter.results.estimates import Point
 from ethermeter.results.interval import (
     Estimate,
     difference,
+    exact,
     quantile,
     student,
     upper_quantile,
@@ -55,7 +56,7 @@ def regressions(before: Sequence[Points], after: Points, *, tolerance: float) ->
     level = FALSE_ALARMS / max(1, len(found))
     return tuple(
         Check(
-            condition=f"{metric.value} worse by {tolerance:.3g}",
+            condition=f"{metric.value} is worse",
             metric="",
             name="",
             series=point.series,
@@ -107,6 +108,8 @@ def _change(
     earlier: Sequence[Estimate], later: Estimate, sign: float, *, is_share: bool
 ) -> Estimate:
     """Return by which share of the earlier value, or their mean, the later one is worse."""
+    if len(earlier) == 1 and earlier[0] == later:
+        return exact(0.0)  # the same simulation
     if len(earlier) == 1:
         found = difference(later, earlier[0])
         base, error, degrees = earlier[0].value, _error(found), found.degrees

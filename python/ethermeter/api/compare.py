@@ -48,9 +48,9 @@ class CompareOptions:
     fail_below: Annotated[
         str | None,
         Argument(
-            "Exit code 1 if a value of the second run is worse by this share of the first, 3 if no "
-            "value is known so well. Of two results of the same, at most 1 of 100 fails. Of "
-            "benchmarks: if a value is missing, or worse by more than this share.",
+            "Exit code 1 if a value of the second run is worse beyond chance, by more than half of "
+            "this share of the first; 3 if no value is known so well. Of 100 comparisons of the "
+            "same, at most one fails. Of benchmarks: if a value is missing, or worse by more.",
             "SHARE",
         ),
     ] = None
