@@ -251,6 +251,14 @@ def test_figures_are_drawn_of_the_metrics_that_are_given(tmp_path):
 def test_shipped_experiments_are_listed_shown_and_copied(tmp_path):
     listed = json.loads(invoke("experiments", "--json").stdout)
     assert "poisson-load" in listed
+    first = invoke("experiments").stdout
+    assert len(first.splitlines()) <= 24
+    every = invoke("experiments", "all").stdout
+    assert all(name in every for name in listed)
+    by_word = invoke("experiments", "BACKOFF").stdout
+    assert "linear-backoff" in by_word
+    assert "poisson-load" not in by_word
+    assert "a word of a name or title" in invoke("experiments", "nothing-has-this").stderr
     shown = invoke("experiments", "--show", "poisson-load").stdout
     copied = invoke("experiments", "--copy", "poisson-load", tmp_path / "mine.toml")
     assert copied.returncode == 0

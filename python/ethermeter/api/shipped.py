@@ -7,11 +7,18 @@ from typing import Annotated, Literal, TypeAlias
 
 from ethermeter.operation import Argument, Display, operation
 
+EVERY = "all"
+"""The word that stands for every experiment."""
+
 
 @dataclass(frozen=True, slots=True)
 class ExperimentsOptions:
     """Options of `experiments`."""
 
+    word: Annotated[
+        str | None,
+        Argument("List those with this word in name or title; all of them: all.", "WORD"),
+    ] = None
     _: KW_ONLY
     show: Annotated[str | None, Argument("Print this experiment file.", "NAME", "experiments")] = (
         None
@@ -37,10 +44,13 @@ class Shipped:
     ----------
     titles
         What each is, by name.
+    chosen
+        Whether a word chose them.
 
     """
 
     titles: Mapping[str, str]
+    chosen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +130,23 @@ def experiments(options: ExperimentsOptions, display: Display) -> Found:
         return _copied(options.copy[0], Path(options.copy[1]))
     if options.schema is not None:
         return _schema(options.schema)
-    return Shipped({name: experiment.load(of).title for name, of in experiment.shipped().items()})
+    titles = {name: experiment.load(of).title for name, of in experiment.shipped().items()}
+    return Shipped(_with_word(options.word, titles), chosen=options.word is not None)
+
+
+def _with_word(word: str | None, titles: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the experiments with a word in name or title; all without one."""
+    from ethermeter.faults import InputError
+
+    if word in (None, EVERY):
+        return titles
+    found = {
+        name: title for name, title in titles.items() if word.lower() in f"{name} {title}".lower()
+    }
+    if not found:
+        allowed = "a word of a name or title of a shipped experiment, or all"
+        raise InputError.of_argument("word", word, allowed)
+    return found
 
 
 def _located(name: str, argument: str) -> Path:

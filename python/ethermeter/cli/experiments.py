@@ -10,6 +10,8 @@ from ethermeter.cli.command import Command
 
 EXAMPLES = """\
   ethermeter experiments
+  ethermeter experiments voice
+  ethermeter experiments all
   ethermeter experiments --show poisson-load
   ethermeter experiments --copy poisson-load my-network.toml
   ethermeter experiments --schema experiment > ethermeter.schema.json
@@ -21,8 +23,8 @@ def blocks(found: Found, _: object) -> Iterator[object]:
     from ethermeter.present import experiments as layouts
 
     match found:
-        case Shipped(titles=titles):
-            yield from layouts.shipped(titles)
+        case Shipped(titles=titles, chosen=chosen):
+            yield from layouts.shipped(titles, chosen=chosen)
         case Copy(name=name, file=file):
             yield from layouts.copied(name, file)
         case ExperimentText(text=text):

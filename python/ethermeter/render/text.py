@@ -49,9 +49,13 @@ class _Column:
         head = max(map(len, _broken(self.head)), default=0)
         if self.is_number:
             return max(head, self.widest)
-        words = [len(word) for cell in self.cells for word in cell.split()]
-        word = min(max(words, default=0), LONGEST_WORD)
+        word = min(self.word, LONGEST_WORD)
         return max(head, min(self.widest, max(word, LEAST_TEXT)))
+
+    @property
+    def word(self) -> int:
+        """Width of the longest word."""
+        return max((len(word) for cell in self.cells for word in cell.split()), default=0)
 
 
 def lines(blocks: Iterable[object], width: int) -> Iterator[str]:
@@ -208,10 +212,14 @@ def _blocks(columns: Sequence[_Column], keys: int, width: int) -> Iterator[Seque
 
 
 def _widths(columns: Sequence[_Column], width: int) -> list[int]:
-    """Share out the width: what each column needs at least, then room for cells, then for heads."""
+    """Share out the width: what each column needs, then room for words, cells and heads."""
     widths = [column.least for column in columns]
     room = width - _total(widths)
-    for wanted in ([column.widest for column in columns], [column.most for column in columns]):
+    for wanted in (
+        [column.word for column in columns],
+        [column.widest for column in columns],
+        [column.most for column in columns],
+    ):
         while room > 0 and (missing := max(map(int.__sub__, wanted, widths), default=0)) > 0:
             neediest = next(at for at, of in enumerate(widths) if wanted[at] - of == missing)
             widths[neediest] += 1
