@@ -55,8 +55,9 @@ Columns = Annotated[
 ]
 WHERE = Argument(
     "Where to measure: a file of hosts; testbed, which makes hosts on this machine and needs root; "
-    "or loopback. testbed,relay delays single frames too, in a process; testbed,plain joins all "
-    "hosts at one switch, as fast as the machine allows; testbed,plain,N makes N of them.",
+    "or loopback. testbed,relay delays single frames, and is chosen for traffic classes; "
+    "testbed,plain joins all hosts at one switch, as fast as the machine allows; testbed,plain,N "
+    "makes N of them.",
     "FILE|testbed|loopback",
     "venues",
 )

@@ -110,7 +110,7 @@ def measure(options: MeasureOptions, display: Display) -> Measured:
     from ethermeter.api.captures import captures_of
     from ethermeter.api.checks import checked, require
     from ethermeter.api.experiments import override_texts
-    from ethermeter.api.venues import place_of, venue_of
+    from ethermeter.api.venues import place_of, venue_of, wires_for
     from ethermeter.execution import Execution
 
     venue = venue_of(str(options.on))
@@ -121,7 +121,6 @@ def measure(options: MeasureOptions, display: Display) -> Measured:
         capture_size=options.capture_size,
         is_local=venue.kind != "hosts",
     )
-    place = place_of(venue, captures=captures, ip=options.ip)
     name = str(options.experiment)
     loaded = live_tests.load(
         (name,),
@@ -131,6 +130,7 @@ def measure(options: MeasureOptions, display: Display) -> Measured:
         host_count=venue.host_count,
         display=display,
     )
+    place = place_of(venue, wires=wires_for(loaded), captures=captures, ip=options.ip)
     require(options.fail_if, loaded)
     execution = Execution(
         jobs=options.jobs,

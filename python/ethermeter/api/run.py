@@ -9,7 +9,6 @@ from ethermeter.operation import Display, operation
 if TYPE_CHECKING:
     from ethermeter.api.experiments import Loaded
     from ethermeter.api.runs import Run
-    from ethermeter.experiment import Experiment as Read
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +63,9 @@ def _simulated(loaded: "Loaded", name: str, display: Display) -> "Loaded":
     engines = tuple(engine for engine in experiment.engines if engine != LIVE)
     if not engines or engines == experiment.engines:
         return loaded
-    how = f"ethermeter measure {name} --on testbed{_wires(experiment)}"
+    how = f"ethermeter measure {name} --on testbed"
     display.say(f"ethermeter: nothing is measured here; to measure it, too: {how}")
     return replace(loaded, experiments=(replace(experiment, engines=engines),))
-
-
-def _wires(experiment: "Read") -> str:
-    """Return the kind of testbed that an experiment needs: only relayed wires have classes."""
-    from ethermeter.nodes import classes_of
-
-    first = experiment.scenarios.at([0] * len(experiment.sweeps))
-    return ",relay" if any(map(classes_of, first.nodes)) else ""
 
 
 def say_assumed(loaded: "Loaded", display: Display) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from ethermeter.faults import InputError, choices
 
 if TYPE_CHECKING:
+    from ethermeter.api.experiments import Loaded
     from ethermeter.engines.live import Captures, Hosts, Local
 
 IPS = (4, 6)
@@ -81,6 +82,15 @@ def venue_of(text: str) -> Venue:
 
 def _refusal(text: str) -> InputError:
     return InputError.of_argument("on", text, choices(text, KINDS, "a file of hosts, or one of "))
+
+
+def wires_for(loaded: "Loaded") -> Literal["shaped", "relay"]:
+    """Return what wires a testbed needs: only relayed ones have traffic classes."""
+    from ethermeter.nodes import classes_of
+
+    trials = loaded.plan().trials
+    has_classes = any(classes_of(node) for trial in trials for node in trial.scenario.nodes)
+    return "relay" if has_classes else "shaped"
 
 
 def place_of(
