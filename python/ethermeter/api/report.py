@@ -1,11 +1,12 @@
 """Writing the report of a run again, and figures of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from ethermeter.api.arguments import RunPath
+from ethermeter.faults import InputError
 from ethermeter.operation import Argument, Display, operation
 
 if TYPE_CHECKING:
@@ -42,6 +43,14 @@ class ReportOptions:
             "DIR",
         ),
     ] = None
+    tables: Annotated[
+        Path | None,
+        Argument(
+            "Write tables of capacity, flows, bounds, ports and points in place of the report: "
+            ".xlsx with a sheet for each, or .csv, a file for each.",
+            "FILE",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +70,28 @@ class Figures:
     figures: tuple[Path, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Tables of a run.
+
+    Parameters
+    ----------
+    run
+        The run directory.
+    rows
+        Number of rows by table.
+    files
+        What was written.
+
+    """
+
+    run: Path
+    rows: Mapping[str, int]
+    files: tuple[Path, ...]
+
+
 @operation(ReportOptions)
-def report(options: ReportOptions, display: Display) -> "Run | Figures":
+def report(options: ReportOptions, display: Display) -> "Run | Figures | Tables":
     """Write the report of a finished run anew, or draw figures of metrics into files.
 
     Raises
@@ -76,9 +105,13 @@ def report(options: ReportOptions, display: Display) -> "Run | Figures":
     from ethermeter.api.runs import Run
     from ethermeter.execution import evaluate
 
+    if options.metrics and options.tables is not None:
+        raise InputError.of_argument("tables", str(options.tables), "expected without a metric")
     if options.metrics:
         return _figures(options)
     _refuse_without_metrics(options)
+    if options.tables is not None:
+        return _tables(options.run, options.tables)
     with display.activity(options.run.name) as follow:
         evaluate(options.run, follow=follow)
     return Run.of_run(options.run)
@@ -86,7 +119,7 @@ def report(options: ReportOptions, display: Display) -> "Run | Figures":
 
 def _refuse_without_metrics(options: ReportOptions) -> None:
     """Refuse what only figures have."""
-    from ethermeter.faults import ARGUMENTS, Fault, InputError
+    from ethermeter.faults import ARGUMENTS, Fault
 
     faults = [
         Fault(ARGUMENTS, name, str(value), "expected with a metric to draw")
@@ -97,9 +130,21 @@ def _refuse_without_metrics(options: ReportOptions) -> None:
         raise InputError(faults)
 
 
+def _tables(path: Path, file: Path) -> Tables:
+    from ethermeter.analysis.tables import tables
+    from ethermeter.api.figures import require_room
+    from ethermeter.api.runs import open as open_run
+    from ethermeter.api.tables import require, write
+
+    require(file)
+    require_room("tables", file)
+    found = tables(open_run(path))
+    return Tables(path, {name: len(rows) for name, rows in found.items()}, write(file, found))
+
+
 def _figures(options: ReportOptions) -> Figures:
     from ethermeter.api.runs import open as open_run
-    from ethermeter.faults import InputError, choices
+    from ethermeter.faults import choices
 
     found = open_run(options.run)
     there = list(dict.fromkeys(trial.series for trial in found.trials()))

@@ -1,0 +1,136 @@
+"""Tables of a run for spreadsheets: capacity, flows, bounds and ports, a row each.
+
+Numbers are in the units that the heads name; a number that is not known is None.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from ethermeter.analysis import bounds, flows, groups
+from ethermeter.analysis.bounds import FlowTime, Queue
+from ethermeter.analysis.capacity import Capacity, capacities
+from ethermeter.metrics import Metric
+from ethermeter.results.estimates import Point
+from ethermeter.results.query import Results
+
+Cell = str | float | None
+Row = Mapping[str, Cell]
+
+_SEEN = {"simulation": "simulated", "live": "measured"}
+
+
+def tables(run: Results) -> dict[str, list[Row]]:
+    """Return the tables of a run that have rows, by name."""
+    trials = run.directory.replications()
+    of_flows = flows.each_flow(run.directory, flows.of_networks(trials))
+    answers = bounds.read(run)
+    found = {
+        "capacity": [
+            row for each in capacities(run.trials(), run.estimated) for row in _capacity(each)
+        ],
+        "flows": [*map(_flow, of_flows)],
+        "bounds": [*map(_time, answers.times)],
+        "ports": [_queue(each) for each in answers.queues if not each.is_idle],
+        "points": [*map(_point, run.estimated)],
+    }
+    return {name: rows for name, rows in found.items() if rows}
+
+
+def _capacity(found: Capacity) -> Iterator[Row]:
+    for kind in found.kinds:
+        yield {
+            "series": found.series,
+            **found.point,
+            "verdict": found.verdict,
+            "busiest": found.resource,
+            "load": found.load,
+            "full at times": _known(found.scale),
+            "flows": kind.name,
+            "count": kind.flows,
+            "load of flows": kind.load,
+            "offered there (bit/s)": _known(kind.offered_bps),
+            "fits up to times": _known(kind.headroom),
+            "full then": kind.limit,
+        }
+
+
+def _point(point: Point) -> Row:
+    return {"series": point.series, "engine": point.engine, **point.point, **_values(point)}
+
+
+def _flow(point: Point) -> Row:
+    where = {key: text for key, text in point.point.items() if key != groups.PART}
+    name = point.point[groups.PART]
+    lead = {"series": point.series, "engine": point.engine, **where, "flow": name}
+    return {**lead, **_values(point)}
+
+
+def _values(point: Point) -> dict[str, Cell]:
+    """Return the values of a point and the ends of their intervals, in the units that pages use."""
+    found: dict[str, Cell] = {}
+    for metric, estimate in point.estimates.items():
+        if math.isfinite(estimate.value):
+            label = Metric(metric).label
+            unit = f" ({label.unit})" if label.unit else ""
+            found[f"{metric.value}{unit}"] = estimate.value * label.factor
+            found[f"{metric.value} low"] = _known(estimate.low * label.factor)
+            found[f"{metric.value} high"] = _known(estimate.high * label.factor)
+    return found
+
+
+def _time(time: FlowTime) -> Row:
+    seen: dict[str, Cell] = {}
+    for each in time.observed:
+        name = _SEEN[each.engine]
+        seen[f"mean {name} (µs)"] = _us(each.mean.value)
+        seen[f"mean {name} low (µs)"] = _us(each.mean.low)
+        seen[f"mean {name} high (µs)"] = _us(each.mean.high)
+        seen[f"largest {name} (µs)"] = _us(each.largest_s)
+        if each.missed is not None:
+            seen[f"too late {name} (%)"] = _known(100 * each.missed.value)
+            seen[f"too late {name}, at most (%)"] = _known(100 * each.missed.high)
+    return {
+        "series": time.series,
+        **time.point,
+        "flow": time.flow,
+        "time": time.metric.value,
+        "deadline (µs)": _us(time.deadline_s),
+        "bound (µs)": _us(time.bound_s),
+        "margin (µs)": _us(time.margin_s),
+        "mean by theory (µs)": _us(time.mean_s),
+        **seen,
+        "bound by, or why there is none": time.method,
+    }
+
+
+def _queue(queue: Queue) -> Row:
+    return {
+        "series": queue.series,
+        **queue.point,
+        "from": queue.node,
+        "to": queue.peer,
+        "class": queue.traffic_class,
+        "load": _known(queue.load),
+        "mean (frames)": _known(queue.mean_frames),
+        "bound (frames)": _known(queue.bound.frames),
+        "bound (B)": _known(queue.bound.octets),
+        "largest simulated (frames)": _known(queue.simulated.frames),
+        "largest simulated (B)": _known(queue.simulated.octets),
+        "room (frames)": _known(queue.room.frames),
+        "room (B)": _known(queue.room.octets),
+        "dropped a trial": _known(queue.dropped),
+        "verdict": queue.verdict,
+    }
+
+
+def columns(rows: Sequence[Row]) -> list[str]:
+    """Return the heads of rows, in the order in which they first appear."""
+    return list(dict.fromkeys(key for row in rows for key in row))
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _us(value_s: float) -> float | None:
+    return _known(value_s * 1e6)
