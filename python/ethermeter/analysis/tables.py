@@ -22,13 +22,13 @@ _SEEN = {"simulation": "simulated", "live": "measured"}
 def tables(run: Results) -> dict[str, list[Row]]:
     """Return the tables of a run that have rows, by name."""
     trials = run.directory.replications()
-    of_flows = flows.each_flow(run.directory, flows.of_networks(trials))
+    every_flow = flows.each_flow(run.directory, flows.of_networks(trials))
     answers = bounds.read(run)
     found = {
         "capacity": [
             row for each in capacities(run.trials(), run.estimated) for row in _capacity(each)
         ],
-        "flows": [*map(_flow, of_flows)],
+        "flows": [*map(_flow, every_flow)],
         "bounds": [*map(_time, answers.times)],
         "ports": [_queue(each) for each in answers.queues if not each.is_idle],
         "points": [*map(_point, run.estimated)],
