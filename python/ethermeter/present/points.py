@@ -69,6 +69,8 @@ def _metrics(points: Sequence[Point], metrics: Sequence[Metric]) -> Iterator[Blo
     if not metrics:
         yield Text("No point has a value.")
         return
+    # Theories that have no value of any have rows of their own, of bounds and means.
+    points = [point for point in points if any(_known(point, of) is not None for of in metrics)]
     shown = points[:TABLE_ROWS]
     by_metric = [[_known(point, metric) for point in shown] for metric in metrics]
     marks = Marks(each.cautions for column in by_metric for each in column if each is not None)
