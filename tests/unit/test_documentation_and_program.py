@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import documents
 import ethermeter as em
 import pytest
 from documents import ROOT, blocks, prose
@@ -33,6 +34,7 @@ PAGES = {
         ROOT / "ARCHITECTURE.md",
         ROOT / "CONTRIBUTING.md",
         *sorted((ROOT / "docs").rglob("*.md")),
+        *sorted((ROOT / "evidence").glob("*.md")),
     ]
 }
 PAGES |= {f"docs/{path}": page() for path, page in reference.PAGES.items()}
@@ -150,7 +152,7 @@ def test_every_command_and_option_in_a_sentence_exists(page):
     assert wrong == []
 
 
-OTHER_PROGRAMS = {"docs/evidence/speed.md", "docs/evidence/emulation.md"}
+OTHER_PROGRAMS = {"evidence/speed.md", "evidence/emulation.md"}
 """Pages whose options are of `python -m benches`."""
 AGENT_OPTIONS = {
     option
@@ -219,6 +221,40 @@ def test_every_link_leads_to_a_file_and_a_heading_that_exist(page):
         ):
             wrong.append(target)
     assert wrong == []
+
+
+TRUST = "docs/explanation/trust.md"
+NUMBER = re.compile(r"(?<![\w.])\d+(?: \d{3})*(?:\.\d+)?")
+
+
+def numbers(text: str) -> set[str]:
+    """Numbers of a text without the spaces in them; those of links and names are none."""
+    plain = re.sub(r"\]\([^)]*\)|`[^`]*`", "", text)
+    return {found.replace(" ", "") for found in NUMBER.findall(plain)}
+
+
+def test_lab_notes_are_named_where_the_site_says_how_far_to_trust_answers():
+    named = set(re.findall(r"evidence/([a-z0-9-]+\.md)", PAGES[TRUST]))
+    notes = {Path(page).name for page in PAGES if page.startswith("evidence/")}
+    # Values of the parameters that another note discusses.
+    assert notes - named == {"voice-study-parameters.md"}
+
+
+@pytest.mark.parametrize("section", re.split(r"^## ", PAGES[TRUST], flags=re.MULTILINE)[1:])
+def test_each_number_of_the_page_on_trust_is_in_a_source_that_its_section_names(section):
+    linked = [
+        os.path.normpath(Path(TRUST).parent / path)
+        for path in re.findall(r"\]\(([^)#]+)[^)]*\)", section)
+    ]
+    tests = re.findall(r"`(tests/[^`]+)`", section)
+    known = numbers("\n".join([*(PAGES[path] for path in linked), *map(documents.page, tests)]))
+    assert linked
+    assert numbers(section) - known == set()
+
+
+def test_each_number_of_the_overview_on_trust_is_in_a_section():
+    overview, *sections = re.split(r"^## ", PAGES[TRUST], flags=re.MULTILINE)
+    assert numbers(overview) - numbers("\n".join(sections)) == set()
 
 
 def test_files_with_unsafe_code_are_those_that_the_architecture_lists():
