@@ -25,6 +25,7 @@ from ethermeter.metrics import Caution, EntityKind, Metric
 
 from scripts import reference
 from scripts.reference import errors
+from scripts.reference.error_topics import TOPICS, section_of
 from scripts.reference.metrics import TITLES
 
 PAGES = {
@@ -294,6 +295,23 @@ def test_each_message_on_the_page_of_errors_has_its_own_key():
         "| any | expected at most one of idle_slope and quantum in a class |",
     ):
         assert row in page, row
+
+
+def test_errors_are_in_the_order_in_which_a_user_meets_them():
+    page = errors.page()
+    heads = re.findall(r"^## (.*)$", page, re.MULTILINE)
+    assert heads[:5] == [
+        *("Exit codes", "How to read the tables"),
+        *("The experiment file", "The command line", "The run directory"),
+    ]
+    assert heads[-2:] == ["Measurement of one host", "Captures"]
+    sections = re.split(r"^### ", page, flags=re.MULTILINE)[1:]
+    assert [section for section in sections if "|---|" not in section] == []
+    names = [name for topic in TOPICS for part in topic.sections for name in part.modules]
+    titles = [part.title for topic in TOPICS for part in topic.sections]
+    assert (len(names), len(titles)) == (len(set(names)), len(set(titles)))
+    with pytest.raises(LookupError, match="names weather: add it to TOPICS"):
+        section_of("weather")
 
 
 def test_decisions_are_called_by_the_number_of_their_file():
