@@ -35,6 +35,7 @@ TOPICS = (
                     "experiment.shorthand",
                     "experiment.tables",
                     "experiment.origin",
+                    "experiment",
                 ),
             ),
             Section("Values and units", ("units", "experiment.quantity")),
@@ -89,7 +90,7 @@ TOPICS = (
         "The command line",
         "Arguments and options of a command.",
         (
-            Section("Every command", ("cli",)),
+            Section("Every command", ("cli", "api")),
             Section(
                 "run, validate, show and study",
                 ("api.experiments", "api.shipped", "api.validate", "api.study", "studies"),
@@ -104,7 +105,7 @@ TOPICS = (
         (
             Section(
                 "Writing and continuing a run",
-                ("execution", "store.recorder", "engines.work", "engines.cluster"),
+                ("execution", "store.recorder", "engines.work", "engines.cluster", "engines"),
             ),
             Section(
                 "Reading a run",
@@ -117,10 +118,19 @@ TOPICS = (
                     "api.runs",
                     "results",
                     "exploration",
+                    "store",
+                    "analysis",
                 ),
             ),
-            Section("Pages and figures", ("report", "api.report")),
+            Section(
+                "Pages, figures and tables",
+                ("report", "api.report", "analysis.tables", "api.tables", "render", "present"),
+            ),
             Section("Two runs, and results of other programs", ("api.compare", "imports")),
+            Section(
+                "Checks of a run",
+                ("api.checks", "analysis.checks", "analysis.regressions"),
+            ),
         ),
     ),
     Topic(
@@ -130,7 +140,7 @@ TOPICS = (
             Section("Search for a value", ("search", "experiment.search")),
             Section(
                 "Benchmark",
-                ("api.find.benchmark", "benchmark", "analysis.benchmark", "strategies.benchmark"),
+                ("api.find", "benchmark", "analysis.benchmark", "strategies"),
             ),
             Section("Bottleneck of a transfer", ("bottleneck",)),
             Section("Calibration and prediction", ("calibration", "api.predict")),
@@ -151,6 +161,7 @@ TOPICS = (
                     "engines.live.agents",
                     "engines.live.recording",
                     "engines.live.trials",
+                    "engines.live",
                     "analysis.accounts",
                 ),
             ),
