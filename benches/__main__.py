@@ -14,7 +14,7 @@ examples:
   python -m benches --no-peers          ethermeter alone
   python -m benches --json > bench.json
 
-docs/evidence/speed.md says what is compared, and what cannot be."""
+evidence/speed.md says what is compared, and what cannot be."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -21,7 +21,7 @@ examples:
   python -m benches.emulation --quick                          does it work? seconds each
   python -m benches.emulation --hosts 2 --octets 64 --json
 
-docs/evidence/emulation.md has the limits, and how chance is taken into account."""
+evidence/emulation.md has the limits, and how chance is taken into account."""
 MEASURE_S, QUICK_S = 8.0, 1.0
 RUNS, QUICK_RUNS = 499, 99
 FAILED, INTERRUPTED = 1, 130

@@ -9,11 +9,13 @@ from pathlib import Path
 
 from ethermeter.cli import guard
 
+from .error_topics import TOPICS, Section, section_of
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python" / "ethermeter"
 HEAD = """# Errors
 
-This page is generated from the sources: the exit codes, and the messages in the sources, by the part of the program that reports them.
+This page is generated from the sources: the exit codes, and the messages, in the order in which a user meets them, from the experiment file to captures.
 `…` stands for text that depends on the case.
 
 An error is one line on stderr; `--debug` adds the traceback of an unexpected one.
@@ -23,6 +25,15 @@ From Python the same faults are `em.InputError` (with `faults`: `file`, `key`, `
 
 | code | name | meaning | what to do |
 |---|---|---|---|
+"""
+MESSAGES = """
+## How to read the tables
+
+A message stands under what you were doing when it appeared.
+
+- *Key or option* and *what is allowed*: an input cannot be used (exit code 2). The line begins with the file, the key and its value.
+- *Failure*: something failed while it ran (exit code 1).
+- *Cause*: a message of the core, an agent or a peer. It stands within a line of the other two, after the name of what was being done.
 """
 EXITS = {
     "BAD_INPUT": (
@@ -41,11 +52,14 @@ ADDERS = {"add": 2, "error": 2, "Fault": 3, "of": 3}
 """Calls that make a fault, and the position of what is allowed among their arguments."""
 RAISED = ("RunError", "TrialError", "TestbedError", "PeerError")
 RUST = re.compile(r'#\[error\(\s*"((?:[^"\\]|\\.)+)"')
-LEAD = {
-    "faults": "## Faults of inputs (exit code 2)\n\nThe text after the value: what is allowed at a key.\n",
-    "failures": "\n## Failures (exit code 1)\n",
-    "rust": "\n## Messages of the core, agents and peers\n\nThey appear within the lines above, after the name of what was being done.\n",
+KINDS = {
+    "fault": "| key or option | what is allowed |\n|---|---|\n",
+    "failure": "| failure |\n|---|\n",
+    "cause": "| cause |\n|---|\n",
 }
+"""Kinds of messages, and the heads of their tables, in the order of a section."""
+Messages = dict[str, dict[str, str]]
+"""The key of each message, by module and message; empty where it has none."""
 
 
 def page() -> str:
@@ -54,8 +68,16 @@ def page() -> str:
     codes = {name: getattr(guard, name) for name in EXITS}
     for name, code in sorted(codes.items(), key=lambda item: item[1]):
         parts.append(f"| {code} | {name.lower().replace('_', ' ')} | {' | '.join(EXITS[name])} |\n")
-    faults: dict[str, dict[str, str]] = defaultdict(dict)
-    failures: dict[str, dict[str, str]] = defaultdict(dict)
+    parts.append(MESSAGES)
+    faults, failures = _messages()
+    parts += _topics({"fault": faults, "failure": failures, "cause": _rust()})
+    return "".join(parts)
+
+
+def _messages() -> tuple[Messages, Messages]:
+    """Return the faults and the failures of the package."""
+    faults: Messages = defaultdict(dict)
+    failures: Messages = defaultdict(dict)
     for path in sorted(PACKAGE.rglob("*.py")):
         module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
         for scope in _scopes(ast.parse(path.read_text(encoding="utf-8")).body):
@@ -67,21 +89,41 @@ def page() -> str:
             for text in _others(scope):
                 if not any(text in known for known in faults[module]):
                     faults[module][text] = ""
-    parts.append("\n" + LEAD["faults"])
-    parts += _tables(faults, "| key or option | what is allowed |\n|---|---|\n", keyed=True)
-    parts.append(LEAD["failures"])
-    parts += _tables(failures, "| message |\n|---|\n", keyed=False)
-    parts.append(LEAD["rust"])
-    parts += _tables(_rust(), "| message |\n|---|\n", keyed=False)
-    return "".join(parts)
+    return faults, failures
 
 
-def _tables(found: dict[str, dict[str, str]], head: str, *, keyed: bool) -> Iterator[str]:
-    for module, texts in sorted(found.items()):
-        if texts:
-            yield f"\n### `{module}`\n\n{head}"
-            for text, key in texts.items():
-                yield f"| {_code(key)} | {_cell(text)} |\n" if keyed else f"| {_cell(text)} |\n"
+def _topics(messages: dict[str, Messages]) -> Iterator[str]:
+    """Yield the topics with the tables of their sections; a section without messages is left out.
+
+    Raises LookupError if no section names a module that has messages.
+    """
+    modules: dict[str, set[str]] = defaultdict(set)
+    for found in messages.values():
+        for module, texts in found.items():
+            if texts:
+                modules[section_of(module).title].add(module)
+    for topic in TOPICS:
+        yield f"\n## {topic.title}\n\n{topic.lead}\n"
+        for section in topic.sections:
+            in_order = sorted(modules[section.title], key=lambda module: _rank(module, section))
+            if in_order:
+                yield f"\n### {section.title}\n"
+            for kind, head in KINDS.items():
+                keys_of = [messages[kind].get(module, {}) for module in in_order]
+                rows = dict.fromkeys((key, text) for keys in keys_of for text, key in keys.items())
+                if rows:
+                    yield f"\n{head}"
+                    yield from (_row(key, text, keyed=kind == "fault") for key, text in rows)
+
+
+def _rank(module: str, section: Section) -> tuple[int, str]:
+    """Position of a module in a section: that of the name in it that is nearest."""
+    near = [name for name in section.modules if f"{module}.".startswith(f"{name}.")]
+    return section.modules.index(max(near, key=len)), module
+
+
+def _row(key: str, text: str, *, keyed: bool) -> str:
+    return f"| {_code(key)} | {_cell(text)} |\n" if keyed else f"| {_cell(text)} |\n"
 
 
 class _Scope:
@@ -213,8 +255,8 @@ def _key(node: ast.expr, scope: _Scope, line: int) -> str:
     return _template(node, scope, after) or ""
 
 
-def _rust() -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = defaultdict(dict)
+def _rust() -> Messages:
+    found: Messages = defaultdict(dict)
     for path in sorted((ROOT / "crates").glob("*/src/**/*.rs")):
         for text in RUST.findall(path.read_text(encoding="utf-8")):
             plain = re.sub(r"\\\s*\n\s*", "", re.sub(r"\{[^{}]*\}", "…", text)).replace('\\"', '"')

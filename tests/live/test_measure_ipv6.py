@@ -58,7 +58,7 @@ def test_datagrams_over_ipv6_are_the_frames_that_the_interface_sent(tmp_path):
 def test_tcp_and_exchanges_go_over_ipv6(new_path):
     found = measure(loaded(**TRANSFER), new_path(), *OVER_IPV6)
     assert found.result()["agents"]["b"]["address"] == "fd77::2"
-    # Shaped wires count preamble and gap of bundles once (docs/evidence/live-studies.md), and what
+    # Shaped wires count preamble and gap of bundles once (evidence/live-studies.md), and what
     # waited may be read at once.
     assert 0 < value(found, "data_rate") < 2 * 100e6
     found = measure(loaded(**PING), new_path(), *OVER_IPV6)

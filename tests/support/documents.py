@@ -22,6 +22,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+NOTES = sorted((ROOT / "evidence").glob("*.md"))
+"""Lab notes: measured results and the commands that repeat them."""
 NEEDS = ("root", "hosts", "files", "build")
 ANSWERED = frozenset(
     {

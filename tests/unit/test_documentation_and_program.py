@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import documents
 import ethermeter as em
 import pytest
 from documents import ROOT, blocks, prose
@@ -24,6 +25,7 @@ from ethermeter.metrics import Caution, EntityKind, Metric
 
 from scripts import reference
 from scripts.reference import errors
+from scripts.reference.error_topics import TOPICS, section_of
 from scripts.reference.metrics import TITLES
 
 PAGES = {
@@ -33,6 +35,7 @@ PAGES = {
         ROOT / "ARCHITECTURE.md",
         ROOT / "CONTRIBUTING.md",
         *sorted((ROOT / "docs").rglob("*.md")),
+        *sorted((ROOT / "evidence").glob("*.md")),
     ]
 }
 PAGES |= {f"docs/{path}": page() for path, page in reference.PAGES.items()}
@@ -151,7 +154,7 @@ def test_every_command_and_option_in_a_sentence_exists(page):
     assert wrong == []
 
 
-OTHER_PROGRAMS = {"docs/evidence/speed.md", "docs/evidence/emulation.md"}
+OTHER_PROGRAMS = {"evidence/speed.md", "evidence/emulation.md"}
 """Pages whose options are of `python -m benches`."""
 AGENT_OPTIONS = {
     option
@@ -222,6 +225,40 @@ def test_every_link_leads_to_a_file_and_a_heading_that_exist(page):
     assert wrong == []
 
 
+TRUST = "docs/explanation/trust.md"
+NUMBER = re.compile(r"(?<![\w.])\d+(?: \d{3})*(?:\.\d+)?")
+
+
+def numbers(text: str) -> set[str]:
+    """Numbers of a text without the spaces in them; those of links and names are none."""
+    plain = re.sub(r"\]\([^)]*\)|`[^`]*`", "", text)
+    return {found.replace(" ", "") for found in NUMBER.findall(plain)}
+
+
+def test_lab_notes_are_named_where_the_site_says_how_far_to_trust_answers():
+    named = set(re.findall(r"evidence/([a-z0-9-]+\.md)", PAGES[TRUST]))
+    notes = {Path(page).name for page in PAGES if page.startswith("evidence/")}
+    # Values of the parameters that another note discusses.
+    assert notes - named == {"voice-study-parameters.md"}
+
+
+@pytest.mark.parametrize("section", re.split(r"^## ", PAGES[TRUST], flags=re.MULTILINE)[1:])
+def test_each_number_of_the_page_on_trust_is_in_a_source_that_its_section_names(section):
+    linked = [
+        os.path.normpath(Path(TRUST).parent / path)
+        for path in re.findall(r"\]\(([^)#]+)[^)]*\)", section)
+    ]
+    tests = re.findall(r"`(tests/[^`]+)`", section)
+    known = numbers("\n".join([*(PAGES[path] for path in linked), *map(documents.page, tests)]))
+    assert linked
+    assert numbers(section) - known == set()
+
+
+def test_each_number_of_the_overview_on_trust_is_in_a_section():
+    overview, *sections = re.split(r"^## ", PAGES[TRUST], flags=re.MULTILINE)
+    assert numbers(overview) - numbers("\n".join(sections)) == set()
+
+
 def test_files_with_unsafe_code_are_those_that_the_architecture_lists():
     table = PAGES["ARCHITECTURE.md"].partition("### Unsafe code")[2].partition("\n## ")[0]
     listed = {
@@ -259,6 +296,23 @@ def test_each_message_on_the_page_of_errors_has_its_own_key():
         "| any | expected at most one of idle_slope and quantum in a class |",
     ):
         assert row in page, row
+
+
+def test_errors_are_in_the_order_in_which_a_user_meets_them():
+    page = errors.page()
+    heads = re.findall(r"^## (.*)$", page, re.MULTILINE)
+    assert heads[:5] == [
+        *("Exit codes", "How to read the tables"),
+        *("The experiment file", "The command line", "The run directory"),
+    ]
+    assert heads[-2:] == ["Measurement of one host", "Captures"]
+    sections = re.split(r"^### ", page, flags=re.MULTILINE)[1:]
+    assert [section for section in sections if "|---|" not in section] == []
+    names = [name for topic in TOPICS for part in topic.sections for name in part.modules]
+    titles = [part.title for topic in TOPICS for part in topic.sections]
+    assert (len(names), len(titles)) == (len(set(names)), len(set(titles)))
+    with pytest.raises(LookupError, match="names weather: add it to TOPICS"):
+        section_of("weather")
 
 
 def test_decisions_are_called_by_the_number_of_their_file():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import documents
 import pytest
-from documents import DOCS
+from documents import DOCS, NOTES
 
 MOST_WORDS = 2500
 """Words of a page outside the reference."""
@@ -84,7 +84,9 @@ def test_what_a_block_needs_is_known(page):
 
 
 @pytest.mark.parametrize(
-    "page", [path for path in DOCS.rglob("*.md") if path.parent.name != "reference"], ids=str
+    "page",
+    [path for path in (*DOCS.rglob("*.md"), *NOTES) if path.parent.name != "reference"],
+    ids=str,
 )
 def test_no_page_but_of_the_reference_is_long(page):
     assert len(page.read_text(encoding="utf-8").split()) <= MOST_WORDS

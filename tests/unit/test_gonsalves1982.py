@@ -373,7 +373,7 @@ def test_limits_are_the_same_for_every_number_of_a_kind():
 
 
 def test_the_documentation_has_every_number_of_the_tables_in_their_rows():
-    text = page("docs/evidence/voice-study.md")
+    text = page("evidence/voice-study.md")
     rows = [line for line in text.splitlines() if "→" in line]
     of_rows = [tuple(float(number) for number in re.findall(r"([\d.]+) →", row)) for row in rows]
     tables = [

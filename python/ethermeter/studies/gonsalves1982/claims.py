@@ -8,7 +8,7 @@ replication by itself; the interval is Student's t over the replications.
 
 The study's words: *delay* D is here the mean over samples (`Metric.SAMPLE_DELAY`), not over packets
 as its section 3.3 says: its delays at losses of 1 and 5% can only be that
-(docs/evidence/voice-study.md).
+(evidence/voice-study.md).
 *Throughput* T is the share of the capacity that delivered packets take, in tables 4.1 and 4.3
 without 6 bytes of header and checksum a packet, in table 4.2 evidently with them. *Loss* L is that
 of samples.
