@@ -123,7 +123,7 @@ def test_what_limits_this_copy(tmp_path: Path) -> None:
     assert "receiver's window" in answer
     found = json.loads(shell("ethermeter explain copy.pcap --json", cwd=tmp_path))
     (connection,) = found["connections"]
-    assert connection["verdict"]["cause"] == "receiver-window"
+    assert connection["limited"]["by"] == "receiver-window"
 
 
 def test_the_figure_of_a_lecture_from_a_notebook_to_a_pdf(tmp_path: Path) -> None:
