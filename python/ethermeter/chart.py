@@ -327,7 +327,7 @@ class Bars:
     box: Box = Box()
 
 
-Sign = Literal["point", "mean", "largest", "percentile", "bound", "ceiling"]
+Sign = Literal["point", "mean", "largest", "percentile", "bound", "deadline", "ceiling"]
 """What is drawn at a value of a span."""
 
 

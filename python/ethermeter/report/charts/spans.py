@@ -16,6 +16,7 @@ _DOT: Json = {"type": "point", "filled": True, "size": 52, "opacity": 1}
 _SIGNS: dict[Sign, Json] = {
     "percentile": {"type": "tick", "thickness": 1.4, "bandSize": 9},
     "bound": {"type": "tick", "thickness": 3, "bandSize": 18},
+    "deadline": {**_DOT, "shape": "triangle-left", "size": 90},
     "mean": {**_DOT, "shape": "circle"},
     "largest": {**_DOT, "shape": "square"},
     "point": {"type": "point", "filled": True, "opacity": 1},

@@ -26,7 +26,7 @@ from ethermeter.report.thinning import spread
 from ethermeter.trial import LIVE, SIMULATION
 
 MOST_FLOWS = 12
-"""Flows of a figure, and of the sentences: those that come nearest to their bounds."""
+"""Flows of a figure: those that come nearest to their limits."""
 MOST_FIGURES = 6
 MOST_WARNINGS = 12
 RANKS = {"p50": "median", "p90": "90%", "p99": "99%", "p999": "99.9%"}
@@ -40,7 +40,7 @@ LEAD = (
 )
 CAPTION = (
     "Dots are means, ticks the median and the percentiles 90, 99 and 99.9, squares the largest "
-    "values over all replications, tall bars the bounds."
+    "values over all replications, tall bars the bounds, triangles the deadlines."
 )
 QUEUES = (
     "The largest queue at each port, frame being sent included. A port with room for its bound "
@@ -65,13 +65,14 @@ def bound_blocks(series: str, data: ReportData) -> list[Block]:
     if not times:
         return []
     points = list(dict.fromkeys(tuple(time.point.items()) for time in times))
-    figures = [_figure(dict(point), times) for point in spread(points, MOST_FIGURES)]
+    alike = [time for time in data.answers.alike if time.series == series]
+    figures = [_figure(dict(point), alike) for point in spread(points, MOST_FIGURES)]
     blocks: list[Block] = [Heading("Bounds, means and what was seen"), Text(LEAD, "lead")]
     blocks += [
         *exceeded_blocks(series, data),
         Grid(figures),
         Heading("By every engine", 4),
-        *layout.times([time for time in data.answers.alike if time.series == series]),
+        *layout.times(alike),
     ]
     if queues:
         blocks += [Heading("The queue that loses nothing"), Text(QUEUES, "lead")]
@@ -153,17 +154,6 @@ def _us(time_s: float) -> str:
     return number(time_s * 1e6)
 
 
-def _nearest(times: Sequence[FlowTime]) -> list[FlowTime]:
-    """Return times of a page: those whose largest value comes nearest to the bound."""
-
-    def share(time: FlowTime) -> float:
-        largest = max((each.largest_s for each in time.observed), default=0.0)
-        return largest / time.bound_s if time.bound_s > 0 else 0.0
-
-    chosen = sorted(times, key=share, reverse=True)[:MOST_FLOWS]
-    return [time for time in times if time in chosen]
-
-
 def _at(point: Mapping[str, str]) -> str:
     """Say at which point, in brackets; empty where nothing is varied."""
     text = point_title(point)
@@ -173,10 +163,10 @@ def _at(point: Mapping[str, str]) -> str:
 def _figure(point: Mapping[str, str], times: Sequence[FlowTime]) -> Figure:
     found = [time for time in times if dict(time.point) == point]
     found = [time for time in found if time.metric is Metric.ONE_WAY_DELAY]
-    shown = _nearest(found)
+    shown = found[:MOST_FLOWS]
     spans = [span for time in shown for span in _spans(time)]
     left_out = (
-        f" The {len(shown)} flows nearest to their bounds." if len(shown) < len(found) else ""
+        f" The {len(shown)} flows nearest to their limits." if len(shown) < len(found) else ""
     )
     return Figure(
         _delays(spans),
@@ -211,6 +201,7 @@ def _spans(time: FlowTime) -> list[Span]:
         _NAMES[0]: [
             ("mean", "mean by queueing theory", time.mean_s),
             ("bound", "bound", time.bound_s),
+            ("deadline", "deadline", time.deadline_s),
         ]
     }
     for each in time.observed:

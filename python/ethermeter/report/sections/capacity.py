@@ -7,7 +7,10 @@ from ethermeter.report.data import ReportData
 
 def capacity_blocks(series: str, data: ReportData) -> list[Block]:
     """Lay out offered load and capacity of a series; empty without an offered load."""
-    return [*capacity.capacity([each for each in data.capacities if each.series == series])]
+    found = [each for each in data.capacities if each.series == series]
+    blocks = [*capacity.capacity(found)]
+    # Of the only series the page's findings begin with the sentence.
+    return [*blocks[1:]] if len(found) == len(data.capacities) else [*blocks]
 
 
 def findings(data: ReportData) -> list[str]:
