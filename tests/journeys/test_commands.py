@@ -54,7 +54,7 @@ def test_an_uplink_is_sized_in_fewer_than_five_commands_from_the_install(home, b
 
 @pytest.mark.browser
 def test_a_slow_copy_is_explained_with_a_cure(home, browser):
-    table, report = commands(page("docs/tutorials/slow-copy.md"), needs="")
+    table, report, *_ = commands(page("docs/tutorials/slow-copy.md"), needs="")
     answer = shell(table, cwd=home)
     assert "receiver's window" in answer
     assert "net.ipv4.tcp_rmem" in answer

@@ -29,7 +29,6 @@ ANSWERED = frozenset(
     {
         "docs/how-to/publish-a-figure.md",
         "docs/how-to/size-an-uplink.md",
-        "docs/tutorials/slow-copy.md",
     }
 )
 """Pages whose blocks are run, and their answers read, by tests in tests/journeys."""

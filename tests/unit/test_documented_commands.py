@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import documents
@@ -24,6 +25,9 @@ def _iperf3(rate_bps: float) -> str:
 def _inputs(page: str, folder: Path) -> None:
     """Write the reader's files that a page begins with."""
     match page:
+        case "docs/tutorials/slow-copy.md":
+            for capture in (DOCS / "captures").iterdir():
+                shutil.copy(capture, folder)
         case "docs/how-to/import-results.md":
             (folder / "before.json").write_text(_iperf3(9.4e6))
             (folder / "after.json").write_text(_iperf3(9.1e6))
