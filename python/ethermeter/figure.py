@@ -36,7 +36,7 @@ class Figure:
         Parameters
         ----------
         path
-            Ends in `.svg`, `.png` or `.pdf`, which decides the format.
+            Ends in `.svg`, `.png` or `.pdf`, which decides the format; its directory is made.
 
         Returns
         -------
@@ -46,6 +46,7 @@ class Figure:
         """
         from ethermeter.report import figures
 
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
         return figures.export(self.run, self.metric, Path(path), self.series, self.style)
 
     def vega_lite(self) -> VegaLite:

@@ -5,9 +5,10 @@ From the dataclass come the signature of the function in Python and the options 
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import MISSING, Field, dataclass, fields
+from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -15,6 +16,7 @@ from typing import (
     ParamSpec,
     Protocol,
     TypeVar,
+    get_args,
     get_type_hints,
 )
 
@@ -162,9 +164,11 @@ def operation(
 
     def made(answer: Callable[[O, Display], A]) -> Callable[P, A]:
         def function(*args: P.args, **kwargs: P.kwargs) -> A:
-            return answer(options(*args, **kwargs), Silence())
+            given = inspect.signature(options).bind(*args, **kwargs).arguments
+            return answer(kind(**_with_paths(kind, given)), Silence())
 
         assert isinstance(options, type), "a dataclass"
+        kind: Any = options
         for name in ("__name__", "__qualname__", "__module__"):
             setattr(function, name, getattr(answer, name))
         setattr(function, "__signature__", inspect.signature(options))  # noqa: B010
@@ -173,6 +177,18 @@ def operation(
         return function
 
     return made
+
+
+def _with_paths(options: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments in which texts that name files are paths."""
+    found = dict(given)
+    for field, kind, _ in arguments_of(options):
+        value, kinds = found.get(field.name), get_args(kind) or (kind,)
+        if isinstance(value, str) and Path in kinds and str not in kinds:
+            found[field.name] = Path(value)
+        elif isinstance(value, list | tuple) and kinds == (Path,):
+            found[field.name] = tuple(map(Path, value))
+    return found
 
 
 def operation_of(function: Callable[..., A]) -> Operation[Any, A]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ethermeter.execution import Execution
-from ethermeter.faults import Fault, InputError, choices
+from ethermeter.faults import Fault, InputError, choices, nearest
 from ethermeter.notebook import counted, html_table
 from ethermeter.trial import LIVE
 
@@ -127,8 +127,15 @@ def locate(name: Path | str, *, argument: str = "experiment") -> Path:
 
     """
     path = Path(name)
-    if path.is_file() or path.suffix == ".toml":
+    if path.is_file():
         return path
+    if path.suffix or path.parent != Path():
+        beside = [each.name for each in path.parent.glob("*.toml")]
+        if near := nearest(path.name, beside):
+            allowed = f"no such file; did you mean {path.with_name(near[0])}?"
+            raise InputError.of_argument(argument, str(name), allowed)
+        if path.suffix:
+            return path
     from ethermeter import experiment
 
     shipped = experiment.shipped()

@@ -30,7 +30,7 @@ def blocks(found: Measured, options: object) -> Iterator[object]:
     from ethermeter.blocks import Text
     from ethermeter.cli import next_steps
     from ethermeter.present import claims, measurement, points
-    from ethermeter.present.bounds import bounds
+    from ethermeter.present.bounds import bounds, deadlines
     from ethermeter.present.capacity import capacity
     from ethermeter.present.checks import checks
     from ethermeter.present.runs import files
@@ -39,6 +39,7 @@ def blocks(found: Measured, options: object) -> Iterator[object]:
     estimated = run.estimated
     if found.study is None:
         yield from capacity(run.capacities)
+        yield from deadlines(run.bounds())
         yield from points.run(estimated, run.flow_tables(estimated[: points.TABLE_ROWS]))
         yield from measurement.side_by_side(live.read_pairs(run.path))
         yield from measurement.agreement(live.read(run.path))

@@ -51,7 +51,7 @@ def of_run(run: "Run", experiment: "Experiment", words: Sequence[str]) -> Iterat
     name = words[1]
     settings = list(words[2:])
     if overloaded := [each for each in run.capacities if each.overload is not None]:
-        yield _of_overload(overloaded, name, settings)
+        yield from _of_overload(overloaded, experiment, name, settings)
     else:
         yield from _of_ports(run, experiment, name, settings)
     yield from _of_samples(run.estimated, experiment, words)
@@ -220,17 +220,26 @@ def _times(text: object, factor: int) -> str | None:
     return None if read is None else f"{decimal_text(read.number * factor)} {read.unit}"
 
 
-def _of_overload(found: "Sequence[Capacity]", name: str, settings: Sequence[str]) -> Step:
-    """Return what follows for the resource that is offered most over what it carries."""
-    overload, at = max(
-        ((each.overload, each) for each in found if each.overload is not None),
-        key=lambda pair: pair[0].load,
-    )
-    return Step(
-        f"{overload.resource} is the bottleneck{_at(at.point)}: it is offered "
-        f"{number(overload.load)} times what it carries; {_full(has_rates=at.has_rates)}",
-        ["ethermeter", "validate", name, *settings, *_settings(at.point), "--models"],
-    )
+def _of_overload(
+    found: "Sequence[Capacity]", experiment: "Experiment", name: str, settings: Sequence[str]
+) -> Iterator[Step]:
+    """Yield the search for how many hosts of the largest kind of flow fit, if these are counted."""
+    worst = max(found, key=lambda each: each.load)
+    network = experiment.document.get("network", {})
+    flows = experiment.document.get("flows", [])
+    counts = {each["name"]: each.get("count", 1) for each in network.get("hosts", [])}
+    for kind in worst.kinds:
+        sender = next((each.get("from") for each in flows if each.get("name") == kind.name), None)
+        count = counts.get(sender, 1) if isinstance(sender, str) else 1
+        if isinstance(count, int) and count > 1:
+            words = ["ethermeter", "find", "value", name, *settings, *_settings(worst.point)]
+            key = f"network.hosts.{sender}.count"
+            ends = ["--from", "1", "--to", str(count), "--while", "loss <= 0.1%"]
+            yield Step(
+                f"{worst.resource} is full with fewer; how many of {sender} fit",
+                [*words, "--largest", key, *ends],
+            )
+            return
 
 
 def _full(*, has_rates: bool) -> str:

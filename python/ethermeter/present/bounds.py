@@ -55,9 +55,46 @@ def times(found: Sequence[FlowTime], most: int | None = None) -> Iterator[Block]
     if len(found) > len(shown):
         yield Text(f"… {len(found) - len(shown)} more with --json")
     yield from legend(marks.legend())
-    for reason in dict.fromkeys(time.why_no_mean for time in found if time.why_no_mean):
-        flows = [time.flow for time in found if time.why_no_mean == reason]
-        yield Text(f"no mean of {', '.join(dict.fromkeys(flows))}: {reason}")
+    yield from _without_mean(found)
+
+
+def _without_mean(found: Sequence[FlowTime]) -> Iterator[Text]:
+    """Say of which flows there is no mean, and why; reasons that differ by the port once."""
+    reasons = [time.why_no_mean for time in found if time.why_no_mean]
+    kinds = list(dict.fromkeys(reason.partition(": ")[2] or reason for reason in reasons))
+    for kind in kinds[:MOST_REASONS]:
+        times = [time for time in found if time.why_no_mean.endswith(kind)]
+        flows = list(dict.fromkeys(time.flow for time in times))
+        named = ", ".join(flows[:MOST_REASONS])
+        more = f" and {len(flows) - MOST_REASONS} more" if len(flows) > MOST_REASONS else ""
+        yield Text(f"no mean of {named}{more}: {times[0].why_no_mean}")
+
+
+def deadlines(found: Answers) -> Iterator[Text]:
+    """Say how many flows with a deadline keep it, by their bounds and by what was seen."""
+    times = [time for time in found.times if math.isfinite(time.deadline_s)]
+    if not times:
+        return
+    bounded = [time for time in times if math.isfinite(time.margin_s)]
+    kept = [time for time in bounded if time.margin_s >= 0]
+    said = []
+    if len(kept) < len(bounded):
+        worst = min(bounded, key=lambda time: time.margin_s)
+        at = "".join(f"at {key} = {text} " for key, text in worst.point.items())
+        said.append(
+            f"{len(bounded) - len(kept)} of {len(times)} are missed in the worst case, {at}"
+            f"{worst.flow} by {quantity(-worst.margin_s, 's')}"
+        )
+    elif bounded:
+        said.append(f"{len(kept)} of {len(times)} are kept in the worst case")
+    if len(bounded) < len(times):
+        said.append(f"of {len(times) - len(bounded)} there is no bound")
+    seen = [(each, time) for time in times for each in time.observed if each.missed is not None]
+    late = [time.flow for each, time in seen if each.missed is not None and each.missed.value > 0]
+    if seen:
+        named = ", ".join(list(dict.fromkeys(late))[:MOST_REASONS])
+        said.append(f"{len(set(late))} had late messages, {named}" if late else "none was late")
+    yield Text(f"Deadlines: {'; '.join(said)}.")
 
 
 def _times_table(times: Sequence[FlowTime], shown: Sequence[FlowTime], marks: Marks) -> Table:

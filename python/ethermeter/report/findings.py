@@ -98,7 +98,7 @@ def findings(data: ReportData) -> list[str]:
     answers = [*run.findings(data), *benchmark.findings(data), *search.findings(data)]
     compared = [*bounds.findings(data), *measured.findings(data), *agreement.findings(data)][:2]
     if not answers:
-        fits = capacity.findings(data)
+        fits = [*capacity.findings(data), *bounds.deadline_findings(data)]
         limits = [*network.findings(data), *channel.findings(data)][:1]
         values = list(_values(data))[: MOST - len(fits) - len(limits) - len(compared)]
         answers = [*fits, *values, *limits]

@@ -130,6 +130,11 @@ def _held(holding: int, bounded: int, unbounded: int) -> str:
     return f"{text} that {have} one, and {unbounded:,} {none} none"
 
 
+def deadline_findings(data: ReportData) -> list[str]:
+    """Say how many flows keep their deadlines; nothing without any."""
+    return [text.text for text in layout.deadlines(data.answers)]
+
+
 def warnings(data: ReportData) -> list[str]:
     """Say how many values are above their bounds; nothing if none is."""
     count = len(data.answers.warnings)
