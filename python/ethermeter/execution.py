@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -348,7 +348,9 @@ class _Session:
 
     def _simulate(self, pending: Sequence[Work], effort: Mapping[int, float]) -> None:
         if pending:
-            threading.Thread(target=arrow.load, name="tables").start()
+            # Without room for a thread what writes tables is loaded when it writes them.
+            with suppress(RuntimeError):
+                threading.Thread(target=arrow.load, name="tables").start()
         seen_s: dict[int, float] = {}  # since when each trial has been under way
         with closing(
             _results(pending, jobs=self._jobs, cluster=self._cluster, version=self._version)

@@ -51,7 +51,11 @@ def cluster(tmp_path, request):
     ports = ("--port", 0, "--no-dashboard", "--scheduler-file", file)
     processes = [launch("distributed.cli.dask_scheduler", "--host", "127.0.0.1", *ports)]
     try:
-        wait_until(file.exists, "the scheduler did not start")
+        # The scheduler opens its file before it writes it.
+        wait_until(
+            lambda: file.exists() and file.read_text().endswith("}"),
+            "the scheduler did not start",
+        )
         for name in ("one", "two"):
             scratch = ("--local-directory", tmp_path / name, "--scheduler-file", file)
             preload = ("--preload", module)

@@ -21,7 +21,7 @@ from ethermeter.results import estimates
 from ethermeter.results.interval import Estimate
 from ethermeter.results.slices import batch_slices
 from ethermeter.results.values import of_all, values_of_each
-from ethermeter.store import RunDirectory, parquet
+from ethermeter.store import RunDirectory, directory, parquet
 from ethermeter.store.columns import FLOW_BATCHES
 from ethermeter.store.gathered import Gathered, gathered
 from flow_totals import together
@@ -255,6 +255,7 @@ def test_the_size_of_blocks_changes_no_octet(tmp_path, monkeypatch):
 
 def test_trials_are_read_from_the_row_groups_that_have_them(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet, "GROUP_ROWS", 1)
+    monkeypatch.setattr(directory, "KEPT_OCTETS", 0)
     run = em.load(NETWORK).run(out=tmp_path / "run", jobs=1).directory
     _, last = (trial.id for trial in run.trials())
     whole = run.table(FLOW_BATCHES)

@@ -67,7 +67,7 @@ def test_a_new_folder_is_a_study_that_is_listed_run_and_judged(package):
 
 
 def test_its_experiments_are_shipped_and_sound(package):
-    assert "rfc2544/line-rate" in call(package, "experiments").stdout
+    assert "rfc2544/line-rate" in call(package, "experiments", "all").stdout
     assert call(package, "validate", "rfc2544/line-rate").returncode == 0
 
 

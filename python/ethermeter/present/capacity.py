@@ -88,7 +88,7 @@ def _offered(found: Capacity) -> str:
         scale, total = Scale("%", 0.01), f"{number(100 * found.load)}% of its time"
         loads = [kind.load for kind in kinds]
     else:
-        scale = scale_of(found.offered_bps, "bit/s")
+        scale = scale_of(found.rate_bps / 10, "bit/s")
         offered, rate = found.offered_bps / scale.size, found.rate_bps / scale.size
         total = f"{number(offered)} {scale.unit} of {number(rate)}"
         loads = [kind.offered_bps for kind in kinds]
