@@ -1,9 +1,8 @@
 """Runs: trials of a plan or of a strategy through an engine, then estimates, claims and report."""
 
-import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -347,10 +346,6 @@ class _Session:
             self._measure(live, effort)
 
     def _simulate(self, pending: Sequence[Work], effort: Mapping[int, float]) -> None:
-        if pending:
-            # Without room for a thread what writes tables is loaded when it writes them.
-            with suppress(RuntimeError):
-                threading.Thread(target=arrow.load, name="tables").start()
         seen_s: dict[int, float] = {}  # since when each trial has been under way
         with closing(
             _results(pending, jobs=self._jobs, cluster=self._cluster, version=self._version)
@@ -359,6 +354,8 @@ class _Session:
                 if not isinstance(result, UnderWay):
                     self._record(result, effort, result.result.failure)
                     continue
+                if not seen_s:
+                    arrow.load()  # while trials are under way
                 self._recorder.flush_if_due()
                 now_s = time.monotonic()
                 seen_s = {place: seen_s.get(place, now_s) for place in result.shares}

@@ -179,7 +179,7 @@ def operation(
     return made
 
 
-def _with_paths(options: type, given: Mapping[str, Any]) -> dict[str, Any]:
+def _with_paths(options: type, given: Mapping[str, object]) -> dict[str, object]:
     """Return arguments in which texts that name files are paths."""
     found = dict(given)
     for field, kind, _ in arguments_of(options):

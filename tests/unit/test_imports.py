@@ -520,3 +520,15 @@ def test_a_slower_file_of_iperf3_fails_beside_a_baseline(tmp_path: Path) -> None
         suite = ElementTree.parse(tmp_path / "checks.xml").getroot()
         assert bool(suite.findall("testcase/failure")) == (code == 1)
         assert ("data_rate is worse" in ended.stdout) == (code == 1)
+    lone = invoke("compare", first, after, "--fail-below", "2%")
+    assert "without --baseline the spread of measurements" in " ".join(lone.stdout.split())
+
+
+def test_values_that_never_differed_are_no_measure_of_chance(tmp_path: Path) -> None:
+    first, *others = (written(tmp_path / f"{number}.json", iperf3_udp(8.0)) for number in range(5))
+    baseline = [word for other in others for word in ("--baseline", other)]
+    after = written(tmp_path / "after.json", iperf3_udp(7.0))
+    ended = invoke("compare", first, after, *baseline, "--fail-below", "2%")
+    assert "0 failed" not in ended.stdout
+    assert "failed" not in ended.stdout
+    assert "undecided" in ended.stdout

@@ -61,7 +61,7 @@ def test_a_run_names_what_is_offered_more_than_it_carries(tmp_path):
     assert ended.returncode == 0, ended.stderr
     text = " ".join(ended.stdout.split())
     assert text.startswith("Does not fit: wire floor → core is offered 112.4 Mb/s of 100")
-    assert "next: wire floor → core is the bottleneck: it is offered 1.124 times" in text
+    assert "next: wire floor → core is full with fewer; how many of desk fit" in text
     assert "growing-queue" in text
 
 

@@ -84,7 +84,11 @@ def capacities(trials: Iterable[Trial], points: Sequence[Point] = ()) -> tuple[C
     for trial in trials:
         at = point_of(trial)
         if at not in found and (capacity := capacity_of(trial)) is not None:
-            if at in growing and capacity.overload is None:
+            # Of wires whose flows all have rates the loads decide: a queue near its capacity grows
+            # for a while. Contention, and flows that take what is left, have no load there.
+            resources = loads_of(trial.scenario).resources
+            is_whole = not capacity.uncounted and not any(of.is_shared for of in resources)
+            if at in growing and capacity.overload is None and not is_whole:
                 capacity = replace(capacity, verdict="undecided")
             found[at] = capacity
     return tuple(found.values())

@@ -120,6 +120,8 @@ def _change(
         # The run that is judged differs from their mean as one run and their mean do.
         base, degrees = runs.value, runs.degrees
         error = runs.error * math.sqrt(len(earlier) + 1)
+        if error == 0 and later.value != base:
+            error = math.nan  # of values that never differed nothing says what chance makes of them
         found = Estimate(later.value - base, error, degrees)
     scale = abs(base)
     if scale == 0:

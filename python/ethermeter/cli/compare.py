@@ -24,7 +24,7 @@ EXAMPLES = """\
   ethermeter compare runs/three-ways --differing --json"""
 
 
-def blocks(found: Compared, _: object) -> Iterator[object]:
+def blocks(found: Compared, options: CompareOptions) -> Iterator[object]:
     """Yield what a terminal shows of a comparison."""
     from ethermeter.blocks import Code, Text
     from ethermeter.present import agreement, benchmark, bounds, checks, comparison
@@ -34,6 +34,11 @@ def blocks(found: Compared, _: object) -> Iterator[object]:
             yield from comparison.comparison(rows)
             yield from map(Text, failed)
             yield from checks.checks(found.checks)
+            if found.checks and not options.baseline and any(map(_is_measured, found.checks)):
+                yield Text(
+                    "caution: without --baseline the spread of measurements from run to run is not "
+                    "known, and more than 1 of 100 fail by chance"
+                )
             if page is not None:
                 yield Code(f"page: {page}")
         case BenchmarkComparison(differences=differences, tolerance=tolerance):
@@ -41,6 +46,13 @@ def blocks(found: Compared, _: object) -> Iterator[object]:
         case _:
             yield from agreement.agreement(found.every, found.shown)
             yield from bounds.bounds(found.bounds)
+
+
+def _is_measured(check: "Check") -> bool:
+    from ethermeter.imports.matching import FILE
+    from ethermeter.trial import LIVE
+
+    return check.engine in (LIVE, FILE)
 
 
 def plain(found: Compared) -> object:

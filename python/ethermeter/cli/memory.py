@@ -38,6 +38,7 @@ def lack(error: Exception) -> str | None:
         isinstance(error, MemoryError)
         or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
         or (isinstance(error, ImportError) and "failed to map segment" in str(error))
+        or (isinstance(error, RuntimeError) and "can't start new thread" in str(error))
     )
     if not is_lack:
         return None
