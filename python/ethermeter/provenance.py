@@ -6,7 +6,7 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 LIBRARIES = ("numpy", "pyarrow", "scipy")
@@ -31,7 +31,7 @@ def begun(
     return {
         "ethermeter": ethermeter,
         "python": platform.python_version(),
-        "libraries": {name: import_module(name).__version__ for name in LIBRARIES},
+        "libraries": {name: found for name in LIBRARIES if (found := _version(name))},
         "system": platform.system(),
         "kernel": platform.release(),
         "machine": platform.machine(),
@@ -134,3 +134,10 @@ def cpu_model() -> str:
     except OSError:
         pass  # not Linux
     return platform.processor() or platform.machine()
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
