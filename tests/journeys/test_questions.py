@@ -9,43 +9,7 @@ import ethermeter as em
 import openpyxl
 import pytest
 from documents import ROOT, shell
-
-SITE = """
-title = "Our site: will it fit?"
-
-[network]
-rate = "100 Mb/s"
-hosts = [{{ name = "phone", count = 30 }}, {{ name = "camera", count = {cameras} }},
-         {{ name = "desk" }}, {{ name = "server" }}]
-switches = [{{ name = "floor" }}, {{ name = "core" }}]
-links = [{{ ends = ["phone", "floor"] }}, {{ ends = ["camera", "floor"] }},
-         {{ ends = ["desk", "floor"] }}, {{ ends = ["floor", "core"] }},
-         {{ ends = ["core", "server"], rate = "1 Gb/s" }}]
-
-[[flows]]
-name = "calls"
-from = "phone"
-to = "server"
-data = "172 B"
-arrivals = {{ regular = "20 ms" }}
-
-[[flows]]
-name = "cameras"
-from = "camera"
-to = "server"
-data = "1472 B"
-arrivals = {{ regular = "2 ms" }}
-
-[[flows]]
-name = "backups"
-from = "desk"
-to = "server"
-data = "1472 B"
-arrivals = {{ token_bucket = {{ rate = "32 Mb/s", burst = "30 kB" }} }}
-
-[phases]
-transmit = "0.2 s"
-"""
+from sites import SITE
 
 
 def first_sentence(answer: str) -> str:

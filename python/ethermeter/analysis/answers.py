@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from ethermeter.analysis import accounts, bounds, bus_times
+from ethermeter.analysis import accounts, bounds, bus_times, capacity
 from ethermeter.analysis.accounts_file import AccountsFile
 from ethermeter.analysis.bounds_file import BoundsFile
-from ethermeter.analysis.capacity import capacities
 from ethermeter.analysis.flows_file import FlowsFile
 from ethermeter.analysis.live import ComparisonsFile
 from ethermeter.entities import flows_in
@@ -47,7 +46,7 @@ def answers(run: "RunDirectory", *, leave_out: tuple[str, ...] = ()) -> dict[str
 def _answer(name: str, run: "RunDirectory") -> object:
     match name:
         case "capacity":
-            return capacities(run.trials(), Results.of_run(run.path).estimated)
+            return capacity.read(Results.of_run(run.path))
         case "flows":
             return FlowsFile.of_run(run)
         case "live_accounts":

@@ -46,6 +46,8 @@ TIMES = (Metric.ONE_WAY_DELAY, Metric.ROUND_TRIP)
 """Times that theories of networks speak of."""
 BOUNDED, MEAN = f"{THEORY}/{BOUNDS}", f"{THEORY}/{MEANS}"
 """Engines of theories of networks."""
+SEEN = {SIMULATION: "simulated", LIVE: "measured"}
+"""How what an engine saw is called, by the engine."""
 ESTIMATED = (
     *(of for time in TIMES for of in (time, *percentiles(time))),
     Metric.LOSS,

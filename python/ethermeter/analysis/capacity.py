@@ -17,6 +17,7 @@ import numpy as np
 from ethermeter.analysis import groups
 from ethermeter.metrics import Caution
 from ethermeter.results.estimates import Point
+from ethermeter.results.query import Results
 from ethermeter.results.trials import Trial, point_of
 from ethermeter.theory.load import Loads, Overload, loads_of
 from ethermeter.theory.load.sources import has_rate, is_open
@@ -68,6 +69,11 @@ class Capacity:
     overload: Overload | None
     kinds: tuple[Kind, ...]
     uncounted: tuple[str, ...]
+
+
+def read(results: Results) -> tuple[Capacity, ...]:
+    """Return the capacities of a run, found once for all who ask for them."""
+    return results.once("capacities", lambda run: capacities(run.trials(), run.estimated))
 
 
 def capacities(trials: Iterable[Trial], points: Sequence[Point] = ()) -> tuple[Capacity, ...]:

@@ -6,17 +6,16 @@ Numbers are in the units that the heads name; a number that is not known is None
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from ethermeter.analysis import bounds, flows, groups
-from ethermeter.analysis.bounds import FlowTime, Queue
-from ethermeter.analysis.capacity import Capacity, capacities
+from ethermeter.analysis import bounds, capacity, flows, groups
+from ethermeter.analysis.bounds import SEEN, FlowTime, Queue
+from ethermeter.analysis.capacity import Capacity
+from ethermeter.json_values import finite
 from ethermeter.metrics import Metric
 from ethermeter.results.estimates import Point
 from ethermeter.results.query import Results
 
 Cell = str | float | None
 Row = Mapping[str, Cell]
-
-_SEEN = {"simulation": "simulated", "live": "measured"}
 
 
 def tables(run: Results) -> dict[str, list[Row]]:
@@ -25,9 +24,7 @@ def tables(run: Results) -> dict[str, list[Row]]:
     every_flow = flows.each_flow(run.directory, flows.of_networks(trials))
     answers = bounds.read(run)
     found = {
-        "capacity": [
-            row for each in capacities(run.trials(), run.estimated) for row in _capacity(each)
-        ],
+        "capacity": [row for each in capacity.read(run) for row in _capacity(each)],
         "flows": [*map(_flow, every_flow)],
         "bounds": [*map(_time, answers.times)],
         "ports": [_queue(each) for each in answers.queues if not each.is_idle],
@@ -44,12 +41,12 @@ def _capacity(found: Capacity) -> Iterator[Row]:
             "verdict": found.verdict,
             "busiest": found.resource,
             "load": found.load,
-            "full at times": _known(found.scale),
+            "full at times": finite(found.scale),
             "flows": kind.name,
             "count": kind.flows,
             "load of flows": kind.load,
-            "offered there (bit/s)": _known(kind.offered_bps),
-            "fits up to times": _known(kind.headroom),
+            "offered there (bit/s)": finite(kind.offered_bps),
+            "fits up to times": finite(kind.headroom),
             "full then": kind.limit,
         }
 
@@ -73,22 +70,22 @@ def _values(point: Point) -> dict[str, Cell]:
             label = Metric(metric).label
             unit = f" ({label.unit})" if label.unit else ""
             found[f"{metric.value}{unit}"] = estimate.value * label.factor
-            found[f"{metric.value} low"] = _known(estimate.low * label.factor)
-            found[f"{metric.value} high"] = _known(estimate.high * label.factor)
+            found[f"{metric.value} low"] = finite(estimate.low * label.factor)
+            found[f"{metric.value} high"] = finite(estimate.high * label.factor)
     return found
 
 
 def _time(time: FlowTime) -> Row:
     seen: dict[str, Cell] = {}
     for each in time.observed:
-        name = _SEEN[each.engine]
+        name = SEEN[each.engine]
         seen[f"mean {name} (µs)"] = _us(each.mean.value)
         seen[f"mean {name} low (µs)"] = _us(each.mean.low)
         seen[f"mean {name} high (µs)"] = _us(each.mean.high)
         seen[f"largest {name} (µs)"] = _us(each.largest_s)
         if each.missed is not None:
-            seen[f"too late {name} (%)"] = _known(100 * each.missed.value)
-            seen[f"too late {name}, at most (%)"] = _known(100 * each.missed.high)
+            seen[f"too late {name} (%)"] = finite(100 * each.missed.value)
+            seen[f"too late {name}, at most (%)"] = finite(100 * each.missed.high)
     return {
         "series": time.series,
         **time.point,
@@ -110,15 +107,15 @@ def _queue(queue: Queue) -> Row:
         "from": queue.node,
         "to": queue.peer,
         "class": queue.traffic_class,
-        "load": _known(queue.load),
-        "mean (frames)": _known(queue.mean_frames),
-        "bound (frames)": _known(queue.bound.frames),
-        "bound (B)": _known(queue.bound.octets),
-        "largest simulated (frames)": _known(queue.simulated.frames),
-        "largest simulated (B)": _known(queue.simulated.octets),
-        "room (frames)": _known(queue.room.frames),
-        "room (B)": _known(queue.room.octets),
-        "dropped a trial": _known(queue.dropped),
+        "load": finite(queue.load),
+        "mean (frames)": finite(queue.mean_frames),
+        "bound (frames)": finite(queue.bound.frames),
+        "bound (B)": finite(queue.bound.octets),
+        "largest simulated (frames)": finite(queue.simulated.frames),
+        "largest simulated (B)": finite(queue.simulated.octets),
+        "room (frames)": finite(queue.room.frames),
+        "room (B)": finite(queue.room.octets),
+        "dropped a trial": finite(queue.dropped),
         "verdict": queue.verdict,
     }
 
@@ -128,9 +125,5 @@ def columns(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(key for row in rows for key in row))
 
 
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 def _us(value_s: float) -> float | None:
-    return _known(value_s * 1e6)
+    return finite(value_s * 1e6)

@@ -152,9 +152,9 @@ class Run(Results):
     @property
     def capacities(self) -> "tuple[Capacity, ...]":
         """Offered load and capacity of each point of networks."""
-        from ethermeter.analysis.capacity import capacities
+        from ethermeter.analysis import capacity
 
-        return capacities(self.directory.trials(), self.estimated)
+        return capacity.read(self)
 
     def check(self, *conditions: str) -> "tuple[Check, ...]":
         """Judge conditions that no flow may meet, such as "loss > 0.1%", at every point.

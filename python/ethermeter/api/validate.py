@@ -207,13 +207,11 @@ def _theory(loaded: "Loaded", display: Display) -> Applicability | NetworkTheory
 def _theory_of_network(experiment: "Experiment") -> NetworkTheory:
     """Return what the theories of networks say, as a run of them alone finds it."""
     from ethermeter import plan
-    from ethermeter.analysis import bounds
-    from ethermeter.analysis.capacity import capacities
+    from ethermeter.analysis import bounds, capacity
     from ethermeter.api.experiments import simulated
     from ethermeter.trial import THEORY
 
     every = plan.expand([replace(experiment, engines=(THEORY,))]).trials
     point = every[0].point
     results = simulated([trial for trial in every if trial.point == point], jobs=1)
-    capacity = capacities(results.trials())
-    return NetworkTheory(point, capacity, bounds.read(results), results.failures())
+    return NetworkTheory(point, capacity.read(results), bounds.read(results), results.failures())

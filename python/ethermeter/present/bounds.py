@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ethermeter.analysis.bounds import (
+    SEEN,
     Answers,
     Coverage,
     FlowTime,
@@ -33,7 +34,6 @@ OPEN_ROWS = 40
 """Rows of a table of a page that are shown at once."""
 MOST_REASONS = 3
 """Reasons why values have no bound that are laid out."""
-_ENGINES = {"simulation": "simulated", "live": "measured"}
 
 
 def bounds(found: Answers) -> Iterator[Block]:
@@ -100,7 +100,7 @@ def deadlines(found: Answers) -> Iterator[Text]:
 def _times_table(times: Sequence[FlowTime], shown: Sequence[FlowTime], marks: Marks) -> Table:
     """Tabulate the first of all times; any of all decides about the columns."""
     keys = list(dict.fromkeys(key for each in shown for key in each.point))
-    engines = [engine for engine in _ENGINES if any(time.of(engine) is not None for time in times)]
+    engines = [engine for engine in SEEN if any(time.of(engine) is not None for time in times)]
     has_deadline = any(not math.isnan(each.deadline_s) for each in times)
     has_round_trips = any(each.metric is not Metric.ONE_WAY_DELAY for each in times)
     largest_s = [seen.largest_s for each in shown for seen in each.observed]
@@ -135,8 +135,8 @@ def _times_table(times: Sequence[FlowTime], shown: Sequence[FlowTime], marks: Ma
     head += [f"margin{unit}"] * has_deadline
     head.append(f"mean by theory{unit}")
     for engine in engines:
-        head += [f"mean {_ENGINES[engine]}{unit}", f"largest {_ENGINES[engine]}{unit}"]
-        head += [f"too late {_ENGINES[engine]} %"] * has_deadline
+        head += [f"mean {SEEN[engine]}{unit}", f"largest {SEEN[engine]}{unit}"]
+        head += [f"too late {SEEN[engine]} %"] * has_deadline
     head.append("bound by, or why there is none")
     return _named(head, rows, "Times of flows, by every engine", len(lead))
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from ethermeter.analysis.capacity import Capacity
 from ethermeter.blocks import Table, Text
@@ -22,7 +21,7 @@ def capacity(found: Sequence[Capacity]) -> Iterator[Block]:
     """Lay out the capacities of points; nothing of none."""
     if not found:
         return
-    same = {sentence(replace(each, point={})) for each in found}
+    same = {sentence(each) for each in found}
     if len(same) == 1:
         yield Text(sentence(found[0]))
         if found[0].kinds:
@@ -58,7 +57,7 @@ def sentence(found: Capacity) -> str:
 
 def summary(found: Sequence[Capacity]) -> str:
     """Say at how many points a network carries what it is offered, and where it is fullest."""
-    if len({sentence(replace(each, point={})) for each in found}) == 1:
+    if len({sentence(each) for each in found}) == 1:
         return sentence(found[0])
     fitting = sum(each.verdict == "fits" for each in found)
     worst = max(found, key=lambda each: each.load)

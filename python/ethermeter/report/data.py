@@ -14,6 +14,7 @@ from ethermeter.analysis import (
     agreement,
     benchmark,
     bounds,
+    capacity,
     claims,
     flows,
     groups,
@@ -27,7 +28,7 @@ from ethermeter.analysis.agreement import Agreement
 from ethermeter.analysis.bottleneck import BottleneckAnswer
 from ethermeter.analysis.bounds import Answers
 from ethermeter.analysis.call_search import CallsAnswer
-from ethermeter.analysis.capacity import Capacity, capacities
+from ethermeter.analysis.capacity import Capacity
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.distribution import Distribution, distribution
 from ethermeter.analysis.flows import Sharing
@@ -128,7 +129,7 @@ class ReportData:
         """Offered load and capacity of each point of networks; none of a study or a search."""
         if self.study or self.search is not None:
             return ()
-        return capacities(self.results.trials(), self.points)
+        return capacity.read(self.results)
 
     @cached_property
     def _claims(self) -> tuple[str, Sequence[Claim]]:

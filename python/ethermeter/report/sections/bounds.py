@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from ethermeter.analysis.bounds import Answers, FlowTime, Queue
+from ethermeter.analysis.bounds import SEEN, Answers, FlowTime, Queue
 from ethermeter.chart import Axis, Box, Legend, Names, Sign, Span, Spans, Tip
 from ethermeter.document import (
     Block,
@@ -23,14 +23,12 @@ from ethermeter.report.data import ReportData
 from ethermeter.report.labels import point_title
 from ethermeter.report.tables import tag
 from ethermeter.report.thinning import spread
-from ethermeter.trial import LIVE, SIMULATION
 
 MOST_FLOWS = 12
 """Flows of a figure: those that come nearest to their limits."""
 MOST_FIGURES = 6
 MOST_WARNINGS = 12
 RANKS = {"p50": "median", "p90": "90%", "p99": "99%", "p999": "99.9%"}
-SEEN = {SIMULATION: "simulated", LIVE: "measured"}
 _NAMES = ("theory", *SEEN.values())
 _ROW, _AROUND = 30, 62
 """Height of a line of a flow, and of what is around the lines, in pixels."""
