@@ -12,7 +12,7 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
-from reference import PAGES
+from reference import FILES, PAGES
 
 ROOT = Path(__file__).parents[1]
 MATHJAX = "tex-svg.js"
@@ -42,9 +42,11 @@ EMPTY_HEADING = re.compile(r"<th( [^>]*)?></th>")
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Add the generated pages, and MathJax."""
+    """Add the generated pages and files, and MathJax."""
     for uri, page in PAGES.items():
         files.append(File.generated(config, uri, content=page()))
+    for uri, text in FILES.items():
+        files.append(File.generated(config, uri, content=text()))
     found = find_spec("mathjax")
     if found is None or found.origin is None:
         raise ModuleNotFoundError("the site needs MathJax: pip install django-static-mathjax")

@@ -5,7 +5,7 @@
 
 from collections.abc import Callable
 
-from . import commands, errors, experiments, keys, metrics, models, operations
+from . import commands, errors, experiments, keys, metrics, models, operations, schemas
 
 PAGES: dict[str, Callable[[], str]] = {
     "reference/commands.md": commands.page,
@@ -14,6 +14,10 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/metrics.md": metrics.page,
     "reference/models.md": models.page,
     "reference/operations.md": operations.page,
+    "reference/schemas.md": schemas.page,
     "reference/shipped-experiments.md": experiments.page,
 }
 """The function of each generated page, by its path below `docs`."""
+
+FILES = {f"reference/{path}": text for path, text in schemas.files().items()}
+"""Files beside the generated pages, by their paths below `docs`: functions that return the text."""

@@ -14,9 +14,26 @@ HEAD = """# Keys of an experiment file
 This page is generated from the JSON Schema that `ethermeter experiments --schema experiment` prints.
 [The experiment file](experiment-file.md), [Networks](networks.md), [Models of nodes](node-models.md) and [Flows](flows.md) explain how to write values.
 
+Tables of a first experiment come first: a network and its flows, or a segment and its stations.
 A heading is the dotted path of a table, as `--set`, `[vary]` and error messages write it; a list of tables (`[[stations]]`) has the name or the number of a table after its key.
 """
 ROOTS = {"Document": "The file"}
+FIRST = (
+    "",
+    "network",
+    "network.hosts",
+    "network.links",
+    "network.switches",
+    "flows",
+    "flows.response",
+    "flows.transfer",
+    "phases",
+    "run",
+    "segment",
+    "stations",
+    "stations.arrivals",
+)
+"""Tables that a first file has, in the order in which they are met; all others follow."""
 _UNITS = re.compile(r"\\s\*\(((?:[^()\\]|\\/)+)\)\\s\*\$$")
 """The units at the end of the pattern of a quantity."""
 MOST_PATHS = 4
@@ -49,7 +66,7 @@ class _Tables:
             self._walk(root)
 
     def from_root(self, root: str) -> list[str]:
-        """Return the tables below a root that have a section, in the order of the file."""
+        """Return the tables below a root that have a section, those of `FIRST` first."""
         found, waiting = [], deque([root])
         while waiting:
             name = waiting.popleft()
@@ -57,7 +74,12 @@ class _Tables:
                 continue
             found.append(name)
             waiting.extendleft(reversed([below for _, below in self._below(name)]))
-        return [name for name in found if name in ROOTS or not self._is_wrapper(name)]
+        shown = [name for name in found if name in ROOTS or not self._is_wrapper(name)]
+        return sorted(shown, key=self._rank)
+
+    def _rank(self, name: str) -> int:
+        ranks = [FIRST.index(path) for path in self.paths[name] if path in FIRST]
+        return min(ranks, default=len(FIRST))
 
     def section(self, name: str, *, is_root: bool) -> str:
         """Return heading, description and keys of a table."""

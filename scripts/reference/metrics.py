@@ -11,16 +11,16 @@ Units are SI; a metric without a unit is a ratio or a count.
 Where an engine cannot know a value it is NaN, with the caution `no-samples`.
 """
 TITLES = {
+    EntityKind.FLOW: "Flows",
+    EntityKind.DUE: "Deadlines of flows",
+    EntityKind.CALL: "Voice of flows",
     EntityKind.STATION: "Stations and media",
+    EntityKind.DUE_STATION: "Deadlines of stations",
     EntityKind.TALKER: "Voice of stations",
     EntityKind.BUS: "Buses of 10BASE-T1S",
-    EntityKind.DUE_STATION: "Deadlines of stations",
-    EntityKind.FLOW: "Flows",
-    EntityKind.CALL: "Voice of flows",
-    EntityKind.DUE: "Deadlines of flows",
+    EntityKind.PEER: "Quick measurements",
     EntityKind.CLOCK: "Clocks of hosts",
     EntityKind.SYNCHRONISED: "Synchronised clocks",
-    EntityKind.PEER: "Quick measurements",
 }
 
 

@@ -39,6 +39,7 @@ PAGES = {
     ]
 }
 PAGES |= {f"docs/{path}": page() for path, page in reference.PAGES.items()}
+FILES = {f"docs/{path}" for path in reference.FILES}
 PROGRAM = app
 INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 
@@ -218,9 +219,8 @@ def test_every_link_leads_to_a_file_and_a_heading_that_exist(page):
             continue
         path, _, anchor = target.partition("#")
         name = os.path.normpath(Path(page).parent / path) if path else page
-        if not (name in PAGES or (ROOT / name).exists()) or (
-            anchor and name in PAGES and anchor not in anchors(PAGES[name])
-        ):
+        is_there = name in PAGES or name in FILES or (ROOT / name).exists()
+        if not is_there or (anchor and name in PAGES and anchor not in anchors(PAGES[name])):
             wrong.append(target)
     assert wrong == []
 
