@@ -11,7 +11,7 @@ from ethermeter.analysis.regressions import FALSE_ALARMS, regressions, verdict_o
 from ethermeter.experiment.builder import ExperimentTables
 from ethermeter.metrics import Metric
 from ethermeter.results.estimates import Point
-from ethermeter.results.interval import Estimate, student
+from ethermeter.results.interval import Estimate, no_event, student
 
 RUNS, PLANTED = 400, 100
 NETWORK = em.network(
@@ -72,6 +72,16 @@ def test_a_baseline_of_several_runs_counts_what_differs_from_run_to_run():
     # Replications within a run do not show the spread between runs, here four times as large.
     assert lone <= alarms + 200
     assert caught >= 0.95 * 2000
+
+
+def test_counts_of_nothing_are_not_judged_and_counts_of_some_are():
+    def run(count: Estimate) -> Points:
+        return {("file", "file"): Point("file", {}, "file", 3, {Metric.DROPPED: count})}
+
+    none, many = run(no_event(3)), run(student(np.array([40.0, 41.0, 42.0])))
+    assert regressions([none], none, tolerance=0.02) == ()
+    (check,) = regressions([none], many, tolerance=0.02)
+    assert check.verdict == "fails"
 
 
 @pytest.mark.parametrize(

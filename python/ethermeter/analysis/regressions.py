@@ -99,9 +99,12 @@ def _changes(before: Sequence[Points], after: Points) -> Iterator[tuple[Point, M
             known = [each for each in values if each is not None and math.isfinite(each.value)]
             if len(known) < len(values):
                 continue
+            is_share = math.isfinite(metric.label.most)
+            if not is_share and not any(each.value for each in known):
+                continue  # a count of nothing has no share by which it may be worse
             *earlier, later = known
             sign = -1.0 if metric in HIGHER_IS_BETTER else 1.0
-            yield point, metric, _change(earlier, later, sign, is_share=metric.unit == "")
+            yield point, metric, _change(earlier, later, sign, is_share=is_share)
 
 
 def _change(
