@@ -1,6 +1,6 @@
 """Comparing two runs, or the theories of one with its simulations."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ethermeter.analysis.bounds import Answers
     from ethermeter.analysis.checks import Check
     from ethermeter.analysis.comparison import Points, Row
+    from ethermeter.analysis.designs import Designs
     from ethermeter.imports import Column
 
 CHECKS = ("xml", "prom", "md")
@@ -89,6 +90,8 @@ class Comparison:
         The page, or the file of checks, that was written.
     checks
         Whether values are worse; empty unless that was asked.
+    designs
+        Capacities, flows, bounds and ports of two runs of networks; None of others.
 
     """
 
@@ -96,6 +99,16 @@ class Comparison:
     failed: Sequence[str]
     page: Path | None
     checks: "tuple[Check, ...]" = ()
+    designs: "Designs | None" = None
+
+    def every(self) -> "Iterator[Row]":
+        """Yield all rows, those of single flows and ports of networks last; none comes twice."""
+        seen = set()
+        for row in (*self.rows, *(() if self.designs is None else self.designs.rows())):
+            key = row["series"], row["engine"], *sorted(row["point"].items()), row["metric"]
+            if key not in seen:
+                seen.add(key)
+                yield row
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,17 +201,19 @@ def _require_page(options: CompareOptions) -> None:
 
 
 def _runs(options: CompareOptions, second: Path) -> Comparison:
+    from ethermeter.analysis import designs
     from ethermeter.analysis.comparison import compared, failed_in
     from ethermeter.api.runs import open as open_run
     from ethermeter.imports import parse_columns
     from ethermeter.imports.matching import matched
 
     columns = parse_columns(options.columns) if options.columns is not None else ()
-    one, other = (
-        path if path.is_file() else open_run(path).path for path in (options.first, second)
-    )
+    paths = options.first, second
+    runs = [open_run(path) for path in paths if not path.is_file()]
+    one, other = (path if path.is_file() else open_run(path).path for path in paths)
     points = matched(one, other, columns=columns)
     rows = compared(*points)
+    of_networks = designs.read(*runs) if len(runs) == len(paths) else None
     checks = _regressions(options, one, points, columns)
     if options.figure is not None and options.figure.suffix != ".html":
         from ethermeter.render import check_files
@@ -210,8 +225,8 @@ def _runs(options: CompareOptions, second: Path) -> Comparison:
         from ethermeter.report.comparison_page import comparison_page
         from ethermeter.store import write_whole
 
-        write_whole(options.figure, comparison_page((one, other), points, rows))
-    return Comparison(rows, failed_in((one, other)), options.figure, checks)
+        write_whole(options.figure, comparison_page((one, other), points, rows, of_networks))
+    return Comparison(rows, failed_in((one, other)), options.figure, checks, of_networks)
 
 
 def _regressions(

@@ -27,10 +27,11 @@ EXAMPLES = """\
 def blocks(found: Compared, options: CompareOptions) -> Iterator[object]:
     """Yield what a terminal shows of a comparison."""
     from ethermeter.blocks import Code, Text
-    from ethermeter.present import agreement, benchmark, bounds, checks, comparison
+    from ethermeter.present import agreement, benchmark, bounds, checks, comparison, designs
 
     match found:
         case Comparison(rows=rows, failed=failed, page=page):
+            yield from designs.designs(found.designs)
             yield from comparison.comparison(rows)
             yield from map(Text, failed)
             yield from checks.checks(found.checks)
@@ -58,10 +59,11 @@ def _is_measured(check: "Check") -> bool:
 def plain(found: Compared) -> object:
     """Return a comparison as JSON values."""
     match found:
-        case Comparison(rows=rows, checks=checks):
+        case Comparison(checks=checks):
             # An array unless there is more to say.
-            both = {"comparisons": rows, "checks": checks}
-            return json_values.plain(both if checks else rows)
+            every = list(found.every())
+            both = {"comparisons": every, "checks": checks}
+            return json_values.plain(both if checks else every)
         case BenchmarkComparison():
             return json_values.plain(found)
         case _:
@@ -77,8 +79,8 @@ def plain(found: Compared) -> object:
 def rows(found: Compared) -> Iterator[Mapping[str, object]]:
     """Yield a row for each value that was compared."""
     match found:
-        case Comparison(rows=listed):
-            for row in listed:
+        case Comparison():
+            for row in found.every():
                 about = {"series": row["series"], "engine": row["engine"], **row["point"]}
                 yield about | {name: of for name, of in row.items() if name != "point"}
         case BenchmarkComparison(differences=differences):
