@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import ethermeter as em
 import msgspec
 import pytest
 from comparing import compare
 from ethermeter.calibration import read_data
 from ethermeter.faults import InputError
 from ethermeter.imports import parse_columns, read
+from ethermeter.imports.matching import matched
 from ethermeter.metrics import Metric
 from ethermeter.probing.result import Measurement, Value
 from ethermeter.results.interval import Estimate
@@ -532,3 +534,70 @@ def test_values_that_never_differed_are_no_measure_of_chance(tmp_path: Path) -> 
     assert "0 failed" not in ended.stdout
     assert "failed" not in ended.stdout
     assert "undecided" in ended.stdout
+
+
+def run_of_two(folder: Path) -> Path:
+    """Simulate two hosts with a flow in each direction, 1000 octets of data every millisecond."""
+    flow = {"data": "1000 B", "arrivals": {"regular": "1 ms"}}
+    content = {
+        "title": "Both directions",
+        "network": {
+            "rate": "100 Mb/s",
+            "hosts": [{"name": "client"}, {"name": "server"}],
+            "links": [{"ends": ["client", "server"]}],
+        },
+        "flows": [
+            {"name": "udp-up", "from": "client", "to": "server", **flow},
+            {"name": "voice", "from": "server", "to": "client", **flow},
+        ],
+        "phases": {"transmit": "100 ms"},
+        "run": {"replications": 3, "engines": ["theory", "simulation"]},
+    }
+    em.load(content).run(out=folder / "run")
+    return folder / "run"
+
+
+def iperf3_both(protocol: str) -> dict[str, Any]:
+    """Text of `iperf3 --bidir --json` with 4 Mb/s in each direction."""
+    rate = {"bits_per_second": 4e6}
+    end = {"sum_received": rate, "sum_received_bidir_reverse": rate}
+    return {"start": {"test_start": {"protocol": protocol, "reverse": 0}}, "end": end}
+
+
+def test_flows_of_a_file_and_a_run_are_compared_by_name_in_both_orders(tmp_path: Path) -> None:
+    file = written(tmp_path / "both.json", iperf3_both("UDP"))
+    run = run_of_two(tmp_path)
+    # 1000 octets of data in a millisecond are 8 Mb/s.
+    for pair, values in (((run, file), (8e6, 4e6)), ((file, run), (4e6, 8e6))):
+        found = matched(*pair)
+        assert found.told == (
+            "Flows compared by name: udp-up.",
+            "Flows of both.json only, not compared: udp-down.",
+            "Flows of run, simulated, only, not compared: voice.",
+        )
+        (row,) = [
+            row
+            for row in compare(*pair)
+            if row["metric"] == "data_rate" and row["point"] == {"flow": "udp-up"}
+        ]
+        assert (row["a"], row["b"]) == pytest.approx(values, rel=0.02)
+    assert found.told[0] in invoke("compare", file, run).stdout
+
+
+def test_the_only_flow_of_a_file_is_compared_with_all_of_a_run(tmp_path: Path) -> None:
+    file, run = written(tmp_path / "one.json", iperf3_udp()), run_of_two(tmp_path)
+    found = matched(file, run)
+    assert found.told == (
+        "Flow udp-down of one.json is compared with all flows of run, simulated.",
+    )
+    assert [point.point for point in found.first.values()] == [{}]
+
+
+def test_flows_without_a_common_name_are_named(tmp_path: Path) -> None:
+    tcp, udp = (written(tmp_path / f"{name}.json", iperf3_both(name)) for name in ("TCP", "UDP"))
+    of_run = "flows = tcp-up, tcp-down: expected one flow, or names of the run's: udp-up, voice"
+    with pytest.raises(InputError, match=of_run):
+        matched(tcp, run_of_two(tmp_path))
+    of_file = rf"flows = udp-up, udp-down: expected a flow of {tcp}: tcp-up, tcp-down"
+    with pytest.raises(InputError, match=of_file):
+        matched(tcp, udp)

@@ -92,6 +92,8 @@ class Comparison:
         Whether values are worse; empty unless that was asked.
     designs
         Capacities, flows, bounds and ports of two runs of networks; None of others.
+    matched
+        Sentences about which flows of files are compared with which, and which are not.
 
     """
 
@@ -100,6 +102,7 @@ class Comparison:
     page: Path | None
     checks: "tuple[Check, ...]" = ()
     designs: "Designs | None" = None
+    matched: tuple[str, ...] = ()
 
     def every(self) -> "Iterator[Row]":
         """Yield all rows, those of single flows and ports of networks last; none comes twice."""
@@ -211,7 +214,8 @@ def _runs(options: CompareOptions, second: Path) -> Comparison:
     paths = options.first, second
     runs = [open_run(path) for path in paths if not path.is_file()]
     one, other = (path if path.is_file() else open_run(path).path for path in paths)
-    points = matched(one, other, columns=columns)
+    found = matched(one, other, columns=columns)
+    points = found.first, found.second
     rows = compared(*points)
     of_networks = designs.read(*runs) if len(runs) == len(paths) else None
     checks = _regressions(options, one, points, columns)
@@ -226,7 +230,9 @@ def _runs(options: CompareOptions, second: Path) -> Comparison:
         from ethermeter.store import write_whole
 
         write_whole(options.figure, comparison_page((one, other), points, rows, of_networks))
-    return Comparison(rows, failed_in((one, other)), options.figure, checks, of_networks)
+    return Comparison(
+        rows, failed_in((one, other)), options.figure, checks, of_networks, found.told
+    )
 
 
 def _regressions(
@@ -243,7 +249,7 @@ def _regressions(
     from ethermeter.imports.matching import matched
 
     others = [path if path.is_file() else open_run(path).path for path in options.baseline]
-    before = [points[0], *(matched(first, other, columns=columns)[1] for other in others)]
+    before = [points[0], *(matched(first, other, columns=columns).second for other in others)]
     return regressions(before, points[1], tolerance=_share(options.fail_below))
 
 

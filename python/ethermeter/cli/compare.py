@@ -31,6 +31,7 @@ def blocks(found: Compared, options: CompareOptions) -> Iterator[object]:
 
     match found:
         case Comparison(rows=rows, failed=failed, page=page):
+            yield from map(Text, found.matched)
             yield from designs.designs(found.designs)
             yield from comparison.comparison(rows)
             yield from map(Text, failed)
