@@ -15,6 +15,7 @@ from ethermeter.faults import InputError
 from ethermeter.imports import parse_columns, read
 from ethermeter.imports.matching import matched
 from ethermeter.metrics import Metric
+from ethermeter.probing import series
 from ethermeter.probing.result import Measurement, Value
 from ethermeter.results.interval import Estimate
 from hypothesis import HealthCheck, given, settings
@@ -601,3 +602,39 @@ def test_flows_without_a_common_name_are_named(tmp_path: Path) -> None:
     of_file = rf"flows = udp-up, udp-down: expected a flow of {tcp}: tcp-up, tcp-down"
     with pytest.raises(InputError, match=of_file):
         matched(tcp, udp)
+
+
+def test_a_series_of_probes_has_the_spread_from_one_to_the_next(tmp_path: Path) -> None:
+    for name, rates in (("quiet", (9.0e8, 9.2e8, 9.4e8)), ("busy", (6.0e8, 6.2e8, 6.4e8))):
+        with series.opened(tmp_path / name, {"to": "a"}, every_s=10, for_s=60) as kept:
+            for slot, rate in enumerate(rates):
+                kept.append(slot, measured(value=rate))
+            kept.append(3, {"at": "2026-01-01T00:00:00Z", "error": "no answer"})
+    found = read(tmp_path / "quiet" / series.LINES)["tcp-up"][Metric.DATA_RATE]
+    # A spread of 20 Mb/s over three: 20 / sqrt(3) Mb/s, and Student's t of two degrees, 4.303.
+    assert found.value == pytest.approx(9.2e8)
+    assert found.half_width == pytest.approx(4.303 * 2e7 / 3**0.5, rel=1e-3)
+    ended = invoke("compare", tmp_path / "quiet", tmp_path / "busy", "--json")
+    (row,) = [row for row in json.loads(ended.stdout) if row["metric"] == "data_rate"]
+    assert (row["point"]["flow"], row["verdict"]) == ("tcp-up", "lower")
+    assert row["difference"] == pytest.approx(-3e8)
+
+
+def test_a_prediction_is_compared_with_another_and_with_a_run(tmp_path: Path) -> None:
+    run = run_of_two(tmp_path)
+    for name, rate in (("one", 16e6), ("two", 18e6)):
+        row = {"point": {}, "metric": "data_rate", "unit": "bit/s", "value": rate}
+        row |= {"low": rate - 1e5, "high": rate + 2e5}
+        document = {"title": "T", "draws": 40, "doubts": [], "predicted": [row]}
+        (tmp_path / name).mkdir()
+        written(tmp_path / name / "prediction.json", document)
+    ended = invoke("compare", tmp_path / "one", tmp_path / "two", "--fail-below", "2%")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    ended = invoke("compare", tmp_path / "two", tmp_path / "one", "--fail-below", "2%")
+    assert ended.returncode == 1
+    ended = invoke("compare", run, tmp_path / "two", "--json")
+    # Two flows of 8 Mb/s.
+    (row,) = [row for row in json.loads(ended.stdout) if row["metric"] == "data_rate"]
+    assert (row["a"], row["verdict"]) == (pytest.approx(16e6, rel=0.02), "higher")
+    told = " ".join(invoke("compare", run, tmp_path / "two").stdout.split())
+    assert told.startswith("Flow all flows of two is compared with all flows of run, simulated.")

@@ -10,6 +10,7 @@ from ethermeter.analysis.comparison import Points
 from ethermeter.analysis.flows import of_networks, of_parts, with_tables
 from ethermeter.faults import InputError
 from ethermeter.imports import Column, read
+from ethermeter.imports.saved import title
 from ethermeter.metrics import Metric
 from ethermeter.results import estimates
 from ethermeter.results.estimates import Point
@@ -92,10 +93,10 @@ def _told_of_files(files: tuple[Path, Path], found: Sequence[Sequence[Point]]) -
         return ()
     if len(first) == len(second) == 1:
         one, other = (
-            f"{name} of {file.name}" for (name,), file in zip((first, second), files, strict=True)
+            f"{name} of {title(file)}" for (name,), file in zip((first, second), files, strict=True)
         )
         return (f"Flow {one} is compared with {other}, the only flows of both.",)
-    return _told_by_name(first, second, *(file.name for file in files))
+    return _told_by_name(first, second, *(title(file) for file in files))
 
 
 def _told_by_name(
@@ -141,12 +142,12 @@ def _file_and_run(
         # A table of which a flow is compared is no flow that is left out.
         tables = {name.partition(" ")[0] for name in both}
         known = [*both, *(name for name in in_run if name.partition(" ")[0] not in tables)]
-        return of_file, of_run, _told_by_name(names, known, file.name, f"{run.name}, {seen},")
+        return of_file, of_run, _told_by_name(names, known, title(file), f"{run.name}, {seen},")
     if len(flows) != 1:
         allowed = f"expected one flow, or names of the run's: {_listed(list(in_run)) or 'none'}"
         raise InputError.of(str(file), "flows", _listed(names), allowed)
     what = f"flow {next(iter(in_run))}" if len(in_run) == 1 else "all flows"
-    said = f"Flow {names[0]} of {file.name} is compared with {what} of {run.name}, {seen}."
+    said = f"Flow {names[0]} of {title(file)} is compared with {what} of {run.name}, {seen}."
     return [replace(whole, estimates=flows[0].estimates)], [whole], (said,)
 
 
