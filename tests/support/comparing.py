@@ -6,4 +6,5 @@ from ethermeter.imports.matching import matched
 
 def compare(first, second, **options):
     """Compare the estimates of two runs."""
-    return compared(*matched(first, second), **options)
+    found = matched(first, second)
+    return compared(found.first, found.second, **options)

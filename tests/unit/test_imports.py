@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import ethermeter as em
 import msgspec
 import pytest
 from comparing import compare
 from ethermeter.calibration import read_data
 from ethermeter.faults import InputError
 from ethermeter.imports import parse_columns, read
+from ethermeter.imports.matching import matched
 from ethermeter.metrics import Metric
+from ethermeter.probing import series
 from ethermeter.probing.result import Measurement, Value
 from ethermeter.results.interval import Estimate
 from hypothesis import HealthCheck, given, settings
@@ -532,3 +535,106 @@ def test_values_that_never_differed_are_no_measure_of_chance(tmp_path: Path) -> 
     assert "0 failed" not in ended.stdout
     assert "failed" not in ended.stdout
     assert "undecided" in ended.stdout
+
+
+def run_of_two(folder: Path) -> Path:
+    """Simulate two hosts with a flow in each direction, 1000 octets of data every millisecond."""
+    flow = {"data": "1000 B", "arrivals": {"regular": "1 ms"}}
+    content = {
+        "title": "Both directions",
+        "network": {
+            "rate": "100 Mb/s",
+            "hosts": [{"name": "client"}, {"name": "server"}],
+            "links": [{"ends": ["client", "server"]}],
+        },
+        "flows": [
+            {"name": "udp-up", "from": "client", "to": "server", **flow},
+            {"name": "voice", "from": "server", "to": "client", **flow},
+        ],
+        "phases": {"transmit": "100 ms"},
+        "run": {"replications": 3, "engines": ["theory", "simulation"]},
+    }
+    em.load(content).run(out=folder / "run")
+    return folder / "run"
+
+
+def iperf3_both(protocol: str) -> dict[str, Any]:
+    """Text of `iperf3 --bidir --json` with 4 Mb/s in each direction."""
+    rate = {"bits_per_second": 4e6}
+    end = {"sum_received": rate, "sum_received_bidir_reverse": rate}
+    return {"start": {"test_start": {"protocol": protocol, "reverse": 0}}, "end": end}
+
+
+def test_flows_of_a_file_and_a_run_are_compared_by_name_in_both_orders(tmp_path: Path) -> None:
+    file = written(tmp_path / "both.json", iperf3_both("UDP"))
+    run = run_of_two(tmp_path)
+    # 1000 octets of data in a millisecond are 8 Mb/s.
+    for pair, values in (((run, file), (8e6, 4e6)), ((file, run), (4e6, 8e6))):
+        found = matched(*pair)
+        assert found.told == (
+            "Flows compared by name: udp-up.",
+            "Flows of both.json only, not compared: udp-down.",
+            "Flows of run, simulated, only, not compared: voice.",
+        )
+        (row,) = [
+            row
+            for row in compare(*pair)
+            if row["metric"] == "data_rate" and row["point"] == {"flow": "udp-up"}
+        ]
+        assert (row["a"], row["b"]) == pytest.approx(values, rel=0.02)
+    assert found.told[0] in invoke("compare", file, run).stdout
+
+
+def test_the_only_flow_of_a_file_is_compared_with_all_of_a_run(tmp_path: Path) -> None:
+    file, run = written(tmp_path / "one.json", iperf3_udp()), run_of_two(tmp_path)
+    found = matched(file, run)
+    assert found.told == (
+        "Flow udp-down of one.json is compared with all flows of run, simulated.",
+    )
+    assert [point.point for point in found.first.values()] == [{}]
+
+
+def test_flows_without_a_common_name_are_named(tmp_path: Path) -> None:
+    tcp, udp = (written(tmp_path / f"{name}.json", iperf3_both(name)) for name in ("TCP", "UDP"))
+    of_run = "flows = tcp-up, tcp-down: expected one flow, or names of the run's: udp-up, voice"
+    with pytest.raises(InputError, match=of_run):
+        matched(tcp, run_of_two(tmp_path))
+    of_file = rf"flows = udp-up, udp-down: expected a flow of {tcp}: tcp-up, tcp-down"
+    with pytest.raises(InputError, match=of_file):
+        matched(tcp, udp)
+
+
+def test_a_series_of_probes_has_the_spread_from_one_to_the_next(tmp_path: Path) -> None:
+    for name, rates in (("quiet", (9.0e8, 9.2e8, 9.4e8)), ("busy", (6.0e8, 6.2e8, 6.4e8))):
+        with series.opened(tmp_path / name, {"to": "a"}, every_s=10, for_s=60) as kept:
+            for slot, rate in enumerate(rates):
+                kept.append(slot, measured(value=rate))
+            kept.append(3, {"at": "2026-01-01T00:00:00Z", "error": "no answer"})
+    found = read(tmp_path / "quiet" / series.LINES)["tcp-up"][Metric.DATA_RATE]
+    # A spread of 20 Mb/s over three: 20 / sqrt(3) Mb/s, and Student's t of two degrees, 4.303.
+    assert found.value == pytest.approx(9.2e8)
+    assert found.half_width == pytest.approx(4.303 * 2e7 / 3**0.5, rel=1e-3)
+    ended = invoke("compare", tmp_path / "quiet", tmp_path / "busy", "--json")
+    (row,) = [row for row in json.loads(ended.stdout) if row["metric"] == "data_rate"]
+    assert (row["point"]["flow"], row["verdict"]) == ("tcp-up", "lower")
+    assert row["difference"] == pytest.approx(-3e8)
+
+
+def test_a_prediction_is_compared_with_another_and_with_a_run(tmp_path: Path) -> None:
+    run = run_of_two(tmp_path)
+    for name, rate in (("one", 16e6), ("two", 18e6)):
+        row = {"point": {}, "metric": "data_rate", "unit": "bit/s", "value": rate}
+        row |= {"low": rate - 1e5, "high": rate + 2e5}
+        document = {"title": "T", "draws": 40, "doubts": [], "predicted": [row]}
+        (tmp_path / name).mkdir()
+        written(tmp_path / name / "prediction.json", document)
+    ended = invoke("compare", tmp_path / "one", tmp_path / "two", "--fail-below", "2%")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    ended = invoke("compare", tmp_path / "two", tmp_path / "one", "--fail-below", "2%")
+    assert ended.returncode == 1
+    ended = invoke("compare", run, tmp_path / "two", "--json")
+    # Two flows of 8 Mb/s.
+    (row,) = [row for row in json.loads(ended.stdout) if row["metric"] == "data_rate"]
+    assert (row["a"], row["verdict"]) == (pytest.approx(16e6, rel=0.02), "higher")
+    told = " ".join(invoke("compare", run, tmp_path / "two").stdout.split())
+    assert told.startswith("Flow all flows of two is compared with all flows of run, simulated.")

@@ -597,12 +597,19 @@ def ports_alike(queues: Sequence[Queue]) -> list[Queue]:
 def _likeness_of_port(queue: Queue) -> tuple[object, ...]:
     at = queue.series, tuple(queue.point.items()), queue.traffic_class, queue.reason, queue.verdict
     numbers = *queue.bound, *queue.room, queue.load, queue.mean_frames
-    ends = map(_without_number, (queue.node, queue.peer))
+    ends = map(without_number, (queue.node, queue.peer))
     return *at, *ends, *(f"{number:.9g}" for number in numbers)
 
 
-def _without_number(name: str) -> str:
+def without_number(name: str) -> str:
+    """Return the name of a node without the number at its end."""
     return name.rstrip("0123456789") or name
+
+
+def name_together(names: Sequence[str]) -> str:
+    """Name nodes whose names differ in the number at their end only: "phone × 4"."""
+    count = len(set(names))
+    return names[0] if count == 1 else f"{without_number(names[0])} × {count}"
 
 
 def _ports(queues: Sequence[Queue]) -> Queue:
@@ -610,14 +617,10 @@ def _ports(queues: Sequence[Queue]) -> Queue:
     first, count = queues[0], len(queues)
     if count == 1:
         return first
-
-    def end(names: set[str], name: str) -> str:
-        return name if len(names) == 1 else f"{_without_number(name)} × {len(names)}"
-
     return replace(
         first,
-        node=end({queue.node for queue in queues}, first.node),
-        peer=end({queue.peer for queue in queues}, first.peer),
+        node=name_together([queue.node for queue in queues]),
+        peer=name_together([queue.peer for queue in queues]),
         simulated=Size(
             *(max(sizes) for sizes in zip(*(queue.simulated for queue in queues), strict=True))
         ),

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
@@ -25,6 +25,8 @@ Points = dict[tuple[object, ...], Point]
 
 class Row(TypedDict):
     """One metric at one point of both runs, in the metric's SI unit.
+
+    Of a network also of a flow or a port, which `point` names.
 
     None where there is no value or no interval.
 
@@ -79,7 +81,8 @@ def compared(first: Points, second: Points, *, metrics: Sequence[Metric] = COMPA
         for metric in metrics:
             ends = (a.estimates.get(metric) if a else None, b.estimates.get(metric) if b else None)
             if ends != (None, None):
-                rows.append(_row(known, metric, *ends))
+                at = known.series, known.point, known.engine
+                rows.append(row_of(*at, metric.value, metric.unit, *ends))
     return rows
 
 
@@ -97,7 +100,16 @@ def changes(rows: Sequence[Row]) -> list[Change]:
     return sorted(found, key=lambda change: -change.differs)
 
 
-def _row(point: Point, metric: Metric, a: Estimate | None, b: Estimate | None) -> Row:
+def row_of(
+    series: str,
+    point: Mapping[str, str],
+    engine: str,
+    metric: str,
+    unit: str,
+    a: Estimate | None,
+    b: Estimate | None,
+) -> Row:
+    """Compare a value of the first run with that of the second; None where one has none."""
     found = difference(b, a) if a and b else Estimate(math.nan, math.nan, math.nan)
     if a is None or b is None:
         verdict = "only in second" if a is None else "only in first"
@@ -112,11 +124,11 @@ def _row(point: Point, metric: Metric, a: Estimate | None, b: Estimate | None) -
     else:
         verdict = "no difference"
     return Row(
-        series=point.series,
-        engine=point.engine,
-        point=dict(point.point),
-        metric=metric.value,
-        unit=metric.unit,
+        series=series,
+        engine=engine,
+        point=dict(point),
+        metric=metric,
+        unit=unit,
         a=finite(a.value if a else math.nan),
         b=finite(b.value if b else math.nan),
         difference=finite(found.value),

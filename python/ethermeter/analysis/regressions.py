@@ -62,10 +62,10 @@ def regressions(before: Sequence[Points], after: Points, *, tolerance: float) ->
             series=point.series,
             point=dict(point.point),
             engine=point.engine,
-            value=change,
-            verdict=verdict_of(change, tolerance, level=level),
+            value=worse,
+            verdict=verdict_of(worse, tolerance, level=level),
         )
-        for point, metric, change in found
+        for point, metric, worse in found
     )
 
 
@@ -105,6 +105,11 @@ def _changes(before: Sequence[Points], after: Points) -> Iterator[tuple[Point, M
             *earlier, later = known
             sign = -1.0 if metric in HIGHER_IS_BETTER else 1.0
             yield point, metric, _change(earlier, later, sign, is_share=is_share)
+
+
+def change(before: Estimate, after: Estimate, *, higher_is_better: bool) -> Estimate:
+    """Return by which share of the value before the one after is worse, with its interval."""
+    return _change([before], after, -1.0 if higher_is_better else 1.0, is_share=False)
 
 
 def _change(

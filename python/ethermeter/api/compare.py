@@ -1,6 +1,6 @@
 """Comparing two runs, or the theories of one with its simulations."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ethermeter.analysis.bounds import Answers
     from ethermeter.analysis.checks import Check
     from ethermeter.analysis.comparison import Points, Row
+    from ethermeter.analysis.designs import Designs
     from ethermeter.imports import Column
 
 CHECKS = ("xml", "prom", "md")
@@ -30,7 +31,8 @@ class CompareOptions:
     first: Annotated[
         Path,
         Argument(
-            "Run directory, or a file of iperf3, flent, irtt, sockperf, ns-3 or probe --json.",
+            "Directory of a run, of predict or of a series of probe; or a file of iperf3, flent, "
+            "irtt, sockperf, ns-3 or probe --json.",
             "FIRST",
             "runs",
         ),
@@ -89,6 +91,10 @@ class Comparison:
         The page, or the file of checks, that was written.
     checks
         Whether values are worse; empty unless that was asked.
+    designs
+        Capacities, flows, bounds and ports of two runs of networks; None of others.
+    matched
+        Sentences about which flows of files are compared with which, and which are not.
 
     """
 
@@ -96,6 +102,17 @@ class Comparison:
     failed: Sequence[str]
     page: Path | None
     checks: "tuple[Check, ...]" = ()
+    designs: "Designs | None" = None
+    matched: tuple[str, ...] = ()
+
+    def every(self) -> "Iterator[Row]":
+        """Yield all rows, those of single flows and ports of networks last; none comes twice."""
+        seen = set()
+        for row in (*self.rows, *(() if self.designs is None else self.designs.rows())):
+            key = row["series"], row["engine"], *sorted(row["point"].items()), row["metric"]
+            if key not in seen:
+                seen.add(key)
+                yield row
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +139,29 @@ class BenchmarkComparison:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitComparison:
+    """What two searches found.
+
+    Parameters
+    ----------
+    row
+        Both limits, and their difference.
+    asked
+        The conditions of both, in words.
+    has_intervals
+        Whether chance decides if the second is worse; else the share alone.
+    check
+        Whether it is worse; None unless that was asked.
+
+    """
+
+    row: "Row"
+    asked: tuple[str, str]
+    has_intervals: bool
+    check: "Check | None"
+
+
+@dataclass(frozen=True, slots=True)
 class TheoryComparison:
     """Theories of a run beside its simulations.
 
@@ -139,7 +179,7 @@ class TheoryComparison:
     bounds: "Answers"
 
 
-Compared: TypeAlias = Comparison | BenchmarkComparison | TheoryComparison
+Compared: TypeAlias = Comparison | BenchmarkComparison | LimitComparison | TheoryComparison
 
 
 @operation(CompareOptions)
@@ -156,6 +196,7 @@ def compare(options: CompareOptions, display: Display) -> Compared:
 
     """
     from ethermeter.analysis.benchmark import is_benchmark
+    from ethermeter.imports.saved import file_of
 
     second = options.second
     if second is None:
@@ -167,13 +208,14 @@ def compare(options: CompareOptions, display: Display) -> Compared:
     if options.baseline and options.fail_below is None:
         allowed = "expected with --fail-below"
         raise InputError.of_argument("baseline", str(options.baseline[0]), allowed)
-    has_suite = options.first.is_dir() and is_benchmark(options.first)
+    is_run = options.first.is_dir() and file_of(options.first) is None
+    has_suite = is_run and is_benchmark(options.first)
     if has_suite:
         if options.figure is not None:
             allowed = "runs that are no benchmarks; those are compared as text or JSON"
             raise InputError.of_argument("figure", str(options.figure), allowed)
         return _benchmarks(options.first, second, options.fail_below or TOLERANCE)
-    return _runs(options, second)
+    return _limits(options, second) or _runs(options, second)
 
 
 def _require_page(options: CompareOptions) -> None:
@@ -188,17 +230,21 @@ def _require_page(options: CompareOptions) -> None:
 
 
 def _runs(options: CompareOptions, second: Path) -> Comparison:
+    from ethermeter.analysis import designs
     from ethermeter.analysis.comparison import compared, failed_in
     from ethermeter.api.runs import open as open_run
     from ethermeter.imports import parse_columns
     from ethermeter.imports.matching import matched
+    from ethermeter.imports.saved import file_of
 
     columns = parse_columns(options.columns) if options.columns is not None else ()
-    one, other = (
-        path if path.is_file() else open_run(path).path for path in (options.first, second)
-    )
-    points = matched(one, other, columns=columns)
+    paths = options.first, second
+    runs = [open_run(path) for path in paths if file_of(path) is None]
+    one, other = (file_of(path) or open_run(path).path for path in paths)
+    found = matched(one, other, columns=columns)
+    points = found.first, found.second
     rows = compared(*points)
+    of_networks = designs.read(*runs) if len(runs) == len(paths) else None
     checks = _regressions(options, one, points, columns)
     if options.figure is not None and options.figure.suffix != ".html":
         from ethermeter.render import check_files
@@ -210,8 +256,10 @@ def _runs(options: CompareOptions, second: Path) -> Comparison:
         from ethermeter.report.comparison_page import comparison_page
         from ethermeter.store import write_whole
 
-        write_whole(options.figure, comparison_page((one, other), points, rows))
-    return Comparison(rows, failed_in((one, other)), options.figure, checks)
+        write_whole(options.figure, comparison_page((one, other), points, rows, of_networks))
+    return Comparison(
+        rows, failed_in((one, other)), options.figure, checks, of_networks, found.told
+    )
 
 
 def _regressions(
@@ -226,9 +274,10 @@ def _regressions(
     from ethermeter.analysis.regressions import regressions
     from ethermeter.api.runs import open as open_run
     from ethermeter.imports.matching import matched
+    from ethermeter.imports.saved import file_of
 
-    others = [path if path.is_file() else open_run(path).path for path in options.baseline]
-    before = [points[0], *(matched(first, other, columns=columns)[1] for other in others)]
+    others = [file_of(path) or open_run(path).path for path in options.baseline]
+    before = [points[0], *(matched(first, other, columns=columns).second for other in others)]
     return regressions(before, points[1], tolerance=_share(options.fail_below))
 
 
@@ -257,18 +306,52 @@ def _benchmarks(first: Path, second: Path, fail_below: str) -> BenchmarkComparis
     return BenchmarkComparison(answers[0].suite, tolerance, benchmark.is_regression(found), found)
 
 
+def _limits(options: CompareOptions, second: Path) -> LimitComparison | None:
+    """Compare what two searches found; None where neither run is of a search with a limit."""
+    from ethermeter.analysis import limits
+    from ethermeter.api.runs import open as open_run
+    from ethermeter.imports.saved import file_of
+
+    named = {"first": options.first, "second": second}
+    found = {
+        name: None if file_of(path) is not None else limits.read(open_run(path).directory)
+        for name, path in named.items()
+    }
+    first, other = found["first"], found["second"]
+    if first is None and other is None:
+        return None
+    if first is None or other is None:
+        name = "first" if first is None else "second"
+        allowed = "expected a run of find value or find calls, as the other is"
+        raise InputError.of_argument(name, str(named[name]), allowed)
+    if options.figure is not None or options.baseline:
+        name = "baseline" if options.figure is None else "figure"
+        given = str(options.figure or options.baseline[0])
+        raise InputError.of_argument(name, given, "expected with runs that are no searches")
+    check = None
+    if options.fail_below is not None:
+        check = limits.judged(first, other, tolerance=_share(options.fail_below))
+    return LimitComparison(
+        limits.compared(first, other),
+        (first.asked, other.asked),
+        limits.have_intervals(first, other),
+        check,
+    )
+
+
 def _theories(options: CompareOptions) -> TheoryComparison:
     """Compare the theories of a run with its simulations."""
     from ethermeter.analysis import agreement, bounds
     from ethermeter.api.runs import open as open_run
     from ethermeter.faults import ARGUMENTS, Fault
+    from ethermeter.imports.saved import file_of
 
     faults = [
         Fault(ARGUMENTS, name, str(value), "expected with a second run, or a file")
         for name in ("fail_below", "figure", "columns")
         if (value := getattr(options, name)) is not None
     ]
-    if options.first.is_file():
+    if file_of(options.first) is not None:
         why = "missing", "a run or a file with which the first file is compared"
         faults.append(Fault(ARGUMENTS, "second", *why))
     if faults:

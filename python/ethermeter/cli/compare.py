@@ -1,18 +1,22 @@
 """The command that compares runs, and theories with simulations."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ethermeter import json_values
-from ethermeter.analysis.checks import Check
 from ethermeter.api.compare import (
     BenchmarkComparison,
     Compared,
     CompareOptions,
     Comparison,
+    LimitComparison,
     compare,
 )
 from ethermeter.cli.command import Command
 from ethermeter.cli.guard import FAILED, UNDECIDED
+
+if TYPE_CHECKING:
+    from ethermeter.analysis.checks import Check
 
 EXAMPLES = """\
   ethermeter compare runs/before runs/after
@@ -27,10 +31,12 @@ EXAMPLES = """\
 def blocks(found: Compared, options: CompareOptions) -> Iterator[object]:
     """Yield what a terminal shows of a comparison."""
     from ethermeter.blocks import Code, Text
-    from ethermeter.present import agreement, benchmark, bounds, checks, comparison
+    from ethermeter.present import agreement, benchmark, bounds, checks, comparison, designs, limits
 
     match found:
         case Comparison(rows=rows, failed=failed, page=page):
+            yield from map(Text, found.matched)
+            yield from designs.designs(found.designs)
             yield from comparison.comparison(rows)
             yield from map(Text, failed)
             yield from checks.checks(found.checks)
@@ -43,6 +49,10 @@ def blocks(found: Compared, options: CompareOptions) -> Iterator[object]:
                 yield Code(f"page: {page}")
         case BenchmarkComparison(differences=differences, tolerance=tolerance):
             yield from benchmark.comparison(differences, tolerance=tolerance)
+        case LimitComparison():
+            yield from limits.comparison(
+                found.row, found.asked, found.check, has_intervals=found.has_intervals
+            )
         case _:
             yield from agreement.agreement(found.every, found.shown)
             yield from bounds.bounds(found.bounds)
@@ -58,11 +68,12 @@ def _is_measured(check: "Check") -> bool:
 def plain(found: Compared) -> object:
     """Return a comparison as JSON values."""
     match found:
-        case Comparison(rows=rows, checks=checks):
+        case Comparison(checks=checks):
             # An array unless there is more to say.
-            both = {"comparisons": rows, "checks": checks}
-            return json_values.plain(both if checks else rows)
-        case BenchmarkComparison():
+            every = list(found.every())
+            both = {"comparisons": every, "checks": checks}
+            return json_values.plain(both if checks else every)
+        case BenchmarkComparison() | LimitComparison():
             return json_values.plain(found)
         case _:
             from ethermeter.analysis.agreement import AgreementFile
@@ -77,10 +88,12 @@ def plain(found: Compared) -> object:
 def rows(found: Compared) -> Iterator[Mapping[str, object]]:
     """Yield a row for each value that was compared."""
     match found:
-        case Comparison(rows=listed):
-            for row in listed:
+        case Comparison():
+            for row in found.every():
                 about = {"series": row["series"], "engine": row["engine"], **row["point"]}
                 yield about | {name: of for name, of in row.items() if name != "point"}
+        case LimitComparison(row=row):
+            yield row
         case BenchmarkComparison(differences=differences):
             for each in differences:
                 yield {"test": each.test, **each.point} | _without_point(each)
@@ -101,11 +114,13 @@ def end(found: Compared, options: CompareOptions) -> int:
     """Return the exit code: whether the second run is worse than is allowed."""
     if isinstance(found, Comparison) and found.checks:
         return _verdict(found.checks)
+    if isinstance(found, LimitComparison):
+        return 0 if found.check is None else _verdict([found.check])
     is_worse = isinstance(found, BenchmarkComparison) and found.regression
     return FAILED if is_worse and options.fail_below is not None else 0
 
 
-def _verdict(checks: Sequence[Check]) -> int:
+def _verdict(checks: "Sequence[Check]") -> int:
     """Return the exit code: undecided only if no value is known as well as is asked."""
     verdicts = {check.verdict for check in checks}
     if "fails" in verdicts:

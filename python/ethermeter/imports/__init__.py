@@ -1,6 +1,7 @@
 """Results of other programs and quick measurements as estimates of our metrics.
 
-iperf3, flent, irtt, sockperf, ns-3, and `ethermeter probe HOST --json`.
+iperf3, flent, irtt, sockperf, ns-3, `ethermeter probe HOST --json`, and the directories of `probe`
+and `predict`.
 
 Each file gives flows by name, with estimates by metric. What is read, and in which columns and
 units, is in docs/how-to/import-results.md.
@@ -12,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ethermeter.faults import InputError
-from ethermeter.imports import flent, iperf3, irtt, measurement
+from ethermeter.imports import flent, iperf3, irtt, measurement, saved
 from ethermeter.imports.columns import Column, parse_columns, read_columns
 from ethermeter.imports.document import documents
 from ethermeter.metrics import Metric
@@ -47,7 +48,11 @@ def read(path: Path, columns: Sequence[Column] = ()) -> Flows:
         found = documents(text)
     except (ValueError, RecursionError) as error:
         raise InputError.of(file, "(text)", str(error)[:100], "expected JSON") from None
+    if isinstance(found[0], dict) and "slot" in found[0]:
+        return saved.series(found, file)
     document = found[0] if len(found) == 1 else iperf3.of_stream(found, file)
+    if isinstance(document, dict) and document.keys() >= saved.PREDICTED:
+        return saved.prediction(document, file)
     if isinstance(document, dict) and "x_values" in document:
         return flent.flows(document, file)
     if isinstance(document, dict) and {"round_trips", "stats"} <= document.keys():

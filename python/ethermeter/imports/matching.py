@@ -1,30 +1,50 @@
 """Matching: points of two runs, or of files of other programs, that are compared."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ethermeter.analysis import groups
+from ethermeter.analysis.bounds import FLOW, SEEN
 from ethermeter.analysis.comparison import Points
-from ethermeter.analysis.flows import with_tables
+from ethermeter.analysis.flows import of_networks, of_parts, with_tables
 from ethermeter.faults import InputError
 from ethermeter.imports import Column, read
+from ethermeter.imports.saved import title
+from ethermeter.metrics import Metric
 from ethermeter.results import estimates
 from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate
 
 FILE = "file"
 """Series and engine of the points of a file of another program."""
+MOST_NAMES = 6
+"""Names of flows that a sentence has."""
 
 
-def matched(run_a: Path, run_b: Path, columns: Sequence[Column] = ()) -> tuple[Points, Points]:
-    """Return the points of both runs, or files, by keys that are the same for the same point.
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """Points of two runs, or files, by keys that are the same for the same point.
+
+    `told`: sentences about which flows of files are compared with which, and which are not.
+    """
+
+    first: Points
+    second: Points
+    told: tuple[str, ...] = ()
+
+
+def matched(run_a: Path, run_b: Path, columns: Sequence[Column] = ()) -> Matched:
+    """Match the points of two runs, or files.
 
     Parameters
     ----------
     run_a, run_b
         Directories of finished runs, or files of other programs. Series are matched by name, or
-        are the only ones of both runs. Flows of two files are matched by
-        name; the only flow of a file is compared with the only point of a run, that of its live
-        trials if it has any.
+        are the only ones of both runs. Flows of two files, or of a file and a run, are matched by
+        name, or are the only ones of both. The only flow of a file that has no name of the run is
+        compared with all flows of the run. Of a run the live trials are taken, or else the
+        simulations.
     columns
         Columns of CSV files of other programs.
 
@@ -37,26 +57,19 @@ def matched(run_a: Path, run_b: Path, columns: Sequence[Column] = ()) -> tuple[P
     if columns and not any(are_files):
         allowed = "expected with a file of another program"
         raise InputError.of_argument("columns", "given", allowed)
-    found = [
-        _of_file(path, columns) if is_file else list(estimates.read(path))
-        for path, is_file in zip((run_a, run_b), are_files, strict=True)
-    ]
-    if are_files == [True, True] and len(found[0]) == len(found[1]) == 1:
-        # The only flows of two files are compared, whatever their names.
-        found[1] = [replace(found[1][0], point=found[0][0].point)]
-    elif any(are_files) and not all(are_files):
-        at = are_files.index(True)
-        run = found[1 - at]
-        run = [point for point in run if point.engine == "live"] or run
-        for path, points in (((run_a, run_b)[at], found[at]), ((run_a, run_b)[1 - at], run)):
-            if len(points) != 1:
-                allowed = "expected one flow of the file and one point of the run"
-                raise InputError.of(str(path), "points", str(len(points)), allowed)
-        found[at] = [replace(run[0], estimates=found[at][0].estimates)]
-        found[1 - at] = run
-    elif not any(are_files):
-        runs = zip((run_a, run_b), found, strict=True)
-        found = [with_tables(run, points) for run, points in runs]
+    told: tuple[str, ...] = ()
+    if all(are_files):
+        found = [_of_file(path, columns) for path in (run_a, run_b)]
+        told = _told_of_files((run_a, run_b), found)
+        if len(found[0]) == len(found[1]) == 1:
+            found[1] = [replace(found[1][0], point=found[0][0].point)]
+    elif any(are_files):
+        file, run = (run_a, run_b) if are_files[0] else (run_b, run_a)
+        of_file, of_run, told = _file_and_run(file, _of_file(file, columns), run)
+        found = [of_file, of_run] if are_files[0] else [of_run, of_file]
+    else:
+        runs = (run_a, run_b)
+        found = [with_tables(run, list(estimates.read(run))) for run in runs]
         series = [{point.series for point in points} for points in found]
         if len(series[0]) == len(series[1]) == 1:
             # A series goes by its file unless the file names it, and a changed copy has another
@@ -66,13 +79,96 @@ def matched(run_a: Path, run_b: Path, columns: Sequence[Column] = ()) -> tuple[P
     first, second = map(_by_point, found)
     if not set(first) & set(second):
         allowed = f"a run with a point of {run_a}: the same series, engine and varied keys"
+        if all(are_files):
+            allowed = f"expected a flow of {run_a}: {_listed(_names(found[0]))}"
+            raise InputError.of(str(run_b), "flows", _listed(_names(found[1])), allowed)
         raise InputError.of(str(run_b), "points", "none in common", allowed)
-    return first, second
+    return Matched(first, second, told)
+
+
+def _told_of_files(files: tuple[Path, Path], found: Sequence[Sequence[Point]]) -> tuple[str, ...]:
+    """Say which flows of two files are compared; nothing where these have the same names."""
+    first, second = map(_names, found)
+    if first == second:
+        return ()
+    if len(first) == len(second) == 1:
+        one, other = (
+            f"{name} of {title(file)}" for (name,), file in zip((first, second), files, strict=True)
+        )
+        return (f"Flow {one} is compared with {other}, the only flows of both.",)
+    return _told_by_name(first, second, *(title(file) for file in files))
+
+
+def _told_by_name(
+    first: Sequence[str], second: Sequence[str], one: str, other: str
+) -> tuple[str, ...]:
+    """Say which flows have the same names in two runs or files, and which only one has."""
+    both = [name for name in first if name in second]
+    told = [f"Flows compared by name: {_listed(both)}."]
+    for names, others, where in ((first, second, one), (second, first, other)):
+        if alone := [name for name in names if name not in others]:
+            told.append(f"Flows of {where} only, not compared: {_listed(alone)}.")
+    return tuple(told)
+
+
+def _names(points: Sequence[Point]) -> list[str]:
+    return [point.point[FLOW] for point in points]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _file_and_run(
+    file: Path, flows: Sequence[Point], run: Path
+) -> tuple[list[Point], list[Point], tuple[str, ...]]:
+    """Return the points of a file and a run that are compared, and what to say of them."""
+    every = list(estimates.read(run))
+    by_engine = [[each for each in every if each.engine == engine] for engine in SEEN]
+    points = next(filter(None, reversed(by_engine)), every)
+    if len(points) != 1:
+        allowed = "expected one point beside a file; --set vary={} makes such a run"
+        raise InputError.of(str(run), "points", str(len(points)), allowed)
+    (whole,) = points
+    seen = SEEN.get(whole.engine, "by theory")
+    names, in_run = _names(flows), _flows_of(run, whole)
+    if both := [name for name in names if name in in_run]:
+        of_run = [replace(whole, point={**whole.point, FLOW: n}, estimates=in_run[n]) for n in both]
+        of_file = [
+            replace(whole, point={**whole.point, FLOW: flow.point[FLOW]}, estimates=flow.estimates)
+            for flow in flows
+        ]
+        # A table of which a flow is compared is no flow that is left out.
+        tables = {name.partition(" ")[0] for name in both}
+        known = [*both, *(name for name in in_run if name.partition(" ")[0] not in tables)]
+        return of_file, of_run, _told_by_name(names, known, title(file), f"{run.name}, {seen},")
+    if len(flows) != 1:
+        allowed = f"expected one flow, or names of the run's: {_listed(list(in_run)) or 'none'}"
+        raise InputError.of(str(file), "flows", _listed(names), allowed)
+    what = f"flow {next(iter(in_run))}" if len(in_run) == 1 else "all flows"
+    said = f"Flow {names[0]} of {title(file)} is compared with {what} of {run.name}, {seen}."
+    return [replace(whole, estimates=flows[0].estimates)], [whole], (said,)
+
+
+def _flows_of(run: Path, whole: Point) -> dict[str, Mapping[Metric, Estimate]]:
+    """Return the estimates of the flows of a point and of their tables, by name; none of a hub."""
+    from ethermeter.store import RunDirectory
+
+    directory = RunDirectory(run)
+    trials = [
+        trial for trial in of_networks(directory.replications()) if trial.engine == whole.engine
+    ]
+    return {
+        point.point[groups.PART]: point.estimates
+        for divide in (groups.by_table, groups.by_flow)
+        for point in of_parts(directory, trials, divide)
+    }
 
 
 def _of_file(path: Path, columns: Sequence[Column]) -> list[Point]:
     flows = read(path, columns)
-    return [Point(FILE, {"flow": name}, FILE, 1, found) for name, found in flows.items()]
+    return [Point(FILE, {FLOW: name}, FILE, 1, found) for name, found in flows.items()]
 
 
 def _by_point(points: Sequence[Point]) -> Points:

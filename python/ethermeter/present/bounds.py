@@ -108,7 +108,7 @@ def _times_table(times: Sequence[FlowTime], shown: Sequence[FlowTime], marks: Ma
     scale = common_scale(filter(math.isfinite, [*bounds_s, *largest_s]), "s")
     rows = []
     for time in shown:
-        mean = _time_text(time.mean_s, scale) + (
+        mean = time_text(time.mean_s, scale) + (
             marks.at(time.cautions) if math.isfinite(time.mean_s) else ""
         )
         of_engines = [
@@ -121,9 +121,9 @@ def _times_table(times: Sequence[FlowTime], shown: Sequence[FlowTime], marks: Ma
                 *(time.point.get(key, "") for key in keys),
                 time.flow,
                 *([time.metric.value] * has_round_trips),
-                *([_time_text(time.deadline_s, scale)] * has_deadline),
-                _time_text(time.bound_s, scale),
-                *([_time_text(time.margin_s, scale)] * has_deadline),
+                *([time_text(time.deadline_s, scale)] * has_deadline),
+                time_text(time.bound_s, scale),
+                *([time_text(time.margin_s, scale)] * has_deadline),
                 mean,
                 *of_engines,
                 time.method,
@@ -141,7 +141,7 @@ def _times_table(times: Sequence[FlowTime], shown: Sequence[FlowTime], marks: Ma
     return _named(head, rows, "Times of flows, by every engine", len(lead))
 
 
-def _time_text(time_s: float, scale: Scale | None, half_width_s: float = math.nan) -> str:
+def time_text(time_s: float, scale: Scale | None, half_width_s: float = math.nan) -> str:
     """Write a time in the scale of its table, or in its own if the table has none."""
     if scale is None:
         return quantity(time_s, "s", half_width_s)
@@ -152,13 +152,13 @@ def _observed(found: Observed | None, scale: Scale | None, *, has_deadline: bool
     if found is None:
         return [UNDEFINED] * (2 + has_deadline)
     above = " above!" if found.verdict == "exceeded" else ""
-    allowed = f" of {_time_text(found.allowance_s, scale)} unknown" if found.allowance_s > 0 else ""
+    allowed = f" of {time_text(found.allowance_s, scale)} unknown" if found.allowance_s > 0 else ""
     late = UNDEFINED
     if found.missed is not None:
         late = estimate_text(found.missed, Scale("%", 0.01), has_unit=False)
     return [
-        _time_text(found.mean.value, scale, found.mean.half_width),
-        f"{_time_text(found.largest_s, scale)}{above}{allowed}",
+        time_text(found.mean.value, scale, found.mean.half_width),
+        f"{time_text(found.largest_s, scale)}{above}{allowed}",
         *([late] * has_deadline),
     ]
 

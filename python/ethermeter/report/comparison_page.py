@@ -16,8 +16,10 @@ from ethermeter.analysis.comparison import (
     changes,
     failed_in,
 )
+from ethermeter.analysis.designs import Designs
 from ethermeter.document import Block, Heading, Section, Table, Text
 from ethermeter.present import comparison as present
+from ethermeter.present.designs import designs as designs_of
 from ethermeter.quantities import UNDEFINED
 from ethermeter.report.charts.explorer import distinguished
 from ethermeter.report.experiments import Experiment, experiments, flat, written
@@ -55,6 +57,7 @@ class _Compared:
     alone: tuple[Sequence[Point], Sequence[Point]]
     varied: Sequence[str]
     written: Sequence[tuple[str, str, str]]
+    designs: Designs | None
 
     @property
     def are_runs(self) -> bool:
@@ -68,7 +71,10 @@ class _Compared:
 
 
 def comparison_page(
-    runs: tuple[Path, Path], points: tuple[Points, Points], rows: Sequence[Row]
+    runs: tuple[Path, Path],
+    points: tuple[Points, Points],
+    rows: Sequence[Row],
+    designs: Designs | None = None,
 ) -> str:
     """Return the page, which needs no network.
 
@@ -78,6 +84,8 @@ def comparison_page(
         Directories of runs, or files of other programs.
     points, rows
         Their points, and the comparison of these.
+    designs
+        Of two networks, their flows and ports.
     """
     first, second = points
     found = _Compared(
@@ -91,8 +99,9 @@ def comparison_page(
         ),
         varied_keys([present.distinguished(row) for row in rows]),
         _written(runs),
+        designs,
     )
-    built = (_figure, _differences, _metrics, _only, _parameters)
+    built = (_designs, _figure, _differences, _metrics, _only, _parameters)
     sections = [section for build in built if (section := build(found)) is not None]
     differing = sum(change.differs > 0 for change in found.changes)
     of = Markup("{} <small>of {}</small>").format(differing, len(found.changes))
@@ -183,6 +192,14 @@ def _finding(change: Change, found: _Compared) -> str:
         f"{label.title}: {where} of {_points(known)}{most}: from {shown.first} to "
         f"{shown.second}{unit}, a difference of {shown.difference}{unit}{relative}."
     )
+
+
+def _designs(found: _Compared) -> Section | None:
+    """Lay out two networks by capacity, flow, bound and port."""
+    if found.designs is None:
+        return None
+    blocks = [titled(block) for block in designs_of(found.designs, most=None)]
+    return Section("designs", "Flows and ports", "Both networks by flow and port", blocks)
 
 
 def _figure(found: _Compared) -> Section | None:
