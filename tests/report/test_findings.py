@@ -145,23 +145,35 @@ def time_of(flow: str, bound_s: float, largest_s: float, method: str) -> FlowTim
 
 def delays(bounded: int, unbounded: int) -> SimpleNamespace:
     times = [time_of(f"f{at}", 1e-3, 1e-4, "TFA") for at in range(bounded)]
-    times += [time_of(f"g{at}", math.nan, 2e-3, "no room for its load") for at in range(unbounded)]
+    reasons = ("no room for its load", "no arrival curve")
+    times += [time_of(f"g{at}", math.nan, 2e-3, reasons[at % 2]) for at in range(unbounded)]
     return SimpleNamespace(answers=Answers(tuple(times), ()))
 
 
 @pytest.mark.parametrize(
     ("bounded", "unbounded", "expected"),
     [
-        (3, 0, "The worst-case bound holds for all 3 delays; nearest"),
-        (1, 0, "The worst-case bound holds for the delay; nearest"),
-        (1, 40, "The worst-case bound holds for the delay that has one, and 40 have none; nearest"),
+        (3, 0, "The worst-case bound holds for all 3 delays. Nearest"),
+        (1, 0, "The worst-case bound holds for the delay. Nearest"),
+        (
+            1,
+            40,
+            "The worst-case bound holds for 1 of 41 delays; 40 have no bound: no room for its load"
+            " (20); no arrival curve (20). Nearest",
+        ),
         (
             2,
             1,
-            "The worst-case bound holds for all 2 delays that have one, and 1 has none; nearest",
+            "The worst-case bound holds for 2 of 3 delays; 1 has no bound: no room for its load."
+            " Nearest",
         ),
-        (0, 40, "None of the 40 delays has a worst-case bound."),
-        (0, 1, "The delay has no worst-case bound."),
+        (
+            0,
+            3,
+            "None of the 3 delays has a worst-case bound: no room for its load (2); no arrival"
+            " curve (1).",
+        ),
+        (0, 1, "The delay has no worst-case bound: no room for its load."),
     ],
 )
 def test_delays_without_a_bound_are_counted_beside_those_that_keep_theirs(

@@ -147,9 +147,10 @@ def test_a_difference_of_single_runs_is_drawn_on_a_scale_of_its_own(prediction, 
     assert (f'<circle class="dot" cx="{cx}"' in drawn) is (cx is not None)
     assert ('class="off"' in drawn) is (cx is None)
     assert ("drawn to ±100%" in drawn) is (cx is not None)
-    # The band is 3.3% (the rounding) of 10% either way, or (0.021 - 0.0103) / 0.015 = 71% of 100%.
+    # The band is 3.3% (the rounding) of 10% either way; or of 100% (0.021 - 0.0103) / 0.015 = 71%
+    # below and (0.0103 + 0.001) / 0.015 = 75% above.
     width = float(re.findall(r'class="band" x="[\d.]+" y="2" width="([\d.]+)"', drawn)[0])
-    assert width == pytest.approx(120 * (0.0107 / 0.015 if prediction else 0.5 / 15 / 0.1), abs=0.2)
+    assert width == pytest.approx(60 * (0.022 / 0.015 if prediction else 1 / 15 / 0.1), abs=0.2)
 
 
 def test_a_series_that_is_none_of_the_figures_stands_apart(tmp_path):

@@ -132,12 +132,12 @@ def test_what_was_compared_with_a_bound_and_what_has_none_is_said(tmp_path, caps
     delays, queues = answers.coverage
     # Of two flows one has a bound; of the ports one, that of the switch towards the sink.
     assert (delays.compared, delays.exceeded) == (1, 0)
-    assert (delays.unbounded, delays.reasons) == (1, (REASON,))
+    assert (delays.bounded, delays.unbounded, delays.reasons) == (1, 1, ((REASON, 1),))
     assert queues.compared == 1
     show(present.bounds(answers))
     lines = " ".join(capsys.readouterr().out.split())
     assert "bounds: 1 delay of a flow and 1 queue of a port compared, none above" in lines
-    assert f"no bound for 1 delay of a flow: {REASON}" in lines
+    assert f"no bound for 1 of 2 delays of flows: {REASON}" in lines
     assert BoundsFile.of(answers).unbounded == 1 + queues.unbounded
 
 

@@ -505,7 +505,7 @@ def test_a_statement_fails_by_one_curve_or_point_alone(trials, claim, change):
 def test_a_statement_is_not_kept_by_a_wide_interval(trials, claim, noise):
     # Three replications that spread by `noise`: a half width of t(2) noise / sqrt(3) = 2.5 noise,
     # and 9.5 (1 + 0.12) is above 10.
-    assert judged(trials, noise=noise)[claim].verdict == "fails"
+    assert judged(trials, noise=noise)[claim].verdict == "undecided"
 
 
 def test_unequal_shares_are_unfair(trials):
@@ -608,5 +608,5 @@ def test_no_loss_is_below_a_limit_only_if_enough_packets_came(trials):
     few = judged(trials, lambda s, p, m: 300.0 if m is Metric.FRAMES else ideal(s, p, m))[
         "5-35-loss"
     ]
-    assert few.verdict == "fails"
+    assert few.verdict == "undecided"
     assert few.high == pytest.approx(100 * (1 - 0.05 ** (1 / 900)), rel=1e-3)

@@ -180,11 +180,11 @@ def test_every_claim_about_runs_is_borne_out_by_a_world_that_agrees():
             Metric.UTILISATION,
             lambda s, e, p, v: v - 0.04 if s == CSMA_CD and p[LOAD] == "2.0" else v,
         ),
-        ("spread-grows-faster", Metric.TRANSMISSION_DELAY_SD, lambda s, e, p, v: 1e-3),
+        ("spread-grows-faster", Metric.TRANSMISSION_DELAY_SD, lambda s, e, p, v: 1e-3 / v),
         (
             "assumptions-too-pessimistic",
             Metric.UTILISATION,
-            lambda s, e, p, v: 0.6 if s == "assumptions" else v,
+            lambda s, e, p, v: 0.5 if s == "assumptions" and e == "simulation" else v,
         ),
         (
             "delay-is-not-throughput",
@@ -204,22 +204,23 @@ def test_every_claim_about_runs_can_fail(claim, metric, change):
 
 def test_a_wide_interval_does_not_keep_a_limit():
     # 0.97 with a half width of 4.3 x 0.01 x 0.97 reaches below 0.95.
-    assert judged(ideal, error=0.01)["nominal-capacity"].verdict == "fails"
+    assert judged(ideal, error=0.01)["nominal-capacity"].verdict == "undecided"
 
 
 @pytest.mark.parametrize(
     ("entry", "ours", "holds"),
     [
-        ({"above": 1.0}, exact(1.1), True),
-        ({"above": 1.0}, exact(1.0), False),
-        ({"above": 1.0}, Estimate(1.1, math.nan, math.nan), False),
-        ({"below": 1.0}, exact(0.9), True),
-        ({"below": 1.0}, Estimate(0.99, 0.01, 10.0), False),
+        ({"above": 1.0}, exact(1.1), "holds"),
+        ({"above": 1.0}, exact(1.0), "fails"),
+        ({"above": 1.0}, Estimate(1.1, math.nan, math.nan), "undecided"),
+        ({"below": 1.0}, exact(0.9), "holds"),
+        ({"below": 1.0}, Estimate(0.99, 0.01, 10.0), "undecided"),
+        ({"below": 1.0}, Estimate(1.05, 0.01, 10.0), "fails"),
         ({}, exact(1.0), None),
     ],
 )
 def test_a_limit_is_kept_by_the_whole_interval(entry, ours, holds):
-    assert myths.decide(entry_with(**entry), ours, "").holds is holds
+    assert myths.decide(entry_with(**entry), ours, "").holds == holds
 
 
 def test_a_partial_run_leaves_its_claims_not_run_and_formulas_judged():

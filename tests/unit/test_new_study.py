@@ -75,4 +75,6 @@ def test_a_quick_run_is_shorter_and_has_the_same_points(package):
     ended = call(package, "study", "rfc2544", "--quick", "--jobs", "1", "--out", "quick", "--json")
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)["claims"]["claims"]
-    assert [claim["verdict"] for claim in found] == ["met", "met"]
+    # Of the long frames, 81 in 100 ms: a frame more or less is 1.2%, and the interval of ten parts
+    # is wider than 3%.
+    assert [claim["verdict"] for claim in found] == ["met", "undecided"]

@@ -334,13 +334,10 @@ def captured(*rates: tuple[str, float, float]) -> World:
 
 def test_a_host_stops_only_if_nothing_is_left_at_every_load_beyond_the_limit():
     entry = entry_of("erg", "3-stops")
-    assert (
-        erg.stops(entry, captured(("8 ms", 8, 5), ("4 ms", 6, 10), ("2 ms", 0.3, 20))).holds is True
-    )
-    assert (
-        erg.stops(entry, captured(("8 ms", 8, 5), ("3 ms", 0.5, 13), ("2 ms", 0.3, 20))).holds
-        is False
-    )
+    stops = captured(("8 ms", 8, 5), ("4 ms", 6, 10), ("2 ms", 0.3, 20))
+    goes_on = captured(("8 ms", 8, 5), ("3 ms", 0.5, 13), ("2 ms", 0.3, 20))
+    assert erg.stops(entry, stops).holds == "holds"
+    assert erg.stops(entry, goes_on).holds == "fails"
     with pytest.raises(MissingError):
         erg.stops(entry, captured(("8 ms", 8, 5)))
 
@@ -367,8 +364,8 @@ def test_who_gets_more_is_told_by_the_interval_and_the_sum_by_both():
             }
         )
 
-    assert erg.gets_more(entry_of("erg", "3-captured"), world(5.57, 2.9)).holds is True
-    assert erg.gets_more(entry_of("erg", "3-captured"), world(2.9, 5.57)).holds is False
+    assert erg.gets_more(entry_of("erg", "3-captured"), world(5.57, 2.9)).holds == "holds"
+    assert erg.gets_more(entry_of("erg", "3-captured"), world(2.9, 5.57)).holds == "fails"
     assert erg.total(entry_of("erg", "3-sum"), world(5.57, 2.9)).ours.value == pytest.approx(8.47)
     assert erg.rate(entry_of("erg", "3-100-10"), world(5.57, 2.9)).ours.value == pytest.approx(5.57)
 

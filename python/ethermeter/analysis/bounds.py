@@ -11,6 +11,7 @@ send what the experiment says.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -48,6 +49,8 @@ BOUNDED, MEAN = f"{THEORY}/{BOUNDS}", f"{THEORY}/{MEANS}"
 """Engines of theories of networks."""
 SEEN = {SIMULATION: "simulated", LIVE: "measured"}
 """How what an engine saw is called, by the engine."""
+DELAYS = ("delay of a flow", "delays of flows")
+"""Kind of values that have bounds: what one is, and several."""
 ESTIMATED = (
     *(of for time in TIMES for of in (time, *percentiles(time))),
     Metric.LOSS,
@@ -181,8 +184,10 @@ class Coverage:
     kinds: tuple[str, str]  # What one value is, and several
     compared: int
     exceeded: int  # Of these, above their bounds
+    bounded: int  # Values that have a bound, compared or not
     unbounded: int
-    reasons: tuple[str, ...]  # Why values have no bound, each once
+    # Why values have no bound, each reason once with the number of its values, most of them first
+    reasons: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,18 +214,21 @@ class Answers:
         """
         every = (
             _covered(
-                ("delay of a flow", "delays of flows"),
+                DELAYS,
                 [each.verdict for time in self.times for each in time.observed],
+                sum(math.isfinite(time.bound_s) for time in self.times),
                 [time.method for time in self.times if time.has_no_bound],
             ),
             _covered(
                 ("queue of a port", "queues of ports"),
                 [queue.verdict for queue in self.queues],
+                sum(math.isfinite(queue.bound.frames) for queue in self.queues),
                 [queue.reason for queue in self.queues if math.isnan(queue.bound.frames)],
             ),
             _covered(
                 ("time of a bus", "times of buses"),
                 [time.verdict for time in self.buses],
+                sum(not time.obstacles for time in self.buses),
                 ["; ".join(time.obstacles) for time in self.buses if time.obstacles],
             ),
         )
@@ -234,13 +242,13 @@ class Answers:
 
 
 def _covered(
-    kinds: tuple[str, str], verdicts: Sequence[Verdict], reasons: Sequence[str]
+    kinds: tuple[str, str], verdicts: Sequence[Verdict], bounded: int, reasons: Sequence[str]
 ) -> Coverage:
     """Return the coverage of values with these verdicts; `reasons`: of each without a bound."""
     exceeded = verdicts.count("exceeded")
     compared = verdicts.count("holds") + exceeded
-    different = tuple(filter(None, dict.fromkeys(reasons)))
-    return Coverage(kinds, compared, exceeded, len(reasons), different)
+    counts = tuple(Counter(filter(None, reasons)).most_common())
+    return Coverage(kinds, compared, exceeded, bounded, len(reasons), counts)
 
 
 def _late(times: Sequence[FlowTime]) -> Iterator[str]:

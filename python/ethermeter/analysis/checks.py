@@ -13,9 +13,10 @@ from typing import Literal
 
 from ethermeter.analysis import groups
 from ethermeter.analysis.conditions import Condition, ConditionError, condition
+from ethermeter.analysis.verdicts import Decision, decision
 from ethermeter.faults import InputError
 from ethermeter.metrics import ALL
-from ethermeter.results.interval import Estimate
+from ethermeter.results.interval import Estimate, exact
 from ethermeter.results.query import Results
 from ethermeter.results.trials import Trial, alike, point_of
 from ethermeter.theory.load import loads_of
@@ -141,13 +142,15 @@ def verdict_of(value: Estimate, relation: str, limit: float) -> Verdict:
     """
     if math.isnan(value.value):
         return "undecided"
-    low, high = (value.low, value.high) if value.has_interval else (value.value, value.value)
     if relation == "==":
         return "fails" if value.value == limit else "passes"
-    if relation[0] == "<":
-        low, high, limit = -high, -low, -limit
-    if low > limit or (low == limit and len(relation) == 2):
-        return "fails"
-    if high < limit or (high == limit and len(relation) == 1):
-        return "passes"
-    return "undecided"
+    known = value if value.has_interval else exact(value.value)
+    return _VERDICTS[decision(known, relation, limit)]
+
+
+_VERDICTS: Mapping[Decision, Verdict] = {
+    "holds": "fails",
+    "fails": "passes",
+    "undecided": "undecided",
+}
+"""Verdict about a result by the decision about the condition that it must not meet."""

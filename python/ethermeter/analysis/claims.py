@@ -14,6 +14,8 @@ FILE, LIVE_FILE = "claims.json", "live-claims.json"
 """Claims of a study's run, and of a run of a study's live tests."""
 GOOD, BAD = ("met", "holds"), ("missed", "fails")
 """Verdicts of numbers and of statements: borne out, and not."""
+UNDECIDED = "undecided"
+"""Verdict of a number or a statement whose interval is on both sides of the limit."""
 NOT_COMPARED = "not-compared"
 """Verdict of a number that is shown and not judged."""
 NEAR = 0.03
@@ -26,7 +28,7 @@ and the entry allows nothing else.
 class Claim:
     """A published number or statement against ours; a missing number is NaN.
 
-    `deviation`, and `near` within which it is met, are relative.
+    `deviation`, and `near` within which it is met, are relative; `near` is NaN of a statement.
     """
 
     id: str
@@ -49,6 +51,23 @@ class Claim:
     def deviation(self) -> float:
         """(ours - published) / published; NaN where either is missing or 0 was published."""
         return self.ours / self.published - 1 if self.published else math.nan
+
+    @property
+    def is_statement(self) -> bool:
+        """Whether a rule decides, and not the distance from the published number."""
+        return math.isnan(self.near)
+
+    @property
+    def band(self) -> tuple[float, float]:
+        """Least and largest value of ours that meets the published number; NaN of a statement.
+
+        A published single measurement is met as far from ours as its prediction reaches.
+        """
+        ends = [self.published * (1 + side * self.near) for side in (-1, 1)]
+        ends += self.rounding or ()
+        if self.prediction:
+            ends += [self.published + self.ours - end for end in self.prediction]
+        return min(ends), max(ends)
 
     @property
     def rule_and_finding(self) -> str:
@@ -74,9 +93,14 @@ class ClaimEntry(msgspec.Struct):
     high: Annotated[float | None, described("upper end of its 95% interval")]
     prediction: Annotated[Interval | None, described("where a single measurement falls with 95%")]
     deviation: Annotated[float | None, described("ours / published - 1")]
-    near: Annotated[float, described("relative deviation within which a number is met")]
+    near: Annotated[
+        float | None,
+        described("relative deviation within which a number is met; null of a statement"),
+    ]
     basis: Annotated[str, described("fitted, predicted, reference or measured")]
-    verdict: Annotated[str, described("met or missed, holds or fails, not-run, or not-compared")]
+    verdict: Annotated[
+        str, described("met or missed, holds or fails, undecided, not-run, or not-compared")
+    ]
     measure: Annotated[str, described("the rule that decides")]
     note: Annotated[str, described("remarks on the verdict")]
 
@@ -101,7 +125,7 @@ class ClaimsFile(msgspec.Struct):
     claims: Annotated[list[ClaimEntry], described("claims, in the order of the study")]
 
 
-_NUMBERS = ("published", "ours", "low", "high")
+_NUMBERS = ("published", "ours", "low", "high", "near")
 
 
 def text_of(study: str, claims: Sequence[Claim]) -> str:

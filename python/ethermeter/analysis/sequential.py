@@ -32,14 +32,12 @@ Jennison and Turnbull, Group Sequential Methods, 2000, chapter 1 (looks); Berger
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from scipy.special import stdtrit
 
+from ethermeter.analysis.verdicts import Decision
 from ethermeter.results.interval import Floats
-
-Verdict = Literal["holds", "fails", "undecided"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ class SequentialTest:
         """Return the samples of the next look after so many; those taken after the last look."""
         return next((look for look in self.looks if look > taken), taken)
 
-    def verdict(self, margins: Floats) -> Verdict:
+    def verdict(self, margins: Floats) -> Decision:
         """Decide about margins, shape `(margins, samples)`."""
         if np.isneginf(margins).any():
             return "fails"

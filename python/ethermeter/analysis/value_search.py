@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from ethermeter.analysis.estimated import Interval
-from ethermeter.analysis.sequential import Verdict
+from ethermeter.analysis.verdicts import Decision
 
 Outcome = Literal["answered", "all", "none", "undecided"]
 
@@ -49,7 +49,7 @@ class Point(msgspec.Struct, frozen=True):
 
     value: str
     number: float
-    verdict: Verdict
+    verdict: Decision
     replications: int
     failed: int
     conditions: tuple[Kept, ...]

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from ethermeter.analysis.claims import BAD, UNDECIDED
 from ethermeter.blocks import Step
 from ethermeter.cli.guard import fresh
 from ethermeter.quantities import number
@@ -84,10 +85,14 @@ def of_measurement(run: "Run", words: Sequence[str]) -> Iterator[Step]:
 
 def of_study(claims: "Sequence[Claim]", study: str, *, quick: bool) -> Iterator[Step]:
     """Yield the steps of a study that was run again."""
-    missed = [claim for claim in claims if claim.verdict in ("missed", "fails")]
-    if quick and missed:
+    counts = [
+        f"{count} {what}"
+        for verdicts, what in ((BAD, "missed"), ((UNDECIDED,), "undecided"))
+        if (count := sum(claim.verdict in verdicts for claim in claims))
+    ]
+    if quick and counts:
         yield Step(
-            f"{len(missed)} claims are missed in a quick run, whose intervals are wide; all of it",
+            f"claims of a quick run, whose intervals are wide: {', '.join(counts)}; all of it",
             ["ethermeter", "study", study],
         )
 

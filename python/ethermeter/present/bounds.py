@@ -223,11 +223,23 @@ def coverage(found: Sequence[Coverage]) -> Iterator[Text]:
         yield Text(f"bounds: {' and '.join(compared)} compared, {exceeded or 'none'} above")
     for each in found:
         if each.unbounded:
-            more = len(each.reasons) - MOST_REASONS
-            reasons = "; ".join(each.reasons[:MOST_REASONS])
-            rest = f"; and {more} more reasons with --json" if more > 0 else ""
-            why = f": {reasons}{rest}" if reasons else ""
-            yield Text(f"no bound for {_counted(each.unbounded, each.kinds)}{why}")
+            every = each.bounded + each.unbounded
+            many = f"{each.unbounded} of {every}" if each.bounded else f"{every}"
+            kind = each.kinds[every > 1]
+            yield Text(f"no bound for {many} {kind}{reasons(each)}")
+
+
+def reasons(found: Coverage) -> str:
+    """Say why values have no bound, after a colon: each reason with the number of its values."""
+    shown = [
+        f"{reason} ({count:,})" if count < found.unbounded else reason
+        for reason, count in found.reasons[:MOST_REASONS]
+    ]
+    rest = found.reasons[MOST_REASONS:]
+    if rest:
+        several = "reason" if len(rest) == 1 else "reasons"
+        shown.append(f"{len(rest)} more {several} ({sum(count for _, count in rest):,})")
+    return f": {'; '.join(shown)}" if shown else ""
 
 
 def _counted(count: int, kinds: tuple[str, str]) -> str:

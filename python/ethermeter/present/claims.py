@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ethermeter import quantities
-from ethermeter.analysis.claims import Claim
+from ethermeter.analysis.claims import UNDECIDED, Claim
 from ethermeter.blocks import Table, Text
 
 
@@ -14,18 +14,32 @@ def claims(found: Sequence[Claim]) -> Iterator[Table | Text]:
         [
             claim.id,
             quantities.in_scale(claim.published, math.nan, quantities.Scale(claim.unit)),
+            "" if claim.is_statement else _band(claim),
             quantities.with_ends(claim.ours, claim.low, claim.high, quantities.Scale(claim.unit)),
             claim.basis,
             claim.verdict,
         ]
         for claim in found
     ]
-    head = ["claim", "published", "ours", "basis", "verdict"]
+    head = ["claim", "published", "met", "ours", "basis", "verdict"]
     yield Table(head, rows, "Published claims against this run")
     for claim in found:
-        if claim.verdict == "fails":
-            # The numbers beside a statement do not decide it.
-            yield Text(f"{claim.id} fails: {claim.what}; {claim.rule_and_finding}")
+        # The numbers beside a statement do not decide it.
+        if claim.verdict == "fails" or (claim.verdict == UNDECIDED and claim.is_statement):
+            yield Text(
+                f"{claim.id} {_VERBS[claim.verdict]}: {claim.what}; {claim.rule_and_finding}"
+            )
+
+
+def _band(claim: Claim) -> str:
+    """Write the values of ours that meet the published number."""
+    low, high = claim.band
+    # A digit more than the width asks for: ours may be close to an end.
+    half = (high - low) / 20
+    return f"{quantities.number(low, half)} to {quantities.number(high, half)}"
+
+
+_VERBS = {"fails": "fails", UNDECIDED: "is undecided"}
 
 
 def measured_claims(found: Sequence[Claim], study: str | None) -> Iterator[Table | Text]:

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ethermeter.analysis.claims import Claim
+from ethermeter.analysis.claims import BAD, GOOD, UNDECIDED, Claim
 from ethermeter.blocks import Table, Text
 
-_VERDICTS = (("met", "holds"), ("missed", "fails"), ("not-run",))
+_VERDICTS = (GOOD, BAD, (UNDECIDED,), ("not-run",))
 """Verdicts that are counted together."""
 
 
@@ -37,14 +37,14 @@ def published(titles: Mapping[str, str]) -> Iterator[Table | Text]:
 
 def reproduced(outcomes: Sequence[Reproduced | Failed], index: Path) -> Iterator[Table | Text]:
     """Lay out the outcome of every study; `index` is the page with all claims."""
-    head = ["study", "met or holding", "missed or failing", "not run", "s", "report"]
+    head = ["study", "met or holding", "missed or failing", "undecided", "not run", "s", "report"]
     yield Table(head, [_row(each) for each in outcomes], "Studies, reproduced")
     yield Text(f"all claims: {index}")
 
 
 def _row(of: Reproduced | Failed) -> list[str]:
     if isinstance(of, Failed):
-        return [of.study, "–", "–", "–", "–", f"failed: {of.error}"]
+        return [of.study, "–", "–", "–", "–", "–", f"failed: {of.error}"]
     verdicts = [each.verdict for each in of.claims if each.basis != "reference"]
     counts = [sum(verdict in words for verdict in verdicts) for words in _VERDICTS]
     wall = "–" if of.wall_s is None else f"{of.wall_s:.0f}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from ethermeter.analysis import claims
-from ethermeter.analysis.claims import BAD, GOOD, Claim
+from ethermeter.analysis.claims import BAD, GOOD, UNDECIDED, Claim
 from ethermeter.document import NO_STUDY, Block, Section, Table, Text
 from ethermeter.presentation import Presentation
 from ethermeter.report.render import Page, render
@@ -100,10 +100,14 @@ def _findings(
         for entry in entries
         if _count(own := _counted(found[entry.study]), GOOD + BAD)
     }
-    whole = [study for study, (bad, _) in shares.items() if not bad]
+    whole = [
+        study
+        for study, (bad, _) in shares.items()
+        if not bad and not _count(_counted(found[study]), (UNDECIDED,))
+    ]
     if whole:
         texts.append(f"Every claim of {', '.join(whole)} is met or holds.")
-    if len(whole) < len(shares):
+    if any(bad for bad, _ in shares.values()):
         study = max(shares, key=lambda name: shares[name][0] / shares[name][1])
         bad, total = shares[study]
         texts.append(f"The largest share is missed of {study}: {bad} of {total} claims.")

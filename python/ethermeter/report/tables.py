@@ -99,7 +99,7 @@ def _published(claim: Claim) -> str:
 
 def _gauge(claim: Claim) -> Markup:
     """Draw the deviation with its interval over the band in which the claim is met."""
-    if math.isnan(claim.deviation) or not claim.rounding:
+    if claim.is_statement or math.isnan(claim.deviation) or not claim.rounding:
         return Markup("")
     # A difference of single runs needs more room.
     reach = _WIDE_RANGE if claim.prediction else _GAUGE_RANGE
@@ -107,11 +107,8 @@ def _gauge(claim: Claim) -> Markup:
     def place(deviation: float) -> float:
         return round(60 + max(-reach, min(reach, deviation)) / reach * 60, 1)
 
-    # The band is the deviations that count as met. A published single run within its prediction is
-    # as far from ours as ours from it.
-    spread = (claim.prediction[1] - claim.ours) / claim.published if claim.prediction else 0.0
-    low = place(min(-claim.near, claim.rounding[0] / claim.published - 1, -spread))
-    high = place(max(claim.near, claim.rounding[1] / claim.published - 1, spread))
+    # The band is the deviations that count as met.
+    low, high = (place(end / claim.published - 1) for end in claim.band)
     ends = [claim.low / claim.published - 1, claim.high / claim.published - 1]
     is_known = all(map(math.isfinite, ends))
     return render_template(

@@ -16,7 +16,8 @@ import math
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 
-from ethermeter.analysis.sequential import SequentialTest, Verdict
+from ethermeter.analysis.sequential import SequentialTest
+from ethermeter.analysis.verdicts import Decision
 from ethermeter.results.interval import Floats
 
 
@@ -25,7 +26,7 @@ class Tried:
     """What is known about a position: by the means, and by the test."""
 
     is_enough: bool
-    verdict: Verdict
+    verdict: Decision
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,15 @@
 import math
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from types import FunctionType
 from typing import TypeVar
 
 import msgspec
 
-from ethermeter.analysis.claims import NEAR, Claim
+from ethermeter.analysis.claims import BAD, NEAR, UNDECIDED, Claim
+from ethermeter.analysis.verdicts import Decision, every
 from ethermeter.faults import InputError, shown
 from ethermeter.results.interval import Estimate
 from ethermeter.results.query import MissingError, Results
@@ -97,12 +98,13 @@ class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Finding:
     """What a run shows: a number with its interval, whether a statement holds, and a remark.
 
+    `holds`: None of a number that is compared; true or false of a statement without chance in it.
     `prediction` is the interval that a further single measurement would fall into with 95%, where
     that is what was published.
     """
 
     ours: Estimate
-    holds: bool | None = None
+    holds: Decision | bool | None = None
     remark: str = ""
     prediction: tuple[float, float] | None = None
 
@@ -112,58 +114,70 @@ def judge(entry: Entry, finding: Finding | None) -> Claim:
 
     No finding means that the run lacks its points.
 
-    A number is `met` within 3% of the published one (or the entry's own `near`, relative, or
-    `within`, absolute) or within the text's own rounding, or if the published one lies where single
-    measurements fall (the finding's prediction); `missed` otherwise. A statement `holds` or `fails`
-    by the rule in its `measure`; a claim without its points is `not-run`.
+    A number is `met` if its interval lies within the claim's band: 3% about the published one (or
+    the entry's own `near`, relative, or `within`, absolute), the text's own rounding, or, where
+    that is what was published, where a further single measurement may be (the finding's
+    prediction). It is `missed` if no part of the interval does, and `undecided` in between. A
+    statement `holds` or `fails` by the rule in its `measure`, or is `undecided`. A claim without
+    its points is `not-run`.
     """
-    published, rounding = entry.published, entry.rounding
     ours = finding.ours if finding else Estimate(math.nan, math.nan, math.nan)
     near = NEAR if entry.near is None else entry.near
     if entry.within is not None:
-        near = entry.within / abs(published)
-    notes = [finding.remark] if finding and finding.remark else []
-    if finding is None:
-        verdict, notes = "not-run", ["the run does not hold the points this needs"]
-    elif math.isnan(ours.value):
-        verdict, notes = "not-run", [*notes, "the run holds no value at these points"]
-    elif finding.holds is not None:
-        verdict = "holds" if finding.holds else "fails"
-    else:
-        is_near = abs(ours.value - published) <= near * abs(published)
-        rounded = rounding is not None and rounding[0] <= ours.value <= rounding[1]
-        drawn = (
-            finding.prediction is not None
-            and finding.prediction[0] <= published <= finding.prediction[1]
-        )
-        verdict = "met" if is_near or rounded or drawn else "missed"
-        if (
-            verdict == "missed"
-            and ours.has_interval
-            and rounding
-            and ours.low <= rounding[1]
-            and ours.high >= rounding[0]
-        ):
-            notes.append("the interval reaches the published number")
-    if verdict in ("missed", "fails") and entry.cause:
-        notes.append(f"likeliest cause: {entry.cause}")
-    return Claim(
+        near = entry.within / abs(entry.published)
+    claim = Claim(
         id=entry.id,
         what=entry.what,
         where=entry.where,
-        published=published,
-        rounding=rounding,
+        published=entry.published,
+        rounding=entry.rounding,
         unit=entry.unit,
         basis=entry.basis,
         measure=entry.measure,
         ours=float(ours.value),
         low=float(ours.low),
         high=float(ours.high),
-        verdict=verdict,
-        note="; ".join(notes),
+        verdict="not-run",
+        note="",
         prediction=finding.prediction if finding else None,
         near=near,
     )
+    if finding is None:
+        return replace(claim, note="the run does not hold the points this needs")
+    notes = [finding.remark] if finding.remark else []
+    if math.isnan(ours.value):
+        notes.append("the run holds no value at these points")
+        return replace(claim, note="; ".join(notes))
+    verdict: str
+    if finding.holds is None:
+        verdict = _number(claim)
+    else:
+        verdict, claim = every([finding.holds]), replace(claim, near=math.nan)
+    if verdict == UNDECIDED:
+        notes.append(_why_undecided(finding))
+    if verdict in BAD and entry.cause:
+        notes.append(f"likeliest cause: {entry.cause}")
+    return replace(claim, verdict=verdict, note="; ".join(notes))
+
+
+def _number(claim: Claim) -> str:
+    """Return the verdict of a number: by its interval, or by its value where it has none."""
+    low, high = claim.band
+    first, last = claim.low, claim.high
+    if math.isnan(first) or math.isnan(last):
+        first = last = claim.ours
+    if low <= first and last <= high:
+        return "met"
+    return UNDECIDED if first <= high and last >= low else "missed"
+
+
+def _why_undecided(finding: Finding) -> str:
+    """Return why a claim is undecided."""
+    if finding.holds is None:
+        return "undecided: the interval reaches both sides of a limit of what counts as met"
+    if math.isnan(finding.ours.low):
+        return "undecided: a single replication has no interval"
+    return "undecided: an interval reaches both sides of its limit"
 
 
 def published(package: str) -> list[Entry]:

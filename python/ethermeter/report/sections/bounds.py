@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from ethermeter.analysis.bounds import SEEN, Answers, FlowTime, Queue
+from ethermeter.analysis.bounds import DELAYS, SEEN, Answers, Coverage, FlowTime, Queue
 from ethermeter.chart import Axis, Box, Legend, Names, Sign, Span, Spans, Tip
 from ethermeter.document import (
     Block,
@@ -14,7 +14,6 @@ from ethermeter.document import (
     Grid,
     Heading,
     Text,
-    large_first,
     number,
 )
 from ethermeter.metrics import Metric
@@ -91,20 +90,17 @@ def findings(data: ReportData) -> list[str]:
         for each in time.observed
         if math.isfinite(each.largest_s) and math.isfinite(time.bound_s)
     ]
-    unbounded = sum(time.has_no_bound for time in data.answers.times)
+    of_flows = [each for each in data.answers.coverage if each.kinds == DELAYS]
     if not seen:
-        if not unbounded:
-            return []
-        which = "the delay has" if unbounded == 1 else f"none of the {unbounded:,} delays has"
-        return [f"{large_first(which)} {'no' if unbounded == 1 else 'a'} worst-case bound."]
-    above = sum(each.verdict == "exceeded" for _, _, each in seen)
+        return [text for each in of_flows if (text := _none_bounded(each))]
+    (covered,) = of_flows
     nearest, time, each = max(seen, key=lambda row: row[0])
     return [
         Markup(
-            "The worst-case bound holds for {}; nearest to it comes <strong>{}</strong>{}:"
+            "The worst-case bound holds for {}. Nearest to it comes <strong>{}</strong>{}:"
             " {} µs {} of at most {} µs, <strong>{:.0%}</strong>."
         ).format(
-            _held(len(seen) - above, len(seen), unbounded),
+            _held([time for _, time, _ in seen], covered),
             time.flow,
             _at(time.point),
             _us(each.largest_s),
@@ -115,17 +111,29 @@ def findings(data: ReportData) -> list[str]:
     ]
 
 
-def _held(holding: int, bounded: int, unbounded: int) -> str:
-    """Say for how many delays with a bound it holds, and how many have none."""
-    if holding < bounded:
-        text = f"{holding:,} of {bounded:,} delays"
-    else:
-        text = "the delay" if bounded == 1 else f"all {bounded:,} delays"
-    if not unbounded:
+def _none_bounded(covered: Coverage) -> str:
+    """Say that no delay has a bound, and why; empty if some have one."""
+    if covered.bounded or not covered.unbounded:
+        return ""
+    is_one = covered.unbounded == 1
+    which = "The delay has no" if is_one else f"None of the {covered.unbounded:,} delays has a"
+    return f"{which} worst-case bound{layout.reasons(covered)}."
+
+
+def _held(seen: Sequence[FlowTime], covered: Coverage) -> str:
+    """Say for how many delays that were seen the bound holds, and how many have none, and why."""
+    exceeded = {
+        id(time) for time in seen if any(each.verdict == "exceeded" for each in time.observed)
+    }
+    bounded = len({id(time) for time in seen})
+    holding, every = bounded - len(exceeded), bounded + covered.unbounded
+    if holding == every:
+        return "the delay" if every == 1 else f"all {every:,} delays"
+    text = f"{holding:,} of {every:,} delays"
+    if not covered.unbounded:
         return text
-    have = "has" if bounded == 1 and holding else "have"
-    none = "has" if unbounded == 1 else "have"
-    return f"{text} that {have} one, and {unbounded:,} {none} none"
+    have = "has" if covered.unbounded == 1 else "have"
+    return f"{text}; {covered.unbounded:,} {have} no bound{layout.reasons(covered)}"
 
 
 def deadline_findings(data: ReportData) -> list[str]:

@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from ethermeter import quantities
 from ethermeter.analysis import failures
-from ethermeter.analysis.claims import BAD, GOOD, Claim
+from ethermeter.analysis.claims import BAD, GOOD, UNDECIDED, Claim
 from ethermeter.document import Block, Section, Table, Text, micro, number
 from ethermeter.report.data import ReportData
 from ethermeter.report.experiments import flat
@@ -22,26 +22,31 @@ def findings(data: ReportData) -> list[str]:
 
 
 def claim_sentences(claims: Sequence[Claim]) -> list[str]:
-    """Say how many claims are met, and which are not; nothing without claims that are judged.
+    """Say how many claims are met, which are not, and how many are undecided; nothing of none.
 
     A reference is our own; only what was published counts.
     """
-    judged = [claim for claim in claims if claim.basis != "reference"]
-    judged = [claim for claim in judged if claim.verdict in GOOD + BAD]
-    if not judged:
-        return []
+    counted = [claim for claim in claims if claim.basis != "reference"]
+    judged = [claim for claim in counted if claim.verdict in GOOD + BAD]
+    undecided = [claim for claim in counted if claim.verdict == UNDECIDED]
     bad = [claim for claim in judged if claim.verdict in BAD]
     predicted = [claim for claim in judged if claim.basis == "predicted"]
     good = sum(claim.verdict in GOOD for claim in predicted)
+    found: list[str] = []
     shares = f"{len(judged) - len(bad)} of {len(judged)}"
     of_these = f": {good} of {len(predicted)} predicted" if len(predicted) < len(judged) else ""
-    found: list[str] = [
-        Markup("<strong>{}</strong> published claims are met or hold{}.").format(shares, of_these)
-    ]
+    if judged:
+        text = Markup("<strong>{}</strong> published claims are met or hold{}.")
+        found.append(text.format(shares, of_these))
     if bad:
         texts = "; ".join(map(_missed, bad[:MOST_MISSED]))
         more = f"; and {len(bad) - MOST_MISSED} more" if len(bad) > MOST_MISSED else ""
         found.append(f"Not met: {texts}{more}.")
+    if undecided:
+        found.append(
+            f"Undecided: {len(undecided)}, whose intervals are on both sides of what decides; more"
+            " replications narrow them."
+        )
     return found
 
 

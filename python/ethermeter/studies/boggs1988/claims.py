@@ -12,6 +12,7 @@ import numpy as np
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.curves import Line, line, rank_correlation
 from ethermeter.analysis.frame_mixes import Lengths, lengths
+from ethermeter.analysis.verdicts import Decision, decision, every
 from ethermeter.metrics import Metric
 from ethermeter.results.estimates import ENOUGH_REPLICATIONS
 from ethermeter.results.interval import (
@@ -96,19 +97,23 @@ def round_of_sending(entry: Entry, results: Results) -> Finding:
 
 
 def peak(entry: Entry, results: Results) -> Finding:
-    """Find the number of hosts at which a curve is highest."""
+    """Find the number of hosts at which a curve is highest, and whether it is the published one."""
     curve = dict(_curve(entry, results, lengths(entry.text("frames")), since=1))
-    best = max(curve, key=lambda hosts: curve[hosts].value)
+    published = int(entry.published)
+    if published not in curve:
+        raise MissingError(f"no point with {published} hosts")
     leads = {
-        hosts: difference(curve[best], other) for hosts, other in curve.items() if hosts != best
+        hosts: difference(curve[published], other)
+        for hosts, other in curve.items()
+        if hosts != published
     }
-    clear = all(lead.low > 0 for lead in leads.values())
-    second, lead = min(leads.items(), key=lambda item: item[1].value)
+    rival, lead = min(leads.items(), key=lambda item: item[1].value)
     remark = (
-        f"next highest at {second}, lower by {lead.value:.0f} packet/s (95% interval {lead.low:.0f}"
-        f" to {lead.high:.0f})"
-    )
-    return Finding(exact(best), best == int(entry.published) and clear, remark)
+        f"at {published} {curve[published].value:.0f} packet/s, more than at {rival} by"
+        f" {lead.value:.0f} (95% interval {lead.low:.0f} to {lead.high:.0f})"
+    ).replace("-", "−")
+    best = max(curve, key=lambda hosts: curve[hosts].value)
+    return Finding(exact(best), every(decision(of, ">", 0) for of in leads.values()), remark)
 
 
 def no_collisions(entry: Entry, results: Results) -> Finding:
@@ -181,13 +186,14 @@ def linear(entry: Entry, results: Results) -> Finding:
         if fit.determination < LINEAR and reached < REACHED * len(curve):
             bent.append(frames)
     worst = min(fits, key=lambda frames: fits[frames].determination)
-    rising = all(fit.slope.low > 0 for fit in fits.values())
+    rising = every(decision(fit.slope, ">", 0) for fit in fits.values())
     remarks = [f"least at {_name(worst)}"]
     if bent:
         remarks.append(f"no line at {', '.join(map(_name, bent))}")
-    if not rising:
-        remarks.append("not every slope is above zero by its interval")
-    return Finding(exact(fits[worst].determination), rising and not bent, "; ".join(remarks))
+    if rising != "holds":
+        flattest = min((fit.slope for fit in fits.values()), key=lambda slope: slope.low)
+        remarks.append(f"the least slope is {_ends_text(flattest)}")
+    return Finding(exact(fits[worst].determination), every([rising, not bent]), "; ".join(remarks))
 
 
 def unfairness_falls(entry: Entry, results: Results) -> Finding:
@@ -205,7 +211,14 @@ def unfairness_falls(entry: Entry, results: Results) -> Finding:
         np.array([means[hosts].value for hosts in shared]),
     )
     worst = max(means, key=lambda hosts: means[hosts].value)
-    falls = ranks.rho < 0 and ranks.falling_probability < SIGNIFICANT
+    # A rise that is as unlikely by chance as the fall should be contradicts it.
+    falls: Decision = (
+        "holds"
+        if ranks.falling_probability < SIGNIFICANT
+        else "fails"
+        if ranks.falling_probability > 1 - SIGNIFICANT
+        else "undecided"
+    )
     # The lead of three need not be beyond its interval to be the largest, but another may not lead
     # three beyond its own.
     largest = (
@@ -219,7 +232,7 @@ def unfairness_falls(entry: Entry, results: Results) -> Finding:
         f" {means[shared[-1]].value:.3g}{unit} at {shared[-1]}"
     )
     remark = f"{ends}; largest at {worst}"
-    return Finding(exact(ranks.rho), falls and largest, remark)
+    return Finding(exact(ranks.rho), every([falls, largest]), remark)
 
 
 def lift(entry: Entry, results: Results) -> Finding:
@@ -239,7 +252,7 @@ def lift(entry: Entry, results: Results) -> Finding:
     found = Estimate(share, summed.error * len(terms), summed.degrees)
     return Finding(
         found,
-        found.low > 0.5,
+        decision(found, ">", 0.5),
         f"utilisation {short.value:.3f} all short, {mixed.value:.3f} with one in eight,"
         f" {long.value:.3f} all long",
     )
@@ -271,15 +284,18 @@ def shorter_net(entry: Entry, results: Results) -> Finding:
     gains = _gains(entry, results)
     means = {frames: average(list(of.values())) for frames, of in gains.items()}
     shortest = min(gains)
-    everywhere = [hosts for hosts, gain in gains[shortest].items() if not gain.low > 0]
-    lengthwise = [frames for frames, gain in means.items() if not gain.low > 0]
-    remarks = []
-    if everywhere:
-        hosts_text = ", ".join(map(str, everywhere))
-        remarks.append(f"not above zero at {_name(shortest)} with {hosts_text} hosts")
-    if lengthwise:
-        remarks.append(f"not above zero on the mean at {', '.join(map(_name, lengthwise))}")
-    return Finding(means[shortest], not remarks, "; ".join(remarks))
+    remarks = [
+        f"{_ends_text(gain)} at {_name(shortest)} with {hosts} hosts"
+        for hosts, gain in gains[shortest].items()
+        if not gain.low > 0
+    ]
+    remarks += [
+        f"{_ends_text(gain)} on the mean at {_name(frames)}"
+        for frames, gain in means.items()
+        if not gain.low > 0
+    ]
+    decisions = (decision(gain, ">", 0) for gain in [*gains[shortest].values(), *means.values()])
+    return Finding(means[shortest], every(decisions), "; ".join(remarks))
 
 
 def most_for_the_shortest(entry: Entry, results: Results) -> Finding:
@@ -295,7 +311,11 @@ def most_for_the_shortest(entry: Entry, results: Results) -> Finding:
         f"{means[shortest].value:.4f} at {_name(shortest)}, next {means[rival].value:.4f} at"
         f" {_name(rival)}"
     )
-    return Finding(found, found.low > 0, remark)
+    return Finding(found, decision(found, ">", 0), remark)
+
+
+def _ends_text(gain: Estimate) -> str:
+    return f"{gain.low:.3g} to {gain.high:.3g}".replace("-", "−")
 
 
 def _name(frames: Lengths) -> str:
@@ -370,7 +390,8 @@ def no_appreciable_difference(entry: Entry, results: Results) -> Finding:
     """
     frames, hosts = lengths(entry.text("frames")), entry.read("hosts", int)
     found, _ = _relative(entry, results, frames, hosts, _pair(entry, results, frames, hosts))
-    return Finding(found, found.low > -NO_DIFFERENCE and found.high < NO_DIFFERENCE)
+    ends = (("<", NO_DIFFERENCE), (">", -NO_DIFFERENCE))
+    return Finding(found, every(decision(found, *end) for end in ends))
 
 
 def _pair(entry: Entry, results: Results, frames: Lengths, hosts: int) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from ethermeter.analysis.claims import Claim
+from ethermeter.analysis.claims import BAD, GOOD, Claim
 from ethermeter.document import Section, Text
 from ethermeter.report.tables import claims_table
 
@@ -19,8 +19,8 @@ LEAD = Markup(
 
 def measured(claims: Sequence[Claim]) -> Section:
     """Return the claims of the study beside the results of its live tests."""
-    judged = [claim for claim in claims if claim.verdict != "not-run"]
-    met = sum(claim.verdict in ("met", "holds") for claim in judged)
+    judged = [claim for claim in claims if claim.verdict in GOOD + BAD]
+    met = sum(claim.verdict in GOOD for claim in judged)
     return Section(
         "study",
         "Study",

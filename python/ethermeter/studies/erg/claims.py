@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ethermeter.analysis.claims import Claim
+from ethermeter.analysis.verdicts import decision
 from ethermeter.metrics import Metric
 from ethermeter.results.interval import Floats, student
 from ethermeter.results.query import MissingError, Results
@@ -47,7 +48,7 @@ def gets_more(entry: Entry, results: Results) -> Finding:
     first, second = _rates(entry, results)
     apart = student(first - second)
     return Finding(
-        apart, bool(apart.low > 0), f"{first.mean():.2f} against {second.mean():.2f} Mb/s"
+        apart, decision(apart, ">", 0), f"{first.mean():.2f} against {second.mean():.2f} Mb/s"
     )
 
 
@@ -103,7 +104,7 @@ def stops(entry: Entry, results: Results) -> Finding:
     largest = max(of.value for of in own.values())
     worst = max((own[text] for text in beyond), key=lambda of: of.value)
     remark = f"{worst.value:.2f} of {largest:.2f} Mb/s are left"
-    return Finding(worst, worst.value <= entry.number("share") * largest, remark)
+    return Finding(worst, decision(worst, "<=", entry.number("share") * largest), remark)
 
 
 RULES: Mapping[str, Rule] = rules_of(globals())

@@ -20,9 +20,10 @@ from itertools import pairwise
 import numpy as np
 
 from ethermeter.analysis.claims import Claim
+from ethermeter.analysis.verdicts import decision, every
 from ethermeter.entities import medium_of, senders
 from ethermeter.metrics import Metric
-from ethermeter.results.interval import Estimate, Floats, exact, student
+from ethermeter.results.interval import Estimate, Floats, student
 from ethermeter.results.query import MissingError, Results, Where
 from ethermeter.results.trials import PS_PER_S
 from ethermeter.scenario import CoderArrivals, SamplesLengths
@@ -177,7 +178,7 @@ def below(entry: Entry, results: Results) -> Finding:
     where = {**entry.point(), HOSTS: str(entry.read("hosts", int))}
     metric = Metric(entry.text("metric"))
     found = results.at(entry.series, where).estimate(metric).scaled(entry.number("scale", 1.0))
-    return Finding(found, found.high < entry.number("limit"))
+    return Finding(found, decision(found, "<", entry.number("limit")))
 
 
 def fairness(entry: Entry, results: Results) -> Finding:
@@ -201,7 +202,7 @@ def load_moves(entry: Entry, results: Results) -> Finding:
 
     At a loss, or at a normalised delay.
     """
-    widest, remarks = exact(0.0), []
+    moves, remarks = [], []
     for what, levels in (
         ("loss", entry.read("losses", list[float])),
         ("normalised_delay", entry.read("delays", list[float])),
@@ -218,8 +219,9 @@ def load_moves(entry: Entry, results: Results) -> Finding:
             low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
             apart = student(loads[high][: loads[low].size] - loads[low][: loads[high].size])
             remarks.append(f"{apart.value:.1f} at {what.replace('_', ' ')} {level:g}")
-            widest = max(widest, apart, key=lambda of: of.value)
-    return Finding(widest, widest.value <= entry.number("limit"), "; ".join(remarks))
+            moves.append(apart)
+    are_small = every(decision(of, "<=", entry.number("limit")) for of in moves)
+    return Finding(max(moves, key=lambda of: of.value), are_small, "; ".join(remarks))
 
 
 def rises(entry: Entry, results: Results) -> Finding:
@@ -236,12 +238,12 @@ def rises(entry: Entry, results: Results) -> Finding:
         ]
         found.append(at[-1] - at[0] if entry.read("growth", bool, default=False) else at[0])
     steps = [student(after - before) for before, after in pairwise(found)]
-    falling = [step for step in steps if step.high < 0]
+    falling = any(step.high < 0 for step in steps)
     whole = student(found[-1] - found[0])
     remark = ", ".join(
         f"{of.mean():.1f} at {text}" for text, of in zip(entry.texts("values"), found, strict=True)
     )
-    return Finding(whole, whole.low > 0 and not falling, remark)
+    return Finding(whole, every([decision(whole, ">", 0), not falling]), remark)
 
 
 def data_curves(entry: Entry, results: Results) -> Finding:
@@ -270,22 +272,22 @@ def data_curves(entry: Entry, results: Results) -> Finding:
         remark = "; ".join(
             f"{of.value * 100:+.1f}% at {octets}" for octets, of in falls.items()
         ).replace("-", "−")
-        return Finding(
-            falls[worst], all(of.value >= -entry.number("limit") for of in falls.values()), remark
-        )
+        kept = every(decision(of, ">=", -entry.number("limit")) for of in falls.values())
+        return Finding(falls[worst], kept, remark)
     if entry.text("statement") == "longer-is-more":
         at_last = [utilisation(octets, ends[-1]) for octets in texts]
         steps = [student(after - before) for before, after in pairwise(at_last)]
         remark = ", ".join(
             f"{of.mean():.3f} at {octets}" for octets, of in zip(texts, at_last, strict=True)
         )
-        return Finding(student(at_last[-1]), all(step.low > 0 for step in steps), remark)
+        rising = every(decision(step, ">", 0) for step in steps)
+        return Finding(student(at_last[-1]), rising, remark)
     last = [
         results.at(entry.series, {key: octets, entry.text("key"): ends[-1]}) for octets in texts
     ]
     rates = [of.each(Metric.BIT_RATE, trial) for of in last for trial in range(of.replications)]
     spread = student(np.array([np.std(of, ddof=1) / np.mean(of) for of in rates]))
-    return Finding(spread, spread.high < entry.number("limit"))
+    return Finding(spread, decision(spread, "<", entry.number("limit")))
 
 
 def _named(entry: Entry) -> list[tuple[str, Where]]:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from ethermeter.analysis.verdicts import Decision, decision, every
 from ethermeter.metrics import Metric
 from ethermeter.results.interval import Estimate, average, difference, ratio
 from ethermeter.results.query import Results
@@ -70,7 +71,8 @@ def slight(entry: Entry, results: Results) -> Finding:
 def differs(entry: Entry, results: Results) -> Finding:
     """Whether the segment carries more with one distribution of stations than with another.
 
-    In either direction, at every frame length.
+    In either direction, at every frame length. Undecided where they are too close to tell: no
+    interval shows that two are the same.
     """
     metric = Metric(entry.text("metric"))
     found = []
@@ -87,7 +89,7 @@ def differs(entry: Entry, results: Results) -> Finding:
     undecided = [where for where, of in found if not (of.low > 0 or of.high < 0)]
     return Finding(
         average([of for _, of in found]),
-        not undecided,
+        "undecided" if undecided else "holds",
         _range(found) + _but(undecided, found, "too close to tell"),
     )
 
@@ -98,22 +100,22 @@ def more_of(entry: Entry, results: Results) -> Finding:
     No step may go in the other direction, by the intervals.
     """
     metric, key, values = Metric(entry.text("metric")), entry.text("key"), entry.texts("values")
-    sign = 1.0 if entry.text("better") == "higher" else -1.0
-    found, against = [], []
+    is_upward = entry.text("better") == "higher"
+    found, against, decisions = [], [], []
     for where in combinations(entry.read("at", Points)):
         curve = [results.at(entry.series, {**where, key: text}).estimate(metric) for text in values]
         gain = difference(curve[-1], curve[0])
         steps = [difference(later, earlier) for earlier, later in pairwise(curve)]
         found.append((where, gain))
-        is_rising = gain.low > 0 if sign > 0 else gain.high < 0
-        is_back = any(step.high < 0 if sign > 0 else step.low > 0 for step in steps)
-        if not is_rising or is_back:
+        is_back = any(step.high < 0 if is_upward else step.low > 0 for step in steps)
+        decisions.append(every([decision(gain, ">" if is_upward else "<", 0), not is_back]))
+        if decisions[-1] != "holds":
             against.append(where)
     scale = entry.number("scale", 1.0)
     scaled = [(where, of.scaled(scale)) for where, of in found]
     return Finding(
         average([of for _, of in scaled]),
-        not against,
+        every(decisions),
         _range(scaled) + _but(against, found, "not so by its intervals"),
     )
 
@@ -165,22 +167,21 @@ def reference_ratio(entry: Entry, results: Results) -> Finding:
     return Finding(found, remark=remark, prediction=(single.low, single.high))
 
 
-def _judged(found: Found, better: str) -> tuple[bool, str]:
+def _judged(found: Found, better: str) -> tuple[Decision, str]:
     """Whether all are above (or below) zero by their intervals.
 
     With a text on those that are on the other side, and on those that are too close.
     """
-    is_higher = better == "higher"
-    contrary = [where for where, of in found if (of.high < 0 if is_higher else of.low > 0)]
-    undecided = [
-        where
-        for where, of in found
-        if where not in contrary and not (of.low > 0 if is_higher else of.high < 0)
+    decisions = [
+        (where, decision(of, ">" if better == "higher" else "<", 0)) for where, of in found
     ]
+    contrary, undecided = (
+        [where for where, each in decisions if each == word] for word in ("fails", "undecided")
+    )
     exceptions = _but(contrary, found, "the other way round, by its interval,") + _but(
         undecided, found, "too close to tell"
     )
-    return not contrary and not undecided, exceptions
+    return every(each for _, each in decisions), exceptions
 
 
 def _geometric(ratios: Sequence[Estimate]) -> Estimate:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ethermeter.analysis.verdicts import decision, every
 from ethermeter.metrics import Metric
 from ethermeter.results.interval import Estimate, Floats, exact, student
 from ethermeter.results.query import Results
@@ -37,10 +38,10 @@ def best_to_worst(entry: Entry, results: Results) -> Finding:
 
 
 def within(entry: Entry, results: Results) -> Finding:
-    """Whether the mean is within the published range."""
+    """Whether the mean is within the published range, by its interval."""
     mean = _mean(_values(entry, results, Metric(entry.text("metric"))))
     low, high = entry.read("range", tuple[float, float])
-    return Finding(mean, low <= mean.value <= high)
+    return Finding(mean, every([decision(mean, ">=", low), decision(mean, "<=", high)]))
 
 
 def _values(entry: Entry, results: Results, metric: Metric) -> Floats:

@@ -9,6 +9,7 @@ of its interval.
 
 from collections.abc import Callable, Mapping
 
+from ethermeter.analysis.verdicts import decision
 from ethermeter.results.interval import Estimate, exact
 from ethermeter.results.query import Results
 from ethermeter.studies.judging import Entry, Finding, Rule
@@ -24,9 +25,9 @@ def decide(entry: Entry, ours: Estimate, remark: str) -> Finding:
     `remark`: remark on it.
     """
     if "above" in entry:
-        return Finding(ours, bool(ours.low > entry.number("above")), remark)
+        return Finding(ours, decision(ours, ">", entry.number("above")), remark)
     if "below" in entry:
-        return Finding(ours, bool(ours.high < entry.number("below")), remark)
+        return Finding(ours, decision(ours, "<", entry.number("below")), remark)
     return Finding(ours, None, remark)
 
 
