@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
   ethermeter find value office --set network.classes=8 --while 'loss <= 0.1%' \
---largest flows.backup.arrivals.token_bucket.rate --from '20 Mb/s' --to '60 Mb/s' --step '1 Mb/s'
+--largest flows.backup.arrivals.token_bucket.rate from='20 Mb/s' to='60 Mb/s' step='1 Mb/s'
   ethermeter find value office --set network.classes=1 --largest network.hosts.phone.count \
---from 1 --to 40 --while 'call: one_way_delay.p99 <= 10 ms' --while 'loss <= 0.1%'
-  ethermeter find value buffer-sizing --smallest network.switches.switch.queue --from 1 --to 40 \
+from=1 to=40 --while 'call: one_way_delay.p99 <= 10 ms' --while 'loss <= 0.1%'
+  ethermeter find value buffer-sizing --smallest network.switches.switch.queue from=1 to=40 \
 --while 'loss == 0'
   ethermeter find value my-network.toml --engine theory/queueing --json
   ethermeter find value my-network.toml --on testbed --set search.replications=10 --out found"""
@@ -69,6 +69,10 @@ COMMAND = Command(
     rows=rows,
     end=end,
     former={
+        "--confidence": "confidence=SHARE",
+        "--from": "from=VALUE",
+        "--step": "step=VALUE",
+        "--to": "to=VALUE",
         "--replications": "--set search.replications=N",
         "--no-report": "none: a report is written",
     },

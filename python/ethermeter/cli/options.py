@@ -27,9 +27,15 @@ NAMES = {
 }
 """Options that are not called as the field, because that is no word in Python, or one of several
 values is given at a time."""
-SETTINGS = {"duration": "duration", "services": "service"}
+SETTINGS = {
+    "capture_at": "at",
+    "capture_octets": "octets",
+    "capture_size": "size",
+    "duration": "duration",
+    "services": "service",
+}
 """Settings that are not called as their option, because keys are nouns, or not as the field,
-because one of several values is given at a time."""
+because one of several values is given at a time, or the command already says of what they are."""
 SHORT = {"jobs": "-j", "metrics": "-m", "file_format": "-f"}
 
 _Setting = tuple[Field[Any], Any, Argument]
