@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ethermeter.api.find.value import ValueOptions, value
-from ethermeter.cli.command import Command
+from ethermeter.cli.command import Command, Values
 from ethermeter.cli.guard import FAILED, say
 
 if TYPE_CHECKING:
@@ -54,6 +54,13 @@ def rows(found: "Found[SearchAnswer]") -> Iterator[dict[str, object]]:
         yield row | {"conditions": dict(enumerate(row["conditions"]))}
 
 
+def _values(found: "Found[SearchAnswer]") -> Iterator[dict[str, object]]:
+    """Yield the answer: the last value that holds, and the values between which it lies."""
+    answer = found.answer
+    ends = {"low": answer.at_least, "high": answer.at_most}
+    yield {"key": answer.key, "value": {"value": answer.estimate, **ends}}
+
+
 def end(found: "Found[SearchAnswer]", options: object) -> int:
     """Say which trials failed; return the exit code."""
     for trial, why in found.run.failed.items():
@@ -68,6 +75,9 @@ COMMAND = Command(
     plain=plain,
     rows=rows,
     end=end,
+    values=Values(
+        _values, ("key",), names=lambda _: ("value",), folder=lambda found, _: found.run.path
+    ),
     former={
         "--confidence": "confidence=SHARE",
         "--from": "from=VALUE",

@@ -79,6 +79,13 @@ def outputs() -> Iterator[click.Parameter]:
     yield click.Option(
         ["--csv", "as_csv"], is_flag=True, help="Print CSV, and nothing else, on stdout."
     )
+    yield click.Option(
+        ["--fail-if", "fail_if"],
+        multiple=True,
+        metavar="CONDITION",
+        help="Exit code 1 if this is so of any value of the answer, such as 'loss > 0.1%', by its "
+        "name in --csv; 3 if intervals are too wide to tell. Can be given several times.",
+    )
 
 
 def settings_help(options: type) -> list[tuple[str, str]]:
