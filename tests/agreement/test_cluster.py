@@ -198,7 +198,7 @@ def test_control_c_on_a_cluster_stops_before_the_end_and_says_how_to_go_on(tmp_p
 @pytest.mark.parametrize("cluster", ["ready_worker"], indirect=True)
 def test_a_search_gives_the_same_bytes_on_a_cluster(tmp_path, cluster):
     address, _ = cluster
-    words = ("--smallest", "network.switches.switch.queue", "--from", 20, "--to", 27)
+    words = ("--smallest", "network.switches.switch.queue", "from=20", "to=27")
     words += ("--while", "loss == 0")
     for name, more in (("here", ()), ("there", ("--jobs", address))):
         ended = call(

@@ -200,10 +200,10 @@ def test_over_loopback_one_host_is_recorded_no_further_than_its_size_and_goes_wi
 ):
     run, experiment = tmp_path / "run", written(tmp_path, "1.5 s")
     words = ["measure", experiment, "--on", "loopback", "--set", "run.replications=1", "--out", run]
-    limits = ["--capture-octets", "1000", "--capture-size", "1"]
+    limits = ["octets=1000", "size=1"]
     # Other tests use the same loopback addresses.
     alone = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
-    done = call([*alone, *real(*words, "--capture-at", "sink", *limits, "--json")])
+    done = call([*alone, *real(*words, "at=sink", *limits, "--json")])
     assert done.returncode == 0, done.stderr
     (told,) = json.loads(done.stdout)["captures"]
     assert told["file"] == "captures/experiment/00000-sink.pcapng"
@@ -215,7 +215,7 @@ def test_over_loopback_one_host_is_recorded_no_further_than_its_size_and_goes_wi
         flow["sent"] for flow in result["flows"].values()
     )
     assert said["sink"]["beyond_size"] > 0
-    assert "--capture-size allows more" in done.stderr
+    assert "size=MB allows more" in done.stderr
     path = run / "captures" / "experiment" / "00000-sink.pcapng"
     assert said["sink"]["file_octets"] == path.stat().st_size <= 1_000_000
     assert explained(path)["cut"] == 0
@@ -248,13 +248,13 @@ def test_who_may_not_hear_frames_is_told_so(tmp_path):
     ("words", "fault"),
     [
         (
-            ("--on", "loopback", "--capture-at", "nobody"),
+            ("--on", "loopback", "at=nobody"),
             "hosts of the experiment: sender1, sender2, sink",
         ),
         (("--on", "hosts.toml", "--capture"), "a capture is taken where the agent runs"),
         (
-            ("--on", "loopback", "--capture-size", "5"),
-            "expected with capture or capture-at only",
+            ("--on", "loopback", "size=5"),
+            "expected with capture, or with hosts to record at, only",
         ),
     ],
 )

@@ -193,14 +193,14 @@ def test_a_segment_is_captured_for_a_time_a_number_of_frames_and_into_a_pipe(
     ping = ["ping", "-q", "-i", "0.2", kept()[segment].hosts[1].ipv4]
     with started(real("testbed", "exec", segment, "station-1", "--", *ping)):
         out = tmp_path / "frames.pcapng"
-        words = ("--capture", out, "--frames", "5", "--capture-octets", "64", "--json")
+        words = ("--capture", out, "frames=5", "octets=64", "--json")
         done = call(real("testbed", "show", segment, *words))
         assert done.returncode == 0, done.stderr
         account = json.loads(done.stdout)
         assert (account["frames"], account["ended"]) == (5, "frames")
         assert packets(out) == 5
         piped = subprocess.run(
-            real("testbed", "show", segment, "--capture", "-", "--frames", "3"),
+            real("testbed", "show", segment, "--capture", "-", "frames=3"),
             check=True,
             capture_output=True,
         )

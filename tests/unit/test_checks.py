@@ -4,8 +4,12 @@ import json
 import math
 from xml.etree import ElementTree
 
+import captures
 import pytest
+from ethermeter.analysis import row_checks
 from ethermeter.analysis.checks import verdict_of
+from ethermeter.metrics import Metric
+from ethermeter.probing.result import Measurement, Value
 from ethermeter.results.interval import Estimate
 from program import invoke
 
@@ -111,3 +115,129 @@ def test_json_is_the_same_with_checks(tmp_path):
     ended = invoke(*words, "--fail-if", "backup: loss > 5%")
     assert ended.returncode == 1
     assert {each["verdict"] for each in json.loads(ended.stdout)["checks"]} == {"fails"}
+
+
+# Other answers
+
+
+ROWS = (
+    {"flow": "call phone1", "metric": "one_way_delay", "bound": 0.0115, "margin": None},
+    {"flow": "call phone2", "metric": "one_way_delay", "bound": 0.0091, "margin": 0.002},
+    {"flow": "uplink", "metric": "loss", "unit": "%", "value": 0.2, "low": 0.05, "high": 0.35},
+    {"flow": "backup", "goodput_bps": 8.5e6, "round_trip_s": 0.02, "limited_by": "network"},
+    {"flow": "voice", "rate": {"value": "40 Mb/s", "low": "38 Mb/s", "high": "42 Mb/s"}},
+    {"flow": "queue", "room": {"value": "24", "low": "24", "high": "24"}, "size": "1500 B"},
+)
+
+
+def judged(*texts, rows=ROWS):
+    found = row_checks.checks(row_checks.conditions_of(texts), rows, ("flow",))
+    return [(each.name, each.verdict) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "verdicts"),
+    [
+        ("bound > 10 ms", {"call phone1": "fails", "call phone2": "passes"}),
+        ("margin < 3 ms", {"call phone1": "undecided", "call phone2": "fails"}),
+        ("call: bound > 10 ms", {"call phone1": "fails", "call phone2": "passes"}),
+        ("call phone2: bound > 10 ms", {"call phone2": "passes"}),
+        ("loss > 0.04%", {"uplink": "fails"}),
+        ("loss > 0.1%", {"uplink": "undecided"}),
+        ("loss > 0.4%", {"uplink": "passes"}),
+        ("goodput < 9 Mb/s", {"backup": "fails"}),
+        ("goodput_bps < 8 Mb/s", {"backup": "passes"}),
+        ("round.trip >= 20 ms", {"backup": "fails"}),
+        ("rate < 43 Mb/s", {"voice": "fails"}),
+        ("rate < 39 Mb/s", {"voice": "undecided"}),
+        ("room > 24", {"queue": "passes"}),
+        ("size > 1 kB", {"queue": "fails"}),
+    ],
+)
+def test_values_of_rows_are_judged_in_the_units_of_their_names(text, verdicts):
+    assert dict(judged(text)) == verdicts
+
+
+def test_rows_in_per_cent_are_judged_as_shares():
+    row = {"test": "throughput", "metric": "share", "unit": "%", "value": 62.8}
+    assert judged("share < 90%", "share < 0.5", rows=[row]) == [("", "fails"), ("", "passes")]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("goodpu < 9 Mb/s", "did you mean goodput?"),
+        ("limited_by > 1", "expected a value of the answer: one of bound, margin, loss"),
+        ("calls: bound > 1 ms", "expected what has bound: one of call phone1, call phone2"),
+        ("goodput < 9 ms", "goodput: expected a bit rate"),
+        ("goodput", "expected [FLOW:] METRIC RELATION VALUE"),
+    ],
+)
+def test_what_rows_do_not_have_is_refused_with_what_they_have(text, said):
+    with pytest.raises(row_checks.InputError) as error:
+        judged(text)
+    assert said in str(error.value)
+
+
+def test_a_probe_is_judged_by_its_intervals():
+    loss = Estimate(0.02, math.nan, math.nan, ends=(0.015, 0.025))
+    value = Value.made("uplink", Metric.LOSS, loss, "stamp")
+    found = Measurement("host", "2026-01-01T00:00:00Z", ("stamp",), (value,))
+    verdicts = [each.verdict for each in found.check("loss > 1%", "loss > 2%", "loss > 3%")]
+    assert verdicts == ["fails", "undecided", "passes"]
+
+
+def test_a_found_value_is_judged_and_its_run_has_the_checks(tmp_path):
+    # 24 frames lose nothing, by the bound and by hand: docs/how-to/choose-a-queue.md.
+    words = ("find", "value", "buffer-sizing", "--smallest", "network.switches.switch.queue")
+    words += ("from=20", "to=30", "--while", "loss == 0", "--out", tmp_path / "room")
+    for limit, code in ((23, 1), (24, 0)):
+        ended = invoke(*words, "--fail-if", f"value > {limit}")
+        assert ended.returncode == code, ended.stderr
+        suite = ElementTree.parse(tmp_path / "room" / "checks.xml").getroot()
+        assert suite.get("failures") == str(code)
+    assert "checks: 1 passed" in ended.stdout
+
+
+def test_the_load_of_a_network_is_judged_without_a_trial():
+    # The uplink is offered 92.42 Mb/s of 100: backup 80, picture 12.03, calls 0.387.
+    words = ("validate", "office", "--models", "--set", "network.classes=1", "--set", "vary={}")
+    assert invoke(*words, "--fail-if", "utilisation > 92.5%").returncode == 0
+    ended = invoke(*words, "--fail-if", "utilisation > 92.4%", "--json")
+    assert ended.returncode == 1
+    (check,) = json.loads(ended.stdout)["checks"]
+    assert (check["verdict"], check["metric"]) == ("fails", "utilisation")
+    assert check["value"]["value"] == pytest.approx(0.9242, abs=5e-5)
+
+
+def test_a_bus_is_judged_and_a_job_on_github_shows_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    ended = invoke("bus", "10base-t1s/sensor-bus", "--fail-if", "access_delay_max > 1 ms")
+    assert ended.returncode == 1
+    assert "checks: 4 failed" in ended.stdout
+    assert (tmp_path / "summary.md").read_text().startswith("### ethermeter: bus")
+
+
+def test_values_that_an_answer_cannot_have_are_refused_before_any_work(tmp_path):
+    for words, said in (
+        (("find", "calls"), "did you mean mos?"),
+        (("find", "value", "office"), "one of value"),
+        (("probe", "192.0.2.7"), "did you mean loss?"),
+        (("validate", "office"), "one of trials; with --models, what theories say"),
+        (("find", "benchmark"), "given without a suite"),
+        (("find", "bottleneck"), "given without a transfer"),
+        (("predict", "nowhere.toml", "--network", "nowhere.toml"), "did you mean loss?"),
+    ):
+        more = ("--against", "runs/nowhere") if words[0] == "predict" else ()
+        ended = invoke(*words, *more, "--fail-if", "moss > 1", cwd=tmp_path)
+        assert ended.returncode == 2
+        assert ended.stderr.startswith("command line: --fail-if = ")
+        assert said in ended.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_captures_connections_are_judged(tmp_path):
+    (tmp_path / "y.pcap").write_bytes(captures.rounds(20, window=115))
+    ended = invoke("explain", "y.pcap", "--fail-if", "goodput < 900 Gb/s", cwd=tmp_path)
+    assert ended.returncode == 1, ended.stderr
+    assert invoke("explain", "y.pcap", "--fail-if", "losses > 0", cwd=tmp_path).returncode == 0

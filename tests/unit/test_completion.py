@@ -66,7 +66,7 @@ def complete(shell: str, line: str, folder: Path) -> list[str]:
         ("ethermeter find calls office dela", ["delay="]),
         ("ethermeter find calls ieee-10 pattern=p", ["pattern=p59"]),
         ("ethermeter find calls office from=ph", ["from=phone"]),
-        ("ethermeter measure wire-live --capture-at s", ["sender", "sink"]),
+        ("ethermeter measure wire-live at=s", ["at=sender", "at=sink"]),
         ("ethermeter study hugh", ["hughesjones2000"]),
         ("ethermeter find benchmark rfc25", ["rfc2544"]),
         ("ethermeter find bottleneck wi", ["wire"]),

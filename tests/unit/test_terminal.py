@@ -49,8 +49,8 @@ WORDS = {
     "transfers": ("find", "bottleneck"),
     "search": (
         *("find", "value", "office", "--set", "network.classes=8", "--while", "loss <= 0.1%"),
-        *("--largest", "flows.backup.arrivals.token_bucket.rate", "--from", "20 Mb/s"),
-        *("--to", "60 Mb/s", "--step", "20 Mb/s", *SHORT),
+        *("--largest", "flows.backup.arrivals.token_bucket.rate", "from=20 Mb/s"),
+        *("to=60 Mb/s", "step=20 Mb/s", *SHORT),
     ),
 }
 
@@ -222,7 +222,7 @@ def test_columns_with_one_cell_stand_above_a_table_that_is_too_wide():
 
 def test_a_search_suggests_all_metrics_of_its_answer_and_a_wider_range(folder):
     words = ("find", "value", "buffer-sizing", "--smallest", "network.switches.switch.queue")
-    found = ("--from", "20", "--to", "30", "--while", "loss == 0")
+    found = ("from=20", "to=30", "--while", "loss == 0")
     shown = invoke(*words, *found, "--out", "room-of-queue", cwd=folder).stdout
     words_of_run = next_command(shown)
     room = "network.switches.switch.queue=24"
@@ -230,10 +230,10 @@ def test_a_search_suggests_all_metrics_of_its_answer_and_a_wider_range(folder):
     ended = invoke(*words_of_run, "--no-report", "--out", "at-the-answer", cwd=folder)
     assert ended.returncode == 0, ended.stderr
     words = ("find", "value", "office", "--largest", "network.classes")
-    found = ("--from", "1", "--to", "2", "--while", "loss <= 50%", "--out", "all")
+    found = ("from=1", "to=2", "--while", "loss <= 50%", "--out", "all")
     shown = invoke(*words, *found, cwd=folder).stdout
     assert "every value of the range holds" in " ".join(shown.split())
-    assert next_command(shown)[-2:] == ["--to", "20"]
+    assert next_command(shown)[-1] == "to=20"
     assert "--out" not in next_command(shown)
 
 

@@ -30,7 +30,8 @@ class Check:
     """A condition at a point, of one flow or of all together.
 
     `name`: the flow, group of stations, or "together"; empty for all stations of a segment.
-    `value`: in the unit of the metric. `reason`: why it fails whatever the trial saw; else empty.
+    `value`: in the unit of the metric, which is `unit` of what is no metric. `reason`: why it fails
+    whatever the trial saw; else empty.
     """
 
     condition: str
@@ -42,6 +43,7 @@ class Check:
     value: Estimate
     verdict: Verdict
     reason: str = ""
+    unit: str = ""
 
 
 def conditions_of(texts: Sequence[str]) -> tuple[Condition, ...]:

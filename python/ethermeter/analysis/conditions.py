@@ -31,12 +31,14 @@ _TEXT = re.compile(
 )
 _SHARE = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(%|ppm)?", re.ASCII)
 _SHARES = {None: 1.0, "%": 1e-2, "ppm": 1e-6}
-_DIMENSIONS = {
+DIMENSIONS = {
     "s": (Dimension.TIME, 1e12),
     "bit/s": (Dimension.RATE, 1.0),
     "1/s": (Dimension.FREQUENCY, 1.0),
+    "B": (Dimension.SIZE, 8.0),
+    "m": (Dimension.LENGTH, 1.0),
 }
-"""Dimension of the limits of metrics by their unit, and how many base units are one of it."""
+"""Dimension of the limits of values by their unit, and how many base units are one of it."""
 EXAMPLES = '"loss <= 0.1%" or "call: one_way_delay.p99 <= 20 ms"'
 _UNBOUNDED, _GROWING = (
     caution_mask([word]) for word in (Caution.UNBOUNDED_QUEUE, Caution.GROWING_QUEUE)
@@ -189,10 +191,10 @@ class Condition:
         return {self.of: groups[self.of]}
 
 
-def condition(text: str) -> Condition:
-    """Return the condition of a text, such as "call: one_way_delay.p99 <= 20 ms".
+def parts_of(text: str) -> tuple[str, str, str, str]:
+    """Return whose value a condition is of, the value's name, its relation and limit, as texts.
 
-    Raises ConditionError if it is none.
+    Raises ConditionError if it is no condition.
     """
     found = _TEXT.fullmatch(text)
     if found is None:
@@ -201,26 +203,32 @@ def condition(text: str) -> Condition:
             f"{EXAMPLES}"
         )
     name = found["metric"].replace(".", "_").lower()
+    return (found["of"] or "").strip(), name, found["relation"], found["limit"]
+
+
+def condition(text: str) -> Condition:
+    """Return the condition of a text, such as "call: one_way_delay.p99 <= 20 ms".
+
+    Raises ConditionError if it is none.
+    """
+    of, name, relation, limit = parts_of(text)
     if name not in set(Metric):
         raise ConditionError(f"expected a metric: {metric_choices(name, map(str, Metric))}")
     metric = Metric(name)
-    return Condition(
-        (found["of"] or "").strip(),
-        metric,
-        found["relation"],
-        _limit(found["limit"], metric),
-        found["limit"],
-    )
+    return Condition(of, metric, relation, limit_of(limit, metric.unit, name), limit)
 
 
-def _limit(text: str, metric: Metric) -> float:
-    """Return a limit in the unit of its metric."""
-    if metric.unit in _DIMENSIONS:
-        dimension, size = _DIMENSIONS[metric.unit]
+def limit_of(text: str, unit: str, name: str) -> float:
+    """Return a limit of the value of this name, in the unit of the value.
+
+    Raises ConditionError if it is none.
+    """
+    if unit in DIMENSIONS:
+        dimension, size = DIMENSIONS[unit]
         try:
             return float(parse(text, dimension, signed=True)) / size
         except UnitError as error:
-            raise ConditionError(f"{metric}: {error}") from None
+            raise ConditionError(f"{name}: {error}") from None
     match = _SHARE.fullmatch(text)
     try:
         if match is not None:
@@ -228,7 +236,7 @@ def _limit(text: str, metric: Metric) -> float:
         quantity(text)
     except (ValueError, UnitError):
         pass
-    raise ConditionError(f'expected a number without a unit, or with %, such as "{metric} <= 1%"')
+    raise ConditionError(f'expected a number without a unit, or with %, such as "{name} <= 1%"')
 
 
 _OF_RESPONSES = ("round_trip", "timed_out", "exchanges")

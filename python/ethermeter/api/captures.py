@@ -43,7 +43,7 @@ def captures_of(
         sizes = {"capture_octets": capture_octets, "capture_size": capture_size}
         given = {name: value for name, value in sizes.items() if value is not None}
         if given:
-            allowed = "expected with capture or capture-at only"
+            allowed = "expected with capture, or with hosts to record at, only"
             raise InputError(
                 fault
                 for name, value in given.items()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ethermeter.analysis.checks import Check
     from ethermeter.api.experiments import Loaded
     from ethermeter.api.runs import Run
 
@@ -46,15 +47,25 @@ def checked(run: "Run", texts: Sequence[str]) -> "Run":
     """
     if not texts:
         return run
+    found = run.check(*texts)
+    write(found, run.path.name, run.path)
+    return replace(run, checks=found)
+
+
+def write(found: "Sequence[Check]", name: str, folder: Path | None) -> None:
+    """Write the files of checks into a directory, and append them to the summary of a job.
+
+    `name`: of what was checked. `folder`: None of an answer without a directory, whose checks only
+    a job on GitHub shows.
+    """
     from ethermeter.render import check_files
     from ethermeter.store import write_whole
 
-    found, name = run.check(*texts), run.path.name
     summary = check_files.markdown(name, found)
-    write_whole(run.path / JUNIT, check_files.junit(name, found))
-    write_whole(run.path / OPEN_METRICS, check_files.open_metrics(found))
-    write_whole(run.path / MARKDOWN, summary)
+    if folder is not None:
+        write_whole(folder / JUNIT, check_files.junit(name, found))
+        write_whole(folder / OPEN_METRICS, check_files.open_metrics(found))
+        write_whole(folder / MARKDOWN, summary)
     if file := os.environ.get(SUMMARY):
         with Path(file).open("a", encoding="utf-8") as shown:
             shown.write(summary)
-    return replace(run, checks=found)

@@ -34,11 +34,22 @@ Capture = Annotated[
 ]
 CaptureAt = Annotated[
     Sequence[str],
-    Argument("Record at this host only; can be given several times.", "HOST", "hosts"),
+    Argument(
+        "Record at this host only; can be given several times.",
+        "HOST",
+        "hosts",
+        is_setting=True,
+    ),
 ]
 CaptureOctets = Annotated[
     int | None,
-    Argument("Octets that are kept of each frame; 128 unless given.", "N", least=64, most=65_536),
+    Argument(
+        "Octets that are kept of each frame of a capture; 128 unless given.",
+        "N",
+        least=64,
+        most=65_536,
+        is_setting=True,
+    ),
 ]
 CaptureSize = Annotated[
     int | None,
@@ -47,6 +58,7 @@ CaptureSize = Annotated[
         "MB",
         least=1,
         most=1_000_000,
+        is_setting=True,
     ),
 ]
 

@@ -50,7 +50,12 @@ class ShowOptions:
     ] = None
     frames: Annotated[
         int | None,
-        Argument("End the capture after N frames, those in collisions included.", "N", least=1),
+        Argument(
+            "End the capture after N frames, those in collisions included.",
+            "N",
+            least=1,
+            is_setting=True,
+        ),
     ] = None
     segment: Annotated[
         int | None,
@@ -65,6 +70,7 @@ class ShowOptions:
             "N",
             least=64,
             most=_SNAP_OCTETS,
+            is_setting=True,
         ),
     ] = None
     capture_size: Annotated[
@@ -74,6 +80,7 @@ class ShowOptions:
             "MB",
             least=1,
             most=1_000_000,
+            is_setting=True,
         ),
     ] = None
 

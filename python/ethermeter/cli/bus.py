@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ethermeter.api.bus import BusOptions, bus
-from ethermeter.cli.command import Command
+from ethermeter.cli.command import Command, Values
 
 if TYPE_CHECKING:
     from ethermeter.analysis.buses import Buses, InterfaceBus, SingleBus
@@ -35,19 +35,33 @@ def blocks(found: "Found", options: BusOptions) -> Iterator[object]:
         yield Code(str(options.figure))
 
 
-def rows(found: "Found") -> Iterator[dict[str, object]]:
-    """Yield a row for nodes of each bus that are alike: their node IDs, and their bounds."""
+def _segments(found: "Found") -> "Mapping[str, Advice]":
     from ethermeter.analysis.buses import Buses, InterfaceBus
-    from ethermeter.cli.output import row
 
     if isinstance(found, InterfaceBus):
-        segments: Mapping[str, Advice] = {} if found.bus is None else {found.interface: found.bus}
-    else:
-        segments = found.segments if isinstance(found, Buses) else {"segment": found}
-    for name, advice in segments.items():
+        return {} if found.bus is None else {found.interface: found.bus}
+    return found.segments if isinstance(found, Buses) else {"segment": found}
+
+
+def rows(found: "Found") -> Iterator[dict[str, object]]:
+    """Yield a row for nodes of each bus that are alike: their node IDs, and their bounds."""
+    from ethermeter.cli.output import row
+
+    for name, advice in _segments(found).items():
         for nodes in advice.nodes:
             ids = [id for each in nodes.node_ids for id in each]
             yield {"segment": name, **row(nodes), "node_ids": ids}
 
 
-COMMAND = Command(bus, EXAMPLES, blocks=blocks, rows=rows)
+def _values(found: "Found") -> Iterator[dict[str, object]]:
+    """Yield the cycles of each bus, and the bounds of its nodes."""
+    from ethermeter.cli.output import row
+
+    for name, advice in _segments(found).items():
+        yield {"segment": name, **row(advice)}
+    yield from rows(found)
+
+
+COMMAND = Command(
+    bus, EXAMPLES, blocks=blocks, rows=rows, values=Values(_values, ("segment", "group"))
+)

@@ -1,15 +1,16 @@
 """A command: an operation, and how its answer is printed."""
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import click
 
 from ethermeter.cli import former
-from ethermeter.cli.guard import guarded, say
+from ethermeter.cli.guard import guarded, say, verdict
 from ethermeter.cli.help import epilog
 from ethermeter.cli.options import (
     given_fields,
@@ -23,10 +24,41 @@ from ethermeter.cli.options import (
 from ethermeter.json_values import plain
 from ethermeter.operation import Shown, arguments_of, operation_of
 
+if TYPE_CHECKING:
+    from ethermeter.analysis.checks import Check
+    from ethermeter.analysis.row_checks import RowCondition
+
 A = TypeVar("A")
 Row = Mapping[str, object]
 Form = Literal["text", "json", "csv"]
 """How an answer is printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values(Generic[A]):
+    """What `--fail-if` judges of an answer.
+
+    Parameters
+    ----------
+    rows
+        The values as rows of a table, each by column (`analysis.row_checks`).
+    labels
+        The columns that say of what a row is.
+    names
+        Names of the values, as far as they are known from the options alone; empty otherwise. It
+        may refuse options whose answer has no values.
+    elsewhere
+        Which other answer has more values, where names are known from the options.
+    folder
+        The directory of the answer, into which files of the checks are written; None without.
+
+    """
+
+    rows: Callable[[A], Iterable[Row]]
+    labels: tuple[str, ...] = ()
+    names: Callable[[Any], Collection[str]] = lambda _: ()
+    elsewhere: str = ""
+    folder: Callable[[A, Any], Path | None] = lambda *_: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +79,8 @@ class Command(Generic[A]):
         The answer as JSON values: its fields, of a dataclass.
     rows
         The answer as rows of a table, each by column; None if it is no table.
+    values
+        What `--fail-if` judges; None of a command without it, or whose operation has it.
     former
         What replaces options that the command had, by their names.
     parts
@@ -64,13 +98,14 @@ class Command(Generic[A]):
     rows: Callable[[A], Iterable[Row]] | None = None
     parts: Callable[[Any, Form], Callable[[Any], None]] | None = None
     end: Callable[[A, Any], int] | None = None
+    values: Values[A] | None = None
     former: Mapping[str, str] = field(default_factory=dict)
 
     def click(self, name: str, line: str) -> click.Command:
         """Return the command for Click; `line`: what it does, for the help of its group."""
         options = operation_of(self.function).options
         parameters = list(parameters_of(options))
-        there = {"as_json": self.blocks, "as_csv": self.rows}
+        there = {"as_json": self.blocks, "as_csv": self.rows, "fail_if": self.values}
         parameters += [each for each in outputs() if there[str(each.name)] is not None]
         text = (self.function.__doc__ or "").partition("\n\nParameters\n------")[0]
         return _Command(
@@ -90,6 +125,7 @@ class Command(Generic[A]):
         *,
         as_json: bool = False,
         as_csv: bool = False,
+        fail_if: Sequence[str] = (),
         settings: Sequence[str] | None = None,
         **given: object,
     ) -> None:
@@ -101,19 +137,61 @@ class Command(Generic[A]):
                 "command line", "--csv", "given with --json", "expected one of them"
             )
         operation = operation_of(self.function)
+        if self.values is None:  # the operation may have it
+            given |= {"fail_if": fail_if} if fail_if else {}
         options = operation.options(**given_fields(operation.options, given, settings))
+        conditions = self._conditions(fail_if, options)
         form: Form = "json" if as_json else "csv" if as_csv else "text"
         part = None if self.parts is None else self.parts(options, form)
         answer = operation.answer(options, Terminal(part))
+        checks = self._checks(answer, conditions, options)
         if as_json:
-            output.print_values(self.plain(answer))
+            value = self.plain(answer)
+            if checks:
+                assert isinstance(value, dict), "what has values is no list"
+                value = {**value, "checks": plain(checks)}
+            output.print_values(value)
         elif as_csv and self.rows is not None:
             output.print_rows(self.rows(answer))
         elif self.blocks is not None:
-            output.show(self.blocks(answer, options))
+            output.show([*self.blocks(answer, options), *_laid_out(checks)])
         code = 0 if self.end is None else self.end(answer, options)
-        if code:
+        if code := code or verdict(checks):
             raise click.exceptions.Exit(code)
+
+    def _conditions(self, texts: Sequence[str], options: object) -> "Sequence[RowCondition]":
+        """Read conditions; refuse those on values that are known not to be there."""
+        if self.values is None or not texts:
+            return ()
+        from ethermeter.analysis import row_checks
+
+        found = row_checks.conditions_of(texts)
+        if names := self.values.names(options):
+            row_checks.require(found, names, elsewhere=self.values.elsewhere)
+        return found
+
+    def _checks(
+        self, answer: A, conditions: "Sequence[RowCondition]", options: object
+    ) -> "tuple[Check, ...]":
+        """Judge conditions, and write the files of their checks."""
+        if self.values is None or not conditions:
+            return ()
+        from ethermeter.analysis import row_checks
+        from ethermeter.api.checks import write
+
+        found = row_checks.checks(conditions, self.values.rows(answer), self.values.labels)
+        folder = self.values.folder(answer, options)
+        write(found, self.function.__name__ if folder is None else folder.name, folder)
+        return found
+
+
+def _laid_out(checks: "Sequence[Check]") -> Iterable[object]:
+    """Return the blocks of checks; nothing of none, so that no layout is loaded for them."""
+    if not checks:
+        return ()
+    from ethermeter.present.checks import checks as layout
+
+    return layout(checks)
 
 
 def typed(options: type, field: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ethermeter.api.explain import Explained, ExplainOptions, explain
-from ethermeter.cli.command import Command
+from ethermeter.cli.command import Command, Values
 from ethermeter.json_values import plain
 
 if TYPE_CHECKING:
@@ -70,11 +70,16 @@ def _row(of: "Connection") -> dict[str, object]:
     }
 
 
+_NAMES = (
+    *("octets", "begin", "duration", "goodput", "round_trip", "ack_delay_p50", "resent"),
+    *("losses", "limited_share", "link"),
+)
 COMMAND = Command(
     explain,
     EXAMPLES,
     blocks=blocks,
     plain=lambda found: plain(found.document),
     rows=rows,
+    values=Values(rows, ("number", "sender", "receiver"), names=lambda _: _NAMES),
     former={"--output": "--figure FILE"},
 )

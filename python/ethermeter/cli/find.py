@@ -21,7 +21,7 @@ GROUP = Group(
         },
     },
     examples="  ethermeter find value buffer-sizing --smallest network.switches.switch.queue "
-    "--from 1 --to 40 --while 'loss == 0'\n"
+    "from=1 to=40 --while 'loss == 0'\n"
     "  ethermeter find calls codec=g711 mos=4.0\n"
     "  ethermeter find benchmark rfc2544\n"
     "  ethermeter find bottleneck wire --on testbed\n"

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 from ethermeter import json_values
 from ethermeter.api.find.benchmark import Benchmarked, BenchmarkOptions, benchmark
-from ethermeter.cli.command import Command
+from ethermeter.cli.command import Command, Values
 from ethermeter.cli.guard import FAILED, say
+from ethermeter.faults import InputError
 
 if TYPE_CHECKING:
     from ethermeter.analysis.benchmark import BenchmarkAnswer
@@ -75,6 +76,13 @@ def _end(found: "Found[BenchmarkAnswer]") -> int:
     return FAILED if failed or culprit else 0
 
 
+def _names(options: BenchmarkOptions) -> tuple[str, ...]:
+    """Refuse a list of suites, which has no values; those of a suite are known with its answer."""
+    if options.suite is None:
+        raise InputError.of_argument("fail_if", "given without a suite", "one with a suite")
+    return ()
+
+
 _SETTINGS = ("network", "rate", "testers", "frames", "streams", "search", "width", "trial", "port")
 COMMAND = Command(
     benchmark,
@@ -83,6 +91,12 @@ COMMAND = Command(
     plain=plain,
     rows=rows,
     end=end,
+    values=Values(
+        rows,
+        ("test", "point"),
+        names=_names,
+        folder=lambda found, _: None if isinstance(found, tuple) else found.run.path,
+    ),
     former={
         "--bidirectional": "bidirectional=yes",
         "--no-report": "none: a report is written",

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 
 from ethermeter import json_values
 from ethermeter.api.find.bottleneck import BottleneckOptions, Searched, bottleneck
-from ethermeter.cli.command import Command
+from ethermeter.cli.command import Command, Values
+from ethermeter.faults import InputError
 
 EXAMPLES = """\
   ethermeter find bottleneck
@@ -55,12 +56,25 @@ def rows(found: Searched) -> Iterator[Mapping[str, object]]:
         yield {name: value for name, value in row.items() if name != "samples"}
 
 
+def _names(options: BottleneckOptions) -> tuple[str, ...]:
+    """Return what a search finds of each change; a list of transfers has no values."""
+    if options.transfer is None:
+        raise InputError.of_argument("fail_if", "given without a transfer", "one with a transfer")
+    return ("factor", "gain", "response")
+
+
 COMMAND = Command(
     bottleneck,
     EXAMPLES,
     blocks=blocks,
     plain=plain,
     rows=rows,
+    values=Values(
+        rows,
+        ("stage", "way"),
+        names=_names,
+        folder=lambda found, _: None if isinstance(found, tuple) else found.run.path,
+    ),
     former={
         "--no-report": "none: a report is written",
         "--repetitions": "repetitions=N",

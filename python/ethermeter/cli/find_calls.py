@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ethermeter.api.find.calls import CallsOptions, calls
-from ethermeter.cli.command import Command
+from ethermeter.cli.command import Command, Values
 
 if TYPE_CHECKING:
     from ethermeter.analysis.call_search import CallsAnswer
@@ -48,6 +48,29 @@ def rows(found: "Found[CallsAnswer]") -> Iterator[dict[str, object]]:
     yield from map(msgspec.to_builtins, found.answer.tried)
 
 
+def _values(found: "Found[CallsAnswer]") -> Iterator[dict[str, object]]:
+    """Yield the number of calls, with the numbers between which it lies, and their quality."""
+    answer = found.answer
+    calls = {"value": answer.calls, "low": answer.sure, "high": answer.possible}
+    rated = next((row for row in rows(found) if row["calls"] == answer.calls), {})
+    yield rated | {"subject": answer.subject, "calls": calls}
+
+
+def _names(_: CallsOptions) -> tuple[str, ...]:
+    return (
+        "calls",
+        "margin",
+        "mos",
+        "rating",
+        "loss",
+        "delay",
+        "buffer",
+        "network_p50",
+        "network_p99",
+        "utilisation",
+    )
+
+
 _INSTEAD = {
     "--bit-rate": "bit-rate=RATE",
     "--from": "from=HOST",
@@ -67,5 +90,6 @@ COMMAND = Command(
     blocks=blocks,
     plain=plain,
     rows=rows,
+    values=Values(_values, ("subject",), names=_names, folder=lambda found, _: found.run.path),
     former=_INSTEAD | {f"--{name}": f"{name}=VALUE" for name in _SETTINGS},
 )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ethermeter.api.find.value import ValueOptions, value
-from ethermeter.cli.command import Command
+from ethermeter.cli.command import Command, Values
 from ethermeter.cli.guard import FAILED, say
 
 if TYPE_CHECKING:
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
   ethermeter find value office --set network.classes=8 --while 'loss <= 0.1%' \
---largest flows.backup.arrivals.token_bucket.rate --from '20 Mb/s' --to '60 Mb/s' --step '1 Mb/s'
+--largest flows.backup.arrivals.token_bucket.rate from='20 Mb/s' to='60 Mb/s' step='1 Mb/s'
   ethermeter find value office --set network.classes=1 --largest network.hosts.phone.count \
---from 1 --to 40 --while 'call: one_way_delay.p99 <= 10 ms' --while 'loss <= 0.1%'
-  ethermeter find value buffer-sizing --smallest network.switches.switch.queue --from 1 --to 40 \
+from=1 to=40 --while 'call: one_way_delay.p99 <= 10 ms' --while 'loss <= 0.1%'
+  ethermeter find value buffer-sizing --smallest network.switches.switch.queue from=1 to=40 \
 --while 'loss == 0'
   ethermeter find value my-network.toml --engine theory/queueing --json
   ethermeter find value my-network.toml --on testbed --set search.replications=10 --out found"""
@@ -54,6 +54,13 @@ def rows(found: "Found[SearchAnswer]") -> Iterator[dict[str, object]]:
         yield row | {"conditions": dict(enumerate(row["conditions"]))}
 
 
+def _values(found: "Found[SearchAnswer]") -> Iterator[dict[str, object]]:
+    """Yield the answer: the last value that holds, and the values between which it lies."""
+    answer = found.answer
+    ends = {"low": answer.at_least, "high": answer.at_most}
+    yield {"key": answer.key, "value": {"value": answer.estimate, **ends}}
+
+
 def end(found: "Found[SearchAnswer]", options: object) -> int:
     """Say which trials failed; return the exit code."""
     for trial, why in found.run.failed.items():
@@ -68,7 +75,14 @@ COMMAND = Command(
     plain=plain,
     rows=rows,
     end=end,
+    values=Values(
+        _values, ("key",), names=lambda _: ("value",), folder=lambda found, _: found.run.path
+    ),
     former={
+        "--confidence": "confidence=SHARE",
+        "--from": "from=VALUE",
+        "--step": "step=VALUE",
+        "--to": "to=VALUE",
         "--replications": "--set search.replications=N",
         "--no-report": "none: a report is written",
     },

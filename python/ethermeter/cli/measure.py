@@ -18,8 +18,8 @@ EXAMPLES = """\
   ethermeter measure my-network.toml --on testbed --ip 6
   ethermeter measure my-network.toml --on loopback --json
   ethermeter measure wire-live --on testbed --capture
-  ethermeter measure my-network.toml --on testbed --capture-at client \
---capture-octets 1514 --capture-size 1000
+  ethermeter measure my-network.toml --on testbed --capture at=client \
+octets=1514 size=1000
   ethermeter measure my-network.toml --on testbed --quick"""
 
 
@@ -81,7 +81,7 @@ def end(found: Measured, options: object) -> int:
     if beyond := sum(each.beyond_size for each in found.captures or ()):
         say(
             f"ethermeter: {beyond} frames arrived after a capture had reached its largest size and "
-            "are counted only; --capture-size allows more"
+            "are counted only; size=MB allows more"
         )
     code = of_runs.end(found.run, options)
     for each in found.accounts:
@@ -100,6 +100,9 @@ COMMAND = Command(
     rows=rows,
     end=end,
     former={
+        "--capture-at": "at=HOST",
+        "--capture-octets": "octets=N",
+        "--capture-size": "size=MB",
         "--full": "ethermeter study STUDY --on … --full",
         "--study": "ethermeter study STUDY --on …",
         "--testbed-hosts": "--on testbed,plain,N",

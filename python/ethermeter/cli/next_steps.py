@@ -113,7 +113,7 @@ def of_search(
     if found.outcome == "all" and found.direction == "largest":
         wider = _times(found.estimate, WIDER)
         if wider is not None:
-            yield Step("every value of the range holds; a wider one", _again(words, "--to", wider))
+            yield Step("every value of the range holds; a wider one", _again(words, f"to={wider}"))
     if found.outcome == "answered" and found.engine != "live" and found.estimate is not None:
         others = [
             each
@@ -239,7 +239,7 @@ def _of_overload(
         if isinstance(count, int) and count > 1:
             words = ["ethermeter", "find", "value", name, *settings, *_settings(worst.point)]
             key = f"network.hosts.{sender}.count"
-            ends = ["--from", "1", "--to", str(count), "--while", "loss <= 0.1%"]
+            ends = ["from=1", f"to={count}", "--while", "loss <= 0.1%"]
             yield Step(
                 f"{worst.resource} is full with fewer; how many of {sender} fit",
                 [*words, "--largest", key, *ends],
@@ -313,7 +313,7 @@ def _search_for_room(
         most = _times(room, MORE_ROOM)
         if most is not None:
             others = _settings({of: value for of, value in point.items() if of != path})
-            ends = ["--from", str(room), "--to", most]
+            ends = [f"from={room}", f"to={most}"]
             return [*others, "--smallest", path, *ends, "--while", "loss == 0"]
     return None
 

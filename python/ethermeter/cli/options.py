@@ -27,9 +27,15 @@ NAMES = {
 }
 """Options that are not called as the field, because that is no word in Python, or one of several
 values is given at a time."""
-SETTINGS = {"duration": "duration", "services": "service"}
+SETTINGS = {
+    "capture_at": "at",
+    "capture_octets": "octets",
+    "capture_size": "size",
+    "duration": "duration",
+    "services": "service",
+}
 """Settings that are not called as their option, because keys are nouns, or not as the field,
-because one of several values is given at a time."""
+because one of several values is given at a time, or the command already says of what they are."""
 SHORT = {"jobs": "-j", "metrics": "-m", "file_format": "-f"}
 
 _Setting = tuple[Field[Any], Any, Argument]
@@ -72,6 +78,13 @@ def outputs() -> Iterator[click.Parameter]:
     )
     yield click.Option(
         ["--csv", "as_csv"], is_flag=True, help="Print CSV, and nothing else, on stdout."
+    )
+    yield click.Option(
+        ["--fail-if", "fail_if"],
+        multiple=True,
+        metavar="CONDITION",
+        help="Exit code 1 if this is so of any value of the answer, such as 'loss > 0.1%', by its "
+        "name in --csv; 3 if intervals are too wide to tell. Can be given several times.",
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ethermeter.api.predict import REPORT, SCENARIO, PredictOptions, predict
-from ethermeter.cli.command import Command
+from ethermeter.cli.command import Command, Values
 
 if TYPE_CHECKING:
     from ethermeter.calibration.answer import PredictionAnswer
@@ -33,4 +33,27 @@ def rows(found: "PredictionAnswer") -> Iterator[dict[str, object]]:
     yield from map(row, judged_of(found) or found.predicted)
 
 
-COMMAND = Command(predict, EXAMPLES, blocks=blocks, rows=rows)
+def _values(found: "PredictionAnswer") -> Iterator[dict[str, object]]:
+    """Yield each predicted value, and by how much it differs from a measured one."""
+    from ethermeter.calibration.show import judged_of
+    from ethermeter.cli.output import row
+
+    yield from map(row, found.predicted)
+    for each in judged_of(found):
+        yield {"of": str(each.metric), "point": each.point, "relative_error": each.relative_error}
+
+
+def _names(options: PredictOptions) -> list[str]:
+    from ethermeter.metrics import EntityKind, metrics_of
+
+    more = [] if options.against is None else ["relative_error"]
+    return [*more, *map(str, metrics_of(EntityKind.FLOW))]
+
+
+COMMAND = Command(
+    predict,
+    EXAMPLES,
+    blocks=blocks,
+    rows=rows,
+    values=Values(_values, ("of", "point"), names=_names, folder=lambda _, options: options.out),
+)

@@ -1,12 +1,13 @@
 """The command that measures a host without an experiment."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ethermeter.api.probe import ProbeOptions, Series, Slot, probe
-from ethermeter.cli.command import Command, Form
+from ethermeter.cli.command import Command, Form, Values
 from ethermeter.cli.guard import FAILED
 
 if TYPE_CHECKING:
@@ -55,6 +56,22 @@ def parts(options: ProbeOptions, form: Form) -> Callable[[Slot], None]:
     return show if form == "csv" else lambda _: None
 
 
+def _values(found: "Measurement | Series") -> Iterator[dict[str, object]]:
+    """Yield each value; of a series how many measurements it has, and how many failed."""
+    if isinstance(found, Series):
+        yield {"measurements": found.measurements, "failures": found.failures}
+    else:
+        yield from found.rows()
+
+
+def _names(options: ProbeOptions) -> list[str]:
+    from ethermeter.metrics import EntityKind, metrics_of
+
+    if options.every is not None:
+        return ["measurements", "failures"]
+    return [str(metric) for metric in metrics_of(EntityKind.FLOW)]
+
+
 def end(found: "Measurement | Series", options: ProbeOptions) -> int:
     """Return the exit code."""
     return FAILED if isinstance(found, Series) and found.failures else 0
@@ -68,6 +85,12 @@ COMMAND = Command(
     rows=rows,
     parts=parts,
     end=end,
+    values=Values(
+        _values,
+        ("flow", "by"),
+        names=_names,
+        folder=lambda found, _: Path(found.series) if isinstance(found, Series) else None,
+    ),
     former={
         "--hosts": "--on FILE",
         "--time": "--for TIME",

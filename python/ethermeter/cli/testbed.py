@@ -37,7 +37,7 @@ SHOW_EXAMPLES = """\
   ethermeter testbed show
   ethermeter testbed show em-1234-abcd --live
   ethermeter testbed show em-1234-abcd --capture segment.pcapng --for 10s
-  ethermeter testbed show em-1234-abcd --capture segment.pcapng --frames 1000 --json
+  ethermeter testbed show em-1234-abcd --capture segment.pcapng frames=1000 --json
   ethermeter testbed show em-1234-abcd --capture - | wireshark -k -i -"""
 
 
@@ -186,7 +186,12 @@ SHOW = Command(
     plain=_shown_plain,
     rows=_shown_rows,
     parts=_parts,
-    former={"--out": "--capture FILE"},
+    former={
+        "--capture-octets": "octets=N",
+        "--capture-size": "size=MB",
+        "--frames": "frames=N",
+        "--out": "--capture FILE",
+    },
 )
 GROUP = Group(
     "testbed",

@@ -13,9 +13,9 @@ from ethermeter.api.validate import (
     Validity,
     validate,
 )
-from ethermeter.cli.command import Command, typed
+from ethermeter.cli.command import Command, Values, typed
 from ethermeter.cli.guard import BAD_INPUT, FAILED, as_typed, say
-from ethermeter.faults import Fault, lines, listed
+from ethermeter.faults import Fault, InputError, lines, listed
 
 if TYPE_CHECKING:
     from ethermeter.api.validate import Checked
@@ -102,6 +102,32 @@ def rows(found: "Checked") -> Iterator[Mapping[str, object]]:
                 }
 
 
+def _values(found: "Checked") -> Iterator[Mapping[str, object]]:
+    """Yield the rows, and of a network the load of the resource that is nearest to its limit."""
+    if isinstance(found, NetworkTheory):
+        for each in found.capacity:
+            # Without loss a resource is busy with what it is offered.
+            share = min(each.load, 1.0)
+            yield {"resource": each.resource, "load": each.load, "utilisation": share}
+        # A flow that has a bound and no margin has no deadline.
+        yield from (
+            {name: of for name, of in row.items() if name != "margin" or of is not None}
+            if row["bound"] is not None
+            else row
+            for row in rows(found)
+        )
+    else:
+        yield from rows(found)
+
+
+def _names(options: ValidateOptions) -> tuple[str, ...]:
+    """Return what is known of files; what theories say is known with their answer."""
+    if options.trials:
+        allowed = "one of the other answers: a list of trials has no results"
+        raise InputError.of_argument("fail_if", "given with trials", allowed)
+    return () if options.models else ("trials",)
+
+
 def end(found: "Checked", _: object) -> int:
     """Say what is wrong, or failed; return the exit code."""
     if isinstance(found, NetworkTheory) and found.failed:
@@ -120,4 +146,17 @@ def _named(faults: Iterable[Fault]) -> tuple[Fault, ...]:
     return tuple(as_typed(fault, lambda name: typed(ValidateOptions, name)) for fault in faults)
 
 
-COMMAND = Command(validate, EXAMPLES, blocks=blocks, plain=plain, rows=rows, end=end)
+COMMAND = Command(
+    validate,
+    EXAMPLES,
+    blocks=blocks,
+    plain=plain,
+    rows=rows,
+    end=end,
+    values=Values(
+        _values,
+        ("file", "model", "resource", "flow", "metric"),
+        names=_names,
+        elsewhere="with --models, what theories say",
+    ),
+)

@@ -1,4 +1,4 @@
-"""Checks: which conditions of --fail-if a result meets."""
+"""Checks: which conditions of --fail-if a result or another answer meets."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from ethermeter.analysis.checks import Check
 from ethermeter.blocks import Table, Text
 from ethermeter.metrics import Metric
-from ethermeter.quantities import Scale, estimate_text, metric_text
+from ethermeter.quantities import Scale, estimate_text, metric_text, scale_of
 
 Block = Text | Table
 
@@ -44,6 +44,8 @@ def checks(found: Sequence[Check]) -> Iterator[Block]:
 
 
 def _value(each: Check) -> str:
-    if each.metric:
+    if each.metric in set(Metric):
         return metric_text(Metric(each.metric), each.value)
+    if each.metric:
+        return estimate_text(each.value, scale_of(each.value.value, each.unit))
     return estimate_text(each.value, Scale("%", 0.01))

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
+from ethermeter.analysis import row_checks
+from ethermeter.analysis.checks import Check
 from ethermeter.analysis.samples import samples_of
 from ethermeter.metrics import Caution, Metric
 from ethermeter.results.estimates import EstimateEntry
@@ -68,6 +70,18 @@ class Measurement:
         for value in self.values:
             about = {"at": self.at, "to": self.to, "by": value.by}
             yield about | {name: getattr(value, name) for name in _COLUMNS}
+
+    def check(self, *conditions: str) -> tuple[Check, ...]:
+        """Judge conditions that no flow may meet, such as "loss > 0.1%".
+
+        Raises
+        ------
+        InputError
+            If a text is no condition, or no flow has such a metric.
+
+        """
+        wanted = row_checks.conditions_of(conditions)
+        return row_checks.checks(wanted, self.rows(), ("flow", "by"))
 
 
 def within(estimate: Estimate, least: float, most: float = math.inf) -> Estimate:

@@ -28,7 +28,9 @@ def junit(name: str, found: Sequence[Check]) -> str:
     )
     for each in found:
         case = ElementTree.SubElement(
-            suite, "testcase", {"classname": f"{name}.{each.engine}", "name": title(each)}
+            suite,
+            "testcase",
+            {"classname": f"{name}.{each.engine}".removesuffix("."), "name": title(each)},
         )
         if each.verdict != "passes":
             kind = "failure" if each.verdict == "fails" else "skipped"

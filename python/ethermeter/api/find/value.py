@@ -39,14 +39,15 @@ class ValueOptions:
             "Key whose smallest value is wanted, such as network.switches.s.queue.", "KEY", "keys"
         ),
     ] = None
-    first: Annotated[End, Argument("First value of the range.", "VALUE")] = None
-    last: Annotated[End, Argument("Last value of the range.", "VALUE")] = None
+    first: Annotated[End, Argument("First value of the range.", "VALUE", is_setting=True)] = None
+    last: Annotated[End, Argument("Last value of the range.", "VALUE", is_setting=True)] = None
     step: Annotated[
         End,
         Argument(
             "Distance between tried values; unless given 1 for integers, else a hundredth of the "
             "range.",
             "VALUE",
+            is_setting=True,
         ),
     ] = None
     conditions: Annotated[
@@ -70,7 +71,9 @@ class ValueOptions:
     confidence: Annotated[
         str | float | None,
         Argument(
-            "Probability that the answer lies between the stated values; 95% unless given.", "SHARE"
+            "Probability that the answer lies between the stated values; 95% unless given.",
+            "SHARE",
+            is_setting=True,
         ),
     ] = None
     on: On = None
