@@ -527,6 +527,22 @@ def test_a_slower_file_of_iperf3_fails_beside_a_baseline(tmp_path: Path) -> None
     assert "without --baseline the spread of measurements" in " ".join(lone.stdout.split())
 
 
+def test_a_run_that_was_disturbed_is_no_alarm_if_the_next_is_not(tmp_path: Path) -> None:
+    rates = (8.0, 8.004, 7.996, 8.002, 7.998, 8.001)
+    first, *others = (
+        written(tmp_path / f"{number}.json", iperf3_udp(rate)) for number, rate in enumerate(rates)
+    )
+    baseline = [word for other in others for word in ("--baseline", other)]
+    after = written(tmp_path / "after.json", iperf3_udp(7.5))
+    for rate, code in ((8.0, 0), (7.84, 1)):
+        again = ("--again", written(tmp_path / "again.json", iperf3_udp(rate)))
+        ended = invoke("compare", first, after, *baseline, *again, "--fail-below", "2%")
+        assert ended.returncode == code, ended.stderr + ended.stdout
+    refused = invoke("compare", first, after, *again)
+    assert "--again" in refused.stderr
+    assert "expected with --fail-below" in refused.stderr
+
+
 def test_values_that_never_differed_are_no_measure_of_chance(tmp_path: Path) -> None:
     first, *others = (written(tmp_path / f"{number}.json", iperf3_udp(8.0)) for number in range(5))
     baseline = [word for other in others for word in ("--baseline", other)]

@@ -13,6 +13,7 @@ than replications within a run show.
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -67,6 +68,31 @@ def regressions(before: Sequence[Points], after: Points, *, tolerance: float) ->
         )
         for point, metric, worse in found
     )
+
+
+def repeated(
+    before: Sequence[Points], after: Sequence[Points], *, tolerance: float
+) -> tuple[Check, ...]:
+    """Judge several runs of the same, each as `regressions` does; return one check of each value.
+
+    It fails if the value fails in each run, and passes if it passes in one. Its change is that of
+    the first run with the same verdict, or of the first run where none has it.
+    """
+    found: dict[tuple[object, ...], list[Check]] = {}
+    for run in after:
+        for check in regressions(before, run, tolerance=tolerance):
+            at = check.condition, check.series, check.engine, *sorted(check.point.items())
+            found.setdefault(at, []).append(check)
+    return tuple(_one(checks, len(after)) for checks in found.values())
+
+
+def _one(checks: Sequence[Check], runs: int) -> Check:
+    verdicts = [check.verdict for check in checks]
+    verdict: Verdict = "passes" if "passes" in verdicts else "undecided"
+    if verdicts == ["fails"] * runs:
+        verdict = "fails"
+    alike = [check for check in checks if check.verdict == verdict]
+    return replace((alike or checks)[0], verdict=verdict)
 
 
 def verdict_of(change: Estimate, tolerance: float, *, level: float) -> Verdict:

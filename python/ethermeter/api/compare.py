@@ -65,6 +65,15 @@ class CompareOptions:
             "runs",
         ),
     ] = ()
+    again: Annotated[
+        Sequence[Path],
+        Argument(
+            "Another run, or file, of the same as SECOND: a value fails only if it does in each, "
+            "so that what disturbed one run is no alarm; can be given several times.",
+            "RUN",
+            "runs",
+        ),
+    ] = ()
     figure: Annotated[
         Path | None,
         Argument(
@@ -205,17 +214,24 @@ def compare(options: CompareOptions, display: Display) -> Compared:
         raise InputError.of_argument("differing", "given", "expected with one run")
     if options.figure is not None:
         _require_page(options)
-    if options.baseline and options.fail_below is None:
-        allowed = "expected with --fail-below"
-        raise InputError.of_argument("baseline", str(options.baseline[0]), allowed)
+    if options.fail_below is None:
+        _refuse_more(options, "expected with --fail-below")
     is_run = options.first.is_dir() and file_of(options.first) is None
     has_suite = is_run and is_benchmark(options.first)
     if has_suite:
         if options.figure is not None:
             allowed = "runs that are no benchmarks; those are compared as text or JSON"
             raise InputError.of_argument("figure", str(options.figure), allowed)
+        _refuse_more(options, "expected with runs that are no benchmarks")
         return _benchmarks(options.first, second, options.fail_below or TOLERANCE)
     return _limits(options, second) or _runs(options, second)
+
+
+def _refuse_more(options: CompareOptions, allowed: str) -> None:
+    """Refuse more runs of the same as the first, or the second."""
+    for name, paths in (("baseline", options.baseline), ("again", options.again)):
+        if paths:
+            raise InputError.of_argument(name, str(paths[0]), allowed)
 
 
 def _require_page(options: CompareOptions) -> None:
@@ -271,14 +287,18 @@ def _regressions(
     """Judge whether the second run is worse; empty unless that was asked."""
     if options.fail_below is None:
         return ()
-    from ethermeter.analysis.regressions import regressions
+    from ethermeter.analysis.regressions import repeated
     from ethermeter.api.runs import open as open_run
     from ethermeter.imports.matching import matched
     from ethermeter.imports.saved import file_of
 
-    others = [file_of(path) or open_run(path).path for path in options.baseline]
-    before = [points[0], *(matched(first, other, columns=columns).second for other in others)]
-    return regressions(before, points[1], tolerance=_share(options.fail_below))
+    def more(paths: Sequence[Path]) -> "list[Points]":
+        found = [file_of(path) or open_run(path).path for path in paths]
+        return [matched(first, path, columns=columns).second for path in found]
+
+    before = [points[0], *more(options.baseline)]
+    after = [points[1], *more(options.again)]
+    return repeated(before, after, tolerance=_share(options.fail_below))
 
 
 def _share(fail_below: str) -> float:
@@ -324,10 +344,10 @@ def _limits(options: CompareOptions, second: Path) -> LimitComparison | None:
         name = "first" if first is None else "second"
         allowed = "expected a run of find value or find calls, as the other is"
         raise InputError.of_argument(name, str(named[name]), allowed)
-    if options.figure is not None or options.baseline:
-        name = "baseline" if options.figure is None else "figure"
-        given = str(options.figure or options.baseline[0])
-        raise InputError.of_argument(name, given, "expected with runs that are no searches")
+    allowed = "expected with runs that are no searches"
+    if options.figure is not None:
+        raise InputError.of_argument("figure", str(options.figure), allowed)
+    _refuse_more(options, allowed)
     check = None
     if options.fail_below is not None:
         check = limits.judged(first, other, tolerance=_share(options.fail_below))
