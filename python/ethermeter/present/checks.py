@@ -46,4 +46,4 @@ def checks(found: Sequence[Check]) -> Iterator[Block]:
 def _value(each: Check) -> str:
     if each.metric:
         return metric_text(Metric(each.metric), each.value)
-    return estimate_text(each.value, Scale("%", 0.01))
+    return estimate_text(each.value.within(0.0, 1.0), Scale("%", 0.01))
