@@ -76,6 +76,8 @@ class Axis:
         of ten, and where there is room at two and five times these.
     is_date
         Whether it has moments as texts, in UTC, instead of numbers.
+    held
+        Values that rounded ends hold besides those drawn, in the SI unit.
 
     """
 
@@ -89,6 +91,7 @@ class Axis:
     padding: int = 0
     numbers: Numbers = "usual"
     is_date: bool = False
+    held: Sequence[Value] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +248,8 @@ class Curves:
         Title of what orders points, where that is not x.
     window
         Begin and end along x of what is shaded.
+    across
+        Values of y in the SI unit, by name, drawn as lines across all curves.
     is_named_at_ends
         Whether names stand at the ends of curves, moved apart where they would overlap.
     font_size
@@ -265,6 +270,7 @@ class Curves:
     palette: Palette = "distinct"
     order: str = ""
     window: tuple[float, float] | None = None
+    across: Mapping[str, float] | None = None
     is_clipped: bool = True
     is_named_at_ends: bool = False
     is_template: bool = False
@@ -315,7 +321,7 @@ class Bars:
     value: Axis
     places: Names | Axis
     tips: Sequence[Tip] = ()
-    legend: Legend = Legend()
+    legend: Legend | None = Legend()
     names: Sequence[str] = ()
     palette: Palette = "distinct"
     is_stacked: bool = False
@@ -324,6 +330,7 @@ class Bars:
     gap: float = 0
     across: Mapping[str, float] | None = None
     window: tuple[float, float] | None = None
+    title: str = ""
     box: Box = Box()
 
 

@@ -21,7 +21,7 @@ from ethermeter.chart import Chart
 from ethermeter.metrics import Label as Label
 from ethermeter.metrics import Metric
 from ethermeter.presentation import Presentation
-from ethermeter.quantities import UNDEFINED, Scale, estimate_text
+from ethermeter.quantities import UNDEFINED, Scale, estimate_text, held
 from ethermeter.quantities import number as number
 from ethermeter.results.estimates import Point
 from ethermeter.results.interval import Estimate
@@ -151,8 +151,10 @@ def valued(estimate: Estimate | None, label: Label) -> str:
     >>> valued(Estimate(0.00347, 0.00001, 9.0), Label("Delay", "ms", 1e3))
     '3.470 ± 0.023'
     """
-    if label.decimals is None or estimate is None or not math.isfinite(estimate.value):
-        return cell(estimate, label.factor)
+    if estimate is None or not math.isfinite(estimate.value):
+        return UNDEFINED
+    if label.decimals is None:
+        return cell(held(estimate, label), label.factor)
     half = round(estimate.half_width * label.factor, label.decimals)
     text = f"{estimate.value * label.factor:.{label.decimals}f}"
     return f"{text} ± {half:.{label.decimals}f}" if half > 0 else text

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ethermeter.metrics import Metric
+    from ethermeter.metrics import Label, Metric
     from ethermeter.results.interval import Estimate
 
 UNDEFINED = "–"
@@ -118,7 +118,8 @@ def number(value: float | None, half_width: float = math.nan, *, digits: int = D
         places = min(places_of(half_width), MOST_DIGITS - 1 - magnitude)
         if places > 8:
             return f"{value:.{MOST_DIGITS}g}"
-        return f"{round(value, places):.{max(places, 0)}f}"
+        # Plus zero: what is rounded to it has no sign.
+        return f"{round(value, places) + 0.0:.{max(places, 0)}f}"
     places = digits - 1 - magnitude
     if places > 8 or magnitude >= 9:
         return f"{value:.{digits}g}"
@@ -203,6 +204,46 @@ def with_ends(
     return f"{middle}{unit} ({least} to {most})"
 
 
+def held(estimate: "Estimate", label: "Label") -> "Estimate":
+    """Return an estimate in the SI unit with an interval that ends where values of the label do."""
+    return estimate.within(label.least / label.factor, label.most / label.factor)
+
+
+def suited(label: "Label", values: Iterable[float]) -> "Label":
+    """Return a label in the unit that suits all values, which are in the SI unit.
+
+    The label itself if its unit has no prefixes, if no prefix suits all, or without a value above
+    or below zero.
+
+    Examples
+    --------
+    >>> from ethermeter.metrics import Metric
+    >>> suited(Metric.ONE_WAY_DELAY.label, [65.362e-3, 2e-3]).axis
+    'One-way delay (ms)'
+    """
+    found = [value for value in values if math.isfinite(value) and value != 0]
+    unit = next(
+        (
+            unit
+            for unit, prefixes in _PREFIXES.items()
+            for size, text in prefixes
+            if text == label.unit and math.isclose(size * label.factor, 1.0)
+        ),
+        None,
+    )
+    scale = common_scale(found, unit) if unit is not None and found else None
+    if scale is None:
+        return label
+    ratio = 1 / scale.size / label.factor
+    return replace(
+        label,
+        unit=scale.unit,
+        factor=1 / scale.size,
+        least=label.least * ratio,
+        most=label.most * ratio,
+    )
+
+
 def estimate_text(estimate: "Estimate", scale: Scale, *, has_unit: bool = True) -> str:
     """Write an estimate in a scale with its interval."""
     return with_ends(estimate.value, estimate.low, estimate.high, scale, has_unit=has_unit)
@@ -221,7 +262,7 @@ def shown_unit(metric: "Metric") -> tuple[str, float]:
 def metric_text(metric: "Metric", estimate: "Estimate") -> str:
     """Write an estimate of a metric with its unit and interval."""
     unit, factor = shown_unit(metric)
-    shown = estimate.scaled(factor)
+    shown = held(estimate, metric.label).scaled(factor)
     return estimate_text(shown, scale_of(shown.value, unit))
 
 

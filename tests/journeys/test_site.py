@@ -143,6 +143,8 @@ def test_notebooks_were_executed_and_show_what_their_texts_say(site):
     for row in ("12", "13", "14"):
         _, value, low, high = values("saturated-ethernet", row)
         assert 0.37 < low <= value <= high
+    drawn = [text for text in page("saturated-ethernet").iter("text") if text.text]
+    assert {"0.0", "1.0", "37%, the claim"} <= {text.text for text in drawn}
     for name in ("hub-or-switch", "saturated-ethernet"):
         assert [each for each in construction(page(name)) if "mark-symbol" in each]
     assert [row for row in rows(page("live-testbed")) if "simulation" in row]

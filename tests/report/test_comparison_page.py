@@ -155,7 +155,7 @@ def test_files_of_other_programs_are_compared_as_a_page(browser, tmp_path):
         assert "None of 2 metrics differs" in answer
         # Files of single values have no intervals, which is no verdict that they are the same.
         assert "2 cannot be judged: the values differ, and no interval is known." in answer
-        assert "One-way delay (µs)" in visit.page.locator("#differences").inner_text()
+        assert "One-way delay (ms)" in visit.page.locator("#differences").inner_text()
         assert visit.page.locator("#parameters").count() == 0
 
 

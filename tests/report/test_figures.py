@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,11 +12,15 @@ from ethermeter.analysis.distribution import Distribution
 from ethermeter.chart import Box
 from ethermeter.metrics import Metric
 from ethermeter.report import axes, figures, theme
+from ethermeter.report.charts import files
 from ethermeter.report.charts.bars import bars
-from ethermeter.report.charts.curves import curves
+from ethermeter.report.charts.curves import MOST_MARKERS, curves
 from ethermeter.report.plots import against
 from ethermeter.report.sections import channel, distribution
+from ethermeter.report.style import Style
 from ethermeter.results import estimates
+from ethermeter.results.estimates import Point
+from ethermeter.results.interval import Estimate
 from ethermeter.studies import pages, registry
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -28,7 +33,7 @@ def test_every_figure_of_a_series_is_valid_vega_lite(study_run, vega_lite):
     drawn = [
         curves(against(panel, metric, chosen))
         for metric in registry.find("boggs1988").presentation.graphs
-        for panel in axes.panels(members, chosen, metric)
+        for panel in axes.panels(members, chosen, metric, are_apart=False)
     ]
     most = [p for p in members if p.point["stations.count"] == "24"]
     drawn.append(bars(channel.breakdown(most, "stations.frames")))
@@ -196,3 +201,149 @@ def test_curves_stand_out_from_the_ground(ground, count, is_ordered):
     for colour in found:
         bright, dim = sorted((luminance(colour), paper), reverse=True)
         assert (bright + 0.05) / (dim + 0.05) >= 3, colour
+
+
+def point(engine="simulation", value=0.5, error=0.001, metric=Metric.UTILISATION, **varied):
+    """A point with one value; keys of its experiment have "__" instead of points."""
+    keys = {key.replace("__", "."): text for key, text in varied.items()}
+    return Point("s", keys, engine, 3, {metric: Estimate(value, error, 2)})
+
+
+def test_a_few_whole_numbers_that_are_no_amount_are_categories(vega_lite):
+    of = [point(network__classes=text, value=at / 4) for at, text in enumerate(("1", "8"), 1)]
+    spec = figures.draw(of, "utilisation", None, name="run")
+    vega_lite.validate(spec)
+    assert spec["encoding"]["x"]["type"] == "ordinal"
+    assert spec["encoding"]["x"]["scale"]["domain"] == ["1", "8"]
+    assert spec["layer"][0]["mark"]["type"] == "bar"
+    amounts = [
+        replace(each, point={"stations.count": each.point["network.classes"]}) for each in of
+    ]
+    counted = figures.draw(amounts, "utilisation", None, name="run")
+    assert counted["encoding"]["x"]["type"] == "quantitative"
+
+
+@pytest.mark.parametrize(
+    ("key", "texts", "unit"),
+    [
+        ("network.classes", ("1", "8"), None),
+        ("network.classes", ("1", "2", "4", "8"), ""),
+        ("stations.count", ("1", "8"), ""),
+        ("segment.plca.burst-cnt", ("0", "1"), ""),
+        ("flows.a.arrivals.poisson_load", ("0.1", "1"), ""),
+        ("flows.a.transfer.tcp.sack", ("false", "true"), None),
+        ("network.switches.s.queue", ("unlimited", "24", "23"), None),
+        ("network.links.0.rate", ("10 Mb/s", "1 Gb/s"), "b/s"),
+        ("a", ("1 s", "1 m"), None),
+    ],
+)
+def test_what_is_a_category(key, texts, unit):
+    assert axes.unit_of(key, texts) == unit
+
+
+def test_values_at_one_place_are_bars_not_dots(vega_lite):
+    # By theory there are two loads, measured is one: of delays only what was measured is drawn.
+    of = [
+        point(load="0.1", engine="theory/a"),
+        point(load="0.2", engine="theory/a"),
+        point(load="0.2", metric=Metric.LOSS),
+        point(load="0.2", engine="live", metric=Metric.LOSS),
+    ]
+    chosen = axes.choose(of)
+    (panel,) = axes.panels(of, chosen, Metric.LOSS)
+    spec = bars(against(panel, Metric.LOSS, chosen))
+    vega_lite.validate({**spec, "config": theme.config("light", font="sans-serif")})
+    assert [(row["x"], row["c"]) for row in spec["data"]["values"]] == [
+        ("0.2", "simulation"),
+        ("0.2", "live"),
+    ]
+
+
+def test_a_dense_curve_has_a_few_markers_and_all_its_points():
+    of = [point(stations__count=str(at), value=at / 200) for at in range(1, 121)]
+    chosen = axes.choose(of)
+    (panel,) = axes.panels(of, chosen, Metric.UTILISATION)
+    spec = curves(against(panel, Metric.UTILISATION, chosen))
+    shown = [row["x"] for row in spec["data"]["values"] if "q" not in row]
+    assert len(spec["data"]["values"]) == 120
+    assert 20 <= len(shown) <= MOST_MARKERS + 1
+    assert (shown[0], shown[-1]) == (1, 120)
+    (markers,) = [layer for layer in spec["layer"] if layer["mark"]["type"] == "point"]
+    assert markers["encoding"]["opacity"]["condition"][0]["value"] == 0
+    few = axes.panels(of[:25], chosen, Metric.UTILISATION)[0]
+    assert not any(
+        "q" in row for row in curves(against(few, Metric.UTILISATION, chosen))["data"]["values"]
+    )
+
+
+def test_ten_bands_over_one_another_are_ten_panels_with_the_same_axes(vega_lite):
+    of = [
+        point(
+            stations__count=str(count), b=f"name {name}", value=0.1 * count + name / 100, error=0.05
+        )
+        for name in range(10)
+        for count in range(1, 6)
+    ]
+    spec = figures.draw(of, "utilisation", None, name="run")
+    vega_lite.validate(spec)
+    assert [part["title"] for part in spec["concat"]] == [f"b: name {name}" for name in range(10)]
+    assert len({tuple(part["encoding"]["y"]["scale"]["domain"]) for part in spec["concat"]}) == 1
+    narrow = [
+        replace(each, estimates={key: replace(e, error=1e-4) for key, e in each.estimates.items()})
+        for each in of
+    ]
+    assert "concat" not in figures.draw(narrow, "utilisation", None, name="run")
+
+
+def test_bands_end_where_shares_and_delays_do():
+    of = [
+        point(stations__count=str(count), metric=metric, value=value, error=0.1)
+        for metric, value in ((Metric.UTILISATION, 0.98), (Metric.ACCESS_DELAY, 0.05))
+        for count in (1, 2)
+    ]
+    for metric, ends in ((Metric.UTILISATION, (0.54973, 1.0)), (Metric.ACCESS_DELAY, (0, 480.265))):
+        (panel,) = axes.panels(of, axes.choose(of), metric)
+        rows = curves(against(panel, metric, axes.choose(of)))["data"]["values"]
+        # t(2) x 0.1 = 0.430265 either way; delays in ms.
+        assert [(row["l"], row["h"]) for row in rows] == [pytest.approx(ends, abs=1e-4)] * 2
+
+
+def test_axes_are_in_the_units_that_suit_them():
+    of = [
+        point(stations__service=text, metric=Metric.ONE_WAY_DELAY, value=0.0654 * at)
+        for at, text in enumerate(("0 us", "10 us", "100 us"), 1)
+    ]
+    spec = figures.draw(of, "one_way_delay", None, name="run")
+    assert spec["encoding"]["x"]["title"] == "Service time (µs)"
+    assert spec["encoding"]["y"]["title"] == "One-way delay (ms)"
+    assert [(row["x"], row["y"]) for row in spec["data"]["values"]] == [
+        (0, 65.4),
+        (10, 130.8),
+        (100, 196.2),
+    ]
+
+
+def test_panels_beside_each_other_have_one_legend_each_in_words(tmp_path):
+    engines = ("simulation", "theory/a-1976", "idealised/a-1976", "ablation/a-1976/slotted")
+    of = [
+        point(engine, stations__count=str(count), stations__frames=length)
+        for engine in engines
+        for count in (1, 2)
+        for length in ("64 B", "1518 B")
+    ]
+    drawn = files.save(
+        figures.draw(of, "utilisation", None, name="run"), tmp_path / "figure.svg"
+    ).read_text(encoding="utf-8")
+    # Ablations are drawn where theories and simulations are compared.
+    assert "slotted" not in drawn
+    assert drawn.count(">a-1976, assumptions simulated<") == 2
+
+
+def test_a_style_marks_a_value_and_begins_at_zero():
+    of = [point(stations__count=str(count), value=0.9) for count in (1, 2, 3)]
+    style = Style(from_zero=True, across={"37%": 0.37})
+    spec = figures.draw(of, "utilisation", None, name="run", style=style)
+    assert spec["encoding"]["y"]["scale"]["domain"][0] == 0
+    assert [layer["data"]["values"] for layer in spec["layer"][-2:]] == [
+        [{"y": 0.37, "t": "37%"}]
+    ] * 2

@@ -212,7 +212,7 @@ def test_the_findings_of_a_run_are_the_numbers_that_follow_from_its_file(run):
     assert "at frame length (load) 1500 B; no port drops a frame there." in busiest
     (delay,) = [text for text in found if text.startswith("One-way delay")]
     # Preamble and frame on the wire: 1508 and 508 octets of 0.8 µs.
-    assert "1206 µs" in delay
+    assert "1.206 ms" in delay
     assert "406.4 µs" in delay
     (loss,) = [text for text in found if text.startswith("Loss")]
     assert loss.startswith("Loss is zero at all 2 points (95% limit:")

@@ -99,7 +99,7 @@ def test_caution_is_marked_and_listed(study):
                 "stations.service": ("50 us", "100 us"),
                 "stations.backoff": ("exponential", "linear"),
             },
-            "Service time (s)",
+            "Service time (µs)",
         ),
         ({"stations.count": ("4", "8"), "a.x": ("1", "2", "3"), "b": ("on", "off")}, "b: on"),
         ({"stations.backoff": ("exponential", "linear")}, "Estimates"),
@@ -172,7 +172,7 @@ def test_a_series_that_is_none_of_the_figures_stands_apart(tmp_path):
     assert len(titles(page)) == len(titles(before))
     section = by_id(page, "series-clusters")
     assert titles(section) == []
-    assert "Excess delay (ms)" in text_of(section)
+    assert "Excess delay (µs)" in text_of(section)
 
 
 GROUPS = {"odd": [0], "others": [1, 1, 2, 2]}

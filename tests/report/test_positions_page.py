@@ -39,13 +39,13 @@ def test_figures_have_each_place_s_mean_and_interval_against_its_position(tmp_pa
     rate, delay = drawn(page)[:2]
     for spec in drawn(page):
         vega_lite.validate({**spec, "config": theme.config("light", font="sans-serif")})
-    # Mean of 0.9, 1 and 1.1 times 0.1 Mb/s and 0.2 Mb/s; half width t(2) x 0.1 / sqrt(3) of it.
+    # Mean of 0.9, 1 and 1.1 times 0.1 Mb/s and 0.2 Mb/s; in kb/s; half width t(2) x 0.1 / sqrt(3).
     half = 4.302653 * 0.1 / math.sqrt(3)
     expected = {
-        ("1 + 3", 0.0): 0.1,
-        ("1 + 3", 10.0): 0.2,
-        ("2 + 2", 0.0): 0.1,
-        ("2 + 2", 10.0): 0.2,
+        ("1 + 3", 0.0): 100.0,
+        ("1 + 3", 10.0): 200.0,
+        ("2 + 2", 0.0): 100.0,
+        ("2 + 2", 10.0): 200.0,
     }
     assert {(row["c"], row["x"]): row["y"] for row in rate["data"]["values"]} == pytest.approx(
         expected
@@ -57,11 +57,11 @@ def test_figures_have_each_place_s_mean_and_interval_against_its_position(tmp_pa
         )
     delays = {(row["c"], row["x"]): row["y"] for row in delay["data"]["values"]}
     assert delays == pytest.approx(
-        {key: 10 * value for key, value in expected.items()}
+        {key: value / 100 for key, value in expected.items()}
     )  # 1 ms and 2 ms
     assert rate["encoding"]["x"]["title"] == "Position along the cable (µs)"
-    assert rate["encoding"]["y"]["title"] == "Bit rate of a station (Mb/s)"
-    assert ["10", "0.20 ± 0.05", "0.20 ± 0.05"] in rows(along(page))
+    assert rate["encoding"]["y"]["title"] == "Bit rate of a station (kb/s)"
+    assert ["10", "200 ± 50", "200 ± 50"] in rows(along(page))
 
 
 def test_stations_by_themselves_are_named_evenly_and_there_is_a_figure_for_every_frame_length(

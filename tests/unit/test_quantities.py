@@ -3,7 +3,17 @@
 import math
 
 import pytest
-from ethermeter.quantities import Scale, column, number, places_of, quantity, with_ends
+from ethermeter.metrics import Label, Metric
+from ethermeter.quantities import (
+    Scale,
+    column,
+    metric_text,
+    number,
+    places_of,
+    quantity,
+    suited,
+    with_ends,
+)
 from ethermeter.results.interval import Estimate
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,3 +82,35 @@ def test_a_column_has_one_unit_if_one_suits_all_its_values():
     assert column([*values, None], "s") == ("ms", ["0.06", "1.6", "0", "–"])
     apart = [Estimate(value, NAN, NAN) for value in (2e-6, 3.0)]
     assert column(apart, "s") == ("", ["2 µs", "3 s"])
+
+
+def test_intervals_of_shares_and_amounts_end_where_values_do():
+    # t(2) = 4.303: 1.7 ms ± 1.9 ms and 1% ± 2.15%, of which nothing is below zero; 99% ± 2.15%.
+    assert metric_text(Metric.ONE_WAY_DELAY, Estimate(1.7e-3, 4.5e-4, 2)) == "1.7 ms (0 to 3.6)"
+    assert metric_text(Metric.LOSS, Estimate(0.01, 0.005, 2)) == "1.0 % (0 to 3.2)"
+    assert metric_text(Metric.LOSS, Estimate(0.99, 0.005, 2)) == "99.0 % (96.8 to 100.0)"
+    # A margin may be below zero, and what is within stays as it is.
+    assert metric_text(Metric.DEADLINE_MARGIN, Estimate(1e-3, 4.5e-4, 2)) == "1.0 ms ± 1.9"
+    assert metric_text(Metric.LOSS, Estimate(0.5, 0.005, 2)) == "50.0 % ± 2.2"
+
+
+@pytest.mark.parametrize(
+    ("label", "values", "axis"),
+    [
+        (Metric.ONE_WAY_DELAY.label, [0.065362, 0.002], "One-way delay (ms)"),
+        (Metric.ONE_WAY_DELAY.label, [96e-6], "One-way delay (µs)"),
+        (Metric.GOODPUT.label, [2.5e9, NAN], "Goodput (Gb/s)"),
+        # No prefix suits both, no value says which, and shares have none.
+        (Metric.ONE_WAY_DELAY.label, [1e-6, 50.0], "One-way delay (µs)"),
+        (Metric.ONE_WAY_DELAY.label, [0.0, NAN], "One-way delay (µs)"),
+        (Metric.LOSS.label, [1e-9], "Loss (%)"),
+        # Microseconds of a publication are no seconds.
+        (Label("Latency", "µs"), [65362.0], "Latency (µs)"),
+    ],
+)
+def test_a_label_has_the_unit_that_suits_its_values(label, values, axis):
+    assert suited(label, values).axis == axis
+
+
+def test_what_is_rounded_to_zero_has_no_sign():
+    assert number(-0.3, 41.0) == "0"

@@ -234,7 +234,8 @@ class Run(Results):
             "screen", or "one-column" or "two-column" of a paper.
         **values
             Changes of the style: `width`, `height`, `columns`, `font`, `font_size`, `log_x`,
-            `log_y`, `theme` ("light" or "dark"), `title` (`ethermeter.report.style.Style`).
+            `log_y`, `from_zero`, `across`, `theme` ("light" or "dark"), `title`
+            (`ethermeter.report.style.Style`).
 
         Raises
         ------

@@ -21,6 +21,7 @@ class Label:
     """Title, unit shown and factor from the SI unit, axis from zero or not, largest value.
 
     `decimals`: how many are shown of every value; None for as many as its interval leaves.
+    `least`: smallest value there can be. It and `most` are in the unit shown.
     """
 
     title: str
@@ -29,6 +30,7 @@ class Label:
     from_zero: bool = True
     most: float = math.inf
     decimals: int | None = None
+    least: float = -math.inf
 
     @property
     def axis(self) -> str:
@@ -154,7 +156,8 @@ _NUMBER: Scale = ("", "", 1.0)
 class Row:
     """Name, title, scale, axis from zero or not, largest value shown, decimals, and definitions.
 
-    The first definition is that of stations, if it has one.
+    The first definition is that of stations, if it has one. `is_signed` if values may be below
+    zero.
     """
 
     name: str
@@ -164,6 +167,7 @@ class Row:
     most: float = math.inf
     decimals: int | None = None
     definitions: tuple[Definition, ...] = ()
+    is_signed: bool = False
 
     def _defined(
         self,

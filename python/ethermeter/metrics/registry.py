@@ -4,6 +4,7 @@ Lengths and times that are *charged* follow the accounting of Boggs, Mogul and K
 3.3): preamble + frame (FCS included) + inter-frame gap.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import cache, partial
@@ -117,6 +118,8 @@ _LONGEST = {
     "attempt_delay": longest_of_nodes("plca.nodes.attempt_max_ps", "attempt_delay"),
 }
 """Times of buses of which the largest is known of each node too."""
+_SIGNED = ("clock_delay", "synchronised_delay")
+"""Times by two clocks, which may be below zero."""
 _SAMPLES = {"round_trip": "completed", "cycle_time": "plca.cycle.count"}
 """Samples of times that are not those of their kind."""
 _UNDER_WAY = (Caution.UNDER_WAY, is_under_way)
@@ -140,7 +143,7 @@ def _rank(name: str) -> Row:
         for kind, of_rank in kinds.items()
     )
     title = f"{noun[0].upper()}{noun[1:]}, {text}"
-    return Row(name, title, scale, definitions=definitions)
+    return Row(name, title, scale, definitions=definitions, is_signed=time in _SIGNED)
 
 
 _BUCKETS = "; to the width of a histogram bucket, 0.8%, and never outside the values"
@@ -162,7 +165,8 @@ class Metric(StrEnum):
         made = str.__new__(cls, row.name)
         made._value_ = row.name
         made.unit, shown, factor = row.scale
-        made.label = Label(row.title, shown, factor, row.from_zero, row.most, row.decimals)
+        least = -math.inf if row.is_signed else 0.0
+        made.label = Label(row.title, shown, factor, row.from_zero, row.most, row.decimals, least)
         made.definitions = row.definitions
         return made
 
@@ -191,7 +195,7 @@ class Metric(StrEnum):
     TRANSMISSION_DELAY_SD = Row(
         "transmission_delay_sd", "Standard deviation of delay", _MS
     ).station("sample standard deviation of the transmission delay over frames", formulas.DELAY_SD)
-    EXCESS_DELAY = Row("excess_delay", "Excess delay", _MS).station(
+    EXCESS_DELAY = Row("excess_delay", "Excess delay", _MS, is_signed=True).station(
         "mean transmission delay minus the number of stations times the mean time of "
         "preamble, frame and gap",
         formulas.EXCESS_DELAY,
@@ -622,13 +626,17 @@ class Metric(StrEnum):
             ratio_of("overdue", "messages_due"),
         )
     )
-    DEADLINE_MARGIN = Row("deadline_margin", "Margin to the deadline", _US, from_zero=False).due(
+    DEADLINE_MARGIN = Row(
+        "deadline_margin", "Margin to the deadline", _US, from_zero=False, is_signed=True
+    ).due(
         "deadline of the flow less its largest one-way delay, below zero if that is longer; by "
         "network calculus less the bound of the delay; for all flows with a deadline the smallest, "
         "unknown if that of one flow is",
         formulas.MARGIN,
     )
-    CLOCK_DELAY = Row("clock_delay", "One-way delay by unsynchronised clocks", _US).clock(
+    CLOCK_DELAY = Row(
+        "clock_delay", "One-way delay by unsynchronised clocks", _US, is_signed=True
+    ).clock(
         "mean difference between the receiver's clock at a message's arrival and the "
         "sender's clock at the message's arrival at its source; may be negative",
         mean_of(formulas.READ_DELAY),
@@ -639,7 +647,7 @@ class Metric(StrEnum):
     CLOCK_DELAY_P999 = _rank("clock_delay_p999")
     CLOCK_DELAY_MAX = _rank("clock_delay_max")
     SYNCHRONISED_DELAY = Row(
-        "synchronised_delay", "One-way delay by synchronised clocks", _US
+        "synchronised_delay", "One-way delay by synchronised clocks", _US, is_signed=True
     ).synchronised(
         "mean one-way delay as a live test measures it, by clocks synchronised over the "
         "network; may be negative",
@@ -665,7 +673,9 @@ class Metric(StrEnum):
         is_exact=True,
         doubt=_UNCERTAIN,
     )
-    CLOCK_OFFSET = Row("clock_offset", "Offset of the sender’s clock", _MS).synchronised(
+    CLOCK_OFFSET = Row(
+        "clock_offset", "Offset of the sender’s clock", _MS, is_signed=True
+    ).synchronised(
         "offset of the sender's clock from the receiver's in the middle of the window, as "
         "estimated by synchronisation; for all flows only if one is synchronised",
         of_one_clock("estimate.offset_ns", 1e9),
@@ -680,7 +690,9 @@ class Metric(StrEnum):
         is_exact=True,
         doubt=_UNCERTAIN,
     )
-    CLOCK_DRIFT = Row("clock_drift", "Drift of the sender’s clock", _PPM).synchronised(
+    CLOCK_DRIFT = Row(
+        "clock_drift", "Drift of the sender’s clock", _PPM, is_signed=True
+    ).synchronised(
         "relative drift of the sender's clock against the receiver's, as estimated by "
         "synchronisation",
         of_one_clock("estimate.drift"),

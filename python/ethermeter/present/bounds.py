@@ -24,7 +24,9 @@ from ethermeter.quantities import (
     in_scale,
     number,
     quantity,
+    scale_of,
 )
+from ethermeter.results.interval import Estimate
 
 Block = Text | Table
 
@@ -148,6 +150,12 @@ def time_text(time_s: float, scale: Scale | None, half_width_s: float = math.nan
     return in_scale(time_s, half_width_s, scale, has_unit=False)
 
 
+def _mean_text(mean: Estimate, scale: Scale | None) -> str:
+    if scale is None:
+        return estimate_text(mean, scale_of(mean.value, "s"))
+    return estimate_text(mean, scale, has_unit=False)
+
+
 def _observed(found: Observed | None, scale: Scale | None, *, has_deadline: bool) -> list[str]:
     if found is None:
         return [UNDEFINED] * (2 + has_deadline)
@@ -155,9 +163,9 @@ def _observed(found: Observed | None, scale: Scale | None, *, has_deadline: bool
     allowed = f" of {time_text(found.allowance_s, scale)} unknown" if found.allowance_s > 0 else ""
     late = UNDEFINED
     if found.missed is not None:
-        late = estimate_text(found.missed, Scale("%", 0.01), has_unit=False)
+        late = estimate_text(found.missed.within(0.0, 1.0), Scale("%", 0.01), has_unit=False)
     return [
-        time_text(found.mean.value, scale, found.mean.half_width),
+        _mean_text(found.mean.within(0.0, math.inf), scale),
         f"{time_text(found.largest_s, scale)}{above}{allowed}",
         *([late] * has_deadline),
     ]

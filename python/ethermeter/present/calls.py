@@ -93,4 +93,6 @@ def _cell(found: Interval, factor: float = 1.0) -> str:
     value, low, high = (
         None if end is None else factor * end for end in (found.value, found.low, found.high)
     )
+    # Times, shares and counts are not below zero, whatever an interval says.
+    low = None if low is None else max(low, 0.0)
     return with_ends(value, low, high, Scale(""))

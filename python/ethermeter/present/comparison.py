@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from ethermeter.analysis.comparison import ALIKE, DIFFERS, ONLY, Change, Row, changes
 from ethermeter.blocks import Heading, Table, Text
 from ethermeter.document import plain
-from ethermeter.metrics import Metric
+from ethermeter.metrics import Label, Metric
 from ethermeter.present.marks import Marks, legend
-from ethermeter.quantities import UNDEFINED, Scale, number, with_ends
+from ethermeter.quantities import UNDEFINED, Scale, number, suited, with_ends
 from ethermeter.swept import varied_keys
 
 Block = Heading | Table | Text
@@ -22,6 +22,8 @@ GROUPS = (
     ("No differences", ALIKE, 0),
 )
 """Rows of a comparison: their heading, their verdicts, and how many a page shows at once."""
+FROM_FACTOR = 3
+"""Second over first from which a factor is written instead of a percentage."""
 _KIND = "data names1 metrics"
 
 
@@ -44,7 +46,7 @@ def differences(
     ordered = sorted(rows, key=lambda row: order.index(Metric(row["metric"])))
     members = [[row for row in ordered if row["verdict"] in verdicts] for _, verdicts, _ in groups]
     marks = Marks(row["cautions"] for group in members for row in group)
-    head = ["metric", *keys, "first", "second", "difference", "relative (%)", "verdict"]
+    head = ["metric", *keys, "first", "second", "difference", "relative", "verdict"]
     for (caption, _, open_rows), group in zip(groups, members, strict=True):
         if group:
             cells = [_cells(row, keys, marks) for row in group]
@@ -56,13 +58,14 @@ def differences(
 def verdicts(found: Sequence[Change]) -> Table:
     """Tabulate at how many points each metric has a verdict, and its largest difference."""
     shown = (*DIFFERS, *ALIKE, "undecided")
+    largest = [texts(change.most) if change.most else None for change in found]
     rows = [
         [
-            change.metric.label.axis,
+            (most.label if most else change.metric.label).axis,
             *(f"{change.verdicts[verdict]:,}" for verdict in shown),
-            texts(change.most).difference if change.most else UNDEFINED,
+            most.difference if most else UNDEFINED,
         ]
-        for change in found
+        for change, most in zip(found, largest, strict=True)
     ]
     head = ("metric", *shown, "largest difference")
     return Table(head, rows, "Verdicts by metric", _KIND)
@@ -78,32 +81,52 @@ def by_chance(rows: Sequence[Row]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Values of a row, in the unit of its metric; the difference with its interval."""
+    """Values of a row, in the unit of its label; the difference with its interval."""
 
+    label: Label
     first: str
     second: str
     difference: str
-    relative: str  # In per cent of the first
+    relative: str  # Second against first, as a percentage or as a factor
 
 
 def texts(row: Row) -> Texts:
     """Write the values of a row."""
-    factor = Metric(row["metric"]).label.factor
     first, second, difference, low, high = (
         math.nan if value is None else value
         for value in (row["a"], row["b"], row["difference"], row["low"], row["high"])
     )
+    label = suited(Metric(row["metric"]).label, (first, second))
+    factor = label.factor
     half = (high - low) / 2 * factor
     has_interval = not math.isnan(half)
     shown = with_ends(difference, low if has_interval else None, high, Scale("", 1 / factor))
     sign = "+" if difference > 0 else ""
-    is_ratio = math.isfinite(difference) and math.isfinite(first) and first != 0
     return Texts(
+        label,
         number(first * factor, half),
         number(second * factor, half),
         sign + shown,
-        f"{100 * difference / abs(first):+.3g}" if is_ratio else UNDEFINED,
+        relative(first, second),
     )
+
+
+def relative(first: float, second: float) -> str:
+    """Write a value against another: the difference in per cent, or a factor from three on.
+
+    Examples
+    --------
+    >>> relative(0.02, 0.021), relative(0.5, 77.5), relative(300.0, 0.3), relative(0.0, 1.0)
+    ('+5%', '× 155', '−99.9%', '–')
+    """
+    if not (math.isfinite(first) and math.isfinite(second)) or first == 0:
+        return UNDEFINED
+    factor = second / first
+    if factor >= FROM_FACTOR:
+        return f"× {number(factor, digits=3)}"
+    percent = 100 * (second - first) / abs(first)
+    sign = "+" if percent > 0 else "−" if percent < 0 else ""
+    return f"{sign}{number(abs(percent), digits=3)}%"
 
 
 def distinguished(row: Row) -> dict[str, str]:
@@ -114,7 +137,7 @@ def distinguished(row: Row) -> dict[str, str]:
 def _cells(row: Row, keys: Sequence[str], marks: Marks) -> list[str]:
     values, shown = distinguished(row), texts(row)
     return [
-        Metric(row["metric"]).label.axis,
+        shown.label.axis,
         *(plain(values.get(key, UNDEFINED)) for key in keys),
         shown.first,
         shown.second,

@@ -9,7 +9,7 @@ from ethermeter.analysis.groups import PART
 from ethermeter.blocks import Heading, Table, Text
 from ethermeter.metrics import Metric
 from ethermeter.present.marks import Marks, legend
-from ethermeter.quantities import shown_unit
+from ethermeter.quantities import held, shown_unit
 from ethermeter.results.estimates import Point, run_cautions
 from ethermeter.results.interval import Estimate
 
@@ -133,7 +133,8 @@ def metric_column(metric: Metric, estimates: Sequence[Estimate | None]) -> tuple
     """Return the head of a column of a metric, with its unit, and its cells."""
     unit, factor = shown_unit(metric)
     unit, cells = quantities.column(
-        [None if each is None else each.scaled(factor) for each in estimates], unit
+        [None if each is None else held(each, metric.label).scaled(factor) for each in estimates],
+        unit,
     )
     return f"{metric} {unit}".rstrip(), cells
 

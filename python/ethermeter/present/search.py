@@ -62,6 +62,8 @@ def _value(kept: Kept, metric: Metric) -> str:
     value, low, high = (
         None if end is None else label.factor * end for end in (of.value, of.low, of.high)
     )
+    if value is not None and low is not None and high is not None:
+        low, high = max(low, min(label.least, value)), min(high, max(label.most, value))
     return with_ends(value, low, high, Scale(label.unit), has_unit=False)
 
 

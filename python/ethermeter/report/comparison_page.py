@@ -183,13 +183,12 @@ def _finding(change: Change, found: _Compared) -> str:
         for verdict in DIFFERS
         if change.verdicts[verdict]
     )
-    label = change.metric.label
-    unit = f" {label.unit}" if label.unit else ""
     shown = present.texts(row)
+    unit = f" {shown.label.unit}" if shown.label.unit else ""
     most = f"; most at {found.place(present.distinguished(row))}" if known > 1 else ""
-    relative = "" if shown.relative == UNDEFINED else f", {shown.relative}%"
+    relative = "" if shown.relative == UNDEFINED else f", {shown.relative}"
     return (
-        f"{label.title}: {where} of {_points(known)}{most}: from {shown.first} to "
+        f"{shown.label.title}: {where} of {_points(known)}{most}: from {shown.first} to "
         f"{shown.second}{unit}, a difference of {shown.difference}{unit}{relative}."
     )
 

@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from ethermeter.document import Label, plain, small_first, valued
 from ethermeter.metrics import Metric
+from ethermeter.quantities import held, suited
 from ethermeter.report.axes import ENGINE, keys
 from ethermeter.report.labels import key_title
 from ethermeter.results.estimates import Point
@@ -45,6 +46,7 @@ def amount(estimate: Estimate, label: Label) -> Markup:
     >>> amount(Estimate(0.03, 0.0, 9.0), Metric.LOSS.label)
     Markup('<strong>3\xa0%</strong>')
     """
+    label = suited(label, [estimate.value])
     unit = f"{NO_BREAK}{label.unit}" if label.unit else ""
     text, _, interval = valued(estimate, label).partition(" ")
     bold = Markup("<strong>{}{}</strong>").format(text, unit)
@@ -137,7 +139,7 @@ def losses(metric: Metric, points: Sequence[Point]) -> Markup | None:
     worst = max(found, key=lambda each: each.estimate.value)
     count = f"{len(found):,}"
     if worst.estimate.value == 0:
-        limit = max((each.estimate.high for each in found), key=_finite)
+        limit = max((held(each.estimate, metric.label).high for each in found), key=_finite)
         scale = metric.label.factor
         unit = f" {metric.label.unit}" if metric.label.unit else ""
         below = f" (95% limit: {limit * scale:.2g}{unit})" if limit > 0 else ""

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ethermeter.chart import Curves
 from ethermeter.faults import InputError, choices
 from ethermeter.metrics import Metric
 from ethermeter.metrics.main import metric_choices
-from ethermeter.report.axes import choose, panels
-from ethermeter.report.charts.curves import curves
+from ethermeter.report.axes import choose, drawn, panels
+from ethermeter.report.charts import vega_lite
 from ethermeter.report.charts.files import require_format, save
 from ethermeter.report.charts.frame import SCHEMA
 from ethermeter.report.plots import against
@@ -63,19 +64,19 @@ def draw(
     asked = Metric(metric)
     charts = []
     for of in every if series is None else [series]:
-        members = [point for point in points if point.series == of]
+        of_series = [point for point in points if point.series == of]
+        members = [point for point in drawn(of_series) if asked in point.estimates]
+        members = members or of_series
         axes = choose(members)
         for panel in panels(members, axes, asked):
             logarithmic = "x" * style.log_x + "y" * style.log_y
             chart = against(panel, asked, axes, logarithmic=logarithmic, is_nearest=False)
             titles = [part for part in (of if len(every) > 1 else "", panel.title) if part]
-            drawn = replace(
-                chart,
-                box=replace(chart.box, width=style.width, height=style.height),
-                font_size=style.font_size - 0.5,
-                title=", ".join(titles) or asked.label.title,
-            )
-            charts.append(curves(drawn))
+            heading = ", ".join(titles) or asked.label.title
+            box = replace(chart.box, width=style.width, height=style.height)
+            if isinstance(chart, Curves):
+                chart = _styled(chart, style)
+            charts.append(vega_lite(replace(chart, box=box, title=heading)))
     if not charts:
         raise InputError.of(
             name,
@@ -97,10 +98,19 @@ def draw(
         **common,
         **({"title": style.title} if style.title else {}),
         "concat": parts,
+        "resolve": {"scale": {"color": "independent"}},
         "columns": style.columns,
         "spacing": 40,
         "config": _config(longest, style),
     }
+
+
+def _styled(chart: Curves, style: Style) -> Curves:
+    """Return curves with the letters, lines and ends of a style."""
+    across = style.across or {}
+    label = replace(chart.y.label, from_zero=chart.y.label.from_zero or style.from_zero)
+    y = replace(chart.y, label=label, held=(*chart.y.held, *across.values()))
+    return replace(chart, y=y, across=across, font_size=style.font_size - 0.5)
 
 
 def _config(chart: VegaLite, style: Style) -> VegaLite:
@@ -115,7 +125,7 @@ def _part(chart: VegaLite, number: int) -> VegaLite:
         key: value for key, value in chart.items() if key not in ("autosize", "padding", "usermeta")
     }
     renamed: VegaLite = json.loads(json.dumps(kept).replace('"hover"', f'"hover{number}"'))
-    return {**renamed, "resolve": {"scale": {"color": "independent"}}}
+    return renamed
 
 
 def export(

@@ -35,6 +35,7 @@ KEY_TITLES: dict[str, str] = {
     "run": "Run",
     "series": "Series",
     "voice_load": "Offered voice load",
+    "network.classes": "Traffic classes",
     "segment.turnaround": "Turnaround time",
     "segment.plca.enable": "PLCA",
     "segment.plca.node-cnt": "Opportunities of a cycle",
@@ -172,12 +173,6 @@ def key_title(key: str) -> str:
     if leaf not in titles:
         return key
     return titles[leaf] if group.isdigit() or group == "*" else f"{titles[leaf]} ({group})"
-
-
-def axis_title(key: str, unit: str) -> str:
-    """Return the title of the axis of a varied key."""
-    title = key_title(key)
-    return f"{title} ({unit})" if unit else title
 
 
 def point_title(point: Mapping[str, str]) -> str:

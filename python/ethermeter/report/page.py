@@ -7,7 +7,7 @@ from markupsafe import Markup
 from ethermeter.document import Section, StudyPage, number
 from ethermeter.metrics import Metric
 from ethermeter.report import findings
-from ethermeter.report.axes import MOST_CURVES
+from ethermeter.report.axes import drawn
 from ethermeter.report.data import ReportData
 from ethermeter.report.layout import MOST_HEIGHT
 from ethermeter.report.render import Page, render
@@ -28,7 +28,6 @@ from ethermeter.report.sections import (
     search,
     series,
 )
-from ethermeter.results.estimates import Point
 
 SEARCH_HEIGHT = 2200
 """Estimated height in pixels of the page of a search as opened: its answer, and little else."""
@@ -64,7 +63,7 @@ def page(data: ReportData, study: StudyPage) -> str:
     is_benchmark = benchmark.answer_of(data) is not None
     for name in names:
         if name not in data.presentation.omitted and not is_benchmark:
-            members = _drawn([point for point in data.points if point.series == name])
+            members = drawn([point for point in data.points if point.series == name])
             is_only = not data.study and len(names) == 1
             sections.append(series.build(name, members, data, is_only=is_only))
     sections += [build(data) for build in AFTER_SERIES]
@@ -86,19 +85,6 @@ def page(data: ReportData, study: StudyPage) -> str:
             height=MOST_HEIGHT if data.search is None else SEARCH_HEIGHT,
         )
     )
-
-
-def _drawn(points: Sequence[Point]) -> list[Point]:
-    """Points that figures show, without ablations.
-
-    If there are too many curves, without the idealised simulations of theories as well.
-
-    All of these are shown where theories and simulations are compared.
-    """
-    shown = [point for point in points if not point.engine.startswith("ablation/")]
-    if len({point.engine for point in shown}) <= MOST_CURVES:
-        return shown
-    return [point for point in shown if not point.engine.startswith("idealised/")]
 
 
 def _title(data: ReportData, study: StudyPage) -> str:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,8 +26,9 @@ from ethermeter.chart import (
 )
 from ethermeter.document import Label
 from ethermeter.metrics import Metric
-from ethermeter.report.axes import Axes, Panel
-from ethermeter.report.labels import axis_title, key_title
+from ethermeter.quantities import common_scale
+from ethermeter.report.axes import ENGINE, Axes, Panel
+from ethermeter.report.labels import key_title
 from ethermeter.results.interval import Floats
 from ethermeter.swept import quantity
 
@@ -46,6 +48,8 @@ _LONG_NAME = 20
 """Letters from which a name at the end of a curve would leave no room for it."""
 _WIDE_NAME = 12
 """Letters from which names in a legend stand one below the other."""
+_SI = {"b/s": "bit/s", "b": "bit"}
+"""Units of quantities for what files write."""
 _LINE_HEIGHT, _AROUND_LINES = 17, 76
 """Of lying bars: height of one, and of axis, legend and the names of lines across; in pixels."""
 
@@ -59,8 +63,10 @@ def against(
     knees: Mapping[str, Knee] | None = None,
     logarithmic: str = "",
     is_nearest: bool = True,
-) -> Curves:
+) -> Curves | Bars:
     """Draw a metric against x, one curve each, with 95% bands and names at the ends.
+
+    Against categories, and where all values are at one place, bars with 95% intervals.
 
     Parameters
     ----------
@@ -78,19 +84,21 @@ def against(
 
     """
     label = label or metric.label
-    x_title = axis_title(axes.x or "", axes.x_unit)
+    places = sorted({x for curve in panel.curves for x, _ in curve.points})
+    if panel.places:
+        return _at_categories(panel, label, axes)
+    along, x_numbers = along_key(axes.x or "", axes.x_unit or "", places)
     longest = max(len(curve.name) for curve in panel.curves)
     is_below = longest > _LONG_NAME
     look = Look(interval="band", size=13)
     traces = [Trace(curve.name, curve.points, look) for curve in panel.curves]
-    places = sorted({x for curve in panel.curves for x, _ in curve.points})
     curve_tips: list[Tip] = [("curve", key_title(axes.curve or ""), "")] if longest else []
     columns = 1 if longest > _LONG_NAME * 1.5 else 2
     return Curves(
         traces,
-        Axis(Label(x_title), is_log="x" in logarithmic, padding=6, numbers=numbers_along(places)),
-        Axis(label, is_rounded=True, is_log="y" in logarithmic),
-        [("value", label.title, ""), INTERVAL, ("x", x_title, ".5~r"), *curve_tips, CAUTION],
+        Axis(along, is_log="x" in logarithmic, padding=6, numbers=x_numbers),
+        Axis(label, is_rounded=True, is_log="y" in logarithmic, held=panel.held),
+        [("value", label.title, ""), INTERVAL, ("x", along.axis, ".5~r"), *curve_tips, CAUTION],
         Legend("", columns, "thin", 0, is_below=True) if is_below else None,
         Points(doubtful=26, pointer="nearest" if is_nearest else "touched", is_fading=True),
         Marks([(name, knee.x, knee.y) for name, knee in (knees or {}).items()], is_above=True),
@@ -98,6 +106,30 @@ def against(
         is_named_at_ends=bool(longest) and not is_below,
         box=Box(above=6, right=10),
     )
+
+
+def _at_categories(panel: Panel, label: Label, axes: Axes) -> Bars:
+    bars = [
+        Bar(panel.places[round(x)], curve.name or label.title, of)
+        for curve in panel.curves
+        for x, of in curve.points
+    ]
+    of = key_title(axes.curve or "")
+    chart = grouped(bars, label, key_title(axes.x or ""), of=of)
+    if len(panel.curves) == 1:
+        return replace(chart, legend=None)
+    return replace(chart, legend=Legend("" if axes.curve == ENGINE else of, _COLUMNS))
+
+
+def along_key(key: str, unit: str, places: Sequence[float]) -> tuple[Label, Numbers]:
+    """Return the label of an axis of a varied key in the unit that suits it, and its numbers.
+
+    `places` are in the base unit of the key's texts, smallest first.
+    """
+    unit = _SI.get(unit, unit)
+    scale = common_scale(places, unit)
+    label = Label(key_title(key), *((scale.unit, 1 / scale.size) if scale else (unit,)))
+    return label, numbers_along([x * label.factor for x in places])
 
 
 def numbers_along(values: Sequence[float]) -> Numbers:
@@ -274,7 +306,7 @@ def stacks(
         bars,
         Axis(label, end, most, from_zero=True, is_nice=most is None),
         Names(title, list(stacked), -40 if is_crowded else 0, 160),
-        [("place", title, ""), ("curve", "of", ""), ("y", label.axis, ".4~r")],
+        [("place", title, ""), ("curve", "of", ""), ("value", label.title, ".4~r")],
         Legend("", _COLUMNS, shown=used),
         parts,
         is_stacked=True,
@@ -283,7 +315,13 @@ def stacks(
 
 
 def grouped(
-    bars: Sequence[Bar], label: Label, title: str = "", *, columns: int = 3, separator: str = ""
+    bars: Sequence[Bar],
+    label: Label,
+    title: str = "",
+    *,
+    columns: int = 3,
+    separator: str = "",
+    of: str = "stations",
 ) -> Bars:
     """Draw bars side by side, from zero, with whiskers for the 95% intervals.
 
@@ -297,17 +335,21 @@ def grouped(
         Of the legend.
     separator
         Where names of places are broken into lines; empty: nowhere.
+    of
+        What the names of bars are values of.
 
     """
+    names = dict.fromkeys(str(bar.place) for bar in bars)
+    is_crowded = not separator and max(map(len, names)) * len(names) > _ROOM_FOR_NAMES
     return Bars(
         bars,
         Axis(label, is_rounded=True, from_zero=True),
-        Names(title, limit=150, separator=separator),
+        Names(title, angle=-40 if is_crowded else 0, limit=150, separator=separator),
         [
             ("value", label.title, ""),
             INTERVAL,
             ("place", title, ""),
-            ("curve", "stations", ""),
+            *([("curve", of, "")] if of else []),
             CAUTION,
         ],
         Legend("", columns),
@@ -325,7 +367,7 @@ def turns(
         bars,
         Axis(label, from_zero=True, padding=4, numbers="bus"),
         Names(of=list(nodes), limit=110),
-        [("place", "nodes", ""), ("curve", "longest", ""), ("y", label.axis, ",.5~r")],
+        [("place", "nodes", ""), ("curve", "longest", ""), ("value", label.title, ",.5~r")],
         Legend("", 1, limit=320, is_below=True),
         is_lying=True,
         across=cycles_s,

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ethermeter.document import plain
 from ethermeter.metrics import Metric
 from ethermeter.presentation import Presentation
 from ethermeter.report.axes import choose, curve_names, keys
@@ -146,5 +147,5 @@ def _selection(
     # Evenly among them, the first and the last included.
     count = min(len(ordered), MOST_CURVES)
     places = [round(at * (len(ordered) - 1) / max(count - 1, 1)) for at in range(count)]
-    text = ", ".join(f"{key_title(of)}: {value}" for of, value in fixed.items())
+    text = ", ".join(f"{key_title(of)}: {plain(value)}" for of, value in fixed.items())
     return Selection(kind, key, {ordered[at]: by_name[ordered[at]] for at in places}, text)

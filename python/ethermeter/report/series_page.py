@@ -98,7 +98,7 @@ def _curves(metric: Metric, moments: Sequence[Moment]) -> Curves:
         [Trace(flow, points, look) for flow, points in curves.items()],
         Axis(Label(when), is_date=True),
         Axis(label, from_zero=True, is_nice=True),
-        [("x", when, "%Y-%m-%d %H:%M:%S"), ("y", label.axis, ".5~r"), ("curve", "flow", "")],
+        [("x", when, "%Y-%m-%d %H:%M:%S"), ("value", label.title, ".5~r"), ("curve", "flow", "")],
         Legend("flow"),
         Points(is_filled=True, opacity=1, pointer="none"),
         is_clipped=False,

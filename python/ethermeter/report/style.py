@@ -1,5 +1,6 @@
 """Style: size, type and scales of a figure that is drawn for a file or a notebook."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
 from ethermeter.faults import InputError, choices
@@ -20,6 +21,10 @@ class Style:
         Family and size of all texts, in pixels; titles are a little larger.
     log_x, log_y
         Whether an axis is logarithmic. Values that are not positive are left out there.
+    from_zero
+        Whether the axis of values begins at zero in any case.
+    across
+        Values that a dashed line marks, in the SI unit, by their name: `{"1/e": 0.37}`.
     theme
         "light" or "dark".
     title
@@ -33,6 +38,8 @@ class Style:
     font_size: float = 11
     log_x: bool = False
     log_y: bool = False
+    from_zero: bool = False
+    across: Mapping[str, float] | None = None
     theme: Ground = "light"
     title: str = ""
 

@@ -11,6 +11,7 @@ from ethermeter.analysis.claims import Claim
 from ethermeter.document import Block, Label, Table, Text, large_first, micro, number, plain, valued
 from ethermeter.metrics import Caution, Metric
 from ethermeter.present.cells import tag as tag
+from ethermeter.quantities import suited
 from ethermeter.report.axes import keys
 from ethermeter.report.labels import key_title
 from ethermeter.report.render import render_template
@@ -132,8 +133,15 @@ def estimates_table(
     labels: Mapping[Metric, Label] | None = None,
     open_rows: int | None = None,
 ) -> Table:
-    """Every point of a series with some metrics, in the units of the labels."""
-    labels = {metric: metric.label for metric in metrics} | dict(labels or {})
+    """Every point of a series with some metrics, each in the unit that suits its values."""
+    given = labels or {}
+    labels = {
+        metric: suited(
+            given.get(metric, metric.label),
+            (point.estimates[metric].value for point in points if metric in point.estimates),
+        )
+        for metric in metrics
+    }
     varied = {key: {keys(point)[key] for point in points} for key in keys(points[0])}
     shown = [key for key, values in varied.items() if len(values) > 1] or list(points[0].point)
     rows = [

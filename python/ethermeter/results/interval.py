@@ -58,6 +58,23 @@ class Estimate:
         ends = None if self.ends is None else (self.ends[0] * factor, self.ends[1] * factor)
         return Estimate(self.value * factor, self.error * factor, self.degrees, self.cautions, ends)
 
+    def within(self, least: float, most: float) -> "Estimate":
+        """Return the same with an interval that ends where values end.
+
+        For a share that is 0 and 1, for an amount 0 and infinity. The interval holds the value in
+        any case; value and error stay as they are.
+
+        Examples
+        --------
+        >>> Estimate(0.02, 0.02, 9.0).within(0.0, 1.0)
+        Estimate(0.02, 0 to 0.06524)
+        """
+        if not self.has_interval:
+            return self
+        low = max(self.low, min(least, self.value))
+        high = min(self.high, max(most, self.value))
+        return self if (low, high) == (self.low, self.high) else replace(self, ends=(low, high))
+
 
 def exact(value: float) -> Estimate:
     """Return a value known without error, such as one worked out from a standard's constants."""

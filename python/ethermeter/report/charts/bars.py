@@ -17,13 +17,14 @@ def bars(chart: Bars) -> Json:
     lasting = isinstance(chart.places, Axis)
     rows = _parts(chart) if lasting else _rows(chart, names)
     body = _lasting(chart, names) if lasting else _placed(chart, names, rows)
-    return frame.specification(rows, body, len(names), chart.box, chart.palette)
+    spec = frame.specification(rows, body, len(names), chart.box, chart.palette)
+    return {**spec, "title": chart.title} if chart.title else spec
 
 
 def _rows(chart: Bars, names: Sequence[str]) -> list[Json]:
-    factor, found = chart.value.label.factor, []
+    found = []
     for bar in chart.bars:
-        row = frame.datum(bar.name, str(bar.place), bar.height, factor)
+        row = frame.datum(bar.name, str(bar.place), bar.height, chart.value.label)
         if row["y"] is not None:
             found.append(row | ({"o": names.index(bar.name)} if chart.is_stacked else {}))
     return found

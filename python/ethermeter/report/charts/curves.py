@@ -20,6 +20,8 @@ _LINES: dict[str, Json] = {
 _BAND: Json = {"type": "area", "opacity": 0.16, "clip": True}
 _ENDS: Json = {"y": {"field": "l"}, "y2": {"field": "h"}}
 _HAS_CAUTION = "isValid(datum.w)"
+MOST_MARKERS = 25
+"""Points of a line with a marker each; of more, so many have one, and all are found."""
 
 
 def curves(chart: Curves) -> Json:
@@ -30,7 +32,8 @@ def curves(chart: Curves) -> Json:
     # Where nothing is positive an axis stays linear.
     logarithmic = [key for key in logarithmic if (rows[0][key] or 0) > 0]
     x, y = (replace(getattr(chart, key), is_log=key in logarithmic) for key in "xy")
-    domain = _domain(rows, y) if y.is_rounded and rows else None
+    held = _positive([frame.datum("", None, value, y.label) for value in y.held], "y" * y.is_log)
+    domain = _domain([*rows, *held], y) if y.is_rounded and rows else None
     marks = chart.marks
     names = [trace.name for trace in chart.traces] + [name for name, _, _ in marks.points]
     names = list(dict.fromkeys(names))
@@ -39,7 +42,7 @@ def curves(chart: Curves) -> Json:
         "y": frame.along("y", y, domain),
         "color": frame.colour(names, chart.legend),
     }
-    layers, points = _layers(chart, rows), _points(chart)
+    layers, points = _layers(chart, rows), _points(chart, rows)
     above = [_marks(chart)] if marks.points else []
     box = chart.box
     if chart.is_named_at_ends and domain:
@@ -48,6 +51,8 @@ def curves(chart: Curves) -> Json:
         room = round(_LABEL_WIDTH * chart.font_size * max(map(len, names)))
         box = replace(box, right=box.right + room)
     layers += [*points, *above] if marks.is_above else [*above, *points]
+    if chart.across:
+        layers += _across(chart)
     body: Json = {"encoding": encoding, "layer": layers}
     if chart.is_template:
         encoding["detail"] = {"field": "d"}
@@ -59,11 +64,14 @@ def curves(chart: Curves) -> Json:
 
 def _rows(trace: Trace, chart: Curves) -> Iterable[Json]:
     """Yield the points of a curve as data of the figure."""
+    step = -(-len(trace.points) // MOST_MARKERS) if trace.look.line else 1
     for at, (x, y) in enumerate(trace.points):
         place = x if isinstance(x, str) else frame.rounded(number_of(x) * chart.x.label.factor)
-        row = frame.datum(trace.name, place, y, chart.y.label.factor)
+        row = frame.datum(trace.name, place, y, chart.y.label)
         if trace.look.says:
             row["k"] = trace.look.says
+        if at % step and at + 1 < len(trace.points) and "w" not in row:
+            row["q"] = 1
         yield row | ({"n": trace.order[at]} if trace.order else {})
 
 
@@ -157,7 +165,7 @@ def _named(name: str, chart: Curves) -> Json:
     return {"name": name} if chart.is_template else {}
 
 
-def _points(chart: Curves) -> list[Json]:
+def _points(chart: Curves, rows: Sequence[Json]) -> list[Json]:
     """Return the layer of points, which have the tooltips; none if no look has points."""
     points, looks = chart.points, _looks(chart)
     if all(look.size is None for look in looks):
@@ -168,8 +176,14 @@ def _points(chart: Curves) -> list[Json]:
     mark |= {"clip": True} if points.is_clipped else {}
     first, *others = looks
     encoding: Json = {}
+    is_dense = any("q" in row for row in rows)
+    quiet = [{"test": "isValid(datum.q)", "value": 0}] if is_dense else []
     if points.is_fading:
-        encoding["opacity"] = frame.FAINT
+        seen_first = [*quiet, frame.FAINT["condition"]] if quiet else frame.FAINT["condition"]
+        encoding["opacity"] = {**frame.FAINT, "condition": seen_first}
+    elif quiet:
+        usual = mark.pop("opacity", 1)
+        encoding["opacity"] = {"condition": quiet, "value": usual}
     if points.pointer == "hidden":
         seen = {"param": "hover", "empty": False, "value": 1}
         encoding["opacity"] = {"condition": seen, "value": 0}
@@ -197,7 +211,10 @@ def _points(chart: Curves) -> list[Json]:
 def _marks(chart: Curves) -> Json:
     """Return the layer of what stands out, filled so that it differs from the points."""
     factor, marks = chart.y.label.factor, chart.marks
-    rows = [{"x": x, "y": frame.rounded(y * factor), "c": name} for name, x, y in marks.points]
+    along = chart.x.label.factor
+    rows = [
+        {"x": x * along, "y": frame.rounded(y * factor), "c": name} for name, x, y in marks.points
+    ]
     mark: Json = {"type": "point", "filled": True, "size": marks.size}
     mark |= {"shape": "diamond", "opacity": 1} if marks.is_diamond else {}
     return frame.layer(mark, rows=rows)
@@ -254,6 +271,18 @@ def _placed(
 
 def _begin(cluster: tuple[float, int]) -> float:
     return max(0.0, cluster[0] / cluster[1])
+
+
+def _across(chart: Curves) -> list[Json]:
+    """Return dashed lines across all curves, with their names at the left above them."""
+    found = {name: value * chart.y.label.factor for name, value in (chart.across or {}).items()}
+    rows = [{"y": frame.rounded(value), "t": name} for name, value in found.items()]
+    ink: Json = {"color": None, "x": None, "y": {"field": "y"}}
+    rule: Json = {"type": "rule", "strokeWidth": 1.4, "strokeDash": [5, 3], "tooltip": None}
+    text: Json = {"type": "text", "align": "left", "baseline": "bottom", "dy": -3, "x": 4}
+    written = ink | {"text": {"field": "t"}}
+    text["fontSize"] = chart.font_size
+    return [frame.layer(rule, ink, rows=rows), frame.layer(text, written, rows=rows)]
 
 
 def _shade(window: tuple[float, float], across: Json) -> Json:

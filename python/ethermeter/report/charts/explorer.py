@@ -13,11 +13,12 @@ from ethermeter.chart import Axis, Box, Curves, Look, Points, Trace
 from ethermeter.document import Explorer, Label, plain
 from ethermeter.metrics import Metric
 from ethermeter.metrics.main import FLOW_MAIN_METRICS, MAIN_METRICS
+from ethermeter.quantities import held, suited
 from ethermeter.report.axes import curve_names, keys, unit_of
 from ethermeter.report.charts.curves import curves
 from ethermeter.report.charts.frame import AXES, Json
-from ethermeter.report.labels import axis_title, key_title, meaning
-from ethermeter.report.plots import numbers_along
+from ethermeter.report.labels import key_title, meaning
+from ethermeter.report.plots import along_key
 from ethermeter.report.theme import Ground, colours
 from ethermeter.report.thinning import MOST_VALUES, spread
 from ethermeter.results.estimates import Point
@@ -90,7 +91,7 @@ def _key(name: str, texts: Sequence[str | None]) -> Json:
     different = list(dict.fromkeys(text for text in texts if text is not None))
     names = curve_names(different)
     places = {text: at for at, text in enumerate(names)}
-    unit = unit_of(different)
+    unit = unit_of(name, different)
     found: Json = {
         "name": name,
         "title": key_title(name),
@@ -99,10 +100,11 @@ def _key(name: str, texts: Sequence[str | None]) -> Json:
     }
     if unit is not None:
         values = [read[0] for text in names if (read := quantity(text)) is not None]
+        label, written = along_key(name, unit, sorted(values))
         found |= {
-            "axis": axis_title(name, unit),
-            "values": [_short(value) for value in values],
-            "ticks": AXES[numbers_along(sorted(values))],
+            "axis": label.axis,
+            "values": [_short(value * label.factor) for value in values],
+            "ticks": AXES[written],
         }
     if len(names) <= MOST_COLOURS:
         grounds: tuple[Ground, Ground] = ("light", "dark")
@@ -114,9 +116,11 @@ def _key(name: str, texts: Sequence[str | None]) -> Json:
 
 
 def _metric(metric: Metric, points: Sequence[Point], entity: str) -> Json:
-    label = metric.label
     found = [point.estimates.get(metric) for point in points]
-    triples = [_rounded(each.scaled(label.factor)) if each else (None,) * 3 for each in found]
+    label = suited(metric.label, (each.value for each in found if each))
+    triples = [
+        _rounded(held(each, label).scaled(label.factor)) if each else (None,) * 3 for each in found
+    ]
     y, low, high = (list(column) for column in zip(*triples, strict=True))
     cautions = {
         at: ", ".join(each.cautions) for at, each in enumerate(found) if each and each.cautions

@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from ethermeter.chart import Axis, Box, Legend, Names, Numbers, Palette, Sample, Tip, Value
+from ethermeter.metrics import Label
+from ethermeter.quantities import held
 from ethermeter.report.theme import KIND_COLOURS, Ground, VegaLite, colours
 from ethermeter.results.interval import Estimate
 
@@ -82,10 +84,12 @@ def rounded(value: float) -> float | None:
     return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
-def datum(name: str, x: float | str | None, found: Value, factor: float) -> Json:
+def datum(name: str, x: float | str | None, found: Value, label: Label) -> Json:
     """One value as data of a figure: x, name, y, ends of the interval and cautions."""
+    factor = label.factor
     if not isinstance(found, Estimate):
         return {"x": x, "c": name, "y": rounded(found * factor)}
+    found = held(found, label)
     row: Json = {"x": x, "c": name, "y": rounded(found.value * factor)}
     if found.has_interval:
         row |= {"l": rounded(found.low * factor), "h": rounded(found.high * factor)}

@@ -40,10 +40,9 @@ def _one_below_the_other(chart: Curves, title: str, *, has_means: bool) -> Table
             place = _cell(x, of_x) if chart.order and isinstance(x, Estimate) else place
             rows.append(row(trace.name, trace.look.says, order, place, _cell(y, of_y)))
     if chart.marks.says:
-        rows += [
-            row(f"{name}, {chart.marks.says}", "", "–", f"{at:g}", f"{high * of_y.factor:g}")
-            for name, at, high in chart.marks.points
-        ]
+        for name, along, high in chart.marks.points:
+            place, height = f"{along * of_x.factor:g}", f"{high * of_y.factor:g}"
+            rows.append(row(f"{name}, {chart.marks.says}", "", "–", place, height))
     legend = chart.legend.title if chart.legend and chart.legend.title else "Curve"
     return Table(row(legend, "By", chart.order, of_x.axis, of_y.axis), rows, title)
 

@@ -49,10 +49,9 @@ def spans(chart: Spans) -> Json:
 
 def _rows(span: Span, chart: Spans) -> list[Json]:
     """Return a row of data for each value, and one for the line between the outermost."""
-    factor = chart.value.label.factor
     rows: list[Json] = []
     for sign, says, value in span.values:
-        row = frame.datum(span.name, span.row, value, factor) | {"m": sign, "k": says}
+        row = frame.datum(span.name, span.row, value, chart.value.label) | {"m": sign, "k": says}
         if span.text:
             row |= {"t": span.text, "b": row.get("h", row["y"])}
         rows.append(row | dict(span.notes or {}))

@@ -14,10 +14,10 @@ from ethermeter.document import (
     Grid,
     Heading,
     Text,
-    number,
 )
 from ethermeter.metrics import Metric
 from ethermeter.present import bounds as layout
+from ethermeter.quantities import quantity
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import point_title
 from ethermeter.report.tables import tag
@@ -98,14 +98,14 @@ def findings(data: ReportData) -> list[str]:
     return [
         Markup(
             "The worst-case bound holds for {}. Nearest to it comes <strong>{}</strong>{}:"
-            " {} µs {} of at most {} µs, <strong>{:.0%}</strong>."
+            " {} {} of at most {}, <strong>{:.0%}</strong>."
         ).format(
             _held([time for _, time, _ in seen], covered),
             time.flow,
             _at(time.point),
-            _us(each.largest_s),
+            quantity(each.largest_s, "s"),
             SEEN[each.engine],
-            _us(time.bound_s),
+            quantity(time.bound_s, "s"),
             nearest,
         )
     ]
@@ -161,10 +161,6 @@ def exceeded_blocks(series: str, data: ReportData) -> list[Block]:
     return [Text(EXCEEDED), Bullets([*above[:MOST_WARNINGS], *left_out])]
 
 
-def _us(time_s: float) -> str:
-    return number(time_s * 1e6)
-
-
 def _at(point: Mapping[str, str]) -> str:
     """Say at which point, in brackets; empty where nothing is varied."""
     text = point_title(point)
@@ -193,7 +189,7 @@ def _delays(spans: Sequence[Span]) -> Spans:
     names = [name for name in _NAMES if any(span.name == name for span in spans)]
     flows = list(dict.fromkeys(span.row for span in spans))
     height = _AROUND + _ROW * len(flows) * max(1, len(names)) * 2 // 3
-    tips: list[Tip] = [("place", "flow", ""), ("kind", "value", ""), ("y", label.axis, ".5~r")]
+    tips: list[Tip] = [("place", "flow", ""), ("kind", "value", ""), ("value", label.title, ".5~r")]
     return Spans(
         spans,
         Axis(label, is_log=True, padding=8, numbers="delay"),

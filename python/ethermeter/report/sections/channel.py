@@ -27,7 +27,7 @@ from ethermeter.report.thinning import MOST_BARS, spread
 from ethermeter.results.estimates import Point
 from ethermeter.swept import quantity
 
-SHARE = Label("Share of time", "%", 100.0)
+SHARE = Label("Share of time", "%", 100.0, most=100.0, least=0.0)
 SEEN = 0.01
 """Share of the time that is worth a sentence."""
 

@@ -17,10 +17,11 @@ from ethermeter.document import (
     Label,
     Table,
     Text,
-    cell,
     large_first,
     small_first,
+    valued,
 )
+from ethermeter.quantities import suited
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title
 from ethermeter.report.selection import Selection
@@ -69,14 +70,21 @@ def _figure(series: str, selection: Selection, found: Sequence[Distribution]) ->
 
     These are means over the replications with their intervals, and the number of frames.
     """
-    kind, label = selection.kind, selection.kind.percentiles[0].label
+    kind = selection.kind
+    seen = (
+        point.estimates[metric].value
+        for point in selection.points.values()
+        for metric in kind.percentiles
+        if metric in point.estimates
+    )
+    label = suited(kind.percentiles[0].label, seen)
     key = key_title(selection.key)
     title = f"Distribution of the {kind.delay} by {key[:1].lower()}{key[1:]}"
     text = f"Share of {kind.counted} {kind.longer}, both axes logarithmic."
     rows = []
     for (name, point), of in zip(selection.points.items(), found, strict=True):
         estimates = (point.estimates.get(metric) for metric in kind.percentiles)
-        cells = [cell(estimate, label.factor) for estimate in estimates]
+        cells = [valued(estimate, label) for estimate in estimates]
         rows.append([name, *cells, f"{of.frames:,}"])
     caption = f"{series}, {title}: percentiles"
     heads = (f"{name} ({label.unit})" for name in _HEADS)

@@ -13,7 +13,7 @@ from ethermeter.document import (
     Label,
     Table,
     Text,
-    cell,
+    valued,
 )
 from ethermeter.metrics import Metric
 from ethermeter.report.axes import choose, panels
@@ -22,7 +22,7 @@ from ethermeter.report.labels import point_title
 from ethermeter.report.plots import against, grouped
 from ethermeter.results.estimates import Point
 
-SHARE = Label("Share", "%", 100.0)
+SHARE = Label("Share", "%", 100.0, most=100.0, least=0.0)
 MOST_BARS = 24
 """Flows whose shares are drawn one by one; of more, those that got most and least."""
 
@@ -98,7 +98,7 @@ def _shares(members: Sequence[Sharing]) -> list[Figure]:
         f" Of {len(order)} flows those that got most and least." if len(kept) < len(order) else ""
     )
     head = ["Flow", *(each.engine for each in shown)]
-    rows = [[flow, *(cell(each.shares.get(flow), 100) for each in shown)] for flow in order]
+    rows = [[flow, *(valued(each.shares.get(flow), SHARE) for each in shown)] for flow in order]
     numbers = Table(head, rows, "Shares of flows, %")
     return [Figure(grouped(bars, SHARE, "Flow"), f"Shares{_title(worst.flows)}", text, numbers)]
 

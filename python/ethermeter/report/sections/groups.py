@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from ethermeter.analysis.groups import METRICS, PART
-from ethermeter.chart import Bar, Bars, Curves
+from ethermeter.chart import Bar, Bars, Chart
 from ethermeter.document import (
     Block,
     Figure,
@@ -15,17 +15,16 @@ from ethermeter.document import (
     plain,
 )
 from ethermeter.metrics import EntityKind, Metric
-from ethermeter.report.axes import ENGINE, Axes, keys, panels
+from ethermeter.report.axes import ENGINE, Axes, keys, panels, unit_of
 from ethermeter.report.data import ReportData
-from ethermeter.report.labels import axis_title, key_title
+from ethermeter.report.labels import key_title
 from ethermeter.report.plots import against, grouped
 from ethermeter.report.tables import estimates_table
 from ethermeter.results.estimates import Point
-from ethermeter.swept import quantity
 
 MOST_BARS = 4
 """Values of a numeric key that are still drawn as bars rather than curves."""
-SHARE = Label("Larger of the two stations’ shares", from_zero=False, most=1.0)
+SHARE = Label("Larger of the two stations’ shares", from_zero=False, most=1.0, least=0.0)
 MEANS = {Metric.BIT_RATE: Label("Bit rate of a station", "Mb/s", 1e-6)}
 """Labels that differ from those for the whole segment."""
 
@@ -106,13 +105,15 @@ def _figures(points: Sequence[Point], metric: Metric, label: Label, text: str) -
             f"{key_title(key)}: {plain(value)}"
             for key, value in zip(axes.panels, values, strict=True)
         )
-        chart = (
-            _bars(members, metric, label, axes)
+        charts = (
+            [("", _bars(members, metric, label, axes), members)]
             if is_barred
             else _lines(members, metric, label, axes)
         )
-        table = estimates_table(members, [metric], labels={metric: label})
-        drawn.append(Figure(chart, title or label.title, text or missing, table))
+        for part, chart, of in charts:
+            table = estimates_table(of, [metric], labels={metric: label})
+            heading = ", ".join(filter(None, (title, part))) or label.title
+            drawn.append(Figure(chart, heading, text or missing, table))
     return drawn
 
 
@@ -121,12 +122,19 @@ def _bars(points: Sequence[Point], metric: Metric, label: Label, axes: Axes) -> 
     bars = [
         Bar(plain(keys(point)[x]), keys(point)[PART], point.estimates[metric]) for point in points
     ]
-    return grouped(bars, label, axis_title(x, ""))
+    return grouped(bars, label, key_title(x))
 
 
-def _lines(points: Sequence[Point], metric: Metric, label: Label, axes: Axes) -> Curves:
-    (panel,) = panels(points, Axes(axes.x, axes.x_unit, PART, ()), metric)
-    return against(panel, metric, axes, label=label)
+def _lines(
+    points: Sequence[Point], metric: Metric, label: Label, axes: Axes
+) -> list[tuple[str, Chart, Sequence[Point]]]:
+    """Return titles, curves and their points: one figure, or one for each part."""
+    found: list[tuple[str, Chart, Sequence[Point]]] = []
+    for panel in panels(points, Axes(axes.x, axes.x_unit, PART, ()), metric):
+        names = {curve.name for curve in panel.curves}
+        of = [point for point in points if plain(keys(point)[PART]) in names]
+        found.append((panel.title, against(panel, metric, axes, label=label), of or points))
+    return found
 
 
 def _axes(points: Sequence[Point]) -> tuple[Axes, bool]:
@@ -140,10 +148,8 @@ def _axes(points: Sequence[Point]) -> tuple[Axes, bool]:
     if not varied:
         return Axes(PART, "", PART, ()), True
     x = max(varied, key=lambda key: (key != ENGINE, len(varied[key])))
-    read = [quantity(text) for text in varied[x]]
-    units = {found[1] for found in read if found}
-    is_numeric = all(read) and len(units) == 1
+    unit = unit_of(x, varied[x])
     return (
-        Axes(x, units.pop() if is_numeric else "", PART, tuple(key for key in varied if key != x)),
-        not is_numeric or len(read) <= MOST_BARS,
+        Axes(x, unit, PART, tuple(key for key in varied if key != x)),
+        unit is None or len(varied[x]) <= MOST_BARS,
     )

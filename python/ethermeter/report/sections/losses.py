@@ -22,7 +22,7 @@ NAMES = {
     "socket": "receiver’s socket",
 }
 UNEXPLAINED, EXCESS, UNKNOWN = "unexplained", "excess", "unknown"
-SHARE = Label("Share of what was sent", "%", 100.0)
+SHARE = Label("Share of what was sent", "%", 100.0, most=100.0, least=0.0)
 MOST_BARS = 16
 """Flows, or points, that are drawn: those that lost most."""
 _DROPS_HEAD = ("At", "Towards", "Frames dropped", "by", "Missing of streams that pass")

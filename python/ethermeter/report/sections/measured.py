@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from ethermeter.analysis.live import Comparison
 from ethermeter.document import Block, Section, Table, Text, cell, plain, small_first, valued
+from ethermeter.quantities import suited
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title, point_title
 from ethermeter.report.tables import tag
@@ -107,12 +108,13 @@ def _side_by_side(data: ReportData) -> list[Block]:
             *([pair.series] if series else []),
             *(plain(pair.point.get(key, "")) for key in keys),
             pair.flows,
-            pair.metric.label.axis,
-            valued(pair.simulation, pair.metric.label),
-            valued(pair.live, pair.metric.label),
+            label.axis,
+            valued(pair.simulation, label),
+            valued(pair.live, label),
             f"{pair.ratio:.3g}" if math.isfinite(pair.ratio) else "–",
         ]
         for pair in data.pairs
+        for label in [suited(pair.metric.label, (pair.simulation.value, pair.live.value))]
     ]
     table = Table(
         [*head, "Simulated", "Measured", "Measured / simulated"],

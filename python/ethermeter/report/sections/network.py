@@ -16,13 +16,13 @@ from ethermeter.document import (
     Row,
     Table,
     Text,
-    cell,
     large_first,
     number,
     plain,
     valued,
 )
 from ethermeter.metrics import Metric
+from ethermeter.quantities import suited
 from ethermeter.report import topology
 from ethermeter.report.axes import ENGINE, MOST_CURVES, keys
 from ethermeter.report.data import ReportData
@@ -35,7 +35,7 @@ from ethermeter.scenario import Scenario
 
 OPEN_ROWS = 40
 """Rows of a table that are shown at once."""
-BUSY = Label("Busy", "%", 100.0)
+BUSY = Label("Busy", "%", 100.0, most=100.0, least=0.0)
 TITLES = {
     "dropped": "frames dropped at the port out",
     "buffer_dropped": "frames dropped from memory",
@@ -189,19 +189,23 @@ def _flows_table(flows: Sequence[Point], chosen: PortPoint | None) -> list[Block
     metrics = [
         metric for metric in FLOW_METRICS if any(_is_something(point, metric) for point in shown)
     ]
+    labels = {
+        metric: suited(metric.label, (point.estimates[metric].value for point in shown))
+        for metric in metrics
+    }
     engines = len({point.engine for point in shown}) > 1
     rows = [
         [
             point.point[PART],
             *([keys(point)[ENGINE]] if engines else []),
-            *(valued(point.estimates[metric], metric.label) for metric in metrics),
+            *(valued(point.estimates[metric], labels[metric]) for metric in metrics),
         ]
         for point in shown
     ]
     head = [
         "Flow",
         *(["Engine"] if engines else []),
-        *(metric.label.axis for metric in metrics),
+        *(label.axis for label in labels.values()),
     ]
     headers = 2 if engines else 1
     return [Heading("Flows"), Text(_at(at).strip(), "lead"), _table(head, rows, "Flows", headers)]
@@ -224,7 +228,7 @@ def _links_table(points: Sequence[PortPoint]) -> list[Block]:
             [
                 *(plain(point.point[name]) for name in names),
                 f"{busiest.node} to {busiest.peer}",
-                cell(busiest.medium, 100),
+                valued(busiest.medium, BUSY),
                 number(
                     sum(
                         port.counts["dropped"] + port.counts["buffer_dropped"]
@@ -309,8 +313,8 @@ def _port_row(
         node,
         port.peer,
         *([] if engine is None else [engine]),
-        cell(port.share, 100),
-        *([cell(port.medium, 100)] if is_shared else []),
+        valued(port.share, BUSY),
+        *([valued(port.medium, BUSY)] if is_shared else []),
         number(port.frame_rate),
         number(port.bit_rate / 1e6),
         *(delays if has_access else []),

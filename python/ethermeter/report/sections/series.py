@@ -78,7 +78,9 @@ def _station_blocks(name: str, points: Sequence[Point], data: ReportData) -> lis
     )
     positions = position_blocks([line for line in data.lines if line.series == name])
     graphs = (study.compared if positions else study.graphs) or MAIN_METRICS
-    main = [] if is_apart or is_drawn else _main(points, axes, graphs)
+    main: list[Block] = []
+    if not (is_apart or is_drawn):
+        main = _main(points, axes, graphs, are_apart=not data.study)
     if not is_apart and not data.study:
         main += _against_load(points, axes)
     # A study of positions begins with them; elsewhere they come after the metrics.
@@ -150,12 +152,13 @@ def _main(
     graphs: Sequence[Metric],
     *,
     entity: str = "station",
+    are_apart: bool = True,
 ) -> list[Block]:
     drawn = []
     for metric in graphs:
         if not _is_worth_showing(points, metric):
             continue
-        for panel in panels(points, axes, metric):
+        for panel in panels(points, axes, metric, are_apart=are_apart):
             title = metric.label.title + (f", {panel.title}" if panel.title else "")
             knees = _knees(panel, metric, axes)
             chart = against(panel, metric, axes, knees=knees)
