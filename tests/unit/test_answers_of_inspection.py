@@ -133,7 +133,9 @@ def test_two_runs_are_rows_of_a_table(office: Path, tmp_path: Path) -> None:
     assert found.page is not None
     assert found.page.exists()
     rows = table("compare", office, office)
-    assert [row["metric"] for row in rows] == [row["metric"] for row in found.every()]
+    every = list(found.every())
+    assert [row["metric"] for row in rows] == [row["metric"] for row in every]
+    assert every[: len(found.rows)] == list(found.rows)
     assert {row["verdict"] for row in rows} == {"same"}
 
 

@@ -24,7 +24,9 @@ from ethermeter.results import estimates
 from ethermeter.results.estimates import Point
 from ethermeter.results.interval import Estimate, upper_tail
 from ethermeter.results.query import Results
-from ethermeter.results.trials import point_of
+from ethermeter.results.trials import Trial, point_of
+from ethermeter.theory.assumptions import MEANS
+from ethermeter.trial import THEORY
 
 ERROR = 0.05
 COMPARED = (
@@ -235,6 +237,61 @@ def _value(found: Estimate) -> Value:
 def read(results: Results) -> tuple[Agreement, ...]:
     """Compare every theory of a run with its simulations, of networks also flow by flow."""
     return agreements([*results.estimated, *bounds.flow_points(results)])
+
+
+@dataclass(frozen=True, slots=True)
+class Unmet:
+    """An assumption of a theory that the simulation does not meet where the two differ.
+
+    `model`, `assumption`: their names. `why`: in words, at the first such point. `differing`: at
+    how many of the points where they differ, without simulations that part the assumptions.
+    """
+
+    model: str
+    assumption: str
+    why: str
+    differing: int
+
+
+def unmet(results: Results, found: Sequence[Agreement]) -> tuple[Unmet, ...]:
+    """Return the assumptions that may cause what differs where no ablation tells, by model.
+
+    Of a single one it is the cause. Of several the run does not say how much each changes.
+    """
+    differing = {
+        (
+            each.series,
+            each.model,
+            *sorted((k, v) for k, v in each.point.items() if k != bounds.FLOW),
+        )
+        for each in found
+        if each.verdict == "differs" and not each.changes
+    }
+    named: dict[tuple[str, str], list[str]] = {}
+    for trial in results.trials():
+        model = trial.engine.partition("/")[2]
+        key = trial.series, model, *sorted(trial.point.items())
+        if trial.engine.startswith(f"{THEORY}/") and key in differing:
+            differing.remove(key)  # of each point once
+            for assumption, why in _unmet(model, trial).items():
+                named.setdefault((model, assumption), []).append(why)
+    return tuple(Unmet(*of, whys[0], len(whys)) for of, whys in named.items())
+
+
+def _unmet(model: str, trial: Trial) -> Mapping[str, str]:
+    """Return the assumptions of a theory that a trial does not meet."""
+    # Models import much that most runs need not.
+    from ethermeter.theory import queueing
+    from ethermeter.theory.inputs import model_inputs
+    from ethermeter.theory.predictions import ENTRIES
+    from ethermeter.theory.simplifications import violated
+
+    if model == MEANS:
+        return queueing.unmet(trial.scenario)
+    if model not in ENTRIES:
+        return {}
+    inputs = model_inputs(trial.scenario, trial.assumptions())
+    return {str(name): why for name, why in violated(ENTRIES[model].assumes, inputs).items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from ethermeter.faults import InputError
 from ethermeter.operation import Argument, Display, operation
 
 if TYPE_CHECKING:
-    from ethermeter.analysis.agreement import Agreement
+    from ethermeter.analysis.agreement import Agreement, Unmet
     from ethermeter.analysis.benchmark import Difference
     from ethermeter.analysis.bounds import Answers
     from ethermeter.analysis.checks import Check
@@ -180,12 +180,15 @@ class TheoryComparison:
         Comparisons: all, and those that are wanted.
     bounds
         What theories say of networks.
+    unmet
+        Assumptions that may cause what differs, where no simulations part them.
 
     """
 
     every: "tuple[Agreement, ...]"
     shown: "tuple[Agreement, ...]"
     bounds: "Answers"
+    unmet: "tuple[Unmet, ...]"
 
 
 Compared: TypeAlias = Comparison | BenchmarkComparison | LimitComparison | TheoryComparison
@@ -386,4 +389,4 @@ def _theories(options: CompareOptions) -> TheoryComparison:
         for each in every
         if not options.differing or "differs" in (each.verdict, each.idealised_verdict)
     )
-    return TheoryComparison(every, shown, answers)
+    return TheoryComparison(every, shown, answers, agreement.unmet(run, every))

@@ -54,7 +54,7 @@ def blocks(found: Compared, options: CompareOptions) -> Iterator[object]:
                 found.row, found.asked, found.check, has_intervals=found.has_intervals
             )
         case _:
-            yield from agreement.agreement(found.every, found.shown)
+            yield from agreement.agreement(found.every, found.shown, found.unmet)
             yield from bounds.bounds(found.bounds)
 
 
@@ -82,7 +82,8 @@ def plain(found: Compared) -> object:
 
             answers = found.bounds
             of_bounds = {"bounds": row(BoundsFile.of(answers))} if answers.times else {}
-            return row(AgreementFile.of(found.shown)) | of_bounds
+            unmet = {"unmet": json_values.plain(found.unmet)} if found.unmet else {}
+            return row(AgreementFile.of(found.shown)) | unmet | of_bounds
 
 
 def rows(found: Compared) -> Iterator[Mapping[str, object]]:

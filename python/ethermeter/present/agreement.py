@@ -2,29 +2,51 @@
 
 from collections.abc import Iterator, Sequence
 
-from ethermeter.analysis.agreement import Agreement, Value
+from ethermeter.analysis.agreement import Agreement, Unmet, Value
 from ethermeter.analysis.bounds import FLOW
-from ethermeter.blocks import Heading, Table, Text
+from ethermeter.blocks import Bullets, Heading, Table, Text
 from ethermeter.document import large_first, plain
 from ethermeter.metrics import Metric
 from ethermeter.present.cells import judged
 from ethermeter.present.marks import Marks, legend
 from ethermeter.quantities import MOST_DIGITS, UNDEFINED, Scale, in_scale, number
+from ethermeter.theory.idealised import has_scenario
 
-Block = Heading | Text | Table
+Block = Bullets | Heading | Text | Table
 
 OPEN_ROWS = 40
 """Rows of a page that are shown at once."""
 
 
-def agreement(found: Sequence[Agreement], shown: Sequence[Agreement]) -> Iterator[Block]:
-    """Lay out each theory: how often it agrees of all, and the comparisons that are shown."""
+def agreement(
+    found: Sequence[Agreement], shown: Sequence[Agreement], unmet: Sequence[Unmet] = ()
+) -> Iterator[Block]:
+    """Lay out each theory: how often it agrees of all, and the comparisons that are shown.
+
+    `unmet`: assumptions that may cause what differs.
+    """
     for model in dict.fromkeys(each.model for each in found):
         yield Heading(model)
         if text := summary([each for each in found if each.model == model]):
             yield Text(f"{large_first(text)}.")
+        yield from _causes([each for each in unmet if each.model == model])
         if rows := [each for each in shown if each.model == model]:
             yield from _comparisons(model, rows)
+
+
+def _causes(unmet: Sequence[Unmet]) -> Iterator[Text | Bullets]:
+    """Name the assumptions of a theory that may cause what differs; nothing of none."""
+    if not unmet:
+        return
+    of_one = "Where they differ, the cause is the assumption that the simulation does not meet:"
+    of_several = "Where they differ, the causes are among what is assumed and does not hold:"
+    yield Text(of_one if len(unmet) == 1 else of_several)
+    yield Bullets([f"{each.assumption}: {each.why}" for each in unmet])
+    if len(unmet) > 1 and has_scenario(unmet[0].model):
+        yield Text(
+            "How much each changes, simulations with one after the other show: the engines "
+            '"idealised" and "ablation".'
+        )
 
 
 def summary(found: Sequence[Agreement]) -> str:
