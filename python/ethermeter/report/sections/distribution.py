@@ -19,8 +19,8 @@ from ethermeter.document import (
     Text,
     cell,
     large_first,
-    small_first,
 )
+from ethermeter.faults import small_first
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title
 from ethermeter.report.selection import Selection
