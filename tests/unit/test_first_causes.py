@@ -116,6 +116,11 @@ def test_a_figure_of_a_network_says_where_single_flows_are(tmp_path):
     ended = invoke("report", "run", "--metric", "loss", cwd=tmp_path)
     assert "means over all flows" in ended.stderr
     assert "ethermeter report run --tables FILE.csv" in ended.stderr
+    # What the line names has the values of each flow.
+    flows = em.open(tmp_path / "run").frame("loss", by="entity", library="arrow").to_pylist()
+    assert len(flows) == 10
+    assert invoke("report", "run", "--tables", "t.csv", cwd=tmp_path).returncode == 0
+    assert "loss" in (tmp_path / "t-flows.csv").read_text().splitlines()[0]
 
 
 def test_models_are_suggested_where_one_applies(tmp_path):

@@ -160,7 +160,7 @@ def _figures(options: ReportOptions, display: Display) -> Figures:
     if any(len(by_table(trial.scenario)) > 1 for trial in found.trials()):
         display.say(
             f"ethermeter: figures have means over all flows; values of each: ethermeter report "
-            f'{options.run} --tables FILE.csv, or frame(by="flow") of the run in Python'
+            f'{options.run} --tables FILE.csv, or frame(by="entity") of the run in Python'
         )
     out = options.out or Path()
     out.mkdir(parents=True, exist_ok=True)
