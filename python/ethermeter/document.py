@@ -206,14 +206,3 @@ def large_first(text: str) -> str:
     ('Frames in all', '')
     """
     return text[:1].upper() + text[1:]
-
-
-def small_first(title: str) -> str:
-    """Write a title within a sentence; an abbreviation stays.
-
-    Examples
-    --------
-    >>> small_first("Frame length"), small_first("PLCA")
-    ('frame length', 'PLCA')
-    """
-    return title if title[1:2].isupper() else title[:1].lower() + title[1:]

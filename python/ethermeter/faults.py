@@ -27,7 +27,7 @@ Key = str | int
 KeyPath = tuple[Key, ...]
 """Keys from the top of a file to a value."""
 
-_LONGEST = (("key", 120), ("value", LONGEST_VALUE), ("allowed", 600))
+_LONGEST = (("key", 120), ("name", 60), ("value", LONGEST_VALUE), ("allowed", 600))
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 
@@ -43,6 +43,8 @@ class Fault:
     """The value there, shortened to `LONGEST_VALUE` characters."""
     allowed: str
     """What was allowed instead."""
+    name: str = ""
+    """Name of the table that the key is of, where the key has its number."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "file", printable(self.file))
@@ -52,7 +54,8 @@ class Fault:
 
     def __str__(self) -> str:
         """Return the fault as one line."""
-        return f"{self.file}: {self.key} = {self.value}: {self.allowed}"
+        of = f" ({self.name})" if self.name else ""
+        return f"{self.file}: {self.key}{of} = {self.value}: {self.allowed}"
 
 
 class InputError(ValueError):
@@ -236,6 +239,17 @@ def printable(text: str) -> str:
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
     )
+
+
+def small_first(title: str) -> str:
+    """Write a title, or a sentence, within a sentence; an abbreviation stays.
+
+    Examples
+    --------
+    >>> small_first("Frame length"), small_first("PLCA")
+    ('frame length', 'PLCA')
+    """
+    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
 
 
 def shortened(text: str, most: int) -> str:

@@ -199,7 +199,7 @@ def test_what_only_the_core_refuses_ends_with_2_before_anything_runs(tmp_path, c
     (line,) = ended.stderr.splitlines()
     # Two frames of 64 octets and their gaps and preambles, and a PAUSE frame with its own.
     assert line.startswith(
-        'x.toml: network.switches.0.buffer.size = "4 kB": expected at least 4202 '
+        'x.toml: network.switches.0.buffer.size (s) = "4 kB": expected at least 4202 '
         "for frames of up to 64 octets"
     )
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.toml"]

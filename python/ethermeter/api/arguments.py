@@ -2,14 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Protocol
 
 from ethermeter.operation import Argument
 
-Experiment = Annotated[
-    str | Path,
-    Argument("An experiment file, or the name of a shipped one.", "EXPERIMENT", "experiments"),
-]
+
+class Read(Protocol):
+    """Experiments that were read: what `load` returned."""
+
+    @property
+    def experiments(self) -> "tuple[Any, ...]":
+        """The experiments."""
+
+    @property
+    def name(self) -> str | None:
+        """Name of their plan; None for that of the first."""
+
+
+_EXPERIMENT = Argument(
+    "An experiment file, or the name of a shipped one.", "EXPERIMENT", "experiments"
+)
+Experiment = Annotated[str | Path, _EXPERIMENT]
+ReadExperiment = Annotated[str | Path | Read, _EXPERIMENT]
+"""In Python also what was read already."""
 RunPath = Annotated[Path, Argument("A run directory.", "RUN", "runs")]
 Overrides = Annotated[
     Sequence[str] | Mapping[str, object],

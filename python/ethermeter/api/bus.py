@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from ethermeter.api.arguments import Overrides
+from ethermeter.api.arguments import Overrides, Read
 from ethermeter.faults import Fault, InputError
 from ethermeter.operation import Argument, Display, operation
 
@@ -20,7 +20,7 @@ class BusOptions:
     """Options of `bus`."""
 
     experiment: Annotated[
-        str | Path | None,
+        str | Path | Read | None,
         Argument("An experiment file, or the name of a shipped one.", "EXPERIMENT", "experiments"),
     ] = None
     _: KW_ONLY

@@ -12,11 +12,14 @@ from ethermeter.notebook import counted, html_table
 from ethermeter.trial import LIVE
 
 if TYPE_CHECKING:
+    from ethermeter.api.arguments import Read
     from ethermeter.api.runs import Run
     from ethermeter.experiment import Experiment
     from ethermeter.plan import Plan
     from ethermeter.store.trial_result import TrialResult
     from ethermeter.trial import Trial
+
+    Source = Path | str | Mapping[str, object] | Read
 
 Overrides = Sequence[str] | Mapping[str, object]
 """Texts KEY=VALUE, or values by key."""
@@ -148,7 +151,7 @@ def locate(name: Path | str, *, argument: str = "experiment") -> Path:
 
 
 def load(
-    *sources: Path | str | Mapping[str, object],
+    *sources: "Source",
     overrides: Overrides = (),
     name: str | None = None,
 ) -> Loaded:
@@ -158,7 +161,7 @@ def load(
     ----------
     *sources
         Each a file, the name of a shipped experiment, the text of a file (with more than one line),
-        or its tables as a mapping; several make one plan.
+        its tables as a mapping, or what `load` returned; several make one plan.
     overrides
         `"key.path=value"`, or values by key, laid over every experiment before it is checked.
     name
@@ -190,11 +193,13 @@ def load(
     faults: list[Fault] = []
     for each in sources:
         try:
-            loaded.append(_read(each, overrides))
+            loaded.extend(_read(each, overrides))
         except InputError as error:
             faults.extend(error.faults)
     if faults:
         raise InputError(faults)
+    if name is None and len(sources) == 1 and not isinstance(sources[0], str | Path | Mapping):
+        name = sources[0].name
     return Loaded(tuple(loaded), name)
 
 
@@ -207,18 +212,21 @@ def override_texts(overrides: Overrides) -> tuple[str, ...]:
     return tuple(overrides)
 
 
-def _read(source: Path | str | Mapping[str, object], overrides: Sequence[str]) -> "Experiment":
+def _read(source: "Source", overrides: Sequence[str]) -> "tuple[Experiment, ...]":
     from ethermeter import experiment
 
     if isinstance(source, Mapping):
-        return experiment.of_tables(source, overrides=overrides)
+        return (experiment.of_tables(source, overrides=overrides),)
     if isinstance(source, str) and "\n" in source:
-        return experiment.of_text(source, overrides=overrides)
-    return experiment.load(locate(source), overrides=overrides)
+        return (experiment.of_text(source, overrides=overrides),)
+    if isinstance(source, str | Path):
+        return (experiment.load(locate(source), overrides=overrides),)
+    found: tuple[Experiment, ...] = source.experiments
+    return tuple(experiment.changed(each, overrides) for each in found) if overrides else found
 
 
 def simulate(
-    source: "Loaded | Path | str | Mapping[str, object]",
+    source: "Source",
     *,
     overrides: Overrides = (),
     seed: int | None = None,
@@ -259,7 +267,7 @@ def simulate(
     True
 
     """
-    loaded = source if isinstance(source, Loaded) else load(source, overrides=overrides)
+    loaded = load(source, overrides=overrides)
     planned = loaded.plan(seed=seed, replications=replications).trials
     trials = [trial for trial in planned if trial.engine != LIVE]
     if not trials:

@@ -108,7 +108,7 @@ def report(options: ReportOptions, display: Display) -> "Run | Figures | Tables"
     if options.metrics and options.tables is not None:
         raise InputError.of_argument("tables", str(options.tables), "expected without a metric")
     if options.metrics:
-        return _figures(options)
+        return _figures(options, display)
     _refuse_without_metrics(options)
     if options.tables is not None:
         return _tables(options.run, options.tables)
@@ -142,7 +142,8 @@ def _tables(path: Path, file: Path) -> Tables:
     return Tables(path, {name: len(rows) for name, rows in found.items()}, write(file, found))
 
 
-def _figures(options: ReportOptions) -> Figures:
+def _figures(options: ReportOptions, display: Display) -> Figures:
+    from ethermeter.analysis.groups import by_table
     from ethermeter.api.runs import open as open_run
     from ethermeter.faults import choices
 
@@ -156,6 +157,11 @@ def _figures(options: ReportOptions) -> Figures:
         for metric in options.metrics
         for name in ([series] if series else there)
     ]
+    if any(len(by_table(trial.scenario)) > 1 for trial in found.trials()):
+        display.say(
+            f"ethermeter: figures have means over all flows; values of each: ethermeter report "
+            f'{options.run} --tables FILE.csv, or frame(by="entity") of the run in Python'
+        )
     out = options.out or Path()
     out.mkdir(parents=True, exist_ok=True)
     suffix = options.file_format or FORMAT

@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING
 
-from ethermeter.api.arguments import Experiment, FailIf, Force, Jobs, Out, Overrides, Report
+from ethermeter.api.arguments import FailIf, Force, Jobs, Out, Overrides, ReadExperiment, Report
 from ethermeter.operation import Display, operation
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class RunOptions:
     """Options of `run`."""
 
-    experiment: Experiment
+    experiment: ReadExperiment
     _: KW_ONLY
     overrides: Overrides = ()
     jobs: Jobs = None

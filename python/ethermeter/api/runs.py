@@ -87,6 +87,16 @@ class Run(Results):
         where = repr(str(self.path)) if self.is_kept else "in memory"
         return f"Run({where}: {counted(len(self.trials()), 'trial')})"
 
+    def __str__(self) -> str:
+        """Return how much was run and where it lies, and of a network whether it fits."""
+        from ethermeter.present.capacity import summary
+        from ethermeter.results.trials import point_of
+
+        points = counted(len({point_of(trial) for trial in self.trials()}), "point")
+        where = str(self.path) if self.is_kept else "in memory"
+        lines = [f"{counted(len(self.trials()), 'trial')} at {points}: {where}"]
+        return "\n".join([*([summary(self.capacities)] if self.capacities else []), *lines])
+
     def _repr_html_(self) -> str:
         """Return what the run holds as a table, for notebooks."""
         points = self.estimated

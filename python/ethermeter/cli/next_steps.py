@@ -60,13 +60,20 @@ def of_run(run: "Run", experiment: "Experiment", words: Sequence[str]) -> Iterat
         more = _again(words, "--set", f"run.replications={REPLICATIONS}")
         yield Step("intervals by independent trials", more)
     if not any(point.engine.startswith("theory") for point in run.estimated):
-        is_asked = any(engine.startswith("theory") for engine in experiment.engines)
-        yield Step(
-            "theory gives no values; why"
-            if is_asked
-            else "no theory was asked for; those that apply",
-            ["ethermeter", "validate", name, *settings, "--models"],
-        )
+        words = ["ethermeter", "validate", name, *settings, "--models"]
+        if any(engine.startswith("theory") for engine in experiment.engines):
+            yield Step("theory gives no values; why", words)
+        elif _has_models(experiment):
+            yield Step("no theory was asked for; those that apply", words)
+
+
+def _has_models(experiment: "Experiment") -> bool:
+    """Whether a model applies to an experiment at its first point; bounds are of every network."""
+    from ethermeter.theory.inputs import model_inputs
+    from ethermeter.theory.predictions import applicable
+
+    first = experiment.scenarios.point([0] * len(experiment.sweeps))
+    return first.theory is None or bool(applicable(model_inputs(first.scenario(), first.theory)))
 
 
 def of_measurement(run: "Run", words: Sequence[str]) -> Iterator[Step]:

@@ -5,6 +5,6 @@
 """
 
 from ethermeter.experiment.document import json_schema
-from ethermeter.experiment.reading import Experiment, load, of_tables, of_text, shipped
+from ethermeter.experiment.reading import Experiment, changed, load, of_tables, of_text, shipped
 
-__all__ = ["Experiment", "json_schema", "load", "of_tables", "of_text", "shipped"]
+__all__ = ["Experiment", "changed", "json_schema", "load", "of_tables", "of_text", "shipped"]

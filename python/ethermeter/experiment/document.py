@@ -118,7 +118,9 @@ class Document(FileTable, frozen=True, kw_only=True):
 
     @classmethod
     def requires(cls, table: Mapping[str, object]) -> Iterable[str]:
-        """Require the tables of one of the two forms."""
+        """Require the tables of one of the two forms, of a file that shows which it has."""
+        if not any(key in table for key in (*SHORT[:2], *LONG[:2])):
+            return ()
         return (listed_in(table), main_in(table))
 
 
@@ -185,6 +187,9 @@ def check_form(document: Tables, faults: Faults) -> None:
         for key in keys_of(table_reader(Document))
         if key not in _OF_THE_OTHER[tables_of(document)]
     ]
+    if not any(key in document for key in (*SHORT[:2], *LONG[:2])):
+        allowed = "required: a network, by its flows, or a segment with stations"
+        faults.add(("flows",), "(missing)", allowed)
     for key in _OF_THE_OTHER[tables_of(document)]:
         if key in document:
             faults.add(

@@ -325,6 +325,7 @@ class _Maker:
         self.network = network
         self.faults = Faults(file)
         self.made = made
+        self._has_unknown_ends = False
         self._path_of: dict[str, KeyPath] = {}  # of every name
         self._count_of: dict[str, int] = {}  # of every node
         self._attached: dict[str, list[Attached]] = {each.name: [] for each in network.segments}
@@ -536,6 +537,8 @@ class _Maker:
                 made.segments.append(expanded)
 
     def check_links(self) -> None:
+        if self._has_unknown_ends:
+            return  # whose link it is does not show
         used = Counter(end.node for link in self.made.links for end in link.ends)
         used.update(name for each in self._attached.values() for of in each for name in of.nodes)
         for name, path in self._path_of.items():
@@ -561,6 +564,7 @@ class _Maker:
                 lead = "expected the name of a node or of a group: "
                 allowed = choices(name, [*members, *kinds], lead)
                 self.faults.add((*path, "ends", side), shown(name), allowed)
+                self._has_unknown_ends = True
         first, second = sides
         if len(first) > 1 and len(second) > 1:
             allowed = "expected at most one group: its hosts are joined to one node"

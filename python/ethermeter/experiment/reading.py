@@ -105,6 +105,13 @@ def of_text(text: str, *, overrides: Sequence[str] = ()) -> Experiment:
     return _of_tables(document, Path(FROM_TEXT), text, overrides)
 
 
+def changed(experiment: Experiment, overrides: Sequence[str]) -> Experiment:
+    """Return an experiment that was read with overrides laid over it; errors as of `load`."""
+    text = experiment.source_text
+    document = toml.parsed(text, file=str(experiment.path))
+    return _of_tables(document, experiment.path, text, overrides)
+
+
 def of_tables(tables: Mapping[str, object], *, overrides: Sequence[str] = ()) -> Experiment:
     """Read the tables of an experiment file, made in Python, as `of_text` does its text.
 

@@ -55,13 +55,28 @@ class WrittenOut:
             return fault
         return self.flows[int(match[1])].located(fault, match[2] or "")
 
+    def _named(self, fault: Fault) -> Fault:
+        """Return a fault of a table of a list with the name of the table."""
+        value: object = self.document
+        for part in fault.key.split("."):
+            if isinstance(value, Mapping):
+                value = value.get(part)
+            elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+                value = value[int(part)]
+                name = value.get("name") if isinstance(value, Mapping) else None
+                if isinstance(name, str) and not fault.key.endswith(".name"):
+                    fault = replace(fault, name=name)
+            else:
+                break
+        return fault
+
     def error(self, faults: Iterable[Fault], known: Iterable[Fault] = ()) -> InputError:
         """Return the error with faults of the document as those of the files, each once.
 
         Those of a cell are one. `known` are faults of the files, which come first.
         """
         found: dict[tuple[str, ...], Fault] = {}
-        for fault in (*known, *map(self.located, faults)):
+        for fault in (*known, *(self.located(self._named(each)) for each in faults)):
             is_of_cell = fault.file in self.tables and "," in fault.key
             whole = (fault.value, fault.allowed)
             found.setdefault((fault.file, fault.key, *(() if is_of_cell else whole)), fault)

@@ -30,10 +30,21 @@ from typing import (
 import msgspec
 from msgspec import NODEFAULT, Struct
 
-from ethermeter.experiment import quantity
+from ethermeter.experiment import quantity, toml
 from ethermeter.experiment.quantity import Form, as_written
 from ethermeter.experiment.toml import Tables
-from ethermeter.faults import Fault, InputError, Key, KeyPath, choices, dotted, shown
+from ethermeter.faults import (
+    LONGEST_VALUE,
+    Fault,
+    InputError,
+    Key,
+    KeyPath,
+    choices,
+    dotted,
+    nearest,
+    shown,
+    small_first,
+)
 from ethermeter.scenario import FileKey
 from ethermeter.units import UnitError
 
@@ -305,7 +316,8 @@ class TableReader:
     def read(self, value: object) -> Any:
         """Return the table, or raise with all its faults."""
         if not isinstance(value, dict):
-            raise UnitError("expected a table")
+            is_off = value is False and "enable" in self.fields
+            raise UnitError(f"expected a table{': { enable = false }' if is_off else ''}")
         readers, fields = self.fields, self._fields
         own: dict[str, object] = {}
         core: dict[str, object] = {}
@@ -318,15 +330,18 @@ class TableReader:
                 field = fields[key]
                 (core if field.is_core else own)[field.name] = reader.read(each)
             except (UnitError, TableError) as error:
-                faults += faults_below(error, key, each)
+                faults += faults_below(_unquoted(error, each, reader), key, each)
         required: Iterable[str] = self.required
         check = CHECKS.get(self.struct)
         if issubclass(self.struct, FileTable):
             required = (*required, *self.struct.requires(value))
             check = self.struct.check
             own |= {"given": frozenset(value), "core": core}
+        # A required key that is misspelt is not missing, too.
+        unknown = [key for key in value if key not in readers]
+        meant = {near for key in unknown for near in nearest(key, list(readers))}
         for key in required:
-            if key not in value:
+            if key not in value and key not in meant:
                 faults.append(InnerFault((key,), "(missing)", self._required(key)))
         if faults:
             order = [*readers, *value]
@@ -338,7 +353,7 @@ class TableReader:
 
     def _required(self, key: str) -> str:
         text = descriptions(self.struct).get(key, "")
-        return f"required: {_within_sentence(text)}" if text else "required"
+        return f"required: {small_first(text.rstrip('.'))}" if text else "required"
 
     def schema_in(self, tables: Schema) -> Schema:
         """Return its JSON Schema; those of tables in it are put into `tables`."""
@@ -368,6 +383,23 @@ class TableReader:
             **({"required": self.required} if self.required else {}),
             "additionalProperties": False,
         }
+
+
+def _unquoted(
+    error: UnitError | TableError, value: object, reader: Reader
+) -> UnitError | TableError:
+    """Return the error of a value, which is a number or a truth but for its quotes, if it is."""
+    is_table = isinstance(error, TableError)
+    if is_table or not isinstance(value, str) or len(value) > LONGEST_VALUE:
+        return error
+    try:
+        bare = toml.value_of(value)
+        if isinstance(bare, str):
+            return error
+        reader.read(bare)
+    except (UnitError, TableError):
+        return error
+    return UnitError(f"{error}; in quotes it is a text: write {value.strip()}")
 
 
 def _unknown(key: str, value: object, known: Iterable[str]) -> InnerFault:
@@ -470,12 +502,6 @@ def keyed(struct: type[Struct], word: str, allowed: str) -> OneOf:
 
     kinds = {name: wrapped(name) for name in struct.__struct_fields__}
     return OneOf(kinds, allowed, quantity.words(word, allowed=allowed))
-
-
-def _within_sentence(text: str) -> str:
-    """Write a sentence after a colon; a word in capitals, such as TCP, stays."""
-    begin = text[:1] if text[1:2].isupper() else text[:1].lower()
-    return f"{begin}{text[1:].rstrip('.')}"
 
 
 @functools.cache

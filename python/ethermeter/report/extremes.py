@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from ethermeter.document import Label, plain, small_first, valued
+from ethermeter.document import Label, plain, valued
+from ethermeter.faults import small_first
 from ethermeter.metrics import Metric
 from ethermeter.quantities import held, suited
 from ethermeter.report.axes import ENGINE, keys

@@ -7,7 +7,8 @@ from markupsafe import Markup
 
 from ethermeter.analysis.bounds import BOUNDED
 from ethermeter.analysis.groups import PART
-from ethermeter.document import large_first, plain, small_first
+from ethermeter.document import large_first, plain
+from ethermeter.faults import small_first
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report.data import ReportData
 from ethermeter.report.extremes import extremes, known, losses

@@ -7,7 +7,8 @@ from markupsafe import Markup
 
 from ethermeter.analysis.roofline import Roofline, Stage
 from ethermeter.chart import Axis, Box, Names, Span, Spans, estimate_of, number_of
-from ethermeter.document import Figure, Label, Section, small_first
+from ethermeter.document import Figure, Label, Section
+from ethermeter.faults import small_first
 from ethermeter.present import rooflines as layout
 from ethermeter.quantities import quantity
 from ethermeter.report.render import Page

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
-from ethermeter.api.arguments import Experiment, Force, Jobs, On, Out, Overrides
+from ethermeter.api.arguments import Force, Jobs, On, Out, Overrides, ReadExperiment
 from ethermeter.faults import ARGUMENTS, InputError
 from ethermeter.operation import Argument, Display, operation
 
@@ -23,7 +23,7 @@ End = str | int | float | None
 class ValueOptions:
     """Options of `value`."""
 
-    experiment: Experiment
+    experiment: ReadExperiment
     _: KW_ONLY
     largest: Annotated[
         Key,

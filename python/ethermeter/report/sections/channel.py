@@ -16,8 +16,8 @@ from ethermeter.document import (
     Text,
     large_first,
     plain,
-    small_first,
 )
+from ethermeter.faults import small_first
 from ethermeter.metrics import Metric
 from ethermeter.report.axes import Axes, curve_names, keys
 from ethermeter.report.data import ReportData

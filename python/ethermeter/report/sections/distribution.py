@@ -18,9 +18,9 @@ from ethermeter.document import (
     Table,
     Text,
     large_first,
-    small_first,
     valued,
 )
+from ethermeter.faults import small_first
 from ethermeter.quantities import suited
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title

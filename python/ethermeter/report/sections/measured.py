@@ -5,7 +5,8 @@ import math
 from markupsafe import Markup
 
 from ethermeter.analysis.live import Comparison
-from ethermeter.document import Block, Section, Table, Text, cell, plain, small_first, valued
+from ethermeter.document import Block, Section, Table, Text, cell, plain, valued
+from ethermeter.faults import small_first
 from ethermeter.quantities import suited
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title, point_title
