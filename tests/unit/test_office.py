@@ -52,7 +52,9 @@ def test_theory_shows_the_port_that_is_overloaded_and_when_it_is_full():
     text = " ".join(ended.stdout.split())
     assert "Does not fit: wire floor → core is offered 112.4 Mb/s of 100" in text
     assert "full at 0.8896 times this load" in text
-    (why,) = [line for line in ended.stdout.splitlines() if "no bound for" in line and "queue" in line]
+    (why,) = [
+        line for line in ended.stdout.splitlines() if "no bound for" in line and "queue" in line
+    ]
     assert re.match(r"no bound for 1 of \d+ queues of ports: wire floor → core has no room", why)
 
 
