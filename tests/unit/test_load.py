@@ -52,7 +52,7 @@ def test_the_uplink_of_the_office_by_hand():
     assert over.fill_ps / 1e12 == pytest.approx(fill_s)
     assert str(over) == (
         f"wire floor → core is offered 1.004 times what it carries; its queue is full after "
-        f"{fill_s:.3g} s"
+        f"{fill_s:.3g} s on average"
     )
 
 

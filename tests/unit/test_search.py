@@ -78,6 +78,14 @@ def test_theory_answers_exactly_what_pollaczek_and_khinchine_have_by_hand(link):
     # A formula is asked once at each value, and the ends are tried first.
     assert [point.replications for point in answer.points] == [1] * len(answer.points)
     assert "by theory/queueing" in answer.sentence
+    # What limits it: the next rate has a delay of this much, at a load of this much.
+    beyond = int(at_most) + 1
+    load = beyond * SERVICE_S
+    delay_us = 1e6 * (TRANSIT_S + SERVICE_S * load / (2 * (1 - load)))
+    assert answer.sentence.endswith(
+        f"{beyond} /s fails: one_way_delay of load is {delay_us:.4g} µs, more than 2 ms (busiest on"
+        f" its path: wire s → receiver, {100 * load:.4g}% of its time)"
+    )
 
 
 def test_simulation_agrees_with_the_formula_within_its_interval(link):
@@ -108,6 +116,8 @@ def test_the_smallest_queue_that_loses_nothing_is_the_bound():
     experiment = load(shipped()["buffer-sizing"], overrides=["network.switches.switch.queue=24"])
     options = {"from_": 1, "to": 40, "while_": ["loss == 0"]}
     answer = found(experiment, smallest="network.switches.switch.queue", **options)
+    # One of the 24 frames that come at once is lost each time: always the last one's.
+    assert "23 fails: loss of event frontend24 is 100 %, not 0 (busiest" in answer.sentence
     assert (answer.at_least, answer.at_most, answer.outcome) == ("24", "24", "answered")
     assert (answer.bound.value, answer.bound.unit) == (24, "frames")
     octets = found(
@@ -128,7 +138,9 @@ def test_the_ends_of_the_range_are_answers_too(link):
     assert "the end of the range" in every.sentence
     none = found(link, engine="theory/queueing", from_="1000 /s")
     assert (none.outcome, none.at_least, none.estimate) == ("none", None, None)
-    assert "no value holds, not even 1000 /s" in none.sentence
+    # Half of 800 µs x 0.8 / 0.2, and the transit: 1600 + 791.2 µs.
+    assert "no value holds, not even 1000 /s by theory/queueing: one_way_delay" in none.sentence
+    assert "is 2391 µs, more than 2 ms" in none.sentence
 
 
 def test_a_value_without_a_mean_does_not_hold(link):

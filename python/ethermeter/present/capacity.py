@@ -102,9 +102,7 @@ def _offered(found: Capacity) -> str:
 
 
 def _queue(overload: Overload) -> str:
-    if overload.is_endless:
-        return "its queue has no limit and grows"
-    return f"its queue is full after {overload.fill_ps / 1e12:.3g} s, then it loses frames"
+    return overload.queue if overload.is_endless else f"{overload.queue}, then it loses frames"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from ethermeter.analysis.conditions import Condition, Judged, margins_of
@@ -13,11 +14,15 @@ from ethermeter.analysis.estimated import Interval
 from ethermeter.analysis.sequential import SequentialTest, sequential_test
 from ethermeter.analysis.value_search import Kept, Outcome, Point, SearchAnswer
 from ethermeter.experiment import Experiment
+from ethermeter.json_values import number as known
+from ethermeter.metrics import ALL
+from ethermeter.quantities import Scale, with_ends
 from ethermeter.results.interval import Floats, student
 from ethermeter.search.bounds import bound_of
 from ethermeter.search.question import Question
 from ethermeter.strategies.bisection import Bisection, Ends, Tried, most_positions
 from ethermeter.strategies.strategy import Finished, Observed, question_text
+from ethermeter.theory.load import loads_of
 from ethermeter.trial import Trial, renumbered
 from ethermeter.units import LONGEST_TRIAL_PS, PS_PER_S
 
@@ -239,19 +244,19 @@ class ValueSearch:
         """Say what was found, in one sentence."""
         asked = self._question
         failed = sum(point.failed for point in points)
-        reasons = {point.value: f": {point.reason}" for point in points if point.reason}
+        by_value = {point.value: point for point in points}
         values, last = asked.values, asked.values.count - 1
         how = f" at {100 * asked.confidence:g}%" if asked.has_chance else f" by {asked.engine}"
         held = " and ".join(map(str, asked.conditions))
         begin = f"{asked.direction} {asked.key} with {held}"
         if outcome == "none":
-            why = reasons.get(values.text(0), "")
+            why = self._why(0, by_value[values.text(0)])
             return f"{begin}: no value holds, not even {values.text(0)}{how}{why}"
         if outcome == "all":
             return f"{begin}: {values.text(last)}, the end of the range{how}; perhaps beyond"
         if outcome == "answered":
             harder = values.text(ends.fails)
-            why = reasons.get(harder, "")
+            why = self._why(ends.fails, by_value[harder])
             return f"{begin}: {values.text(ends.sure)}{how}; {harder} fails{why}"
         low, high = (
             values.text(at) if 0 <= at <= last else None for at in (ends.sure, ends.fails - 1)
@@ -272,6 +277,21 @@ class ValueSearch:
             f"{begin}: {known}{how}, undecided there after {asked.replications} trials of a value"
             f"{less}"
         )
+
+    def _why(self, at: int, point: Point) -> str:
+        """Say why a value fails, after a colon: an overload, or the conditions that do not hold.
+
+        Of each the flow that keeps it least, its value, and the busiest resource on its path.
+        """
+        if point.reason:
+            return f": {point.reason}"
+        trial = self._question.trials(at, 0, 1)[0]
+        texts = [
+            f"{_beyond(condition, kept)}{_busiest(condition.members(trial).get(kept.flow), trial)}"
+            for condition, kept in zip(self._question.conditions, point.conditions, strict=True)
+            if condition.margin(known(kept.estimate.value)) < 0
+        ]
+        return f": {' and '.join(texts)}" if texts else ""
 
     def _point(self, at: int, tried: Tried, samples: _Samples, runs: int) -> Point:
         values, trials = self._question.values, samples.trials
@@ -348,6 +368,39 @@ class ValueSearch:
                 if _is_above(of[hard], of[easy], REVERSAL_ERROR / tests):
                     return easy, hard, name
         return None
+
+
+_BEYOND = {
+    "<=": "more than",
+    "<": "not less than",
+    ">=": "less than",
+    ">": "not more than",
+    "==": "not",
+}
+"""What a value is that does not keep a relation."""
+
+
+def _beyond(condition: Condition, kept: Kept) -> str:
+    """Say which value of which flow does not keep a condition."""
+    label, of = condition.metric.label, f" of {kept.flow}" if kept.flow else ""
+    name = f"{condition.metric.value}{of}"
+    if kept.estimate.value is None:
+        return f"{name} has no value"
+    ends = kept.estimate.value, kept.estimate.low, kept.estimate.high
+    value, low, high = (None if end is None else label.factor * end for end in ends)
+    text = with_ends(value, low, high, Scale(label.unit))
+    return f"{name} is {text}, {_BEYOND[condition.relation]} {condition.shown}"
+
+
+def _busiest(flows: NDArray[np.int64] | None, trial: Trial) -> str:
+    """Name the busiest resource on the path of flows; empty if nothing is known of their load."""
+    if flows is None or ALL in flows:
+        return ""
+    numbers = set(flows.tolist())
+    for each in loads_of(trial.scenario).resources:
+        if numbers & each.limits[0].keys():
+            return f" (busiest on its path: {each.resource}, {100 * each.load:.4g}% of its time)"
+    return ""
 
 
 def _is_above(first: Floats, second: Floats, error: float) -> bool:

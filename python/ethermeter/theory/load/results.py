@@ -25,12 +25,14 @@ class Overload:
 
     def __str__(self) -> str:
         """Return the overload in words."""
-        queue = (
-            "its queue is unlimited"
-            if self.is_endless
-            else f"its queue is full after {self.fill_ps / PS_PER_S:.3g} s"
-        )
-        return f"{self.resource} is offered {self.load:.4g} times what it carries; {queue}"
+        return f"{self.resource} is offered {self.load:.4g} times what it carries; {self.queue}"
+
+    @property
+    def queue(self) -> str:
+        """What becomes of its queue, in words: bursts fill it sooner than on average."""
+        if self.is_endless:
+            return "its queue has no limit and grows"
+        return f"its queue is full after {self.fill_ps / PS_PER_S:.3g} s on average"
 
     @property
     def is_endless(self) -> bool:
