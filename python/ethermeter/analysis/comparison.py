@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
@@ -14,6 +14,7 @@ from ethermeter.metrics.main import COMPARED
 from ethermeter.results.estimates import Point
 from ethermeter.results.interval import Estimate, difference
 from ethermeter.store.integrity import read_provenance
+from ethermeter.trial import LIVE, SIMULATION
 
 DIFFERS = ("higher", "lower")
 ALIKE = ("no difference", "same")
@@ -61,6 +62,18 @@ class Change:
     def differs(self) -> int:
         """Number of points at which it differs beyond its interval."""
         return sum(self.verdicts[verdict] for verdict in DIFFERS)
+
+
+def counterparts(first: Collection[str], second: Collection[str]) -> Mapping[str, str]:
+    """Return the engine of the first run with which one of the second is compared: the same.
+
+    What one run only simulated is compared with what the other only measured.
+    """
+    same = {engine: engine for engine in second}
+    seen = [[engine for engine in (LIVE, SIMULATION) if engine in run] for run in (first, second)]
+    if set(seen[0]) & set(seen[1]) or not all(seen):
+        return same
+    return same | {seen[1][0]: seen[0][0]}
 
 
 def compared(first: Points, second: Points, *, metrics: Sequence[Metric] = COMPARED) -> list[Row]:

@@ -22,7 +22,7 @@ from ethermeter.analysis.bounds import (
     without_number,
 )
 from ethermeter.analysis.capacity import Capacity
-from ethermeter.analysis.comparison import Row, row_of
+from ethermeter.analysis.comparison import Row, counterparts, row_of
 from ethermeter.analysis.flows import MOST_TABLES
 from ethermeter.entities import flows_in, receiver_flows
 from ethermeter.metrics import Metric
@@ -325,8 +325,9 @@ def _flow(
     one, other = points
     at = one.trial.series, {**one.trial.point, FLOW: name}
     rows = []
-    for engine in (SIMULATION, LIVE):
-        first, second = (of_run.get((engine, name)) for of_run in found)
+    of_engines = [dict.fromkeys(engine for engine, _ in of_run) for of_run in found]
+    for theirs, engine in counterparts(*of_engines).items():
+        first, second = found[0].get((engine, name)), found[1].get((theirs, name))
         if first is None or second is None:
             continue
         for metric in METRICS:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ethermeter.analysis import groups
 from ethermeter.analysis.bounds import FLOW, SEEN
-from ethermeter.analysis.comparison import Points
+from ethermeter.analysis.comparison import Points, counterparts
 from ethermeter.analysis.flows import of_networks, of_parts, with_tables
 from ethermeter.faults import InputError
 from ethermeter.imports import Column, read
@@ -41,7 +41,8 @@ def matched(run_a: Path, run_b: Path, columns: Sequence[Column] = ()) -> Matched
     ----------
     run_a, run_b
         Directories of finished runs, or files of other programs. Series are matched by name, or
-        are the only ones of both runs. Flows of two files, or of a file and a run, are matched by
+        are the only ones of both runs; what one run only simulated is compared with what the other
+        only measured. Flows of two files, or of a file and a run, are matched by
         name, or are the only ones of both. The only flow of a file that has no name of the run is
         compared with all flows of the run. Of a run the live trials are taken, or else the
         simulations.
@@ -76,6 +77,7 @@ def matched(run_a: Path, run_b: Path, columns: Sequence[Column] = ()) -> Matched
             # name.
             (name,) = series[0]
             found[1] = [replace(point, series=name) for point in found[1]]
+        found[1], told = _by_counterparts((run_a, run_b), found)
     first, second = map(_by_point, found)
     if not set(first) & set(second):
         allowed = f"a run with a point of {run_a}: the same series, engine and varied keys"
@@ -84,6 +86,19 @@ def matched(run_a: Path, run_b: Path, columns: Sequence[Column] = ()) -> Matched
             raise InputError.of(str(run_b), "flows", _listed(_names(found[1])), allowed)
         raise InputError.of(str(run_b), "points", "none in common", allowed)
     return Matched(first, second, told)
+
+
+def _by_counterparts(
+    runs: tuple[Path, Path], found: Sequence[Sequence[Point]]
+) -> tuple[list[Point], tuple[str, ...]]:
+    """Return the points of the second run by the engines of the first; say which are others."""
+    pairs = counterparts(*({point.engine for point in points} for points in found))
+    told = tuple(
+        f"What {title(runs[1])} {SEEN[theirs]} is compared with what {title(runs[0])} {SEEN[ours]}."
+        for theirs, ours in pairs.items()
+        if theirs != ours
+    )
+    return [replace(point, engine=pairs[point.engine]) for point in found[1]], told
 
 
 def _told_of_files(files: tuple[Path, Path], found: Sequence[Sequence[Point]]) -> tuple[str, ...]:

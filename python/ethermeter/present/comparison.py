@@ -90,13 +90,13 @@ class Texts:
     relative: str  # Second against first, as a percentage or as a factor
 
 
-def texts(row: Row) -> Texts:
-    """Write the values of a row."""
+def texts(row: Row, label: Label | None = None) -> Texts:
+    """Write the values of a row, in the unit of a label, or in one that suits them."""
     first, second, difference, low, high = (
         math.nan if value is None else value
         for value in (row["a"], row["b"], row["difference"], row["low"], row["high"])
     )
-    label = suited(Metric(row["metric"]).label, (first, second))
+    label = label or suited(Metric(row["metric"]).label, (first, second))
     factor = label.factor
     half = (high - low) / 2 * factor
     has_interval = not math.isnan(half)

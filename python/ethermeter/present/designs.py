@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from ethermeter.analysis.bounds import FLOW, SEEN, FlowTime
 from ethermeter.analysis.comparison import DIFFERS, Row
@@ -16,14 +17,16 @@ from ethermeter.analysis.designs import (
 )
 from ethermeter.blocks import Heading, Table, Text
 from ethermeter.document import plain
-from ethermeter.metrics import Metric
+from ethermeter.metrics import Label, Metric
 from ethermeter.present.bounds import OPEN_ROWS, TABLE_ROWS, time_text
 from ethermeter.present.capacity import summary
 from ethermeter.present.comparison import texts
-from ethermeter.quantities import UNDEFINED, common_scale, number
+from ethermeter.quantities import UNDEFINED, common_scale, number, suited
 
 Block = Heading | Table | Text
 
+ENDS: tuple[Literal["a", "b"], ...] = ("a", "b")
+"""Fields of a row that have the values of the first and the second run."""
 MOST_NAMES = 6
 """Names of flows or ports of one run only that a sentence has."""
 
@@ -68,6 +71,7 @@ def _flows(found: Sequence[FlowPair], most: int | None) -> Iterator[Block]:
     metrics = [metric for metric in METRICS if metric in used]
     if Metric.DATA_RATE in metrics and Metric.MESSAGE_RATE in metrics:
         metrics.remove(Metric.MESSAGE_RATE)
+    labels = {metric: _label(metric, rows) for metric in metrics}
     engines = list(dict.fromkeys(row["engine"] for row in rows))
     cells = []
     for flow in found:
@@ -75,18 +79,24 @@ def _flows(found: Sequence[FlowPair], most: int | None) -> Iterator[Block]:
             of_flow = {row["metric"]: row for row in flow.rows if row["engine"] == engine}
             if of_flow:
                 by = [SEEN[engine]] * (len(engines) > 1)
-                values = [_cell(of_flow.get(metric)) for metric in metrics]
+                values = [_cell(of_flow.get(metric), labels[metric]) for metric in metrics]
                 cells.append([*_at(flow, found), flow.flow, *by, *values])
     lead = [*_keys(found), FLOW, *(["by"] * (len(engines) > 1))]
-    head = [*lead, *(metric.label.axis for metric in metrics)]
+    head = [*lead, *(labels[metric].axis for metric in metrics)]
     yield from _table("Flows, first → second", head, cells, len(lead), most)
 
 
-def _cell(row: Row | None) -> str:
+def _label(metric: Metric, rows: Sequence[Row]) -> Label:
+    """Return the label of a column, in the unit that suits its values."""
+    values = [row[end] for row in rows if row["metric"] == metric.value for end in ENDS]
+    return suited(metric.label, [value for value in values if value is not None])
+
+
+def _cell(row: Row | None, label: Label) -> str:
     """Write a value of both runs, and what became of it."""
     if row is None:
         return UNDEFINED
-    shown, verdict = texts(row), row["verdict"]
+    shown, verdict = texts(row, label), row["verdict"]
     if verdict == "same":
         return shown.first
     by = f" {shown.difference}" if verdict in DIFFERS else ""
