@@ -158,7 +158,7 @@ def test_a_theory_its_world_and_the_segment_stand_side_by_side(browser, tmp_path
                 for figure in visit.page.locator(".grid .plot svg").all_text_contents()
                 if "Utilisation" in figure
             ]
-            assert "metcalfe-boggs-1976, its world" in drawn[0]
+            assert "metcalfe-boggs-1976, assumptions simulated" in drawn[0]
             assert "simulation" in drawn[0]
 
 

@@ -159,7 +159,8 @@ def test_ten_thousand_points_make_a_page_of_less_than_ten_megabytes_in_less_than
     browser, large
 ):
     page = page_within_half_a_gigabyte(large, "10,003")
-    assert len([*page.iter("figure")]) < 50
+    # Of a few metrics each curve has a panel: their bands would lie over one another.
+    assert len([*page.iter("figure")]) < 70
     assert "500 of 10,003 rows, at even distances." in text_of(page)
     for width in (1280, 390):
         with Visit(browser, (large / "report.html").resolve().as_uri(), width) as visit:

@@ -261,9 +261,9 @@ def panels(
                 for key, value in zip(axes.panels, values, strict=True)
             )
             shown = tuple(plain(text) for text in places)
-            panel = Panel(title, kept, is_ordered, shown)
-            found += _apart(panel, axes) if are_apart else [panel]
-    return _thinned(found)
+            found.append(Panel(title, kept, is_ordered, shown))
+    # Beside other panels, a panel for each curve would be more than a page shows.
+    return _thinned(_apart(found[0], axes) if are_apart and len(found) == 1 else found)
 
 
 def _places(texts: Sequence[str], axes: Axes) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from ethermeter.chart import Axis, Bars
+from ethermeter.quantities import number
 from ethermeter.report.charts import frame
 from ethermeter.report.charts.frame import Json
 from ethermeter.results.interval import Estimate
@@ -74,7 +75,10 @@ def _across(across: Mapping[str, float], value: Json, longest: float, chart: Bar
     narrow page they would meet.
     """
     found = {name: each * chart.value.label.factor for name, each in across.items()}
-    rows = [{"y": frame.rounded(at), "t": f"{name} {at:,.1f}"} for name, at in found.items()]
+    rows = [
+        {"y": frame.rounded(at), "t": f"{name} {number(at, digits=5)}"}
+        for name, at in found.items()
+    ]
     rule: Json = {"type": "rule", "strokeWidth": 1.4, "strokeDash": [5, 3]}
     layers = [frame.layer(rule, {"x": value}, rows=rows)]
     for at, row in enumerate(rows):

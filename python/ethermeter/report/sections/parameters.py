@@ -7,6 +7,7 @@ import msgspec
 from ethermeter.document import Block, Heading, Row, Section, Table, Text
 from ethermeter.entities import Senders, constants_of, lengths_of, medium_of, senders
 from ethermeter.nodes import kind_of
+from ethermeter.quantities import scale_of
 from ethermeter.report.data import ReportData
 from ethermeter.report.experiments import written
 from ethermeter.report.tables import code, tag
@@ -392,12 +393,18 @@ def _bits(count: int, bit_ps: int) -> str:
 
 
 def written_struct(struct: msgspec.Struct) -> str:
-    """Write a small table of a scenario for people; times in µs."""
+    """Write a small table of a scenario for people."""
     return written_table(msgspec.to_builtins(struct))
 
 
 def written_table(table: Mapping[str, object]) -> str:
-    """Write a small table of a scenario for people; times in µs."""
+    """Write a small table of a scenario for people; times in the unit that suits each.
+
+    Examples
+    --------
+    >>> written_table({"kind": "regular", "period_ps": 20_000_000_000, "phase_ps": 0})
+    'regular, period 20 ms, phase 0 s'
+    """
     texts = []
     for key, value in table.items():
         if key in ("kind", "rule"):
@@ -408,7 +415,8 @@ def written_table(table: Mapping[str, object]) -> str:
             texts.append(f"{key} {written_table(value)}")
         elif key.endswith("ps") and isinstance(value, int | float):
             name = key.removesuffix("ps").removesuffix("_")
-            texts.append(f"{name} {value / 1e6:g} µs".strip())
+            scale = scale_of(value / 1e12, "s")
+            texts.append(f"{name} {value / 1e12 / scale.size:g} {scale.unit}".strip())
         elif isinstance(value, list | tuple):
             texts.append(f"{len(value)} {key.removesuffix('_ps')}")
         else:

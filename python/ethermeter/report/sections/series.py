@@ -72,7 +72,9 @@ def _station_blocks(name: str, points: Sequence[Point], data: ReportData) -> lis
     axes = choose(points)
     study = data.presentation
     is_apart = study.against_hosts and axes.x != COUNT
-    is_drawn = name in study.table_only
+    # A study draws what it compares itself.
+    are_compared = bool(data.study) and axes.x_unit is None
+    is_drawn = name in study.table_only or are_compared
     has_details = (
         study.has_details and not is_apart and (study.detailed is None or name in study.detailed)
     )
@@ -89,7 +91,7 @@ def _station_blocks(name: str, points: Sequence[Point], data: ReportData) -> lis
     body += bus_blocks(name, data)
     if has_details:
         body += distribution_blocks(name, data)
-        body += breakdown_blocks(points, axes)
+        body += [] if are_compared else breakdown_blocks(points, axes)
     if is_apart or not study.against_hosts:
         body += _estimates(points, APART if is_apart else MAIN_METRICS)
     return body
