@@ -86,6 +86,13 @@ def test_a_table_that_is_switched_off_by_false_is_told_how():
     assert "segment.plca = false: expected a table: { enable = false }" in ended.stderr
 
 
+def test_a_priority_of_stations_on_a_bus_is_said_to_be_of_flows():
+    words = ("--set", 'stations=[{frames="64 B",arrivals="saturated",priority=3}]')
+    ended = invoke("validate", "10base-t1s/sensor-bus", "--set", "vary={}", *words)
+    assert "stations.0.priority = 3: unknown key; it is of flows between hosts" in ended.stderr
+    assert "did you mean" not in ended.stderr
+
+
 def test_what_was_loaded_is_taken_where_a_file_is(tmp_path):
     bus = em.load("10base-t1s/sensor-bus")
     assert em.bus(bus) == em.bus("10base-t1s/sensor-bus")

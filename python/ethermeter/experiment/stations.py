@@ -34,6 +34,7 @@ class StationGroup(Attachment, frozen=True, kw_only=True):
         "service",
         "deadline",
     }
+    ELSEWHERE = "it is of flows between hosts, in a file with a network"
 
     name: Name | None = None
     """Name of the group in dotted paths and reports; "stations" or "group-0", "group-1", … if

@@ -59,6 +59,8 @@ class FileTable(Struct, frozen=True, kw_only=True):
     """Structs of a scenario whose keys it has besides its own."""
     LEFT_OUT: ClassVar[frozenset[str]] = frozenset()
     """Keys of these structs that it does not have."""
+    ELSEWHERE: ClassVar[str] = ""
+    """What has those keys, for a person who writes one here."""
 
     given: frozenset[str] = frozenset()
     """Keys that the file has."""
@@ -324,7 +326,7 @@ class TableReader:
         faults: list[InnerFault] = []
         for key, each in value.items():
             if (reader := readers.get(key)) is None:
-                faults.append(_unknown(key, each, readers))
+                faults.append(self._unknown(key, each))
                 continue
             try:
                 field = fields[key]
@@ -350,6 +352,15 @@ class TableReader:
         if check is not None:
             check(made)
         return made
+
+    def _unknown(self, key: str, value: object) -> InnerFault:
+        elsewhere = ""
+        if issubclass(self.struct, FileTable) and key in self.struct.LEFT_OUT:
+            elsewhere = self.struct.ELSEWHERE
+        if elsewhere:
+            allowed = f"unknown key; {elsewhere}; allowed: {', '.join(self.fields)}"
+            return InnerFault((key,), shown(value), allowed)
+        return _unknown(key, value, self.fields)
 
     def _required(self, key: str) -> str:
         text = descriptions(self.struct).get(key, "")
