@@ -167,6 +167,26 @@ def test_a_wire_of_10_megabits_is_as_fast_measured_as_simulated(new_path, in_qui
 
 
 @pytest.mark.root
+def test_what_one_run_simulated_is_compared_with_what_another_measured(tmp_path):
+    for engine in ("simulation", "live"):
+        file = tmp_path / f"{engine}.toml"
+        LOOPBACK.changed({"run.engines": [engine]}).save(file)
+        where = ("--on", "testbed,plain") if engine == "live" else ()
+        verb = "measure" if where else "run"
+        done = invoke(verb, file, *where, "--no-report", "--out", tmp_path / engine)
+        assert done.returncode == 0, done.stderr
+    done = invoke("compare", tmp_path / "simulation", tmp_path / "live", "--json")
+    assert done.returncode == 0, done.stderr
+    rates = [row for row in json.loads(done.stdout) if row["metric"] == "message_rate"]
+    # A message a millisecond, by either; of 0.1 s, one may fall out of a measured window.
+    assert rates
+    assert all(row["a"] == pytest.approx(1000, rel=0.02) for row in rates)
+    assert all(row["b"] == pytest.approx(1000, rel=0.02) for row in rates)
+    told = invoke("compare", tmp_path / "live", tmp_path / "simulation").stdout
+    assert "What simulation simulated is compared with what live measured." in told
+
+
+@pytest.mark.root
 def test_a_network_with_a_switch_is_built_measured_and_taken_down(tmp_path):
     measured = measure(SWITCHED, tmp_path, "--on", "testbed", "--json")
     assert not namespaces_of(os.getpid())

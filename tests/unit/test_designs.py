@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import ethermeter as em
@@ -100,6 +101,23 @@ def test_every_flow_and_port_is_named_for_programs(both: Path) -> None:
     )
     assert len(listed) == len(rows)
     assert {row["port"] for row in listed if row["metric"] == "queue"} == of_ports.keys()
+
+
+def test_a_column_of_flows_has_one_unit_for_all_its_values(both: Path) -> None:
+    rows = json.loads(shell("ethermeter compare slow fast --json", cwd=both))
+    (row,) = (
+        row
+        for row in rows
+        if row["metric"] == "one_way_delay_p99" and row["point"].get("flow") == "reading sensor1"
+    )
+    table = shell("ethermeter compare slow fast", cwd=both).partition("Flows, first")[2]
+    table = table.partition("Worst cases")[0]
+    (unit,) = re.findall(r"\((ms|µs)\)", table)
+    ((first, second),) = re.findall(r"^reading × 2 +(\S+) → (\S+), lower", table, re.MULTILINE)
+    factor = {"ms": 1e3, "µs": 1e6}[unit]
+    assert [float(first), float(second)] == pytest.approx(
+        [row["a"] * factor, row["b"] * factor], rel=0.05
+    )
 
 
 def test_worst_cases_and_deadlines_by_hand(tmp_path: Path) -> None:
